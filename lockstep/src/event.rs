@@ -1,0 +1,379 @@
+//! What a match tells the game.
+
+use crate::log::StoreError;
+use crate::{CommandId, LinkError, LogHash, MatchId, PeerId, Plan, TurnNumber};
+use sim::{Checksum, Outcome, Seat};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Something the game may want to show. Ignoring any of them changes nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// The lobby changed: who is in it, with which seats.
+    Lobby(Vec<LobbyPeer>),
+    /// Turn 0 begins.
+    Started {
+        /// The match.
+        match_id: MatchId,
+        /// This peer's seats; empty for a spectator.
+        own: Vec<Seat>,
+        /// All seats.
+        seats: Vec<SeatInfo>,
+        /// The plan in force.
+        plan: Plan,
+    },
+    /// The world executed a turn.
+    Turn {
+        /// The turn.
+        turn: TurnNumber,
+        /// Ticks stepped since the start of the match, this turn's included.
+        tick: u64,
+        /// Checksum of the world after it.
+        checksum: Checksum,
+        /// Time spent in stepping it.
+        step: Duration,
+    },
+    /// A command of this peer was executed.
+    Executed {
+        /// Which.
+        id: CommandId,
+        /// In which turn.
+        turn: TurnNumber,
+        /// From issue to execution.
+        latency: Duration,
+    },
+    /// A command of this peer will never be executed.
+    CommandRefused {
+        /// Which.
+        id: CommandId,
+        /// Why.
+        why: Refused,
+    },
+    /// A turn is due and its bundle is incomplete. Repeated once a second while it lasts.
+    Stalled {
+        /// The turn.
+        turn: TurnNumber,
+        /// The seats whose batches are missing.
+        on: Vec<Seat>,
+        /// For how long already.
+        since: Duration,
+    },
+    /// The stall is over.
+    StallEnded {
+        /// The turn that was late.
+        turn: TurnNumber,
+        /// How late it was.
+        late: Duration,
+    },
+    /// Another plan is in force.
+    PlanChanged {
+        /// From which turn on.
+        turn: TurnNumber,
+        /// The plan.
+        plan: Plan,
+    },
+    /// A seat paused the match.
+    Paused {
+        /// Which seat.
+        seat: Seat,
+        /// In which turn; the turns after it have no ticks.
+        turn: TurnNumber,
+    },
+    /// The match goes on.
+    Resumed {
+        /// Who resumed it; `None` when the pausing seat's budget was spent.
+        seat: Option<Seat>,
+        /// In which turn; the turns after it have ticks again.
+        turn: TurnNumber,
+    },
+    /// Somebody wrote to all.
+    Chat {
+        /// Who, as the lobby names them.
+        from: String,
+        /// The seat, once seats are given.
+        seat: Option<Seat>,
+        /// What.
+        text: String,
+    },
+    /// A peer left the match; its batches are empty by rule from this turn on.
+    Left {
+        /// Who.
+        peer: PeerId,
+        /// The seats that nobody plays any more.
+        seats: Vec<Seat>,
+        /// The turn in which they left.
+        turn: TurnNumber,
+    },
+    /// A seat's command did not decode as one: every peer skips it and resigns the seat.
+    SeatResigned {
+        /// The seat.
+        seat: Seat,
+        /// The turn.
+        turn: TurnNumber,
+    },
+    /// A peer did what no correct peer does.
+    PeerFault {
+        /// Who.
+        peer: PeerId,
+        /// What.
+        fault: Fault,
+    },
+    /// A link to a peer went down; batches may still travel by others.
+    LinkLost {
+        /// Who was at its other end.
+        peer: PeerId,
+        /// Why.
+        why: LinkError,
+    },
+    /// Two worlds differ. Execution has stopped.
+    Desync(Desync),
+    /// The recording ended early; the match goes on.
+    RecordingStopped {
+        /// Why.
+        why: StoreError,
+    },
+    /// The match is over for this peer. The last event.
+    Ended(Ended),
+}
+
+/// One peer of the lobby.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LobbyPeer {
+    /// Its key.
+    pub peer: PeerId,
+    /// What it calls itself.
+    pub name: String,
+    /// Its seats.
+    pub seats: Vec<Seat>,
+    /// Whether it is ready.
+    pub ready: bool,
+}
+
+/// One seat of a running match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeatInfo {
+    /// The seat.
+    pub seat: Seat,
+    /// Its peer.
+    pub peer: PeerId,
+    /// What its peer calls itself.
+    pub name: String,
+}
+
+/// Two worlds differ after the same turns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Desync {
+    /// The first turn after which peers reported different checksums or logs.
+    pub turn: TurnNumber,
+    /// What each peer reported, by its lowest seat.
+    pub reports: Vec<DesyncSide>,
+    /// The folder that holds what this peer wrote about it, once written.
+    pub report: Option<PathBuf>,
+}
+
+/// What one peer reported for the turn in question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DesyncSide {
+    /// The peer's lowest seat.
+    pub seat: Seat,
+    /// The peer.
+    pub peer: PeerId,
+    /// True for the peer that tells this.
+    pub own: bool,
+    /// Checksum of its world after the turn.
+    pub checksum: Checksum,
+    /// Hash of its log, where logs rather than worlds differ.
+    pub log_hash: Option<LogHash>,
+}
+
+/// How and where a match ended for this peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Why.
+    pub reason: EndReason,
+    /// Turns executed.
+    pub turns: u32,
+    /// Checksum of the world after them; `None` when no world was ever built.
+    pub checksum: Option<Checksum>,
+    /// Who won, where the world said so.
+    pub outcome: Option<Outcome>,
+    /// Peers that signed the same end.
+    pub agreed: u8,
+    /// Peers that were asked to.
+    pub of: u8,
+}
+
+/// Why a match ended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EndReason {
+    /// The world said it is over.
+    #[error("the game is decided")]
+    Decided,
+    /// The setup's last turn was executed.
+    #[error("the agreed number of turns was played")]
+    TurnLimit,
+    /// This peer left.
+    #[error("left the match")]
+    Left,
+    /// A desync.
+    #[error("the worlds of two peers differ")]
+    Desync,
+    /// A turn was waited for in vain.
+    #[error("a turn was waited for in vain")]
+    StallLimit,
+    /// The lobby turned this peer away.
+    #[error("{0}")]
+    Refused(JoinRefused),
+    /// The lobby's host could not be reached.
+    #[error("the match's host cannot be reached: {0}")]
+    Unreachable(LinkError),
+    /// The lobby's host closed it, or was lost, before the match began.
+    #[error("the lobby closed before the match began")]
+    LobbyClosed,
+    /// The world could not be built or loaded from what the lobby or the log gave.
+    #[error("the world cannot be built from this setup")]
+    World,
+    /// A replay has no more turns.
+    #[error("the replay ends here")]
+    ReplayEnd,
+}
+
+/// Why a lobby turned a peer away.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
+pub enum JoinRefused {
+    /// Other protocol version.
+    #[error(
+        "the host speaks protocol version {host}, this build speaks {ours}: use the same release"
+    )]
+    Protocol {
+        /// The host's version.
+        host: u16,
+        /// The joiner's.
+        ours: u16,
+    },
+    /// Other rules.
+    #[error(
+        "the host plays by other rules (code or data tables): use the same release of the game"
+    )]
+    Rules,
+    /// A setup that this build of the game cannot read.
+    #[error(
+        "this build of the game cannot read the host's setup: use the same release of the game"
+    )]
+    Setup,
+    /// Another match is played at this address.
+    #[error("another match is hosted there now: ask for a new ticket")]
+    OtherMatch,
+    /// The invitation is not this match's.
+    #[error("the ticket's invitation is not valid for this match: ask for a new ticket")]
+    Invite,
+    /// The ticket has expired.
+    #[error("the ticket has expired: ask for a new ticket")]
+    Expired,
+    /// All seats are taken.
+    #[error("all {seats} seats are taken")]
+    Full {
+        /// Seats of the match.
+        seats: u8,
+    },
+    /// The match has begun.
+    #[error("the match has begun")]
+    Started,
+    /// This key is in the lobby already.
+    #[error("a peer with this key is in the lobby already: use another identity")]
+    AlreadyIn,
+    /// Did not reveal its share of the seed in time.
+    #[error("did not complete the start of the match in time")]
+    TooSlow,
+    /// Broke the lobby's rules.
+    #[error("broke the rules of the lobby: {0}")]
+    Fault(Fault),
+}
+
+/// What a peer did that no correct peer does.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize,
+)]
+pub enum Fault {
+    /// Bytes that are no message.
+    #[error("sent bytes that are no message")]
+    Garbage,
+    /// A message that has no place at this time.
+    #[error("sent a message out of place")]
+    OutOfPlace,
+    /// A message or batch above its limit.
+    #[error("sent more than the limits allow")]
+    Oversize,
+    /// A signature that does not hold.
+    #[error("sent a signature that does not hold")]
+    Signature,
+    /// A batch for a turn that is over or lies too far ahead.
+    #[error("sent a batch for a turn that is out of range")]
+    WrongTurn,
+    /// A batch with commands for a seat that is not its own.
+    #[error("sent a command for somebody else's seat")]
+    WrongSeat,
+    /// Two different batches for one turn.
+    #[error("signed two different batches for one turn")]
+    Equivocation,
+    /// A reveal that does not match its commitment.
+    #[error("revealed another share of the seed than it had committed to")]
+    Reveal,
+    /// More messages than the limits allow.
+    #[error("sent too many messages")]
+    Flood,
+}
+
+/// Why a command is not executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// No match is running here: lobby, replay, or over.
+    #[error("no match is running")]
+    NotLive,
+    /// The seat is not this peer's.
+    #[error("the seat is not this peer's")]
+    NotOwnSeat,
+    /// The encoded command is too large.
+    #[error("the command takes {bytes} bytes, the limit is {limit}")]
+    TooLarge {
+        /// Encoded size.
+        bytes: u32,
+        /// The limit.
+        limit: u32,
+    },
+    /// Too many commands per second, or too many that still wait.
+    #[error("too many commands: wait until earlier ones are executed")]
+    RateLimited,
+    /// The match ended before it was executed.
+    #[error("the match ended first")]
+    Ended,
+}
+
+/// Where a match stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Waiting for peers.
+    Lobby,
+    /// Building the world, or waiting for others to build theirs.
+    Loading,
+    /// Turns advance.
+    Running,
+    /// The next turn is due and its bundle incomplete.
+    Stalled {
+        /// The seats whose batches are missing.
+        on: Vec<Seat>,
+        /// For how long already.
+        since: Duration,
+    },
+    /// The world lies behind and runs as fast as it can.
+    CatchingUp {
+        /// Turns still to execute.
+        behind: u32,
+    },
+    /// Turns advance without ticks.
+    Paused,
+    /// Two worlds differ.
+    Desynced,
+    /// Over.
+    Ended,
+}

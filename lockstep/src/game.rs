@@ -1,0 +1,460 @@
+//! `Match`: a world, its typed commands, and a source of turns. The only file of this crate that names
+//! [`sim::Simulation`].
+
+use crate::log::{Bundle, Start, What};
+use crate::source::{Answer, TurnSource, Work};
+use crate::{CommandId, Event, Refused, Status, TurnNumber};
+use serde::Serialize;
+use sim::{Entry, Outcome, Seat, SeatState, Simulation};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+#[cfg(feature = "live")]
+use crate::Live;
+
+/// A world that follows a source of turns.
+///
+/// Call [`issue`](Self::issue) when the player acts, [`poll`](Self::poll) once a frame, and draw
+/// [`world`](Self::world).
+pub struct Match<
+    S: Simulation,
+    #[cfg(feature = "live")] T: TurnSource = Live,
+    #[cfg(not(feature = "live"))] T: TurnSource,
+> {
+    source: T,
+    world: Option<S>,
+    turn: Option<RunningTurn<S::Command>>,
+    effects: Vec<S::Effect>,
+    events: Vec<Event>,
+    clock: Instant,
+    budget: Duration,
+    ticks: u64,
+    last_tick_at: Duration,
+    waiting: VecDeque<Waiting>,
+    counts: Counts,
+}
+
+/// What became of the commands of this peer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Calls of [`Match::issue`], refused ones included.
+    pub issued: u64,
+    /// Commands executed.
+    pub executed: u64,
+    /// Commands refused, at the door or later.
+    pub refused: u64,
+}
+
+/// A turn whose ticks are being stepped.
+struct RunningTurn<C> {
+    bundle: Bundle,
+    entries: Vec<Entry<C>>,
+    ticks_left: u8,
+    next_tick_at: Duration,
+    step: Duration,
+}
+
+/// A command that was issued and not yet executed.
+struct Waiting {
+    id: CommandId,
+    issued_at: Duration,
+}
+
+#[cfg(feature = "live")]
+impl<S: Simulation> Match<S> {
+    /// Opens a match that others can join with its [`ticket`](Live::ticket).
+    ///
+    /// # Errors
+    /// [`live::Error`](crate::live::Error): a setting out of range, or no socket, identity or file.
+    pub fn host(setup: S::Setup, config: crate::Config) -> Result<Self, crate::live::Error> {
+        let rules = S::rules(&setup);
+        Self::live(|encoded| Live::host(encoded, rules, config), &setup)
+    }
+
+    /// Joins the match that the ticket names.
+    ///
+    /// # Errors
+    /// As [`host`](Self::host). That the host turns this peer away, or is not there, is told later, by
+    /// [`Event::Ended`].
+    pub fn join(ticket: &crate::Ticket, config: crate::Config) -> Result<Self, crate::live::Error> {
+        let budget = config.budget;
+        let rules = |setup: &[u8]| from_bytes::<S::Setup>(setup).map(|setup| S::rules(&setup));
+        Ok(Self::over(Live::join(ticket, Box::new(rules), config)?).with_budget(budget))
+    }
+
+    /// Plays alone: the same session, without links, at a delay of one turn.
+    ///
+    /// # Errors
+    /// As [`host`](Self::host).
+    pub fn single_player(
+        setup: S::Setup,
+        config: crate::Config,
+    ) -> Result<Self, crate::live::Error> {
+        let rules = S::rules(&setup);
+        Self::live(
+            |encoded| Live::single_player(encoded, rules, config),
+            &setup,
+        )
+    }
+
+    fn live(
+        open: impl FnOnce(Vec<u8>) -> Result<Live, crate::live::Error>,
+        setup: &S::Setup,
+    ) -> Result<Self, crate::live::Error> {
+        let encoded = postcard::to_allocvec(setup).map_err(|_| crate::live::Error::Setup)?;
+        let source = open(encoded)?;
+        let budget = source.budget();
+        Ok(Self::over(source).with_budget(budget))
+    }
+}
+
+impl<S: Simulation, T: TurnSource> Match<S, T> {
+    /// A match over any source of turns.
+    pub fn over(source: T) -> Self {
+        Match {
+            source,
+            world: None,
+            turn: None,
+            effects: Vec::new(),
+            events: Vec::new(),
+            clock: now_instant(),
+            budget: Duration::from_millis(8),
+            ticks: 0,
+            last_tick_at: Duration::ZERO,
+            waiting: VecDeque::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Sets how long one [`poll`](Self::poll) may step before it returns. Default 8 ms.
+    pub fn with_budget(mut self, budget: Duration) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Issues a command for this peer's first seat.
+    ///
+    /// # Errors
+    /// [`Refused`]: the command was not taken and will not be executed.
+    pub fn issue(&mut self, command: S::Command) -> Result<CommandId, Refused> {
+        match self.source.own_seats().first() {
+            Some(seat) => self.issue_for(*seat, command),
+            None => self.count_issue(Err(Refused::NotLive)),
+        }
+    }
+
+    /// Issues a command for one of this peer's seats.
+    ///
+    /// # Errors
+    /// As [`issue`](Self::issue).
+    pub fn issue_for(&mut self, seat: Seat, command: S::Command) -> Result<CommandId, Refused> {
+        let issued = match encode(&command) {
+            Some(bytes) => self.source.issue(seat, bytes),
+            None => Err(Refused::TooLarge {
+                bytes: u32::MAX,
+                limit: 0,
+            }),
+        };
+        if let Ok(id) = issued {
+            let issued_at = self.now();
+            self.waiting.push_back(Waiting { id, issued_at });
+        }
+        self.count_issue(issued)
+    }
+
+    /// Steps what is due and returns what has happened. Never waits.
+    pub fn poll(&mut self) -> Vec<Event> {
+        self.poll_each_tick(|_, _| {})
+    }
+
+    /// As [`poll`](Self::poll); `seen` runs after every tick: keep the previous positions, play the effects.
+    pub fn poll_each_tick(&mut self, mut seen: impl FnMut(&S, &[S::Effect])) -> Vec<Event> {
+        let give_up_at = self.now() + self.budget;
+        loop {
+            if self.turn.is_some() {
+                if !self.step_due_ticks(give_up_at, &mut seen) {
+                    break;
+                }
+                self.finish_turn();
+            }
+            let now = self.now();
+            if now >= give_up_at {
+                break;
+            }
+            let Some(work) = self.source.next(now) else {
+                break;
+            };
+            self.begin(work, now);
+        }
+        self.collect_events()
+    }
+
+    /// Waits until there may be something to [`poll`](Self::poll), at most `timeout`. For loops without a frame rate.
+    pub fn wait(&mut self, timeout: Duration) {
+        match (&self.turn, self.source.pace()) {
+            (Some(turn), Some(_)) => {
+                let until = turn.next_tick_at.saturating_sub(self.now());
+                std::thread::sleep(until.min(timeout));
+            }
+            (Some(_), None) => {}
+            (None, _) => self.source.wait(timeout),
+        }
+    }
+
+    /// The world, once it is built. Draw it; only the match steps it.
+    pub fn world(&self) -> Option<&S> {
+        self.world.as_ref()
+    }
+
+    /// How much of the time from the last tick to the next has passed, 0–1: for drawing between ticks.
+    pub fn alpha(&self) -> f32 {
+        match self.source.pace() {
+            Some(pace) if !pace.is_zero() => {
+                let passed = self.now().saturating_sub(self.last_tick_at);
+                (passed.as_secs_f32() / pace.as_secs_f32()).min(1.0)
+            }
+            _ => 1.0,
+        }
+    }
+
+    /// Ticks stepped since the start of the match.
+    pub fn ticks(&self) -> u64 {
+        self.ticks
+    }
+
+    /// Where the match stands.
+    pub fn status(&self) -> Status {
+        self.source.status()
+    }
+
+    /// What became of the commands issued here. `issued = executed + refused` once the match has ended.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Seats of this peer; empty before the start.
+    pub fn own_seats(&self) -> &[Seat] {
+        self.source.own_seats()
+    }
+
+    /// What feeds the world: pause, chat and leave are there for a live match, seek and speed for a replay.
+    pub fn source(&mut self) -> &mut T {
+        &mut self.source
+    }
+
+    fn now(&self) -> Duration {
+        self.clock.elapsed()
+    }
+
+    fn count_issue(&mut self, issued: Result<CommandId, Refused>) -> Result<CommandId, Refused> {
+        self.counts.issued += 1;
+        self.counts.refused += u64::from(issued.is_err());
+        issued
+    }
+
+    fn begin(&mut self, work: Work, now: Duration) {
+        let answer = match work {
+            Work::New { start } => self.build(&start),
+            Work::Load {
+                ticks, snapshot, ..
+            } => match S::load(&snapshot) {
+                Ok(world) => {
+                    self.ticks = ticks;
+                    self.ready(world)
+                }
+                Err(_) => Answer::Failed,
+            },
+            Work::Execute(bundle) => {
+                let entries = self.entries(&bundle, now);
+                self.turn = Some(RunningTurn {
+                    entries,
+                    ticks_left: bundle.ticks(),
+                    next_tick_at: now,
+                    step: Duration::ZERO,
+                    bundle,
+                });
+                return;
+            }
+            Work::Save { .. } => {
+                let mut bytes = Vec::new();
+                self.expect_world().save(&mut bytes);
+                Answer::Saved(bytes)
+            }
+        };
+        self.source.answer(answer);
+    }
+
+    fn build(&mut self, start: &Start) -> Answer {
+        match from_bytes::<S::Setup>(&start.setup) {
+            Some(setup) if S::rules(&setup) == start.rules => {
+                self.ticks = 0;
+                let world = S::new(&sim::Start {
+                    setup,
+                    seed: start.seed,
+                    seats: start.seats(),
+                });
+                self.ready(world)
+            }
+            _ => Answer::Failed,
+        }
+    }
+
+    fn ready(&mut self, world: S) -> Answer {
+        let checksum = world.checksum();
+        self.world = Some(world);
+        Answer::Ready { checksum }
+    }
+
+    /// The bundle as the world takes it. A command that does not decode resigns its seat, on every peer alike.
+    fn entries(&mut self, bundle: &Bundle, now: Duration) -> Vec<Entry<S::Command>> {
+        let mut entries = Vec::with_capacity(bundle.entries.len());
+        let mut closed = None;
+        for entry in &bundle.entries {
+            let seat = entry.seat;
+            match &entry.what {
+                What::Command(bytes) => {
+                    self.executed_own(seat, bundle.turn, now);
+                    if closed == Some(seat) {
+                        continue;
+                    }
+                    match from_bytes(bytes) {
+                        Some(command) => entries.push(Entry::Command { seat, command }),
+                        None => {
+                            closed = Some(seat);
+                            entries.push(Entry::Seat {
+                                seat,
+                                state: SeatState::Resigned,
+                            });
+                            self.events.push(Event::SeatResigned {
+                                seat,
+                                turn: bundle.turn,
+                            });
+                        }
+                    }
+                }
+                What::Seat(state) => entries.push(Entry::Seat {
+                    seat,
+                    state: *state,
+                }),
+                What::Pause | What::Resume | What::Chat(_) => {}
+            }
+        }
+        entries
+    }
+
+    fn executed_own(&mut self, seat: Seat, turn: TurnNumber, now: Duration) {
+        let Some(at) = self
+            .waiting
+            .iter()
+            .position(|waiting| waiting.id.seat == seat)
+        else {
+            return;
+        };
+        let waiting = self
+            .waiting
+            .remove(at)
+            .expect("the position was just found");
+        self.counts.executed += 1;
+        self.events.push(Event::Executed {
+            id: waiting.id,
+            turn,
+            latency: now.saturating_sub(waiting.issued_at),
+        });
+    }
+
+    /// Steps the ticks that are due. True once the turn has none left.
+    fn step_due_ticks(
+        &mut self,
+        give_up_at: Duration,
+        seen: &mut impl FnMut(&S, &[S::Effect]),
+    ) -> bool {
+        let turn = self
+            .turn
+            .as_mut()
+            .expect("the caller has seen a running turn");
+        let world = self
+            .world
+            .as_mut()
+            .expect("a source begins with New or Load");
+        while turn.ticks_left > 0 {
+            let begun = self.clock.elapsed();
+            let pace = self.source.pace();
+            if pace.is_some() && begun < turn.next_tick_at || begun >= give_up_at {
+                return false;
+            }
+            self.effects.clear();
+            world.step(&turn.entries, &mut self.effects);
+            turn.entries.clear();
+            turn.ticks_left -= 1;
+            turn.step += self.clock.elapsed().saturating_sub(begun);
+            turn.next_tick_at += pace.unwrap_or_default();
+            self.ticks += 1;
+            self.last_tick_at = begun;
+            seen(world, &self.effects);
+        }
+        true
+    }
+
+    fn finish_turn(&mut self) {
+        let turn = self
+            .turn
+            .take()
+            .expect("the caller has seen a running turn");
+        let world = self.expect_world();
+        let checksum = world.checksum();
+        let outcome: Option<Outcome> = world.outcome();
+        self.events.push(Event::Turn {
+            turn: turn.bundle.turn,
+            tick: self.ticks,
+            checksum,
+            step: turn.step,
+        });
+        self.source.answer(Answer::Executed {
+            checksum,
+            outcome,
+            step: turn.step,
+        });
+    }
+
+    fn expect_world(&self) -> &S {
+        self.world
+            .as_ref()
+            .expect("a source begins with New or Load")
+    }
+
+    fn collect_events(&mut self) -> Vec<Event> {
+        for event in self.source.events() {
+            if let Event::Ended(_) = event {
+                for waiting in std::mem::take(&mut self.waiting) {
+                    self.counts.refused += 1;
+                    self.events.push(Event::CommandRefused {
+                        id: waiting.id,
+                        why: Refused::Ended,
+                    });
+                }
+            }
+            self.events.push(event);
+        }
+        std::mem::take(&mut self.events)
+    }
+}
+
+fn encode(value: &impl Serialize) -> Option<Vec<u8>> {
+    postcard::to_allocvec(value).ok()
+}
+
+/// Strict: every byte belongs to the value.
+fn from_bytes<V: serde::de::DeserializeOwned>(bytes: &[u8]) -> Option<V> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Some(value),
+        _ => None,
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the edge between a match and its game: ticks are paced here"
+)]
+fn now_instant() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,63 @@
+//! What a peer, a ticket or a file may ask of us.
+
+use std::time::Duration;
+
+/// Every bound on what others can make us hold or do. Crossing one names the peer that did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Encoded bytes of one command. Default 400; more than `batch_bytes` − 200 never fits a batch.
+    pub command_bytes: u32,
+    /// Encoded bytes of one signed batch. Default and maximum 700.
+    pub batch_bytes: u32,
+    /// Commands one seat may have issued and not yet seen executed. Default 256.
+    pub waiting_commands: u32,
+    /// Commands per second and seat, averaged over two seconds. Default 50.
+    pub commands_per_s: u32,
+    /// Bytes of one chat text. Default 200.
+    pub chat_bytes: u32,
+    /// Chat texts a peer may send in ten seconds. Default 10.
+    pub chats_per_10_s: u32,
+    /// Pauses one seat may call in a match. Default 3.
+    pub pauses_per_seat: u32,
+    /// How long one seat's pauses may last together. Default 5 minutes.
+    pub paused_per_seat: Duration,
+    /// Bytes of the game's setup. Default 16 KiB.
+    pub setup_bytes: u32,
+    /// Bytes of one message on a stream. Default 64 KiB.
+    pub message_bytes: u32,
+    /// Peers in a match. Default and maximum 16.
+    pub peers: u8,
+    /// Links that have not yet proved who they are. Default 32.
+    pub unproved_links: u32,
+    /// How long a link may take to prove who it is, and a peer to answer a step of the lobby's end. Default 10 s.
+    pub handshake: Duration,
+    /// Turns a world may lie behind its session before the session stops completing more. Default 600.
+    pub unexecuted_turns: u32,
+    /// Faults of one peer that are reported before its link is closed. Default 64.
+    pub faults_per_peer: u32,
+    /// Bytes of a snapshot, unpacked. Default 256 MiB.
+    pub snapshot_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            command_bytes: 400,
+            batch_bytes: 700,
+            waiting_commands: 256,
+            commands_per_s: 50,
+            chat_bytes: 200,
+            chats_per_10_s: 10,
+            pauses_per_seat: 3,
+            paused_per_seat: Duration::from_secs(300),
+            setup_bytes: 16 << 10,
+            message_bytes: 64 << 10,
+            peers: 16,
+            unproved_links: 32,
+            handshake: Duration::from_secs(10),
+            unexecuted_turns: 600,
+            faults_per_peer: 64,
+            snapshot_bytes: 256 << 20,
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The log: its records, their one encoding, and where they are kept.
+//!
+//! Wire catch-up and the replay file use these same bytes. [`Codec`] holds what a record leaves out because the
+//! record before it says so: the turn's number, the plan, the pause.
+
+mod codec;
+mod hash;
+mod memory;
+
+pub use codec::{Codec, DecodeError};
+pub(crate) use codec::{decode_entries, encode_entries};
+pub(crate) use hash::Chain;
+pub use hash::{start_hash, turn_hash};
+pub use memory::Memory;
+
+use crate::{Incarnation, LogHash, MatchId, PeerId, Plan, TurnNumber};
+use sim::{Checksum, Outcome, RulesId, Seat, SeatState, Seed};
+use std::sync::Arc;
+
+/// One record of the log.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Record {
+    /// How the match began. The first record.
+    Start(Arc<Start>),
+    /// A turn. Follows the turn before it.
+    Bundle(Bundle),
+    /// All peers reported the same checksum.
+    Checksum {
+        /// Turns that their worlds had executed.
+        turns: u32,
+        /// Checksum of the worlds.
+        checksum: Checksum,
+    },
+    /// Peers reported different checksums.
+    Mismatch {
+        /// Turns that their worlds had executed.
+        turns: u32,
+        /// What each peer reported, by index in the roster.
+        checksums: Vec<(u8, Checksum)>,
+    },
+    /// A peer's newest signed batch: it attests the log hash that it names, and so all before it.
+    Attest(SignedBatch),
+    /// A snapshot of the world.
+    Keyframe(Keyframe),
+    /// The match ended as intended. The last record.
+    End(End),
+}
+
+/// How a match began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Version of wire and log.
+    pub protocol: u16,
+    /// The match.
+    pub match_id: MatchId,
+    /// The rules in force.
+    pub rules: RulesId,
+    /// The game's own setup, encoded.
+    pub setup: Arc<[u8]>,
+    /// The seed that commit and reveal gave.
+    pub seed: Seed,
+    /// The plan of turn 0.
+    pub plan: Plan,
+    /// Turns after which the match ends, where the host set such a limit.
+    pub turn_limit: Option<u32>,
+    /// The peers, in the order of their lowest seats. Its order gives the peers their indices.
+    pub roster: Vec<RosterPeer>,
+    /// The build that wrote this, for information.
+    pub build: String,
+    /// Each roster peer's signature over [`start_hash`].
+    pub signatures: Vec<[u8; 64]>,
+}
+
+impl Start {
+    /// All seats, ascending.
+    pub fn seats(&self) -> Vec<Seat> {
+        let mut seats: Vec<Seat> = self
+            .roster
+            .iter()
+            .flat_map(|peer| peer.seats.iter().copied())
+            .collect();
+        seats.sort_unstable();
+        seats
+    }
+}
+
+/// A peer of the roster at the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RosterPeer {
+    /// Its key.
+    pub peer: PeerId,
+    /// The run of its process.
+    pub incarnation: Incarnation,
+    /// What it calls itself.
+    pub name: String,
+    /// Its seats, ascending.
+    pub seats: Vec<Seat>,
+    /// Its revealed share of the seed.
+    pub share: [u8; 32],
+}
+
+/// What one turn executes: the effective content of all roster peers' batches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bundle {
+    /// The turn.
+    pub turn: TurnNumber,
+    /// The plan in force.
+    pub plan: Plan,
+    /// A paused turn steps no tick and holds no command.
+    pub paused: bool,
+    /// In seat order, and within a seat in the order of issue.
+    pub entries: Vec<LogEntry>,
+}
+
+impl Bundle {
+    /// Ticks to step.
+    pub fn ticks(&self) -> u8 {
+        if self.paused { 0 } else { self.plan.ticks }
+    }
+}
+
+/// One entry of a bundle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogEntry {
+    /// The seat it comes from.
+    pub seat: Seat,
+    /// What it is.
+    pub what: What,
+}
+
+/// What an entry of a bundle is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A command of the game, encoded. The `n`-th command of its seat in the log has the number `n`.
+    Command(Arc<[u8]>),
+    /// The seat changed hands.
+    Seat(SeatState),
+    /// Turns after this one are paused.
+    Pause,
+    /// Turns after this one run again.
+    Resume,
+    /// Public chat.
+    Chat(String),
+}
+
+/// A snapshot of the world at a turn boundary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keyframe {
+    /// Turns that the world has executed.
+    pub turns: u32,
+    /// Ticks that it has stepped.
+    pub ticks: u64,
+    /// The plan in force.
+    pub plan: Plan,
+    /// Whether the next turn is paused.
+    pub paused: bool,
+    /// Hash of the log up to here.
+    pub log_hash: LogHash,
+    /// What [`sim::State::save`] wrote.
+    pub snapshot: Arc<[u8]>,
+}
+
+/// The agreed end of a match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Turns executed.
+    pub turns: u32,
+    /// Hash of the log.
+    pub log_hash: LogHash,
+    /// Checksum of the world after the last turn.
+    pub checksum: Checksum,
+    /// How it ended, where the world said so.
+    pub outcome: Option<Outcome>,
+    /// Signatures over this end, by index in the roster.
+    pub signatures: Vec<(u8, [u8; 64])>,
+}
+
+/// A batch as its peer signed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedBatch {
+    /// Index of the peer in the roster.
+    pub peer: u8,
+    /// The signed bytes; [`crate::session::Batch::decode`] reads them.
+    pub content: Arc<[u8]>,
+    /// The peer's signature, which also binds the match and the peer's incarnation.
+    pub signature: [u8; 64],
+}
+
+/// A store that cannot keep the log any more. It keeps what it has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The disk refused a write.
+    #[error("cannot write the replay: {0}")]
+    Io(std::io::ErrorKind),
+    /// More than the store's bound.
+    #[error("the log is larger than the {limit} bytes allowed")]
+    Full {
+        /// The bound.
+        limit: u64,
+    },
+    /// The records asked for are not kept.
+    #[error("turn {0} is not kept")]
+    NotKept(TurnNumber),
+}
+
+/// Where one peer keeps its log. [`Memory`] here; the file is `replay::Recorder`.
+///
+/// Nothing here may wait: the match goes on while a store writes.
+pub trait LogStore: Send {
+    /// Appends a record.
+    ///
+    /// # Errors
+    /// [`StoreError`], once; later records are dropped silently.
+    fn append(&mut self, record: &Record) -> Result<(), StoreError>;
+
+    /// Turns between two keyframes that the store wants, if it wants any.
+    fn keyframe_every(&self, plan: &Plan) -> Option<u32>;
+
+    /// Turns of the newest keyframe.
+    fn newest_keyframe(&self) -> Option<u32>;
+
+    /// Start, and the bundles from turn `from` on, up to about `max_bytes`.
+    ///
+    /// # Errors
+    /// [`StoreError::NotKept`], or the disk's error.
+    fn read(&mut self, from: TurnNumber, max_bytes: usize) -> Result<Vec<Record>, StoreError>;
+
+    /// Writes what is buffered and ends the log. Called once, when the match is over; may wait.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the last records could not be written.
+    fn close(&mut self) -> Result<(), StoreError>;
+
+    /// The file that holds the log, if one does.
+    fn path(&self) -> Option<&std::path::Path> {
+        None
+    }
+}

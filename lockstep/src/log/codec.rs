@@ -1,0 +1,470 @@
+//! The one encoding of log records.
+
+use super::{Bundle, End, Keyframe, LogEntry, Record, RosterPeer, SignedBatch, Start, What};
+use crate::encoding::{Reader, put_bytes, put_varint};
+use crate::{Incarnation, Limits, LogHash, MatchId, PeerId, Plan, TurnNumber};
+use sim::{Checksum, Outcome, RulesId, Seat, SeatState, Seed};
+use std::sync::Arc;
+
+pub use crate::encoding::DecodeError;
+
+/// What the records so far say about the next one, so that it need not.
+///
+/// A `Start` and a `Keyframe` set everything anew: decoding may begin at either with a fresh codec.
+#[derive(Clone, Debug, Default)]
+pub struct Codec {
+    next: TurnNumber,
+    plan: Plan,
+    paused: bool,
+}
+
+const START: u8 = 0;
+const IDLE_TURN: u8 = 1;
+const TURN: u8 = 2;
+const PLAN: u8 = 3;
+const CHECKSUM: u8 = 4;
+const MISMATCH: u8 = 5;
+const ATTEST: u8 = 6;
+const KEYFRAME: u8 = 7;
+const END: u8 = 8;
+
+impl Codec {
+    /// The turn of the next bundle.
+    pub fn next_turn(&self) -> TurnNumber {
+        self.next
+    }
+
+    /// Appends the encoding of `record`.
+    ///
+    /// # Panics
+    /// When a bundle does not follow the one before it: turns have no holes.
+    pub fn encode(&mut self, record: &Record, out: &mut Vec<u8>) {
+        match record {
+            Record::Start(start) => {
+                out.push(START);
+                put_start(out, start);
+                *self = Codec {
+                    next: TurnNumber(0),
+                    plan: start.plan,
+                    paused: false,
+                };
+            }
+            Record::Bundle(bundle) => {
+                assert_eq!(bundle.turn, self.next, "bundles follow each other");
+                if (bundle.plan, bundle.paused) != (self.plan, self.paused) {
+                    out.push(PLAN);
+                    put_plan(out, &bundle.plan);
+                    out.push(u8::from(bundle.paused));
+                    (self.plan, self.paused) = (bundle.plan, bundle.paused);
+                }
+                if bundle.entries.is_empty() {
+                    out.push(IDLE_TURN);
+                } else {
+                    out.push(TURN);
+                    encode_entries(out, &bundle.entries);
+                }
+                self.next = bundle.turn.next();
+            }
+            Record::Checksum { turns, checksum } => {
+                out.push(CHECKSUM);
+                put_varint(out, u64::from(*turns));
+                out.extend_from_slice(&checksum.0.to_le_bytes());
+            }
+            Record::Mismatch { turns, checksums } => {
+                out.push(MISMATCH);
+                put_varint(out, u64::from(*turns));
+                put_varint(out, checksums.len() as u64);
+                for (peer, checksum) in checksums {
+                    out.push(*peer);
+                    out.extend_from_slice(&checksum.0.to_le_bytes());
+                }
+            }
+            Record::Attest(batch) => {
+                out.push(ATTEST);
+                out.push(batch.peer);
+                put_bytes(out, &batch.content);
+                out.extend_from_slice(&batch.signature);
+            }
+            Record::Keyframe(keyframe) => {
+                out.push(KEYFRAME);
+                put_varint(out, u64::from(keyframe.turns));
+                put_varint(out, keyframe.ticks);
+                put_plan(out, &keyframe.plan);
+                out.push(u8::from(keyframe.paused));
+                out.extend_from_slice(&keyframe.log_hash.0);
+                put_bytes(out, &keyframe.snapshot);
+                *self = Codec {
+                    next: TurnNumber(keyframe.turns),
+                    plan: keyframe.plan,
+                    paused: keyframe.paused,
+                };
+            }
+            Record::End(end) => {
+                out.push(END);
+                put_varint(out, u64::from(end.turns));
+                out.extend_from_slice(&end.log_hash.0);
+                out.extend_from_slice(&end.checksum.0.to_le_bytes());
+                put_outcome(out, end.outcome);
+                put_varint(out, end.signatures.len() as u64);
+                for (peer, signature) in &end.signatures {
+                    out.push(*peer);
+                    out.extend_from_slice(signature);
+                }
+            }
+        }
+    }
+
+    /// Decodes exactly one record. Allocates at most a small multiple of `bytes`.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for bytes that [`encode`](Self::encode) never writes, or that exceed `limits`.
+    pub fn decode(&mut self, bytes: &[u8], limits: &Limits) -> Result<Record, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let record = self.decode_next(&mut reader, limits)?;
+        reader.end()?;
+        Ok(record)
+    }
+
+    /// Decodes all records of a group.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode); nothing is given where any record is wrong.
+    pub fn decode_all(
+        &mut self,
+        bytes: &[u8],
+        limits: &Limits,
+    ) -> Result<Vec<Record>, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let mut records = Vec::new();
+        while reader.remaining() > 0 {
+            records.push(self.decode_next(&mut reader, limits)?);
+        }
+        Ok(records)
+    }
+
+    fn decode_next(
+        &mut self,
+        reader: &mut Reader<'_>,
+        limits: &Limits,
+    ) -> Result<Record, DecodeError> {
+        Ok(match reader.byte()? {
+            START => {
+                let start = start(reader, limits)?;
+                *self = Codec {
+                    next: TurnNumber(0),
+                    plan: start.plan,
+                    paused: false,
+                };
+                Record::Start(Arc::new(start))
+            }
+            PLAN => {
+                let changed = (plan(reader)?, flag(reader)?);
+                if changed == (self.plan, self.paused) {
+                    return Err(reader.fail("a plan that changes nothing"));
+                }
+                (self.plan, self.paused) = changed;
+                match reader.byte()? {
+                    IDLE_TURN => self.bundle(Vec::new(), reader)?,
+                    TURN => {
+                        let entries = decode_entries(reader, limits)?;
+                        self.bundle(entries, reader)?
+                    }
+                    _ => return Err(reader.fail("a plan without its turn")),
+                }
+            }
+            IDLE_TURN => self.bundle(Vec::new(), reader)?,
+            TURN => {
+                let entries = decode_entries(reader, limits)?;
+                self.bundle(entries, reader)?
+            }
+            CHECKSUM => Record::Checksum {
+                turns: reader.number()?,
+                checksum: Checksum(reader.fixed_u32()?),
+            },
+            MISMATCH => {
+                let turns = reader.number()?;
+                let count = reader.count(usize::from(limits.peers), "more peers than allowed")?;
+                let checksums = (0..count)
+                    .map(|_| Ok((reader.byte()?, Checksum(reader.fixed_u32()?))))
+                    .collect::<Result<_, DecodeError>>()?;
+                Record::Mismatch { turns, checksums }
+            }
+            ATTEST => {
+                let peer = reader.byte()?;
+                let content = reader.bytes()?;
+                if content.len() > limits.batch_bytes as usize {
+                    return Err(reader.fail("a batch above its limit"));
+                }
+                Record::Attest(SignedBatch {
+                    peer,
+                    content: content.into(),
+                    signature: reader.array()?,
+                })
+            }
+            KEYFRAME => {
+                let keyframe = Keyframe {
+                    turns: reader.number()?,
+                    ticks: reader.varint()?,
+                    plan: plan(reader)?,
+                    paused: flag(reader)?,
+                    log_hash: LogHash(reader.array()?),
+                    snapshot: {
+                        let snapshot = reader.bytes()?;
+                        if snapshot.len() as u64 > limits.snapshot_bytes {
+                            return Err(reader.fail("a snapshot above its limit"));
+                        }
+                        snapshot.into()
+                    },
+                };
+                *self = Codec {
+                    next: TurnNumber(keyframe.turns),
+                    plan: keyframe.plan,
+                    paused: keyframe.paused,
+                };
+                Record::Keyframe(keyframe)
+            }
+            END => {
+                let turns = reader.number()?;
+                let log_hash = LogHash(reader.array()?);
+                let checksum = Checksum(reader.fixed_u32()?);
+                let outcome = outcome(reader)?;
+                let count = reader.count(usize::from(limits.peers), "more peers than allowed")?;
+                let signatures = (0..count)
+                    .map(|_| Ok((reader.byte()?, reader.array()?)))
+                    .collect::<Result<_, DecodeError>>()?;
+                Record::End(End {
+                    turns,
+                    log_hash,
+                    checksum,
+                    outcome,
+                    signatures,
+                })
+            }
+            _ => return Err(reader.fail("no such record")),
+        })
+    }
+
+    fn bundle(
+        &mut self,
+        entries: Vec<LogEntry>,
+        reader: &Reader<'_>,
+    ) -> Result<Record, DecodeError> {
+        let turn = self.next;
+        if turn.0 == u32::MAX {
+            return Err(reader.fail("too many turns"));
+        }
+        self.next = turn.next();
+        Ok(Record::Bundle(Bundle {
+            turn,
+            plan: self.plan,
+            paused: self.paused,
+            entries,
+        }))
+    }
+}
+
+fn put_start(out: &mut Vec<u8>, start: &Start) {
+    put_varint(out, u64::from(start.protocol));
+    out.extend_from_slice(&start.match_id.0);
+    out.extend_from_slice(&start.rules.0);
+    put_bytes(out, &start.setup);
+    out.extend_from_slice(&start.seed.0);
+    put_plan(out, &start.plan);
+    put_varint(
+        out,
+        start.turn_limit.map_or(0, |turns| u64::from(turns) + 1),
+    );
+    put_varint(out, start.roster.len() as u64);
+    for peer in &start.roster {
+        out.extend_from_slice(&peer.peer.0);
+        out.extend_from_slice(&peer.incarnation.0);
+        put_bytes(out, peer.name.as_bytes());
+        put_varint(out, peer.seats.len() as u64);
+        out.extend(peer.seats.iter().map(|seat| seat.0));
+        out.extend_from_slice(&peer.share);
+    }
+    put_bytes(out, start.build.as_bytes());
+    put_varint(out, start.signatures.len() as u64);
+    for signature in &start.signatures {
+        out.extend_from_slice(signature);
+    }
+}
+
+fn start(reader: &mut Reader<'_>, limits: &Limits) -> Result<Start, DecodeError> {
+    let protocol =
+        u16::try_from(reader.varint()?).map_err(|_| reader.fail("no protocol version"))?;
+    if protocol != crate::PROTOCOL {
+        return Err(reader.fail("another protocol version"));
+    }
+    let match_id = MatchId(reader.array()?);
+    let rules = RulesId(reader.array()?);
+    let setup: Arc<[u8]> = reader.bytes()?.into();
+    if setup.len() > limits.setup_bytes as usize {
+        return Err(reader.fail("a setup above its limit"));
+    }
+    let seed = Seed(reader.array()?);
+    let plan = plan(reader)?;
+    let turn_limit = match reader.varint()? {
+        0 => None,
+        turns => Some(u32::try_from(turns - 1).map_err(|_| reader.fail("too many turns"))?),
+    };
+    let count = reader.count(usize::from(limits.peers), "more peers than allowed")?;
+    let mut roster = Vec::with_capacity(count);
+    for _ in 0..count {
+        roster.push(RosterPeer {
+            peer: PeerId(reader.array()?),
+            incarnation: Incarnation(reader.array()?),
+            name: reader.text()?,
+            seats: {
+                let seats: Vec<Seat> = reader.bytes()?.iter().copied().map(Seat).collect();
+                if !seats.is_sorted_by(|a, b| a < b) {
+                    return Err(reader.fail("seats out of order"));
+                }
+                seats
+            },
+            share: reader.array()?,
+        });
+    }
+    let mut seen = [false; 256];
+    for seat in roster.iter().flat_map(|peer| &peer.seats) {
+        if std::mem::replace(&mut seen[usize::from(seat.0)], true) {
+            return Err(reader.fail("a seat given twice"));
+        }
+    }
+    let build = reader.text()?;
+    let count = reader.count(roster.len(), "more signatures than peers")?;
+    let signatures = (0..count)
+        .map(|_| reader.array())
+        .collect::<Result<_, _>>()?;
+    Ok(Start {
+        protocol,
+        match_id,
+        rules,
+        setup,
+        seed,
+        plan,
+        turn_limit,
+        roster,
+        build,
+        signatures,
+    })
+}
+
+pub(crate) fn encode_entries(out: &mut Vec<u8>, entries: &[LogEntry]) {
+    put_varint(out, entries.len() as u64);
+    for entry in entries {
+        out.push(entry.seat.0);
+        match &entry.what {
+            // Most entries are commands: their length carries the kind, above the other kinds' numbers.
+            What::Command(bytes) => {
+                put_varint(out, bytes.len() as u64 + FIRST_LENGTH);
+                out.extend_from_slice(bytes);
+            }
+            What::Seat(state) => {
+                out.push(0);
+                out.push(match state {
+                    SeatState::Played => 0,
+                    SeatState::Idle => 1,
+                    SeatState::Ai => 2,
+                    SeatState::Resigned => 3,
+                });
+            }
+            What::Pause => out.push(1),
+            What::Resume => out.push(2),
+            What::Chat(text) => {
+                out.push(3);
+                put_bytes(out, text.as_bytes());
+            }
+        }
+    }
+}
+
+const FIRST_LENGTH: u64 = 4;
+
+pub(crate) fn decode_entries(
+    reader: &mut Reader<'_>,
+    limits: &Limits,
+) -> Result<Vec<LogEntry>, DecodeError> {
+    let count = reader.count(reader.remaining() / 2, "more entries than bytes")?;
+    let mut entries = Vec::with_capacity(count);
+    for _ in 0..count {
+        let seat = Seat(reader.byte()?);
+        let what = match reader.varint()? {
+            0 => What::Seat(match reader.byte()? {
+                0 => SeatState::Played,
+                1 => SeatState::Idle,
+                2 => SeatState::Ai,
+                3 => SeatState::Resigned,
+                _ => return Err(reader.fail("no such seat state")),
+            }),
+            1 => What::Pause,
+            2 => What::Resume,
+            3 => {
+                let text = reader.text()?;
+                if text.len() > limits.chat_bytes as usize {
+                    return Err(reader.fail("a chat text above its limit"));
+                }
+                What::Chat(text)
+            }
+            length => {
+                let length = length - FIRST_LENGTH;
+                if length > u64::from(limits.command_bytes) {
+                    return Err(reader.fail("a command above its limit"));
+                }
+                What::Command(reader.take(length as usize)?.into())
+            }
+        };
+        entries.push(LogEntry { seat, what });
+    }
+    if !entries.is_sorted_by_key(|entry| entry.seat) {
+        return Err(reader.fail("entries out of seat order"));
+    }
+    Ok(entries)
+}
+
+pub(crate) fn put_plan(out: &mut Vec<u8>, plan: &Plan) {
+    out.push(plan.ticks);
+    out.push(plan.delay_turns);
+    put_varint(out, u64::from(plan.tick_ms));
+}
+
+pub(crate) fn plan(reader: &mut Reader<'_>) -> Result<Plan, DecodeError> {
+    let plan = Plan {
+        ticks: reader.byte()?,
+        delay_turns: reader.byte()?,
+        tick_ms: u16::try_from(reader.varint()?)
+            .map_err(|_| reader.fail("a tick that is too long"))?,
+    };
+    if plan.is_valid(false) {
+        Ok(plan)
+    } else {
+        Err(reader.fail("a plan out of range"))
+    }
+}
+
+fn put_outcome(out: &mut Vec<u8>, outcome: Option<Outcome>) {
+    match outcome {
+        None => out.push(0),
+        Some(Outcome { winner: None }) => out.push(1),
+        Some(Outcome { winner: Some(seat) }) => out.extend_from_slice(&[2, seat.0]),
+    }
+}
+
+fn outcome(reader: &mut Reader<'_>) -> Result<Option<Outcome>, DecodeError> {
+    Ok(match reader.byte()? {
+        0 => None,
+        1 => Some(Outcome { winner: None }),
+        2 => Some(Outcome {
+            winner: Some(Seat(reader.byte()?)),
+        }),
+        _ => return Err(reader.fail("no such outcome")),
+    })
+}
+
+fn flag(reader: &mut Reader<'_>) -> Result<bool, DecodeError> {
+    match reader.byte()? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(reader.fail("neither yes nor no")),
+    }
+}

@@ -1,0 +1,92 @@
+//! The log hash: a chain over what was agreed, so that one signature attests everything before it.
+
+use super::{Bundle, Start, What};
+use crate::LogHash;
+
+/// `h(−1)`: everything about the start that its peers sign. The build that wrote it is left out.
+pub fn start_hash(start: &Start) -> LogHash {
+    let mut hash = Chain::new("lockstep start 1");
+    hash.number(u32::from(start.protocol));
+    hash.bytes(&start.match_id.0);
+    hash.bytes(&start.rules.0);
+    hash.bytes(&start.setup);
+    hash.bytes(&start.seed.0);
+    hash.plan(&start.plan);
+    hash.number(start.turn_limit.map_or(0, |turns| turns.saturating_add(1)));
+    hash.number(start.roster.len() as u32);
+    for peer in &start.roster {
+        hash.bytes(&peer.peer.0);
+        hash.bytes(&peer.incarnation.0);
+        hash.bytes(peer.name.as_bytes());
+        let seats: Vec<u8> = peer.seats.iter().map(|seat| seat.0).collect();
+        hash.bytes(&seats);
+        hash.bytes(&peer.share);
+    }
+    hash.end()
+}
+
+/// `h(n)` from `h(n − 1)` and the bundle of turn `n`.
+pub fn turn_hash(before: LogHash, bundle: &Bundle) -> LogHash {
+    let mut hash = Chain::new("lockstep turn 1");
+    hash.bytes(&before.0);
+    hash.number(bundle.turn.0);
+    hash.plan(&bundle.plan);
+    hash.number(u32::from(bundle.paused));
+    hash.number(bundle.entries.len() as u32);
+    for entry in &bundle.entries {
+        hash.number(u32::from(entry.seat.0));
+        match &entry.what {
+            What::Command(bytes) => {
+                hash.number(0);
+                hash.bytes(bytes);
+            }
+            What::Seat(state) => {
+                hash.number(1);
+                hash.number(*state as u32);
+            }
+            What::Pause => hash.number(2),
+            What::Resume => hash.number(3),
+            What::Chat(text) => {
+                hash.number(4);
+                hash.bytes(text.as_bytes());
+            }
+        }
+    }
+    hash.end()
+}
+
+/// Unambiguous input to BLAKE3: every part has a fixed width or its length before it.
+pub(crate) struct Chain(blake3::Hasher);
+
+impl Chain {
+    pub(crate) fn new(context: &str) -> Self {
+        Chain(blake3::Hasher::new_derive_key(context))
+    }
+
+    pub(crate) fn number(&mut self, number: u32) {
+        self.0.update(&number.to_le_bytes());
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u32);
+        self.0.update(bytes);
+    }
+
+    fn plan(&mut self, plan: &crate::Plan) {
+        self.number(
+            u32::from(plan.ticks)
+                | u32::from(plan.delay_turns) << 8
+                | u32::from(plan.tick_ms) << 16,
+        );
+    }
+
+    pub(crate) fn end(&self) -> LogHash {
+        let mut hash = LogHash([0; 16]);
+        self.0.finalize_xof().fill(&mut hash.0);
+        hash
+    }
+
+    pub(crate) fn end_256(&self) -> [u8; 32] {
+        *self.0.finalize().as_bytes()
+    }
+}

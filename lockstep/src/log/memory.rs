@@ -1,0 +1,84 @@
+//! A log in memory.
+
+use super::{Codec, LogStore, Record, StoreError};
+use crate::{Plan, TurnNumber};
+
+/// Keeps records in memory, up to a bound of bytes.
+pub struct Memory {
+    records: Vec<Record>,
+    bytes: u64,
+    limit: u64,
+    codec: Codec,
+    full: bool,
+}
+
+impl Memory {
+    /// An empty log that may grow to `limit` encoded bytes.
+    pub fn new(limit: u64) -> Self {
+        Memory {
+            records: Vec::new(),
+            bytes: 0,
+            limit,
+            codec: Codec::default(),
+            full: false,
+        }
+    }
+
+    /// All records.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+}
+
+impl LogStore for Memory {
+    fn append(&mut self, record: &Record) -> Result<(), StoreError> {
+        if self.full {
+            return Ok(());
+        }
+        let mut encoded = Vec::new();
+        self.codec.encode(record, &mut encoded);
+        self.bytes += encoded.len() as u64;
+        if self.bytes > self.limit {
+            self.full = true;
+            return Err(StoreError::Full { limit: self.limit });
+        }
+        self.records.push(record.clone());
+        Ok(())
+    }
+
+    fn keyframe_every(&self, _: &Plan) -> Option<u32> {
+        None
+    }
+
+    fn newest_keyframe(&self) -> Option<u32> {
+        self.records.iter().rev().find_map(|record| match record {
+            Record::Keyframe(keyframe) => Some(keyframe.turns),
+            _ => None,
+        })
+    }
+
+    fn read(&mut self, from: TurnNumber, max_bytes: usize) -> Result<Vec<Record>, StoreError> {
+        let mut page = Vec::new();
+        let mut bytes = 0;
+        for record in &self.records {
+            match record {
+                Record::Start(_) => page.push(record.clone()),
+                Record::Bundle(bundle) if bundle.turn >= from && bytes < max_bytes => {
+                    bytes += bundle
+                        .entries
+                        .iter()
+                        .map(|entry| size_of_val(entry))
+                        .sum::<usize>()
+                        + 1;
+                    page.push(record.clone());
+                }
+                _ => {}
+            }
+        }
+        Ok(page)
+    }
+
+    fn close(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,1 @@
+//! QUIC links, identities on disk, and links made worse on purpose.

@@ -1,0 +1,169 @@
+//! A batch: what one peer seals for one turn, and signs.
+
+use crate::encoding::{DecodeError, Reader, put_varint};
+use crate::log::{LogEntry, SignedBatch, Start, What};
+use crate::log::{decode_entries, encode_entries};
+use crate::sign::Signer;
+use crate::{Incarnation, Limits, LogHash, MatchId, TurnNumber};
+use sim::{Checksum, Seat};
+
+/// One peer's commands for one turn, for all its seats, and what it reports beside them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// The turn it is for.
+    pub turn: TurnNumber,
+    /// Commands, pauses, resumptions and chat, in seat order and as issued. Never [`What::Seat`].
+    pub entries: Vec<LogEntry>,
+    /// For each seat with commands, ascending, the number of the first of them.
+    pub first_numbers: Vec<u32>,
+    /// Turns that the world had executed at the first of `checksums`; 0 is the initial world.
+    pub executed: u32,
+    /// Checksums after that many turns, and one more each.
+    pub checksums: Vec<Checksum>,
+    /// Turns complete at the sender.
+    pub complete: u32,
+    /// Log hash after them.
+    pub log_hash: LogHash,
+    /// Milliseconds before they were due that the other peers' batches arrived, at worst, since the last report; by
+    /// index in the roster. Empty where the batch reports none.
+    pub slack_ms: Vec<i16>,
+    /// The sender leaves: its batches are empty by rule from the next turn on.
+    pub leaving: bool,
+}
+
+/// A slack that says nothing: no batch of that peer arrived since the last report.
+pub const NO_SLACK: i16 = i16::MIN;
+
+impl Batch {
+    /// Appends the canonical encoding, which is what is signed.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, u64::from(self.turn.0) << 1 | u64::from(self.leaving));
+        encode_entries(out, &self.entries);
+        for first in &self.first_numbers {
+            put_varint(out, u64::from(*first));
+        }
+        put_varint(out, u64::from(self.executed));
+        put_varint(out, self.checksums.len() as u64);
+        for checksum in &self.checksums {
+            out.extend_from_slice(&checksum.0.to_le_bytes());
+        }
+        put_varint(out, u64::from(self.complete));
+        out.extend_from_slice(&self.log_hash.0);
+        put_varint(out, self.slack_ms.len() as u64);
+        for slack in &self.slack_ms {
+            out.extend_from_slice(&slack.to_le_bytes());
+        }
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for anything else, and for what exceeds `limits`.
+    pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Batch, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let head = reader.varint()?;
+        let turn = u32::try_from(head >> 1).map_err(|_| reader.fail("a turn above 2^32"))?;
+        let entries = decode_entries(&mut reader, limits)?;
+        if entries
+            .iter()
+            .any(|entry| matches!(entry.what, What::Seat(_)))
+        {
+            return Err(reader.fail("a seat event in a batch"));
+        }
+        let mut first_numbers = Vec::new();
+        for _ in 0..seats_with_commands(&entries).count() {
+            first_numbers.push(reader.number()?);
+        }
+        let executed = reader.number()?;
+        let count = reader.count(reader.remaining() / 4, "more checksums than bytes")?;
+        let checksums = (0..count)
+            .map(|_| Ok(Checksum(reader.fixed_u32()?)))
+            .collect::<Result<_, DecodeError>>()?;
+        let complete = reader.number()?;
+        let log_hash = LogHash(reader.array()?);
+        let count = reader.count(usize::from(limits.peers), "more slacks than peers")?;
+        let slack_ms = (0..count)
+            .map(|_| Ok(i16::from_le_bytes(reader.array()?)))
+            .collect::<Result<_, DecodeError>>()?;
+        reader.end()?;
+        Ok(Batch {
+            turn: TurnNumber(turn),
+            entries,
+            first_numbers,
+            executed,
+            checksums,
+            complete,
+            log_hash,
+            slack_ms,
+            leaving: head & 1 == 1,
+        })
+    }
+
+    /// Encodes and signs for the peer with this index.
+    pub fn seal(
+        &self,
+        peer: u8,
+        match_id: MatchId,
+        incarnation: Incarnation,
+        signer: &dyn Signer,
+    ) -> SignedBatch {
+        let mut content = Vec::new();
+        self.encode(&mut content);
+        let signature = signer.sign(&signed_bytes(match_id, incarnation, &content));
+        SignedBatch {
+            peer,
+            content: content.into(),
+            signature,
+        }
+    }
+}
+
+impl SignedBatch {
+    /// Bytes that it takes on the wire.
+    pub fn encoded_len(&self) -> usize {
+        1 + 2 + self.content.len() + 64
+    }
+
+    /// Whether the signature is that of the roster's peer `self.peer`, for the match of `start`.
+    pub fn is_signed(&self, start: &Start, signer: &dyn Signer) -> bool {
+        self.is_signed_by(start, |peer, bytes, signature| {
+            signer.verify(peer, bytes, signature)
+        })
+    }
+
+    /// As [`is_signed`](Self::is_signed), with any means to verify a signature: [`Ed25519::verify`](crate::sign::Ed25519::verify)
+    /// for a replay.
+    pub fn is_signed_by(
+        &self,
+        start: &Start,
+        verify: impl FnOnce(crate::PeerId, &[u8], &[u8; 64]) -> bool,
+    ) -> bool {
+        start
+            .roster
+            .get(usize::from(self.peer))
+            .is_some_and(|peer| {
+                let bytes = signed_bytes(start.match_id, peer.incarnation, &self.content);
+                verify(peer.peer, &bytes, &self.signature)
+            })
+    }
+}
+
+/// The seats that have a command among `entries`, ascending, each once.
+pub(crate) fn seats_with_commands(entries: &[LogEntry]) -> impl Iterator<Item = Seat> + '_ {
+    let mut last = None;
+    entries
+        .iter()
+        .filter(|entry| matches!(entry.what, What::Command(_)))
+        .map(|entry| entry.seat)
+        .filter(move |seat| last.replace(*seat) != Some(*seat))
+}
+
+fn signed_bytes(match_id: MatchId, incarnation: Incarnation, content: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(content.len() + 64);
+    bytes.extend_from_slice(b"lockstep batch");
+    bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
+    bytes.extend_from_slice(&match_id.0);
+    bytes.extend_from_slice(&incarnation.0);
+    bytes.extend_from_slice(content);
+    bytes
+}

@@ -1,0 +1,128 @@
+//! What a world is fed with. `Live` serves any session (network, single player), `replay::Player` a file.
+//!
+//! [`Match`](crate::Match) runs this loop for a world that implements [`sim::Simulation`]. A game with a loop of
+//! its own runs it directly: take the next piece of [`Work`], do it, [`answer`](TurnSource::answer).
+
+use crate::log::{Bundle, Start};
+use crate::{CommandId, Event, Refused, Status, TurnNumber};
+use sim::{Checksum, Outcome, Seat};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One piece of work for the world. Mandatory, in order, one at a time.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// Build the world of this start. Answer [`Answer::Ready`].
+    New {
+        /// Setup, seed and seats.
+        start: Arc<Start>,
+    },
+    /// Replace the world by a snapshot. Answer [`Answer::Ready`].
+    Load {
+        /// Turns that the snapshot's world has executed.
+        turns: u32,
+        /// Ticks that it has stepped.
+        ticks: u64,
+        /// What [`sim::State::save`] wrote.
+        snapshot: Arc<[u8]>,
+    },
+    /// Apply the bundle's entries before the first tick, step its ticks. Answer [`Answer::Executed`].
+    Execute(Bundle),
+    /// Save the world. Answer [`Answer::Saved`].
+    Save {
+        /// Turns executed so far.
+        turns: u32,
+    },
+}
+
+/// What became of a piece of work.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// The world is built or loaded.
+    Ready {
+        /// Checksum of the world before the next turn.
+        checksum: Checksum,
+    },
+    /// The turn was executed.
+    Executed {
+        /// Checksum of the world after it.
+        checksum: Checksum,
+        /// How the match ended, if it has.
+        outcome: Option<Outcome>,
+        /// Time spent in stepping.
+        step: Duration,
+    },
+    /// The world's bytes.
+    Saved(Vec<u8>),
+    /// The world cannot be built or loaded.
+    Failed,
+}
+
+/// A source of turns.
+pub trait TurnSource {
+    /// The next piece of work, if it is time for one. `now` is the caller's clock; it never goes back.
+    ///
+    /// # Panics
+    /// When the last piece was not answered.
+    fn next(&mut self, now: Duration) -> Option<Work>;
+
+    /// The answer to the piece that [`next`](Self::next) gave.
+    ///
+    /// # Panics
+    /// When no piece waits for an answer, or the answer is of another kind.
+    fn answer(&mut self, answer: Answer);
+
+    /// What has happened since the last call.
+    fn events(&mut self) -> Vec<Event>;
+
+    /// Hands over an encoded command of `seat`.
+    ///
+    /// # Errors
+    /// [`Refused`]: the command was not taken and will not be executed.
+    fn issue(&mut self, seat: Seat, command: Vec<u8>) -> Result<CommandId, Refused>;
+
+    /// Seats of this peer; empty before the start, for spectators and for replays.
+    fn own_seats(&self) -> &[Seat];
+
+    /// Where the match stands.
+    fn status(&self) -> Status;
+
+    /// Time from one tick to the next; `None`: as fast as possible (catching up, seeking).
+    fn pace(&self) -> Option<Duration>;
+
+    /// Waits until there may be work or an event, at most `timeout`.
+    fn wait(&mut self, timeout: Duration);
+
+    /// The next turn to execute, once known.
+    fn next_turn(&self) -> TurnNumber;
+}
+
+impl<T: TurnSource + ?Sized> TurnSource for Box<T> {
+    fn next(&mut self, now: Duration) -> Option<Work> {
+        (**self).next(now)
+    }
+    fn answer(&mut self, answer: Answer) {
+        (**self).answer(answer);
+    }
+    fn events(&mut self) -> Vec<Event> {
+        (**self).events()
+    }
+    fn issue(&mut self, seat: Seat, command: Vec<u8>) -> Result<CommandId, Refused> {
+        (**self).issue(seat, command)
+    }
+    fn own_seats(&self) -> &[Seat] {
+        (**self).own_seats()
+    }
+    fn status(&self) -> Status {
+        (**self).status()
+    }
+    fn pace(&self) -> Option<Duration> {
+        (**self).pace()
+    }
+    fn wait(&mut self, timeout: Duration) {
+        (**self).wait(timeout);
+    }
+    fn next_turn(&self) -> TurnNumber {
+        (**self).next_turn()
+    }
+}
