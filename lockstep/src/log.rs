@@ -10,7 +10,7 @@ mod memory;
 pub use codec::{Codec, DecodeError};
 pub(crate) use codec::{decode_entries, encode_entries};
 pub(crate) use hash::Chain;
-pub use hash::{start_hash, turn_hash};
+pub use hash::{end_signed_bytes, start_hash, start_signed_bytes, turn_hash};
 pub use memory::Memory;
 
 use crate::{Incarnation, LogHash, MatchId, PeerId, Plan, TurnNumber};
@@ -67,7 +67,7 @@ pub struct Start {
     pub roster: Vec<RosterPeer>,
     /// The build that wrote this, for information.
     pub build: String,
-    /// Each roster peer's signature over [`start_hash`].
+    /// Each roster peer's signature over [`start_signed_bytes`].
     pub signatures: Vec<[u8; 64]>,
 }
 
@@ -171,7 +171,7 @@ pub struct End {
     pub checksum: Checksum,
     /// How it ended, where the world said so.
     pub outcome: Option<Outcome>,
-    /// Signatures over this end, by index in the roster.
+    /// Signatures over [`end_signed_bytes`], by index in the roster.
     pub signatures: Vec<(u8, [u8; 64])>,
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Bundle, Start, What};
 use crate::LogHash;
+use sim::Checksum;
 
 /// `h(−1)`: everything about the start that its peers sign. The build that wrote it is left out.
 pub fn start_hash(start: &Start) -> LogHash {
@@ -53,6 +54,24 @@ pub fn turn_hash(before: LogHash, bundle: &Bundle) -> LogHash {
         }
     }
     hash.end()
+}
+
+/// What a peer signs to agree to the start with this [`start_hash`].
+pub fn start_signed_bytes(start: &LogHash) -> Vec<u8> {
+    let mut bytes = b"lockstep start".to_vec();
+    bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
+    bytes.extend_from_slice(&start.0);
+    bytes
+}
+
+/// What a peer signs to agree to the end of a match: hash of the log, turns executed, and checksum of the world.
+pub fn end_signed_bytes(log_hash: &LogHash, turns: u32, checksum: Checksum) -> Vec<u8> {
+    let mut bytes = b"lockstep end".to_vec();
+    bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
+    bytes.extend_from_slice(&log_hash.0);
+    bytes.extend_from_slice(&turns.to_le_bytes());
+    bytes.extend_from_slice(&checksum.0.to_le_bytes());
+    bytes
 }
 
 /// Unambiguous input to BLAKE3: every part has a fixed width or its length before it.
