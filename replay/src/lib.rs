@@ -7,7 +7,7 @@
 //! claims, [`diff`](diff::diff) compares two files, and [`cli::run`] is a command line over all of it for any game.
 
 //CLI
-//DIFF
+pub mod diff;
 mod error;
 mod format;
 mod output;
@@ -15,7 +15,7 @@ mod player;
 mod reader;
 mod recorder;
 mod scan;
-//VERIFY
+pub mod verify;
 mod writer;
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 /// Encoded records that wait for the disk, at most. A match writes a few kilobytes a second.
 pub(crate) const QUEUE_BYTES: usize = 8 << 20;
+/// Snapshots that wait for the disk, at most, where more than one does.
+const KEYFRAME_BYTES: usize = 64 << 20;
 /// How long appended turns may be unsafe from a loss of power.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 /// Fast, and close to the best on worlds in columns.
@@ -35,6 +37,13 @@ impl Job {
         match self {
             Job::Records { bytes, .. } => bytes.len() + size_of::<Job>(),
             Job::Keyframe(_) => 0,
+        }
+    }
+
+    fn snapshot_bytes(&self) -> usize {
+        match self {
+            Job::Records { .. } => 0,
+            Job::Keyframe(keyframe) => keyframe.snapshot.len(),
         }
     }
 }
@@ -81,19 +90,17 @@ impl Shared {
 
     /// Hands over a job without waiting for the disk.
     ///
-    /// A keyframe is left out, and the answer false, while another one waits: the file is good without it.
+    /// A keyframe is left out, and the answer false, where too many wait already: the file is good without it.
     pub(crate) fn push(&self, job: Job) -> Result<bool, StoreError> {
         let mut state = self.lock();
         if let Some(error) = &state.error {
             return Err(error.clone());
         }
-        if let Job::Keyframe(_) = job
-            && state
-                .jobs
-                .iter()
-                .any(|waiting| matches!(waiting, Job::Keyframe(_)))
-        {
-            return Ok(false);
+        if let Job::Keyframe(keyframe) = &job {
+            let waiting: usize = state.jobs.iter().map(Job::snapshot_bytes).sum();
+            if waiting > 0 && waiting + keyframe.snapshot.len() > KEYFRAME_BYTES {
+                return Ok(false);
+            }
         }
         if state.bytes + job.bytes() > QUEUE_BYTES {
             let error = StoreError::Io(io::ErrorKind::TimedOut);
