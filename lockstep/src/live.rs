@@ -86,6 +86,19 @@ pub struct Network {
     pub signer: Box<dyn Signer>,
 }
 
+#[cfg(feature = "quic")]
+impl Network {
+    /// QUIC, and the signer of the same key.
+    ///
+    /// # Errors
+    /// [`quic::Error`](crate::quic::Error): no socket.
+    pub fn quic(config: crate::quic::QuicConfig) -> Result<Network, crate::quic::Error> {
+        let signer = config.key.signer();
+        let transport = crate::quic::Quic::bind(config)?;
+        Ok(Network { transport: Box::new(transport), signer: Box::new(signer) })
+    }
+}
+
 /// Why a live match could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -102,6 +115,10 @@ pub enum Error {
     #[cfg(feature = "quic")]
     #[error(transparent)]
     Quic(#[from] crate::quic::Error),
+    /// The user's identity file could not be had.
+    #[cfg(feature = "quic")]
+    #[error(transparent)]
+    Identity(#[from] crate::quic::IdentityError),
     /// The operating system gave no randomness.
     #[error("the operating system gave no randomness")]
     Randomness,
@@ -473,7 +490,11 @@ fn network_of(config: &mut Config) -> Result<Network, Error> {
         return Ok(network);
     }
     #[cfg(feature = "quic")]
-    return Ok(crate::quic::default_network(&config.limits)?);
+    {
+        let identity = crate::quic::Identity::default_for_user()?;
+        let limits = config.limits.clone();
+        Ok(Network::quic(crate::quic::QuicConfig { limits, ..crate::quic::QuicConfig::new(identity) })?)
+    }
     #[cfg(not(feature = "quic"))]
     Err(Error::NoNetwork)
 }

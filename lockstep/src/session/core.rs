@@ -151,6 +151,7 @@ impl Core {
             up_at: self.now,
             heard_at: self.now,
             faults: 0,
+            messages: 0,
             quality: Quality::new(self.now),
         };
         self.links.insert(id, link);
@@ -169,6 +170,10 @@ impl Core {
             return Introduced::No;
         };
         link.heard_at = self.now;
+        if !link.takes_message(self.now) {
+            self.fault(id, Fault::Flood);
+            return Introduced::No;
+        }
         let Ok(message) = Control::decode(bytes, &self.limits) else {
             self.fault(id, Fault::Garbage);
             return Introduced::No;

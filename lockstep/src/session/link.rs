@@ -20,8 +20,23 @@ pub(crate) struct Link {
     pub up_at: Duration,
     pub heard_at: Duration,
     pub faults: u32,
+    /// Control messages taken so far.
+    pub messages: u64,
     pub quality: Quality,
 }
+
+impl Link {
+    /// Whether one more control message now is within what any correct peer sends.
+    pub(crate) fn takes_message(&mut self, now: Duration) -> bool {
+        self.messages += 1;
+        let allowed = MESSAGES_AT_ONCE + now.saturating_sub(self.up_at).as_secs() * MESSAGES_PER_S;
+        self.messages <= allowed
+    }
+}
+
+/// Bounds on the control messages of one link.
+const MESSAGES_AT_ONCE: u64 = 256;
+const MESSAGES_PER_S: u64 = 16;
 
 /// How well a link carries turn packets, both ways.
 pub(crate) struct Quality {
