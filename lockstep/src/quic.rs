@@ -67,6 +67,11 @@ pub enum Key {
 }
 
 impl Key {
+    /// Signs with this key.
+    pub fn signer(&self) -> Ed25519 {
+        Ed25519::new(&self.secret())
+    }
+
     fn secret(&self) -> [u8; 32] {
         match self {
             Key::Secret(secret) => *secret,
