@@ -305,6 +305,101 @@ fn many_may_dial_at_once() {
 }
 
 #[test]
+fn pending_handshakes_must_show_their_address() {
+    let (mut host, mut guest) = (open(56), open(57));
+    let dials = Limits::default().unproved_links;
+    for _ in 0..dials {
+        guest.dial(&at(&host), host.peer());
+    }
+    // The guest sends its first packets and then answers nothing, as somebody with forged addresses would.
+    for _ in 0..10 {
+        guest.pump();
+    }
+    for _ in 0..10 {
+        host.pump();
+    }
+    let pending = dials as usize - host.shared.handshakes.available_permits();
+    assert_eq!(pending, link::RETRY_FROM);
+    for _ in 0..dials {
+        until(&mut host, &mut guest, |event| match event {
+            LinkEvent::Up { link, .. } => Some(link),
+            _ => panic!("{event:?}"),
+        });
+    }
+}
+
+#[test]
+fn a_dialler_that_is_turned_away_after_the_handshake_has_no_link() {
+    let mut guest = open(58);
+    let key = tls::OwnKey::new(&[59; 32]);
+    let server = settings::server(tls::accepting(&key), &Limits::default());
+    let within = guest.runtime().enter();
+    let host = quinn::Endpoint::server(server, (Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    drop(within);
+    let address = host.local_addr().unwrap().to_string();
+    guest.runtime().spawn(async move {
+        let connection = host.accept().await.unwrap().await.unwrap();
+        connection.close(quinn::VarInt::from_u32(7), b"not you");
+        host.wait_idle().await;
+    });
+    guest.dial(&address, Ed25519::new(&[59; 32]).id());
+    let event = guest.poll(PATIENCE);
+    assert!(
+        matches!(
+            event,
+            Some(LinkEvent::DialFailed {
+                why: LinkError::Refused,
+                ..
+            })
+        ),
+        "{event:?}"
+    );
+}
+
+#[test]
+fn a_socket_for_both_families_is_dialled_by_either() {
+    let mut config = QuicConfig::new([60; 32]);
+    config.listen = (std::net::Ipv6Addr::UNSPECIFIED, 0).into();
+    let Ok(quic) = Quic::bind(config) else {
+        assert!(
+            UdpSocket::bind("[::1]:0").is_err(),
+            "this machine has IPv6, so the socket should open"
+        );
+        return;
+    };
+    let mut host = End {
+        quic,
+        seen: VecDeque::new(),
+    };
+    let mut guest = open(61);
+    let address = format!("127.0.0.1:{}", host.local_address().port());
+    assert!(host.addresses().contains(&address) || cfg!(windows));
+    guest.dial(&address, host.peer());
+    let seen = until(&mut guest, &mut host, |event| match event {
+        LinkEvent::Up { address, .. } => Some(address),
+        _ => None,
+    });
+    assert_eq!(seen, at(&guest));
+}
+
+#[test]
+fn a_stream_that_ends_within_a_message_is_a_violation() {
+    let (mut a, mut b) = (open(62), open(63));
+    let (from_a, from_b) = connect(&mut a, &mut b);
+    let connection = a.links[&from_a.link].connection.clone();
+    a.runtime().spawn(async move {
+        let mut stream = connection.open_uni().await.unwrap();
+        stream.write_all(&[9, 0, 0, 0, 1]).await.unwrap();
+        stream.finish().unwrap();
+        connection.closed().await
+    });
+    assert_eq!(
+        until(&mut a, &mut b, down),
+        (from_b.link, LinkError::Violation)
+    );
+}
+
+#[test]
 fn a_third_of_packets_lost_still_connects() {
     let mut ends = [45, 46].map(|n| {
         let mut config = QuicConfig::new([n; 32]);
