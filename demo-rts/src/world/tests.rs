@@ -1,0 +1,1 @@
+//! Rules of the world, each by itself.
