@@ -1,6 +1,7 @@
 //! Flat columns: one vector for each field, rows in the order of their ids.
 
-use sim::{Field, LoadError};
+use serde::{Serialize, de::DeserializeOwned};
+use sim::{Field, LoadError, Sink};
 
 /// A value that fills one place of a column.
 pub(super) trait Cell: Copy {
@@ -12,6 +13,18 @@ pub(super) trait Cell: Copy {
     fn take(from: &[u8]) -> Option<Self>;
     /// As a person reads it.
     fn text(self) -> String;
+
+    /// Appends a column.
+    fn write(column: &[Self], to: &mut impl Sink) {
+        let mut buffer = [0; 512];
+        for chunk in column.chunks(buffer.len() / Self::BYTES) {
+            let used = chunk.len() * Self::BYTES;
+            for (place, value) in buffer.chunks_exact_mut(Self::BYTES).zip(chunk) {
+                value.put(place);
+            }
+            to.bytes(&buffer[..used]);
+        }
+    }
 }
 
 macro_rules! integer_cells {
@@ -26,6 +39,9 @@ macro_rules! integer_cells {
             }
             fn text(self) -> String {
                 self.to_string()
+            }
+            fn write(column: &[Self], to: &mut impl Sink) {
+                to.column(column);
             }
         }
     )*};
@@ -75,46 +91,28 @@ pub(super) struct Shown<T>(pub T);
 
 impl<T: Cell> Field for Shown<T> {
     fn bytes(&self, out: &mut Vec<u8>) {
-        write_column(out, &[self.0]);
+        T::write(&[self.0], out);
     }
     fn text(&self) -> String {
         self.0.text()
     }
 }
 
-/// Appends a column, little-endian.
-pub(super) fn write_column<T: Cell>(out: &mut Vec<u8>, column: &[T]) {
-    let at = out.len();
-    out.resize(at + column.len() * T::BYTES, 0);
-    for (place, value) in out[at..].chunks_exact_mut(T::BYTES).zip(column) {
-        value.put(place);
-    }
-}
-
-/// Reads a snapshot from front to back.
-pub(super) struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
+/// Reads a snapshot from front to back; errors say what was wrong.
+pub(super) struct Reader<'a>(sim::Reader<'a>);
 
 impl<'a> Reader<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0 }
+        Self(sim::Reader::new(bytes))
     }
 
-    /// The error that `what` is wrong just before here.
-    pub fn wrong(&self, what: &'static str) -> LoadError {
-        LoadError { what, at: self.at }
-    }
-
-    /// `Err` that `what` is wrong, unless `good`.
+    /// `Err` that `what` is wrong just before here, unless `good`.
     pub fn require(&self, good: bool, what: &'static str) -> Result<(), LoadError> {
-        if good { Ok(()) } else { Err(self.wrong(what)) }
+        if good { Ok(()) } else { Err(self.0.fail(what)) }
     }
 
     pub fn value<T: Cell>(&mut self, what: &'static str) -> Result<T, LoadError> {
-        let bytes = self.take(T::BYTES, what)?;
-        T::take(bytes).ok_or_else(|| self.wrong(what))
+        T::take(self.0.bytes(T::BYTES)?).ok_or_else(|| self.0.fail(what))
     }
 
     pub fn column<T: Cell>(
@@ -122,24 +120,20 @@ impl<'a> Reader<'a> {
         rows: usize,
         what: &'static str,
     ) -> Result<Vec<T>, LoadError> {
-        let length = rows.checked_mul(T::BYTES).ok_or_else(|| self.wrong(what))?;
-        let bytes = self.take(length, what)?;
+        let bytes = self.0.bytes(rows.saturating_mul(T::BYTES))?;
         bytes
             .chunks_exact(T::BYTES)
             .map(T::take)
             .collect::<Option<_>>()
-            .ok_or_else(|| self.wrong(what))
+            .ok_or_else(|| self.0.fail(what))
+    }
+
+    pub fn serde<T: Serialize + DeserializeOwned>(&mut self) -> Result<T, LoadError> {
+        self.0.serde()
     }
 
     pub fn finish(self) -> Result<(), LoadError> {
-        self.require(self.at == self.bytes.len(), "bytes after the end")
-    }
-
-    fn take(&mut self, length: usize, what: &'static str) -> Result<&'a [u8], LoadError> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let taken = rest.get(..length).ok_or_else(|| self.wrong(what))?;
-        self.at += length;
-        Ok(taken)
+        self.0.finish()
     }
 }
 
@@ -168,6 +162,7 @@ macro_rules! columns {
             }
 
             /// Drops every row that `gone` says, keeping the order of the others.
+            #[allow(dead_code, reason = "seats are never removed")]
             pub fn remove(&mut self, gone: &[bool]) {
                 $(
                     let mut flags = gone.iter();
@@ -175,8 +170,8 @@ macro_rules! columns {
                 )*
             }
 
-            pub fn save(&self, out: &mut Vec<u8>) {
-                $( $crate::world::columns::write_column(out, &self.$field); )*
+            pub fn write(&self, to: &mut impl sim::Sink) {
+                $( <$t as $crate::world::columns::Cell>::write(&self.$field, to); )*
             }
 
             pub fn load(

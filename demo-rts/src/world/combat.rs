@@ -196,7 +196,7 @@ pub(super) fn strike(
         Target::Building(other) => w.buildings.id[other],
     });
     if stats.arrow_speed == 0 {
-        let damage = damage(stats, target);
+        let damage = damage(w, stats, target);
         blows.push(Blow {
             target: id,
             damage,
@@ -223,11 +223,15 @@ pub(super) fn strike(
     });
 }
 
-fn damage(stats: &Stats, target: Target) -> u16 {
-    match target {
+/// The table's damage, give or take a quarter.
+fn damage(w: &mut World, stats: &Stats, target: Target) -> u16 {
+    let usual = match target {
         Target::Unit(_) => stats.damage,
         Target::Building(_) => stats.siege,
-    }
+    };
+    let spread = usual / 4;
+    let drawn = w.random.below(u32::from(spread) * 2 + 1) as u16;
+    usual - spread + drawn
 }
 
 /// Arrows fly after their targets. Those whose target died fall where it stood.
@@ -257,9 +261,11 @@ pub(super) fn fly(w: &mut World, blows: &mut Vec<Blow>) {
         if at.distance(to) <= stats.arrow_speed.unsigned_abs() {
             *gone = true;
             if let Some(target) = target {
+                let damage = damage(w, stats, target);
+                let arrows = &w.projectiles;
                 blows.push(Blow {
                     target: id,
-                    damage: damage(stats, target),
+                    damage,
                     by: Id(arrows.by[row]),
                     seat: arrows.seat[row],
                 });

@@ -47,7 +47,7 @@ pub use units::{Order, Resource};
 pub use view::{BuildingView, ProjectileView, SeatView, UnitView};
 
 use crate::bot;
-use sim::{Entry, Outcome, RulesId, Seat, Simulation, Start};
+use sim::{Entry, Outcome, RulesId, Seat, Simulation, Start, Stream};
 
 /// The whole game at one tick.
 #[derive(Clone, Debug)]
@@ -62,6 +62,8 @@ pub struct World {
     next_id: u32,
     /// Id at which the path finder goes on in the next tick.
     path_cursor: u32,
+    /// Draws what weapons do.
+    random: Stream,
     ending: victory::Ending,
     /// From here on: made anew in every tick that uses it, and never state.
     grid: grid::Grid,

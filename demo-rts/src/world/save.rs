@@ -3,7 +3,7 @@
 use super::{
     Kind, Map, Scenario, Setup, World,
     buildings::Buildings,
-    columns::{Reader, Shown, write_column},
+    columns::{Cell, Reader, Shown},
     combat::Projectiles,
     grid::Grid,
     map::{LARGEST, SMALLEST, Terrain},
@@ -15,31 +15,18 @@ use super::{
     units::{Load, STEPS, Units, Way},
     victory::{Ending, Verdict},
 };
-use sim::{LoadError, State, Visit};
+use sim::{Checksum, Field, LoadError, Sink, State, Stream, Sum, Visit};
 
 impl State for World {
     fn save(&self, out: &mut Vec<u8>) {
-        out.reserve(256 + self.map.tiles() * 3 + self.units.len() * 64 + self.buildings.len() * 32);
-        write_column(out, &[MAGIC, self.tick, self.next_id, self.path_cursor]);
-        save_setup(&self.setup, out);
-        write_column(out, &[self.ending.verdict]);
-        write_column(out, &[self.ending.winner]);
-        write_column(out, &[self.map.size()]);
-        write_column(out, &self.map.terrain);
-        write_column(out, &self.map.amount);
-        write_column(
-            out,
-            &[
-                self.seats.len() as u32,
-                self.units.len() as u32,
-                self.buildings.len() as u32,
-                self.projectiles.len() as u32,
-            ],
-        );
-        self.seats.save(out);
-        self.units.save(out);
-        self.buildings.save(out);
-        self.projectiles.save(out);
+        out.reserve(256 + self.map.tiles() * 3 + self.units.len() * 80 + self.buildings.len() * 32);
+        write(self, out);
+    }
+
+    fn checksum(&self) -> Checksum {
+        let mut sum = Sum::new();
+        write(self, &mut sum);
+        sum.checksum()
     }
 
     fn load(bytes: &[u8]) -> Result<Self, LoadError> {
@@ -49,6 +36,7 @@ impl State for World {
         let tick = from.value("tick")?;
         let next_id = from.value("next id")?;
         let path_cursor = from.value("path cursor")?;
+        let random: Stream = from.serde()?;
         let setup = load_setup(&mut from)?;
         let ending = Ending {
             verdict: from.value::<Verdict>("verdict")?,
@@ -79,6 +67,7 @@ impl State for World {
             projectiles: Projectiles::load(&mut from, projectiles)?,
             next_id,
             path_cursor,
+            random,
             ending,
             grid: Grid::default(),
             finder: Finder::default(),
@@ -97,6 +86,9 @@ impl State for World {
             to.field("tick", &Shown(self.tick));
             to.field("next_id", &Shown(self.next_id));
             to.field("path_cursor", &Shown(self.path_cursor));
+            let mut random = Vec::new();
+            random.serde(&self.random);
+            to.field("random", &Raw(random));
             to.field("verdict", &Shown(self.ending.verdict));
             to.field("winner", &Shown(self.ending.winner));
             to.field("map_size", &Shown(self.map.size()));
@@ -123,23 +115,41 @@ impl State for World {
     }
 }
 
-fn save_setup(setup: &Setup, out: &mut Vec<u8>) {
+fn write(w: &World, to: &mut impl Sink) {
+    to.column(&[MAGIC, w.tick, w.next_id, w.path_cursor]);
+    to.serde(&w.random);
+    write_setup(&w.setup, to);
+    to.column(&[w.ending.verdict as u8, w.ending.winner]);
+    to.value(w.map.size());
+    Cell::write(&w.map.terrain, to);
+    to.column(&w.map.amount);
+    let rows = [
+        w.seats.len(),
+        w.units.len(),
+        w.buildings.len(),
+        w.projectiles.len(),
+    ];
+    to.column(&rows.map(|rows| rows as u32));
+    w.seats.write(to);
+    w.units.write(to);
+    w.buildings.write(to);
+    w.projectiles.write(to);
+}
+
+fn write_setup(setup: &Setup, to: &mut impl Sink) {
     let (kind, units) = match setup.scenario {
         Scenario::Standard => (0_u8, 0_u16),
         Scenario::Skirmish { units_per_seat } => (1, units_per_seat),
     };
-    write_column(out, &[u8::from(setup.map_seed.is_some()), kind]);
-    write_column(out, &[setup.map_seed.unwrap_or_default()]);
-    write_column(
-        out,
-        &[
-            setup.size.unwrap_or_default(),
-            units,
-            setup.population,
-            setup.minutes,
-        ],
-    );
-    write_column(out, &[setup.gold, setup.wood]);
+    to.column(&[u8::from(setup.map_seed.is_some()), kind]);
+    to.value(setup.map_seed.unwrap_or_default());
+    to.column(&[
+        setup.size.unwrap_or_default(),
+        units,
+        setup.population,
+        setup.minutes,
+    ]);
+    to.column(&[setup.gold, setup.wood]);
 }
 
 fn load_setup(from: &mut Reader<'_>) -> Result<Setup, LoadError> {
@@ -291,6 +301,19 @@ fn ids_are_good(w: &World, ids: &[u32]) -> bool {
         && !ids.contains(&0)
         && last < w.next_id
         && w.next_id <= u32::MAX / 2
+}
+
+/// Bytes that a person reads as hexadecimal digits.
+struct Raw(Vec<u8>);
+
+impl Field for Raw {
+    fn bytes(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0);
+    }
+
+    fn text(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
 }
 
 const MAGIC: u32 = u32::from_le_bytes(*b"RTS1");

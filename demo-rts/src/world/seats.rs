@@ -81,11 +81,7 @@ impl Seats {
         self.defeated[row] != 0
     }
 
-    pub fn can_pay(&self, row: usize, gold: u32, wood: u32) -> bool {
-        self.gold[row] >= gold && self.wood[row] >= wood
-    }
-
-    /// Takes a price that [`can_pay`](Self::can_pay) allowed.
+    /// Takes a price that is there.
     pub fn pay(&mut self, row: usize, gold: u32, wood: u32) {
         self.gold[row] = self.gold[row].saturating_sub(gold);
         self.wood[row] = self.wood[row].saturating_sub(wood);

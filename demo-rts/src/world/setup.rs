@@ -11,7 +11,7 @@ use super::{
     tables::TICKS_PER_SECOND,
 };
 use serde::{Deserialize, Serialize};
-use sim::{Seat, Start};
+use sim::{Seat, Start, Stream};
 
 /// The game's settings. Numbers out of range are taken as the nearest that is in range.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,6 +109,7 @@ pub(super) fn begin(start: &Start<Setup>) -> World {
         projectiles: super::combat::Projectiles::default(),
         next_id: 1,
         path_cursor: 0,
+        random: Stream::named(&start.seed, "weapons"),
         ending: super::victory::Ending::default(),
         grid: Grid::default(),
         finder: Finder::default(),
