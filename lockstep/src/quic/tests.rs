@@ -407,12 +407,7 @@ fn a_third_of_packets_lost_still_connects() {
         bound(config)
     });
     let [a, b] = &mut ends;
-    a.dial(&at(b), b.peer());
-    let link = until(b, a, |event| match event {
-        LinkEvent::Up { link, .. } => Some(link),
-        LinkEvent::DialFailed { .. } => panic!("{event:?}"),
-        _ => None,
-    });
+    let link = connect_through_loss(a, b);
     for n in 0..20 {
         a.send(link, Channel::Control, &[n]).unwrap();
         a.pump();
@@ -420,6 +415,42 @@ fn a_third_of_packets_lost_still_connects() {
     for n in 0..20 {
         assert_eq!(until(a, b, received(Channel::Control)), [n]);
     }
+}
+
+#[test]
+fn loss_costs_what_it_takes_and_no_more() {
+    let mut ends = [64, 65].map(|n| {
+        let mut config = QuicConfig::new([n; 32]);
+        config.impairment = Some(format!("loss=20%,delay=20ms,seed={n}").parse().unwrap());
+        bound(config)
+    });
+    let [a, b] = &mut ends;
+    let link = connect_through_loss(a, b);
+    let begun = Instant::now();
+    let mut sent = 0u32;
+    let mut arrived = 0u32;
+    let cadence = Duration::from_millis(5);
+    while begun.elapsed() < cadence * 400 + Duration::from_millis(500) {
+        if sent < 400 && begun.elapsed() >= cadence * sent {
+            a.send(link, Channel::Turns, &[0; MAX_DATAGRAM]).unwrap();
+            sent += 1;
+        }
+        a.pump();
+        b.pump();
+        arrived += u32::try_from(b.seen.drain(..).filter(is_datagram).count()).unwrap();
+    }
+    // 320 are expected. A window that shrinks with loss lets through less than half of them.
+    assert!((280..=360).contains(&arrived), "{arrived} of {sent}");
+}
+
+fn is_datagram(event: &LinkEvent) -> bool {
+    matches!(
+        event,
+        LinkEvent::Received {
+            channel: Channel::Turns,
+            ..
+        }
+    )
 }
 
 #[test]
@@ -627,6 +658,22 @@ fn connect(a: &mut End, b: &mut End) -> (Up, Up) {
     };
     let from_a = until(b, a, end);
     (from_a, until(a, b, end))
+}
+
+/// Dials from `a` to `b` where one dial in some hundreds is bound to fail; returns the link of `a`.
+fn connect_through_loss(a: &mut End, b: &mut End) -> LinkId {
+    for _ in 0..3 {
+        a.dial(&at(b), b.peer());
+        let link = until(b, a, |event| match event {
+            LinkEvent::Up { link, .. } => Some(Some(link)),
+            LinkEvent::DialFailed { .. } => Some(None),
+            _ => None,
+        });
+        if let Some(link) = link {
+            return link;
+        }
+    }
+    panic!("three dials came to nothing");
 }
 
 /// Polls both until `watched` has an event that `wanted` takes; drops those before it.
