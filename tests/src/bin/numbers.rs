@@ -59,7 +59,12 @@ enum What {
 fn main() -> ExitCode {
     match Arguments::parse().what {
         What::World { units, ticks } => world::print(&units, ticks),
-        What::Match { peers, turn_ms, seconds, impair } => {
+        What::Match {
+            peers,
+            turn_ms,
+            seconds,
+            impair,
+        } => {
             let program = std::env::current_exe().expect("a running program has a path");
             network::print(&network::Wanted {
                 program: &program,
