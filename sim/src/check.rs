@@ -41,7 +41,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 ///     })
 ///     .assert();
 /// ```
-#[must_use]
 pub fn check<S: Simulation>(start: &Start<S::Setup>) -> Check<'_, S> {
     Check {
         start,
