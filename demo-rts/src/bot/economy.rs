@@ -85,7 +85,7 @@ fn rebalance(estate: &Estate<'_>, commands: &mut Vec<Command>) {
         return;
     };
     // A thought in eight, lest the workers spend their days walking.
-    if estate.world.tick() / 16 % 8 != 0 {
+    if !(estate.world.tick() / 16).is_multiple_of(8) {
         return;
     }
     let movers: Selection = estate
@@ -258,17 +258,17 @@ fn train_workers(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Co
         .complete(Kind::TownHall)
         .map(|hall| usize::from(hall.queued))
         .sum();
-    let mut have = estate.workers.len() + queued;
+    let missing = habits.workers.saturating_sub(estate.workers.len() + queued);
     let halls: Vec<Id> = estate
         .complete(Kind::TownHall)
         .filter(|hall| hall.queued < 2)
         .map(|hall| hall.id)
+        .take(missing)
         .collect();
     for building in halls {
-        if have >= habits.workers || !estate.can_pay(Kind::Worker) {
+        if !estate.can_pay(Kind::Worker) {
             return;
         }
-        have += 1;
         estate.pay(Kind::Worker);
         commands.push(Command::Train {
             building,
