@@ -85,13 +85,33 @@ pub(super) fn attack(estate: &Estate<'_>, habits: &Habits, commands: &mut Vec<Co
     let waiting: Vec<&UnitView> = idle()
         .filter(|unit| unit.tile.king_steps(home) <= CALL)
         .collect();
-    let enough = waiting.len() >= habits.wave || cannot_grow(estate);
+    let ready = waiting.len() >= habits.wave && outnumbers(estate, habits, waiting.len());
+    let enough = ready || waiting.len() >= 2 * habits.wave || cannot_grow(estate);
     if enough && let Some(to) = next_target(estate, home) {
         let wave: Selection = waiting.iter().map(|unit| unit.id).collect();
         if !wave.is_empty() {
             commands.push(Command::AttackMove { units: wave, to });
         }
     }
+}
+
+/// Whether so many soldiers are enough against those of the nearest enemy.
+fn outnumbers(estate: &Estate<'_>, habits: &Habits, soldiers: usize) -> bool {
+    let home = estate.home();
+    let nearest = estate
+        .enemy_buildings
+        .iter()
+        .map(|building| (middle(building).king_steps(home), building.seat))
+        .min();
+    let Some((_, seat)) = nearest else {
+        return true;
+    };
+    let defenders = estate
+        .enemy_units
+        .iter()
+        .filter(|unit| unit.seat == seat && unit.kind.is_soldier())
+        .count();
+    soldiers * 5 >= defenders * habits.odds
 }
 
 /// Whether waiting makes the army no larger: no room, or nothing to train with.

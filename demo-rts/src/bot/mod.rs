@@ -113,6 +113,8 @@ struct Habits {
     barracks: usize,
     /// Soldiers that set out together.
     wave: usize,
+    /// Fifths of the nearest enemy's soldiers that a wave must have.
+    odds: usize,
     /// Free room below which it builds a house.
     spare_room: u32,
 }
@@ -121,28 +123,31 @@ impl Level {
     fn habits(self) -> Habits {
         match self {
             Level::Easy => Habits {
-                period: 60,
+                period: 80,
                 commands: 2,
-                workers: 12,
+                workers: 10,
                 barracks: 1,
-                wave: 6,
+                wave: 12,
+                odds: 3,
                 spare_room: 2,
             },
             Level::Normal => Habits {
-                period: 30,
-                commands: 3,
-                workers: 20,
-                barracks: 2,
+                period: 24,
+                commands: 4,
+                workers: 22,
+                barracks: 3,
                 wave: 12,
+                odds: 5,
                 spare_room: 4,
             },
             Level::Hard => Habits {
                 period: 16,
-                commands: 4,
-                workers: 28,
+                commands: 5,
+                workers: 22,
                 barracks: 4,
                 wave: 20,
-                spare_room: 7,
+                odds: 7,
+                spare_room: 6,
             },
         }
     }

@@ -596,8 +596,10 @@ fn an_ai_seat_plays_by_itself() {
 
 #[test]
 fn the_highest_score_wins_at_the_last_tick() {
-    let mut setup = Setup::default();
-    setup.minutes = 1;
+    let setup = Setup {
+        minutes: 1,
+        ..Setup::default()
+    };
     let mut w = World::new(&start(2, 1, setup));
     assert_eq!(w.setup().last_tick(), 1_200);
     let mut even = w.clone();
@@ -728,9 +730,11 @@ fn nonsense_leaves_every_world_sound_equal_and_loadable() {
     for seed in seeds {
         println!("SEED={seed} cargo test -p demo-rts nonsense");
         let mut dice = Dice(seed);
-        let mut setup = Setup::default();
-        setup.gold = 9_000;
-        setup.wood = 9_000;
+        let mut setup = Setup {
+            gold: 9_000,
+            wood: 9_000,
+            ..Setup::default()
+        };
         if seed % 3 == 0 {
             setup.scenario = Scenario::Skirmish { units_per_seat: 60 };
         }
@@ -752,6 +756,16 @@ fn nonsense_leaves_every_world_sound_equal_and_loadable() {
             }
         }
     }
+}
+
+#[test]
+fn the_toolkit_finds_the_world_deterministic() {
+    let begin = start(3, 8, Setup::default());
+    sim::check::<World>(&begin)
+        .ticks(150)
+        .seeds(0..3)
+        .commands(|w, random| Dice(random.next_u64()).entries(w))
+        .assert();
 }
 
 /// CRC-32 bit by bit: shares nothing with the code under test.
