@@ -5,8 +5,29 @@
 //!
 //! Nothing here does I/O, reads a clock, computes with floats or starts a thread.
 
-mod simulation;
-mod state;
+#![deny(
+    clippy::float_arithmetic,
+    clippy::disallowed_types,
+    clippy::disallowed_methods
+)]
 
+mod angle;
+mod arena;
+mod grid;
+mod num;
+mod random;
+mod simulation;
+mod slots;
+mod state;
+mod vec2;
+
+pub use angle::Angle;
+pub use arena::Arena;
+pub use fixed;
+pub use grid::Grid;
+pub use num::{Num, Square, Wide, isqrt, length_of, sqrt};
+pub use random::Stream;
 pub use simulation::{Entry, Outcome, RulesId, Seat, SeatState, Seed, Simulation, Start};
+pub use slots::{Id, Slots};
 pub use state::{Checksum, Field, LoadError, State, Visit};
+pub use vec2::Vec2;

@@ -1,7 +1,8 @@
 //! A log in memory.
 
 use super::{Codec, LogStore, Record, StoreError};
-use crate::{Plan, TurnNumber};
+use crate::TurnNumber;
+use std::time::Duration;
 
 /// Keeps records in memory, up to a bound of bytes.
 pub struct Memory {
@@ -46,7 +47,7 @@ impl LogStore for Memory {
         Ok(())
     }
 
-    fn keyframe_every(&self, _: &Plan) -> Option<u32> {
+    fn keyframe_every(&self) -> Option<Duration> {
         None
     }
 
