@@ -256,6 +256,7 @@ impl Playing {
         let leaving = self
             .leaving
             .as_ref()
+            .filter(|_| !self.ending.holds_turns())
             .map(|leaving| leaving.since + ending::LEAVE_WAIT);
         [
             turn,
@@ -799,9 +800,16 @@ impl Playing {
             checksum: Some(self.ending.checksum().unwrap_or(self.last_checksum)),
             outcome: self.ending.outcome(),
             agreed: self.ending.agreed(),
-            of: self.members.len() as u8,
+            of: self.asked_to_sign(),
         };
         core.event(Event::Ended(ended));
+    }
+
+    /// Peers that have not left: they sign the end.
+    fn asked_to_sign(&self) -> u8 {
+        let turns = self.ending.turns().unwrap_or(self.executed);
+        let asked = self.members.iter().filter(|member| member.required(turns));
+        asked.count() as u8
     }
 
     /// A link that leads to no member may ask to join, and is told that it is too late; it may not stay.
