@@ -32,6 +32,8 @@ const SLACK_EVERY: Duration = Duration::from_secs(1);
 const STALL_TOLD_AFTER: Duration = Duration::from_millis(100);
 /// Checksums that one batch reports at most.
 const CHECKSUMS_PER_BATCH: usize = 32;
+/// Batches that report the last checksums once turns have stopped: as far as the others take batches in advance.
+const LAST_BATCHES: u32 = 8;
 
 pub(crate) struct Playing {
     start: Arc<Start>,
@@ -232,8 +234,10 @@ impl Playing {
             let late = self.stall.is_some();
             self.complete_turn(core, late);
         }
-        self.tell_stall(core);
-        self.advance_ending(core);
+        if !self.over {
+            self.tell_stall(core);
+            self.advance_ending(core);
+        }
         if !self.over {
             self.close_strangers(core);
             self.dial_lost_peers(core);
@@ -630,6 +634,13 @@ impl Playing {
             return;
         }
         self.stall = None;
+        // The others must see the mismatch too, and turns, with what they report, go no further.
+        for _ in 0..LAST_BATCHES {
+            if self.unreported.is_empty() || self.leaving.is_some() {
+                break;
+            }
+            self.seal(core);
+        }
         core.out.push(Output::Save {
             turns: self.handed_out,
         });
