@@ -445,21 +445,27 @@ impl<W: Playable> Judge<W> {
     fn ended_well(&self, peer: usize) -> Result<(), String> {
         let file = &self.peers[peer];
         let Some((_, ended)) = &file.ended else {
-            return Err("never ended".to_owned());
+            // Whom a member that disturbs keeps from filling the lobby waits there.
+            return match self.hostile.is_some() && self.start.is_none() {
+                true => Ok(()),
+                false => Err("never ended".to_owned()),
+            };
         };
         let wanted = match (file.left, &file.desync) {
             (_, Some(_)) => EndReason::Desync,
             (true, _) if ended.reason == EndReason::Left => EndReason::Left,
             _ => EndReason::TurnLimit,
         };
-        if ended.reason != wanted {
+        // A member that disturbs loses its links, and so its batches: the match may stand still and end.
+        let disturbed = self.hostile.is_some() && ended.reason == EndReason::StallLimit;
+        if ended.reason != wanted && !disturbed {
             return Err(format!("ended as {:?}, not {wanted:?}", ended.reason));
         }
         if ended.checksum.is_some() && (ended.turns, ended.checksum) != (file.executed, file.checksum)
         {
             return Err(format!("ended as {ended:?} after {} turns", file.executed));
         }
-        if wanted == EndReason::TurnLimit && ended.turns != self.turn_limit {
+        if ended.reason == EndReason::TurnLimit && ended.turns != self.turn_limit {
             return Err(format!("ended after {} turns", ended.turns));
         }
         Ok(())

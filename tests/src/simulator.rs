@@ -293,7 +293,9 @@ impl<W: Playable> Simulator<W> {
     }
 
     fn heal(&mut self) {
-        self.network.heal();
+        let plan = self.scenario.plan;
+        let budget = plan.turn() * u32::from(plan.delay_turns - 1);
+        self.network.heal(budget);
         self.judge.healed();
     }
 

@@ -144,11 +144,11 @@ impl Scenario {
         if random.chance(400) {
             scenario.draw_cuts(random);
         }
-        if random.chance(300) {
-            scenario.draw_unreachable(random);
-        }
-        if random.chance(200) {
-            scenario.draw_players_doings(random);
+        // A peer that leaves must not take the only way between two others with it.
+        match random.below(10) {
+            0..3 => scenario.draw_unreachable(random),
+            3..6 => scenario.draw_players_doings(random),
+            _ => {}
         }
         if seed % 12 == 5 {
             let turn = random.between(1, u64::from(turn_limit) * 2 / 3) as u32;
