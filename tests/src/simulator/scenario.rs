@@ -217,7 +217,9 @@ impl Scenario {
         if random.chance(700) {
             for peer in 0..count {
                 if random.chance(300) {
-                    self.peers[peer].leaves_at = Some(random.millis(0, half * 2));
+                    // Who is cut off can tell nobody that it leaves.
+                    let least = if self.cuts.is_empty() { 0 } else { half };
+                    self.peers[peer].leaves_at = Some(random.millis(least, half * 2));
                 }
             }
             if self.peers.iter().all(|peer| peer.leaves_at.is_some()) {

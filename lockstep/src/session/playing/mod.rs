@@ -214,12 +214,18 @@ impl Playing {
         }
     }
 
-    pub(crate) fn leave(&mut self, core: &Core) {
-        if self.leaving.is_none() {
-            self.leaving = Some(Leaving {
-                since: core.now,
-                sealed_for: None,
-            });
+    /// The batch that says so is sealed at once: a match that stands still must hear of it too.
+    pub(crate) fn leave(&mut self, core: &mut Core) {
+        if self.leaving.is_some() {
+            return;
+        }
+        self.leaving = Some(Leaving {
+            since: core.now,
+            sealed_for: None,
+        });
+        let limit = self.start.turn_limit.unwrap_or(u32::MAX);
+        if !self.ending.holds_turns() && self.sealed < limit {
+            self.seal(core);
         }
     }
 
