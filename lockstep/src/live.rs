@@ -95,7 +95,10 @@ impl Network {
     pub fn quic(config: crate::quic::QuicConfig) -> Result<Network, crate::quic::Error> {
         let signer = config.key.signer();
         let transport = crate::quic::Quic::bind(config)?;
-        Ok(Network { transport: Box::new(transport), signer: Box::new(signer) })
+        Ok(Network {
+            transport: Box::new(transport),
+            signer: Box::new(signer),
+        })
     }
 }
 
@@ -493,7 +496,10 @@ fn network_of(config: &mut Config) -> Result<Network, Error> {
     {
         let identity = crate::quic::Identity::default_for_user()?;
         let limits = config.limits.clone();
-        Ok(Network::quic(crate::quic::QuicConfig { limits, ..crate::quic::QuicConfig::new(identity) })?)
+        Ok(Network::quic(crate::quic::QuicConfig {
+            limits,
+            ..crate::quic::QuicConfig::new(identity)
+        })?)
     }
     #[cfg(not(feature = "quic"))]
     Err(Error::NoNetwork)

@@ -9,6 +9,7 @@ mod frame;
 mod identity;
 mod impairment;
 mod link;
+mod outgoing;
 mod settings;
 mod socket;
 #[cfg(test)]

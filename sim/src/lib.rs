@@ -13,9 +13,13 @@
 
 mod angle;
 mod arena;
+mod checksum;
+mod columns;
+mod field;
 mod grid;
 mod num;
 mod random;
+pub mod serde_state;
 mod simulation;
 mod slots;
 mod state;
@@ -23,6 +27,8 @@ mod vec2;
 
 pub use angle::Angle;
 pub use arena::Arena;
+pub use checksum::Sum;
+pub use columns::{Reader, Scalar, Sink};
 pub use fixed;
 pub use grid::Grid;
 pub use num::{Num, Square, Wide, isqrt, length_of, sqrt};

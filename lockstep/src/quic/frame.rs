@@ -40,6 +40,11 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
+    /// Whether a stream that ends here has lost no part of a message, once [`next`](Self::next) has given them all.
+    pub(super) fn is_between_messages(&self) -> bool {
+        self.taken == self.buffer.len()
+    }
+
     /// The next whole message, if there is one.
     ///
     /// # Errors
@@ -109,6 +114,7 @@ mod tests {
                 }
             }
             prop_assert_eq!(decoded, messages);
+            prop_assert!(decoder.is_between_messages());
         }
 
         #[test]

@@ -210,7 +210,12 @@ fn open(path: &Path) -> Result<File, IdentityError> {
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, FILE_MODE);
-    options.open(path).map_err(|source| {
+    // A file that only this user may read, and nobody write, still serves once it holds a key.
+    let opened = options.open(path).or_else(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => File::open(path).map_err(|_| error),
+        _ => Err(error),
+    });
+    opened.map_err(|source| {
         let path = path.to_owned();
         if path.is_dir() {
             IdentityError::NotAFile { path }
@@ -358,6 +363,17 @@ mod tests {
             Identity::at("/dev/null"),
             Err(IdentityError::NotAFile { .. })
         ));
+    }
+
+    #[test]
+    fn a_file_that_is_only_read_serves() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        let peer = Identity::at(&path).unwrap().peer();
+        let mut permissions = std::fs::metadata(&path).unwrap().permissions();
+        permissions.set_readonly(true);
+        std::fs::set_permissions(&path, permissions).unwrap();
+        assert_eq!(Identity::at(&path).unwrap().peer(), peer);
     }
 
     #[cfg(unix)]

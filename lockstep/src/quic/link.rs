@@ -5,13 +5,16 @@
 //! a one-way stream of their own, which each side opens with its first.
 
 use super::frame::{self, Decoder};
+use super::outgoing::{Queue, write, write_bulk};
 use super::{address, settings, tls};
 use crate::{Blocked, Channel, Limits, LinkError, LinkId, MAX_DATAGRAM, PeerId};
 use bytes::Bytes;
-use quinn::{Connection, ConnectionError, Endpoint, Incoming, RecvStream, SendStream, VarInt};
+use quinn::{
+    Connection, ConnectionError, Endpoint, Incoming, ReadError, RecvStream, SendStream, VarInt,
+};
 use rustls::pki_types::CertificateDer;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
@@ -26,7 +29,7 @@ pub(super) struct Shared {
     /// Places for links that others dialled.
     places: Arc<Semaphore>,
     /// Places for handshakes that others began.
-    handshakes: Arc<Semaphore>,
+    pub(super) handshakes: Arc<Semaphore>,
 }
 
 impl Shared {
@@ -117,7 +120,7 @@ pub(super) async fn accept(shared: Arc<Shared>) {
         let pending = shared.limits.unproved_links as usize - shared.handshakes.available_permits();
         // One packet with a forged sender gets this far. Where many are pending, an answer must come back before
         // anything is kept.
-        if pending >= RETRY_ABOVE && incoming.may_retry() && !incoming.remote_address_validated() {
+        if pending >= RETRY_FROM && incoming.may_retry() && !incoming.remote_address_validated() {
             let _ = incoming.retry();
             continue;
         }
@@ -279,75 +282,6 @@ async fn run(
     }
 }
 
-/// The messages of one channel that wait for their stream, in order and bounded in bytes.
-struct Queue {
-    sender: mpsc::UnboundedSender<Bytes>,
-    waiting: Arc<AtomicUsize>,
-    capacity: usize,
-}
-
-/// The other end of a [`Queue`].
-struct QueueEnd {
-    receiver: mpsc::UnboundedReceiver<Bytes>,
-    waiting: Arc<AtomicUsize>,
-}
-
-impl Queue {
-    /// A queue of at least `capacity` bytes, and never too small for one message.
-    fn new(capacity: usize, message_bytes: u32) -> (Queue, QueueEnd) {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        let waiting = Arc::new(AtomicUsize::new(0));
-        let queue = Queue {
-            sender,
-            waiting: waiting.clone(),
-            capacity: capacity.max(message_bytes as usize + frame::HEADER),
-        };
-        (queue, QueueEnd { receiver, waiting })
-    }
-
-    fn push(&self, frame: Vec<u8>) -> Result<(), Blocked> {
-        let len = frame.len();
-        if self.waiting.load(Ordering::Relaxed) + len > self.capacity {
-            return Err(Blocked);
-        }
-        self.sender.send(frame.into()).map_err(|_| Blocked)?;
-        self.waiting.fetch_add(len, Ordering::Relaxed);
-        Ok(())
-    }
-}
-
-impl QueueEnd {
-    async fn next(&mut self) -> Option<Bytes> {
-        let frame = self.receiver.recv().await?;
-        self.waiting.fetch_sub(frame.len(), Ordering::Relaxed);
-        Some(frame)
-    }
-}
-
-/// Writes what is queued until the queue closes, and waits until the other side has it.
-async fn write(mut stream: SendStream, mut queue: QueueEnd) {
-    while let Some(frame) = queue.next().await {
-        if stream.write_chunk(frame).await.is_err() {
-            return;
-        }
-    }
-    if stream.finish().is_ok() {
-        let _ = stream.stopped().await;
-    }
-}
-
-async fn write_bulk(connection: &Connection, mut queue: QueueEnd) {
-    let Some(first) = queue.next().await else {
-        return;
-    };
-    let Ok(mut stream) = connection.open_uni().await else {
-        return;
-    };
-    if stream.set_priority(BULK_PRIORITY).is_ok() && stream.write_chunk(first).await.is_ok() {
-        write(stream, queue).await;
-    }
-}
-
 /// Reads all that arrives on a link.
 struct Reader<'a> {
     shared: &'a Shared,
@@ -388,8 +322,14 @@ impl Reader<'_> {
 
     async fn messages(&self, channel: Channel, mut stream: RecvStream) -> Result<(), Violation> {
         let mut decoder = Decoder::new(self.shared.limits.message_bytes);
-        while let Ok(Some(chunk)) = stream.read_chunk(CHUNK_BYTES, true).await {
-            decoder.push(&chunk.bytes);
+        loop {
+            match stream.read_chunk(CHUNK_BYTES, true).await {
+                Ok(Some(chunk)) => decoder.push(&chunk.bytes),
+                // The other side closes the link once everything on it has arrived.
+                Ok(None) if decoder.is_between_messages() => return Ok(()),
+                Err(ReadError::ConnectionLost(_)) => return Ok(()),
+                Ok(None) | Err(_) => return Err(self.violated()),
+            }
             loop {
                 match decoder.next() {
                     Ok(Some(message)) => self.received(channel, message).await,
@@ -398,7 +338,6 @@ impl Reader<'_> {
                 }
             }
         }
-        Ok(())
     }
 
     async fn received(&self, channel: Channel, bytes: Vec<u8>) {
@@ -476,15 +415,13 @@ const EXPORTER_LABEL: &[u8] = b"lockstep link";
 const SERVER_NAME: &str = "lockstep";
 
 /// Pending handshakes from which on a dialler must first show that it can be reached at its address.
-const RETRY_ABOVE: usize = 8;
+pub(super) const RETRY_FROM: usize = 8;
 /// How long a dial may take, names looked up and welcome received.
 const DIAL: Duration = Duration::from_secs(5);
 /// How long a closing link may take to deliver what was sent on it.
 const FLUSH: Duration = Duration::from_millis(900);
 const CONTROL_QUEUE_BYTES: usize = 256 << 10;
 const BULK_QUEUE_BYTES: usize = 1 << 20;
-/// Below the control stream's 0.
-const BULK_PRIORITY: i32 = -1;
 const CHUNK_BYTES: usize = 64 << 10;
 const CLOSED: VarInt = VarInt::from_u32(0);
 const VIOLATION: VarInt = VarInt::from_u32(1);

@@ -16,7 +16,8 @@ use std::task::{Context, Poll};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// Totals that any thread may read.
+/// Totals of what QUIC handed to the socket and got from it. What an impairment loses or doubles counts once, as it
+/// would if the network did it.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     bytes_sent: AtomicU64,

@@ -305,6 +305,101 @@ fn many_may_dial_at_once() {
 }
 
 #[test]
+fn pending_handshakes_must_show_their_address() {
+    let (mut host, mut guest) = (open(56), open(57));
+    let dials = Limits::default().unproved_links;
+    for _ in 0..dials {
+        guest.dial(&at(&host), host.peer());
+    }
+    // The guest sends its first packets and then answers nothing, as somebody with forged addresses would.
+    for _ in 0..10 {
+        guest.pump();
+    }
+    for _ in 0..10 {
+        host.pump();
+    }
+    let pending = dials as usize - host.shared.handshakes.available_permits();
+    assert_eq!(pending, link::RETRY_FROM);
+    for _ in 0..dials {
+        until(&mut host, &mut guest, |event| match event {
+            LinkEvent::Up { link, .. } => Some(link),
+            _ => panic!("{event:?}"),
+        });
+    }
+}
+
+#[test]
+fn a_dialler_that_is_turned_away_after_the_handshake_has_no_link() {
+    let mut guest = open(58);
+    let key = tls::OwnKey::new(&[59; 32]);
+    let server = settings::server(tls::accepting(&key), &Limits::default());
+    let within = guest.runtime().enter();
+    let host = quinn::Endpoint::server(server, (Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    drop(within);
+    let address = host.local_addr().unwrap().to_string();
+    guest.runtime().spawn(async move {
+        let connection = host.accept().await.unwrap().await.unwrap();
+        connection.close(quinn::VarInt::from_u32(7), b"not you");
+        host.wait_idle().await;
+    });
+    guest.dial(&address, Ed25519::new(&[59; 32]).id());
+    let event = guest.poll(PATIENCE);
+    assert!(
+        matches!(
+            event,
+            Some(LinkEvent::DialFailed {
+                why: LinkError::Refused,
+                ..
+            })
+        ),
+        "{event:?}"
+    );
+}
+
+#[test]
+fn a_socket_for_both_families_is_dialled_by_either() {
+    let mut config = QuicConfig::new([60; 32]);
+    config.listen = (std::net::Ipv6Addr::UNSPECIFIED, 0).into();
+    let Ok(quic) = Quic::bind(config) else {
+        assert!(
+            UdpSocket::bind("[::1]:0").is_err(),
+            "this machine has IPv6, so the socket should open"
+        );
+        return;
+    };
+    let mut host = End {
+        quic,
+        seen: VecDeque::new(),
+    };
+    let mut guest = open(61);
+    let address = format!("127.0.0.1:{}", host.local_address().port());
+    assert!(host.addresses().contains(&address) || cfg!(windows));
+    guest.dial(&address, host.peer());
+    let seen = until(&mut guest, &mut host, |event| match event {
+        LinkEvent::Up { address, .. } => Some(address),
+        _ => None,
+    });
+    assert_eq!(seen, at(&guest));
+}
+
+#[test]
+fn a_stream_that_ends_within_a_message_is_a_violation() {
+    let (mut a, mut b) = (open(62), open(63));
+    let (from_a, from_b) = connect(&mut a, &mut b);
+    let connection = a.links[&from_a.link].connection.clone();
+    a.runtime().spawn(async move {
+        let mut stream = connection.open_uni().await.unwrap();
+        stream.write_all(&[9, 0, 0, 0, 1]).await.unwrap();
+        stream.finish().unwrap();
+        connection.closed().await
+    });
+    assert_eq!(
+        until(&mut a, &mut b, down),
+        (from_b.link, LinkError::Violation)
+    );
+}
+
+#[test]
 fn a_third_of_packets_lost_still_connects() {
     let mut ends = [45, 46].map(|n| {
         let mut config = QuicConfig::new([n; 32]);
@@ -312,12 +407,7 @@ fn a_third_of_packets_lost_still_connects() {
         bound(config)
     });
     let [a, b] = &mut ends;
-    a.dial(&at(b), b.peer());
-    let link = until(b, a, |event| match event {
-        LinkEvent::Up { link, .. } => Some(link),
-        LinkEvent::DialFailed { .. } => panic!("{event:?}"),
-        _ => None,
-    });
+    let link = connect_through_loss(a, b);
     for n in 0..20 {
         a.send(link, Channel::Control, &[n]).unwrap();
         a.pump();
@@ -325,6 +415,42 @@ fn a_third_of_packets_lost_still_connects() {
     for n in 0..20 {
         assert_eq!(until(a, b, received(Channel::Control)), [n]);
     }
+}
+
+#[test]
+fn loss_costs_what_it_takes_and_no_more() {
+    let mut ends = [64, 65].map(|n| {
+        let mut config = QuicConfig::new([n; 32]);
+        config.impairment = Some(format!("loss=20%,delay=20ms,seed={n}").parse().unwrap());
+        bound(config)
+    });
+    let [a, b] = &mut ends;
+    let link = connect_through_loss(a, b);
+    let begun = Instant::now();
+    let mut sent = 0u32;
+    let mut arrived = 0u32;
+    let cadence = Duration::from_millis(5);
+    while begun.elapsed() < cadence * 400 + Duration::from_millis(500) {
+        if sent < 400 && begun.elapsed() >= cadence * sent {
+            a.send(link, Channel::Turns, &[0; MAX_DATAGRAM]).unwrap();
+            sent += 1;
+        }
+        a.pump();
+        b.pump();
+        arrived += u32::try_from(b.seen.drain(..).filter(is_datagram).count()).unwrap();
+    }
+    // 320 are expected. A window that shrinks with loss lets through less than half of them.
+    assert!((280..=360).contains(&arrived), "{arrived} of {sent}");
+}
+
+fn is_datagram(event: &LinkEvent) -> bool {
+    matches!(
+        event,
+        LinkEvent::Received {
+            channel: Channel::Turns,
+            ..
+        }
+    )
 }
 
 #[test]
@@ -532,6 +658,22 @@ fn connect(a: &mut End, b: &mut End) -> (Up, Up) {
     };
     let from_a = until(b, a, end);
     (from_a, until(a, b, end))
+}
+
+/// Dials from `a` to `b` where one dial in some hundreds is bound to fail; returns the link of `a`.
+fn connect_through_loss(a: &mut End, b: &mut End) -> LinkId {
+    for _ in 0..3 {
+        a.dial(&at(b), b.peer());
+        let link = until(b, a, |event| match event {
+            LinkEvent::Up { link, .. } => Some(Some(link)),
+            LinkEvent::DialFailed { .. } => Some(None),
+            _ => None,
+        });
+        if let Some(link) = link {
+            return link;
+        }
+    }
+    panic!("three dials came to nothing");
 }
 
 /// Polls both until `watched` has an event that `wanted` takes; drops those before it.
