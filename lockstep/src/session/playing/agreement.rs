@@ -52,6 +52,9 @@ impl Checksums {
         {
             return None;
         }
+        if row.iter().flatten().any(|other| Some(*other) != checksum) {
+            return None;
+        }
         self.rows.pop_first();
         checksum.map(|checksum| (turns, checksum))
     }

@@ -72,6 +72,13 @@ impl Member {
         !self.required(turn) || turn < self.held
     }
 
+    /// The batches from a turn on, up to which all are held, oldest first.
+    pub(crate) fn held_from(&self, from: u32) -> impl Iterator<Item = &Held> {
+        // Mostly nothing is lacking, and this is asked for every peer and link: no search for an empty range.
+        let range = (from < self.held).then(|| self.batches.range(from..self.held));
+        range.into_iter().flatten().map(|(_, held)| held)
+    }
+
     /// Forgets batches that no peer can need any more.
     pub(crate) fn forget_before(&mut self, complete: u32) {
         let from = complete.saturating_sub(KEPT);

@@ -32,6 +32,8 @@ const SLACK_EVERY: Duration = Duration::from_secs(1);
 const STALL_TOLD_AFTER: Duration = Duration::from_millis(100);
 /// Checksums that one batch reports at most.
 const CHECKSUMS_PER_BATCH: usize = 32;
+/// Batches that report the last checksums once turns have stopped: as far as the others take batches in advance.
+const LAST_BATCHES: u32 = 8;
 
 pub(crate) struct Playing {
     start: Arc<Start>,
@@ -212,12 +214,18 @@ impl Playing {
         }
     }
 
-    pub(crate) fn leave(&mut self, core: &Core) {
-        if self.leaving.is_none() {
-            self.leaving = Some(Leaving {
-                since: core.now,
-                sealed_for: None,
-            });
+    /// The batch that says so is sealed at once: a match that stands still must hear of it too.
+    pub(crate) fn leave(&mut self, core: &mut Core) {
+        if self.leaving.is_some() {
+            return;
+        }
+        self.leaving = Some(Leaving {
+            since: core.now,
+            sealed_for: None,
+        });
+        let limit = self.start.turn_limit.unwrap_or(u32::MAX);
+        if !self.ending.holds_turns() && self.sealed < limit {
+            self.seal(core);
         }
     }
 
@@ -232,8 +240,10 @@ impl Playing {
             let late = self.stall.is_some();
             self.complete_turn(core, late);
         }
-        self.tell_stall(core);
-        self.advance_ending(core);
+        if !self.over {
+            self.tell_stall(core);
+            self.advance_ending(core);
+        }
         if !self.over {
             self.close_strangers(core);
             self.dial_lost_peers(core);
@@ -256,6 +266,7 @@ impl Playing {
         let leaving = self
             .leaving
             .as_ref()
+            .filter(|_| !self.ending.holds_turns())
             .map(|leaving| leaving.since + ending::LEAVE_WAIT);
         [
             turn,
@@ -629,6 +640,13 @@ impl Playing {
             return;
         }
         self.stall = None;
+        // The others must see the mismatch too, and turns, with what they report, go no further.
+        for _ in 0..LAST_BATCHES {
+            if self.unreported.is_empty() || self.leaving.is_some() {
+                break;
+            }
+            self.seal(core);
+        }
         core.out.push(Output::Save {
             turns: self.handed_out,
         });
@@ -799,9 +817,16 @@ impl Playing {
             checksum: Some(self.ending.checksum().unwrap_or(self.last_checksum)),
             outcome: self.ending.outcome(),
             agreed: self.ending.agreed(),
-            of: self.members.len() as u8,
+            of: self.asked_to_sign(),
         };
         core.event(Event::Ended(ended));
+    }
+
+    /// Peers that have not left: they sign the end.
+    fn asked_to_sign(&self) -> u8 {
+        let turns = self.ending.turns().unwrap_or(self.executed);
+        let asked = self.members.iter().filter(|member| member.required(turns));
+        asked.count() as u8
     }
 
     /// A link that leads to no member may ask to join, and is told that it is too late; it may not stay.

@@ -59,8 +59,13 @@ impl OwnSeat {
         entries: &mut Vec<LogEntry>,
     ) -> (usize, Option<u32>) {
         let mut used = 0;
+        let mut chatted = false;
         while let Some(note) = self.notes.front() {
             let bytes = 4 + if let What::Chat(text) = note {
+                // Of a seat's texts one counts per turn: the next one waits for the next turn.
+                if std::mem::replace(&mut chatted, true) {
+                    break;
+                }
                 text.len()
             } else {
                 0

@@ -74,7 +74,10 @@ impl Playing {
             }
             self.packet_due(core, member, link)
         });
-        let dials = self.lost_peers(core).map(|at| self.members[at].next_dial);
+        // Nobody is dialled once turns are held: a time for it would be a deadline that no call ever meets.
+        let dialling = !self.ending.holds_turns();
+        let lost = self.lost_peers(core).filter(|_| dialling);
+        let dials = lost.map(|at| self.members[at].next_dial);
         packets.chain(dials).min()
     }
 
@@ -131,8 +134,11 @@ impl Playing {
                 .collect();
             let link = core.links.get_mut(&id).expect("the link was just seen");
             if !link.quality.allows(core.now, MAX_DATAGRAM - room) {
-                // The pulse comes again; what it may send has grown by then.
+                // The pulse comes again; what it may send has grown by then. So does the acknowledgement, or its
+                // time, long past, would be the session's deadline for as long as nothing may leave.
                 link.quality.last_sent = Some(core.now);
+                link.quality.acknowledge_by =
+                    link.quality.acknowledge_by.map(|by| by.max(core.now + PULSE));
                 return;
             }
             packet.sequence = link.quality.sequence;
@@ -165,8 +171,9 @@ impl Playing {
         );
         let others = (0..self.members.len())
             .filter(move |at| *at != self.me && *at != to)
-            .flat_map(move |at| {
-                let held = link.quality.held.get(at).map_or(u32::MAX, |held| held.0);
+            .filter_map(move |at| Some((at, link.quality.held.get(at)?.0)))
+            .filter(move |(at, held)| *held < self.members[*at].held)
+            .flat_map(move |(at, held)| {
                 let before = match self.forwards_at_once(core, at, link) {
                     true => None,
                     false => Some(core.now.saturating_sub(self.grace(link))),
@@ -185,9 +192,7 @@ impl Playing {
     ) -> impl Iterator<Item = &SignedBatch> {
         let member = &self.members[at];
         member
-            .batches
-            .range(from..member.held.max(from))
-            .map(|(_, held)| held)
+            .held_from(from)
             .take_while(move |held| before.is_none_or(|before| held.arrived <= before))
             .map(|held| &held.signed)
     }
@@ -200,7 +205,7 @@ impl Playing {
             .filter_map(|at| {
                 let from = link.quality.held.get(at)?.0;
                 let member = &self.members[at];
-                let held = member.batches.range(from..member.held.max(from)).next()?.1;
+                let held = member.held_from(from).next()?;
                 Some(if self.forwards_at_once(core, at, link) {
                     core.now
                 } else {
