@@ -1,1 +1,4 @@
-//! Deterministic worlds.
+//! A small real-time strategy game over the lockstep kit.
+
+pub mod bot;
+pub mod world;

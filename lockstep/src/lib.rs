@@ -29,7 +29,7 @@ pub use limits::Limits;
 #[cfg(feature = "live")]
 pub use live::{Config, Live, Network};
 pub use sim::{Checksum, Outcome, Seat};
-pub use ticket::Ticket;
+pub use ticket::{Ticket, TicketError};
 pub use transport::{Blocked, Channel, LinkError, LinkEvent, MAX_DATAGRAM, Traffic, Transport};
 
 /// Version of the wire and log format. Peers and files of another version are refused by name.

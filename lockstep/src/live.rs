@@ -1,10 +1,26 @@
-//! The network thread: it owns session, transport and log store; the game thread holds two bounded queues.
+//! The network thread: it owns session, transport and log store. The game thread holds two bounded queues: the
+//! messages it sends, and the work and events it takes.
+
+mod alone;
+mod network;
+mod report;
 
 use crate::log::LogStore;
+use crate::session::{ConfigError, HostConfig, Role, RulesOf, Session, SessionConfig, Stats};
 use crate::sign::Signer;
-use crate::{Limits, Plan, Transport};
+use crate::source::{Answer, TurnSource, Work};
+use crate::{
+    CommandId, Event, Limits, MatchId, Plan, Refused, Status, Ticket, Traffic, Transport,
+    TurnNumber,
+};
+use alone::Alone;
+use network::{Network as NetworkThread, Shared, ToNetwork};
+use sim::{RulesId, Seat};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How a live match is set up.
 pub struct Config {
@@ -40,10 +56,469 @@ pub struct Config {
     pub build: String,
 }
 
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            name: "player".to_owned(),
+            seats: 2,
+            own_seats: 1,
+            plan: Plan::default(),
+            turn_limit: None,
+            ready: true,
+            limits: Limits::default(),
+            log: None,
+            network: None,
+            seed: None,
+            invite_for: Duration::from_secs(24 * 3_600),
+            budget: Duration::from_millis(8),
+            stall_limit: Some(Duration::from_secs(60)),
+            reports: PathBuf::from("."),
+            build: concat!("lockstep ", env!("CARGO_PKG_VERSION")).to_owned(),
+        }
+    }
+}
+
 /// A transport, and the key that this peer is known by on it.
 pub struct Network {
     /// Carries the bytes.
     pub transport: Box<dyn Transport>,
     /// Signs what this peer says.
     pub signer: Box<dyn Signer>,
+}
+
+#[cfg(feature = "quic")]
+impl Network {
+    /// QUIC, and the signer of the same key.
+    ///
+    /// # Errors
+    /// [`quic::Error`](crate::quic::Error): no socket.
+    pub fn quic(config: crate::quic::QuicConfig) -> Result<Network, crate::quic::Error> {
+        let signer = config.key.signer();
+        let transport = crate::quic::Quic::bind(config)?;
+        Ok(Network {
+            transport: Box::new(transport),
+            signer: Box::new(signer),
+        })
+    }
+}
+
+/// Why a live match could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A setting out of range.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A setup that does not encode.
+    #[error("the setup cannot be encoded")]
+    Setup,
+    /// No transport was given, and this build has none.
+    #[error("this build has no network of its own: set `Config::network`")]
+    NoNetwork,
+    /// The default network could not be opened.
+    #[cfg(feature = "quic")]
+    #[error(transparent)]
+    Quic(#[from] crate::quic::Error),
+    /// The user's identity file could not be had.
+    #[cfg(feature = "quic")]
+    #[error(transparent)]
+    Identity(#[from] crate::quic::IdentityError),
+    /// The operating system gave no randomness.
+    #[error("the operating system gave no randomness")]
+    Randomness,
+    /// The network thread could not be started.
+    #[error("the network thread could not be started: {0}")]
+    Thread(std::io::Error),
+}
+
+/// A match as it is played: the source of its turns.
+pub struct Live {
+    shared: Arc<Shared>,
+    to_network: SyncSender<ToNetwork>,
+    waker: Arc<dyn Fn() + Send + Sync>,
+    thread: Option<std::thread::JoinHandle<()>>,
+    ticket: Option<Ticket>,
+    limits: Limits,
+    budget: Duration,
+    own_seats: Vec<Seat>,
+    doors: BTreeMap<Seat, Door>,
+    unanswered: bool,
+    decided: bool,
+    next_turn: TurnNumber,
+    plan: Plan,
+}
+
+/// What one own seat has issued of late.
+#[derive(Default)]
+struct Door {
+    issued: u32,
+    waiting: u32,
+    /// Commands that may be issued now, in thousandths.
+    allowance: u64,
+    refilled: Duration,
+}
+
+/// Messages that may wait for the network thread.
+const TO_NETWORK: usize = 4_096;
+
+impl Live {
+    /// Opens a match under the given rules; `setup` is the game's own, encoded.
+    ///
+    /// # Errors
+    /// [`Error`]: a setting out of range, or no socket, identity or thread.
+    pub fn host(setup: Vec<u8>, rules: RulesId, mut config: Config) -> Result<Self, Error> {
+        let network = network_of(&mut config)?;
+        let match_id = MatchId(random()?);
+        let secret = random()?;
+        let ticket = Ticket {
+            match_id,
+            secret,
+            host: network.signer.id(),
+            addresses: network.transport.addresses().into_iter().take(8).collect(),
+            expires_unix_s: unix_time().saturating_add(config.invite_for).as_secs(),
+        };
+        let host = HostConfig {
+            match_id,
+            secret,
+            expires: Some(config.invite_for),
+            setup,
+            rules,
+            seats: config.seats,
+            plan: config.plan,
+            turn_limit: config.turn_limit,
+        };
+        Live::open(Role::Host(host), Some(ticket), network, config)
+    }
+
+    /// Joins the match that the ticket names; `rules` tells the rules that this build plays a setup by.
+    ///
+    /// # Errors
+    /// As [`host`](Self::host).
+    pub fn join(ticket: &Ticket, rules: RulesOf, mut config: Config) -> Result<Self, Error> {
+        let network = network_of(&mut config)?;
+        let role = Role::Join {
+            match_id: ticket.match_id,
+            secret: ticket.secret,
+            host: ticket.host,
+            addresses: ticket.addresses.clone(),
+            rules,
+        };
+        Live::open(role, None, network, config)
+    }
+
+    /// Plays alone, in all of `config.own_seats`, at a delay of one turn.
+    ///
+    /// # Errors
+    /// As [`host`](Self::host).
+    pub fn single_player(setup: Vec<u8>, rules: RulesId, config: Config) -> Result<Self, Error> {
+        let network = Network {
+            transport: Box::new(Alone::default()),
+            signer: Box::new(crate::sign::Ed25519::new(&random()?)),
+        };
+        let host = HostConfig {
+            match_id: MatchId(random()?),
+            secret: random()?,
+            expires: None,
+            setup,
+            rules,
+            seats: config.own_seats,
+            plan: Plan {
+                delay_turns: 1,
+                ..config.plan
+            },
+            turn_limit: config.turn_limit,
+        };
+        Live::open(Role::Host(host), None, network, config)
+    }
+
+    /// What invites others into this match; only its host has it.
+    pub fn ticket(&self) -> Option<&Ticket> {
+        self.ticket.as_ref()
+    }
+
+    /// Says that this peer is ready to start, or is not.
+    pub fn set_ready(&mut self, ready: bool) {
+        self.tell(ToNetwork::Ready(ready));
+    }
+
+    /// Writes to all. What exceeds the limits on chat is cut or dropped.
+    pub fn chat(&mut self, text: &str) {
+        self.tell(ToNetwork::Chat(text.to_owned()));
+    }
+
+    /// Pauses the match, within this seat's budget of pauses.
+    pub fn pause(&mut self) {
+        self.tell(ToNetwork::Pause);
+    }
+
+    /// Lets a paused match go on.
+    pub fn resume(&mut self) {
+        self.tell(ToNetwork::Resume);
+    }
+
+    /// Leaves the match. [`Event::Ended`] follows within five seconds; until then keep polling.
+    pub fn leave(&mut self) {
+        self.tell(ToNetwork::Leave);
+    }
+
+    /// What the session has measured; renewed ten times a second.
+    pub fn stats(&self) -> Stats {
+        self.shared.lock().stats.clone()
+    }
+
+    /// What the transport has carried; renewed ten times a second.
+    pub fn traffic(&self) -> Traffic {
+        self.shared.lock().traffic
+    }
+
+    pub(crate) fn budget(&self) -> Duration {
+        self.budget
+    }
+
+    fn open(
+        role: Role,
+        ticket: Option<Ticket>,
+        network: Network,
+        config: Config,
+    ) -> Result<Self, Error> {
+        let log = config
+            .log
+            .unwrap_or_else(|| Box::new(crate::log::Memory::new(64 << 20)));
+        let session = SessionConfig {
+            name: config.name,
+            own_seats: config.own_seats,
+            ready: config.ready,
+            addresses: network.transport.addresses(),
+            entropy: random()?,
+            share: config.seed.map(share_of_seed),
+            keyframe_every: log.keyframe_every(),
+            limits: config.limits.clone(),
+            stall_limit: config.stall_limit,
+            build: config.build,
+            role,
+        };
+        let session = Session::new(session, network.signer)?;
+        let waker = network.transport.waker();
+        let shared = Arc::new(Shared::default());
+        let (to_network, from_game) = std::sync::mpsc::sync_channel(TO_NETWORK);
+        let thread = NetworkThread::new(
+            session,
+            network.transport,
+            log,
+            from_game,
+            shared.clone(),
+            config.reports,
+            config.limits.clone(),
+        );
+        let thread = std::thread::Builder::new()
+            .name("lockstep".to_owned())
+            .spawn(move || thread.run())
+            .map_err(Error::Thread)?;
+        Ok(Live {
+            shared,
+            to_network,
+            waker,
+            thread: Some(thread),
+            ticket,
+            limits: config.limits,
+            budget: config.budget,
+            own_seats: Vec::new(),
+            doors: BTreeMap::new(),
+            unanswered: false,
+            decided: false,
+            next_turn: TurnNumber(0),
+            plan: config.plan,
+        })
+    }
+
+    /// A full queue means that the network thread hangs; what is dropped then is refused or repeated by the caller.
+    fn tell(&self, message: ToNetwork) -> bool {
+        let sent = self.to_network.try_send(message).is_ok();
+        (self.waker)();
+        sent
+    }
+
+    fn note_executed(&mut self, work: &Work) {
+        let Work::Execute(bundle) = work else {
+            return;
+        };
+        self.next_turn = bundle.turn;
+        self.plan = bundle.plan;
+        for entry in &bundle.entries {
+            if let (crate::log::What::Command(_), Some(door)) =
+                (&entry.what, self.doors.get_mut(&entry.seat))
+            {
+                door.waiting = door.waiting.saturating_sub(1);
+            }
+        }
+    }
+
+    /// Takes over what the start of the match says.
+    fn note_events(&mut self, events: &[Event]) {
+        for event in events {
+            if let Event::Started { own, plan, .. } = event {
+                self.own_seats = own.clone();
+                self.plan = *plan;
+                self.doors = own.iter().map(|seat| (*seat, Door::default())).collect();
+            }
+        }
+    }
+
+    fn take_started(&mut self) {
+        let started = self.shared.lock().started.take();
+        if let Some(started) = started {
+            self.note_events(&[started]);
+        }
+    }
+}
+
+impl TurnSource for Live {
+    fn next(&mut self, _: Duration) -> Option<Work> {
+        assert!(!self.unanswered, "the last piece of work was not answered");
+        self.take_started();
+        let work = loop {
+            let work = self.shared.lock().work.pop_front()?;
+            // Turns after the one that decided the match do not count on any peer.
+            if !(self.decided && matches!(work, Work::Execute(_))) {
+                break work;
+            }
+        };
+        self.note_executed(&work);
+        self.unanswered = true;
+        Some(work)
+    }
+
+    fn answer(&mut self, answer: Answer) {
+        assert!(self.unanswered, "no piece of work waits for an answer");
+        self.unanswered = false;
+        if let Answer::Executed { outcome, .. } = &answer {
+            self.decided |= outcome.is_some();
+            self.next_turn = self.next_turn.next();
+        }
+        // The queue is longer than all work that can be out at once, so an answer always fits.
+        self.tell(ToNetwork::Answer(answer));
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        self.take_started();
+        let mut shared = self.shared.lock();
+        shared.end_if_idle();
+        std::mem::take(&mut shared.events).into()
+    }
+
+    fn issue(&mut self, seat: Seat, command: Vec<u8>) -> Result<CommandId, Refused> {
+        self.take_started();
+        let limits = &self.limits;
+        if self.own_seats.is_empty() || !self.shared.lock().takes_commands() {
+            return Err(Refused::NotLive);
+        }
+        let Some(door) = self.doors.get_mut(&seat) else {
+            return Err(Refused::NotOwnSeat);
+        };
+        if command.len() > limits.command_bytes as usize {
+            return Err(Refused::TooLarge {
+                bytes: command.len() as u32,
+                limit: limits.command_bytes,
+            });
+        }
+        let now = self.shared.now();
+        let rate = u64::from(limits.commands_per_s);
+        let earned = (now - door.refilled).as_millis() as u64 * rate;
+        door.allowance = if door.issued == 0 {
+            2_000 * rate
+        } else {
+            (door.allowance + earned).min(2_000 * rate)
+        };
+        door.refilled = now;
+        if door.waiting >= limits.waiting_commands || door.allowance < 1_000 {
+            return Err(Refused::RateLimited);
+        }
+        let number = door.issued;
+        if self
+            .to_network
+            .try_send(ToNetwork::Issue { seat, command })
+            .is_err()
+        {
+            return Err(Refused::RateLimited);
+        }
+        let door = self.doors.get_mut(&seat).expect("the door was just seen");
+        door.allowance -= 1_000;
+        door.issued += 1;
+        door.waiting += 1;
+        (self.waker)();
+        Ok(CommandId { seat, number })
+    }
+
+    fn own_seats(&self) -> &[Seat] {
+        &self.own_seats
+    }
+
+    fn status(&self) -> Status {
+        let shared = self.shared.lock();
+        let behind = shared.turns_waiting();
+        match &shared.status {
+            Status::Running if behind > 2 => Status::CatchingUp { behind },
+            status => status.clone(),
+        }
+    }
+
+    fn pace(&self) -> Option<Duration> {
+        (self.shared.lock().turns_waiting() < 2).then(|| self.plan.tick())
+    }
+
+    fn wait(&mut self, timeout: Duration) {
+        self.shared.wait(timeout);
+    }
+
+    fn next_turn(&self) -> TurnNumber {
+        self.next_turn
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.tell(ToNetwork::Stop);
+        if let Some(thread) = self.thread.take() {
+            // The thread ends within the transport's bound on closing. A panic in it was already printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn network_of(config: &mut Config) -> Result<Network, Error> {
+    if let Some(network) = config.network.take() {
+        return Ok(network);
+    }
+    #[cfg(feature = "quic")]
+    {
+        let identity = crate::quic::Identity::default_for_user()?;
+        let limits = config.limits.clone();
+        Ok(Network::quic(crate::quic::QuicConfig {
+            limits,
+            ..crate::quic::QuicConfig::new(identity)
+        })?)
+    }
+    #[cfg(not(feature = "quic"))]
+    Err(Error::NoNetwork)
+}
+
+fn random<const N: usize>() -> Result<[u8; N], Error> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|_| Error::Randomness)?;
+    Ok(bytes)
+}
+
+fn share_of_seed(seed: u64) -> [u8; 32] {
+    let mut share = [0; 32];
+    share[..8].copy_from_slice(&seed.to_le_bytes());
+    share
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a ticket's expiry is a date on the issuer's clock"
+)]
+fn unix_time() -> Duration {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
 }

@@ -16,6 +16,7 @@ pub use memory::Memory;
 use crate::{Incarnation, LogHash, MatchId, PeerId, Plan, TurnNumber};
 use sim::{Checksum, Outcome, RulesId, Seat, SeatState, Seed};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// One record of the log.
 #[derive(Clone, Debug, PartialEq)]
@@ -213,8 +214,8 @@ pub trait LogStore: Send {
     /// [`StoreError`], once; later records are dropped silently.
     fn append(&mut self, record: &Record) -> Result<(), StoreError>;
 
-    /// Turns between two keyframes that the store wants, if it wants any.
-    fn keyframe_every(&self, plan: &Plan) -> Option<u32>;
+    /// Match time between two keyframes that the store wants, if it wants any.
+    fn keyframe_every(&self) -> Option<Duration>;
 
     /// Turns of the newest keyframe.
     fn newest_keyframe(&self) -> Option<u32>;

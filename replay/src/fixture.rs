@@ -149,7 +149,7 @@ pub(crate) fn play_with(turns: u32, edit: impl Fn(&mut Bundle)) -> Played {
     let mut log_hash = start_hash(&start);
     start.signatures = signers
         .iter()
-        .map(|signer| signer.sign(&start_signed_bytes(&log_hash)))
+        .map(|signer| signer.sign(&start_signed_bytes(log_hash)))
         .collect();
     let start = Arc::new(start);
     let mut world = Coins::new(&sim::Start {
@@ -193,16 +193,18 @@ pub(crate) fn play_with(turns: u32, edit: impl Fn(&mut Bundle)) -> Played {
         }
     }
     let checksum = world.checksum();
-    let signed = end_signed_bytes(&log_hash, turns, checksum);
-    records.push(Record::End(End {
+    let mut end = End {
         turns,
         log_hash,
         checksum,
         outcome: None::<Outcome>,
-        signatures: (0..2)
-            .map(|peer| (peer, signers[usize::from(peer)].sign(&signed)))
-            .collect(),
-    }));
+        signatures: Vec::new(),
+    };
+    let signed = end_signed_bytes(&end);
+    end.signatures = (0..2)
+        .map(|peer| (peer, signers[usize::from(peer)].sign(&signed)))
+        .collect();
+    records.push(Record::End(end));
     Played { records, worlds }
 }
 

@@ -6,7 +6,7 @@ use crate::reader::Cursor;
 use crate::writer::{self, Job, Shared};
 use crate::{Error, format::Window};
 use lockstep::log::{Codec, LogStore, Record, SignedBatch, Start, StoreError};
-use lockstep::{Limits, Plan, TurnNumber};
+use lockstep::{Limits, TurnNumber};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -246,10 +246,8 @@ impl LogStore for Recorder {
         result
     }
 
-    fn keyframe_every(&self, plan: &Plan) -> Option<u32> {
-        let every = self.keyframes_every?.as_millis();
-        let turn = plan.turn().as_millis().max(1);
-        Some(u32::try_from(every / turn).unwrap_or(u32::MAX).max(1))
+    fn keyframe_every(&self) -> Option<Duration> {
+        self.keyframes_every
     }
 
     fn newest_keyframe(&self) -> Option<u32> {

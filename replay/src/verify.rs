@@ -319,7 +319,7 @@ impl<S: Simulation> Run<'_, S> {
 
     fn check_start(&mut self, reader: &Reader) -> Result<(), Wrong> {
         let start = reader.start();
-        let signed = start_signed_bytes(&self.log_hash);
+        let signed = start_signed_bytes(self.log_hash);
         for (peer, (place, signature)) in start.roster.iter().zip(&start.signatures).enumerate() {
             if !(self.options.signature)(place.peer, &signed, signature) {
                 return Err(Wrong::StartSignature { peer: peer as u8 });
@@ -411,7 +411,7 @@ impl<S: Simulation> Run<'_, S> {
             .into());
         }
         self.result.checksums += 1;
-        let signed = end_signed_bytes(&end.log_hash, turns, end.checksum);
+        let signed = end_signed_bytes(end);
         for (peer, signature) in &end.signatures {
             let place = reader.start().roster.get(usize::from(*peer));
             if !place.is_some_and(|place| (self.options.signature)(place.peer, &signed, signature))

@@ -1,8 +1,8 @@
 //! The log hash: a chain over what was agreed, so that one signature attests everything before it.
 
-use super::{Bundle, Start, What};
+use super::{Bundle, End, Start, What};
 use crate::LogHash;
-use sim::Checksum;
+use sim::Outcome;
 
 /// `h(−1)`: everything about the start that its peers sign. The build that wrote it is left out.
 pub fn start_hash(start: &Start) -> LogHash {
@@ -56,24 +56,6 @@ pub fn turn_hash(before: LogHash, bundle: &Bundle) -> LogHash {
     hash.end()
 }
 
-/// What a peer signs to agree to the start with this [`start_hash`].
-pub fn start_signed_bytes(start: &LogHash) -> Vec<u8> {
-    let mut bytes = b"lockstep start".to_vec();
-    bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
-    bytes.extend_from_slice(&start.0);
-    bytes
-}
-
-/// What a peer signs to agree to the end of a match: hash of the log, turns executed, and checksum of the world.
-pub fn end_signed_bytes(log_hash: &LogHash, turns: u32, checksum: Checksum) -> Vec<u8> {
-    let mut bytes = b"lockstep end".to_vec();
-    bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
-    bytes.extend_from_slice(&log_hash.0);
-    bytes.extend_from_slice(&turns.to_le_bytes());
-    bytes.extend_from_slice(&checksum.0.to_le_bytes());
-    bytes
-}
-
 /// Unambiguous input to BLAKE3: every part has a fixed width or its length before it.
 pub(crate) struct Chain(blake3::Hasher);
 
@@ -108,4 +90,27 @@ impl Chain {
     pub(crate) fn end_256(&self) -> [u8; 32] {
         *self.0.finalize().as_bytes()
     }
+}
+
+/// What a roster peer signs once its world is built: the start that all agreed on.
+pub fn start_signed_bytes(start: LogHash) -> Vec<u8> {
+    let mut bytes = b"lockstep start".to_vec();
+    bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
+    bytes.extend_from_slice(&start.0);
+    bytes
+}
+
+/// What a roster peer signs at the end of the match.
+pub fn end_signed_bytes(end: &End) -> Vec<u8> {
+    let mut bytes = b"lockstep end".to_vec();
+    bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
+    bytes.extend_from_slice(&end.turns.to_le_bytes());
+    bytes.extend_from_slice(&end.log_hash.0);
+    bytes.extend_from_slice(&end.checksum.0.to_le_bytes());
+    bytes.extend_from_slice(&match end.outcome {
+        None => [0, 0],
+        Some(Outcome { winner: None }) => [1, 0],
+        Some(Outcome { winner: Some(seat) }) => [2, seat.0],
+    });
+    bytes
 }

@@ -1,7 +1,8 @@
 //! A log in memory.
 
 use super::{Codec, LogStore, Record, StoreError};
-use crate::{Plan, TurnNumber};
+use crate::TurnNumber;
+use std::time::Duration;
 
 /// Keeps records in memory, up to a bound of bytes.
 pub struct Memory {
@@ -46,7 +47,7 @@ impl LogStore for Memory {
         Ok(())
     }
 
-    fn keyframe_every(&self, _: &Plan) -> Option<u32> {
+    fn keyframe_every(&self) -> Option<Duration> {
         None
     }
 
@@ -64,12 +65,7 @@ impl LogStore for Memory {
             match record {
                 Record::Start(_) => page.push(record.clone()),
                 Record::Bundle(bundle) if bundle.turn >= from && bytes < max_bytes => {
-                    bytes += bundle
-                        .entries
-                        .iter()
-                        .map(|entry| size_of_val(entry))
-                        .sum::<usize>()
-                        + 1;
+                    bytes += bundle.entries.iter().map(size_of_val).sum::<usize>() + 1;
                     page.push(record.clone());
                 }
                 _ => {}

@@ -1,0 +1,368 @@
+//! Who is an enemy, who is in reach, blows and arrows.
+
+use super::{
+    Effect, Id, World,
+    columns::columns,
+    map::Map,
+    space::{ONE, Point, Tile},
+    tables::Stats,
+    units::Order,
+};
+
+columns! {
+    /// Arrows in flight, in the order in which they were shot.
+    Projectiles of Projectile {
+        x: i32,
+        y: i32,
+        /// Where the target was last seen.
+        to_x: i32,
+        to_y: i32,
+        target: u32,
+        /// Who shot.
+        by: u32,
+        /// The shooter's kind.
+        kind: super::Kind,
+        /// The shooter's row in the seats' table.
+        seat: u8,
+    }
+}
+
+impl Projectiles {
+    pub fn len(&self) -> usize {
+        self.x.len()
+    }
+}
+
+/// What an id names right now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// A row of the units.
+    Unit(usize),
+    /// A row of the buildings.
+    Building(usize),
+}
+
+/// Damage on its way. All blows of a tick fall together, so that no seat strikes first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Blow {
+    target: Id,
+    damage: u16,
+    by: Id,
+    seat: u8,
+}
+
+impl World {
+    /// The living thing of this id.
+    pub(super) fn target(&self, id: Id) -> Option<Target> {
+        let unit = self.units.row(id).map(Target::Unit);
+        unit.or_else(|| self.buildings.row(id).map(Target::Building))
+    }
+
+    /// The owner's row in the seats' table.
+    pub(super) fn owner(&self, target: Target) -> u8 {
+        match target {
+            Target::Unit(row) => self.units.seat[row],
+            Target::Building(row) => self.buildings.seat[row],
+        }
+    }
+
+    pub(super) fn target_at(&self, target: Target) -> Point {
+        match target {
+            Target::Unit(row) => self.units.at(row),
+            Target::Building(row) => self.building_centre(row),
+        }
+    }
+
+    /// The tile to go to in order to reach the target.
+    pub(super) fn target_tile(&self, target: Target) -> u16 {
+        match target {
+            Target::Unit(row) => self.map.index(self.units.tile(row)),
+            Target::Building(row) => self.buildings.tile[row],
+        }
+    }
+
+    /// Room between a unit's edge and the target's. Negative when they overlap.
+    pub(super) fn gap(&self, row: usize, target: Target) -> i32 {
+        let own = self.units.stats(row).radius;
+        match target {
+            Target::Unit(other) => {
+                let apart = self.units.at(row).distance(self.units.at(other)) as i32;
+                apart - own - self.units.stats(other).radius
+            }
+            Target::Building(other) => {
+                let tile = self.map.tile_of(self.buildings.tile[other]);
+                let size = self.buildings.kind[other].stats().size;
+                distance_to_square(self.units.at(row), tile, size) - own
+            }
+        }
+    }
+}
+
+/// From a point to the nearest edge of a square of tiles; 0 inside.
+pub(super) fn distance_to_square(from: Point, tile: Tile, size: u16) -> i32 {
+    let outside = |at: i32, tile: u16| {
+        let low = i32::from(tile) * ONE;
+        let high = low + i32::from(size) * ONE;
+        (low - at).max(at - high).max(0)
+    };
+    let gap = Point {
+        x: outside(from.x, tile.x),
+        y: outside(from.y, tile.y),
+    };
+    Point::default().distance(gap) as i32
+}
+
+/// The enemy that a unit turns against of its own accord: near ones first, soldiers before others,
+/// buildings last.
+pub(super) fn acquire(w: &World, row: usize) -> Option<Id> {
+    let units = &w.units;
+    let stats = units.stats(row);
+    let own = units.seat[row];
+    let at = units.at(row);
+    let sight = match units.order[row] {
+        Order::Hold => stats.range + stats.radius + ONE / 2,
+        _ => stats.alert,
+    };
+    let far = u64::from(sight.unsigned_abs()).pow(2);
+    let region = w.map.region(units.tile(row));
+    let leash = (units.order[row] == Order::Idle).then(|| w.map.tile_of(units.post[row]).centre());
+    let mut best: Option<(u64, u32)> = None;
+    for line in w.grid.around(units.tile(row), tiles(sight)) {
+        for other in line {
+            let other = *other as usize;
+            if units.seat[other] == own || units.hp[other] == 0 {
+                continue;
+            }
+            let there = units.at(other);
+            let apart = at.distance_squared(there);
+            let tied = leash.is_some_and(|post| post.distance_squared(there) > LEASH);
+            if apart > far || tied {
+                continue;
+            }
+            let worth = apart
+                + if units.kind[other].is_soldier() {
+                    0
+                } else {
+                    BEFORE
+                };
+            if best.is_none_or(|(least, _)| worth < least) && can_reach(w, row, other, region) {
+                best = Some((worth, units.id[other]));
+            }
+        }
+    }
+    if let Some((_, id)) = best {
+        return Some(Id(id));
+    }
+    (0..w.buildings.len())
+        .filter(|other| w.buildings.seat[*other] != own && w.buildings.hp[*other] > 0)
+        .filter(|other| {
+            leash.is_none_or(|post| post.distance_squared(w.building_centre(*other)) <= LEASH)
+        })
+        .map(|other| (w.gap(row, Target::Building(other)), other))
+        .filter(|(gap, other)| *gap <= sight && can_reach_building(w, row, *other, region))
+        .min()
+        .map(|(_, other)| Id(w.buildings.id[other]))
+}
+
+fn can_reach(w: &World, row: usize, other: usize, region: u16) -> bool {
+    w.map.region(w.units.tile(other)) == region
+        || w.gap(row, Target::Unit(other)) <= w.units.stats(row).range
+}
+
+fn can_reach_building(w: &World, row: usize, other: usize, region: u16) -> bool {
+    let tile = w.map.tile_of(w.buildings.tile[other]);
+    let size = w.buildings.kind[other].stats().size;
+    w.map.touches_region(tile, size, region)
+        || w.gap(row, Target::Building(other)) <= w.units.stats(row).range
+}
+
+/// Strikes a target in reach, if the weapon is ready.
+pub(super) fn strike(
+    w: &mut World,
+    row: usize,
+    target: Target,
+    blows: &mut Vec<Blow>,
+    effects: &mut Vec<Effect>,
+) {
+    if w.units.cooldown[row] > 0 {
+        return;
+    }
+    let stats = w.units.stats(row);
+    w.units.cooldown[row] = stats.cooldown;
+    let by = Id(w.units.id[row]);
+    let seat = w.units.seat[row];
+    let id = Id(match target {
+        Target::Unit(other) => w.units.id[other],
+        Target::Building(other) => w.buildings.id[other],
+    });
+    if stats.arrow_speed == 0 {
+        let damage = damage(w, stats, target);
+        blows.push(Blow {
+            target: id,
+            damage,
+            by,
+            seat,
+        });
+        return;
+    }
+    let from = w.units.at(row);
+    let to = w.target_at(target);
+    w.projectiles.push(Projectile {
+        x: from.x,
+        y: from.y,
+        to_x: to.x,
+        to_y: to.y,
+        target: id.0,
+        by: by.0,
+        kind: w.units.kind[row],
+        seat,
+    });
+    effects.push(Effect::Launched {
+        from: by,
+        target: id,
+    });
+}
+
+/// The table's damage, give or take a quarter.
+fn damage(w: &mut World, stats: &Stats, target: Target) -> u16 {
+    let usual = match target {
+        Target::Unit(_) => stats.damage,
+        Target::Building(_) => stats.siege,
+    };
+    let spread = usual / 4;
+    let drawn = w.random.below(u32::from(spread) * 2 + 1) as u16;
+    usual - spread + drawn
+}
+
+/// Arrows fly after their targets. Those whose target died fall where it stood.
+pub(super) fn fly(w: &mut World, blows: &mut Vec<Blow>) {
+    let mut gone = vec![false; w.projectiles.len()];
+    for (row, gone) in gone.iter_mut().enumerate() {
+        let id = Id(w.projectiles.target[row]);
+        let target = w.target(id);
+        if let Some(target) = target {
+            let to = w.target_at(target);
+            w.projectiles.to_x[row] = to.x;
+            w.projectiles.to_y[row] = to.y;
+        }
+        let arrows = &mut w.projectiles;
+        let at = Point {
+            x: arrows.x[row],
+            y: arrows.y[row],
+        };
+        let to = Point {
+            x: arrows.to_x[row],
+            y: arrows.to_y[row],
+        };
+        let stats = arrows.kind[row].stats();
+        let step = at.towards(to, stats.arrow_speed);
+        arrows.x[row] = at.x.saturating_add(step.x);
+        arrows.y[row] = at.y.saturating_add(step.y);
+        if at.distance(to) <= stats.arrow_speed.unsigned_abs() {
+            *gone = true;
+            if let Some(target) = target {
+                let damage = damage(w, stats, target);
+                let arrows = &w.projectiles;
+                blows.push(Blow {
+                    target: id,
+                    damage,
+                    by: Id(arrows.by[row]),
+                    seat: arrows.seat[row],
+                });
+            }
+        }
+    }
+    if gone.contains(&true) {
+        w.projectiles.remove(&gone);
+    }
+}
+
+/// Lets all blows fall.
+pub(super) fn fall(w: &mut World, blows: &[Blow], effects: &mut Vec<Effect>) {
+    for blow in blows {
+        let Some(target) = w.target(blow.target) else {
+            continue;
+        };
+        let hp = match target {
+            Target::Unit(row) => &mut w.units.hp[row],
+            Target::Building(row) => &mut w.buildings.hp[row],
+        };
+        *hp = hp.saturating_sub(blow.damage);
+        let dead = *hp == 0;
+        effects.push(Effect::Hit {
+            target: blow.target,
+            at: w.target_at(target),
+            damage: blow.damage,
+        });
+        if dead {
+            let killed = &mut w.seats.killed[usize::from(blow.seat)];
+            *killed = killed.saturating_add(1);
+        } else if let Target::Unit(row) = target {
+            answer(w, row, blow.by);
+        }
+    }
+}
+
+/// An idle soldier turns against who hits it from out of sight.
+fn answer(w: &mut World, row: usize, by: Id) {
+    let calm = w.units.order[row] == Order::Idle && w.units.target[row] == 0;
+    if calm && w.units.kind[row].is_soldier() && w.units.row(by).is_some() {
+        w.units.target[row] = by.0;
+    }
+}
+
+/// Takes the dead off the map.
+pub(super) fn bury(w: &mut World, effects: &mut Vec<Effect>) {
+    if w.units.hp.contains(&0) {
+        for row in 0..w.units.len() {
+            if w.units.hp[row] == 0 {
+                let seat = w.units.seat[row];
+                let lost = &mut w.seats.lost[usize::from(seat)];
+                *lost = lost.saturating_add(1);
+                effects.push(Effect::Died {
+                    id: Id(w.units.id[row]),
+                    kind: w.units.kind[row],
+                    seat: w.seats.seat(seat),
+                    at: w.units.at(row),
+                });
+            }
+        }
+        let gone: Vec<bool> = w.units.hp.iter().map(|hp| *hp == 0).collect();
+        w.units.remove(&gone);
+    }
+    if w.buildings.hp.contains(&0) {
+        for row in 0..w.buildings.len() {
+            if w.buildings.hp[row] == 0 {
+                effects.push(Effect::Died {
+                    id: Id(w.buildings.id[row]),
+                    kind: w.buildings.kind[row],
+                    seat: w.seats.seat(w.buildings.seat[row]),
+                    at: w.building_centre(row),
+                });
+                clear_ground(
+                    &mut w.map,
+                    w.buildings.tile[row],
+                    w.buildings.kind[row].stats().size,
+                );
+            }
+        }
+        let gone: Vec<bool> = w.buildings.hp.iter().map(|hp| *hp == 0).collect();
+        w.buildings.remove(&gone);
+    }
+}
+
+fn clear_ground(map: &mut Map, tile: u16, size: u16) {
+    let tile = map.tile_of(tile);
+    map.occupy(tile, size, Id::NONE);
+    map.set_solid(tile, size, false);
+}
+
+/// Whole tiles that a length spans, and one more.
+fn tiles(length: i32) -> u16 {
+    (length / ONE + 1).clamp(0, 64) as u16
+}
+
+/// Square of the way from its post beyond which an idle soldier pursues nobody.
+pub(super) const LEASH: u64 = (12 * ONE as u64).pow(2);
+/// A soldier this much farther away (in squares) is still dealt with before others.
+const BEFORE: u64 = (5 * ONE as u64).pow(2);

@@ -1,0 +1,346 @@
+//! The ground: what lies there, who stands on it, and which places are connected.
+
+use super::{
+    Id, Resource,
+    columns::byte_cell,
+    space::{ONE, Point, Tile},
+};
+
+/// What a tile is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum Terrain {
+    /// Open.
+    #[default]
+    Ground = 0,
+    /// Trees: wood. Blocks until cut down.
+    Forest = 1,
+    /// A piece of a mine: gold. Blocks until dug away.
+    Gold = 2,
+    /// Blocks.
+    Rock = 3,
+    /// Blocks.
+    Water = 4,
+}
+
+impl Terrain {
+    fn from_number(number: u8) -> Option<Terrain> {
+        Some(match number {
+            0 => Terrain::Ground,
+            1 => Terrain::Forest,
+            2 => Terrain::Gold,
+            3 => Terrain::Rock,
+            4 => Terrain::Water,
+            _ => return None,
+        })
+    }
+
+    /// What it yields.
+    pub fn resource(self) -> Option<Resource> {
+        match self {
+            Terrain::Forest => Some(Resource::Wood),
+            Terrain::Gold => Some(Resource::Gold),
+            _ => None,
+        }
+    }
+}
+
+byte_cell!(Terrain, Terrain::from_number);
+
+/// A square map. Terrain and amounts are state; the rest follows from them and from the buildings.
+#[derive(Clone, Debug)]
+pub struct Map {
+    size: u16,
+    pub(super) terrain: Vec<Terrain>,
+    pub(super) amount: Vec<u16>,
+    occupant: Vec<Id>,
+    blocked: Vec<bool>,
+    region: Vec<u16>,
+    regions_stale: bool,
+}
+
+impl Map {
+    /// Of this size, which is at most [`LARGEST`]; missing tiles are open ground.
+    pub(super) fn new(size: u16, terrain: Vec<Terrain>, amount: Vec<u16>) -> Self {
+        assert!(size > 0 && size <= LARGEST, "a map's size is checked first");
+        let tiles = usize::from(size) * usize::from(size);
+        let mut map = Self {
+            size,
+            terrain,
+            amount,
+            occupant: vec![Id::NONE; tiles],
+            blocked: Vec::new(),
+            region: vec![0; tiles],
+            regions_stale: true,
+        };
+        map.terrain.resize(tiles, Terrain::Ground);
+        map.amount.resize(tiles, 0);
+        map.blocked = map
+            .terrain
+            .iter()
+            .map(|terrain| *terrain != Terrain::Ground)
+            .collect();
+        map.refresh_regions();
+        map
+    }
+
+    /// Tiles along an edge.
+    pub fn size(&self) -> u16 {
+        self.size
+    }
+
+    /// Whether the tile is on the map.
+    pub fn contains(&self, tile: Tile) -> bool {
+        tile.x < self.size && tile.y < self.size
+    }
+
+    /// What the tile is; rock beyond the edge.
+    pub fn terrain(&self, tile: Tile) -> Terrain {
+        if self.contains(tile) {
+            self.terrain[self.at(tile)]
+        } else {
+            Terrain::Rock
+        }
+    }
+
+    /// What is left to gather there.
+    pub fn amount(&self, tile: Tile) -> u16 {
+        if self.contains(tile) {
+            self.amount[self.at(tile)]
+        } else {
+            0
+        }
+    }
+
+    /// What can be gathered there, if anything is left.
+    pub fn resource(&self, tile: Tile) -> Option<Resource> {
+        self.terrain(tile)
+            .resource()
+            .filter(|_| self.amount(tile) > 0)
+    }
+
+    /// Whether no unit can be there.
+    pub fn is_blocked(&self, tile: Tile) -> bool {
+        !self.contains(tile) || self.blocked[self.at(tile)]
+    }
+
+    /// The building or foundation on the tile.
+    pub fn occupant(&self, tile: Tile) -> Option<Id> {
+        if !self.contains(tile) {
+            return None;
+        }
+        Some(self.occupant[self.at(tile)]).filter(|id| *id != Id::NONE)
+    }
+
+    /// Whether a building of this size can be founded with its upper left tile there.
+    pub fn has_room(&self, tile: Tile, size: u16) -> bool {
+        self.footprint(tile, size)
+            .all(|t| !self.is_blocked(t) && self.occupant(t).is_none())
+    }
+
+    /// The tiles that a building of this size covers. Tiles may lie off the map.
+    pub fn footprint(&self, tile: Tile, size: u16) -> impl Iterator<Item = Tile> + use<> {
+        let (x, y) = (tile.x, tile.y);
+        (0..size).flat_map(move |dy| {
+            (0..size).map(move |dx| Tile::new(x.saturating_add(dx), y.saturating_add(dy)))
+        })
+    }
+
+    /// The tiles around a building of this size, as far as they are on the map.
+    pub fn ring(&self, tile: Tile, size: u16) -> impl Iterator<Item = Tile> + use<> {
+        let edge = self.size;
+        let (left, top) = (i32::from(tile.x) - 1, i32::from(tile.y) - 1);
+        let span = i32::from(size) + 1;
+        (0..=span).flat_map(move |dy| {
+            let inner = dy > 0 && dy < span;
+            let gap = if inner { span } else { 1 };
+            (0..=span)
+                .step_by(gap.max(1) as usize)
+                .filter_map(move |dx| {
+                    let x = u16::try_from(left + dx).ok()?;
+                    let y = u16::try_from(top + dy).ok()?;
+                    (x < edge && y < edge).then_some(Tile::new(x, y))
+                })
+        })
+    }
+
+    /// Equal for two open tiles between which a unit can walk; 0 for blocked ones.
+    pub fn region(&self, tile: Tile) -> u16 {
+        if self.contains(tile) {
+            self.region[self.at(tile)]
+        } else {
+            0
+        }
+    }
+
+    /// The open tile of `region` nearest to `to`, wherever `to` is.
+    pub fn nearest_in_region(&self, to: Tile, region: u16) -> Option<Tile> {
+        let centre = to.centre();
+        (0..self.region.len())
+            .filter(|index| region != 0 && self.region[*index] == region)
+            .map(|index| self.tile_of(index as u16))
+            .min_by_key(|tile| tile.centre().distance_squared(centre))
+    }
+
+    /// The tile of one building's or resource's side that borders on `region`, if any does.
+    pub(super) fn touches_region(&self, tile: Tile, size: u16, region: u16) -> bool {
+        self.ring(tile, size)
+            .any(|t| self.region(t) == region && region != 0)
+    }
+
+    /// Number of tiles.
+    pub(super) fn tiles(&self) -> usize {
+        self.terrain.len()
+    }
+
+    /// The tile's number. The tile must be on the map.
+    pub(super) fn index(&self, tile: Tile) -> u16 {
+        self.at(tile) as u16
+    }
+
+    /// The tile of a number.
+    pub(super) fn tile_of(&self, index: u16) -> Tile {
+        Tile::new(index % self.size, index / self.size)
+    }
+
+    /// The number of the tile that holds `point`, moved onto the map.
+    pub(super) fn index_at(&self, point: Point) -> u16 {
+        self.index(self.tile_at(point))
+    }
+
+    /// The tile that holds `point`, moved onto the map.
+    pub(super) fn tile_at(&self, point: Point) -> Tile {
+        let edge = i32::from(self.size) - 1;
+        Tile::new(
+            (point.x / ONE).clamp(0, edge) as u16,
+            (point.y / ONE).clamp(0, edge) as u16,
+        )
+    }
+
+    pub(super) fn is_blocked_at(&self, point: Point) -> bool {
+        point.x < 0
+            || point.y < 0
+            || self.is_blocked(Tile::new((point.x / ONE) as u16, (point.y / ONE) as u16))
+    }
+
+    /// Takes one piece away; `true` if it was the last.
+    pub(super) fn take(&mut self, tile: Tile) -> bool {
+        let at = self.at(tile);
+        self.amount[at] = self.amount[at].saturating_sub(1);
+        if self.amount[at] > 0 {
+            return false;
+        }
+        self.terrain[at] = Terrain::Ground;
+        self.blocked[at] = false;
+        self.regions_stale = true;
+        true
+    }
+
+    pub(super) fn occupy(&mut self, tile: Tile, size: u16, id: Id) {
+        for t in self.footprint(tile, size) {
+            if self.contains(t) {
+                let at = self.at(t);
+                self.occupant[at] = id;
+            }
+        }
+    }
+
+    pub(super) fn set_solid(&mut self, tile: Tile, size: u16, solid: bool) {
+        for t in self.footprint(tile, size) {
+            if self.contains(t) {
+                let at = self.at(t);
+                self.blocked[at] = solid || self.terrain[at] != Terrain::Ground;
+            }
+        }
+        self.regions_stale = true;
+    }
+
+    /// Labels the regions anew if anything was blocked or opened.
+    pub(super) fn refresh_regions(&mut self) {
+        if !self.regions_stale {
+            return;
+        }
+        self.regions_stale = false;
+        self.region.fill(0);
+        let edge = usize::from(self.size);
+        let mut label = 0;
+        let mut open = Vec::new();
+        for seed in 0..self.region.len() {
+            if self.blocked[seed] || self.region[seed] != 0 {
+                continue;
+            }
+            label += 1;
+            self.region[seed] = label;
+            open.push(seed);
+            while let Some(at) = open.pop() {
+                let (x, y) = (at % edge, at / edge);
+                let neighbours = [
+                    (x > 0).then(|| at - 1),
+                    (x + 1 < edge).then(|| at + 1),
+                    (y > 0).then(|| at - edge),
+                    (y + 1 < edge).then(|| at + edge),
+                ];
+                for next in neighbours.into_iter().flatten() {
+                    if !self.blocked[next] && self.region[next] == 0 {
+                        self.region[next] = label;
+                        open.push(next);
+                    }
+                }
+            }
+        }
+    }
+
+    fn at(&self, tile: Tile) -> usize {
+        usize::from(tile.y) * usize::from(self.size) + usize::from(tile.x)
+    }
+}
+
+/// The longest edge of a map: its tiles can be counted in 16 bits.
+pub const LARGEST: u16 = 192;
+/// The shortest edge of a map.
+pub const SMALLEST: u16 = 48;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wall_makes_two_regions_and_a_hole_one() {
+        let mut map = Map::new(48, Vec::new(), Vec::new());
+        map.set_solid(Tile::new(0, 20), 1, true);
+        for x in 0..48 {
+            map.set_solid(Tile::new(x, 20), 1, true);
+        }
+        map.refresh_regions();
+        let (up, down) = (Tile::new(5, 5), Tile::new(5, 40));
+        assert_ne!(map.region(up), map.region(down));
+        assert_eq!(map.region(Tile::new(9, 20)), 0);
+        let near = map.nearest_in_region(down, map.region(up));
+        assert_eq!(near, Some(Tile::new(5, 19)));
+        map.set_solid(Tile::new(9, 20), 1, false);
+        map.refresh_regions();
+        assert_eq!(map.region(up), map.region(down));
+    }
+
+    #[test]
+    fn a_ring_goes_once_around() {
+        let map = Map::new(48, Vec::new(), Vec::new());
+        assert_eq!(map.ring(Tile::new(5, 5), 3).count(), 16);
+        assert_eq!(map.ring(Tile::new(5, 5), 2).count(), 12);
+        assert_eq!(map.ring(Tile::new(5, 5), 1).count(), 8);
+        assert_eq!(map.ring(Tile::new(0, 0), 2).count(), 5);
+        let covered: Vec<Tile> = map.footprint(Tile::new(5, 5), 3).collect();
+        assert!(map.ring(Tile::new(5, 5), 3).all(|t| !covered.contains(&t)));
+    }
+
+    #[test]
+    fn nothing_is_open_beyond_the_edge() {
+        let map = Map::new(48, Vec::new(), Vec::new());
+        let beyond = Tile::new(48, 0);
+        assert!(map.is_blocked(beyond) && map.is_blocked(Tile::new(u16::MAX, u16::MAX)));
+        assert!(!map.has_room(Tile::new(46, 46), 3) && map.has_room(Tile::new(45, 45), 3));
+        assert!(!map.has_room(Tile::new(u16::MAX, u16::MAX), 3));
+        assert_eq!(map.terrain(beyond), Terrain::Rock);
+        assert!(map.is_blocked_at(Point { x: -1, y: 5 }));
+    }
+}

@@ -1,0 +1,319 @@
+//! The world as bytes: little-endian columns, and everything checked on the way back.
+
+use super::{
+    Kind, Map, Scenario, Setup, World,
+    buildings::Buildings,
+    columns::{Cell, Reader, Shown},
+    combat::Projectiles,
+    grid::Grid,
+    map::{LARGEST, SMALLEST, Terrain},
+    path::Finder,
+    seats::Seats,
+    setup::MOST_SEATS,
+    space::{ONE, Tile},
+    tables::{CARRY, GATHER_TICKS, MINE_GOLD, QUEUE_LENGTH},
+    units::{Load, STEPS, Units, Way},
+    victory::{Ending, Verdict},
+};
+use sim::{Checksum, Field, LoadError, Sink, State, Stream, Sum, Visit};
+
+impl State for World {
+    fn save(&self, out: &mut Vec<u8>) {
+        out.reserve(256 + self.map.tiles() * 3 + self.units.len() * 80 + self.buildings.len() * 32);
+        write(self, out);
+    }
+
+    fn checksum(&self) -> Checksum {
+        let mut sum = Sum::new();
+        write(self, &mut sum);
+        sum.checksum()
+    }
+
+    fn load(bytes: &[u8]) -> Result<Self, LoadError> {
+        let mut from = Reader::new(bytes);
+        let magic = from.value::<u32>("magic")?;
+        from.require(magic == MAGIC, "magic")?;
+        let tick = from.value("tick")?;
+        let next_id = from.value("next id")?;
+        let path_cursor = from.value("path cursor")?;
+        let random: Stream = from.serde()?;
+        let setup = load_setup(&mut from)?;
+        let ending = Ending {
+            verdict: from.value::<Verdict>("verdict")?,
+            winner: from.value("winner")?,
+        };
+        let size = from.value::<u16>("map size")?;
+        from.require((SMALLEST..=LARGEST).contains(&size), "map size")?;
+        let tiles = usize::from(size) * usize::from(size);
+        let terrain = from.column::<Terrain>(tiles, "terrain")?;
+        let amount = from.column::<u16>(tiles, "amount")?;
+        from.require(
+            terrain
+                .iter()
+                .zip(&amount)
+                .all(|(terrain, amount)| (*amount > 0) == terrain.resource().is_some()),
+            "amount",
+        )?;
+        from.require(amount.iter().all(|amount| *amount <= MINE_GOLD), "amount")?;
+        let mut rows = || Ok(from.value::<u32>("row count")? as usize);
+        let [seats, units, buildings, projectiles] = [rows()?, rows()?, rows()?, rows()?];
+        let mut world = World {
+            tick,
+            setup,
+            map: Map::new(size, terrain, amount),
+            seats: Seats::load(&mut from, seats)?,
+            units: Units::load(&mut from, units)?,
+            buildings: Buildings::load(&mut from, buildings)?,
+            projectiles: Projectiles::load(&mut from, projectiles)?,
+            next_id,
+            path_cursor,
+            random,
+            ending,
+            grid: Grid::default(),
+            finder: Finder::default(),
+        };
+        check_seats(&world, &from)?;
+        place_buildings(&mut world, &from)?;
+        check_units(&world, &from)?;
+        check_projectiles(&world, &from)?;
+        from.finish()?;
+        world.map.refresh_regions();
+        Ok(world)
+    }
+
+    fn visit(&self, to: &mut dyn Visit) {
+        if to.section("world", 1) && to.row(0) {
+            to.field("tick", &Shown(self.tick));
+            to.field("next_id", &Shown(self.next_id));
+            to.field("path_cursor", &Shown(self.path_cursor));
+            let mut random = Vec::new();
+            random.serde(&self.random);
+            to.field("random", &Raw(random));
+            to.field("verdict", &Shown(self.ending.verdict));
+            to.field("winner", &Shown(self.ending.winner));
+            to.field("map_size", &Shown(self.map.size()));
+            to.field("population", &Shown(self.setup.population));
+            to.field("last_tick", &Shown(self.setup.last_tick()));
+        }
+        if to.section("tiles", self.map.tiles()) {
+            for at in 0..self.map.tiles() {
+                if to.row(at as u64) {
+                    to.field("terrain", &Shown(self.map.terrain[at]));
+                    to.field("amount", &Shown(self.map.amount[at]));
+                }
+            }
+        }
+        let ids = |ids: &[u32]| ids.iter().map(|id| u64::from(*id)).collect::<Vec<_>>();
+        let seats = self.seats.seat.iter().map(|seat| u64::from(*seat));
+        self.seats.visit("seats", seats, to);
+        self.units
+            .visit("units", ids(&self.units.id).into_iter(), to);
+        self.buildings
+            .visit("buildings", ids(&self.buildings.id).into_iter(), to);
+        self.projectiles
+            .visit("projectiles", 0..self.projectiles.len() as u64, to);
+    }
+}
+
+fn write(w: &World, to: &mut impl Sink) {
+    to.column(&[MAGIC, w.tick, w.next_id, w.path_cursor]);
+    to.serde(&w.random);
+    write_setup(&w.setup, to);
+    to.column(&[w.ending.verdict as u8, w.ending.winner]);
+    to.value(w.map.size());
+    Cell::write(&w.map.terrain, to);
+    to.column(&w.map.amount);
+    let rows = [
+        w.seats.len(),
+        w.units.len(),
+        w.buildings.len(),
+        w.projectiles.len(),
+    ];
+    to.column(&rows.map(|rows| rows as u32));
+    w.seats.write(to);
+    w.units.write(to);
+    w.buildings.write(to);
+    w.projectiles.write(to);
+}
+
+fn write_setup(setup: &Setup, to: &mut impl Sink) {
+    let (kind, units) = match setup.scenario {
+        Scenario::Standard => (0_u8, 0_u16),
+        Scenario::Skirmish { units_per_seat } => (1, units_per_seat),
+    };
+    to.column(&[u8::from(setup.map_seed.is_some()), kind]);
+    to.value(setup.map_seed.unwrap_or_default());
+    to.column(&[
+        setup.size.unwrap_or_default(),
+        units,
+        setup.population,
+        setup.minutes,
+    ]);
+    to.column(&[setup.gold, setup.wood]);
+}
+
+fn load_setup(from: &mut Reader<'_>) -> Result<Setup, LoadError> {
+    let seeded = from.value::<u8>("map seed")?;
+    let kind = from.value::<u8>("scenario")?;
+    let map_seed = from.value::<u64>("map seed")?;
+    let size = from.value::<u16>("size")?;
+    let units_per_seat = from.value::<u16>("units per seat")?;
+    let setup = Setup {
+        map_seed: (seeded == 1).then_some(map_seed),
+        size: (size > 0).then_some(size),
+        scenario: match kind {
+            0 => Scenario::Standard,
+            _ => Scenario::Skirmish { units_per_seat },
+        },
+        population: from.value("population")?,
+        minutes: from.value("minutes")?,
+        gold: from.value("gold")?,
+        wood: from.value("wood")?,
+    };
+    let canonical = seeded <= 1
+        && kind <= 1
+        && (seeded == 1 || map_seed == 0)
+        && (kind == 1 || units_per_seat == 0);
+    from.require(canonical && setup == setup.in_range(), "setup")?;
+    Ok(setup)
+}
+
+fn check_seats(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
+    let seats = &w.seats;
+    from.require(seats.len() <= MOST_SEATS, "seats")?;
+    from.require(seats.seat.is_sorted_by(|a, b| a < b), "seats")?;
+    from.require(seats.defeated.iter().all(|flag| *flag <= 1), "defeated")?;
+    from.require(in_map(w, &seats.home), "home")?;
+    let won = w.ending.verdict == Verdict::Won;
+    let winner = usize::from(w.ending.winner);
+    from.require(
+        if won {
+            winner < seats.len()
+        } else {
+            winner == 0
+        },
+        "winner",
+    )
+}
+
+/// Checks the buildings and puts them on the map.
+fn place_buildings(w: &mut World, from: &Reader<'_>) -> Result<(), LoadError> {
+    from.require(ids_are_good(w, &w.buildings.id), "building ids")?;
+    from.require(in_map(w, &w.buildings.rally), "rally")?;
+    from.require(in_map(w, &w.buildings.tile), "building tile")?;
+    for row in 0..w.buildings.len() {
+        let b = &w.buildings;
+        let stats = b.kind[row].stats();
+        let queued = usize::from(b.queued[row]);
+        from.require(b.kind[row].is_building(), "building kind")?;
+        from.require(usize::from(b.seat[row]) < w.seats.len(), "building seat")?;
+        from.require(
+            (1..=stats.hit_points).contains(&b.hp[row]),
+            "building hit points",
+        )?;
+        from.require(b.progress[row] <= stats.build_ticks, "progress")?;
+        from.require(queued <= QUEUE_LENGTH, "queue")?;
+        let (line, rest) = b.queue[row].split_at(queued);
+        let trains = b.kind[row].trains();
+        let known = |number: &u8| Kind::from_number(*number).is_some_and(|k| trains.contains(&k));
+        from.require(
+            line.iter().all(known) && rest.iter().all(|n| *n == 0),
+            "queue",
+        )?;
+        let most = b
+            .queue(row)
+            .next()
+            .map_or(0, |kind| kind.stats().build_ticks);
+        from.require(b.trained[row] <= most, "training")?;
+        let tile: Tile = w.map.tile_of(b.tile[row]);
+        from.require(w.map.has_room(tile, stats.size), "building ground")?;
+        let id = super::Id(b.id[row]);
+        let solid = b.is_solid(row);
+        w.map.occupy(tile, stats.size, id);
+        if solid {
+            w.map.set_solid(tile, stats.size, true);
+        }
+    }
+    Ok(())
+}
+
+fn check_units(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
+    let units = &w.units;
+    from.require(ids_are_good(w, &units.id), "unit ids")?;
+    let shared = units
+        .id
+        .iter()
+        .any(|id| w.buildings.id.binary_search(id).is_ok());
+    from.require(!shared, "an id used twice")?;
+    for tiles in [&units.goal, &units.post, &units.aim, &units.site] {
+        from.require(in_map(w, tiles), "a unit's tile")?;
+    }
+    for row in 0..units.len() {
+        let stats = units.stats(row);
+        let steps = usize::from(units.step_count[row]);
+        from.require(!units.kind[row].is_building(), "unit kind")?;
+        from.require(usize::from(units.seat[row]) < w.seats.len(), "unit seat")?;
+        from.require(
+            (1..=stats.hit_points).contains(&units.hp[row]),
+            "unit hit points",
+        )?;
+        from.require(!w.map.is_blocked_at(units.at(row)), "unit ground")?;
+        from.require(units.x[row] < i32::from(w.map.size()) * ONE, "unit ground")?;
+        from.require(units.cooldown[row] <= stats.cooldown, "cooldown")?;
+        from.require(
+            steps <= STEPS && units.step[row] <= units.step_count[row],
+            "steps",
+        )?;
+        from.require(in_map(w, &units.steps[row]), "steps")?;
+        from.require(units.way[row] != Way::None || steps == 0, "way")?;
+        let load = units.load[row] != Load::Nothing;
+        from.require(
+            units.amount[row] <= CARRY && (load || units.amount[row] == 0),
+            "load",
+        )?;
+        from.require(units.work[row] < GATHER_TICKS, "work")?;
+    }
+    Ok(())
+}
+
+fn check_projectiles(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
+    let p = &w.projectiles;
+    let edge = i32::from(w.map.size()) * ONE;
+    let on_map = |places: &[i32]| places.iter().all(|at| (0..edge).contains(at));
+    for places in [&p.x, &p.y, &p.to_x, &p.to_y] {
+        from.require(on_map(places), "projectile place")?;
+    }
+    for row in 0..p.len() {
+        from.require(p.kind[row].stats().arrow_speed > 0, "projectile kind")?;
+        from.require(usize::from(p.seat[row]) < w.seats.len(), "projectile seat")?;
+    }
+    Ok(())
+}
+
+fn in_map(w: &World, tiles: &[u16]) -> bool {
+    tiles.iter().all(|tile| usize::from(*tile) < w.map.tiles())
+}
+
+/// Ascending, used up by `next_id`, and far from the end of all ids.
+fn ids_are_good(w: &World, ids: &[u32]) -> bool {
+    let last = ids.last().copied().unwrap_or_default();
+    ids.is_sorted_by(|a, b| a < b)
+        && !ids.contains(&0)
+        && last < w.next_id
+        && w.next_id <= u32::MAX / 2
+}
+
+/// Bytes that a person reads as hexadecimal digits.
+struct Raw(Vec<u8>);
+
+impl Field for Raw {
+    fn bytes(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0);
+    }
+
+    fn text(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+const MAGIC: u32 = u32::from_le_bytes(*b"RTS1");

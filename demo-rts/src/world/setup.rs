@@ -1,0 +1,184 @@
+//! What the host chooses before a match, and the world's first tick.
+
+use super::{
+    Kind, World,
+    generate::{self, Drawn, StartPlace, mix},
+    grid::Grid,
+    map::LARGEST,
+    path::Finder,
+    seats::{Held, SeatRow, Seats},
+    space::{ONE, Point, Tile},
+    tables::TICKS_PER_SECOND,
+};
+use serde::{Deserialize, Serialize};
+use sim::{Seat, Start, Stream};
+
+/// The game's settings. Numbers out of range are taken as the nearest that is in range.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setup {
+    /// Draws the map. `None`: the match seed does.
+    pub map_seed: Option<u64>,
+    /// Tiles along an edge of the map, 48 to 192. `None`: as suits the number of seats.
+    pub size: Option<u16>,
+    /// How the match begins.
+    pub scenario: Scenario,
+    /// Units that a seat may have at most, 10 to 250.
+    pub population: u16,
+    /// Gold at the start, up to 100,000.
+    pub gold: u32,
+    /// Wood at the start, up to 100,000.
+    pub wood: u32,
+    /// Match minutes at normal speed, 1 to 600, after which the highest score wins.
+    pub minutes: u16,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            map_seed: None,
+            size: None,
+            scenario: Scenario::Standard,
+            population: 100,
+            gold: 250,
+            wood: 200,
+            minutes: 60,
+        }
+    }
+}
+
+impl Setup {
+    /// The tick at which the highest score wins.
+    pub fn last_tick(&self) -> u32 {
+        u32::from(self.minutes).saturating_mul(60 * TICKS_PER_SECOND)
+    }
+
+    /// With every number in its range.
+    pub(super) fn in_range(&self) -> Self {
+        Self {
+            map_seed: self.map_seed,
+            size: self.size.map(|size| size.min(LARGEST)),
+            scenario: match self.scenario {
+                Scenario::Skirmish { units_per_seat } => Scenario::Skirmish {
+                    units_per_seat: units_per_seat.clamp(1, MOST_PER_SEAT),
+                },
+                Scenario::Standard => Scenario::Standard,
+            },
+            population: self.population.clamp(10, 250),
+            gold: self.gold.min(100_000),
+            wood: self.wood.min(100_000),
+            minutes: self.minutes.clamp(1, 600),
+        }
+    }
+}
+
+/// How a match begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Scenario {
+    /// A town hall and five workers for each seat.
+    Standard,
+    /// An army for each seat, half swordsmen and half archers, and nothing else.
+    Skirmish {
+        /// Soldiers of each seat, 1 to 2,500.
+        units_per_seat: u16,
+    },
+}
+
+/// The world before its first tick.
+pub(super) fn begin(start: &Start<Setup>) -> World {
+    let setup = start.setup.in_range();
+    let mut seats: Vec<Seat> = start.seats.clone();
+    seats.sort_unstable();
+    seats.dedup();
+    seats.truncate(MOST_SEATS);
+    let agreed = fold(&start.seed.0);
+    let Drawn { map, starts } = generate::draw(
+        setup.map_seed.unwrap_or_else(|| mix(agreed)),
+        seats.len(),
+        setup
+            .size
+            .unwrap_or_else(|| generate::usual_size(seats.len())),
+        mix(agreed ^ 1),
+    );
+    let mut world = World {
+        tick: 0,
+        setup,
+        map,
+        seats: Seats::default(),
+        units: super::units::Units::default(),
+        buildings: super::buildings::Buildings::default(),
+        projectiles: super::combat::Projectiles::default(),
+        next_id: 1,
+        path_cursor: 0,
+        random: Stream::named(&start.seed, "weapons"),
+        ending: super::victory::Ending::default(),
+        grid: Grid::default(),
+        finder: Finder::default(),
+    };
+    for (row, (seat, place)) in seats.iter().zip(&starts).enumerate() {
+        world.seats.push(SeatRow {
+            seat: seat.0,
+            gold: world.setup.gold,
+            wood: world.setup.wood,
+            held: Held::Played,
+            idle_since: 0,
+            defeated: 0,
+            home: world.map.index(place.hall),
+            trained: 0,
+            lost: 0,
+            killed: 0,
+            gathered: 0,
+        });
+        settle(&mut world, row as u8, place);
+    }
+    world.map.refresh_regions();
+    world
+}
+
+/// Places what a seat begins with.
+fn settle(world: &mut World, seat: u8, place: &StartPlace) {
+    match world.setup.scenario {
+        Scenario::Standard => {
+            let corner = Tile::new(place.hall.x - 1, place.hall.y - 1);
+            world.spawn_building(Kind::TownHall, seat, corner, true);
+            for tile in place.units.iter().take(WORKERS) {
+                world.spawn_unit(Kind::Worker, seat, tile.centre());
+            }
+        }
+        Scenario::Skirmish { units_per_seat } => {
+            for number in 0..usize::from(units_per_seat) {
+                let kind = [Kind::Swordsman, Kind::Archer][number % 2];
+                let tiles = place.units.len().max(1);
+                let tile = place.units.get(number % tiles).unwrap_or(&place.hall);
+                let at = beside_centre(*tile, number / tiles);
+                world.spawn_unit(kind, seat, at);
+            }
+        }
+    }
+}
+
+/// One of nine points in a tile, so that many units start on few tiles without standing on one point.
+fn beside_centre(tile: Tile, turn: usize) -> Point {
+    let centre = tile.centre();
+    let part = |number: usize| [0, -1, 1][number % 3] * (ONE * 5 / 16);
+    Point {
+        x: centre.x + part(turn),
+        y: centre.y + part(turn / 3),
+    }
+}
+
+/// The agreed seed as one number.
+fn fold(seed: &[u8; 32]) -> u64 {
+    let mut words = seed.chunks_exact(8).map(|chunk| {
+        let mut word = [0; 8];
+        word.copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    });
+    let first = words.next().unwrap_or_default();
+    words.fold(mix(first), |sum, word| mix(sum ^ word))
+}
+
+/// Seats that a map has room for.
+pub const MOST_SEATS: usize = 8;
+/// Units of a seat that a scenario may begin with.
+pub(super) const MOST_PER_SEAT: u16 = 2_500;
+const WORKERS: usize = 5;

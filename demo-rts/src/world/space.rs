@@ -1,0 +1,146 @@
+//! Tiles, and points between them. All integers.
+
+use serde::{Deserialize, Serialize};
+
+/// A square of the map. `x` grows to the right, `y` downwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Tile {
+    /// Column.
+    pub x: u16,
+    /// Row.
+    pub y: u16,
+}
+
+impl Tile {
+    /// The tile at column `x` and row `y`.
+    pub const fn new(x: u16, y: u16) -> Self {
+        Self { x, y }
+    }
+
+    /// The point in its middle.
+    pub fn centre(self) -> Point {
+        Point {
+            x: i32::from(self.x)
+                .saturating_mul(ONE)
+                .saturating_add(ONE / 2),
+            y: i32::from(self.y)
+                .saturating_mul(ONE)
+                .saturating_add(ONE / 2),
+        }
+    }
+
+    /// Steps of a king from here to `other`.
+    pub fn king_steps(self, other: Tile) -> u16 {
+        self.x.abs_diff(other.x).max(self.y.abs_diff(other.y))
+    }
+}
+
+/// A place on the map, in 1/65,536 of a tile: the raw bits of 16.16 fixed point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Point {
+    /// Rightwards.
+    pub x: i32,
+    /// Downwards.
+    pub y: i32,
+}
+
+impl Point {
+    /// The square of the distance to `other`, in 1/2³² of a square tile.
+    pub fn distance_squared(self, other: Point) -> u64 {
+        let dx = u64::from(self.x.abs_diff(other.x));
+        let dy = u64::from(self.y.abs_diff(other.y));
+        (dx * dx).saturating_add(dy * dy)
+    }
+
+    /// The distance to `other`, rounded down, in 1/65,536 of a tile.
+    pub fn distance(self, other: Point) -> u32 {
+        self.distance_squared(other).isqrt() as u32
+    }
+
+    /// The step of at most `reach` that leads from here towards `to`.
+    pub(super) fn towards(self, to: Point, reach: i32) -> Step {
+        let dx = to.x.saturating_sub(self.x);
+        let dy = to.y.saturating_sub(self.y);
+        Step { x: dx, y: dy }.shortened(reach)
+    }
+}
+
+/// A way to go, in the units of [`Point`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(super) struct Step {
+    pub x: i32,
+    pub y: i32,
+}
+
+impl Step {
+    /// The same way, no longer than `reach`.
+    pub fn shortened(self, reach: i32) -> Step {
+        let length = Point::default().distance(Point {
+            x: self.x,
+            y: self.y,
+        });
+        if i64::from(length) <= i64::from(reach) {
+            return self;
+        }
+        let scale = |part: i32| (i64::from(part) * i64::from(reach) / i64::from(length)) as i32;
+        Step {
+            x: scale(self.x),
+            y: scale(self.y),
+        }
+    }
+
+    pub fn plus(self, other: Step) -> Step {
+        Step {
+            x: self.x.saturating_add(other.x),
+            y: self.y.saturating_add(other.y),
+        }
+    }
+
+    /// How far this goes along `other`, times the length of `other`.
+    pub fn along(self, other: Step) -> i64 {
+        (i64::from(self.x) * i64::from(other.x))
+            .saturating_add(i64::from(self.y) * i64::from(other.y))
+    }
+}
+
+/// One tile, in the units of [`Point`].
+pub const ONE: i32 = 1 << 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distance_is_exact_on_a_right_triangle() {
+        let a = Tile::new(0, 0).centre();
+        let b = Tile::new(3, 4).centre();
+        assert_eq!(a.distance(b), 5 * ONE as u32);
+    }
+
+    #[test]
+    fn a_step_is_never_longer_than_asked() {
+        let from = Tile::new(10, 10).centre();
+        for (x, y) in [(0, 0), (20, 20), (10, 11), (190, 3)] {
+            let step = from.towards(Tile::new(x, y).centre(), 8_000);
+            let end = Point {
+                x: from.x + step.x,
+                y: from.y + step.y,
+            };
+            assert!(from.distance(end) <= 8_000);
+        }
+    }
+
+    #[test]
+    fn extreme_points_do_not_overflow() {
+        let low = Point {
+            x: i32::MIN,
+            y: i32::MIN,
+        };
+        let high = Point {
+            x: i32::MAX,
+            y: i32::MAX,
+        };
+        assert!(low.distance_squared(high) > 0);
+        low.towards(high, ONE);
+    }
+}

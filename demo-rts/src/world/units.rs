@@ -1,0 +1,257 @@
+//! The columns of all units.
+
+use super::{
+    Id, Kind,
+    columns::{byte_cell, columns},
+    space::{Point, Tile},
+    tables::Stats,
+};
+
+byte_cell!(Kind, Kind::from_number);
+
+/// What a unit is told to do. What it does right now may be a part of it: on its way to attack
+/// somewhere it stops to fight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum Order {
+    /// Nothing. Soldiers fight whoever comes near.
+    #[default]
+    Idle = 0,
+    /// Going somewhere.
+    Move = 1,
+    /// Going somewhere, fighting on the way.
+    AttackMove = 2,
+    /// Attacking one target.
+    Attack = 3,
+    /// Standing still, fighting what is in reach.
+    Hold = 4,
+    /// Fetching gold or wood.
+    Gather = 5,
+    /// Bringing it home.
+    Return = 6,
+    /// Building.
+    Construct = 7,
+}
+
+impl Order {
+    fn from_number(number: u8) -> Option<Order> {
+        Some(match number {
+            0 => Order::Idle,
+            1 => Order::Move,
+            2 => Order::AttackMove,
+            3 => Order::Attack,
+            4 => Order::Hold,
+            5 => Order::Gather,
+            6 => Order::Return,
+            7 => Order::Construct,
+            _ => return None,
+        })
+    }
+}
+
+byte_cell!(Order, Order::from_number);
+
+/// Where a unit stands with its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub(super) enum Way {
+    /// It is not going anywhere.
+    #[default]
+    None = 0,
+    /// It waits for the path finder.
+    Asked = 1,
+    /// It follows its steps.
+    Found = 2,
+    /// It follows its steps, which lead only a part of the way.
+    Part = 3,
+}
+
+impl Way {
+    fn from_number(number: u8) -> Option<Way> {
+        [Way::None, Way::Asked, Way::Found, Way::Part]
+            .into_iter()
+            .find(|way| *way as u8 == number)
+    }
+}
+
+byte_cell!(Way, Way::from_number);
+
+/// What can be gathered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[repr(u8)]
+pub enum Resource {
+    /// From mines.
+    Gold = 1,
+    /// From forests.
+    Wood = 2,
+}
+
+/// What a worker has in its hands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub(super) enum Load {
+    #[default]
+    Nothing = 0,
+    Gold = 1,
+    Wood = 2,
+}
+
+impl Load {
+    fn from_number(number: u8) -> Option<Load> {
+        [Load::Nothing, Load::Gold, Load::Wood]
+            .into_iter()
+            .find(|load| *load as u8 == number)
+    }
+
+    pub fn of(resource: Resource) -> Load {
+        match resource {
+            Resource::Gold => Load::Gold,
+            Resource::Wood => Load::Wood,
+        }
+    }
+
+    pub fn resource(self) -> Option<Resource> {
+        match self {
+            Load::Nothing => None,
+            Load::Gold => Some(Resource::Gold),
+            Load::Wood => Some(Resource::Wood),
+        }
+    }
+}
+
+byte_cell!(Load, Load::from_number);
+
+/// Corners of a way that a unit keeps in mind.
+pub(super) const STEPS: usize = 8;
+
+columns! {
+    /// All living units, by ascending id.
+    Units of Unit {
+        id: u32,
+        kind: Kind,
+        /// Row of the owner in the seats' table.
+        seat: u8,
+        x: i32,
+        y: i32,
+        hp: u16,
+        /// Ticks until it can strike again.
+        cooldown: u16,
+        order: Order,
+        /// Tile that the order names.
+        goal: u16,
+        /// Its own place near the goal; of an idle unit, the place it returns to after a fight.
+        post: u16,
+        /// Whom it attacks or what it builds. 0: nothing.
+        target: u32,
+        way: Way,
+        /// Tile that the way leads to.
+        aim: u16,
+        /// Corners of the way.
+        steps: [u16; STEPS],
+        step: u8,
+        step_count: u8,
+        /// Grows while it fails to advance.
+        stuck: u8,
+        /// Ways that ended without reaching what they were for.
+        failures: u8,
+        load: Load,
+        amount: u16,
+        /// Ticks spent on the piece being gathered.
+        work: u16,
+        /// Tile it gathers from.
+        site: u16,
+    }
+}
+
+impl Unit {
+    /// A fresh idle unit.
+    pub fn new(id: Id, kind: Kind, seat: u8, at: Point, post: u16) -> Self {
+        Self {
+            id: id.0,
+            kind,
+            seat,
+            x: at.x,
+            y: at.y,
+            hp: kind.stats().hit_points,
+            cooldown: 0,
+            order: Order::Idle,
+            goal: post,
+            post,
+            target: 0,
+            way: Way::None,
+            aim: post,
+            steps: [0; STEPS],
+            step: 0,
+            step_count: 0,
+            stuck: 0,
+            failures: 0,
+            load: Load::Nothing,
+            amount: 0,
+            work: 0,
+            site: post,
+        }
+    }
+}
+
+impl Units {
+    pub fn len(&self) -> usize {
+        self.id.len()
+    }
+
+    /// The living unit of this id.
+    pub fn row(&self, id: Id) -> Option<usize> {
+        let row = self.id.binary_search(&id.0).ok()?;
+        (self.hp[row] > 0).then_some(row)
+    }
+
+    pub fn at(&self, row: usize) -> Point {
+        Point {
+            x: self.x[row],
+            y: self.y[row],
+        }
+    }
+
+    pub fn place(&mut self, row: usize, at: Point) {
+        self.x[row] = at.x;
+        self.y[row] = at.y;
+    }
+
+    pub fn tile(&self, row: usize) -> Tile {
+        Tile {
+            x: (self.x[row] >> 16) as u16,
+            y: (self.y[row] >> 16) as u16,
+        }
+    }
+
+    pub fn stats(&self, row: usize) -> &'static Stats {
+        self.kind[row].stats()
+    }
+
+    /// Stops where it is.
+    pub fn halt(&mut self, row: usize) {
+        self.way[row] = Way::None;
+        self.step[row] = 0;
+        self.step_count[row] = 0;
+        self.stuck[row] = 0;
+    }
+
+    /// Asks for a way to `aim`; what is left of the old one is followed meanwhile.
+    pub fn ask(&mut self, row: usize, aim: u16) {
+        self.way[row] = Way::Asked;
+        self.aim[row] = aim;
+        self.stuck[row] = 0;
+    }
+
+    pub fn is_moving(&self, row: usize) -> bool {
+        self.step[row] < self.step_count[row]
+    }
+
+    /// Gives a new order, forgetting the old one.
+    pub fn command(&mut self, row: usize, order: Order) {
+        self.halt(row);
+        self.order[row] = order;
+        self.target[row] = 0;
+        self.failures[row] = 0;
+        self.work[row] = 0;
+    }
+}

@@ -1,0 +1,251 @@
+//! What views and bots may read.
+
+use super::{Command, Id, Kind, Map, Order, Point, Resource, Setup, Tile, World, units::Way};
+use sim::{Seat, SeatState};
+
+/// A seat, as it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeatView {
+    /// Which.
+    pub seat: Seat,
+    /// Its place among the seats, from 0: pick a colour by it.
+    pub colour: u8,
+    /// Gold in store.
+    pub gold: u32,
+    /// Wood in store.
+    pub wood: u32,
+    /// Room that its units take, those in training included.
+    pub population: u32,
+    /// Room that its buildings give.
+    pub population_limit: u32,
+    /// Who holds it.
+    pub state: SeatState,
+    /// Whether it is out of the match.
+    pub defeated: bool,
+    /// Where it began: the middle of its first town hall.
+    pub home: Tile,
+    /// The price of what it owns, and a quarter of what it has in store.
+    pub score: u64,
+    /// Units trained.
+    pub trained: u32,
+    /// Units lost.
+    pub lost: u32,
+    /// Units and buildings of others that it destroyed.
+    pub killed: u32,
+    /// Gold and wood brought home.
+    pub gathered: u32,
+}
+
+/// A unit, as it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnitView {
+    /// Which.
+    pub id: Id,
+    /// What.
+    pub kind: Kind,
+    /// Whose.
+    pub seat: Seat,
+    /// Where, exactly.
+    pub at: Point,
+    /// Where.
+    pub tile: Tile,
+    /// Damage it can still take.
+    pub hit_points: u16,
+    /// What it is told to do.
+    pub order: Order,
+    /// Whom it attacks, or what it builds.
+    pub target: Option<Id>,
+    /// Tile that its order names: where it goes or gathers.
+    pub goal: Tile,
+    /// What it carries, and how much.
+    pub carries: Option<(Resource, u16)>,
+    /// Whether it walks or waits for a way.
+    pub moving: bool,
+}
+
+/// A building or foundation, as it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BuildingView {
+    /// Which.
+    pub id: Id,
+    /// What.
+    pub kind: Kind,
+    /// Whose.
+    pub seat: Seat,
+    /// Its upper left tile.
+    pub tile: Tile,
+    /// Its middle.
+    pub centre: Point,
+    /// Damage it can still take.
+    pub hit_points: u16,
+    /// Whether it is more than a foundation.
+    pub complete: bool,
+    /// Ticks of work done on it, of the table's `build_ticks`.
+    pub progress: u16,
+    /// Units in its queue.
+    pub queued: u8,
+    /// The unit being trained, and the ticks of work done on it.
+    pub training: Option<(Kind, u16)>,
+    /// Where its units go.
+    pub rally: Tile,
+}
+
+/// An arrow in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProjectileView {
+    /// Where.
+    pub at: Point,
+    /// Where to.
+    pub to: Point,
+    /// Whose.
+    pub seat: Seat,
+}
+
+impl World {
+    /// Ticks stepped so far.
+    pub fn tick(&self) -> u32 {
+        self.tick
+    }
+
+    /// The settings, every number in its range.
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// The ground.
+    pub fn map(&self) -> &Map {
+        &self.map
+    }
+
+    /// The seats in play, ascending.
+    pub fn seats(&self) -> impl Iterator<Item = SeatView> + '_ {
+        let room = self.room();
+        (0..self.seats.len()).map(move |row| self.seat_view(row, room[row]))
+    }
+
+    /// One seat, if it is in play.
+    pub fn seat(&self, seat: Seat) -> Option<SeatView> {
+        let row = self.seats.row(seat)?;
+        Some(self.seat_view(row, self.room()[row]))
+    }
+
+    /// All units, by ascending id.
+    pub fn units(&self) -> impl ExactSizeIterator<Item = UnitView> + '_ {
+        (0..self.units.len()).map(|row| self.unit_view(row))
+    }
+
+    /// One unit, while it lives.
+    pub fn unit(&self, id: Id) -> Option<UnitView> {
+        self.units.row(id).map(|row| self.unit_view(row))
+    }
+
+    /// All buildings and foundations, by ascending id.
+    pub fn buildings(&self) -> impl ExactSizeIterator<Item = BuildingView> + '_ {
+        (0..self.buildings.len()).map(|row| self.building_view(row))
+    }
+
+    /// One building or foundation, while it stands.
+    pub fn building(&self, id: Id) -> Option<BuildingView> {
+        self.buildings.row(id).map(|row| self.building_view(row))
+    }
+
+    /// All arrows in flight.
+    pub fn projectiles(&self) -> impl ExactSizeIterator<Item = ProjectileView> + '_ {
+        let p = &self.projectiles;
+        (0..p.len()).map(|row| ProjectileView {
+            at: Point {
+                x: p.x[row],
+                y: p.y[row],
+            },
+            to: Point {
+                x: p.to_x[row],
+                y: p.to_y[row],
+            },
+            seat: self.seats.seat(p.seat[row]),
+        })
+    }
+
+    /// The price of what a seat owns, and a quarter of what it has in store.
+    pub fn score(&self, seat: Seat) -> Option<u64> {
+        self.seats.row(seat).map(|row| self.worth(row))
+    }
+
+    /// The command by which a right click of these units on a tile is meant: attack an enemy there,
+    /// help a foundation, gather, or go.
+    pub fn meant_by_click(&self, seat: Seat, units: super::Selection, on: Tile) -> Command {
+        let enemy = self
+            .units()
+            .find(|unit| unit.tile == on && unit.seat != seat)
+            .map(|unit| unit.id);
+        let building = self.map.occupant(on).and_then(|id| self.building(id));
+        let target = enemy.or(building.filter(|b| b.seat != seat).map(|b| b.id));
+        if let Some(target) = target {
+            return Command::Attack { units, target };
+        }
+        if let Some(own) = building.filter(|b| !b.complete) {
+            return Command::Assist {
+                units,
+                building: own.id,
+            };
+        }
+        match self.map.resource(on) {
+            Some(_) => Command::Gather { units, from: on },
+            None => Command::Move { units, to: on },
+        }
+    }
+
+    fn seat_view(&self, row: usize, room: super::buildings::Room) -> SeatView {
+        let seats = &self.seats;
+        SeatView {
+            seat: Seat(seats.seat[row]),
+            colour: row as u8,
+            gold: seats.gold[row],
+            wood: seats.wood[row],
+            population: room.taken,
+            population_limit: room.given,
+            state: seats.held[row].state(),
+            defeated: seats.is_defeated(row),
+            home: self.map.tile_of(seats.home[row]),
+            score: self.worth(row),
+            trained: seats.trained[row],
+            lost: seats.lost[row],
+            killed: seats.killed[row],
+            gathered: seats.gathered[row],
+        }
+    }
+
+    fn unit_view(&self, row: usize) -> UnitView {
+        let units = &self.units;
+        let load = units.load[row].resource();
+        UnitView {
+            id: Id(units.id[row]),
+            kind: units.kind[row],
+            seat: self.seats.seat(units.seat[row]),
+            at: units.at(row),
+            tile: units.tile(row),
+            hit_points: units.hp[row],
+            order: units.order[row],
+            target: Some(Id(units.target[row])).filter(|id| *id != Id::NONE),
+            goal: self.map.tile_of(units.goal[row]),
+            carries: load.map(|resource| (resource, units.amount[row])),
+            moving: units.way[row] != Way::None,
+        }
+    }
+
+    fn building_view(&self, row: usize) -> BuildingView {
+        let b = &self.buildings;
+        BuildingView {
+            id: Id(b.id[row]),
+            kind: b.kind[row],
+            seat: self.seats.seat(b.seat[row]),
+            tile: self.map.tile_of(b.tile[row]),
+            centre: self.building_centre(row),
+            hit_points: b.hp[row],
+            complete: b.is_complete(row),
+            progress: b.progress[row],
+            queued: b.queued[row],
+            training: b.queue(row).next().map(|kind| (kind, b.trained[row])),
+            rally: self.map.tile_of(b.rally[row]),
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! The loop of the network thread, and what it shares with the game thread.
+
+use super::report::Report;
+use crate::log::{LogStore, Record};
+use crate::session::{Input, Output, Session, Stats};
+use crate::source::{Answer, Work};
+use crate::{Channel, Event, Limits, LinkError, LinkEvent, LinkId, Status, Traffic, Transport};
+use sim::Seat;
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What the game thread tells the network thread.
+pub(super) enum ToNetwork {
+    Answer(Answer),
+    Issue {
+        seat: Seat,
+        command: Vec<u8>,
+    },
+    Ready(bool),
+    Chat(String),
+    Pause,
+    Resume,
+    Leave,
+    /// The game has dropped the match.
+    Stop,
+}
+
+/// What both threads see.
+pub(super) struct Shared {
+    clock: Instant,
+    state: Mutex<Sharing>,
+    changed: Condvar,
+}
+
+/// The part behind the lock.
+pub(super) struct Sharing {
+    /// Bounded: a session completes no more than `Limits::unexecuted_turns` ahead of its world.
+    pub work: VecDeque<Work>,
+    /// Bounded by [`EVENTS`]; the oldest give way.
+    pub events: VecDeque<Event>,
+    pub started: Option<Event>,
+    /// The last event, kept until all work before it is done.
+    ended: Option<Event>,
+    pub status: Status,
+    pub stats: Stats,
+    pub traffic: Traffic,
+}
+
+/// Events that wait for a game that does not take them.
+const EVENTS: usize = 4_096;
+/// How often measurements are shared.
+const MEASURE_EVERY: Duration = Duration::from_millis(100);
+
+impl Default for Shared {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the network thread's clock is where a session's time comes from"
+    )]
+    fn default() -> Self {
+        Shared {
+            clock: Instant::now(),
+            state: Mutex::new(Sharing {
+                work: VecDeque::new(),
+                events: VecDeque::new(),
+                started: None,
+                ended: None,
+                status: Status::Lobby,
+                stats: Stats::default(),
+                traffic: Traffic::default(),
+            }),
+            changed: Condvar::new(),
+        }
+    }
+}
+
+impl Shared {
+    pub(super) fn now(&self) -> Duration {
+        self.clock.elapsed()
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Sharing> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn wait(&self, timeout: Duration) {
+        let idle = |state: &mut Sharing| {
+            state.work.is_empty() && state.events.is_empty() && state.ended.is_none()
+        };
+        let waited = self.changed.wait_timeout_while(self.lock(), timeout, idle);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Sharing {
+    pub(super) fn turns_waiting(&self) -> u32 {
+        self.work
+            .iter()
+            .filter(|work| matches!(work, Work::Execute(_)))
+            .count() as u32
+    }
+
+    pub(super) fn takes_commands(&self) -> bool {
+        !matches!(
+            self.status,
+            Status::Lobby | Status::Loading | Status::Desynced | Status::Ended
+        )
+    }
+
+    /// Hands out the last event once no work is left before it.
+    pub(super) fn end_if_idle(&mut self) {
+        if self.ended.is_some() {
+            self.work.clear();
+            self.events.extend(self.ended.take());
+        }
+    }
+
+    fn push(&mut self, event: Event) {
+        if self.events.len() >= EVENTS {
+            self.events.pop_front();
+        }
+        if let Event::Started { .. } = event {
+            self.started = Some(event.clone());
+        }
+        self.events.push_back(event);
+    }
+}
+
+/// What the network thread owns.
+pub(super) struct Network {
+    session: Session,
+    transport: Box<dyn Transport>,
+    log: Box<dyn LogStore>,
+    from_game: Receiver<ToNetwork>,
+    shared: Arc<Shared>,
+    /// Turns of the saves that the world has not answered.
+    saves: VecDeque<u32>,
+    /// Links that took no more messages.
+    blocked: Vec<LinkId>,
+    report: Report,
+    ended: Option<Event>,
+    measured_at: Duration,
+}
+
+impl Network {
+    pub(super) fn new(
+        session: Session,
+        transport: Box<dyn Transport>,
+        log: Box<dyn LogStore>,
+        from_game: Receiver<ToNetwork>,
+        shared: Arc<Shared>,
+        reports: PathBuf,
+        limits: Limits,
+    ) -> Self {
+        Network {
+            session,
+            transport,
+            log,
+            from_game,
+            shared,
+            saves: VecDeque::new(),
+            blocked: Vec::new(),
+            report: Report::new(reports, limits),
+            ended: None,
+            measured_at: Duration::ZERO,
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        while self.ended.is_none() {
+            if !self.take_from_game() {
+                break;
+            }
+            let now = self.shared.now();
+            if self.session.deadline().is_some_and(|at| at <= now) {
+                self.handle(Input::Timeout);
+            }
+            if self.ended.is_some() {
+                break;
+            }
+            let wait = self
+                .session
+                .deadline()
+                .map_or(MEASURE_EVERY, |at| at.saturating_sub(self.shared.now()));
+            if let Some(event) = self.transport.poll(wait.min(MEASURE_EVERY)) {
+                self.link_event(event);
+            }
+            self.measure();
+        }
+        self.close();
+    }
+
+    /// False once the game has dropped the match.
+    fn take_from_game(&mut self) -> bool {
+        use std::sync::mpsc::TryRecvError;
+        loop {
+            let message = match self.from_game.try_recv() {
+                Ok(message) => message,
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
+            };
+            match message {
+                ToNetwork::Answer(answer) => self.answered(answer),
+                ToNetwork::Issue { seat, command } => self.handle(Input::Issue { seat, command }),
+                ToNetwork::Ready(ready) => self.handle(Input::Ready(ready)),
+                ToNetwork::Chat(text) => self.handle(Input::Chat(text)),
+                ToNetwork::Pause => self.handle(Input::Pause),
+                ToNetwork::Resume => self.handle(Input::Resume),
+                ToNetwork::Leave => self.handle(Input::Leave),
+                ToNetwork::Stop => return false,
+            }
+        }
+    }
+
+    fn answered(&mut self, answer: Answer) {
+        match answer {
+            Answer::Ready { checksum } => self.handle(Input::Loaded { checksum }),
+            Answer::Failed => self.handle(Input::LoadFailed),
+            Answer::Executed {
+                checksum, outcome, ..
+            } => self.handle(Input::Executed { checksum, outcome }),
+            Answer::Saved(bytes) => {
+                let Some(turns) = self.saves.pop_front() else {
+                    return;
+                };
+                let bytes: Arc<[u8]> = bytes.into();
+                if let Some(event) = self.report.snapshot(turns, &bytes, self.log.as_mut()) {
+                    self.push(event);
+                }
+                self.handle(Input::Snapshot { turns, bytes });
+            }
+        }
+    }
+
+    fn link_event(&mut self, event: LinkEvent) {
+        match event {
+            LinkEvent::Up {
+                link,
+                peer,
+                dialled,
+                address,
+                binding,
+            } => {
+                self.handle(Input::LinkUp {
+                    link,
+                    peer,
+                    dialled,
+                    address,
+                    binding,
+                });
+            }
+            LinkEvent::DialFailed { address, key, why } => {
+                self.handle(Input::DialFailed { address, key, why })
+            }
+            LinkEvent::Down { link, why } => self.handle(Input::LinkDown { link, why }),
+            LinkEvent::Received {
+                link,
+                channel,
+                bytes,
+            } => {
+                self.handle(Input::Received {
+                    link,
+                    channel,
+                    bytes: &bytes,
+                });
+            }
+        }
+    }
+
+    fn handle(&mut self, input: Input<'_>) {
+        for output in self.session.handle(self.shared.now(), input) {
+            self.carry_out(output);
+        }
+        while let Some(link) = self.blocked.pop() {
+            self.transport.close(link);
+            let down = Input::LinkDown {
+                link,
+                why: LinkError::Closed,
+            };
+            for output in self.session.handle(self.shared.now(), down) {
+                self.carry_out(output);
+            }
+        }
+        self.shared.lock().status = self.session.status();
+    }
+
+    fn carry_out(&mut self, output: Output) {
+        match output {
+            Output::Dial { address, key } => self.transport.dial(&address, key),
+            Output::Close { link } => self.transport.close(link),
+            Output::Send {
+                link,
+                channel,
+                bytes,
+            } => {
+                // A lost datagram is sent again; a lost message would leave a hole in what the link promises.
+                if self.transport.send(link, channel, &bytes).is_err() && channel != Channel::Turns
+                {
+                    self.blocked.push(link);
+                }
+            }
+            Output::Append(record) => self.append(&record),
+            Output::New(start) => self.work(Work::New { start }),
+            Output::Execute(bundle) => self.work(Work::Execute(bundle)),
+            Output::Save { turns } => {
+                self.saves.push_back(turns);
+                self.work(Work::Save { turns });
+            }
+            Output::Event(Event::Desync(desync)) => self.report.begin(desync),
+            Output::Event(event @ Event::Ended(_)) => self.ended = Some(event),
+            Output::Event(event) => self.push(event),
+        }
+    }
+
+    fn append(&mut self, record: &Record) {
+        self.report.note(record);
+        if let Err(why) = self.log.append(record) {
+            self.push(Event::RecordingStopped { why });
+        }
+    }
+
+    fn work(&self, work: Work) {
+        self.shared.lock().work.push_back(work);
+        self.shared.changed.notify_all();
+    }
+
+    fn push(&self, event: Event) {
+        self.shared.lock().push(event);
+        self.shared.changed.notify_all();
+    }
+
+    fn measure(&mut self) {
+        let now = self.shared.now();
+        if now < self.measured_at + MEASURE_EVERY {
+            return;
+        }
+        self.measured_at = now;
+        let (stats, traffic, status) = (
+            self.session.stats(),
+            self.transport.traffic(),
+            self.session.status(),
+        );
+        let mut shared = self.shared.lock();
+        (shared.stats, shared.traffic, shared.status) = (stats, traffic, status);
+    }
+
+    /// The log is closed and every goodbye has left before the game hears the last event.
+    fn close(mut self) {
+        if let Some(event) = self.report.give_up(self.log.as_mut()) {
+            self.push(event);
+        }
+        if let Err(why) = self.log.close() {
+            self.push(Event::RecordingStopped { why });
+        }
+        let Network {
+            session,
+            shared,
+            transport,
+            ended,
+            ..
+        } = self;
+        let traffic = transport.traffic();
+        drop(transport);
+        let mut state = shared.lock();
+        state.traffic = traffic;
+        state.stats = session.stats();
+        state.status = Status::Ended;
+        state.ended = ended;
+        drop(state);
+        shared.changed.notify_all();
+    }
+}

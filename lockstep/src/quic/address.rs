@@ -1,0 +1,91 @@
+//! Addresses as text: where others may dial, and where to dial them.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+/// Addresses at which a socket bound to `local` may be dialled, best first.
+pub(super) fn reachable(local: SocketAddr) -> Vec<SocketAddr> {
+    if !local.ip().is_unspecified() {
+        return vec![local];
+    }
+    let mut found = Vec::new();
+    // A socket for every IPv6 address takes IPv4 too, except on Windows.
+    let ipv4 = local.is_ipv4() || !cfg!(windows);
+    if ipv4 {
+        found.extend(outward(Ipv4Addr::UNSPECIFIED.into(), FAR_IPV4.into()));
+    }
+    if local.is_ipv6() {
+        found.extend(outward(Ipv6Addr::UNSPECIFIED.into(), FAR_IPV6.into()));
+    }
+    if ipv4 {
+        found.push(Ipv4Addr::LOCALHOST.into());
+    }
+    if local.is_ipv6() {
+        found.push(Ipv6Addr::LOCALHOST.into());
+    }
+    found
+        .into_iter()
+        .map(|ip| SocketAddr::new(ip, local.port()))
+        .collect()
+}
+
+/// The address that `text`, `host:port`, stands for, if a socket of the given family can reach it.
+pub(super) async fn resolve(text: &str, ipv6: bool) -> Option<SocketAddr> {
+    let usable = |address: &SocketAddr| {
+        address.port() != 0 && !address.ip().is_unspecified() && (ipv6 || address.is_ipv4())
+    };
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Some(address).filter(usable);
+    }
+    let (host, port) = text.rsplit_once(':')?;
+    port.parse::<u16>().ok()?;
+    let is_name = (1..=MAX_NAME_BYTES).contains(&host.len())
+        && host
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.'));
+    if !is_name {
+        return None;
+    }
+    tokio::net::lookup_host(text).await.ok()?.find(usable)
+}
+
+/// An IPv4 address that a socket for both families wraps into IPv6 is shown as what it is.
+pub(super) fn plain(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+/// This machine's own address on the way to `far`. Connecting a UDP socket only asks the routing table.
+fn outward(any: IpAddr, far: IpAddr) -> Option<IpAddr> {
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect((far, DISCARD_PORT)).ok()?;
+    let own = socket.local_addr().ok()?.ip();
+    Some(own).filter(|ip| !ip.is_unspecified() && !ip.is_loopback())
+}
+
+/// Addresses of the documentation ranges: they are on the far side of the default route, and nobody's.
+const FAR_IPV4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const FAR_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+const DISCARD_PORT: u16 = 9;
+/// The longest name that the domain name system knows.
+const MAX_NAME_BYTES: usize = 253;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_for_one_address_is_reached_only_there() {
+        let local = "127.0.0.1:4000".parse().unwrap();
+        assert_eq!(reachable(local), [local]);
+    }
+
+    #[test]
+    fn a_socket_for_all_addresses_is_reached_on_loopback_last() {
+        let found = reachable("0.0.0.0:4000".parse().unwrap());
+        assert_eq!(found.last(), Some(&"127.0.0.1:4000".parse().unwrap()));
+        assert!(
+            found
+                .iter()
+                .all(|address| address.port() == 4_000 && !address.ip().is_unspecified())
+        );
+    }
+}

@@ -1,0 +1,399 @@
+//! The key that a user is known by, in a file that one process at a time may use.
+
+use crate::PeerId;
+use crate::sign::{Ed25519, Signer as _};
+use data_encoding::HEXLOWER_PERMISSIVE;
+use std::fmt;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+
+/// An Ed25519 secret in a locked file. Two processes with one identity would sign against each other, so the lock is
+/// held for as long as this lives.
+pub struct Identity {
+    secret: [u8; 32],
+    path: PathBuf,
+    /// Holds the lock.
+    _file: File,
+}
+
+/// Why there is no identity.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    /// The operating system names no folder for this user's data.
+    #[error("this system names no folder for a user's data: say which identity file to use")]
+    NoHome,
+    /// Another process uses the file.
+    #[error("another process is using the identity in {}: close it, or use another file", path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Every identity of this user is in use.
+    #[error("{count} processes are using the identities in {}: close one, or say which identity file to use", folder.display())]
+    AllLocked {
+        /// Where the identities are.
+        folder: PathBuf,
+        /// How many there are.
+        count: u32,
+    },
+    /// The path leads to a folder or a device.
+    #[error("{} is not a file: name a file that holds an identity, or one to be made", path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The file holds something else than an identity.
+    #[error("{} holds no identity that this version can read: name another file, or move it away to have a new one made", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file cannot be opened, read or locked.
+    #[error("cannot use the identity in {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file or its folder cannot be made.
+    #[error("cannot make the identity {}: {source}; name a file in a folder that you may write to", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The operating system gave no random numbers for a new key.
+    #[error("the operating system gives no random numbers for a new key")]
+    NoRandomness,
+}
+
+impl Identity {
+    /// The identity of this user: `identity` in the folder for the user's data, and for further processes at the same
+    /// time `identity-2`, `identity-3` and so on. Makes what does not exist.
+    ///
+    /// # Errors
+    /// See [`IdentityError`]; [`IdentityError::Locked`] is not among them.
+    pub fn default_for_user() -> Result<Identity, IdentityError> {
+        let folders =
+            directories::ProjectDirs::from("", "", "lockstep").ok_or(IdentityError::NoHome)?;
+        first_free(folders.data_dir())
+    }
+
+    /// The identity in this file, which is made if it does not exist.
+    ///
+    /// # Errors
+    /// See [`IdentityError`].
+    pub fn at(path: impl Into<PathBuf>) -> Result<Identity, IdentityError> {
+        let path = path.into();
+        let mut file = open(&path)?;
+        let unreadable = |source| IdentityError::Unreadable {
+            path: path.clone(),
+            source,
+        };
+        if !file.metadata().map_err(unreadable)?.is_file() {
+            return Err(IdentityError::NotAFile { path });
+        }
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(IdentityError::Locked { path }),
+            Err(TryLockError::Error(source)) => return Err(unreadable(source)),
+        }
+        keep_private(&file).map_err(unreadable)?;
+        let mut text = Vec::new();
+        (&mut file)
+            .take(MAX_FILE_BYTES + 1)
+            .read_to_end(&mut text)
+            .map_err(unreadable)?;
+        // Whoever holds the lock on an empty file is the one to fill it: so two processes that both found none cannot
+        // make two keys, and one that died before it wrote has left nothing to repair.
+        let secret = if text.is_empty() {
+            let secret = new_secret()?;
+            write(&mut file, &secret).map_err(|source| IdentityError::Unwritable {
+                path: path.clone(),
+                source,
+            })?;
+            secret
+        } else {
+            match parse(&text) {
+                Some(secret) => secret,
+                None => return Err(IdentityError::Content { path }),
+            }
+        };
+        Ok(Identity {
+            secret,
+            path,
+            _file: file,
+        })
+    }
+
+    /// Whose identity it is.
+    pub fn peer(&self) -> PeerId {
+        self.signer().id()
+    }
+
+    /// The secret half of the key.
+    pub fn secret(&self) -> [u8; 32] {
+        self.secret
+    }
+
+    /// Signs for this identity.
+    pub fn signer(&self) -> Ed25519 {
+        Ed25519::new(&self.secret)
+    }
+
+    /// Where it is kept.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl fmt::Debug for Identity {
+    /// Leaves the secret out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identity")
+            .field("peer", &self.peer())
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The secret in the text of an identity file, if it is one.
+pub(super) fn parse(text: &[u8]) -> Option<[u8; 32]> {
+    if text.len() as u64 > MAX_FILE_BYTES {
+        return None;
+    }
+    let text = std::str::from_utf8(text).ok()?;
+    let mut lines = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    if lines.next()? != FIRST_LINE {
+        return None;
+    }
+    let hex = lines.next()?.strip_prefix("secret ")?;
+    if lines.next().is_some() {
+        return None;
+    }
+    HEXLOWER_PERMISSIVE
+        .decode(hex.as_bytes())
+        .ok()?
+        .try_into()
+        .ok()
+}
+
+fn first_free(folder: &Path) -> Result<Identity, IdentityError> {
+    make_private_folder(folder).map_err(|source| IdentityError::Unwritable {
+        path: folder.to_owned(),
+        source,
+    })?;
+    for number in 1..=MAX_IDENTITIES {
+        let name = match number {
+            1 => "identity".to_owned(),
+            _ => format!("identity-{number}"),
+        };
+        match Identity::at(folder.join(name)) {
+            Err(IdentityError::Locked { .. }) => {}
+            result => return result,
+        }
+    }
+    Err(IdentityError::AllLocked {
+        folder: folder.to_owned(),
+        count: MAX_IDENTITIES,
+    })
+}
+
+fn open(path: &Path) -> Result<File, IdentityError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, FILE_MODE);
+    // A file that only this user may read, and nobody write, still serves once it holds a key.
+    let opened = options.open(path).or_else(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => File::open(path).map_err(|_| error),
+        _ => Err(error),
+    });
+    opened.map_err(|source| {
+        let path = path.to_owned();
+        if path.is_dir() {
+            IdentityError::NotAFile { path }
+        } else if path.exists() {
+            IdentityError::Unreadable { path, source }
+        } else {
+            IdentityError::Unwritable { path, source }
+        }
+    })
+}
+
+#[cfg(unix)]
+fn keep_private(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let permissions = file.metadata()?.permissions();
+    if permissions.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    file.set_permissions(std::fs::Permissions::from_mode(FILE_MODE))
+}
+
+#[cfg(not(unix))]
+fn keep_private(_file: &File) -> io::Result<()> {
+    Ok(())
+}
+
+fn make_private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+fn new_secret() -> Result<[u8; 32], IdentityError> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret).map_err(|_| IdentityError::NoRandomness)?;
+    Ok(secret)
+}
+
+/// Writes the whole file at once; after a failure it is empty again, as it was.
+fn write(file: &mut File, secret: &[u8; 32]) -> io::Result<()> {
+    let public = Ed25519::new(secret).id().0;
+    let text = format!(
+        "{FIRST_LINE}\n# Whoever has this file can play as you.\n# public {}\nsecret {}\n",
+        HEXLOWER_PERMISSIVE.encode(&public),
+        HEXLOWER_PERMISSIVE.encode(secret),
+    );
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.sync_all());
+    if written.is_err() {
+        file.set_len(0)?;
+        file.rewind()?;
+    }
+    written
+}
+
+const FIRST_LINE: &str = "lockstep identity 1";
+const MAX_FILE_BYTES: u64 = 4_096;
+/// Processes of one user that get an identity without naming a file.
+const MAX_IDENTITIES: u32 = 64;
+#[cfg(unix)]
+const FILE_MODE: u32 = 0o600;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_made_identity_is_found_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        let made = Identity::at(&path).unwrap();
+        let (peer, secret) = (made.peer(), made.secret());
+        drop(made);
+        let found = Identity::at(&path).unwrap();
+        assert_eq!((found.peer(), found.secret()), (peer, secret));
+        assert!(!format!("{found:?}").contains(&HEXLOWER_PERMISSIVE.encode(&secret)));
+    }
+
+    #[test]
+    fn a_second_user_is_told_which_file_is_locked() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        let first = Identity::at(&path).unwrap();
+        let second = Identity::at(&path).unwrap_err();
+        assert!(matches!(&second, IdentityError::Locked { path: named } if *named == path));
+        assert!(second.to_string().contains("key"), "{second}");
+        drop(first);
+        Identity::at(&path).unwrap();
+    }
+
+    #[test]
+    fn further_processes_get_further_identities() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("a/b");
+        let all: Vec<_> = (0..MAX_IDENTITIES)
+            .map(|_| first_free(&data).unwrap())
+            .collect();
+        assert_eq!(all[0].path(), data.join("identity"));
+        assert_eq!(all[1].path(), data.join("identity-2"));
+        assert_ne!(all[0].peer(), all[1].peer());
+        assert!(matches!(
+            first_free(&data),
+            Err(IdentityError::AllLocked { .. })
+        ));
+    }
+
+    #[test]
+    fn what_is_no_identity_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes");
+        for content in [
+            &b"my notes"[..],
+            b"lockstep identity 2\nsecret 00\n",
+            b"lockstep identity 1\nsecret 00\n",
+            b"lockstep identity 1\n",
+            &[0xff; 100],
+            &[b'#'; 5_000],
+        ] {
+            std::fs::write(&path, content).unwrap();
+            assert!(matches!(
+                Identity::at(&path),
+                Err(IdentityError::Content { .. })
+            ));
+            assert_eq!(std::fs::read(&path).unwrap(), content);
+        }
+    }
+
+    #[test]
+    fn paths_that_cannot_be_are_refused_by_kind() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(matches!(
+            Identity::at(folder.path()),
+            Err(IdentityError::NotAFile { .. })
+        ));
+        assert!(matches!(
+            Identity::at(folder.path().join("missing/key")),
+            Err(IdentityError::Unwritable { .. })
+        ));
+        #[cfg(unix)]
+        assert!(matches!(
+            Identity::at("/dev/null"),
+            Err(IdentityError::NotAFile { .. })
+        ));
+    }
+
+    #[test]
+    fn a_file_that_is_only_read_serves() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        let peer = Identity::at(&path).unwrap().peer();
+        let mut permissions = std::fs::metadata(&path).unwrap().permissions();
+        permissions.set_readonly(true);
+        std::fs::set_permissions(&path, permissions).unwrap();
+        assert_eq!(Identity::at(&path).unwrap().peer(), peer);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nobody_else_may_read_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        drop(Identity::at(&path).unwrap());
+        assert_eq!(mode(&path), 0o600);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        drop(Identity::at(&path).unwrap());
+        assert_eq!(mode(&path), 0o600);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_get_an_answer(text in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse(&text);
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! One link from its handshake to its end.
+//!
+//! The acceptor opens a two-way stream, the control stream, and writes [`WELCOME`] on it: only then does the dialler
+//! know that it was let in, because its own handshake succeeds before the acceptor has seen its key. Bulk messages go on
+//! a one-way stream of their own, which each side opens with its first.
+
+use super::frame::{self, Decoder};
+use super::outgoing::{Queue, write, write_bulk};
+use super::{address, settings, tls};
+use crate::{Blocked, Channel, Limits, LinkError, LinkId, MAX_DATAGRAM, PeerId};
+use bytes::Bytes;
+use quinn::{
+    Connection, ConnectionError, Endpoint, Incoming, ReadError, RecvStream, SendStream, VarInt,
+};
+use rustls::pki_types::CertificateDer;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::time::timeout;
+
+/// What the tasks of all links share.
+pub(super) struct Shared {
+    pub(super) endpoint: Endpoint,
+    pub(super) key: tls::OwnKey,
+    pub(super) limits: Limits,
+    pub(super) happenings: mpsc::Sender<Happening>,
+    next_link: AtomicU32,
+    /// Places for links that others dialled.
+    places: Arc<Semaphore>,
+    /// Places for handshakes that others began.
+    pub(super) handshakes: Arc<Semaphore>,
+}
+
+impl Shared {
+    pub(super) fn new(
+        endpoint: Endpoint,
+        key: tls::OwnKey,
+        limits: Limits,
+        happenings: mpsc::Sender<Happening>,
+    ) -> Shared {
+        let unproved = limits.unproved_links as usize;
+        Shared {
+            endpoint,
+            key,
+            happenings,
+            next_link: AtomicU32::new(0),
+            places: Arc::new(Semaphore::new(unproved + usize::from(limits.peers))),
+            handshakes: Arc::new(Semaphore::new(unproved)),
+            limits,
+        }
+    }
+}
+
+/// What the tasks of links report.
+pub(super) enum Happening {
+    /// A link is up.
+    Up(LinkHandle),
+    /// A dial came to nothing.
+    DialFailed {
+        address: String,
+        key: PeerId,
+        why: LinkError,
+    },
+    /// A link is gone.
+    Down { link: LinkId, why: LinkError },
+    /// A datagram or a message.
+    Received {
+        link: LinkId,
+        channel: Channel,
+        bytes: Vec<u8>,
+    },
+}
+
+/// A link that is up. Dropping it closes the link, after what was sent on it.
+pub(super) struct LinkHandle {
+    pub(super) link: LinkId,
+    pub(super) peer: PeerId,
+    pub(super) dialled: bool,
+    pub(super) address: String,
+    pub(super) binding: [u8; 32],
+    pub(super) connection: Connection,
+    control: Queue,
+    bulk: Queue,
+    _closing: oneshot::Sender<()>,
+}
+
+impl LinkHandle {
+    /// Whether one more datagram of `len` bytes would push out an older one.
+    pub(super) fn datagrams_waiting(&self, len: usize) -> bool {
+        self.connection.datagram_send_buffer_space() < len
+    }
+
+    pub(super) fn send_datagram(&self, bytes: &[u8]) -> Result<(), Blocked> {
+        if bytes.len() > MAX_DATAGRAM {
+            return Err(Blocked);
+        }
+        self.connection
+            .send_datagram(Bytes::copy_from_slice(bytes))
+            .map_err(|_| Blocked)
+    }
+
+    pub(super) fn send_message(
+        &self,
+        channel: Channel,
+        bytes: &[u8],
+        limits: &Limits,
+    ) -> Result<(), Blocked> {
+        let frame = frame::encode(bytes, limits.message_bytes).ok_or(Blocked)?;
+        match channel {
+            Channel::Bulk => self.bulk.push(frame),
+            Channel::Control | Channel::Turns => self.control.push(frame),
+        }
+    }
+}
+
+/// Takes in links until the endpoint closes.
+pub(super) async fn accept(shared: Arc<Shared>) {
+    while let Some(incoming) = shared.endpoint.accept().await {
+        let pending = shared.limits.unproved_links as usize - shared.handshakes.available_permits();
+        // One packet with a forged sender gets this far. Where many are pending, an answer must come back before
+        // anything is kept.
+        if pending >= RETRY_FROM && incoming.may_retry() && !incoming.remote_address_validated() {
+            let _ = incoming.retry();
+            continue;
+        }
+        match (
+            shared.places.clone().try_acquire_owned(),
+            shared.handshakes.clone().try_acquire_owned(),
+        ) {
+            (Ok(place), Ok(handshake)) => {
+                tokio::spawn(welcome(shared.clone(), incoming, place, handshake));
+            }
+            _ => incoming.refuse(),
+        }
+    }
+}
+
+/// Dials `address` and expects `key` there.
+pub(super) async fn dial(shared: Arc<Shared>, address: String, key: PeerId) {
+    match timeout(DIAL, connect(&shared, &address, key)).await {
+        Ok(Ok((connection, streams))) => run(&shared, connection, streams, true).await,
+        failed => {
+            let why = match failed {
+                Ok(Err(why)) => why,
+                _ => LinkError::Unanswered,
+            };
+            let _ = shared
+                .happenings
+                .send(Happening::DialFailed { address, key, why })
+                .await;
+        }
+    }
+}
+
+async fn connect(
+    shared: &Shared,
+    text: &str,
+    key: PeerId,
+) -> Result<(Connection, (SendStream, RecvStream)), LinkError> {
+    let local = shared
+        .endpoint
+        .local_addr()
+        .map_err(|_| LinkError::Address)?;
+    let address = address::resolve(text, local.is_ipv6())
+        .await
+        .ok_or(LinkError::Address)?;
+    let (tls, wrong_key) = tls::dialling(&shared.key, key);
+    let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls)
+        .expect("the provider has the cipher of QUIC's first packets");
+    let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+    config.transport_config(settings::transport(true));
+    let connecting = shared
+        .endpoint
+        .connect_with(config, address, SERVER_NAME)
+        .map_err(|_| LinkError::Address)?;
+    let connection = connecting.await.map_err(|error| {
+        if wrong_key.load(Ordering::Relaxed) {
+            LinkError::WrongKey
+        } else {
+            not_up(&error)
+        }
+    })?;
+    let (send, mut receive) = connection
+        .accept_bi()
+        .await
+        .map_err(|error| not_up(&error))?;
+    let mut byte = [0];
+    match receive.read_exact(&mut byte).await {
+        Ok(()) if byte == [WELCOME] => {}
+        Ok(()) => {
+            connection.close(VIOLATION, &[]);
+            return Err(LinkError::Violation);
+        }
+        Err(_) => {
+            return Err(connection
+                .close_reason()
+                .map_or(LinkError::Refused, |why| not_up(&why)));
+        }
+    }
+    check_datagrams(&connection)?;
+    Ok((connection, (send, receive)))
+}
+
+async fn welcome(
+    shared: Arc<Shared>,
+    incoming: Incoming,
+    _place: OwnedSemaphorePermit,
+    handshake: OwnedSemaphorePermit,
+) {
+    let opening = async {
+        let connection = incoming.await.ok()?;
+        check_datagrams(&connection).ok()?;
+        let (mut send, receive) = connection.open_bi().await.ok()?;
+        send.write_all(&[WELCOME]).await.ok()?;
+        Some((connection, (send, receive)))
+    };
+    let opened = timeout(shared.limits.handshake, opening).await;
+    drop(handshake);
+    if let Ok(Some((connection, streams))) = opened {
+        run(&shared, connection, streams, false).await;
+    }
+}
+
+/// Reports the link, carries what arrives, and reports its end.
+async fn run(
+    shared: &Shared,
+    connection: Connection,
+    (control_out, control_in): (SendStream, RecvStream),
+    dialled: bool,
+) {
+    let mut binding = [0; 32];
+    let (Some(peer), Ok(())) = (
+        peer_of(&connection),
+        connection.export_keying_material(&mut binding, EXPORTER_LABEL, &[]),
+    ) else {
+        connection.close(VIOLATION, &[]);
+        return;
+    };
+    let link = LinkId(shared.next_link.fetch_add(1, Ordering::Relaxed));
+    let message_bytes = shared.limits.message_bytes;
+    let (control, control_queue) = Queue::new(CONTROL_QUEUE_BYTES, message_bytes);
+    let (bulk, bulk_queue) = Queue::new(BULK_QUEUE_BYTES, message_bytes);
+    let (closing, closed) = oneshot::channel();
+    let up = Happening::Up(LinkHandle {
+        link,
+        peer,
+        dialled,
+        address: address::plain(connection.remote_address()).to_string(),
+        binding,
+        connection: connection.clone(),
+        control,
+        bulk,
+        _closing: closing,
+    });
+    if shared.happenings.send(up).await.is_err() {
+        return;
+    }
+
+    let writers = {
+        let connection = connection.clone();
+        tokio::spawn(async move {
+            tokio::join!(
+                write(control_out, control_queue),
+                write_bulk(&connection, bulk_queue)
+            );
+        })
+    };
+    let reader = Reader {
+        shared,
+        connection: &connection,
+        link,
+    };
+    tokio::select! {
+        why = reader.run(control_in) => {
+            let _ = shared.happenings.send(Happening::Down { link, why }).await;
+        }
+        _ = closed => {
+            let _ = timeout(FLUSH, writers).await;
+            connection.close(CLOSED, &[]);
+        }
+    }
+}
+
+/// Reads all that arrives on a link.
+struct Reader<'a> {
+    shared: &'a Shared,
+    connection: &'a Connection,
+    link: LinkId,
+}
+
+impl Reader<'_> {
+    /// Ends with the link. Every channel is read to its own end, so what came before a close is not lost to it.
+    async fn run(&self, control: RecvStream) -> LinkError {
+        let (turns, control, bulk) = tokio::join!(
+            self.turns(),
+            self.messages(Channel::Control, control),
+            self.bulk()
+        );
+        if [turns, control, bulk].contains(&Err(Violation)) {
+            return LinkError::Violation;
+        }
+        went_down(&self.connection.closed().await)
+    }
+
+    async fn turns(&self) -> Result<(), Violation> {
+        while let Ok(datagram) = self.connection.read_datagram().await {
+            if datagram.len() > MAX_DATAGRAM {
+                return Err(self.violated());
+            }
+            self.received(Channel::Turns, datagram.to_vec()).await;
+        }
+        Ok(())
+    }
+
+    async fn bulk(&self) -> Result<(), Violation> {
+        match self.connection.accept_uni().await {
+            Ok(stream) => self.messages(Channel::Bulk, stream).await,
+            Err(_) => Ok(()),
+        }
+    }
+
+    async fn messages(&self, channel: Channel, mut stream: RecvStream) -> Result<(), Violation> {
+        let mut decoder = Decoder::new(self.shared.limits.message_bytes);
+        loop {
+            match stream.read_chunk(CHUNK_BYTES, true).await {
+                Ok(Some(chunk)) => decoder.push(&chunk.bytes),
+                // The other side closes the link once everything on it has arrived.
+                Ok(None) if decoder.is_between_messages() => return Ok(()),
+                Err(ReadError::ConnectionLost(_)) => return Ok(()),
+                Ok(None) | Err(_) => return Err(self.violated()),
+            }
+            loop {
+                match decoder.next() {
+                    Ok(Some(message)) => self.received(channel, message).await,
+                    Ok(None) => break,
+                    Err(frame::Oversized) => return Err(self.violated()),
+                }
+            }
+        }
+    }
+
+    async fn received(&self, channel: Channel, bytes: Vec<u8>) {
+        let link = self.link;
+        let _ = self
+            .shared
+            .happenings
+            .send(Happening::Received {
+                link,
+                channel,
+                bytes,
+            })
+            .await;
+    }
+
+    fn violated(&self) -> Violation {
+        self.connection.close(VIOLATION, &[]);
+        Violation
+    }
+}
+
+/// The other side broke a rule; the connection is closed already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Violation;
+
+fn peer_of(connection: &Connection) -> Option<PeerId> {
+    let identity = connection.peer_identity()?;
+    let keys = identity.downcast::<Vec<CertificateDer<'static>>>().ok()?;
+    tls::key_of(keys.first()?)
+}
+
+/// A link that cannot carry the largest datagram is none.
+fn check_datagrams(connection: &Connection) -> Result<(), LinkError> {
+    if connection
+        .max_datagram_size()
+        .is_some_and(|size| size >= MAX_DATAGRAM)
+    {
+        Ok(())
+    } else {
+        connection.close(VIOLATION, &[]);
+        Err(LinkError::Violation)
+    }
+}
+
+fn not_up(error: &ConnectionError) -> LinkError {
+    match error {
+        ConnectionError::TimedOut | ConnectionError::LocallyClosed => LinkError::Unanswered,
+        ConnectionError::TransportError(_) => LinkError::Violation,
+        ConnectionError::VersionMismatch
+        | ConnectionError::ConnectionClosed(_)
+        | ConnectionError::ApplicationClosed(_)
+        | ConnectionError::Reset
+        | ConnectionError::CidsExhausted => LinkError::Refused,
+    }
+}
+
+fn went_down(error: &ConnectionError) -> LinkError {
+    match error {
+        ConnectionError::TimedOut => LinkError::TimedOut,
+        ConnectionError::TransportError(_) | ConnectionError::VersionMismatch => {
+            LinkError::Violation
+        }
+        ConnectionError::ConnectionClosed(_)
+        | ConnectionError::ApplicationClosed(_)
+        | ConnectionError::Reset
+        | ConnectionError::LocallyClosed
+        | ConnectionError::CidsExhausted => LinkError::Closed,
+    }
+}
+
+/// The first byte of a control stream: the dialler is let in.
+const WELCOME: u8 = 1;
+const EXPORTER_LABEL: &[u8] = b"lockstep link";
+/// Never sent: the key says whom a link leads to.
+const SERVER_NAME: &str = "lockstep";
+
+/// Pending handshakes from which on a dialler must first show that it can be reached at its address.
+pub(super) const RETRY_FROM: usize = 8;
+/// How long a dial may take, names looked up and welcome received.
+const DIAL: Duration = Duration::from_secs(5);
+/// How long a closing link may take to deliver what was sent on it.
+const FLUSH: Duration = Duration::from_millis(900);
+const CONTROL_QUEUE_BYTES: usize = 256 << 10;
+const BULK_QUEUE_BYTES: usize = 1 << 20;
+const CHUNK_BYTES: usize = 64 << 10;
+const CLOSED: VarInt = VarInt::from_u32(0);
+const VIOLATION: VarInt = VarInt::from_u32(1);

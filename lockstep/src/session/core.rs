@@ -1,0 +1,300 @@
+//! What lobby and match share: links and who is at their ends, signatures, randomness, outputs.
+
+use super::Output;
+use super::link::{Link, Quality};
+use super::wire::{Control, Datagram};
+use crate::log::Chain;
+use crate::sign::Signer;
+use crate::{Channel, Event, Fault, Incarnation, JoinRefused, Limits, LinkId, PeerId};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+pub(crate) struct Core {
+    pub now: Duration,
+    pub limits: Limits,
+    pub signer: Box<dyn Signer>,
+    pub incarnation: Incarnation,
+    pub links: BTreeMap<LinkId, Link>,
+    pub out: Vec<Output>,
+    entropy: [u8; 32],
+    drawn: u32,
+}
+
+/// What a link's introduction came to.
+pub(crate) enum Introduced {
+    /// Not finished yet, or the link was closed.
+    No,
+    /// The other end has just proved who it is.
+    Proved,
+    /// The message was none of the introduction's.
+    Other(Control),
+    /// The other side speaks another protocol version.
+    Protocol(u16),
+}
+
+impl Core {
+    pub(crate) fn new(limits: Limits, signer: Box<dyn Signer>, entropy: [u8; 32]) -> Self {
+        let mut core = Core {
+            now: Duration::ZERO,
+            limits,
+            signer,
+            incarnation: Incarnation([0; 16]),
+            links: BTreeMap::new(),
+            out: Vec::new(),
+            entropy,
+            drawn: 0,
+        };
+        let drawn = core.draw();
+        core.incarnation.0.copy_from_slice(&drawn[..16]);
+        core
+    }
+
+    /// 32 fresh secret bytes.
+    pub(crate) fn draw(&mut self) -> [u8; 32] {
+        self.drawn += 1;
+        let mut chain = Chain::new("lockstep session randomness 1");
+        chain.bytes(&self.entropy);
+        chain.number(self.drawn);
+        chain.end_256()
+    }
+
+    pub(crate) fn id(&self) -> PeerId {
+        self.signer.id()
+    }
+
+    pub(crate) fn event(&mut self, event: Event) {
+        self.out.push(Output::Event(event));
+    }
+
+    pub(crate) fn send(&mut self, link: LinkId, message: &Control) {
+        let bytes = message.encode().into();
+        self.out.push(Output::Send {
+            link,
+            channel: Channel::Control,
+            bytes,
+        });
+    }
+
+    pub(crate) fn send_datagram(&mut self, link: LinkId, datagram: &Datagram) -> usize {
+        let bytes = datagram.encode();
+        let length = bytes.len();
+        self.out.push(Output::Send {
+            link,
+            channel: Channel::Turns,
+            bytes: bytes.into(),
+        });
+        length
+    }
+
+    /// The links whose other end has proved to be `peer`.
+    pub(crate) fn links_to(&self, peer: PeerId) -> impl Iterator<Item = &Link> {
+        self.links
+            .values()
+            .filter(move |link| link.proved.is_some_and(|(id, _)| id == peer))
+    }
+
+    /// Forgets the link and has it closed.
+    pub(crate) fn close(&mut self, link: LinkId) {
+        if self.links.remove(&link).is_some() {
+            self.out.push(Output::Close { link });
+        }
+    }
+
+    pub(crate) fn refuse(&mut self, link: LinkId, why: JoinRefused) {
+        self.send(link, &Control::Refused(why));
+        self.close(link);
+    }
+
+    /// Names the peer at the other end; closes the link once it has too many, and at once where nobody is proved.
+    pub(crate) fn fault(&mut self, link: LinkId, fault: Fault) {
+        let limit = self.limits.faults_per_peer;
+        let Some(at) = self.links.get_mut(&link) else {
+            return;
+        };
+        at.faults += 1;
+        let close = at.proved.is_none() || at.faults > limit;
+        if let Some((peer, _)) = at.proved {
+            self.event(Event::PeerFault { peer, fault });
+        }
+        if close {
+            self.close(link);
+        }
+    }
+
+    pub(crate) fn link_up(
+        &mut self,
+        id: LinkId,
+        expected: Option<PeerId>,
+        dialled: bool,
+        address: String,
+        binding: [u8; 32],
+    ) {
+        let unproved = self
+            .links
+            .values()
+            .filter(|link| link.proved.is_none())
+            .count();
+        if unproved >= self.limits.unproved_links as usize {
+            self.out.push(Output::Close { link: id });
+            return;
+        }
+        let own_nonce = self.draw();
+        let link = Link {
+            id,
+            expected,
+            dialled,
+            address,
+            binding,
+            own_nonce,
+            their_nonce: None,
+            proved: None,
+            up_at: self.now,
+            heard_at: self.now,
+            faults: 0,
+            messages: 0,
+            quality: Quality::new(self.now),
+        };
+        self.links.insert(id, link);
+        self.send(
+            id,
+            &Control::Hello {
+                protocol: crate::PROTOCOL,
+                nonce: own_nonce,
+            },
+        );
+    }
+
+    /// Handles a control message up to the point where the other end is known.
+    pub(crate) fn introduce(&mut self, id: LinkId, bytes: &[u8]) -> Introduced {
+        let Some(link) = self.links.get_mut(&id) else {
+            return Introduced::No;
+        };
+        link.heard_at = self.now;
+        if !link.takes_message(self.now) {
+            self.fault(id, Fault::Flood);
+            return Introduced::No;
+        }
+        let Ok(message) = Control::decode(bytes, &self.limits) else {
+            self.fault(id, Fault::Garbage);
+            return Introduced::No;
+        };
+        match message {
+            Control::Hello { protocol, .. } if protocol != crate::PROTOCOL => {
+                Introduced::Protocol(protocol)
+            }
+            Control::Hello { nonce, .. } if link.their_nonce.is_none() => {
+                link.their_nonce = Some(nonce);
+                let statement = statement(
+                    link.dialled,
+                    &link.binding,
+                    &link.own_nonce,
+                    &nonce,
+                    self.incarnation,
+                );
+                let proof = Control::Proof {
+                    peer: self.signer.id(),
+                    incarnation: self.incarnation,
+                    signature: self.signer.sign(&statement).into(),
+                };
+                self.send(id, &proof);
+                Introduced::No
+            }
+            Control::Proof {
+                peer,
+                incarnation,
+                signature,
+            } if link.proved.is_none() => {
+                let Some(their_nonce) = link.their_nonce else {
+                    self.fault(id, Fault::OutOfPlace);
+                    return Introduced::No;
+                };
+                let statement = statement(
+                    !link.dialled,
+                    &link.binding,
+                    &their_nonce,
+                    &link.own_nonce,
+                    incarnation,
+                );
+                let holds = self.signer.verify(peer, &statement, &signature.into());
+                if !holds
+                    || link.expected.is_some_and(|expected| expected != peer)
+                    || peer == self.signer.id()
+                {
+                    self.fault(id, Fault::Signature);
+                    return Introduced::No;
+                }
+                link.proved = Some((peer, incarnation));
+                Introduced::Proved
+            }
+            Control::Hello { .. } | Control::Proof { .. } => {
+                self.fault(id, Fault::OutOfPlace);
+                Introduced::No
+            }
+            // A lobby of another version refuses before it introduces itself.
+            Control::Refused(_) => Introduced::Other(message),
+            _ if link.proved.is_none() => {
+                self.fault(id, Fault::OutOfPlace);
+                Introduced::No
+            }
+            message => Introduced::Other(message),
+        }
+    }
+
+    /// Closes links that have not proved who they are in time.
+    pub(crate) fn close_unproved(&mut self) {
+        let late: Vec<LinkId> = self
+            .links
+            .values()
+            .filter(|link| link.proved.is_none() && link.up_at + self.limits.handshake <= self.now)
+            .map(|link| link.id)
+            .collect();
+        for link in late {
+            self.close(link);
+        }
+    }
+
+    /// When the next link must have proved who it is.
+    pub(crate) fn prove_deadline(&self) -> Option<Duration> {
+        self.links
+            .values()
+            .filter(|link| link.proved.is_none())
+            .map(|link| link.up_at + self.limits.handshake)
+            .min()
+    }
+}
+
+/// What a side signs to prove who it is: its role, the channel, its own nonce and the other side's,
+/// and which run of its process it is.
+fn statement(
+    dialled: bool,
+    binding: &[u8; 32],
+    own_nonce: &[u8; 32],
+    their_nonce: &[u8; 32],
+    run: Incarnation,
+) -> Vec<u8> {
+    let mut bytes = b"lockstep hello".to_vec();
+    bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
+    bytes.push(u8::from(dialled));
+    bytes.extend_from_slice(binding);
+    bytes.extend_from_slice(own_nonce);
+    bytes.extend_from_slice(their_nonce);
+    bytes.extend_from_slice(&run.0);
+    bytes
+}
+
+/// What is kept of a peer's name: at most 32 bytes, without control characters.
+pub(crate) fn tidy_name(name: &str) -> String {
+    tidy_text(name, 32)
+}
+
+/// At most `most` bytes of `text`, without control characters.
+pub(crate) fn tidy_text(text: &str, most: u32) -> String {
+    let mut tidy = String::new();
+    for character in text.chars().filter(|character| !character.is_control()) {
+        if tidy.len() + character.len_utf8() > most as usize {
+            break;
+        }
+        tidy.push(character);
+    }
+    tidy
+}

@@ -1,0 +1,278 @@
+//! One link: who is at its other end, and how well it carries.
+
+use super::wire::TurnPacket;
+use crate::{Incarnation, LinkId, PeerId, TurnNumber};
+use std::time::Duration;
+
+/// One link of a session.
+pub(crate) struct Link {
+    pub id: LinkId,
+    /// Whom the transport says it leads to.
+    pub expected: Option<PeerId>,
+    pub dialled: bool,
+    /// The other side's address as seen from here.
+    pub address: String,
+    pub binding: [u8; 32],
+    pub own_nonce: [u8; 32],
+    pub their_nonce: Option<[u8; 32]>,
+    /// Who proved to be at the other end.
+    pub proved: Option<(PeerId, Incarnation)>,
+    pub up_at: Duration,
+    pub heard_at: Duration,
+    pub faults: u32,
+    /// Control messages taken so far.
+    pub messages: u64,
+    pub quality: Quality,
+}
+
+impl Link {
+    /// Whether one more control message now is within what any correct peer sends.
+    pub(crate) fn takes_message(&mut self, now: Duration) -> bool {
+        self.messages += 1;
+        let allowed = MESSAGES_AT_ONCE + now.saturating_sub(self.up_at).as_secs() * MESSAGES_PER_S;
+        self.messages <= allowed
+    }
+}
+
+/// Bounds on the control messages of one link.
+const MESSAGES_AT_ONCE: u64 = 256;
+const MESSAGES_PER_S: u64 = 16;
+
+/// How well a link carries turn packets, both ways.
+pub(crate) struct Quality {
+    /// Smoothed round trip; `None` before the first echo.
+    pub rtt: Option<Duration>,
+    /// Number of the next packet to send.
+    pub sequence: u32,
+    sent_at: [(u32, Duration); SENT],
+    newest: Option<(u32, Duration)>,
+    received: u64,
+    /// Packets that the other side reported missing among its last 64.
+    pub reported_missing: u8,
+    /// What the other side holds, by roster index.
+    pub held: Vec<TurnNumber>,
+    /// Whom the other side hears directly.
+    pub heard: u16,
+    /// Times that the newest batch has left.
+    pub copies: u8,
+    pub last_sent: Option<Duration>,
+    /// When an acknowledgement must have left.
+    pub acknowledge_by: Option<Duration>,
+    /// Bytes that may be sent now.
+    pub allowance: u32,
+    pub allowance_at: Duration,
+    pub lossy_since: Option<Duration>,
+}
+
+const SENT: usize = 64;
+
+/// Sustained and burst bounds on turn packets of one link.
+const BYTES_PER_S: u64 = 48_000;
+const BURST_BYTES: u32 = 16_000;
+
+impl Quality {
+    pub(crate) fn new(now: Duration) -> Self {
+        Quality {
+            rtt: None,
+            sequence: 0,
+            sent_at: [(u32::MAX, Duration::ZERO); SENT],
+            newest: None,
+            received: 0,
+            reported_missing: 0,
+            held: Vec::new(),
+            heard: 0,
+            copies: 0,
+            last_sent: None,
+            acknowledge_by: None,
+            allowance: BURST_BYTES,
+            allowance_at: now,
+            lossy_since: None,
+        }
+    }
+
+    /// Takes note of a packet; false where it is a duplicate or older than 64 packets.
+    pub(crate) fn received(&mut self, now: Duration, packet: &TurnPacket) -> bool {
+        let fresh = match self.newest {
+            None => {
+                self.received = 1;
+                true
+            }
+            Some((newest, _)) if packet.sequence > newest => {
+                let step = packet.sequence - newest;
+                self.received = self.received.checked_shl(step).unwrap_or(0) | 1;
+                true
+            }
+            Some((newest, _)) => {
+                let bit = 1u64.checked_shl(newest - packet.sequence).unwrap_or(0);
+                let fresh = bit != 0 && self.received & bit == 0;
+                self.received |= bit;
+                if !fresh {
+                    return false;
+                }
+                fresh
+            }
+        };
+        if self
+            .newest
+            .is_none_or(|(newest, _)| packet.sequence > newest)
+        {
+            self.newest = Some((packet.sequence, now));
+        }
+        if let Some((sequence, age_ms)) = packet.echo {
+            let (slot, sent_at) = self.sent_at[sequence as usize % SENT];
+            if slot == sequence {
+                let sample = now
+                    .saturating_sub(sent_at)
+                    .saturating_sub(Duration::from_millis(u64::from(age_ms)));
+                self.rtt = Some(match self.rtt {
+                    None => sample,
+                    Some(rtt) => (rtt * 7 + sample) / 8,
+                });
+            }
+        }
+        self.reported_missing = packet.missing;
+        if self.held.len() != packet.held.len() {
+            self.held = packet.held.clone();
+        }
+        // A packet that was overtaken must not take back what a newer one acknowledged.
+        for (held, told) in self.held.iter_mut().zip(&packet.held) {
+            *held = (*held).max(*told);
+        }
+        self.heard = packet.heard;
+        let lossy = self.loss_per_64() > 12;
+        self.lossy_since = if lossy {
+            self.lossy_since.or(Some(now))
+        } else {
+            None
+        };
+        fresh
+    }
+
+    /// Packets missing among the last 64 of the other side, the newest 4 left out: they may still come.
+    pub(crate) fn missing(&self) -> u8 {
+        let Some((newest, _)) = self.newest else {
+            return 0;
+        };
+        let known = u64::from(newest).min(63);
+        let window = (u64::MAX >> (63 - known)) & !0xf;
+        (window & !self.received).count_ones() as u8
+    }
+
+    /// The worse of what both sides miss.
+    pub(crate) fn loss_per_64(&self) -> u8 {
+        self.missing().max(self.reported_missing)
+    }
+
+    pub(crate) fn echo(&self, now: Duration) -> Option<(u32, u16)> {
+        let (sequence, at) = self.newest?;
+        let age = u16::try_from(now.saturating_sub(at).as_millis()).ok()?;
+        Some((sequence, age))
+    }
+
+    /// Numbers a packet of `bytes` bytes that leaves now.
+    pub(crate) fn sent(&mut self, now: Duration, bytes: usize) {
+        self.sent_at[self.sequence as usize % SENT] = (self.sequence, now);
+        self.sequence += 1;
+        self.last_sent = Some(now);
+        self.acknowledge_by = None;
+        self.allowance = self.allowance.saturating_sub(bytes as u32);
+    }
+
+    /// Whether `bytes` more may be sent now.
+    pub(crate) fn allows(&mut self, now: Duration, bytes: usize) -> bool {
+        let passed_us = now.saturating_sub(self.allowance_at).as_micros() as u64;
+        let earned = passed_us.saturating_mul(BYTES_PER_S) / 1_000_000;
+        if earned > 0 {
+            let total = u64::from(self.allowance)
+                .saturating_add(earned)
+                .min(u64::from(BURST_BYTES));
+            self.allowance = total as u32;
+            self.allowance_at = now;
+        }
+        self.allowance as usize >= bytes
+    }
+
+    /// Time from one copy of an unacknowledged batch to the next, given when it was last sent for the `copies`-th time.
+    ///
+    /// Where loss is seen copies follow each other closely, without waiting for an acknowledgement; on a clean link
+    /// the first copy waits until one should have come. Loss above 20 % for 5 s widens the pulses, so that they do
+    /// not feed what they fight.
+    pub(crate) fn pulse(&self, now: Duration) -> Duration {
+        let base = Duration::from_millis(25);
+        let clean = self.loss_per_64() == 0;
+        if clean {
+            return match self.rtt {
+                Some(rtt) => rtt + Duration::from_millis(20),
+                None => Duration::from_millis(50),
+            }
+            .max(base);
+        }
+        match self.lossy_since {
+            Some(since) if now.saturating_sub(since) > Duration::from_secs(15) => base * 3,
+            Some(since) if now.saturating_sub(since) > Duration::from_secs(5) => base * 2,
+            _ => base,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(sequence: u32) -> TurnPacket {
+        TurnPacket {
+            sequence,
+            ..TurnPacket::default()
+        }
+    }
+
+    #[test]
+    fn loss_is_counted_and_duplicates_are_not_fresh() {
+        let mut quality = Quality::new(Duration::ZERO);
+        for sequence in (0..60).filter(|sequence| sequence % 10 != 3) {
+            assert!(quality.received(Duration::ZERO, &packet(sequence)));
+        }
+        assert_eq!(quality.missing(), 6);
+        assert!(!quality.received(Duration::ZERO, &packet(59)));
+        assert!(
+            quality.received(Duration::ZERO, &packet(53)),
+            "overtaken, not doubled"
+        );
+        assert_eq!(quality.missing(), 5);
+    }
+
+    #[test]
+    fn an_overtaken_packet_takes_nothing_back() {
+        let mut quality = Quality::new(Duration::ZERO);
+        let held = |turn| vec![TurnNumber(turn)];
+        quality.received(
+            Duration::ZERO,
+            &TurnPacket {
+                held: held(9),
+                ..packet(5)
+            },
+        );
+        quality.received(
+            Duration::ZERO,
+            &TurnPacket {
+                held: held(7),
+                ..packet(4)
+            },
+        );
+        assert_eq!(quality.held, held(9));
+    }
+
+    #[test]
+    fn bytes_are_bounded() {
+        let mut quality = Quality::new(Duration::ZERO);
+        let mut sent = 0;
+        for ms in 0..10_000 {
+            let now = Duration::from_millis(ms);
+            while quality.allows(now, 1_000) {
+                quality.sent(now, 1_000);
+                sent += 1_000;
+            }
+        }
+        assert!(sent <= 10 * BYTES_PER_S + u64::from(BURST_BYTES), "{sent}");
+    }
+}

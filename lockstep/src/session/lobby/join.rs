@@ -1,0 +1,501 @@
+//! A joiner's side of the lobby.
+
+use super::{Invitation, OwnPeer, Settled, Step, commitment, share_of_attempt, start_of};
+use crate::log::{Start, start_hash, start_signed_bytes};
+use crate::session::core::{Core, tidy_name, tidy_text};
+use crate::session::wire::{Control, Datagram, LobbyEntry, LockedPeer, Terms};
+use crate::session::{Output, RulesOf};
+use crate::{EndReason, Event, Fault, JoinRefused, LinkError, LinkId, LobbyPeer, LogHash, PeerId};
+use sim::Seat;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Time between two probes of the host's clock.
+const PROBE_EVERY: Duration = Duration::from_millis(100);
+/// How long the load barrier waits for links to the other joiners; after it they are reached by others.
+const MESH_WAIT: Duration = Duration::from_secs(3);
+
+pub(crate) struct Joiner {
+    invitation: Invitation,
+    rules: RulesOf,
+    own: OwnPeer,
+    dials: usize,
+    dial_failure: Option<LinkError>,
+    link: Option<LinkId>,
+    terms: Option<Terms>,
+    seats: Vec<Seat>,
+    attempt: u32,
+    stage: Stage,
+    clock: HostClock,
+    answer_by: Duration,
+}
+
+enum Stage {
+    Gathering,
+    Revealed {
+        roster: Vec<LockedPeer>,
+        mesh_by: Duration,
+    },
+    Loading {
+        roster: Vec<LockedPeer>,
+        start: Box<Start>,
+        hash: LogHash,
+        loaded: bool,
+        signed: bool,
+        mesh_by: Duration,
+    },
+}
+
+/// How far the host's clock is ahead of ours, by the probe with the shortest round trip.
+struct HostClock {
+    next_probe: Duration,
+    best: Option<(Duration, i64)>,
+}
+
+impl Joiner {
+    pub(crate) fn new(
+        core: &mut Core,
+        own: OwnPeer,
+        invitation: Invitation,
+        rules: RulesOf,
+    ) -> Self {
+        for address in &invitation.addresses {
+            core.out.push(Output::Dial {
+                address: address.clone(),
+                key: invitation.host,
+            });
+        }
+        Joiner {
+            dials: invitation.addresses.len(),
+            invitation,
+            rules,
+            own,
+            dial_failure: None,
+            link: None,
+            terms: None,
+            seats: Vec::new(),
+            attempt: 0,
+            stage: Stage::Gathering,
+            clock: HostClock {
+                next_probe: Duration::ZERO,
+                best: None,
+            },
+            answer_by: core.now + core.limits.handshake * 2,
+        }
+    }
+
+    pub(crate) fn own_seats(&self) -> &[Seat] {
+        &self.seats
+    }
+
+    pub(crate) fn is_loading(&self) -> bool {
+        matches!(self.stage, Stage::Loading { .. })
+    }
+
+    /// Whether the host has let this peer in.
+    pub(crate) fn is_in(&self) -> bool {
+        self.terms.is_some()
+    }
+
+    pub(crate) fn dial_failed(&mut self, key: PeerId, why: LinkError) -> Step {
+        if key != self.invitation.host || self.link.is_some() {
+            return Step::Stay;
+        }
+        self.dials -= 1;
+        // Of several addresses the most telling failure counts: another key is more than silence.
+        if self.dial_failure != Some(LinkError::WrongKey) {
+            self.dial_failure = Some(why);
+        }
+        match self.dials {
+            0 => Step::End(EndReason::Unreachable(self.dial_failure.unwrap_or(why))),
+            _ => Step::Stay,
+        }
+    }
+
+    pub(crate) fn proved(&mut self, core: &mut Core, link: LinkId) {
+        let peer = core.links[&link].proved.map(|(peer, _)| peer);
+        if peer != Some(self.invitation.host) {
+            return;
+        }
+        if self.link.is_some() {
+            core.close(link);
+            return;
+        }
+        self.link = Some(link);
+        self.answer_by = core.now + core.limits.handshake;
+        let join = Control::Join {
+            match_id: self.invitation.match_id,
+            secret: self.invitation.secret,
+            name: self.own.name.clone(),
+            own_seats: self.own.seats,
+            addresses: self.own.addresses.clone(),
+        };
+        core.send(link, &join);
+    }
+
+    pub(crate) fn link_down(&mut self, link: LinkId, why: LinkError) -> Step {
+        match (self.link == Some(link), self.terms.is_some()) {
+            (true, true) => Step::End(EndReason::LobbyClosed),
+            (true, false) => Step::End(EndReason::Unreachable(why)),
+            _ => Step::Stay,
+        }
+    }
+
+    pub(crate) fn received(&mut self, core: &mut Core, link: LinkId, message: Control) -> Step {
+        if self.link != Some(link) {
+            return match message {
+                Control::Refused(why) if self.link.is_none() => Step::End(EndReason::Refused(why)),
+                _ => {
+                    core.fault(link, Fault::OutOfPlace);
+                    Step::Stay
+                }
+            };
+        }
+        match message {
+            Control::Welcome(terms) if self.terms.is_none() => return self.welcome(core, terms),
+            Control::Refused(why) => return Step::End(EndReason::Refused(why)),
+            Control::Bye => return Step::End(EndReason::LobbyClosed),
+            Control::Lobby(entries) if self.terms.is_some() => self.lobby(core, entries),
+            Control::Chat { from, text } => {
+                let event = Event::Chat {
+                    from: tidy_name(&from),
+                    seat: None,
+                    text: tidy_text(&text, core.limits.chat_bytes),
+                };
+                core.event(event);
+            }
+            Control::Lock { attempt, roster } if self.terms.is_some() => {
+                return self.lock(core, attempt, roster);
+            }
+            Control::Unlock { attempt } if attempt == self.attempt => {
+                self.attempt += 1;
+                self.stage = Stage::Gathering;
+                self.tell_ready(core);
+            }
+            Control::Shares { attempt, shares } if attempt == self.attempt => {
+                return self.shares(core, &shares);
+            }
+            Control::Go {
+                attempt,
+                signatures,
+                begin_ms,
+            } if attempt == self.attempt => {
+                let signatures = signatures.into_iter().map(Into::into).collect();
+                return self.go(core, signatures, begin_ms);
+            }
+            _ => core.fault(link, Fault::OutOfPlace),
+        }
+        Step::Stay
+    }
+
+    pub(crate) fn probe_answered(
+        &mut self,
+        core: &Core,
+        link: LinkId,
+        sent_us: u64,
+        clock_us: u64,
+    ) {
+        let sent = Duration::from_micros(sent_us);
+        if self.link != Some(link) || sent > core.now {
+            return;
+        }
+        let rtt = core.now - sent;
+        let middle_us = (sent + rtt / 2).as_micros() as i64;
+        let ahead_us = (clock_us as i64).saturating_sub(middle_us);
+        if self.clock.best.is_none_or(|(best, _)| rtt < best) {
+            self.clock.best = Some((rtt, ahead_us));
+        }
+    }
+
+    pub(crate) fn set_ready(&mut self, core: &mut Core, ready: bool) {
+        self.own.ready = ready;
+        if matches!(self.stage, Stage::Gathering) && self.terms.is_some() {
+            self.tell_ready(core);
+        }
+    }
+
+    pub(crate) fn own_loaded(&mut self, core: &mut Core) -> Step {
+        if let Stage::Loading { loaded, .. } = &mut self.stage {
+            *loaded = true;
+        }
+        self.sign_if_ready(core);
+        Step::Stay
+    }
+
+    pub(crate) fn chat(&mut self, core: &mut Core, text: &str) {
+        if let Some(link) = self.link {
+            let text = tidy_text(text, core.limits.chat_bytes);
+            core.send(
+                link,
+                &Control::Chat {
+                    from: String::new(),
+                    text,
+                },
+            );
+        }
+    }
+
+    pub(crate) fn leave(&mut self, core: &mut Core) -> Step {
+        if let Some(link) = self.link {
+            core.send(link, &Control::Bye);
+        }
+        Step::End(EndReason::Left)
+    }
+
+    pub(crate) fn timeout(&mut self, core: &mut Core) -> Step {
+        if self.terms.is_none() && core.now >= self.answer_by {
+            return Step::End(EndReason::Unreachable(LinkError::TimedOut));
+        }
+        if let Some(link) = self.link
+            && self.terms.is_some()
+            && core.now >= self.clock.next_probe
+        {
+            self.clock.next_probe = core.now + PROBE_EVERY;
+            core.send_datagram(
+                link,
+                &Datagram::Probe {
+                    sent_us: core.now.as_micros() as u64,
+                },
+            );
+        }
+        self.sign_if_ready(core);
+        Step::Stay
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        let answer = self.terms.is_none().then_some(self.answer_by);
+        let probe = (self.link.is_some() && self.terms.is_some()).then_some(self.clock.next_probe);
+        let mesh = match &self.stage {
+            Stage::Loading {
+                loaded: true,
+                signed: false,
+                mesh_by,
+                ..
+            } => Some(*mesh_by),
+            _ => None,
+        };
+        [answer, probe, mesh].into_iter().flatten().min()
+    }
+
+    fn welcome(&mut self, core: &mut Core, terms: Terms) -> Step {
+        let refusal = match (self.rules)(&terms.setup) {
+            None => Some(JoinRefused::Setup),
+            Some(rules) if rules != terms.rules => Some(JoinRefused::Rules),
+            Some(_)
+                if !terms.plan.is_valid(true)
+                    || terms.setup.len() > core.limits.setup_bytes as usize =>
+            {
+                Some(JoinRefused::Setup)
+            }
+            Some(_) => None,
+        };
+        if let Some(why) = refusal {
+            let link = self.link.expect("a welcome comes by the host's link");
+            core.refuse(link, why.clone());
+            return Step::End(EndReason::Refused(why));
+        }
+        self.terms = Some(terms);
+        self.tell_ready(core);
+        Step::Stay
+    }
+
+    fn lobby(&mut self, core: &mut Core, entries: Vec<LobbyEntry>) {
+        let own = core.id();
+        if let Some(entry) = entries.iter().find(|entry| entry.peer == own) {
+            self.seats = entry.seats.clone();
+        }
+        let peers = entries
+            .into_iter()
+            .take(usize::from(core.limits.peers))
+            .map(|mut entry| {
+                entry.name = tidy_name(&entry.name);
+                LobbyPeer::from(entry)
+            });
+        core.event(Event::Lobby(peers.collect()));
+    }
+
+    fn tell_ready(&mut self, core: &mut Core) {
+        let own = core.id();
+        let share = share_of_attempt(&self.own.share, self.attempt);
+        let commit = self
+            .own
+            .ready
+            .then(|| commitment(self.invitation.match_id, own, &share));
+        if let Some(link) = self.link {
+            core.send(link, &Control::Ready { commit });
+        }
+    }
+
+    /// The roster is settled: reveal, and get to know the others.
+    fn lock(&mut self, core: &mut Core, attempt: u32, roster: Vec<LockedPeer>) -> Step {
+        let own = core.id();
+        let share = share_of_attempt(&self.own.share, self.attempt);
+        let index = roster.iter().position(|peer| peer.peer == own);
+        let fair = attempt == self.attempt
+            && matches!(self.stage, Stage::Gathering)
+            && roster.len() <= usize::from(core.limits.peers)
+            && index.is_some_and(|at| {
+                roster[at].commit == commitment(self.invitation.match_id, own, &share)
+                    && roster[at].incarnation == core.incarnation
+                    && !roster[at].seats.is_empty()
+            })
+            && self.seats_are_fair(&roster);
+        let (Some(index), true, Some(link)) = (index, fair, self.link) else {
+            if let Some(link) = self.link {
+                core.fault(link, Fault::OutOfPlace);
+            }
+            return Step::End(EndReason::LobbyClosed);
+        };
+        core.send(link, &Control::Reveal { attempt, share });
+        self.seats = roster[index].seats.clone();
+        // The later peer dials the earlier one.
+        for peer in roster[..index]
+            .iter()
+            .filter(|peer| peer.peer != self.invitation.host)
+        {
+            if core.links_to(peer.peer).next().is_none() {
+                for address in peer.addresses.iter().take(2) {
+                    core.out.push(Output::Dial {
+                        address: address.clone(),
+                        key: peer.peer,
+                    });
+                }
+            }
+        }
+        self.stage = Stage::Revealed {
+            roster,
+            mesh_by: core.now + MESH_WAIT,
+        };
+        Step::Stay
+    }
+
+    /// Every seat of the match belongs to exactly one peer, and peers stand in the order of their lowest seats.
+    fn seats_are_fair(&self, roster: &[LockedPeer]) -> bool {
+        let seats = self.terms.as_ref().map_or(0, |terms| terms.seats);
+        let mut all: Vec<Seat> = roster
+            .iter()
+            .flat_map(|peer| peer.seats.iter().copied())
+            .collect();
+        all.sort_unstable();
+        all.into_iter().eq((0..seats).map(Seat))
+            && roster.is_sorted_by_key(|peer| peer.seats.first().copied())
+            && roster
+                .iter()
+                .all(|peer| peer.seats.is_sorted() && peer.name == tidy_name(&peer.name))
+    }
+
+    fn shares(&mut self, core: &mut Core, shares: &[[u8; 32]]) -> Step {
+        let Stage::Revealed { roster, mesh_by } = &mut self.stage else {
+            return Step::End(EndReason::LobbyClosed);
+        };
+        let (roster, mesh_by) = (std::mem::take(roster), *mesh_by);
+        let terms = self
+            .terms
+            .as_ref()
+            .expect("a roster is settled after the welcome");
+        let Some(start) = start_of(
+            self.invitation.match_id,
+            terms,
+            &roster,
+            shares,
+            &self.own.build,
+        ) else {
+            if let Some(link) = self.link {
+                core.fault(link, Fault::Reveal);
+            }
+            return Step::End(EndReason::LobbyClosed);
+        };
+        core.out.push(Output::New(Arc::new(start.clone())));
+        let hash = start_hash(&start);
+        self.stage = Stage::Loading {
+            roster,
+            start: Box::new(start),
+            hash,
+            loaded: false,
+            signed: false,
+            mesh_by,
+        };
+        Step::Stay
+    }
+
+    /// The load barrier: the world is built, and the other peers are linked or were given time enough.
+    fn sign_if_ready(&mut self, core: &mut Core) {
+        let Stage::Loading {
+            roster,
+            hash,
+            loaded: true,
+            signed,
+            mesh_by,
+            ..
+        } = &mut self.stage
+        else {
+            return;
+        };
+        let own = core.id();
+        let linked =
+            |peer: &LockedPeer| peer.peer == own || core.links_to(peer.peer).next().is_some();
+        if *signed || core.now < *mesh_by && !roster.iter().all(linked) {
+            return;
+        }
+        *signed = true;
+        let rtt = self
+            .clock
+            .best
+            .map_or(Duration::from_millis(500), |(rtt, _)| rtt);
+        let message = Control::Loaded {
+            attempt: self.attempt,
+            signature: core.signer.sign(&start_signed_bytes(*hash)).into(),
+            rtt_ms: rtt.as_millis().min(3_000) as u16,
+        };
+        if let Some(link) = self.link {
+            core.send(link, &message);
+        }
+    }
+
+    fn go(&mut self, core: &mut Core, signatures: Vec<[u8; 64]>, begin_ms: u64) -> Step {
+        let Stage::Loading {
+            roster,
+            start,
+            hash,
+            loaded: true,
+            ..
+        } = &self.stage
+        else {
+            return Step::End(EndReason::LobbyClosed);
+        };
+        let signed = start_signed_bytes(*hash);
+        let all_hold = signatures.len() == roster.len()
+            && roster
+                .iter()
+                .zip(&signatures)
+                .all(|(peer, signature)| core.signer.verify(peer.peer, &signed, signature));
+        if !all_hold {
+            if let Some(link) = self.link {
+                core.fault(link, Fault::Signature);
+            }
+            return Step::End(EndReason::LobbyClosed);
+        }
+        let mut start = (**start).clone();
+        start.signatures = signatures;
+        let addresses = roster
+            .iter()
+            .map(|peer| {
+                if peer.peer == self.invitation.host {
+                    self.invitation.addresses.clone()
+                } else {
+                    peer.addresses.clone()
+                }
+            })
+            .collect();
+        let ahead_us = self.clock.best.map_or(0, |(_, ahead)| ahead);
+        let begin_us = (begin_ms.saturating_mul(1_000) as i64).saturating_sub(ahead_us);
+        let begin = Duration::from_micros(u64::try_from(begin_us).unwrap_or(0));
+        // A host cannot put the beginning off, nor into the past.
+        let begin = begin.clamp(core.now, core.now + Duration::from_secs(10));
+        Step::Begin(Box::new(Settled {
+            start,
+            addresses,
+            begin,
+        }))
+    }
+}

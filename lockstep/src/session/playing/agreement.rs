@@ -1,0 +1,106 @@
+//! Do all peers have the same world and the same log?
+
+use crate::LogHash;
+use sim::Checksum;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Checksums as they come in, until all peers have reported a turn.
+pub(crate) struct Checksums {
+    peers: usize,
+    /// By turns executed.
+    rows: BTreeMap<u32, Vec<Option<Checksum>>>,
+}
+
+/// What a report led to.
+pub(crate) enum Compared {
+    Waiting,
+    Differs,
+}
+
+impl Checksums {
+    pub(crate) fn new(peers: usize) -> Self {
+        Checksums {
+            peers,
+            rows: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn report(&mut self, peer: usize, turns: u32, checksum: Checksum) -> Compared {
+        let row = self
+            .rows
+            .entry(turns)
+            .or_insert_with(|| vec![None; self.peers]);
+        row[peer] = Some(checksum);
+        if row.iter().flatten().any(|other| *other != checksum) {
+            Compared::Differs
+        } else {
+            Compared::Waiting
+        }
+    }
+
+    /// The next turn that everybody who still must has reported, alike.
+    pub(crate) fn next_agreed(
+        &mut self,
+        must: impl Fn(usize, u32) -> bool,
+    ) -> Option<(u32, Checksum)> {
+        let (turns, row) = self.rows.first_key_value()?;
+        let (turns, checksum) = (*turns, row.iter().flatten().next().copied());
+        if row
+            .iter()
+            .enumerate()
+            .any(|(peer, reported)| reported.is_none() && must(peer, turns))
+        {
+            return None;
+        }
+        if row.iter().flatten().any(|other| Some(*other) != checksum) {
+            return None;
+        }
+        self.rows.pop_first();
+        checksum.map(|checksum| (turns, checksum))
+    }
+
+    /// What was reported of a turn.
+    pub(crate) fn row(&self, turns: u32) -> Vec<(u8, Checksum)> {
+        let row = self.rows.get(&turns).map(Vec::as_slice).unwrap_or_default();
+        row.iter()
+            .enumerate()
+            .filter_map(|(peer, checksum)| Some((peer as u8, (*checksum)?)))
+            .collect()
+    }
+}
+
+/// The log's hash after each of the last turns.
+pub(crate) struct Hashes {
+    newest: u32,
+    hashes: VecDeque<LogHash>,
+}
+
+const HASHES_KEPT: usize = 64;
+
+impl Hashes {
+    pub(crate) fn new(start: LogHash) -> Self {
+        Hashes {
+            newest: 0,
+            hashes: VecDeque::from([start]),
+        }
+    }
+
+    pub(crate) fn push(&mut self, hash: LogHash) {
+        self.newest += 1;
+        self.hashes.push_back(hash);
+        if self.hashes.len() > HASHES_KEPT {
+            self.hashes.pop_front();
+        }
+    }
+
+    pub(crate) fn newest(&self) -> LogHash {
+        *self.hashes.back().expect("there is always the newest hash")
+    }
+
+    /// The hash after `turns` turns, if it is among those kept.
+    pub(crate) fn after(&self, turns: u32) -> Option<LogHash> {
+        let back = usize::try_from(self.newest.checked_sub(turns)?).ok()?;
+        let at = self.hashes.len().checked_sub(back + 1)?;
+        self.hashes.get(at).copied()
+    }
+}

@@ -1,0 +1,180 @@
+//! From the batches of a turn to its bundle. Every peer computes the same from the same signed batches.
+
+use crate::log::{Bundle, LogEntry, What};
+use crate::session::Batch;
+use crate::{Limits, Plan, TurnNumber};
+use sim::{Seat, SeatState};
+use std::collections::BTreeMap;
+
+/// What earlier bundles left behind for later ones.
+pub(crate) struct Course {
+    pub plan: Plan,
+    /// Who paused, while the next turn is paused.
+    pub paused_by: Option<Seat>,
+    seats: BTreeMap<Seat, SeatCourse>,
+    /// Seat events of paused turns: they wait for a turn that has a tick.
+    deferred: Vec<LogEntry>,
+}
+
+#[derive(Default)]
+struct SeatCourse {
+    /// Number of its next command.
+    next: u32,
+    pauses: u32,
+    paused_ms: u64,
+}
+
+/// A bundle, and what it means beyond the world.
+pub(crate) struct Formed {
+    pub bundle: Bundle,
+    /// Commands that counted, by seat.
+    pub executed: BTreeMap<Seat, usize>,
+    pub paused: Option<Seat>,
+    /// `Some(None)`: the pausing seat's budget is spent.
+    pub resumed: Option<Option<Seat>>,
+    pub chats: Vec<(Seat, String)>,
+}
+
+impl Course {
+    pub(crate) fn new(plan: Plan, seats: &[Seat]) -> Self {
+        Course {
+            plan,
+            paused_by: None,
+            seats: seats
+                .iter()
+                .map(|seat| (*seat, SeatCourse::default()))
+                .collect(),
+            deferred: Vec::new(),
+        }
+    }
+
+    /// Forms the bundle of `turn` from the batches of all required peers, each with its seats.
+    pub(crate) fn form<'a>(
+        &mut self,
+        turn: TurnNumber,
+        batches: impl Iterator<Item = (&'a [Seat], &'a Batch)>,
+        limits: &Limits,
+    ) -> Formed {
+        let paused = self.paused_by.is_some();
+        let mut formed = Formed {
+            bundle: Bundle {
+                turn,
+                plan: self.plan,
+                paused,
+                entries: Vec::new(),
+            },
+            executed: BTreeMap::new(),
+            paused: None,
+            resumed: None,
+            chats: Vec::new(),
+        };
+        let mut entries: Vec<LogEntry> = Vec::new();
+        let mut events: Vec<LogEntry> = std::mem::take(&mut self.deferred);
+        for (seats, batch) in batches {
+            self.take(seats, batch, paused, &mut entries, &mut formed.executed);
+            if batch.leaving {
+                let idle = |seat: &Seat| LogEntry {
+                    seat: *seat,
+                    what: What::Seat(SeatState::Idle),
+                };
+                events.extend(seats.iter().map(idle));
+            }
+        }
+        entries.sort_by_key(|entry| entry.seat);
+        entries.retain(|entry| self.note(entry, limits, &mut formed));
+        if paused {
+            self.deferred = events;
+        } else {
+            entries.extend(events);
+            entries.sort_by_key(|entry| entry.seat);
+        }
+        self.spend_pause(limits, &mut formed);
+        formed.bundle.entries = entries;
+        formed
+    }
+
+    /// The entries of one batch that count. A seat's commands count only where they continue what is executed;
+    /// none count in a paused turn; of chat, one text a turn.
+    fn take(
+        &mut self,
+        seats: &[Seat],
+        batch: &Batch,
+        paused: bool,
+        entries: &mut Vec<LogEntry>,
+        executed: &mut BTreeMap<Seat, usize>,
+    ) {
+        let mut first_numbers = batch.first_numbers.iter();
+        let mut last_with_command = None;
+        let mut counts = false;
+        let mut chatted = None;
+        for entry in &batch.entries {
+            let is_command = matches!(entry.what, What::Command(_));
+            if is_command && last_with_command != Some(entry.seat) {
+                last_with_command = Some(entry.seat);
+                let first = first_numbers.next().copied();
+                let next = self.seats.get(&entry.seat).map(|seat| seat.next);
+                counts = !paused && first.is_some() && first == next;
+            }
+            if !seats.contains(&entry.seat) {
+                continue;
+            }
+            match &entry.what {
+                What::Command(_) if counts => {
+                    let seat = self
+                        .seats
+                        .get_mut(&entry.seat)
+                        .expect("a roster seat has a course");
+                    seat.next = seat.next.wrapping_add(1);
+                    *executed.entry(entry.seat).or_default() += 1;
+                }
+                What::Command(_) | What::Seat(_) => continue,
+                What::Chat(_) if chatted.replace(entry.seat) == Some(entry.seat) => continue,
+                What::Chat(_) | What::Pause | What::Resume => {}
+            }
+            entries.push(entry.clone());
+        }
+    }
+
+    /// Applies an entry that concerns the course of the match; false where it has no effect and is left out.
+    fn note(&mut self, entry: &LogEntry, limits: &Limits, formed: &mut Formed) -> bool {
+        match &entry.what {
+            What::Pause => {
+                let seat = self
+                    .seats
+                    .get_mut(&entry.seat)
+                    .expect("a roster seat has a course");
+                let within = seat.pauses < limits.pauses_per_seat
+                    && u128::from(seat.paused_ms) < limits.paused_per_seat.as_millis();
+                if self.paused_by.is_some() || !within {
+                    return false;
+                }
+                seat.pauses += 1;
+                self.paused_by = Some(entry.seat);
+                formed.paused = Some(entry.seat);
+            }
+            What::Resume => {
+                if self.paused_by.take().is_none() {
+                    return false;
+                }
+                formed.paused = None;
+                formed.resumed = Some(Some(entry.seat));
+            }
+            What::Chat(text) => formed.chats.push((entry.seat, text.clone())),
+            What::Command(_) | What::Seat(_) => {}
+        }
+        true
+    }
+
+    fn spend_pause(&mut self, limits: &Limits, formed: &mut Formed) {
+        let Some(by) = self.paused_by else {
+            return;
+        };
+        let seat = self.seats.get_mut(&by).expect("a roster seat has a course");
+        seat.paused_ms += self.plan.turn().as_millis() as u64;
+        if u128::from(seat.paused_ms) >= limits.paused_per_seat.as_millis() {
+            self.paused_by = None;
+            formed.paused = None;
+            formed.resumed = Some(None);
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The end of a match, agreed where that is possible.
+
+use super::Playing;
+use crate::log::{End, Record, end_signed_bytes};
+use crate::session::Output;
+use crate::session::core::Core;
+use crate::session::wire::Control;
+use crate::{EndReason, Fault, LinkId, LogHash};
+use sim::{Checksum, Outcome};
+use std::time::Duration;
+
+/// How long a peer waits for the others to sign the end.
+const END_WAIT: Duration = Duration::from_secs(2);
+/// How long a leaver waits until everybody holds its last batch.
+pub(super) const LEAVE_WAIT: Duration = Duration::from_secs(5);
+/// How long a desynced peer keeps answering, so that every peer learns of it.
+const DESYNC_WAIT: Duration = Duration::from_secs(2);
+
+pub(super) struct Ending {
+    desync_since: Option<Duration>,
+    own: Option<OwnEnd>,
+    /// What each peer signed, by roster index.
+    signed: Vec<Option<(End, [u8; 64])>>,
+}
+
+struct OwnEnd {
+    since: Duration,
+    reason: EndReason,
+    end: End,
+}
+
+impl Ending {
+    pub(super) fn new(peers: usize) -> Self {
+        Ending {
+            desync_since: None,
+            own: None,
+            signed: vec![None; peers],
+        }
+    }
+
+    pub(super) fn desynced(&self) -> bool {
+        self.desync_since.is_some()
+    }
+
+    /// Whether no more turns are to be completed.
+    pub(super) fn holds_turns(&self) -> bool {
+        self.desynced() || self.own.is_some()
+    }
+
+    /// Whether what the world still executes does not count any more.
+    pub(super) fn stops_execution(&self) -> bool {
+        self.holds_turns()
+    }
+
+    pub(super) fn begin_desync(&mut self, now: Duration) -> bool {
+        let first = !self.holds_turns();
+        if first {
+            self.desync_since = Some(now);
+        }
+        first
+    }
+
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        let desync = self.desync_since.map(|since| since + DESYNC_WAIT);
+        desync.or(self.own.as_ref().map(|own| own.since + END_WAIT))
+    }
+
+    pub(super) fn turns(&self) -> Option<u32> {
+        self.own.as_ref().map(|own| own.end.turns)
+    }
+
+    pub(super) fn checksum(&self) -> Option<Checksum> {
+        self.own.as_ref().map(|own| own.end.checksum)
+    }
+
+    pub(super) fn outcome(&self) -> Option<Outcome> {
+        self.own.as_ref().and_then(|own| own.end.outcome)
+    }
+
+    /// Peers, this one included, that signed the end that we signed.
+    pub(super) fn agreed(&self) -> u8 {
+        let Some(own) = &self.own else {
+            return 0;
+        };
+        self.signed
+            .iter()
+            .flatten()
+            .filter(|(end, _)| *end == own.end)
+            .count() as u8
+    }
+}
+
+impl Playing {
+    pub(super) fn begin_ending(
+        &mut self,
+        core: &mut Core,
+        reason: EndReason,
+        outcome: Option<Outcome>,
+    ) {
+        if self.ending.holds_turns() {
+            return;
+        }
+        let log_hash = self.hashes.after(self.executed).unwrap_or(LogHash([0; 16]));
+        let end = End {
+            turns: self.executed,
+            log_hash,
+            checksum: self.last_checksum,
+            outcome,
+            signatures: Vec::new(),
+        };
+        let signature = core.signer.sign(&end_signed_bytes(&end));
+        self.stall = None;
+        self.due_bundles.clear();
+        let message = message(self.me as u8, &end, signature);
+        self.ending.signed[self.me] = Some((end.clone(), signature));
+        self.ending.own = Some(OwnEnd {
+            since: core.now,
+            reason,
+            end,
+        });
+        self.pass_on(core, &message, None);
+    }
+
+    pub(super) fn receive_end(&mut self, core: &mut Core, link: LinkId, told: Control) {
+        let Control::End {
+            peer,
+            turns,
+            log_hash,
+            checksum,
+            outcome,
+            signature,
+        } = &told
+        else {
+            return;
+        };
+        let end = End {
+            turns: *turns,
+            log_hash: *log_hash,
+            checksum: *checksum,
+            outcome: *outcome,
+            signatures: Vec::new(),
+        };
+        let at = usize::from(*peer);
+        let signature: [u8; 64] = (*signature).into();
+        let signer = self.members.get(at).map(|member| member.peer.peer);
+        if !signer.is_some_and(|signer| {
+            core.signer
+                .verify(signer, &end_signed_bytes(&end), &signature)
+        }) {
+            return core.fault(link, Fault::Signature);
+        }
+        if self.ending.signed[at].is_none() {
+            self.ending.signed[at] = Some((end, signature));
+            self.pass_on(core, &told, Some(link));
+        }
+    }
+
+    pub(super) fn advance_ending(&mut self, core: &mut Core) {
+        if self.over {
+            return;
+        }
+        if let Some(since) = self.ending.desync_since {
+            if core.now >= since + DESYNC_WAIT {
+                self.finish(core, EndReason::Desync);
+            }
+        } else if self.ending.own.is_some() {
+            self.end_if_signed(core);
+        } else if self.left_and_known(core) {
+            self.finish(core, EndReason::Left);
+        }
+    }
+
+    fn end_if_signed(&mut self, core: &mut Core) {
+        let own = self
+            .ending
+            .own
+            .as_ref()
+            .expect("the caller has seen the own end");
+        let all = self
+            .members
+            .iter()
+            .zip(&self.ending.signed)
+            .all(|(member, signed)| signed.is_some() || !member.required(own.end.turns));
+        if !all && core.now < own.since + END_WAIT {
+            return;
+        }
+        let mut end = own.end.clone();
+        let reason = own.reason.clone();
+        for (at, signed) in self.ending.signed.iter().enumerate() {
+            if let Some((told, signature)) = signed
+                && *told == own.end
+            {
+                end.signatures.push((at as u8, *signature));
+            }
+        }
+        self.append_attests(core);
+        core.out.push(Output::Append(Record::End(end)));
+        self.finish(core, reason);
+    }
+
+    /// Whether this peer leaves and may go: everybody holds its last batch, or has been waited for long enough.
+    fn left_and_known(&self, core: &Core) -> bool {
+        let Some(leaving) = &self.leaving else {
+            return false;
+        };
+        let known = leaving.sealed_for.is_some_and(|turn| {
+            self.members.iter().enumerate().all(|(at, member)| {
+                at == self.me
+                    || member.left_from.is_some()
+                    || core.links_to(member.peer.peer).any(|link| {
+                        link.quality
+                            .held
+                            .get(self.me)
+                            .is_some_and(|held| held.0 > turn)
+                    })
+            })
+        });
+        known || core.now >= leaving.since + LEAVE_WAIT
+    }
+
+    /// Sends to every member but the one it came from.
+    fn pass_on(&self, core: &mut Core, message: &Control, from: Option<LinkId>) {
+        let links: Vec<LinkId> = core
+            .links
+            .keys()
+            .copied()
+            .filter(|link| Some(*link) != from)
+            .collect();
+        for link in links {
+            if self.member_of(core, link).is_some() {
+                core.send(link, message);
+            }
+        }
+    }
+}
+
+fn message(peer: u8, end: &End, signature: [u8; 64]) -> Control {
+    Control::End {
+        peer,
+        turns: end.turns,
+        log_hash: end.log_hash,
+        checksum: end.checksum,
+        outcome: end.outcome,
+        signature: signature.into(),
+    }
+}

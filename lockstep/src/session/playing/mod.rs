@@ -1,0 +1,904 @@
+//! The match itself: seal, collect, complete, hand out, compare, end.
+
+mod agreement;
+mod bundle;
+mod ending;
+mod member;
+mod own;
+mod traffic;
+
+use super::core::{Core, tidy_text};
+use super::lobby::Settled;
+use super::wire::{Control, Datagram};
+use super::{Batch, NO_SLACK, Output};
+use crate::log::{Bundle, Keyframe, Record, SignedBatch, Start, What, start_hash, turn_hash};
+use crate::{
+    Desync, DesyncSide, EndReason, Ended, Event, Fault, JoinRefused, LinkError, LinkId, PeerId,
+    SeatInfo, Status, TurnNumber,
+};
+use agreement::{Checksums, Compared, Hashes};
+use bundle::{Course, Formed};
+use ending::Ending;
+use member::{Held, Member};
+use own::OwnSeat;
+use sim::{Checksum, Outcome, Seat};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often slack is reported, in batches' time.
+const SLACK_EVERY: Duration = Duration::from_secs(1);
+/// A stall is told to the game from here on, and then once a second.
+const STALL_TOLD_AFTER: Duration = Duration::from_millis(100);
+/// Checksums that one batch reports at most.
+const CHECKSUMS_PER_BATCH: usize = 32;
+/// Batches that report the last checksums once turns have stopped: as far as the others take batches in advance.
+const LAST_BATCHES: u32 = 8;
+
+pub(crate) struct Playing {
+    start: Arc<Start>,
+    me: usize,
+    members: Vec<Member>,
+    own: Vec<OwnSeat>,
+    course: Course,
+    /// Turns complete; the number of the next one to complete.
+    complete: u32,
+    hashes: Hashes,
+    /// The first turn that this peer has not sealed.
+    sealed: u32,
+    /// When the next turn is due.
+    due: Duration,
+    stall: Option<Stall>,
+    /// Bundles that are due but wait for a snapshot before them.
+    due_bundles: VecDeque<Bundle>,
+    handed_out: u32,
+    ticks_handed_out: u64,
+    executed: u32,
+    /// Checksums of our world that no batch has reported yet, the first after `reported` turns.
+    unreported: VecDeque<Checksum>,
+    reported: u32,
+    last_checksum: Checksum,
+    checksums: Checksums,
+    snapshot_due: Option<Keyframe>,
+    keyframe_every: Option<u32>,
+    stall_limit: Option<Duration>,
+    slack_reported_at: Duration,
+    /// How much longer turns are to be, in all, for this peer to fall back in line.
+    slew: Duration,
+    chats: VecDeque<Duration>,
+    leaving: Option<Leaving>,
+    ending: Ending,
+    /// A batch was sealed that has not left yet.
+    fresh_batch: bool,
+    pub(crate) stats: super::Stats,
+    over: bool,
+}
+
+struct Stall {
+    since: Duration,
+    told_at: Option<Duration>,
+}
+
+/// This peer leaves.
+struct Leaving {
+    since: Duration,
+    /// The turn of the batch that says so, once sealed.
+    sealed_for: Option<u32>,
+}
+
+impl Playing {
+    pub(crate) fn new(
+        core: &mut Core,
+        settled: Settled,
+        initial: Checksum,
+        keyframe_every: Option<Duration>,
+        stall_limit: Option<Duration>,
+    ) -> Self {
+        let start = Arc::new(settled.start);
+        let own_id = core.id();
+        let me = start
+            .roster
+            .iter()
+            .position(|peer| peer.peer == own_id)
+            .expect("a settled roster holds this peer");
+        let plan = start.plan;
+        let first = TurnNumber(u32::from(plan.delay_turns));
+        let members: Vec<Member> = start
+            .roster
+            .iter()
+            .zip(settled.addresses)
+            .map(|(peer, addresses)| Member::new(peer.clone(), addresses, first, core.now))
+            .collect();
+        let seats = start.seats();
+        core.out.push(Output::Append(Record::Start(start.clone())));
+        core.event(Event::Started {
+            match_id: start.match_id,
+            own: start.roster[me].seats.clone(),
+            seats: seat_infos(&start),
+            plan,
+        });
+        let mut playing = Playing {
+            me,
+            own: start.roster[me]
+                .seats
+                .iter()
+                .copied()
+                .map(OwnSeat::new)
+                .collect(),
+            course: Course::new(plan, &seats),
+            complete: 0,
+            hashes: Hashes::new(start_hash(&start)),
+            sealed: first.0,
+            due: settled.begin,
+            stall: None,
+            due_bundles: VecDeque::new(),
+            handed_out: 0,
+            ticks_handed_out: 0,
+            executed: 0,
+            unreported: VecDeque::from([initial]),
+            reported: 0,
+            last_checksum: initial,
+            checksums: Checksums::new(members.len()),
+            snapshot_due: None,
+            keyframe_every: keyframe_every
+                .map(|every| (every.as_millis() / plan.turn().as_millis()).max(1) as u32),
+            stall_limit,
+            slack_reported_at: core.now,
+            slew: Duration::ZERO,
+            chats: VecDeque::new(),
+            leaving: None,
+            ending: Ending::new(members.len()),
+            fresh_batch: false,
+            stats: super::Stats::default(),
+            over: false,
+            members,
+            start,
+        };
+        playing.report(core, me, 0, initial);
+        playing
+    }
+
+    pub(crate) fn own_seats(&self) -> &[Seat] {
+        &self.start.roster[self.me].seats
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    pub(crate) fn status(&self, now: Duration) -> Status {
+        if self.over {
+            Status::Ended
+        } else if self.ending.desynced() {
+            Status::Desynced
+        } else if let Some(stall) = &self.stall {
+            Status::Stalled {
+                on: self.waited_for(),
+                since: now.saturating_sub(stall.since),
+            }
+        } else if self.course.paused_by.is_some() {
+            Status::Paused
+        } else {
+            Status::Running
+        }
+    }
+
+    pub(crate) fn issue(&mut self, seat: Seat, command: Vec<u8>) {
+        if let Some(own) = self.own.iter_mut().find(|own| own.seat == seat) {
+            own.issue(command);
+        }
+    }
+
+    pub(crate) fn chat(&mut self, core: &Core, text: &str) {
+        while self
+            .chats
+            .front()
+            .is_some_and(|at| *at + Duration::from_secs(10) <= core.now)
+        {
+            self.chats.pop_front();
+        }
+        let text = tidy_text(text, core.limits.chat_bytes);
+        if self.chats.len() < core.limits.chats_per_10_s as usize && !text.is_empty() {
+            self.chats.push_back(core.now);
+            self.note(What::Chat(text));
+        }
+    }
+
+    /// Pause or resume, for this peer's first seat.
+    pub(crate) fn note(&mut self, what: What) {
+        let bound = 16;
+        if let Some(own) = self.own.first_mut()
+            && own.notes() < bound
+        {
+            own.note(what);
+        }
+    }
+
+    /// The batch that says so is sealed at once: a match that stands still must hear of it too.
+    pub(crate) fn leave(&mut self, core: &mut Core) {
+        if self.leaving.is_some() {
+            return;
+        }
+        self.leaving = Some(Leaving {
+            since: core.now,
+            sealed_for: None,
+        });
+        let limit = self.start.turn_limit.unwrap_or(u32::MAX);
+        if !self.ending.holds_turns() && self.sealed < limit {
+            self.seal(core);
+        }
+    }
+
+    /// Advances to `core.now`: everything that is due happens, in order.
+    pub(crate) fn advance(&mut self, core: &mut Core) {
+        while !self.over && self.wants_turns() && core.now >= self.due {
+            self.seal_what_is_due(core);
+            if !self.can_complete(core) {
+                self.stall(core);
+                break;
+            }
+            let late = self.stall.is_some();
+            self.complete_turn(core, late);
+        }
+        if !self.over {
+            self.tell_stall(core);
+            self.advance_ending(core);
+        }
+        if !self.over {
+            self.close_strangers(core);
+            self.dial_lost_peers(core);
+            self.send_what_is_due(core);
+        }
+    }
+
+    pub(crate) fn deadline(&self, core: &Core) -> Option<Duration> {
+        if self.over {
+            return None;
+        }
+        let turn = match &self.stall {
+            None if self.wants_turns() => Some(self.due),
+            Some(stall) => Some(match stall.told_at {
+                None => stall.since + STALL_TOLD_AFTER,
+                Some(at) => at + Duration::from_secs(1),
+            }),
+            None => None,
+        };
+        let leaving = self
+            .leaving
+            .as_ref()
+            .filter(|_| !self.ending.holds_turns())
+            .map(|leaving| leaving.since + ending::LEAVE_WAIT);
+        [
+            turn,
+            leaving,
+            self.ending.deadline(),
+            self.traffic_deadline(core),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// Whether another turn is to be completed.
+    fn wants_turns(&self) -> bool {
+        !self.ending.holds_turns()
+            && self
+                .start
+                .turn_limit
+                .is_none_or(|limit| self.complete < limit)
+    }
+
+    /// Seals every turn up to the one that a turn which is over calls for.
+    fn seal_what_is_due(&mut self, core: &mut Core) {
+        let until = self.complete + u32::from(self.course.plan.delay_turns);
+        let limit = self.start.turn_limit.unwrap_or(u32::MAX);
+        while self.sealed < until.min(limit)
+            && self
+                .leaving
+                .as_ref()
+                .is_none_or(|leaving| leaving.sealed_for.is_none())
+        {
+            self.seal(core);
+        }
+    }
+
+    fn seal(&mut self, core: &mut Core) {
+        let count = self.unreported.len().min(CHECKSUMS_PER_BATCH);
+        let mut batch = Batch {
+            turn: TurnNumber(self.sealed),
+            entries: Vec::new(),
+            first_numbers: Vec::new(),
+            executed: self.reported,
+            checksums: self.unreported.drain(..count).collect(),
+            complete: self.complete,
+            log_hash: self.hashes.newest(),
+            slack_ms: self.slack_report(core.now),
+            leaving: self.leaving.is_some(),
+        };
+        self.reported += count as u32;
+        own::fill(
+            &mut self.own,
+            &mut batch,
+            self.course.paused_by.is_some(),
+            &core.limits,
+        );
+        if let Some(leaving) = &mut self.leaving {
+            leaving.sealed_for = Some(self.sealed);
+        }
+        let signed = batch.seal(
+            self.me as u8,
+            self.start.match_id,
+            core.incarnation,
+            core.signer.as_ref(),
+        );
+        assert!(
+            signed.content.len() + 64 <= core.limits.batch_bytes as usize,
+            "a batch fits its limit"
+        );
+        let own = &mut self.members[self.me];
+        own.batches.insert(
+            self.sealed,
+            Held {
+                signed,
+                batch,
+                arrived: core.now,
+            },
+        );
+        self.sealed += 1;
+        own.held = self.sealed;
+        self.fresh_batch = true;
+    }
+
+    fn slack_report(&mut self, now: Duration) -> Vec<i16> {
+        let late = self
+            .members
+            .iter()
+            .any(|member| member.slack_ms.is_some_and(|slack| slack < 0));
+        if self.members.len() == 1 || !late && now < self.slack_reported_at + SLACK_EVERY {
+            return Vec::new();
+        }
+        self.slack_reported_at = now;
+        let report = self.members.iter_mut().map(|member| {
+            member.slack_here_ms = member.slack_ms.take();
+            member.slack_here_ms.unwrap_or(NO_SLACK)
+        });
+        report.collect()
+    }
+
+    fn can_complete(&self, core: &Core) -> bool {
+        let turn = self.complete;
+        let world_follows = turn.saturating_sub(self.executed) < core.limits.unexecuted_turns;
+        let by_rule = turn < u32::from(self.start.plan.delay_turns);
+        world_follows && (by_rule || self.members.iter().all(|member| member.has(turn)))
+    }
+
+    fn stall(&mut self, core: &mut Core) {
+        if self.stall.is_none() {
+            self.stall = Some(Stall {
+                since: self.due,
+                told_at: None,
+            });
+            self.stats.late_turns += 1;
+        }
+        let (Some(stall), Some(limit)) = (&self.stall, self.stall_limit) else {
+            return;
+        };
+        if core.now.saturating_sub(stall.since) >= limit {
+            self.finish(core, EndReason::StallLimit);
+        }
+    }
+
+    fn tell_stall(&mut self, core: &mut Core) {
+        let on = if self.stall.is_some() {
+            self.waited_for()
+        } else {
+            return;
+        };
+        let turn = TurnNumber(self.complete);
+        let stall = self.stall.as_mut().expect("just seen");
+        let next = stall.told_at.map_or(stall.since + STALL_TOLD_AFTER, |at| {
+            at + Duration::from_secs(1)
+        });
+        if core.now >= next {
+            stall.told_at = Some(core.now);
+            core.event(Event::Stalled {
+                turn,
+                on,
+                since: core.now.saturating_sub(stall.since),
+            });
+        }
+    }
+
+    /// The seats whose batches the next turn waits for; own seats where only our world lags.
+    fn waited_for(&self) -> Vec<Seat> {
+        let missing = self
+            .members
+            .iter()
+            .filter(|member| !member.has(self.complete));
+        let mut seats: Vec<Seat> = missing
+            .flat_map(|member| member.peer.seats.iter().copied())
+            .collect();
+        if seats.is_empty() {
+            seats = self.own_seats().to_vec();
+        }
+        seats.sort_unstable();
+        seats
+    }
+
+    fn complete_turn(&mut self, core: &mut Core, late: bool) {
+        let turn = TurnNumber(self.complete);
+        let formed = self.form(turn, core);
+        let began = if late { core.now } else { self.due };
+        if let Some(stall) = self.stall.take() {
+            let lateness = core.now.saturating_sub(stall.since);
+            self.stats.stalled += lateness;
+            if stall.told_at.is_some() {
+                core.event(Event::StallEnded {
+                    turn,
+                    late: lateness,
+                });
+            }
+        }
+        self.due = began + self.course.plan.turn() + self.slew_step();
+        let hash = turn_hash(self.hashes.newest(), &formed.bundle);
+        self.hashes.push(hash);
+        self.complete = turn.next().0;
+        for own in &mut self.own {
+            let executed = formed.executed.get(&own.seat).copied().unwrap_or(0);
+            own.completed(turn.0, executed, self.course.paused_by.is_some());
+        }
+        self.tell(core, turn, &formed);
+        self.note_leavers(core, turn);
+        self.due_bundles.push_back(formed.bundle);
+        self.hand_out(core);
+        self.check_pending_hashes(core);
+        for member in &mut self.members {
+            member.forget_before(self.complete);
+        }
+    }
+
+    fn form(&mut self, turn: TurnNumber, core: &Core) -> Formed {
+        let members = self.members.iter().filter(|member| member.required(turn.0));
+        let batches = members.filter_map(|member| {
+            let held = member.batches.get(&turn.0)?;
+            Some((member.peer.seats.as_slice(), &held.batch))
+        });
+        self.course.form(turn, batches, &core.limits)
+    }
+
+    fn tell(&self, core: &mut Core, turn: TurnNumber, formed: &Formed) {
+        if let Some(seat) = formed.paused {
+            core.event(Event::Paused { seat, turn });
+        }
+        if let Some(seat) = formed.resumed {
+            core.event(Event::Resumed { seat, turn });
+        }
+        for (seat, text) in &formed.chats {
+            let from = self
+                .start
+                .roster
+                .iter()
+                .find(|peer| peer.seats.contains(seat));
+            let from = from.map(|peer| peer.name.clone()).unwrap_or_default();
+            core.event(Event::Chat {
+                from,
+                seat: Some(*seat),
+                text: text.clone(),
+            });
+        }
+    }
+
+    fn note_leavers(&mut self, core: &mut Core, turn: TurnNumber) {
+        for member in &mut self.members {
+            let leaves = member
+                .batches
+                .get(&turn.0)
+                .is_some_and(|held| held.batch.leaving);
+            if leaves && member.left_from.is_none() {
+                member.left_from = Some(turn.next().0);
+                core.event(Event::Left {
+                    peer: member.peer.peer,
+                    seats: member.peer.seats.clone(),
+                    turn,
+                });
+            }
+        }
+        self.agree(core);
+    }
+
+    /// Logs and hands out what is due, up to the next snapshot.
+    fn hand_out(&mut self, core: &mut Core) {
+        while self.snapshot_due.is_none() {
+            let Some(bundle) = self.due_bundles.pop_front() else {
+                return;
+            };
+            self.ticks_handed_out += u64::from(bundle.ticks());
+            core.out
+                .push(Output::Append(Record::Bundle(bundle.clone())));
+            core.out.push(Output::Execute(bundle));
+            self.handed_out += 1;
+            let keyframe = self
+                .keyframe_every
+                .is_some_and(|every| self.handed_out.is_multiple_of(every));
+            if keyframe && let Some(log_hash) = self.hashes.after(self.handed_out) {
+                self.snapshot_due = Some(Keyframe {
+                    turns: self.handed_out,
+                    ticks: self.ticks_handed_out,
+                    plan: self.course.plan,
+                    paused: self.paused_after_handed_out(),
+                    log_hash,
+                    snapshot: Arc::default(),
+                });
+                core.out.push(Output::Save {
+                    turns: self.handed_out,
+                });
+            }
+        }
+    }
+
+    fn paused_after_handed_out(&self) -> bool {
+        self.due_bundles
+            .front()
+            .map_or(self.course.paused_by.is_some(), |bundle| bundle.paused)
+    }
+
+    pub(crate) fn snapshot(&mut self, core: &mut Core, turns: u32, bytes: Arc<[u8]>) {
+        if self
+            .snapshot_due
+            .as_ref()
+            .is_none_or(|keyframe| keyframe.turns != turns)
+        {
+            return;
+        }
+        let mut keyframe = self.snapshot_due.take().expect("just seen");
+        keyframe.snapshot = bytes;
+        core.out.push(Output::Append(Record::Keyframe(keyframe)));
+        self.append_attests(core);
+        if !self.ending.stops_execution() {
+            self.hand_out(core);
+        }
+    }
+
+    /// Each peer's newest signed batch: it attests the log up to what was complete when it was sealed.
+    fn append_attests(&self, core: &mut Core) {
+        for newest in self.members.iter().filter_map(Member::newest) {
+            core.out
+                .push(Output::Append(Record::Attest(newest.clone())));
+        }
+    }
+
+    pub(crate) fn world_executed(
+        &mut self,
+        core: &mut Core,
+        checksum: Checksum,
+        outcome: Option<Outcome>,
+    ) {
+        assert!(
+            self.executed < self.handed_out,
+            "a turn was handed out before it was executed"
+        );
+        self.executed += 1;
+        self.last_checksum = checksum;
+        if self.ending.stops_execution() {
+            return;
+        }
+        self.unreported.push_back(checksum);
+        self.report(core, self.me, self.executed, checksum);
+        let limit = self.start.turn_limit == Some(self.executed);
+        if outcome.is_some() || limit {
+            let reason = if outcome.is_some() {
+                EndReason::Decided
+            } else {
+                EndReason::TurnLimit
+            };
+            self.begin_ending(core, reason, outcome);
+        }
+    }
+
+    fn report(&mut self, core: &mut Core, peer: usize, turns: u32, checksum: Checksum) {
+        match self.checksums.report(peer, turns, checksum) {
+            Compared::Waiting => self.agree(core),
+            Compared::Differs => {
+                let checksums = self.checksums.row(turns);
+                core.out.push(Output::Append(Record::Mismatch {
+                    turns,
+                    checksums: checksums.clone(),
+                }));
+                let sides = checksums
+                    .into_iter()
+                    .map(|(peer, checksum)| self.side(peer, checksum, None))
+                    .collect();
+                self.desync(core, turns.saturating_sub(1), sides);
+            }
+        }
+    }
+
+    fn agree(&mut self, core: &mut Core) {
+        let members = &self.members;
+        while let Some((turns, checksum)) = self
+            .checksums
+            .next_agreed(|peer, turns| members[peer].left_from.is_none_or(|from| turns < from))
+        {
+            core.out
+                .push(Output::Append(Record::Checksum { turns, checksum }));
+        }
+    }
+
+    fn side(&self, peer: u8, checksum: Checksum, log_hash: Option<crate::LogHash>) -> DesyncSide {
+        let member = &self.members[usize::from(peer)];
+        DesyncSide {
+            seat: member.peer.seats.first().copied().unwrap_or_default(),
+            peer: member.peer.peer,
+            own: usize::from(peer) == self.me,
+            checksum,
+            log_hash,
+        }
+    }
+
+    fn desync(&mut self, core: &mut Core, turn: u32, reports: Vec<DesyncSide>) {
+        if !self.ending.begin_desync(core.now) {
+            return;
+        }
+        self.stall = None;
+        // The others must see the mismatch too, and turns, with what they report, go no further.
+        for _ in 0..LAST_BATCHES {
+            if self.unreported.is_empty() || self.leaving.is_some() {
+                break;
+            }
+            self.seal(core);
+        }
+        core.out.push(Output::Save {
+            turns: self.handed_out,
+        });
+        core.event(Event::Desync(Desync {
+            turn: TurnNumber(turn),
+            reports,
+            report: None,
+        }));
+    }
+
+    /// Takes a batch that came by `link`, whoever signed it.
+    fn receive_batch(&mut self, core: &mut Core, link: LinkId, signed: SignedBatch) {
+        let Some(member) = self.members.get(usize::from(signed.peer)) else {
+            return core.fault(link, Fault::OutOfPlace);
+        };
+        if usize::from(signed.peer) == self.me {
+            return;
+        }
+        let Ok(batch) = Batch::decode(&signed.content, &core.limits) else {
+            return core.fault(link, Fault::Garbage);
+        };
+        let turn = batch.turn.0;
+        if let Some(held) = member.batches.get(&turn) {
+            if held.signed.content != signed.content {
+                self.equivocated(core, link, &signed);
+            }
+            return;
+        }
+        let reach = self.complete + 2 * u32::from(self.course.plan.delay_turns) + 8;
+        if turn < u32::from(self.start.plan.delay_turns) || turn >= reach {
+            return core.fault(link, Fault::WrongTurn);
+        }
+        if turn < member.held || !member.required(turn) {
+            return;
+        }
+        if !signed.is_signed(&self.start, core.signer.as_ref()) {
+            return core.fault(link, Fault::Signature);
+        }
+        if batch
+            .entries
+            .iter()
+            .any(|entry| !member.peer.seats.contains(&entry.seat))
+        {
+            let peer = member.peer.peer;
+            core.event(Event::PeerFault {
+                peer,
+                fault: Fault::WrongSeat,
+            });
+        }
+        let due = self.due + self.course.plan.turn() * turn.saturating_sub(self.complete);
+        let slack_ms = due.as_millis() as i64 - core.now.as_millis() as i64;
+        let at = usize::from(signed.peer);
+        let member = &mut self.members[at];
+        member.note_slack(slack_ms);
+        member.batches.insert(
+            turn,
+            Held {
+                signed,
+                batch,
+                arrived: core.now,
+            },
+        );
+        while self.members[at]
+            .batches
+            .contains_key(&self.members[at].held)
+        {
+            let turn = self.members[at].held;
+            self.members[at].held += 1;
+            self.take_reports(core, at, turn);
+        }
+    }
+
+    fn equivocated(&mut self, core: &mut Core, link: LinkId, signed: &SignedBatch) {
+        if !signed.is_signed(&self.start, core.signer.as_ref()) {
+            return core.fault(link, Fault::Signature);
+        }
+        let member = &mut self.members[usize::from(signed.peer)];
+        if !std::mem::replace(&mut member.equivocated, true) {
+            let peer = member.peer.peer;
+            core.event(Event::PeerFault {
+                peer,
+                fault: Fault::Equivocation,
+            });
+        }
+    }
+
+    /// Takes the reports of a batch up to which all of its peer are held.
+    fn take_reports(&mut self, core: &mut Core, at: usize, turn: u32) {
+        let member = &mut self.members[at];
+        let batch = &member.batches[&turn].batch;
+        let (executed, complete, log_hash) = (batch.executed, batch.complete, batch.log_hash);
+        let checksums = batch.checksums.clone();
+        let last = u64::from(executed) + checksums.len() as u64;
+        if executed != member.reported || complete > turn || last > u64::from(complete) + 1 {
+            let peer = member.peer.peer;
+            return core.event(Event::PeerFault {
+                peer,
+                fault: Fault::OutOfPlace,
+            });
+        }
+        if let Some(slack) = batch
+            .slack_ms
+            .get(self.me)
+            .filter(|slack| **slack != NO_SLACK)
+        {
+            member.slack_there_ms = Some(*slack);
+            self.update_slew();
+        }
+        let member = &mut self.members[at];
+        member.reported += checksums.len() as u32;
+        member.pending_hashes.push_back((complete, log_hash));
+        for (turns, checksum) in (executed..).zip(checksums) {
+            self.report(core, at, turns, checksum);
+        }
+        self.check_pending_hashes(core);
+    }
+
+    fn check_pending_hashes(&mut self, core: &mut Core) {
+        for at in 0..self.members.len() {
+            while let Some((turns, hash)) = self.members[at].pending_hashes.front().copied() {
+                if turns > self.complete {
+                    break;
+                }
+                self.members[at].pending_hashes.pop_front();
+                if let Some(own) = self.hashes.after(turns).filter(|own| *own != hash) {
+                    let sides = vec![
+                        self.side(self.me as u8, self.last_checksum, Some(own)),
+                        self.side(at as u8, self.last_checksum, Some(hash)),
+                    ];
+                    self.desync(core, turns.saturating_sub(1), sides);
+                }
+            }
+        }
+    }
+
+    /// Pairwise offset is half the difference of mutual slack. Only a peer that is ahead of the median slows down.
+    fn update_slew(&mut self) {
+        let mut ahead: Vec<i64> = self
+            .members
+            .iter()
+            .filter_map(|member| {
+                Some(i64::from(member.slack_there_ms?) - i64::from(member.slack_here_ms?))
+            })
+            .map(|difference| difference / 2)
+            .collect();
+        ahead.sort_unstable();
+        let median = ahead.get(ahead.len() / 2).copied().unwrap_or(0);
+        let correction = if median > 4 { median / 3 } else { 0 };
+        self.slew = Duration::from_millis(correction as u64);
+    }
+
+    fn slew_step(&mut self) -> Duration {
+        let step = self.slew.min(self.course.plan.turn() / 20);
+        self.slew -= step;
+        step
+    }
+
+    pub(crate) fn finish(&mut self, core: &mut Core, reason: EndReason) {
+        if std::mem::replace(&mut self.over, true) {
+            return;
+        }
+        for link in core.links.keys().copied().collect::<Vec<_>>() {
+            core.close(link);
+        }
+        let ended = Ended {
+            reason,
+            turns: self.ending.turns().unwrap_or(self.executed),
+            checksum: Some(self.ending.checksum().unwrap_or(self.last_checksum)),
+            outcome: self.ending.outcome(),
+            agreed: self.ending.agreed(),
+            of: self.asked_to_sign(),
+        };
+        core.event(Event::Ended(ended));
+    }
+
+    /// Peers that have not left: they sign the end.
+    fn asked_to_sign(&self) -> u8 {
+        let turns = self.ending.turns().unwrap_or(self.executed);
+        let asked = self.members.iter().filter(|member| member.required(turns));
+        asked.count() as u8
+    }
+
+    /// A link that leads to no member may ask to join, and is told that it is too late; it may not stay.
+    fn close_strangers(&self, core: &mut Core) {
+        let stays = |link: &super::link::Link| {
+            link.proved.is_none()
+                || link.up_at + core.limits.handshake > core.now
+                || self.member_of(core, link.id).is_some()
+        };
+        let strangers: Vec<LinkId> = core
+            .links
+            .values()
+            .filter(|link| !stays(link))
+            .map(|link| link.id)
+            .collect();
+        for link in strangers {
+            core.close(link);
+        }
+    }
+
+    fn member_of(&self, core: &Core, link: LinkId) -> Option<usize> {
+        let (peer, incarnation) = core.links.get(&link)?.proved?;
+        self.members
+            .iter()
+            .position(|member| member.peer.peer == peer && member.peer.incarnation == incarnation)
+    }
+
+    pub(crate) fn received(&mut self, core: &mut Core, link: LinkId, message: Control) {
+        match (message, self.member_of(core, link)) {
+            (Control::Join { .. }, None) => core.refuse(link, JoinRefused::Started),
+            (end @ Control::End { .. }, Some(_)) => self.receive_end(core, link, end),
+            (Control::Bye, Some(_)) => core.close(link),
+            // What was on its way when the match began.
+            (Control::Lobby(_) | Control::Ready { .. } | Control::Chat { .. }, Some(_)) => {}
+            _ => core.fault(link, Fault::OutOfPlace),
+        }
+    }
+
+    pub(crate) fn datagram(&mut self, core: &mut Core, link: LinkId, datagram: Datagram) {
+        let Datagram::Turns(packet) = datagram else {
+            return;
+        };
+        if self.member_of(core, link).is_none() || packet.held.len() != self.members.len() {
+            return core.fault(link, Fault::OutOfPlace);
+        }
+        self.receive_packet(core, link, packet);
+    }
+
+    pub(crate) fn link_down(&mut self, core: &mut Core, peer: PeerId, why: LinkError) {
+        if core.links_to(peer).next().is_none()
+            && self
+                .members
+                .iter()
+                .any(|m| m.peer.peer == peer && m.left_from.is_none())
+        {
+            core.event(Event::LinkLost { peer, why });
+        }
+    }
+}
+
+fn seat_infos(start: &Start) -> Vec<SeatInfo> {
+    let mut seats: Vec<SeatInfo> = start
+        .roster
+        .iter()
+        .flat_map(|peer| {
+            peer.seats.iter().map(|seat| SeatInfo {
+                seat: *seat,
+                peer: peer.peer,
+                name: peer.name.clone(),
+            })
+        })
+        .collect();
+    seats.sort_by_key(|info| info.seat);
+    seats
+}

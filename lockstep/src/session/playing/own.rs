@@ -1,0 +1,219 @@
+//! What this peer wants said: its commands, chat and pauses, until they are in the log.
+
+use crate::log::{LogEntry, What};
+use crate::session::Batch;
+use crate::{CommandId, Limits};
+use sim::Seat;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The commands of one own seat.
+pub(crate) struct OwnSeat {
+    pub seat: Seat,
+    /// Number of the first command of `waiting`: all before it are executed.
+    executed: u32,
+    waiting: VecDeque<Arc<[u8]>>,
+    /// How many of `waiting` are in a sealed batch that will count.
+    sealed: usize,
+    /// Sealed batches with commands of this seat whose turns are not complete: turn, first number, count.
+    in_flight: VecDeque<(u32, u32, usize)>,
+    notes: VecDeque<What>,
+}
+
+impl OwnSeat {
+    pub(crate) fn new(seat: Seat) -> Self {
+        OwnSeat {
+            seat,
+            executed: 0,
+            waiting: VecDeque::new(),
+            sealed: 0,
+            in_flight: VecDeque::new(),
+            notes: VecDeque::new(),
+        }
+    }
+
+    pub(crate) fn issue(&mut self, command: Vec<u8>) -> CommandId {
+        let number = self.executed + self.waiting.len() as u32;
+        self.waiting.push_back(command.into());
+        CommandId {
+            seat: self.seat,
+            number,
+        }
+    }
+
+    pub(crate) fn note(&mut self, what: What) {
+        self.notes.push_back(what);
+    }
+
+    pub(crate) fn notes(&self) -> usize {
+        self.notes.len()
+    }
+
+    /// Moves into `batch` what fits into `room` more bytes: notes first, then commands unless the match is paused.
+    /// What does not fit spills into the next turn, in order. Returns the bytes used and the first command's number.
+    fn fill(
+        &mut self,
+        turn: u32,
+        room: usize,
+        paused: bool,
+        entries: &mut Vec<LogEntry>,
+    ) -> (usize, Option<u32>) {
+        let mut used = 0;
+        let mut chatted = false;
+        while let Some(note) = self.notes.front() {
+            let bytes = 4 + if let What::Chat(text) = note {
+                // Of a seat's texts one counts per turn: the next one waits for the next turn.
+                if std::mem::replace(&mut chatted, true) {
+                    break;
+                }
+                text.len()
+            } else {
+                0
+            };
+            if used + bytes > room {
+                return (used, None);
+            }
+            used += bytes;
+            let what = self.notes.pop_front().expect("the front was just seen");
+            entries.push(LogEntry {
+                seat: self.seat,
+                what,
+            });
+        }
+        if paused {
+            return (used, None);
+        }
+        let first = self.executed + self.sealed as u32;
+        let from = self.sealed;
+        used += 5;
+        while let Some(command) = self.waiting.get(self.sealed) {
+            let bytes = 3 + command.len();
+            if used + bytes > room {
+                break;
+            }
+            used += bytes;
+            self.sealed += 1;
+            entries.push(LogEntry {
+                seat: self.seat,
+                what: What::Command(command.clone()),
+            });
+        }
+        let count = self.sealed - from;
+        if count == 0 {
+            return (used - 5, None);
+        }
+        self.in_flight.push_back((turn, first, count));
+        (used, Some(first))
+    }
+
+    /// A turn is complete in which `executed` commands of this seat counted.
+    pub(crate) fn completed(&mut self, turn: u32, executed: usize, paused_next: bool) {
+        self.waiting.drain(..executed);
+        self.executed += executed as u32;
+        while self
+            .in_flight
+            .front()
+            .is_some_and(|(sealed_for, ..)| *sealed_for <= turn)
+        {
+            self.in_flight.pop_front();
+        }
+        // What is still under way counts as far as it continues what is executed; the rest is sealed again.
+        let mut next = self.executed;
+        if !paused_next {
+            for (_, first, count) in &self.in_flight {
+                if *first == next {
+                    next += *count as u32;
+                }
+            }
+        }
+        self.sealed = (next - self.executed) as usize;
+    }
+}
+
+/// Fills a batch from all own seats. Another seat comes first each turn, so that none starves the others.
+pub(crate) fn fill(own: &mut [OwnSeat], batch: &mut Batch, paused: bool, limits: &Limits) {
+    // Beside entries: the signature, turn, counts, executed, complete, log hash, checksums and slacks.
+    let fixed =
+        64 + 5 + 3 + 5 + 2 + 4 * batch.checksums.len() + 5 + 16 + 1 + 2 * batch.slack_ms.len() + 4;
+    let mut room = (limits.batch_bytes as usize).saturating_sub(fixed);
+    let seats = own.len();
+    let mut parts: Vec<(Seat, Vec<LogEntry>, Option<u32>)> = Vec::with_capacity(seats);
+    for step in 0..seats {
+        let seat = &mut own[(batch.turn.0 as usize + step) % seats];
+        let mut entries = Vec::new();
+        let (used, first) = seat.fill(batch.turn.0, room, paused, &mut entries);
+        room -= used;
+        parts.push((seat.seat, entries, first));
+    }
+    parts.sort_by_key(|(seat, ..)| *seat);
+    for (_, entries, first) in parts {
+        batch.entries.extend(entries);
+        batch.first_numbers.extend(first);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{LogHash, TurnNumber};
+
+    fn batch(turn: u32) -> Batch {
+        Batch {
+            turn: TurnNumber(turn),
+            entries: Vec::new(),
+            first_numbers: Vec::new(),
+            executed: 0,
+            checksums: Vec::new(),
+            complete: 0,
+            log_hash: LogHash([0; 16]),
+            slack_ms: Vec::new(),
+            leaving: false,
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_spills_in_order() {
+        let limits = Limits::default();
+        let mut own = [OwnSeat::new(Seat(0))];
+        for number in 0..10u8 {
+            own[0].issue(vec![number; 200]);
+        }
+        let mut seen = Vec::new();
+        for turn in 2..20 {
+            let mut batch = batch(turn);
+            fill(&mut own, &mut batch, false, &limits);
+            let mut bytes = Vec::new();
+            batch.encode(&mut bytes);
+            assert!(bytes.len() + 64 <= limits.batch_bytes as usize);
+            assert_eq!(Batch::decode(&bytes, &limits).as_ref(), Ok(&batch));
+            for entry in &batch.entries {
+                if let What::Command(command) = &entry.what {
+                    seen.push(command[0]);
+                }
+            }
+            own[0].completed(turn, batch.entries.len(), false);
+        }
+        assert_eq!(seen, (0..10).collect::<Vec<u8>>());
+    }
+
+    #[test]
+    fn commands_sealed_into_a_pause_are_sealed_again_once() {
+        let limits = Limits::default();
+        let mut own = [OwnSeat::new(Seat(0))];
+        own[0].issue(vec![1]);
+        let mut first = batch(2);
+        fill(&mut own, &mut first, false, &limits);
+        own[0].issue(vec![2]);
+        let mut second = batch(3);
+        fill(&mut own, &mut second, false, &limits);
+        // Turns 2 and 3 turn out to be paused: nothing of them counts.
+        own[0].completed(2, 0, true);
+        own[0].completed(3, 0, false);
+        let mut third = batch(4);
+        fill(&mut own, &mut third, false, &limits);
+        assert_eq!((third.entries.len(), third.first_numbers), (2, vec![0]));
+        let mut fourth = batch(5);
+        fill(&mut own, &mut fourth, false, &limits);
+        assert!(fourth.entries.is_empty());
+    }
+}

@@ -1,0 +1,313 @@
+//! Turn packets: what leaves on which link, and when.
+
+use super::Playing;
+use crate::log::SignedBatch;
+use crate::session::Output;
+use crate::session::core::Core;
+use crate::session::link::Link;
+use crate::session::wire::{Datagram, TurnPacket};
+use crate::{LinkId, MAX_DATAGRAM, TurnNumber};
+use std::time::Duration;
+
+/// An acknowledgement waits this long for a packet that leaves anyway.
+const ACKNOWLEDGE_WITHIN: Duration = Duration::from_millis(8);
+/// Something is sent on every link at least this often.
+const SIGN_OF_LIFE: Duration = Duration::from_millis(200);
+/// Time between two copies once the first one is overdue.
+const PULSE: Duration = Duration::from_millis(25);
+/// Packets that leave at once on one link.
+const PACKETS_AT_ONCE: usize = 4;
+/// A roster peer without a link is dialled this often.
+const DIAL_EVERY: Duration = Duration::from_secs(1);
+
+impl Playing {
+    pub(super) fn receive_packet(&mut self, core: &mut Core, id: LinkId, packet: TurnPacket) {
+        let now = core.now;
+        let Some(link) = core.links.get_mut(&id) else {
+            return;
+        };
+        link.heard_at = now;
+        let fresh = link.quality.received(now, &packet);
+        if !packet.batches.is_empty() {
+            let by = now + ACKNOWLEDGE_WITHIN;
+            let quality = &mut link.quality;
+            quality.acknowledge_by =
+                Some(quality.acknowledge_by.map_or(by, |earlier| earlier.min(by)));
+        }
+        if !fresh {
+            return;
+        }
+        for batch in packet.batches {
+            self.receive_batch(core, id, batch);
+        }
+    }
+
+    pub(super) fn send_what_is_due(&mut self, core: &mut Core) {
+        let fresh = std::mem::take(&mut self.fresh_batch);
+        let links: Vec<LinkId> = core.links.keys().copied().collect();
+        for id in links {
+            let Some(member) = self.member_of(core, id).filter(|at| *at != self.me) else {
+                continue;
+            };
+            let link = &core.links[&id];
+            if !self.is_best_link(core, member, link) {
+                continue;
+            }
+            if fresh && let Some(link) = core.links.get_mut(&id) {
+                link.quality.copies = 0;
+            }
+            let due = core
+                .links
+                .get(&id)
+                .and_then(|link| self.packet_due(core, member, link));
+            if fresh || due.is_some_and(|at| at <= core.now) {
+                self.send_packets(core, id, member);
+            }
+        }
+    }
+
+    pub(super) fn traffic_deadline(&self, core: &Core) -> Option<Duration> {
+        let packets = core.links.values().filter_map(|link| {
+            let member = self.member_of(core, link.id).filter(|at| *at != self.me)?;
+            if !self.is_best_link(core, member, link) {
+                return None;
+            }
+            self.packet_due(core, member, link)
+        });
+        // Nobody is dialled once turns are held: a time for it would be a deadline that no call ever meets.
+        let dialling = !self.ending.holds_turns();
+        let lost = self.lost_peers(core).filter(|_| dialling);
+        let dials = lost.map(|at| self.members[at].next_dial);
+        packets.chain(dials).min()
+    }
+
+    /// When the next packet to `member` is due on `link`.
+    fn packet_due(&self, core: &Core, member: usize, link: &Link) -> Option<Duration> {
+        let quality = &link.quality;
+        let Some(last_sent) = quality.last_sent else {
+            return Some(core.now);
+        };
+        let lacking = self.lacking(core, member, link).next().is_some();
+        let pulse = lacking.then(|| {
+            let wait = if quality.copies <= 1 {
+                quality.pulse(core.now)
+            } else {
+                quality.pulse(core.now).min(PULSE)
+            };
+            last_sent + wait
+        });
+        // Forwarding begins when the direct way has had its time.
+        let forward = self
+            .next_grace(core, member, link)
+            .map(|at| at.max(last_sent + PULSE));
+        [
+            Some(last_sent + SIGN_OF_LIFE),
+            pulse,
+            quality.acknowledge_by,
+            forward,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    fn send_packets(&mut self, core: &mut Core, id: LinkId, member: usize) {
+        let link = &core.links[&id];
+        let batches: Vec<SignedBatch> = self.lacking(core, member, link).cloned().collect();
+        let heard = self.heard(core);
+        let head = TurnPacket::head_len(self.members.len());
+        let mut batches = batches.into_iter().peekable();
+        for _ in 0..PACKETS_AT_ONCE {
+            let mut room = MAX_DATAGRAM - head;
+            let mut packet = TurnPacket {
+                heard,
+                ..TurnPacket::default()
+            };
+            while let Some(batch) = batches.next_if(|batch| batch.encoded_len() <= room) {
+                room -= batch.encoded_len();
+                packet.batches.push(batch);
+            }
+            packet.held = self
+                .members
+                .iter()
+                .map(|member| TurnNumber(member.held))
+                .collect();
+            let link = core.links.get_mut(&id).expect("the link was just seen");
+            if !link.quality.allows(core.now, MAX_DATAGRAM - room) {
+                // The pulse comes again; what it may send has grown by then. So does the acknowledgement, or its
+                // time, long past, would be the session's deadline for as long as nothing may leave.
+                link.quality.last_sent = Some(core.now);
+                link.quality.acknowledge_by =
+                    link.quality.acknowledge_by.map(|by| by.max(core.now + PULSE));
+                return;
+            }
+            packet.sequence = link.quality.sequence;
+            packet.echo = link.quality.echo(core.now);
+            packet.missing = link.quality.missing();
+            let bytes = core.send_datagram(id, &Datagram::Turns(packet));
+            assert!(bytes <= MAX_DATAGRAM, "a turn packet fits a datagram");
+            let link = core.links.get_mut(&id).expect("the link was just seen");
+            link.quality.sent(core.now, bytes);
+            if batches.peek().is_none() {
+                break;
+            }
+        }
+        let link = core.links.get_mut(&id).expect("the link was just seen");
+        link.quality.copies = link.quality.copies.saturating_add(1);
+    }
+
+    /// The batches that the member at the other end lacks and that this side should send, own ones first, each
+    /// peer's oldest first.
+    fn lacking<'a>(
+        &'a self,
+        core: &'a Core,
+        to: usize,
+        link: &'a Link,
+    ) -> impl Iterator<Item = &'a SignedBatch> {
+        let own = self.batches_from(
+            self.me,
+            link.quality.held.get(self.me).map_or(0, |held| held.0),
+            None,
+        );
+        let others = (0..self.members.len())
+            .filter(move |at| *at != self.me && *at != to)
+            .filter_map(move |at| Some((at, link.quality.held.get(at)?.0)))
+            .filter(move |(at, held)| *held < self.members[*at].held)
+            .flat_map(move |(at, held)| {
+                let before = match self.forwards_at_once(core, at, link) {
+                    true => None,
+                    false => Some(core.now.saturating_sub(self.grace(link))),
+                };
+                self.batches_from(at, held, before)
+            });
+        own.chain(others)
+    }
+
+    /// The batches of one peer from a turn on, as long as they arrived no later than `before`.
+    fn batches_from(
+        &self,
+        at: usize,
+        from: u32,
+        before: Option<Duration>,
+    ) -> impl Iterator<Item = &SignedBatch> {
+        let member = &self.members[at];
+        member
+            .held_from(from)
+            .take_while(move |held| before.is_none_or(|before| held.arrived <= before))
+            .map(|held| &held.signed)
+    }
+
+    /// When a batch that the other end lacks has waited long enough for the direct way.
+    fn next_grace(&self, core: &Core, to: usize, link: &Link) -> Option<Duration> {
+        let grace = self.grace(link);
+        let others = (0..self.members.len()).filter(|at| *at != self.me && *at != to);
+        others
+            .filter_map(|at| {
+                let from = link.quality.held.get(at)?.0;
+                let member = &self.members[at];
+                let held = member.held_from(from).next()?;
+                Some(if self.forwards_at_once(core, at, link) {
+                    core.now
+                } else {
+                    held.arrived + grace
+                })
+            })
+            .min()
+    }
+
+    /// How long a batch may take the direct way before others forward it: until an acknowledgement should be here.
+    fn grace(&self, link: &Link) -> Duration {
+        let rtt = link.quality.rtt.unwrap_or(Duration::from_millis(200));
+        self.course.plan.turn() + rtt + Duration::from_millis(30)
+    }
+
+    /// Whether this peer is the one that forwards `from`'s batches over `link` without waiting: the other end does
+    /// not hear `from`, and no earlier peer is in a place to forward.
+    fn forwards_at_once(&self, core: &Core, from: usize, link: &Link) -> bool {
+        if link.quality.held.is_empty() || link.quality.heard & bit(from) != 0 {
+            return false;
+        }
+        let earlier = (0..self.me).filter(|at| *at != from && link.quality.heard & bit(*at) != 0);
+        let mut in_place = earlier.filter(|at| {
+            core.links_to(self.members[*at].peer.peer)
+                .any(|other| other.quality.heard & bit(from) != 0)
+        });
+        in_place.next().is_none()
+    }
+
+    /// The members heard directly of late.
+    fn heard(&self, core: &Core) -> u16 {
+        let window = Duration::from_millis(500).max(self.course.plan.turn() * 5 / 2);
+        let mut heard = bit(self.me);
+        for (at, member) in self.members.iter().enumerate() {
+            let lately =
+                |link: &Link| link.quality.last_sent.is_some() && link.heard_at + window > core.now;
+            if core.links_to(member.peer.peer).any(lately) {
+                heard |= bit(at);
+            }
+        }
+        heard
+    }
+
+    /// Of several links to one member only the one that was heard last carries turns.
+    fn is_best_link(&self, core: &Core, member: usize, link: &Link) -> bool {
+        let peer = self.members[member].peer.peer;
+        core.links_to(peer)
+            .max_by_key(|other| (other.heard_at, other.id))
+            .is_some_and(|best| best.id == link.id)
+    }
+
+    /// Members that batches are still needed from or by, and that no link leads to.
+    fn lost_peers<'a>(&'a self, core: &'a Core) -> impl Iterator<Item = usize> + 'a {
+        (0..self.members.len()).filter(move |at| {
+            let member = &self.members[*at];
+            *at != self.me
+                && member.left_from.is_none()
+                && !member.addresses.is_empty()
+                && core.links_to(member.peer.peer).next().is_none()
+        })
+    }
+
+    pub(super) fn dial_lost_peers(&mut self, core: &mut Core) {
+        if self.ending.holds_turns() {
+            return;
+        }
+        let lost: Vec<usize> = self.lost_peers(core).collect();
+        for at in lost {
+            let member = &mut self.members[at];
+            if member.next_dial > core.now {
+                continue;
+            }
+            member.next_dial = core.now + DIAL_EVERY;
+            let address = member.addresses[member.dials % member.addresses.len()].clone();
+            member.dials += 1;
+            core.out.push(Output::Dial {
+                address,
+                key: member.peer.peer,
+            });
+        }
+    }
+
+    /// Closes all but the newest of several links to one member, once it carries. The peer with the lower index does.
+    pub(crate) fn close_doubles(&mut self, core: &mut Core, proved: LinkId) {
+        let Some(member) = self.member_of(core, proved) else {
+            return;
+        };
+        if member < self.me {
+            return;
+        }
+        let peer = self.members[member].peer.peer;
+        let older: Vec<LinkId> = core
+            .links_to(peer)
+            .map(|link| link.id)
+            .filter(|id| *id != proved)
+            .collect();
+        for id in older {
+            core.close(id);
+        }
+    }
+}
+
+fn bit(at: usize) -> u16 {
+    1u16.checked_shl(at as u32).unwrap_or(0)
+}

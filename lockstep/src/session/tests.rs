@@ -1,0 +1,402 @@
+//! Sessions on links in memory, with a fixed delay and no loss. What loss, cuts and hostile peers do to them is the
+//! business of the simulator in the `tests` crate.
+
+use super::*;
+use crate::TurnNumber;
+use crate::sign::KeyedHash;
+use std::collections::BTreeMap;
+
+const DELAY: Duration = Duration::from_millis(30);
+
+struct Peer {
+    session: Session,
+    turns: Vec<Bundle>,
+    events: Vec<Event>,
+    records: Vec<Record>,
+    executed: u64,
+    diverges_at: Option<u64>,
+}
+
+/// To whom, on which link, what (a message, or the link itself), and whether the receiver dialled it.
+type Arrival = (usize, LinkId, Option<(Channel, Arc<[u8]>)>, bool);
+
+struct Net {
+    now: Duration,
+    peers: Vec<Peer>,
+    /// By link: the two ends, dialler first.
+    links: Vec<(usize, usize)>,
+    queue: BTreeMap<(Duration, u64), Arrival>,
+    count: u64,
+}
+
+fn id(at: usize) -> PeerId {
+    PeerId([at as u8 + 1; 32])
+}
+
+impl Net {
+    fn new(peers: usize, plan: Plan, turn_limit: Option<u32>) -> Net {
+        let mut net = Net {
+            now: Duration::ZERO,
+            peers: Vec::new(),
+            links: Vec::new(),
+            queue: BTreeMap::new(),
+            count: 0,
+        };
+        for at in 0..peers {
+            let role = if at == 0 {
+                Role::Host(HostConfig {
+                    match_id: MatchId([7; 16]),
+                    secret: [8; 16],
+                    expires: None,
+                    setup: vec![1, 2, 3],
+                    rules: RulesId([9; 16]),
+                    seats: peers as u8,
+                    plan,
+                    turn_limit,
+                })
+            } else {
+                Role::Join {
+                    match_id: MatchId([7; 16]),
+                    secret: [8; 16],
+                    host: id(0),
+                    addresses: vec!["0".to_owned()],
+                    rules: Box::new(|_| Some(RulesId([9; 16]))),
+                }
+            };
+            net.add(role);
+        }
+        net
+    }
+
+    fn add(&mut self, role: Role) {
+        let at = self.peers.len();
+        let config = SessionConfig {
+            name: format!("peer {at}"),
+            own_seats: 1,
+            ready: true,
+            addresses: vec![at.to_string()],
+            entropy: [at as u8; 32],
+            share: None,
+            keyframe_every: Some(Duration::from_secs(2)),
+            limits: Limits::default(),
+            stall_limit: Some(Duration::from_secs(20)),
+            build: String::new(),
+            role,
+        };
+        let session =
+            Session::new(config, Box::new(KeyedHash::new(id(at)))).expect("the config is in range");
+        self.peers.push(Peer {
+            session,
+            turns: Vec::new(),
+            events: Vec::new(),
+            records: Vec::new(),
+            executed: 0,
+            diverges_at: None,
+        });
+    }
+
+    fn input(&mut self, at: usize, input: Input<'_>) {
+        let outputs = self.peers[at].session.handle(self.now, input);
+        for output in outputs {
+            self.output(at, output);
+        }
+    }
+
+    fn post(&mut self, to: usize, link: LinkId, what: Option<(Channel, Arc<[u8]>)>, dialled: bool) {
+        self.count += 1;
+        self.queue
+            .insert((self.now + DELAY, self.count), (to, link, what, dialled));
+    }
+
+    fn output(&mut self, at: usize, output: Output) {
+        match output {
+            Output::Dial { address, key } => {
+                let to: usize = address.parse().expect("addresses are indices here");
+                assert_eq!(key, id(to));
+                self.links.push((at, to));
+                let link = LinkId(self.links.len() as u32 - 1);
+                self.post(at, link, None, true);
+                self.post(to, link, None, false);
+            }
+            Output::Send {
+                link,
+                channel,
+                bytes,
+            } => {
+                let (one, other) = self.links[link.0 as usize];
+                self.post(
+                    if one == at { other } else { one },
+                    link,
+                    Some((channel, bytes)),
+                    false,
+                );
+            }
+            Output::New(_) => self.input(
+                at,
+                Input::Loaded {
+                    checksum: Checksum(1),
+                },
+            ),
+            Output::Execute(bundle) => {
+                let peer = &mut self.peers[at];
+                assert_eq!(
+                    bundle.turn,
+                    TurnNumber(peer.turns.len() as u32),
+                    "turns come without a hole"
+                );
+                peer.turns.push(bundle);
+                peer.executed += 1;
+                let lie = peer.diverges_at.is_some_and(|turn| turn < peer.executed);
+                let checksum = Checksum(peer.executed as u32 * 3 + u32::from(lie));
+                self.input(
+                    at,
+                    Input::Executed {
+                        checksum,
+                        outcome: None,
+                    },
+                );
+            }
+            Output::Save { turns } => self.input(
+                at,
+                Input::Snapshot {
+                    turns,
+                    bytes: Arc::from([1, 2, 3]),
+                },
+            ),
+            Output::Append(record) => self.peers[at].records.push(record),
+            Output::Event(event) => self.peers[at].events.push(event),
+            Output::Close { .. } => {}
+        }
+    }
+
+    fn run(&mut self, until: Duration) {
+        loop {
+            let timer = (0..self.peers.len())
+                .filter_map(|at| Some((self.peers[at].session.deadline()?, at)))
+                .min();
+            let next = self.queue.first_key_value().map(|((at, _), _)| *at);
+            match (next, timer) {
+                (Some(next), timer) if timer.is_none_or(|(at, _)| next <= at) && next <= until => {
+                    self.now = self.now.max(next);
+                    let (_, (to, link, what, dialled)) = self.queue.pop_first().expect("just seen");
+                    let input = match &what {
+                        None => {
+                            let (one, other) = self.links[link.0 as usize];
+                            let address = if dialled { other } else { one }.to_string();
+                            Input::LinkUp {
+                                link,
+                                peer: None,
+                                dialled,
+                                address,
+                                binding: [3; 32],
+                            }
+                        }
+                        Some((channel, bytes)) => Input::Received {
+                            link,
+                            channel: *channel,
+                            bytes,
+                        },
+                    };
+                    self.input(to, input);
+                }
+                (_, Some((at, peer))) if at <= until => {
+                    self.now = self.now.max(at);
+                    self.input(peer, Input::Timeout);
+                }
+                _ => break,
+            }
+        }
+        self.now = until;
+    }
+
+    fn ends(&self) -> Vec<&Ended> {
+        let ends = self
+            .peers
+            .iter()
+            .filter_map(|peer| match peer.events.last() {
+                Some(Event::Ended(ended)) => Some(ended),
+                _ => None,
+            });
+        ends.collect()
+    }
+}
+
+fn command(byte: u8) -> Vec<u8> {
+    vec![byte; 20]
+}
+
+#[test]
+fn four_peers_agree_on_every_turn_and_on_the_end() {
+    let mut net = Net::new(4, Plan::default(), Some(60));
+    for step in 0..40u8 {
+        net.run(Duration::from_millis(1_000 + 200 * u64::from(step)));
+        let at = usize::from(step % 4);
+        net.input(
+            at,
+            Input::Issue {
+                seat: Seat(at as u8),
+                command: command(step),
+            },
+        );
+    }
+    net.run(Duration::from_secs(20));
+    let first = net.peers[0].turns.clone();
+    assert_eq!(first.len(), 60);
+    assert_eq!(
+        first
+            .iter()
+            .map(|bundle| bundle.entries.len())
+            .sum::<usize>(),
+        40
+    );
+    for peer in &net.peers {
+        assert_eq!(peer.turns, first);
+        assert_eq!(peer.session.stats().late_turns, 0);
+        let faults = peer
+            .events
+            .iter()
+            .filter(|event| matches!(event, Event::PeerFault { .. }))
+            .count();
+        assert_eq!(faults, 0, "{:?}", peer.events);
+        let agreed = peer
+            .records
+            .iter()
+            .filter(|record| matches!(record, Record::Checksum { .. }))
+            .count();
+        assert!(agreed > 55, "{agreed}");
+        assert!(matches!(peer.records.last(), Some(Record::End(end)) if end.signatures.len() == 4));
+    }
+    assert!(
+        net.ends()
+            .iter()
+            .all(|ended| ended.reason == EndReason::TurnLimit && ended.agreed == 4)
+    );
+    assert_eq!(net.ends().len(), 4);
+}
+
+#[test]
+fn a_session_alone_runs_with_a_delay_of_one_turn() {
+    let plan = Plan {
+        delay_turns: 1,
+        ..Plan::default()
+    };
+    let mut net = Net::new(1, plan, Some(20));
+    net.run(Duration::from_millis(500));
+    net.input(
+        0,
+        Input::Issue {
+            seat: Seat(0),
+            command: command(1),
+        },
+    );
+    net.run(Duration::from_secs(6));
+    let at = net.peers[0]
+        .turns
+        .iter()
+        .position(|bundle| !bundle.entries.is_empty());
+    assert_eq!(at, Some(3));
+    assert_eq!(net.ends().len(), 1);
+}
+
+#[test]
+fn a_desync_stops_every_peer_and_names_both_checksums() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.peers[2].diverges_at = Some(10);
+    net.run(Duration::from_secs(10));
+    for peer in &net.peers {
+        let desync = peer.events.iter().find_map(|event| match event {
+            Event::Desync(desync) => Some(desync),
+            _ => None,
+        });
+        let desync = desync.expect("every peer stops");
+        assert_eq!(desync.turn, TurnNumber(10));
+        assert!(desync.reports.len() >= 2);
+    }
+    assert!(
+        net.ends()
+            .iter()
+            .all(|ended| ended.reason == EndReason::Desync)
+    );
+    assert_eq!(net.ends().len(), 3);
+}
+
+#[test]
+fn a_pause_holds_commands_back_and_loses_none() {
+    let mut net = Net::new(2, Plan::default(), Some(60));
+    net.run(Duration::from_secs(2));
+    net.input(0, Input::Pause);
+    for step in 0..20u8 {
+        net.run(Duration::from_millis(2_000 + 100 * u64::from(step)));
+        net.input(
+            1,
+            Input::Issue {
+                seat: Seat(1),
+                command: command(step),
+            },
+        );
+    }
+    net.input(1, Input::Resume);
+    net.run(Duration::from_secs(20));
+    let turns = &net.peers[0].turns;
+    assert_eq!(turns, &net.peers[1].turns);
+    let commands: Vec<u8> = turns
+        .iter()
+        .flat_map(|bundle| &bundle.entries)
+        .filter_map(|entry| match &entry.what {
+            What::Command(bytes) => Some(bytes[0]),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(commands, (0..20).collect::<Vec<u8>>());
+    assert!(turns.iter().any(|bundle| bundle.paused));
+    assert!(turns.iter().all(|bundle| {
+        !bundle.paused
+            || bundle
+                .entries
+                .iter()
+                .all(|e| matches!(e.what, What::Resume))
+    }));
+}
+
+#[test]
+fn a_leaver_goes_and_the_others_play_on() {
+    let mut net = Net::new(3, Plan::default(), Some(50));
+    net.run(Duration::from_secs(3));
+    net.input(1, Input::Leave);
+    net.run(Duration::from_secs(20));
+    let ends = net.ends();
+    assert_eq!(ends.len(), 3);
+    assert_eq!(ends[1].reason, EndReason::Left);
+    assert_eq!(net.peers[0].turns.len(), 50);
+    assert_eq!(net.peers[0].turns, net.peers[2].turns);
+    let left = net.peers[0].turns.iter().flat_map(|bundle| &bundle.entries);
+    assert_eq!(
+        left.filter(|entry| matches!(entry.what, What::Seat(_)))
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn late_and_superfluous_joiners_are_refused_by_name() {
+    let mut net = Net::new(2, Plan::default(), Some(40));
+    let join = |secret| Role::Join {
+        match_id: MatchId([7; 16]),
+        secret,
+        host: id(0),
+        addresses: vec!["0".to_owned()],
+        rules: Box::new(|_| Some(RulesId([9; 16]))),
+    };
+    net.add(join([8; 16]));
+    net.run(Duration::from_secs(3));
+    assert!(matches!(
+        net.ends()[0].reason,
+        EndReason::Refused(JoinRefused::Full { .. } | JoinRefused::Started)
+    ));
+    net.add(join([0; 16]));
+    net.run(Duration::from_secs(4));
+    assert_eq!(
+        net.ends()[1].reason,
+        EndReason::Refused(JoinRefused::Started)
+    );
+}

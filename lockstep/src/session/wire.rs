@@ -1,0 +1,300 @@
+//! What travels on a link: control messages on the ordered stream, turn packets and clock probes as datagrams.
+
+use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
+use crate::log::SignedBatch;
+use crate::{Incarnation, JoinRefused, Limits, LogHash, MatchId, PeerId, Plan, TurnNumber};
+use serde::{Deserialize, Serialize};
+use sim::{Checksum, Outcome, RulesId, Seat};
+
+/// A message of the control stream.
+///
+/// [`Hello`](Control::Hello) stays the first variant with its fields in every version: by it two versions recognise
+/// each other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Control {
+    /// The first message of either side.
+    Hello { protocol: u16, nonce: [u8; 32] },
+    /// The second: a signature over both nonces and the link's binding.
+    Proof {
+        peer: PeerId,
+        incarnation: Incarnation,
+        signature: Signature,
+    },
+    /// Joiner to host: let me in.
+    Join {
+        match_id: MatchId,
+        secret: [u8; 16],
+        name: String,
+        own_seats: u8,
+        addresses: Vec<String>,
+    },
+    /// Host to joiner: you are in; this is what is played.
+    Welcome(Terms),
+    /// You are not in, or not any more.
+    Refused(JoinRefused),
+    /// Host to all: who is in.
+    Lobby(Vec<LobbyEntry>),
+    /// Joiner to host: ready with this commitment to a share of the seed, or not ready.
+    Ready { commit: Option<[u8; 32]> },
+    /// Joiner to host, and host to all with the name filled in.
+    Chat { from: String, text: String },
+    /// Host to all: the seats are settled.
+    Lock {
+        attempt: u32,
+        roster: Vec<LockedPeer>,
+    },
+    /// Host to all: somebody failed; commit anew.
+    Unlock { attempt: u32 },
+    /// Joiner to host: my share of the seed.
+    Reveal { attempt: u32, share: [u8; 32] },
+    /// Host to all: every share, in roster order.
+    Shares { attempt: u32, shares: Vec<[u8; 32]> },
+    /// Joiner to host: the world is built; signed.
+    Loaded {
+        attempt: u32,
+        signature: Signature,
+        rtt_ms: u16,
+    },
+    /// Host to all: everybody signed; turn 0 begins at this time on the host's clock.
+    Go {
+        attempt: u32,
+        signatures: Vec<Signature>,
+        begin_ms: u64,
+    },
+    /// To all: my match has ended, here.
+    End {
+        peer: u8,
+        turns: u32,
+        log_hash: LogHash,
+        checksum: Checksum,
+        outcome: Option<Outcome>,
+        signature: Signature,
+    },
+    /// I go.
+    Bye,
+}
+
+/// What the host settles for everybody.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Terms {
+    pub rules: RulesId,
+    pub setup: Vec<u8>,
+    pub plan: Plan,
+    pub seats: u8,
+    pub turn_limit: Option<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LobbyEntry {
+    pub peer: PeerId,
+    pub name: String,
+    pub seats: Vec<Seat>,
+    pub ready: bool,
+}
+
+/// One peer of the settled roster, with how to reach it and what it committed to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LockedPeer {
+    pub peer: PeerId,
+    pub incarnation: Incarnation,
+    pub name: String,
+    pub seats: Vec<Seat>,
+    pub addresses: Vec<String>,
+    pub commit: [u8; 32],
+}
+
+/// A signature in two halves, as serde knows arrays up to 32.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Signature([u8; 32], [u8; 32]);
+
+impl From<[u8; 64]> for Signature {
+    fn from(bytes: [u8; 64]) -> Self {
+        let mut halves = Signature([0; 32], [0; 32]);
+        halves.0.copy_from_slice(&bytes[..32]);
+        halves.1.copy_from_slice(&bytes[32..]);
+        halves
+    }
+}
+
+impl From<Signature> for [u8; 64] {
+    fn from(halves: Signature) -> Self {
+        let mut bytes = [0; 64];
+        bytes[..32].copy_from_slice(&halves.0);
+        bytes[32..].copy_from_slice(&halves.1);
+        bytes
+    }
+}
+
+impl Control {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        postcard::to_allocvec(self).expect("a control message always encodes")
+    }
+
+    /// Strict: every byte belongs to the message, and its length is bounded before it is read.
+    pub(crate) fn decode(bytes: &[u8], limits: &Limits) -> Result<Control, DecodeError> {
+        if bytes.len() > limits.message_bytes as usize {
+            return Err(DecodeError {
+                what: "a message above its limit",
+                at: bytes.len(),
+            });
+        }
+        match postcard::take_from_bytes(bytes) {
+            Ok((message, [])) => Ok(message),
+            Ok((_, rest)) => Err(DecodeError {
+                what: "more bytes than expected",
+                at: bytes.len() - rest.len(),
+            }),
+            Err(_) => Err(DecodeError {
+                what: "no such message",
+                at: 0,
+            }),
+        }
+    }
+}
+
+/// A datagram.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Datagram {
+    /// What the other side lacks, and what this side has.
+    Turns(TurnPacket),
+    /// A probe of the other side's clock.
+    Probe { sent_us: u64 },
+    /// Its answer.
+    ProbeAnswer { sent_us: u64, clock_us: u64 },
+}
+
+/// Turn traffic between two peers of a match.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub(crate) struct TurnPacket {
+    /// Counts the packets of this link and direction.
+    pub sequence: u32,
+    /// The newest packet received, and how long ago, in milliseconds.
+    pub echo: Option<(u32, u16)>,
+    /// Packets missing among the last 64 sent by the other side.
+    pub missing: u8,
+    /// The peers heard directly of late, as a set of roster indices.
+    pub heard: u16,
+    /// By roster index: the first turn whose batch is not held.
+    pub held: Vec<TurnNumber>,
+    /// Batches, oldest first.
+    pub batches: Vec<SignedBatch>,
+}
+
+const TURNS: u8 = 0;
+const PROBE: u8 = 1;
+const PROBE_ANSWER: u8 = 2;
+
+impl TurnPacket {
+    /// An upper bound of the encoding without batches, for `peers` peers.
+    pub(crate) fn head_len(peers: usize) -> usize {
+        1 + 5 + 5 + 3 + 1 + 2 + 1 + 5 + 3 * peers
+    }
+}
+
+impl Datagram {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(256);
+        match self {
+            Datagram::Turns(packet) => {
+                out.push(TURNS);
+                put_varint(&mut out, u64::from(packet.sequence));
+                match packet.echo {
+                    None => put_varint(&mut out, 0),
+                    Some((sequence, age_ms)) => {
+                        put_varint(&mut out, u64::from(sequence) + 1);
+                        put_varint(&mut out, u64::from(age_ms));
+                    }
+                }
+                out.push(packet.missing);
+                out.extend_from_slice(&packet.heard.to_le_bytes());
+                out.push(packet.held.len() as u8);
+                let base = packet.held.iter().map(|turn| turn.0).min().unwrap_or(0);
+                put_varint(&mut out, u64::from(base));
+                for turn in &packet.held {
+                    put_varint(&mut out, u64::from(turn.0 - base));
+                }
+                for batch in &packet.batches {
+                    out.push(batch.peer);
+                    put_bytes(&mut out, &batch.content);
+                    out.extend_from_slice(&batch.signature);
+                }
+            }
+            Datagram::Probe { sent_us } => {
+                out.push(PROBE);
+                put_varint(&mut out, *sent_us);
+            }
+            Datagram::ProbeAnswer { sent_us, clock_us } => {
+                out.push(PROBE_ANSWER);
+                put_varint(&mut out, *sent_us);
+                put_varint(&mut out, *clock_us);
+            }
+        }
+        out
+    }
+
+    pub(crate) fn decode(bytes: &[u8], limits: &Limits) -> Result<Datagram, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let datagram = match reader.byte()? {
+            TURNS => Datagram::Turns(turn_packet(&mut reader, limits)?),
+            PROBE => Datagram::Probe {
+                sent_us: reader.varint()?,
+            },
+            PROBE_ANSWER => Datagram::ProbeAnswer {
+                sent_us: reader.varint()?,
+                clock_us: reader.varint()?,
+            },
+            _ => return Err(reader.fail("no such datagram")),
+        };
+        reader.end()?;
+        Ok(datagram)
+    }
+}
+
+fn turn_packet(reader: &mut Reader<'_>, limits: &Limits) -> Result<TurnPacket, DecodeError> {
+    let sequence = reader.number()?;
+    let echo = match reader.varint()? {
+        0 => None,
+        echo => {
+            let echo =
+                u32::try_from(echo - 1).map_err(|_| reader.fail("a packet number above 2^32"))?;
+            let age =
+                u16::try_from(reader.varint()?).map_err(|_| reader.fail("an age above 65 s"))?;
+            Some((echo, age))
+        }
+    };
+    let missing = reader.byte()?;
+    let heard = u16::from_le_bytes(reader.array()?);
+    let peers = reader.byte()?;
+    if peers > limits.peers {
+        return Err(reader.fail("more peers than allowed"));
+    }
+    let base = reader.number()?;
+    let mut held = Vec::with_capacity(usize::from(peers));
+    for _ in 0..peers {
+        let turn = base
+            .checked_add(reader.number()?)
+            .ok_or_else(|| reader.fail("a turn above 2^32"))?;
+        held.push(TurnNumber(turn));
+    }
+    let mut batches = Vec::new();
+    while reader.remaining() > 0 {
+        let peer = reader.byte()?;
+        let content = reader.bytes()?;
+        if content.len() + 64 > limits.batch_bytes as usize {
+            return Err(reader.fail("a batch above its limit"));
+        }
+        batches.push(SignedBatch {
+            peer,
+            content: content.into(),
+            signature: reader.array()?,
+        });
+    }
+    Ok(TurnPacket {
+        sequence,
+        echo,
+        missing,
+        heard,
+        held,
+        batches,
+    })
+}

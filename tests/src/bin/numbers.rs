@@ -1,0 +1,86 @@
+//! Prints the figures that the README quotes. Every row says what was measured, and for how long.
+//!
+//! `cargo run --release -p tests --bin numbers -- world`
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+use tests::numbers::{network, recording, world};
+
+#[derive(Parser)]
+#[command(name = "numbers", about = "Prints figures, with their sample sizes")]
+struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Step, checksum, save and load at several sizes of the world
+    World {
+        /// Units in the world
+        #[arg(long, value_delimiter = ',', default_values_t = [200, 2000])]
+        units: Vec<u16>,
+        /// Ticks to step at each size
+        #[arg(long, default_value_t = 2_000)]
+        ticks: u32,
+    },
+    /// A match of real processes over loopback
+    Match {
+        /// Peers
+        #[arg(long, default_value_t = 4)]
+        peers: usize,
+        /// Milliseconds of a turn; the command delay is two turns
+        #[arg(long, default_value_t = 200)]
+        turn_ms: u64,
+        /// Match time to play
+        #[arg(long, default_value_t = 600)]
+        seconds: u64,
+        /// Impairment of each peer's way out
+        #[arg(long)]
+        impair: Option<String>,
+    },
+    /// A recorded match of an hour: its size, and how fast it is verified and shown
+    Replay {
+        /// Match minutes
+        #[arg(long, default_value_t = 60)]
+        minutes: u32,
+        /// Seats
+        #[arg(long, default_value_t = 4)]
+        seats: u8,
+    },
+    /// The demo itself, as the processes of a match run it
+    #[command(hide = true)]
+    Demo {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    match Arguments::parse().what {
+        What::World { units, ticks } => world::print(&units, ticks),
+        What::Match {
+            peers,
+            turn_ms,
+            seconds,
+            impair,
+        } => {
+            let program = std::env::current_exe().expect("a running program has a path");
+            network::print(&network::Wanted {
+                program: &program,
+                first: &["demo"],
+                peers,
+                plan: &format!("{turn_ms}x2"),
+                turn_ms,
+                seconds,
+                impair: impair.as_deref(),
+            });
+        }
+        What::Replay { minutes, seats } => recording::print(minutes, seats),
+        What::Demo { arguments } => {
+            let program = std::iter::once("demo-rts".to_owned());
+            return demo_rts::run(program.chain(arguments));
+        }
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,182 @@
+//! Runs seeds of the simulator: `cargo run -p tests --release --bin simulate -- --seeds 0..1000`.
+
+use clap::{Parser, ValueEnum};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tests::simulator::{Report, Scenario, Toy, run};
+
+/// Plays whole matches of several peers on a virtual clock over a faulty network, and judges them.
+#[derive(Parser)]
+#[command(after_help = "Example: simulate --seeds 0..500\n         simulate --seed 17 --trace /tmp/17.txt")]
+struct Arguments {
+    /// Seeds to run, the last one excluded.
+    #[arg(long, default_value = "0..200", value_parser = range)]
+    seeds: (u64, u64),
+    /// One seed alone, or with --hours the first one.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Go on for so many hours.
+    #[arg(long)]
+    hours: Option<f64>,
+    /// Who signs; mixed is as each seed has drawn it.
+    #[arg(long, value_enum, default_value = "mixed")]
+    signer: Signers,
+    /// Write everything that went in and out of every session to this file; runs one seed.
+    #[arg(long, requires = "seed", conflicts_with = "hours")]
+    trace: Option<PathBuf>,
+    /// Threads; all processors where it is not given.
+    #[arg(long)]
+    threads: Option<NonZeroUsize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Signers {
+    Keyed,
+    Ed25519,
+    Mixed,
+}
+
+/// Sums over the runs of one kind of signer.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    runs: u64,
+    match_time: Duration,
+    busy: Duration,
+    turns: u64,
+    commands: u64,
+    peers: u64,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    if let Some(path) = &arguments.trace {
+        return trace(&arguments, path);
+    }
+    let begun = now();
+    let (first, last) = match (arguments.seed, arguments.hours) {
+        (Some(seed), None) => (seed, seed + 1),
+        (seed, Some(_)) => (seed.unwrap_or(arguments.seeds.0), u64::MAX),
+        (None, None) => arguments.seeds,
+    };
+    let until = arguments.hours.map(|hours| Duration::from_secs_f64(hours.clamp(0.0, 1e5) * 3_600.0));
+    let next = AtomicU64::new(first);
+    let sums = Mutex::new([Sums::default(); 2]);
+    let failed = AtomicU64::new(0);
+    let threads = arguments.threads.or_else(|| std::thread::available_parallelism().ok());
+    std::thread::scope(|scope| {
+        for _ in 0..threads.map_or(1, NonZeroUsize::get) {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= last || until.is_some_and(|until| begun.elapsed() > until) {
+                        return;
+                    }
+                    let scenario = scenario(seed, arguments.signer);
+                    let run_begun = now();
+                    let report = run::<Toy>(&scenario, None);
+                    let mut sums = sums.lock().expect("no thread panics while it adds");
+                    sums[usize::from(scenario.ed25519)].add(&report, run_begun.elapsed());
+                    if let Some(violation) = &report.violation {
+                        failed.fetch_add(1, Ordering::Relaxed);
+                        println!("seed {seed}: {violation}");
+                        println!("  again: {}", again(seed, arguments.signer));
+                    }
+                }
+            });
+        }
+    });
+    let sums = sums.into_inner().expect("all threads have ended");
+    for (name, sums) in ["keyed", "ed25519"].into_iter().zip(&sums) {
+        if sums.runs > 0 {
+            println!("{}", sums.line(name));
+        }
+    }
+    println!("{:.1} s wall clock, {} failed", begun.elapsed().as_secs_f64(), failed.load(Ordering::Relaxed));
+    match failed.into_inner() {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+impl Sums {
+    fn add(&mut self, report: &Report, busy: Duration) {
+        self.runs += 1;
+        self.match_time += report.simulated;
+        self.busy += busy;
+        self.turns += u64::from(report.turns);
+        self.commands += report.commands;
+        self.peers += report.peers as u64;
+    }
+
+    fn line(&self, name: &str) -> String {
+        let speed = self.match_time.as_secs_f64() / self.busy.as_secs_f64().max(1e-9);
+        format!(
+            "{name}: {speed:.0} match-seconds per second and thread ({} runs of {:.1} peers, {:.0} s of match, {:.1} s of work, {} turns, {} commands)",
+            self.runs,
+            self.peers as f64 / self.runs as f64,
+            self.match_time.as_secs_f64(),
+            self.busy.as_secs_f64(),
+            self.turns,
+            self.commands,
+        )
+    }
+}
+
+fn scenario(seed: u64, signer: Signers) -> Scenario {
+    let mut scenario = Scenario::draw(seed);
+    match signer {
+        Signers::Keyed => scenario.ed25519 = false,
+        Signers::Ed25519 => scenario.ed25519 = true,
+        Signers::Mixed => {}
+    }
+    scenario
+}
+
+fn trace(arguments: &Arguments, path: &PathBuf) -> ExitCode {
+    let scenario = scenario(arguments.seed.unwrap_or_default(), arguments.signer);
+    let mut out: Box<dyn Write> = match File::create(path) {
+        Ok(file) => Box::new(BufWriter::new(file)),
+        Err(error) => {
+            eprintln!("cannot write the trace to {}: {error}", path.display());
+            return ExitCode::FAILURE;
+        }
+    };
+    if let Err(error) = writeln!(out, "{scenario:#?}") {
+        eprintln!("cannot write the trace to {}: {error}", path.display());
+        return ExitCode::FAILURE;
+    }
+    let report = run::<Toy>(&scenario, Some(out));
+    println!("{report:#?}");
+    match report.violation {
+        None => ExitCode::SUCCESS,
+        Some(_) => ExitCode::FAILURE,
+    }
+}
+
+fn again(seed: u64, signer: Signers) -> String {
+    let signer = match signer {
+        Signers::Mixed => "",
+        Signers::Keyed => " --signer keyed",
+        Signers::Ed25519 => " --signer ed25519",
+    };
+    format!("cargo run -p tests --release --bin simulate -- --seed {seed}{signer}")
+}
+
+fn range(text: &str) -> Result<(u64, u64), &'static str> {
+    let parts = text.split_once("..").and_then(|(first, last)| {
+        let range = (first.parse().ok()?, last.parse().ok()?);
+        (range.0 < range.1).then_some(range)
+    });
+    parts.ok_or("seeds are given as A..B, with A below B")
+}
+
+#[expect(clippy::disallowed_methods, reason = "measures how fast runs are, and decides nothing in them")]
+fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,477 @@
+//! The judge: what must hold in every run, checked from outside.
+//!
+//! It keeps one canonical history, made of what peers appended to their logs and held against the harness's own notes
+//! of what each peer issued. It shares no code with the session; it reads log records and nothing else.
+
+mod bounds;
+mod file;
+mod progress;
+mod rerun;
+
+pub use bounds::Bounds;
+pub use file::{Issued, PeerFile};
+
+use crate::simulator::{Playable, Scenario};
+use lockstep::log::{Bundle, Record, Start, What, start_hash, turn_hash};
+use lockstep::{EndReason, Event, LogHash, PeerId};
+use sim::{Checksum, Seat, SeatState};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a peer did that must not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// When, on the simulated clock.
+    pub at: Duration,
+    /// At which peer; `None` where it concerns the whole run.
+    pub peer: Option<usize>,
+    /// Which invariant.
+    pub invariant: Invariant,
+    /// What was seen.
+    pub seen: String,
+}
+
+/// The invariants of the design.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Invariant {
+    /// S1: any two peers' bundles for a turn are equal.
+    Agreement,
+    /// S3: a command is executed once, in order, everywhere, or is accounted for.
+    NoLoss,
+    /// S4: logged before executed, and the log re-runs to its checksums.
+    Durable,
+    /// S5: no panic, nothing above its bound.
+    Bounded,
+    /// L1: within 2 s of healing turns advance at the plan's rate, and the match ends as agreed.
+    Progress,
+    /// Worlds that differ are found by every peer, and no others are.
+    Desync,
+    /// Faults are blamed on who committed them.
+    Blame,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} at {:.3?}", self.invariant, self.at)?;
+        if let Some(peer) = self.peer {
+            write!(f, ", peer {peer}")?;
+        }
+        write!(f, ": {}", self.seen)
+    }
+}
+
+/// One canonical history and what every peer did to it.
+pub struct Judge<W> {
+    now: Duration,
+    peers: Vec<PeerFile>,
+    hostile: Option<usize>,
+    forged: bool,
+    flaw: Option<(usize, u32)>,
+    command_delay: u32,
+    turn: Duration,
+    turn_limit: u32,
+    start: Option<Arc<Start>>,
+    history: Vec<Turn>,
+    issued: BTreeMap<Seat, Vec<Issued>>,
+    /// Commands of each seat that the history holds.
+    agreed: BTreeMap<Seat, usize>,
+    paused: bool,
+    healed_at: Option<Duration>,
+    violation: Option<Violation>,
+    world: PhantomData<W>,
+}
+
+/// One turn of the history.
+struct Turn {
+    bundle: Bundle,
+    /// Hash of the log up to and with this turn.
+    hash: LogHash,
+    /// Checksum after it, of the worlds that have no flaw.
+    checksum: Option<Checksum>,
+}
+
+impl<W: Playable> Judge<W> {
+    /// Before anything has happened. `ids` are the peers' keys.
+    pub fn new(scenario: &Scenario, ids: &[PeerId]) -> Self {
+        let file = |(at, id): (usize, &PeerId)| PeerFile::new(*id, scenario.peers[at].seats);
+        Judge {
+            now: Duration::ZERO,
+            peers: ids.iter().enumerate().map(file).collect(),
+            hostile: (0..ids.len()).find(|peer| scenario.is_hostile(*peer)),
+            forged: scenario.hostile == Some(crate::simulator::Hostile::Forger),
+            flaw: scenario.flaw.map(|flaw| (flaw.peer, flaw.turn)),
+            command_delay: u32::from(scenario.plan.delay_turns),
+            turn: scenario.plan.turn(),
+            turn_limit: scenario.turn_limit,
+            start: None,
+            history: Vec::new(),
+            issued: BTreeMap::new(),
+            agreed: BTreeMap::new(),
+            paused: false,
+            healed_at: None,
+            violation: None,
+            world: PhantomData,
+        }
+    }
+
+    /// Sets the time of what follows.
+    pub fn at(&mut self, now: Duration) {
+        self.now = now;
+    }
+
+    /// The first violation, if one was seen.
+    pub fn violation(&self) -> Option<&Violation> {
+        self.violation.as_ref()
+    }
+
+    /// What is known of a peer.
+    pub fn peer(&self, peer: usize) -> &PeerFile {
+        &self.peers[peer]
+    }
+
+    /// Turns of the history.
+    pub fn turns(&self) -> u32 {
+        self.history.len() as u32
+    }
+
+    /// Faults have ended.
+    pub fn healed(&mut self) {
+        self.healed_at = Some(self.now);
+    }
+
+    /// A player issued a command, which the session has been given.
+    pub fn issued(&mut self, peer: usize, seat: Seat, bytes: Vec<u8>) {
+        let file = &self.peers[peer];
+        let issued = Issued {
+            peer,
+            handed_turns: file.handed.len() as u32,
+            bytes,
+        };
+        self.issued.entry(seat).or_default().push(issued);
+    }
+
+    /// A player wrote to all.
+    pub fn chatted(&mut self, peer: usize, text: String) {
+        self.peers[peer].chats.push(text);
+    }
+
+    /// A player wants to pause, or to resume.
+    pub fn asked_pause(&mut self, peer: usize) {
+        self.peers[peer].pause_asks += 1;
+    }
+
+    /// A player leaves.
+    pub fn left(&mut self, peer: usize) {
+        self.peers[peer].left = true;
+    }
+
+    /// A session appended a record.
+    pub fn appended(&mut self, peer: usize, record: &Record) {
+        if self.hostile == Some(peer) {
+            return;
+        }
+        if let Some(problem) = self.peers[peer].append(record) {
+            self.fail(Some(peer), Invariant::Durable, problem);
+            return;
+        }
+        match record {
+            Record::Start(start) => self.check_start(peer, start),
+            Record::Bundle(bundle) => self.check_bundle(peer, bundle),
+            _ => {}
+        }
+    }
+
+    /// A session handed out a turn to execute.
+    pub fn handed(&mut self, peer: usize, bundle: &Bundle) {
+        let file = &mut self.peers[peer];
+        let logged = bundle.turn.0 < file.appended;
+        let expected = file.handed.len() as u32;
+        file.handed.push(self.now);
+        if self.hostile == Some(peer) {
+            return;
+        }
+        if bundle.turn.0 != expected {
+            let seen = format!("turn {} handed out, {expected} was next", bundle.turn);
+            self.fail(Some(peer), Invariant::Durable, seen);
+        } else if !logged {
+            let seen = format!("turn {} handed out before it was logged", bundle.turn);
+            self.fail(Some(peer), Invariant::Durable, seen);
+        } else if !self.forged && self.history[expected as usize].bundle != *bundle {
+            let seen = format!("turn {} handed out otherwise than logged", bundle.turn);
+            self.fail(Some(peer), Invariant::Agreement, seen);
+        }
+    }
+
+    /// A world executed a turn.
+    pub fn executed(&mut self, peer: usize, turn: u32, checksum: Checksum) {
+        let flawed = self
+            .flaw
+            .is_some_and(|(flawed, from)| flawed == peer && turn >= from);
+        let file = &mut self.peers[peer];
+        file.executed = turn + 1;
+        file.checksum = Some(checksum);
+        if flawed || self.forged || self.hostile == Some(peer) {
+            return;
+        }
+        let known = &mut self.history[turn as usize].checksum;
+        let first = *known.get_or_insert(checksum);
+        if first != checksum {
+            let seen = format!("world {checksum} after turn {turn}, others have {first}");
+            self.fail(Some(peer), Invariant::Agreement, seen);
+        }
+    }
+
+    /// A session told the game something.
+    pub fn told(&mut self, peer: usize, event: &Event) {
+        if self.peers[peer].ended.is_some() {
+            let seen = format!("an event after the last one: {event:?}");
+            self.fail(Some(peer), Invariant::Bounded, seen);
+        }
+        match event {
+            Event::Started { own, plan, .. } => {
+                self.peers[peer].own = own.clone();
+                self.peers[peer].started_at = Some(self.now);
+                if own.len() != usize::from(self.peers[peer].wanted_seats)
+                    || plan.turn() != self.turn
+                {
+                    let seen = format!("started with seats {own:?} and plan {plan}");
+                    self.fail(Some(peer), Invariant::Agreement, seen);
+                }
+            }
+            Event::PeerFault { peer: named, fault } => self.check_blame(peer, *named, *fault),
+            Event::CommandRefused { id, .. } => {
+                self.peers[peer].refused.insert(*id);
+            }
+            Event::Desync(desync) => {
+                self.peers[peer].desync = Some((self.now, desync.clone()));
+                self.check_desync(peer, desync);
+            }
+            Event::Ended(ended) => self.peers[peer].ended = Some((self.now, ended.clone())),
+            _ => {}
+        }
+    }
+
+    /// Something crossed its bound.
+    pub fn unbounded(&mut self, peer: usize, seen: String) {
+        self.fail(Some(peer), Invariant::Bounded, seen);
+    }
+
+    fn check_start(&mut self, peer: usize, start: &Arc<Start>) {
+        let mut of_this_peer = (**start).clone();
+        let canonical = self.start.get_or_insert_with(|| start.clone());
+        of_this_peer.build = canonical.build.clone();
+        if of_this_peer != **canonical {
+            let seen = "starts another match than the others".to_owned();
+            self.fail(Some(peer), Invariant::Agreement, seen);
+            return;
+        }
+        let mut seats: Vec<u8> = start.seats().iter().map(|seat| seat.0).collect();
+        seats.dedup();
+        let wanted: u8 = self.peers.iter().map(|file| file.wanted_seats).sum();
+        if seats != (0..wanted).collect::<Vec<_>>() || start.roster.len() != self.peers.len() {
+            let seen = format!("seats {seats:?} among {} peers", start.roster.len());
+            self.fail(Some(peer), Invariant::Agreement, seen);
+        }
+        for member in &start.roster {
+            let known = self.peers.iter().any(|file| file.id == member.peer);
+            if !known || start.signatures.len() != start.roster.len() {
+                let seen = "a roster of others, or unsigned".to_owned();
+                self.fail(Some(peer), Invariant::Agreement, seen);
+            }
+        }
+    }
+
+    fn check_bundle(&mut self, peer: usize, bundle: &Bundle) {
+        if self.forged {
+            return;
+        }
+        let at = bundle.turn.0 as usize;
+        if at == self.history.len() {
+            self.check_against_notes(peer, bundle);
+            let before = match (self.history.last(), &self.start) {
+                (Some(turn), _) => turn.hash,
+                (None, Some(start)) => start_hash(start),
+                (None, None) => return,
+            };
+            self.history.push(Turn {
+                bundle: bundle.clone(),
+                hash: turn_hash(before, bundle),
+                checksum: None,
+            });
+        } else if self.history.get(at).is_none_or(|turn| turn.bundle != *bundle) {
+            let seen = format!("turn {} differs from the others' turn", bundle.turn);
+            self.fail(Some(peer), Invariant::Agreement, seen);
+        }
+    }
+
+    /// A turn that is new to the history holds exactly what players issued, in their order.
+    fn check_against_notes(&mut self, peer: usize, bundle: &Bundle) {
+        if bundle.paused != self.paused {
+            let seen = format!("turn {}: paused is {}", bundle.turn, bundle.paused);
+            self.fail(Some(peer), Invariant::Agreement, seen);
+        }
+        if bundle.turn.0 < self.command_delay && !bundle.entries.is_empty() {
+            let seen = format!("turn {} is not empty", bundle.turn);
+            self.fail(Some(peer), Invariant::Agreement, seen);
+        }
+        if !bundle.entries.is_sorted_by_key(|entry| entry.seat) {
+            let seen = format!("turn {} out of seat order", bundle.turn);
+            self.fail(Some(peer), Invariant::Agreement, seen);
+        }
+        let mut room = BTreeMap::new();
+        for entry in &bundle.entries {
+            let owner = self.owner(entry.seat);
+            match &entry.what {
+                What::Command(bytes) => {
+                    *room.entry(owner).or_insert(0) += bytes.len() + 3;
+                    self.check_command(peer, bundle, entry.seat, bytes);
+                }
+                What::Seat(state) => {
+                    let left = owner.is_some_and(|owner| self.peers[owner].left);
+                    if !left || *state != SeatState::Idle {
+                        let seen = format!("turn {}: {state:?} for {:?}", bundle.turn, entry.seat);
+                        self.fail(Some(peer), Invariant::NoLoss, seen);
+                    }
+                }
+                What::Pause | What::Resume => {
+                    self.paused = entry.what == What::Pause;
+                    let asked = owner.is_some_and(|owner| self.peers[owner].takes_pause_ask());
+                    if !asked && self.hostile.is_none() {
+                        let seen = format!("turn {}: nobody asked to pause", bundle.turn);
+                        self.fail(Some(peer), Invariant::NoLoss, seen);
+                    }
+                }
+                What::Chat(text) => {
+                    let written = owner.is_some_and(|owner| self.peers[owner].takes_chat(text));
+                    if !written && self.hostile.is_none() {
+                        let seen = format!("turn {}: nobody wrote {text:?} now", bundle.turn);
+                        self.fail(Some(peer), Invariant::NoLoss, seen);
+                    }
+                }
+            }
+        }
+        self.check_promptness(peer, bundle, &room);
+    }
+
+    fn check_command(&mut self, peer: usize, bundle: &Bundle, seat: Seat, bytes: &[u8]) {
+        let next = self.agreed.entry(seat).or_default();
+        let issued = self.issued.get(&seat).and_then(|issued| issued.get(*next));
+        let number = *next;
+        *next += 1;
+        let of_hostile = self.hostile.is_some() && self.owner(seat) == self.hostile;
+        let seen = match issued {
+            _ if of_hostile => return,
+            None => format!("turn {}: {seat:?} never issued its command {number}", bundle.turn),
+            Some(issued) if issued.bytes != bytes => {
+                format!("turn {}: command {number} of {seat:?} is not the one issued", bundle.turn)
+            }
+            Some(_) if bundle.paused => format!("turn {} is paused and has commands", bundle.turn),
+            Some(_) => return,
+        };
+        self.fail(Some(peer), Invariant::NoLoss, seen);
+    }
+
+    /// A command that found room must not wait: sealing takes what waits, in order, as long as it fits.
+    fn check_promptness(
+        &mut self,
+        peer: usize,
+        bundle: &Bundle,
+        room: &BTreeMap<Option<usize>, usize>,
+    ) {
+        for (seat, issued) in &self.issued {
+            let agreed = self.agreed.get(seat).copied().unwrap_or(0);
+            let Some(waiting) = issued.get(agreed) else {
+                continue;
+            };
+            let owner = &self.peers[waiting.peer];
+            let latest = waiting.handed_turns + self.command_delay + 2;
+            let since = self.history.iter().skip(waiting.handed_turns as usize);
+            let used = room.get(&Some(waiting.peer)).copied().unwrap_or(0);
+            let lagging = Some(waiting.peer) == self.hostile || owner.left || bundle.paused;
+            if lagging || bundle.turn.0 <= latest || used + waiting.bytes.len() > ROOMY {
+                continue;
+            }
+            if since.into_iter().any(|turn| turn.bundle.paused) {
+                continue;
+            }
+            let turn = bundle.turn;
+            let seen = format!("turn {turn}: command {agreed} of {seat:?} left out with room for it");
+            self.fail(Some(peer), Invariant::NoLoss, seen);
+            return;
+        }
+    }
+
+    fn check_blame(&mut self, peer: usize, named: PeerId, fault: lockstep::Fault) {
+        let honest = self
+            .peers
+            .iter()
+            .position(|file| file.id == named)
+            .filter(|at| Some(*at) != self.hostile);
+        if honest.is_some() && self.hostile != Some(peer) {
+            let seen = format!("blames peer {honest:?}, which is honest: {fault:?}");
+            self.fail(Some(peer), Invariant::Blame, seen);
+        }
+    }
+
+    fn check_desync(&mut self, peer: usize, desync: &lockstep::Desync) {
+        if self.hostile.is_some() {
+            return;
+        }
+        let planted = self.flaw.map(|(_, turn)| turn);
+        if planted != Some(desync.turn.0) {
+            let seen = format!("desync of turn {}, planted: {planted:?}", desync.turn);
+            self.fail(Some(peer), Invariant::Desync, seen);
+        }
+    }
+
+    fn owner(&self, seat: Seat) -> Option<usize> {
+        self.peers.iter().position(|file| file.own.contains(&seat))
+    }
+
+    fn fail(&mut self, peer: Option<usize>, invariant: Invariant, seen: String) {
+        let at = self.now;
+        self.violation.get_or_insert(Violation {
+            at,
+            peer,
+            invariant,
+            seen,
+        });
+    }
+
+    /// Whether an honest peer ended as the scenario wants it to.
+    fn ended_well(&self, peer: usize) -> Result<(), String> {
+        let file = &self.peers[peer];
+        let Some((_, ended)) = &file.ended else {
+            // Whom a member that disturbs keeps from filling the lobby waits there.
+            return match self.hostile.is_some() && self.start.is_none() {
+                true => Ok(()),
+                false => Err("never ended".to_owned()),
+            };
+        };
+        let wanted = match (file.left, &file.desync) {
+            (_, Some(_)) => EndReason::Desync,
+            (true, _) if ended.reason == EndReason::Left => EndReason::Left,
+            _ => EndReason::TurnLimit,
+        };
+        // A member that disturbs loses its links, and so its batches: the match may stand still and end.
+        let disturbed = self.hostile.is_some() && ended.reason == EndReason::StallLimit;
+        if ended.reason != wanted && !disturbed {
+            return Err(format!("ended as {:?}, not {wanted:?}", ended.reason));
+        }
+        if ended.checksum.is_some() && (ended.turns, ended.checksum) != (file.executed, file.checksum)
+        {
+            return Err(format!("ended as {ended:?} after {} turns", file.executed));
+        }
+        if ended.reason == EndReason::TurnLimit && ended.turns != self.turn_limit {
+            return Err(format!("ended after {} turns", ended.turns));
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of a peer's commands in a turn up to which a batch certainly has room: 700 less signature, checksums of a
+/// catch-up, slack and heads.
+const ROOMY: usize = 300;

@@ -1,0 +1,126 @@
+//! What the judge holds about one peer.
+
+use lockstep::log::{Codec, Record};
+use lockstep::{CommandId, Desync, Ended, PeerId};
+use sim::{Checksum, Seat};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// A command, when its player issued it.
+pub struct Issued {
+    /// The peer that issued it.
+    pub peer: usize,
+    /// Turns that this peer's session had handed out by then.
+    pub handed_turns: u32,
+    /// The encoded command.
+    pub bytes: Vec<u8>,
+}
+
+/// One peer's doings.
+pub struct PeerFile {
+    /// Its key.
+    pub id: PeerId,
+    /// The seats it asked for.
+    pub wanted_seats: u8,
+    /// The seats it was given.
+    pub own: Vec<Seat>,
+    /// When the match began for it.
+    pub started_at: Option<Duration>,
+    /// When each turn was handed out.
+    pub handed: Vec<Duration>,
+    /// Turns in its log.
+    pub appended: u32,
+    /// Turns that its world executed.
+    pub executed: u32,
+    /// Checksum of its world.
+    pub checksum: Option<Checksum>,
+    /// Its log, encoded.
+    pub log: Vec<u8>,
+    /// Commands it was told will never be executed.
+    pub refused: BTreeSet<CommandId>,
+    /// The desync it reported.
+    pub desync: Option<(Duration, Desync)>,
+    /// How it ended.
+    pub ended: Option<(Duration, Ended)>,
+    /// It was told to leave.
+    pub left: bool,
+    /// What it wrote to all.
+    pub chats: Vec<String>,
+    /// Pauses and resumptions that it asked for.
+    pub pause_asks: u32,
+    chats_agreed: usize,
+    pauses_agreed: u32,
+    codec: Codec,
+    log_begun: bool,
+    log_ended: bool,
+}
+
+impl PeerFile {
+    /// Of a peer that has done nothing yet.
+    pub fn new(id: PeerId, wanted_seats: u8) -> Self {
+        PeerFile {
+            id,
+            wanted_seats,
+            own: Vec::new(),
+            started_at: None,
+            handed: Vec::new(),
+            appended: 0,
+            executed: 0,
+            checksum: None,
+            log: Vec::new(),
+            refused: BTreeSet::new(),
+            desync: None,
+            ended: None,
+            left: false,
+            chats: Vec::new(),
+            pause_asks: 0,
+            chats_agreed: 0,
+            pauses_agreed: 0,
+            codec: Codec::default(),
+            log_begun: false,
+            log_ended: false,
+        }
+    }
+
+    /// Keeps a record as the bytes it has on disk. What is wrong with it where it is, if anything.
+    pub(super) fn append(&mut self, record: &Record) -> Option<String> {
+        if self.log_ended {
+            return Some("a record after the log's end".to_owned());
+        }
+        match record {
+            Record::Start(_) if self.log_begun => return Some("a second start".to_owned()),
+            Record::Start(_) => self.log_begun = true,
+            _ if !self.log_begun => return Some("a record before the start".to_owned()),
+            Record::Bundle(bundle) if bundle.turn.0 != self.appended => {
+                return Some(format!(
+                    "turn {} logged, {} was next",
+                    bundle.turn, self.appended
+                ));
+            }
+            Record::Bundle(_) => self.appended += 1,
+            Record::Keyframe(keyframe) if keyframe.turns != self.appended => {
+                return Some(format!(
+                    "keyframe of {} turns in a log of {}",
+                    keyframe.turns, self.appended
+                ));
+            }
+            Record::End(_) => self.log_ended = true,
+            _ => {}
+        }
+        self.codec.encode(record, &mut self.log);
+        None
+    }
+
+    /// Whether the next text that this peer wrote is this one.
+    pub(super) fn takes_chat(&mut self, text: &str) -> bool {
+        let next = self.chats.get(self.chats_agreed);
+        self.chats_agreed += 1;
+        next.is_some_and(|next| next == text)
+    }
+
+    /// Whether a pause or resumption that this peer asked for is still open.
+    pub(super) fn takes_pause_ask(&mut self) -> bool {
+        self.pauses_agreed += 1;
+        self.pauses_agreed <= self.pause_asks
+    }
+}

@@ -1,0 +1,130 @@
+//! L1 and the agreed end: what must have happened by the end of a run.
+
+use super::{Invariant, Judge};
+use crate::simulator::Playable;
+use std::time::Duration;
+
+/// Time from the end of all faults until turns must advance again.
+const RECOVERY: Duration = Duration::from_secs(2);
+
+/// Turns over which their rate is measured.
+const MEASURED_TURNS: u32 = 20;
+
+impl<W: Playable> Judge<W> {
+    /// The run is over: checks what needs the whole of it.
+    pub fn finish(&mut self) {
+        self.check_progress();
+        self.check_ends();
+        self.check_commands_accounted();
+        self.check_logs();
+    }
+
+    fn check_progress(&mut self) {
+        let Some(healed_at) = self.healed_at else {
+            return;
+        };
+        // Somebody who disturbs may hold the match up; the honest ones only promise not to be harmed.
+        if self.hostile.is_some() {
+            return;
+        }
+        let due = healed_at + RECOVERY;
+        for peer in 0..self.peers.len() {
+            let file = &self.peers[peer];
+            let over_at = [
+                file.ended.as_ref().map(|(at, _)| *at),
+                file.desync.as_ref().map(|(at, _)| *at),
+                file.handed.get(self.turn_limit as usize - 1).copied(),
+            ];
+            let over_at = over_at.into_iter().flatten().min().unwrap_or(self.now);
+            let desync_elsewhere = self.peers.iter().filter_map(|file| file.desync.as_ref());
+            let over_at = desync_elsewhere.map(|(at, _)| *at).fold(over_at, Duration::min);
+            if over_at < due || file.left {
+                continue;
+            }
+            let within = |from: Duration, to: Duration| {
+                let turns = file.handed.iter().filter(|at| (from..to).contains(at));
+                turns.count() as u32
+            };
+            if within(healed_at, due) == 0 {
+                let seen = format!("no turn within 2 s after {healed_at:.1?}");
+                self.fail(Some(peer), Invariant::Progress, seen);
+                return;
+            }
+            let until = over_at.min(due + self.turn * MEASURED_TURNS);
+            let turns = within(due, until);
+            let least = (until - due) * 9 / 10;
+            if self.turn * (turns + 2) < least {
+                let seen = format!("{turns} turns in {:.1?} after healing", until - due);
+                self.fail(Some(peer), Invariant::Progress, seen);
+                return;
+            }
+        }
+    }
+
+    /// Everybody ended as wanted, at the same turn, having signed the same end.
+    fn check_ends(&mut self) {
+        let disturbed = self.hostile.is_some();
+        for peer in 0..self.peers.len() {
+            if self.forged || self.hostile == Some(peer) {
+                continue;
+            }
+            if let Err(seen) = self.ended_well(peer) {
+                self.fail(Some(peer), Invariant::Progress, seen);
+                return;
+            }
+            let file = &self.peers[peer];
+            let healed_before = |at: Duration| self.healed_at.is_some_and(|healed| healed < at);
+            if let Some((at, ended)) = &file.ended
+                && ended.reason == lockstep::EndReason::TurnLimit
+                && healed_before(*at)
+                && !disturbed
+                && ended.agreed < ended.of
+            {
+                let seen = format!("only {} of {} signed the end", ended.agreed, ended.of);
+                self.fail(Some(peer), Invariant::Progress, seen);
+                return;
+            }
+        }
+        let reached = self.history.len() as u32 > self.flaw.map_or(u32::MAX, |(_, turn)| turn);
+        if reached && !disturbed {
+            for peer in 0..self.peers.len() {
+                if self.peers[peer].desync.is_none() {
+                    let seen = "never heard of the desync".to_owned();
+                    self.fail(Some(peer), Invariant::Desync, seen);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Every command is in the history, or refused, or was issued too late to be in it.
+    fn check_commands_accounted(&mut self) {
+        if self.forged {
+            return;
+        }
+        let turns = self.history.len() as u32;
+        for (seat, issued) in &self.issued {
+            let agreed = self.agreed.get(seat).copied().unwrap_or(0);
+            for (number, command) in issued.iter().enumerate() {
+                let file = &self.peers[command.peer];
+                let id = lockstep::CommandId {
+                    seat: *seat,
+                    number: number as u32,
+                };
+                let refused = file.refused.contains(&id);
+                let executed = number < agreed;
+                let late = command.handed_turns + 2 * self.command_delay + 40 >= turns;
+                let excused = file.left || late || self.hostile == Some(command.peer);
+                let seen = match (executed, refused) {
+                    (true, true) => format!("command {number} of {seat:?} executed and refused"),
+                    (false, false) if !excused && !self.paused => {
+                        format!("command {number} of {seat:?} vanished")
+                    }
+                    _ => continue,
+                };
+                self.fail(Some(command.peer), Invariant::NoLoss, seen);
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Programs that print figures. Nothing here passes or fails.
+
+pub mod network;
+pub mod recording;
+pub mod world;
+
+/// The median of some samples, and the one at `share` of them (0–1); `None` without samples.
+pub fn median_and(samples: &mut [f64], share: f64) -> Option<(f64, f64)> {
+    samples.sort_by(f64::total_cmp);
+    let last = samples.len().checked_sub(1)?;
+    Some((samples[last / 2], samples[(last as f64 * share) as usize]))
+}

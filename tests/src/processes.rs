@@ -1,0 +1,227 @@
+//! Real processes of the demo, driven by its command line and read by its JSON lines.
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// One process of the demo.
+pub struct Process {
+    child: Child,
+    lines: Receiver<String>,
+    errors: Option<std::thread::JoinHandle<String>>,
+    /// Every JSON line so far.
+    pub events: Vec<Value>,
+}
+
+/// How a process ended.
+pub struct Finished {
+    /// Its exit status.
+    pub status: ExitStatus,
+    /// Every JSON line that it wrote.
+    pub events: Vec<Value>,
+    /// What it wrote on stderr.
+    pub errors: String,
+}
+
+impl Process {
+    /// Starts `program` with `arguments`, its folder for data being `home`.
+    ///
+    /// # Panics
+    /// When it cannot be started: a broken build, not a result.
+    pub fn start(program: &Path, arguments: &[&str], home: &Path) -> Process {
+        let mut child = Command::new(program)
+            .args(arguments)
+            .current_dir(home)
+            .env("HOME", home)
+            .env("XDG_DATA_HOME", home)
+            .env_remove("DISPLAY")
+            .env_remove("WAYLAND_DISPLAY")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program under test starts");
+        let (send, lines) = channel();
+        let stdout = BufReader::new(child.stdout.take().expect("piped"));
+        std::thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                if send.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut stderr = child.stderr.take().expect("piped");
+        let errors = std::thread::spawn(move || {
+            let mut text = String::new();
+            // What is not UTF-8 ends the text early; it is only shown to people.
+            let _ = stderr.read_to_string(&mut text);
+            text
+        });
+        Process {
+            child,
+            lines,
+            errors: Some(errors),
+            events: Vec::new(),
+        }
+    }
+
+    /// Waits for the next event of this kind, taking note of those before it.
+    pub fn wait_for(&mut self, kind: &str, timeout: Duration) -> Option<Value> {
+        self.wait_until(timeout, |event| event["event"] == kind)
+    }
+
+    /// Waits for the next event that `wanted` accepts.
+    pub fn wait_until(
+        &mut self,
+        timeout: Duration,
+        mut wanted: impl FnMut(&Value) -> bool,
+    ) -> Option<Value> {
+        let until = Instant::now() + timeout;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => {
+                    let event: Value = serde_json::from_str(&line)
+                        .unwrap_or_else(|_| panic!("a line that is no JSON: {line}"));
+                    self.events.push(event.clone());
+                    if wanted(&event) {
+                        return Some(event);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+    }
+
+    /// Ends the process at once, as a crash does.
+    pub fn kill(&mut self) {
+        // It may have ended by itself in the meantime.
+        let _ = self.child.kill();
+    }
+
+    /// Waits for the process to end; kills it after `timeout`.
+    pub fn finish(mut self, timeout: Duration) -> Finished {
+        let nothing = |_: &Value| false;
+        self.wait_until(timeout, nothing);
+        if matches!(self.child.try_wait(), Ok(None)) {
+            // Its output has ended or time is up; a healthy process ends with its output.
+            let until = Instant::now() + Duration::from_secs(2);
+            while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
+                std::thread::yield_now();
+            }
+            let _ = self.child.kill();
+        }
+        let status = self.child.wait().expect("a child can be waited for");
+        let errors = self.errors.take().map(|thread| thread.join().unwrap_or_default());
+        Finished {
+            status,
+            events: std::mem::take(&mut self.events),
+            errors: errors.unwrap_or_default(),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Finished {
+    /// The last event of a kind.
+    pub fn last(&self, kind: &str) -> Option<&Value> {
+        self.events.iter().rev().find(|event| event["event"] == kind)
+    }
+
+    /// Checksums by turn, as the process printed them.
+    pub fn checksums(&self) -> Vec<(u64, String)> {
+        let turns = self.events.iter().filter(|event| event["event"] == "turn");
+        turns
+            .map(|event| {
+                let checksum = event["checksum"].as_str().unwrap_or_default().to_owned();
+                (event["turn"].as_u64().unwrap_or(u64::MAX), checksum)
+            })
+            .collect()
+    }
+}
+
+/// A match of several processes over loopback.
+pub struct MatchOf {
+    /// The processes, the host first.
+    pub peers: Vec<Process>,
+    /// Where their files are.
+    pub folder: PathBuf,
+}
+
+/// What the processes of a match have in common.
+pub struct Setting<'a> {
+    /// The program; `first` goes before the demo's own arguments.
+    pub program: &'a Path,
+    /// Arguments before the demo's own, where the program is not the demo itself.
+    pub first: &'a [&'a str],
+    /// How many peers.
+    pub peers: usize,
+    /// Further arguments of the host.
+    pub host: &'a [&'a str],
+    /// Further arguments of every peer.
+    pub all: &'a [&'a str],
+}
+
+impl MatchOf {
+    /// Starts a host and its joiners: bots that record, each with an identity of its own.
+    ///
+    /// # Panics
+    /// When the host prints no ticket within 20 s.
+    pub fn start(setting: &Setting<'_>, folder: &Path) -> MatchOf {
+        let mut peers = Vec::new();
+        let mut ticket = String::new();
+        for at in 0..setting.peers {
+            let identity = format!("peer{at}.key");
+            let record = format!("peer{at}.replay");
+            let seed = (at + 1).to_string();
+            let seats = setting.peers.to_string();
+            let mut arguments: Vec<&str> = setting.first.to_vec();
+            if at == 0 {
+                arguments.extend(["host", "--seats", &seats, "--listen", "127.0.0.1:0"]);
+                arguments.extend(setting.host);
+            } else {
+                arguments.extend(["join", &ticket]);
+            }
+            arguments.extend(["--headless", "--bot", "normal", "--json"]);
+            arguments.extend(["--identity", &identity, "--record", &record, "--seed", &seed]);
+            arguments.extend(setting.all);
+            let mut peer = Process::start(setting.program, &arguments, folder);
+            if at == 0 {
+                let told = peer.wait_for("ticket", Duration::from_secs(20));
+                let told = told.and_then(|event| event["ticket"].as_str().map(str::to_owned));
+                ticket = told.unwrap_or_else(|| {
+                    panic!("no ticket: {}", peer.errors_now());
+                });
+            }
+            peers.push(peer);
+        }
+        MatchOf {
+            peers,
+            folder: folder.to_owned(),
+        }
+    }
+
+    /// Waits for all to end.
+    pub fn finish(self, timeout: Duration) -> Vec<Finished> {
+        let until = Instant::now() + timeout;
+        let peers = self.peers.into_iter();
+        peers.map(|peer| peer.finish(until.saturating_duration_since(Instant::now()))).collect()
+    }
+}
+
+impl Process {
+    fn errors_now(&mut self) -> String {
+        self.kill();
+        let errors = self.errors.take().map(|thread| thread.join().unwrap_or_default());
+        errors.unwrap_or_default()
+    }
+}

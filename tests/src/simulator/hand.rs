@@ -1,0 +1,120 @@
+//! The game's side of one peer: it executes what the session hands out, at the pace a screen would.
+
+use super::playable::{Playable, build, execute};
+use lockstep::Plan;
+use lockstep::log::{Bundle, Start};
+use lockstep::session::Input;
+use sim::Checksum;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One piece of work for a world.
+pub enum Piece {
+    /// Build it.
+    New(Arc<Start>),
+    /// Execute a turn.
+    Execute(Bundle),
+    /// Save it.
+    Save(u32),
+}
+
+/// A world and the work that waits for it.
+pub struct Hand<W> {
+    world: Option<W>,
+    waiting: VecDeque<Piece>,
+    running: bool,
+    load: Duration,
+    step: Duration,
+    /// The turn after which this world goes wrong.
+    flaw: Option<u32>,
+}
+
+impl<W: Playable> Hand<W> {
+    /// Without a world yet.
+    pub fn new(load: Duration, step: Duration, flaw: Option<u32>) -> Self {
+        Hand {
+            world: None,
+            waiting: VecDeque::new(),
+            running: false,
+            load,
+            step,
+            flaw,
+        }
+    }
+
+    /// Queues a piece. How long until [`finish`](Self::finish), where nothing was running.
+    pub fn take(&mut self, piece: Piece) -> Option<Duration> {
+        self.waiting.push_back(piece);
+        self.begin()
+    }
+
+    /// Pieces that wait or run.
+    pub fn behind(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Ends the running piece: what to tell the session, and the checksum after an executed turn.
+    ///
+    /// # Panics
+    /// When none is running, or a turn comes before its world.
+    pub fn finish(&mut self) -> (Input<'static>, Option<(u32, Checksum)>) {
+        assert!(self.running, "only a running piece can end");
+        self.running = false;
+        let piece = self.waiting.pop_front().expect("the running piece is kept");
+        match piece {
+            Piece::New(start) => {
+                self.world = build(&start);
+                let input = match &self.world {
+                    Some(world) => Input::Loaded {
+                        checksum: world.checksum(),
+                    },
+                    None => Input::LoadFailed,
+                };
+                (input, None)
+            }
+            Piece::Execute(bundle) => {
+                let world = self.world.as_mut().expect("turns come after the world");
+                execute(world, &bundle);
+                if self.flaw == Some(bundle.turn.0) {
+                    world.corrupt();
+                }
+                let checksum = world.checksum();
+                let outcome = world.outcome();
+                let input = Input::Executed { checksum, outcome };
+                (input, Some((bundle.turn.0, checksum)))
+            }
+            Piece::Save(turns) => {
+                let world = self.world.as_ref().expect("a save comes after the world");
+                let mut bytes = Vec::new();
+                world.save(&mut bytes);
+                let bytes = bytes.into();
+                (Input::Snapshot { turns, bytes }, None)
+            }
+        }
+    }
+
+    /// Begins the next piece, if one waits and none runs. How long it takes.
+    pub fn begin(&mut self) -> Option<Duration> {
+        if self.running {
+            return None;
+        }
+        let takes = match self.waiting.front()? {
+            Piece::New(_) => self.load,
+            Piece::Execute(bundle) if self.waiting.len() <= 2 => paced(bundle, self.step),
+            Piece::Execute(bundle) => self.step * u32::from(bundle.ticks()),
+            Piece::Save(_) => Duration::ZERO,
+        };
+        self.running = true;
+        Some(takes)
+    }
+}
+
+/// Ticks are spread over the turn; its last one ends it.
+fn paced(bundle: &Bundle, step: Duration) -> Duration {
+    let Plan { tick_ms, .. } = bundle.plan;
+    match bundle.ticks() {
+        0 => Duration::ZERO,
+        ticks => Duration::from_millis(u64::from(tick_ms)) * u32::from(ticks - 1) + step,
+    }
+}

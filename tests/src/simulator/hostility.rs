@@ -1,0 +1,223 @@
+//! Those who disturb: a stranger at the door, a member that sends garbage, a member that signs what it must not.
+
+use super::network::{End, Node};
+use super::schedule::Happening;
+use super::{Hostile, Playable, Scenario, Simulator};
+use crate::random::Stream;
+use lockstep::sign::{Ed25519, KeyedHash, Signer};
+use lockstep::{Channel, PeerId};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// What the hostile one knows and wants.
+pub struct Mischief {
+    kind: Option<Hostile>,
+    random: Stream,
+    /// Real traffic to start from.
+    overheard: VecDeque<(Channel, Vec<u8>)>,
+    signed: Signed,
+    /// The key of the one who forges.
+    key: Option<Box<dyn Signer>>,
+    left: u32,
+}
+
+/// What a listened-to signer has signed of late, with the signatures.
+#[derive(Clone, Default)]
+pub struct Signed(Arc<Mutex<VecDeque<(Vec<u8>, [u8; 64])>>>);
+
+/// A signer that tells what it signs.
+struct Listened {
+    signer: Box<dyn Signer>,
+    signed: Signed,
+}
+
+/// Bytes in front of a batch's content in what is signed: context, version, match and incarnation.
+const SIGNED_HEAD: usize = 14 + 2 + 16 + 16;
+
+impl Signed {
+    /// A signer that is the given one, and is listened to.
+    pub fn listen_to(&self, signer: Box<dyn Signer>) -> Box<dyn Signer> {
+        let signed = self.clone();
+        Box::new(Listened { signer, signed })
+    }
+}
+
+impl Signer for Listened {
+    fn id(&self) -> PeerId {
+        self.signer.id()
+    }
+
+    fn sign(&self, bytes: &[u8]) -> [u8; 64] {
+        let signature = self.signer.sign(bytes);
+        let mut signed = self.signed.0.lock().unwrap_or_else(PoisonError::into_inner);
+        signed.push_back((bytes.to_vec(), signature));
+        if signed.len() > 64 {
+            signed.pop_front();
+        }
+        signature
+    }
+
+    fn verify(&self, peer: PeerId, bytes: &[u8], signature: &[u8; 64]) -> bool {
+        self.signer.verify(peer, bytes, signature)
+    }
+}
+
+impl Mischief {
+    /// Of a scenario; `secret` is that of the hostile member.
+    pub fn new(scenario: &Scenario, signed: Signed, secret: Option<[u8; 32]>) -> Self {
+        let mut random = Stream::new(scenario.seed, "mischief", 0);
+        let key: Option<Box<dyn Signer>> = secret.map(|secret| match scenario.ed25519 {
+            true => Box::new(Ed25519::new(&secret)) as Box<dyn Signer>,
+            false => Box::new(KeyedHash::new(PeerId(secret))),
+        });
+        let left = random.pick(&[20, 200, 3_000]);
+        Mischief {
+            kind: scenario.hostile,
+            random,
+            overheard: VecDeque::new(),
+            signed,
+            key,
+            left,
+        }
+    }
+
+    /// Real bytes pass by.
+    pub fn overhear(&mut self, channel: Channel, bytes: &[u8]) {
+        if self.kind.is_none() {
+            return;
+        }
+        self.overheard.push_back((channel, bytes.to_vec()));
+        if self.overheard.len() > 100 {
+            self.overheard.pop_front();
+        }
+    }
+
+    /// Bytes that a correct peer would not send now.
+    fn concoct(&mut self) -> (Channel, Vec<u8>) {
+        let channels = [Channel::Turns, Channel::Control, Channel::Bulk];
+        let noise = self.random.chance(250) || self.overheard.is_empty();
+        if noise {
+            let most = self.random.pick(&[3, 40, 1_000, 70_000]);
+            let length = self.random.below(most) as usize;
+            return (self.random.pick(&channels), self.random.bytes(length));
+        }
+        let at = self.random.below(self.overheard.len() as u64) as usize;
+        let (channel, mut bytes) = self.overheard[at].clone();
+        for _ in 0..self.random.below(4) {
+            self.spoil(&mut bytes);
+        }
+        let elsewhere = self.random.chance(100);
+        let channel = match elsewhere {
+            true => self.random.pick(&channels),
+            false => channel,
+        };
+        (channel, bytes)
+    }
+
+    fn spoil(&mut self, bytes: &mut Vec<u8>) {
+        let at = self.random.below(bytes.len() as u64 + 1) as usize;
+        match self.random.below(4) {
+            0 => bytes.truncate(at),
+            1 => bytes.insert(at, self.random.below(256) as u8),
+            2 => bytes.extend_from_slice(&self.random.array::<9>()),
+            _ => {
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte ^= 1 << self.random.below(8);
+                }
+            }
+        }
+    }
+}
+
+impl<W: Playable> Simulator<W> {
+    /// One disturbance, and the plan for the next.
+    pub(super) fn disturb(&mut self) {
+        let burst = self.mischief.random.pick(&[1, 1, 3, 60]);
+        for _ in 0..burst {
+            self.disturb_once();
+        }
+        let pause = self.mischief.random.millis(5, 400);
+        if self.mischief.left > 0 {
+            self.schedule.add(self.now + pause, Happening::Disturb);
+        }
+    }
+
+    fn disturb_once(&mut self) {
+        self.mischief.left = self.mischief.left.saturating_sub(1);
+        let node = self.hostile_node();
+        let ends = self.network.ends_of(node);
+        let stranger = self.scenario.hostile == Some(Hostile::Stranger);
+        if stranger && (ends.is_empty() || self.mischief.random.chance(100)) {
+            let to = self.mischief.random.below(self.peers.len() as u64) as Node;
+            let (address, key) = (super::links::address(to), self.ids[to]);
+            return self.dial(node, address, key);
+        }
+        if ends.is_empty() || self.scenario.hostile == Some(Hostile::Forger) {
+            return;
+        }
+        let end = self.mischief.random.pick(&ends);
+        let (channel, bytes) = self.mischief.concoct();
+        // A real transport refuses to carry these.
+        if channel != Channel::Turns || bytes.len() <= 1_200 {
+            self.carry(end, channel, &bytes);
+        }
+    }
+
+    fn hostile_node(&self) -> Node {
+        match self.scenario.hostile {
+            Some(Hostile::Stranger) | None => self.peers.len(),
+            Some(Hostile::Garbage | Hostile::Forger) => self.peers.len() - 1,
+        }
+    }
+
+    /// Begins the disturbance, if this run has one.
+    pub(super) fn plan_mischief(&mut self) {
+        if self.scenario.hostile.is_some() {
+            let at = self.mischief.random.millis(0, 6_000);
+            self.schedule.add(at, Happening::Disturb);
+        }
+    }
+
+    /// What the forger sends in place of these bytes: for half of the peers, another signed batch.
+    pub(super) fn forge(&mut self, end: End, bytes: &[u8]) -> Option<Vec<u8>> {
+        let (to, _) = self.network.at(end.other());
+        let now = self.begun_at? + Duration::from_secs(2);
+        if self.now < now || to % 2 == 0 || !self.mischief.random.chance(300) {
+            return None;
+        }
+        let key = self.mischief.key.as_ref()?;
+        let signed = &self.mischief.signed.0;
+        let signed = signed.lock().unwrap_or_else(PoisonError::into_inner);
+        for (message, signature) in signed.iter().rev() {
+            let content = message.get(SIGNED_HEAD..)?;
+            let Some(at) = position(bytes, content) else {
+                continue;
+            };
+            let signature_at = at + content.len();
+            if bytes.get(signature_at..signature_at + 64)? != signature {
+                continue;
+            }
+            let mut forged = message.clone();
+            let random = &mut self.mischief.random;
+            let flipped = SIGNED_HEAD + random.below(content.len() as u64) as usize;
+            forged[flipped] ^= 1 << random.below(7);
+            let signature = match random.chance(800) {
+                true => key.sign(&forged),
+                false => *signature,
+            };
+            let mut packet = bytes.to_vec();
+            packet[at..signature_at].copy_from_slice(&forged[SIGNED_HEAD..]);
+            packet[signature_at..signature_at + 64].copy_from_slice(&signature);
+            return Some(packet);
+        }
+        None
+    }
+}
+
+fn position(bytes: &[u8], part: &[u8]) -> Option<usize> {
+    if part.is_empty() {
+        return None;
+    }
+    bytes.windows(part.len()).position(|window| window == part)
+}

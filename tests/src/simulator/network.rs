@@ -1,0 +1,328 @@
+//! The fake network: who is linked to whom, and when bytes arrive.
+//!
+//! Datagrams may be lost, doubled, delayed and reordered. Messages of one channel of a link arrive once and in
+//! order; what the network loses of them only costs time.
+
+use super::scenario::{Scenario, Weather};
+use crate::random::Stream;
+use lockstep::{Channel, LinkId};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A peer of the simulated network: an index into the peers, or the stranger after them.
+pub type Node = usize;
+
+/// One end of a link: the link's place, and which end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct End {
+    /// Place of the link.
+    pub link: usize,
+    /// 0 for the dialler, 1 for who accepted.
+    pub side: usize,
+}
+
+impl End {
+    /// The other end.
+    pub fn other(self) -> End {
+        End {
+            link: self.link,
+            side: 1 - self.side,
+        }
+    }
+}
+
+/// All links and what lies between them.
+pub struct Network {
+    links: Vec<Link>,
+    lanes: BTreeMap<(Node, Node), Lane>,
+    next_id: Vec<u32>,
+    unreachable: Vec<(Node, Node)>,
+}
+
+struct Link {
+    nodes: [Node; 2],
+    ids: [LinkId; 2],
+    up: [bool; 2],
+    up_at: [Duration; 2],
+    /// When the newest message of each channel arrives at each side.
+    arrived: [[Duration; 2]; 2],
+    /// Messages that wait for the end of a cut, by the side they go to.
+    held: [Vec<(Channel, Vec<u8>)>; 2],
+}
+
+/// One direction between two nodes.
+struct Lane {
+    random: Stream,
+    weather: Weather,
+    losing: bool,
+    /// Cuts in force; several may overlap.
+    cuts: u32,
+    dark_since: Option<Duration>,
+}
+
+/// What becomes of bytes handed to the network.
+pub enum Fate {
+    /// They arrive at these times; at none where they are lost.
+    Arrives(Vec<Duration>),
+    /// They wait for the end of a cut.
+    Held,
+}
+
+impl Network {
+    /// A network of `nodes` nodes.
+    pub fn new(scenario: &Scenario, nodes: usize) -> Self {
+        let mut lanes = BTreeMap::new();
+        for from in 0..nodes {
+            for to in (0..nodes).filter(|to| *to != from) {
+                let index = (from * nodes + to) as u64;
+                let mut random = Stream::new(scenario.seed, "lane", index);
+                let mut weather = scenario.weather;
+                weather.delay += random.millis(0, 10);
+                let lane = Lane {
+                    random,
+                    weather,
+                    losing: false,
+                    cuts: 0,
+                    dark_since: None,
+                };
+                lanes.insert((from, to), lane);
+            }
+        }
+        Network {
+            links: Vec::new(),
+            lanes,
+            next_id: vec![0; nodes],
+            unreachable: scenario.unreachable.clone(),
+        }
+    }
+
+    /// The time a connection attempt takes to reach each side (dialler, acceptor); `None` while the way is dark.
+    pub fn handshake(&mut self, from: Node, to: Node) -> Option<[Duration; 2]> {
+        let pair = (from.min(to), from.max(to));
+        if self.unreachable.contains(&pair) || self.is_dark(from, to) || self.is_dark(to, from) {
+            return None;
+        }
+        let there = self.lane(from, to).reliable();
+        let back = self.lane(to, from).reliable();
+        let again = self.lane(from, to).reliable();
+        Some([there + back, there + back + again])
+    }
+
+    /// Makes a link that is not up yet.
+    pub fn link(&mut self, from: Node, to: Node, up_at: [Duration; 2]) -> usize {
+        let ids = [from, to].map(|node| {
+            self.next_id[node] += 1;
+            LinkId(self.next_id[node] - 1)
+        });
+        self.links.push(Link {
+            nodes: [from, to],
+            ids,
+            up: [false; 2],
+            up_at,
+            arrived: [[Duration::ZERO; 2]; 2],
+            held: [Vec::new(), Vec::new()],
+        });
+        self.links.len() - 1
+    }
+
+    /// The node at an end, and what it calls the link.
+    pub fn at(&self, end: End) -> (Node, LinkId) {
+        let link = &self.links[end.link];
+        (link.nodes[end.side], link.ids[end.side])
+    }
+
+    /// The end that `node` calls `id`.
+    pub fn find(&self, node: Node, id: LinkId) -> Option<End> {
+        self.links.iter().enumerate().rev().find_map(|(at, link)| {
+            let side = (0..2).find(|side| (link.nodes[*side], link.ids[*side]) == (node, id))?;
+            Some(End { link: at, side })
+        })
+    }
+
+    /// Whether the node at this end sees the link as up.
+    pub fn is_up(&self, end: End) -> bool {
+        self.links[end.link].up[end.side]
+    }
+
+    /// Sets whether the node at this end sees the link as up. Returns what it was.
+    pub fn set_up(&mut self, end: End, up: bool) -> bool {
+        std::mem::replace(&mut self.links[end.link].up[end.side], up)
+    }
+
+    /// All ends at `node` that are up.
+    pub fn ends_of(&self, node: Node) -> Vec<End> {
+        let links = self.links.iter().enumerate();
+        let ends = links.flat_map(|(link, _)| [0, 1].map(|side| End { link, side }));
+        ends.filter(|end| self.is_up(*end) && self.at(*end).0 == node)
+            .collect()
+    }
+
+    /// All ends that are up and to which nothing comes from `from`.
+    pub fn ends_fed_by(&self, from: Node, to: Node) -> Vec<End> {
+        let mut ends = self.ends_of(to);
+        ends.retain(|end| self.at(end.other()).0 == from);
+        ends
+    }
+
+    /// Sends bytes away from this end.
+    pub fn send(&mut self, now: Duration, end: End, channel: Channel, bytes: &[u8]) -> Fate {
+        let to = end.other();
+        let nodes = self.links[end.link].nodes;
+        let dark = self.is_dark(nodes[end.side], nodes[to.side]);
+        let up_at = self.links[end.link].up_at[to.side];
+        if channel == Channel::Turns {
+            let arrivals = match dark {
+                true => Vec::new(),
+                false => self
+                    .lane(nodes[end.side], nodes[to.side])
+                    .datagram()
+                    .into_iter()
+                    .map(|takes| (now + takes).max(up_at))
+                    .collect(),
+            };
+            return Fate::Arrives(arrivals);
+        }
+        let waiting = !self.links[end.link].held[to.side].is_empty();
+        if dark || waiting {
+            self.links[end.link].held[to.side].push((channel, bytes.to_vec()));
+            return Fate::Held;
+        }
+        Fate::Arrives(vec![self.message_arrival(now, end, channel)])
+    }
+
+    /// When everything sent from this end before now has arrived.
+    pub fn drained(&self, now: Duration, end: End) -> Duration {
+        let arrived = self.links[end.link].arrived[end.other().side];
+        now.max(arrived[0]).max(arrived[1])
+    }
+
+    /// A cut of this direction begins.
+    pub fn cut(&mut self, now: Duration, from: Node, to: Node) {
+        let lane = self.lane(from, to);
+        lane.cuts += 1;
+        lane.dark_since = lane.dark_since.or(Some(now));
+    }
+
+    /// Since when nothing passes from one node to the other.
+    pub fn dark_since(&self, from: Node, to: Node) -> Option<Duration> {
+        self.lanes[&(from, to)].dark_since
+    }
+
+    /// A cut of this direction ends. The messages that waited arrive now: the end they go to, and when.
+    pub fn mend(
+        &mut self,
+        now: Duration,
+        from: Node,
+        to: Node,
+    ) -> Vec<(End, Duration, Channel, Vec<u8>)> {
+        self.lane(from, to).cuts -= 1;
+        let mut arrivals = Vec::new();
+        if self.is_dark(from, to) {
+            return arrivals;
+        }
+        self.lane(from, to).dark_since = None;
+        let retry = self.lane(from, to).random.millis(0, 300);
+        for at in 0..self.links.len() {
+            for side in 0..2 {
+                if (self.links[at].nodes[side], self.links[at].nodes[1 - side]) != (from, to) {
+                    continue;
+                }
+                let end = End { link: at, side };
+                for (channel, bytes) in std::mem::take(&mut self.links[at].held[1 - side]) {
+                    let arrival = self.message_arrival(now + retry, end, channel);
+                    arrivals.push((end.other(), arrival, channel, bytes));
+                }
+            }
+        }
+        arrivals
+    }
+
+    /// Drops what waits on a link.
+    pub fn drop_held(&mut self, link: usize) {
+        self.links[link].held = [Vec::new(), Vec::new()];
+    }
+
+    /// Whether nothing passes from one node to the other.
+    pub fn is_dark(&self, from: Node, to: Node) -> bool {
+        self.lanes[&(from, to)].cuts > 0
+    }
+
+    /// Ends all loss, jitter, duplication and reordering. A batch has `budget` to arrive, by way of a third peer
+    /// where there is no direct one: delays leave room for that.
+    pub fn heal(&mut self, budget: Duration) {
+        for lane in self.lanes.values_mut() {
+            lane.weather = Weather {
+                delay: lane.weather.delay.min(budget / 4),
+                ..Weather::default()
+            };
+            lane.losing = false;
+        }
+    }
+
+    fn message_arrival(&mut self, now: Duration, end: End, channel: Channel) -> Duration {
+        let to = end.other();
+        let nodes = self.links[end.link].nodes;
+        let takes = self.lane(nodes[end.side], nodes[to.side]).reliable();
+        let link = &mut self.links[end.link];
+        let order = usize::from(channel == Channel::Bulk);
+        let least = link.arrived[to.side][order].max(link.up_at[to.side]);
+        let arrival = (now + takes).max(least);
+        link.arrived[to.side][order] = arrival;
+        arrival
+    }
+
+    fn lane(&mut self, from: Node, to: Node) -> &mut Lane {
+        self.lanes
+            .get_mut(&(from, to))
+            .expect("there is a lane between any two nodes")
+    }
+}
+
+impl Lane {
+    /// How long each copy of a datagram takes; none where it is lost.
+    fn datagram(&mut self) -> Vec<Duration> {
+        if self.loses() {
+            return Vec::new();
+        }
+        let copies = 1 + u32::from(self.random.chance(self.weather.duplicate));
+        (0..copies).map(|_| self.passage()).collect()
+    }
+
+    /// How long a message takes: every loss costs a retransmission timeout that doubles.
+    fn reliable(&mut self) -> Duration {
+        let mut takes = self.passage();
+        let mut timeout = self.weather.delay * 2 + self.weather.jitter + Duration::from_millis(25);
+        for _ in 0..8 {
+            if !self.random.chance(self.weather.loss) {
+                break;
+            }
+            takes += timeout;
+            timeout = (timeout * 2).min(Duration::from_secs(2));
+        }
+        takes
+    }
+
+    fn passage(&mut self) -> Duration {
+        let jitter = self.weather.jitter.as_micros() as u64;
+        let mut takes = self.weather.delay + Duration::from_micros(self.random.between(0, jitter));
+        if self.random.chance(self.weather.reorder) {
+            takes += self.random.millis(5, 60);
+        }
+        takes
+    }
+
+    /// Two states, so that losses come in bursts of the wanted mean length at the wanted mean rate.
+    fn loses(&mut self) -> bool {
+        let Weather { loss, burst, .. } = self.weather;
+        if loss == 0 {
+            return false;
+        }
+        let leave = 1_000 / burst.max(1);
+        let enter = leave * loss / (1_000 - loss.min(900));
+        self.losing = match self.losing {
+            true => !self.random.chance(leave),
+            false => self.random.chance(enter),
+        };
+        self.losing
+    }
+}

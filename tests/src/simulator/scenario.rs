@@ -1,0 +1,292 @@
+//! What one seed plays: everything that differs from run to run is drawn here.
+
+use crate::random::Stream;
+use lockstep::Plan;
+use std::time::Duration;
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The seed that all of it comes from.
+    pub seed: u64,
+    /// Whether batches are signed with Ed25519 rather than the keyed hash.
+    pub ed25519: bool,
+    /// The peers; the first is the host.
+    pub peers: Vec<PeerPlan>,
+    /// The turn plan.
+    pub plan: Plan,
+    /// Turns of the match.
+    pub turn_limit: u32,
+    /// What the links do until [`heal_at`](Self::heal_at).
+    pub weather: Weather,
+    /// Faults end so long after the match began.
+    pub heal_at: Duration,
+    /// Links that go dark for a while.
+    pub cuts: Vec<Cut>,
+    /// Pairs of joiners that can never dial each other.
+    pub unreachable: Vec<(usize, usize)>,
+    /// Whether the transport tells whom a link leads to.
+    pub transport_knows: bool,
+    /// One world that goes wrong.
+    pub flaw: Option<Flaw>,
+    /// Somebody who wants to disturb.
+    pub hostile: Option<Hostile>,
+}
+
+/// One peer.
+#[derive(Clone, Debug)]
+pub struct PeerPlan {
+    /// Its seats.
+    pub seats: u8,
+    /// When its process begins.
+    pub begins_at: Duration,
+    /// How fast its clock runs, in millionths too fast.
+    pub drift_ppm: i32,
+    /// Time to build the world.
+    pub load: Duration,
+    /// Time to step a tick.
+    pub step: Duration,
+    /// What its players do.
+    pub workload: Workload,
+    /// When it leaves, after the match began.
+    pub leaves_at: Option<Duration>,
+    /// When it pauses the match, after the match began, and for how long.
+    pub pause: Option<(Duration, Duration)>,
+    /// Time between two chat texts, if it chats.
+    pub chats_every: Option<Duration>,
+    /// Time between keyframes of its log, if it wants any.
+    pub keyframe_every: Option<Duration>,
+}
+
+/// What the players of a peer do.
+#[derive(Clone, Copy, Debug)]
+pub enum Workload {
+    /// Nothing.
+    Idle,
+    /// A command every so often.
+    Steady(Duration),
+    /// Many commands at one instant, every so often.
+    Bursts(u64, Duration),
+    /// Commands of about the largest allowed size.
+    Large(Duration),
+}
+
+/// What links do, in parts per thousand where no unit is named.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Weather {
+    /// Shortest one-way delay.
+    pub delay: Duration,
+    /// Random delay on top, at most.
+    pub jitter: Duration,
+    /// Datagrams lost on average.
+    pub loss: u32,
+    /// How many in a row are lost, on average.
+    pub burst: u32,
+    /// Datagrams that arrive twice.
+    pub duplicate: u32,
+    /// Datagrams that are held back behind later ones.
+    pub reorder: u32,
+}
+
+/// A link direction or more that goes dark for a while.
+#[derive(Clone, Debug)]
+pub struct Cut {
+    /// When it begins, after the match began.
+    pub at: Duration,
+    /// How long it lasts.
+    pub lasts: Duration,
+    /// Directed pairs of peers that are cut.
+    pub lanes: Vec<(usize, usize)>,
+}
+
+/// A world that goes wrong.
+#[derive(Clone, Copy, Debug)]
+pub struct Flaw {
+    /// Whose.
+    pub peer: usize,
+    /// After which turn.
+    pub turn: u32,
+}
+
+/// Somebody who wants to disturb.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hostile {
+    /// A stranger without a ticket dials everybody and sends garbage.
+    Stranger,
+    /// The last peer of the match adds garbage to what it sends.
+    Garbage,
+    /// The last peer signs batches that it must not sign.
+    Forger,
+}
+
+impl Scenario {
+    /// The scenario of a seed.
+    pub fn draw(seed: u64) -> Scenario {
+        let random = &mut Stream::new(seed, "scenario", 0);
+        let count = random.between(2, 8) as usize;
+        let plan = draw_plan(random);
+        let seconds = random.between(8, 40);
+        let turn_limit = (seconds * 1_000 / plan.turn().as_millis() as u64).max(20) as u32;
+        let mut scenario = Scenario {
+            seed,
+            ed25519: seed % 16 == 15,
+            peers: (0..count).map(|at| draw_peer(random, at, count)).collect(),
+            plan,
+            turn_limit,
+            weather: draw_weather(random),
+            heal_at: Duration::from_secs(seconds / 2),
+            cuts: Vec::new(),
+            unreachable: Vec::new(),
+            transport_knows: random.chance(700),
+            flaw: None,
+            hostile: None,
+        };
+        if random.chance(400) {
+            scenario.draw_cuts(random);
+        }
+        // A peer that leaves must not take the only way between two others with it.
+        match random.below(10) {
+            0..3 => scenario.draw_unreachable(random),
+            3..6 => scenario.draw_players_doings(random),
+            _ => {}
+        }
+        if seed % 12 == 5 {
+            let turn = random.between(1, u64::from(turn_limit) * 2 / 3) as u32;
+            let peer = random.below(count as u64) as usize;
+            scenario.flaw = Some(Flaw { peer, turn });
+            scenario
+                .peers
+                .iter_mut()
+                .for_each(|peer| peer.leaves_at = None);
+        }
+        if seed % 10 == 7 {
+            scenario.hostile = Some(random.pick(&[
+                Hostile::Stranger,
+                Hostile::Garbage,
+                Hostile::Forger,
+            ]));
+            scenario.flaw = None;
+        }
+        scenario
+    }
+
+    /// Whether this peer is the hostile one.
+    pub fn is_hostile(&self, peer: usize) -> bool {
+        matches!(self.hostile, Some(Hostile::Garbage | Hostile::Forger))
+            && peer + 1 == self.peers.len()
+    }
+
+    /// Cuts with a beginning in the first half of the match; all are over when it heals.
+    fn draw_cuts(&mut self, random: &mut Stream) {
+        let count = self.peers.len();
+        for _ in 0..random.between(1, 3) {
+            let at = random.millis(0, self.heal_at.as_millis() as u64);
+            let longest = random.pick(&[800, 4_000, 15_000]);
+            let lasts = random.millis(100, longest);
+            let one = random.below(count as u64) as usize;
+            let other = (one + random.between(1, count as u64 - 1) as usize) % count;
+            let lanes = match random.below(4) {
+                0 => vec![(one, other)],
+                1 => vec![(one, other), (other, one)],
+                2 => lanes_of(one, count).collect(),
+                _ => lanes_of(one, count).filter(|lane| lane.0 == one).collect(),
+            };
+            self.heal_at = self.heal_at.max(at + lasts);
+            self.cuts.push(Cut { at, lasts, lanes });
+        }
+    }
+
+    /// Pairs without a link; everybody keeps a link to the host.
+    fn draw_unreachable(&mut self, random: &mut Stream) {
+        for one in 1..self.peers.len() {
+            for other in one + 1..self.peers.len() {
+                if random.chance(500) {
+                    self.unreachable.push((one, other));
+                }
+            }
+        }
+    }
+
+    fn draw_players_doings(&mut self, random: &mut Stream) {
+        let half = self.heal_at.as_millis() as u64;
+        let count = self.peers.len();
+        if random.chance(500) {
+            let peer = random.below(count as u64) as usize;
+            self.peers[peer].pause = Some((random.millis(0, half), random.millis(200, 6_000)));
+        }
+        if random.chance(700) {
+            for peer in 0..count {
+                if random.chance(300) {
+                    // Who is cut off can tell nobody that it leaves.
+                    let least = if self.cuts.is_empty() { 0 } else { half };
+                    self.peers[peer].leaves_at = Some(random.millis(least, half * 2));
+                }
+            }
+            if self.peers.iter().all(|peer| peer.leaves_at.is_some()) {
+                self.peers[count - 1].leaves_at = None;
+            }
+        }
+    }
+}
+
+fn lanes_of(one: usize, count: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..count)
+        .filter(move |other| *other != one)
+        .flat_map(move |other| [(one, other), (other, one)])
+}
+
+fn draw_plan(random: &mut Stream) -> Plan {
+    if random.chance(500) {
+        return Plan::default();
+    }
+    Plan {
+        ticks: random.pick(&[1, 2, 4]),
+        delay_turns: random.between(2, 6) as u8,
+        tick_ms: random.pick(&[33, 50, 50, 100]),
+    }
+}
+
+fn draw_peer(random: &mut Stream, at: usize, count: usize) -> PeerPlan {
+    let most_seats = (16 / count as u64).min(3);
+    PeerPlan {
+        seats: random.between(1, most_seats) as u8,
+        begins_at: match at {
+            0 => Duration::ZERO,
+            _ => random.millis(10, 3_000),
+        },
+        drift_ppm: random.between(0, 1_000) as i32 - 500,
+        load: random.pick(&[0, 50, 2_500]) * Duration::from_millis(1),
+        step: random.pick(&[0, 100, 4_000]) * Duration::from_micros(1),
+        workload: match random.below(8) {
+            0..2 => Workload::Idle,
+            2..6 => Workload::Steady(random.millis(60, 1_500)),
+            6 => Workload::Bursts(random.between(2, 30), random.millis(1_000, 4_000)),
+            _ => Workload::Large(random.millis(150, 1_500)),
+        },
+        leaves_at: None,
+        pause: None,
+        chats_every: random.chance(150).then(|| random.millis(1_200, 5_000)),
+        keyframe_every: random.chance(400).then(|| random.millis(500, 9_000)),
+    }
+}
+
+fn draw_weather(random: &mut Stream) -> Weather {
+    let mut weather = Weather {
+        delay: random.millis(1, 90),
+        burst: random.between(1, 6) as u32,
+        ..Weather::default()
+    };
+    if random.chance(600) {
+        weather.jitter = random.millis(0, 200);
+    }
+    if random.chance(600) {
+        weather.loss = random.below(300) as u32;
+    }
+    if random.chance(400) {
+        weather.duplicate = random.below(500) as u32;
+    }
+    if random.chance(400) {
+        weather.reorder = random.below(300) as u32;
+    }
+    weather
+}

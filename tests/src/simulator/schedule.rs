@@ -1,0 +1,68 @@
+//! What happens when: one queue, in order of time and then of scheduling.
+
+use super::links::Dial;
+use super::network::{End, Node};
+use lockstep::{Channel, LinkError};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Something that happens at a time.
+pub enum Happening {
+    /// A peer's process begins.
+    Begin(usize),
+    /// A session's deadline may have come.
+    Wake(usize),
+    /// A world is done with a piece of work.
+    World(usize),
+    /// Bytes arrive at an end of a link.
+    Arrive(End, Channel, Vec<u8>),
+    /// Another attempt of a dial.
+    Dial(Dial),
+    /// A dial has come to nothing.
+    DialFailed(Dial, LinkError),
+    /// A link comes up at an end.
+    Up(End),
+    /// A link goes down at an end.
+    Down(End, LinkError),
+    /// It may be that nothing came from one node to another for too long.
+    Silent(Node, Node),
+    /// A cut begins.
+    Cut(usize),
+    /// A cut ends.
+    Mend(usize),
+    /// All faults end.
+    Heal,
+    /// Players of a peer issue commands.
+    Play(usize),
+    /// A player writes to all.
+    Chat(usize),
+    /// A player pauses the match.
+    Pause(usize),
+    /// A player resumes it.
+    Resume(usize),
+    /// A peer leaves.
+    Leave(usize),
+    /// Somebody disturbs.
+    Disturb,
+}
+
+/// The queue.
+#[derive(Default)]
+pub struct Schedule {
+    happenings: BTreeMap<(Duration, u64), Happening>,
+    added: u64,
+}
+
+impl Schedule {
+    /// Adds a happening.
+    pub fn add(&mut self, at: Duration, happening: Happening) {
+        self.happenings.insert((at, self.added), happening);
+        self.added += 1;
+    }
+
+    /// Takes the earliest.
+    pub fn next(&mut self) -> Option<(Duration, Happening)> {
+        let ((at, _), happening) = self.happenings.pop_first()?;
+        Some((at, happening))
+    }
+}

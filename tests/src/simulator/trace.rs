@@ -1,0 +1,86 @@
+//! The trace of a run: a hash over everything that went in and out, and on demand the same as text.
+
+use lockstep::session::{Input, Output};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+use std::time::Duration;
+
+/// Hashes a run, and writes it where somebody wants to read it.
+pub struct Trace {
+    hasher: DefaultHasher,
+    out: Option<Box<dyn Write>>,
+    now: Duration,
+}
+
+impl Trace {
+    /// Writes lines to `out`, if there is one.
+    pub fn new(out: Option<Box<dyn Write>>) -> Self {
+        Trace {
+            hasher: DefaultHasher::new(),
+            out,
+            now: Duration::ZERO,
+        }
+    }
+
+    /// A session is called.
+    pub fn input(&mut self, now: Duration, peer: usize, input: &Input<'_>) {
+        self.now = now;
+        (now, peer).hash(&mut self.hasher);
+        match input {
+            Input::Received { link, bytes, .. } => (link, bytes).hash(&mut self.hasher),
+            Input::Timeout => {}
+            input => format!("{input:?}").hash(&mut self.hasher),
+        }
+        if let Some(out) = &mut self.out {
+            let line = match input {
+                Input::Received {
+                    link,
+                    channel,
+                    bytes,
+                } => {
+                    format!("Received {link:?} {channel:?} {}", brief(bytes))
+                }
+                Input::Snapshot { turns, bytes } => format!("Snapshot {turns} {}", brief(bytes)),
+                input => format!("{input:?}"),
+            };
+            // A trace that cannot be written spoils nothing but the trace.
+            let _ = writeln!(out, "{now:>12.3?} {peer} <- {line}");
+        }
+    }
+
+    /// A session wants something done.
+    pub fn output(&mut self, peer: usize, output: &Output) {
+        match output {
+            Output::Send { link, bytes, .. } => (link, bytes).hash(&mut self.hasher),
+            Output::Execute(bundle) => bundle.turn.hash(&mut self.hasher),
+            Output::Append(_) => {}
+            output => format!("{output:?}").hash(&mut self.hasher),
+        }
+        if let Some(out) = &mut self.out {
+            let line = match output {
+                Output::Send {
+                    link,
+                    channel,
+                    bytes,
+                } => {
+                    format!("Send {link:?} {channel:?} {}", brief(bytes))
+                }
+                Output::Append(lockstep::log::Record::Keyframe(keyframe)) => {
+                    format!("Append keyframe {}", keyframe.turns)
+                }
+                output => format!("{output:?}"),
+            };
+            let _ = writeln!(out, "{:>12.3?} {peer} -> {line}", self.now);
+        }
+    }
+
+    /// The hash so far.
+    pub fn hash(&self) -> u64 {
+        self.hasher.finish()
+    }
+}
+
+fn brief(bytes: &[u8]) -> String {
+    let head: String = bytes.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+    format!("{} bytes {head}", bytes.len())
+}

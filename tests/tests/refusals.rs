@@ -1,0 +1,187 @@
+//! Who is turned away, over real QUIC links, and in which words.
+
+use lockstep::quic::QuicConfig;
+use lockstep::source::{Answer, TurnSource, Work};
+use lockstep::{
+    Config, EndReason, Ended, Event, JoinRefused, LinkError, Live, Network, PeerId, Ticket,
+};
+use sim::{Checksum, RulesId};
+use std::time::{Duration, Instant};
+
+const RULES: RulesId = RulesId(*b"rules of a test!");
+
+fn config(key: u8) -> Config {
+    let mut quic = QuicConfig::new([key; 32]);
+    quic.listen = ([127, 0, 0, 1], 0).into();
+    Config {
+        network: Some(Network::quic(quic).expect("a free port on loopback")),
+        ..Config::default()
+    }
+}
+
+fn host(key: u8) -> (Live, Ticket) {
+    let host = Live::host(vec![1], RULES, config(key)).expect("the config is in range");
+    let ticket = host.ticket().expect("a host has a ticket").clone();
+    (host, ticket)
+}
+
+fn join(ticket: &Ticket, rules: Option<RulesId>, config: Config) -> Live {
+    Live::join(ticket, Box::new(move |_| rules), config).expect("the config is in range")
+}
+
+/// Works for all until `wanted` gives something.
+fn run<T>(peers: &mut [&mut Live], mut wanted: impl FnMut(usize, &Event) -> Option<T>) -> T {
+    let until = Instant::now() + Duration::from_secs(30);
+    while Instant::now() < until {
+        for (at, peer) in peers.iter_mut().enumerate() {
+            peer.wait(Duration::from_millis(2));
+            while let Some(work) = peer.next(Duration::ZERO) {
+                peer.answer(match work {
+                    Work::New { .. } | Work::Load { .. } => Answer::Ready {
+                        checksum: Checksum(1),
+                    },
+                    Work::Execute(bundle) => Answer::Executed {
+                        checksum: Checksum(bundle.turn.0),
+                        outcome: None,
+                        step: Duration::ZERO,
+                    },
+                    Work::Save { .. } => Answer::Saved(Vec::new()),
+                });
+            }
+            for event in peer.events() {
+                if let Some(found) = wanted(at, &event) {
+                    return found;
+                }
+            }
+        }
+    }
+    panic!("nothing of the kind within 30 s");
+}
+
+fn end_of(joiner: Live, host: &mut Live) -> EndReason {
+    let mut joiner = joiner;
+    run(&mut [host, &mut joiner], |at, event| match event {
+        Event::Ended(Ended { reason, .. }) if at == 1 => Some(reason.clone()),
+        _ => None,
+    })
+}
+
+#[test]
+fn other_rules_are_refused() {
+    let (mut host, ticket) = host(1);
+    let joiner = join(&ticket, Some(RulesId([0; 16])), config(2));
+    assert_eq!(
+        end_of(joiner, &mut host),
+        EndReason::Refused(JoinRefused::Rules)
+    );
+    let joiner = join(&ticket, None, config(3));
+    assert_eq!(
+        end_of(joiner, &mut host),
+        EndReason::Refused(JoinRefused::Setup)
+    );
+}
+
+#[test]
+fn another_key_than_the_tickets_is_no_host() {
+    let (mut host, mut ticket) = host(4);
+    ticket.host = PeerId([9; 32]);
+    let joiner = join(&ticket, Some(RULES), config(5));
+    assert_eq!(
+        end_of(joiner, &mut host),
+        EndReason::Unreachable(LinkError::WrongKey)
+    );
+}
+
+#[test]
+fn foreign_and_expired_tickets_are_refused() {
+    let (mut host, ticket) = host(6);
+    let mut foreign = ticket.clone();
+    foreign.match_id.0[0] ^= 1;
+    let joiner = join(&foreign, Some(RULES), config(7));
+    assert_eq!(
+        end_of(joiner, &mut host),
+        EndReason::Refused(JoinRefused::OtherMatch)
+    );
+    let mut uninvited = ticket.clone();
+    uninvited.secret[0] ^= 1;
+    let joiner = join(&uninvited, Some(RULES), config(8));
+    assert_eq!(
+        end_of(joiner, &mut host),
+        EndReason::Refused(JoinRefused::Invite)
+    );
+    let brief = Config {
+        invite_for: Duration::ZERO,
+        ..config(9)
+    };
+    let mut host = Live::host(vec![1], RULES, brief).expect("the config is in range");
+    let ticket = host.ticket().expect("a host has a ticket").clone();
+    let joiner = join(&ticket, Some(RULES), config(10));
+    assert_eq!(
+        end_of(joiner, &mut host),
+        EndReason::Refused(JoinRefused::Expired)
+    );
+}
+
+#[test]
+fn the_same_key_twice_and_one_too_many_are_refused() {
+    let lobby = Config {
+        seats: 3,
+        ready: false,
+        ..config(11)
+    };
+    let mut host = Live::host(vec![1], RULES, lobby).expect("the config is in range");
+    let ticket = host.ticket().expect("a host has a ticket").clone();
+    let mut first = join(&ticket, Some(RULES), config(12));
+    let lobby_of = |peers| {
+        move |at: usize, event: &Event| match event {
+            Event::Lobby(lobby) if at == 0 && lobby.len() == peers => Some(()),
+            _ => None,
+        }
+    };
+    run(&mut [&mut host, &mut first], lobby_of(2));
+    let again = join(&ticket, Some(RULES), config(12));
+    assert_eq!(
+        end_of(again, &mut host),
+        EndReason::Refused(JoinRefused::AlreadyIn)
+    );
+    let mut second = join(&ticket, Some(RULES), config(13));
+    run(&mut [&mut host, &mut first, &mut second], lobby_of(3));
+    let third = join(&ticket, Some(RULES), config(14));
+    assert_eq!(
+        end_of(third, &mut host),
+        EndReason::Refused(JoinRefused::Full { seats: 3 })
+    );
+}
+
+#[test]
+fn a_running_match_takes_nobody_in() {
+    let (mut host, ticket) = host(15);
+    let mut guest = join(&ticket, Some(RULES), config(16));
+    run(&mut [&mut host, &mut guest], |_, event| {
+        matches!(event, Event::Started { .. }).then_some(())
+    });
+    let late = join(&ticket, Some(RULES), config(17));
+    let mut late = late;
+    let reason = run(
+        &mut [&mut host, &mut guest, &mut late],
+        |at, event| match event {
+            Event::Ended(ended) if at == 2 => Some(ended.reason.clone()),
+            _ => None,
+        },
+    );
+    assert_eq!(reason, EndReason::Refused(JoinRefused::Started));
+}
+
+#[test]
+fn nobody_there_is_said_within_seconds() {
+    let (host, ticket) = host(18);
+    drop(host);
+    let begun = Instant::now();
+    let mut joiner = join(&ticket, Some(RULES), config(19));
+    let reason = run(&mut [&mut joiner], |_, event| match event {
+        Event::Ended(ended) => Some(ended.reason.clone()),
+        _ => None,
+    });
+    assert_eq!(reason, EndReason::Unreachable(LinkError::Unanswered));
+    assert!(begun.elapsed() < Duration::from_secs(15));
+}
