@@ -6,7 +6,7 @@
 //! [`open`] puts it under a [`Match`]. [`verify`](verify::verify) re-runs a match and checks all that its file
 //! claims, [`diff`](diff::diff) compares two files, and [`cli::run`] is a command line over all of it for any game.
 
-//CLI
+pub mod cli;
 pub mod diff;
 mod error;
 mod format;

@@ -36,7 +36,8 @@ fn a_true_replay_holds() {
 
 #[test]
 fn an_edited_command_is_found() {
-    let result = forged(|record| {
+    let mut records = fixture::play(120).records;
+    for record in &mut records {
         if let Record::Bundle(bundle) = record
             && bundle.turn.0 == 30
             && let Some(entry) = bundle.entries.first_mut()
@@ -44,17 +45,33 @@ fn an_edited_command_is_found() {
             let order = fixture::Order::Add(99_999);
             entry.what = What::Command(postcard::to_allocvec(&order).unwrap().into());
         }
-    });
+    }
+    let signed = verified(&records);
+    assert!(
+        matches!(signed.wrong, Some(Wrong::History { turns: 50, .. })),
+        "{signed:?}"
+    );
+    records.retain(|record| !matches!(record, Record::Attest(_)));
+    let unsigned = verified(&records);
     assert!(
         matches!(
-            result.wrong,
+            unsigned.wrong,
+            Some(Wrong::Keyframe { turns: 50, .. } | Wrong::KeyframeFault { turns: 50, .. })
+        ),
+        "{unsigned:?}"
+    );
+    records.retain(|record| !matches!(record, Record::Keyframe(_)));
+    let bare = verified(&records);
+    assert!(
+        matches!(
+            bare.wrong,
             Some(Wrong::Checksum {
                 turns: 53,
                 agreed: 28,
                 ..
             })
         ),
-        "{result:?}"
+        "{bare:?}"
     );
 }
 
