@@ -13,7 +13,9 @@ use tests::simulator::{Report, Scenario, Toy, run};
 
 /// Plays whole matches of several peers on a virtual clock over a faulty network, and judges them.
 #[derive(Parser)]
-#[command(after_help = "Example: simulate --seeds 0..500\n         simulate --seed 17 --trace /tmp/17.txt")]
+#[command(
+    after_help = "Example: simulate --seeds 0..500\n         simulate --seed 17 --trace /tmp/17.txt"
+)]
 struct Arguments {
     /// Seeds to run, the last one excluded.
     #[arg(long, default_value = "0..200", value_parser = range)]
@@ -64,11 +66,15 @@ fn main() -> ExitCode {
         (seed, Some(_)) => (seed.unwrap_or(arguments.seeds.0), u64::MAX),
         (None, None) => arguments.seeds,
     };
-    let until = arguments.hours.map(|hours| Duration::from_secs_f64(hours.clamp(0.0, 1e5) * 3_600.0));
+    let until = arguments
+        .hours
+        .map(|hours| Duration::from_secs_f64(hours.clamp(0.0, 1e5) * 3_600.0));
     let next = AtomicU64::new(first);
     let sums = Mutex::new([Sums::default(); 2]);
     let failed = AtomicU64::new(0);
-    let threads = arguments.threads.or_else(|| std::thread::available_parallelism().ok());
+    let threads = arguments
+        .threads
+        .or_else(|| std::thread::available_parallelism().ok());
     std::thread::scope(|scope| {
         for _ in 0..threads.map_or(1, NonZeroUsize::get) {
             scope.spawn(|| {
@@ -97,7 +103,11 @@ fn main() -> ExitCode {
             println!("{}", sums.line(name));
         }
     }
-    println!("{:.1} s wall clock, {} failed", begun.elapsed().as_secs_f64(), failed.load(Ordering::Relaxed));
+    println!(
+        "{:.1} s wall clock, {} failed",
+        begun.elapsed().as_secs_f64(),
+        failed.load(Ordering::Relaxed)
+    );
     match failed.into_inner() {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
@@ -176,7 +186,10 @@ fn range(text: &str) -> Result<(u64, u64), &'static str> {
     parts.ok_or("seeds are given as A..B, with A below B")
 }
 
-#[expect(clippy::disallowed_methods, reason = "measures how fast runs are, and decides nothing in them")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "measures how fast runs are, and decides nothing in them"
+)]
 fn now() -> Instant {
     Instant::now()
 }

@@ -37,7 +37,9 @@ impl<W: Playable> Judge<W> {
             ];
             let over_at = over_at.into_iter().flatten().min().unwrap_or(self.now);
             let desync_elsewhere = self.peers.iter().filter_map(|file| file.desync.as_ref());
-            let over_at = desync_elsewhere.map(|(at, _)| *at).fold(over_at, Duration::min);
+            let over_at = desync_elsewhere
+                .map(|(at, _)| *at)
+                .fold(over_at, Duration::min);
             if over_at < due || file.left {
                 continue;
             }

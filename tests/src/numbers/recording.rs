@@ -18,7 +18,7 @@ use sim::{Checksum, Seat, Seed, Simulation, State, Stream};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// One way of a link.
 const DELAY: Duration = Duration::from_millis(20);
@@ -69,23 +69,37 @@ fn verify(path: &Path, minutes: u32) {
         })
         .collect();
     let setup = reader.setup::<World>().expect("the rules are our own");
-    let start = sim::Start { setup, seed: reader.start().seed, seats: reader.start().seats() };
+    let start = sim::Start {
+        setup,
+        seed: reader.start().seed,
+        seats: reader.start().seats(),
+    };
     let mut bare = Vec::new();
     let mut verified = Vec::new();
     let mut unsigned = Vec::new();
     for _ in 0..3 {
         let begun = now();
         let mut world = World::new(&start);
-        bundles.iter().for_each(|bundle| execute(&mut world, bundle));
+        bundles
+            .iter()
+            .for_each(|bundle| execute(&mut world, bundle));
         std::hint::black_box(world.checksum());
         bare.push(begun.elapsed().as_secs_f64());
         let options = replay::verify::Options::default();
         verified.push(verify_once(path, &options));
-        let options = replay::verify::Options { signature: |_, _, _| true, ..options };
+        let options = replay::verify::Options {
+            signature: |_, _, _| true,
+            ..options
+        };
         unsigned.push(verify_once(path, &options));
     }
-    let median = |samples: &mut Vec<f64>| median_and(samples, 0.5).map_or(0.0, |(median, _)| median);
-    let (bare, verified, unsigned) = (median(&mut bare), median(&mut verified), median(&mut unsigned));
+    let median =
+        |samples: &mut Vec<f64>| median_and(samples, 0.5).map_or(0.0, |(median, _)| median);
+    let (bare, verified, unsigned) = (
+        median(&mut bare),
+        median(&mut verified),
+        median(&mut unsigned),
+    );
     println!(
         "  verify (median of 3): {verified:.2} s, {:.0} x real time; {:.2} x the bare step loop, {:.2} x without signatures",
         f64::from(minutes) * 60.0 / verified,
@@ -97,14 +111,17 @@ fn verify(path: &Path, minutes: u32) {
 fn verify_once(path: &Path, options: &replay::verify::Options) -> f64 {
     let begun = now();
     let mut reader = Reader::open(path).expect("the replay was just written");
-    let found = replay::verify::verify::<World>(&mut reader, options, |_| ()).expect("the rules are our own");
+    let found = replay::verify::verify::<World>(&mut reader, options, |_| ())
+        .expect("the rules are our own");
     assert!(found.holds(), "{:?}", found.wrong);
     begun.elapsed().as_secs_f64()
 }
 
 /// What `show --turn` does, from opening the file to the world at the turn.
 fn show(path: &Path) {
-    let turns = Reader::open(path).expect("the replay was just written").turns();
+    let turns = Reader::open(path)
+        .expect("the replay was just written")
+        .turns();
     let mut random = Stream::named(&Seed([3; 32]), "turns shown");
     let mut samples: Vec<f64> = (0..200)
         .map(|_| {
@@ -113,7 +130,8 @@ fn show(path: &Path) {
             let mut player = Player::new(reader);
             let turn = TurnNumber(random.below(turns));
             player.seek(turn);
-            let mut game = lockstep::Match::<World, Player>::over(player).with_budget(Duration::from_secs(60));
+            let mut game =
+                lockstep::Match::<World, Player>::over(player).with_budget(Duration::from_secs(60));
             while game.source().next_turn() < turn || game.world().is_none() {
                 game.poll();
             }
@@ -122,7 +140,9 @@ fn show(path: &Path) {
         .collect();
     let (p50, p95) = median_and(&mut samples, 0.95).unwrap_or_default();
     let max = samples.last().copied().unwrap_or_default();
-    println!("  show --turn, 200 random turns of {turns}: p50 {p50:.1} ms, p95 {p95:.1} ms, max {max:.1} ms");
+    println!(
+        "  show --turn, 200 random turns of {turns}: p50 {p50:.1} ms, p95 {p95:.1} ms, max {max:.1} ms"
+    );
 }
 
 /// The same file without keyframes.
@@ -160,7 +180,9 @@ fn play(minutes: u32, seats: u8, path: &Path) -> Played {
     let turn_limit = minutes * 60 * 5;
     let mut peers = Peers {
         now: Duration::ZERO,
-        sessions: (0..seats).map(|seat| session(seat, seats, turn_limit)).collect(),
+        sessions: (0..seats)
+            .map(|seat| session(seat, seats, turn_limit))
+            .collect(),
         links: Vec::new(),
         queue: BTreeMap::new(),
         count: 0,
@@ -168,10 +190,18 @@ fn play(minutes: u32, seats: u8, path: &Path) -> Played {
         turns: Vec::new(),
         executed: vec![0; usize::from(seats)],
         recorder: Recorder::create(path).expect("the folder is ours"),
-        played: Played { commands: 0, command_bytes: 0, attest_bytes: 0, snapshot_bytes: 0, units: 0 },
+        played: Played {
+            commands: 0,
+            command_bytes: 0,
+            attest_bytes: 0,
+            snapshot_bytes: 0,
+            units: 0,
+        },
         ended: 0,
     };
-    let mut bots: Vec<Bot> = (0..seats).map(|seat| Bot::new(Seat(seat), Level::Normal)).collect();
+    let mut bots: Vec<Bot> = (0..seats)
+        .map(|seat| Bot::new(Seat(seat), Level::Normal))
+        .collect();
     let mut random = Stream::named(&Seed([4; 32]), "moves");
     let mut thought = 0;
     while peers.ended < usize::from(seats) {
@@ -196,7 +226,11 @@ fn peer(seat: u8) -> PeerId {
 
 fn session(seat: u8, seats: u8, turn_limit: u32) -> Session {
     let match_id = MatchId([7; 16]);
-    let setup = Setup { map_seed: Some(1), minutes: 600, ..Setup::default() };
+    let setup = Setup {
+        map_seed: Some(1),
+        minutes: 600,
+        ..Setup::default()
+    };
     let role = if seat == 0 {
         Role::Host(HostConfig {
             match_id,
@@ -236,7 +270,12 @@ fn session(seat: u8, seats: u8, turn_limit: u32) -> Session {
 impl Peers {
     /// Handles the next arrival or timer.
     fn advance(&mut self) {
-        let timer = self.sessions.iter().enumerate().filter_map(|(at, session)| Some((session.deadline()?, at))).min();
+        let timer = self
+            .sessions
+            .iter()
+            .enumerate()
+            .filter_map(|(at, session)| Some((session.deadline()?, at)))
+            .min();
         let arrival = self.queue.first_key_value().map(|((at, _), _)| *at);
         match (arrival, timer) {
             (Some(at), timer) if timer.is_none_or(|(due, _)| at <= due) => {
@@ -245,8 +284,18 @@ impl Peers {
                 let (one, other) = self.links[link.0 as usize];
                 let address = if dialled { other } else { one }.to_string();
                 let input = match &what {
-                    None => Input::LinkUp { link, peer: None, dialled, address, binding: [3; 32] },
-                    Some((channel, bytes)) => Input::Received { link, channel: *channel, bytes },
+                    None => Input::LinkUp {
+                        link,
+                        peer: None,
+                        dialled,
+                        address,
+                        binding: [3; 32],
+                    },
+                    Some((channel, bytes)) => Input::Received {
+                        link,
+                        channel: *channel,
+                        bytes,
+                    },
                 };
                 self.input(to, input);
             }
@@ -265,23 +314,42 @@ impl Peers {
         };
         for bot in bots {
             let seat = bot.seat();
-            let peaceful = |command: &Command| !matches!(command, Command::Attack { .. } | Command::AttackMove { .. });
-            orders.extend(bot.think(world).into_iter().filter(peaceful).map(|command| (seat, command)));
+            let peaceful = |command: &Command| {
+                !matches!(command, Command::Attack { .. } | Command::AttackMove { .. })
+            };
+            orders.extend(
+                bot.think(world)
+                    .into_iter()
+                    .filter(peaceful)
+                    .map(|command| (seat, command)),
+            );
             if random.chance(1, 5) {
-                let soldiers = world.units().filter(|unit| unit.seat == seat && unit.carries.is_none());
+                let soldiers = world
+                    .units()
+                    .filter(|unit| unit.seat == seat && unit.carries.is_none());
                 let mut group: Vec<_> = soldiers.map(|unit| (unit.id, unit.tile)).collect();
                 random.shuffle(&mut group);
                 group.truncate(12);
                 if let Some((_, near)) = group.first().copied() {
-                    let mut shift = |from: u16| (i32::from(from) + random.range(-12..13)).clamp(0, 120) as u16;
-                    let to = Tile { x: shift(near.x), y: shift(near.y) };
+                    let mut shift =
+                        |from: u16| (i32::from(from) + random.range(-12..13)).clamp(0, 120) as u16;
+                    let to = Tile {
+                        x: shift(near.x),
+                        y: shift(near.y),
+                    };
                     let units = Selection::new(group.into_iter().map(|(id, _)| id));
                     orders.push((seat, Command::Move { units, to }));
                 }
             }
         }
         for (seat, command) in orders {
-            self.input(usize::from(seat.0), Input::Issue { seat, command: to_bytes(&command) });
+            self.input(
+                usize::from(seat.0),
+                Input::Issue {
+                    seat,
+                    command: to_bytes(&command),
+                },
+            );
         }
     }
 
@@ -300,9 +368,18 @@ impl Peers {
                 self.post(at, link, None, true);
                 self.post(to, link, None, false);
             }
-            Output::Send { link, channel, bytes } => {
+            Output::Send {
+                link,
+                channel,
+                bytes,
+            } => {
                 let (one, other) = self.links[link.0 as usize];
-                self.post(if one == at { other } else { one }, link, Some((channel, bytes)), false);
+                self.post(
+                    if one == at { other } else { one },
+                    link,
+                    Some((channel, bytes)),
+                    false,
+                );
             }
             Output::New(start) => {
                 let world = self.world.get_or_insert_with(|| {
@@ -320,14 +397,33 @@ impl Peers {
                 }
                 self.executed[at] += 1;
                 let checksum = self.turns[turn];
-                self.input(at, Input::Executed { checksum, outcome: None });
+                self.input(
+                    at,
+                    Input::Executed {
+                        checksum,
+                        outcome: None,
+                    },
+                );
             }
             Output::Save { turns } => {
-                assert_eq!(turns as usize, self.turns.len(), "the world is where the session believes it to be");
+                assert_eq!(
+                    turns as usize,
+                    self.turns.len(),
+                    "the world is where the session believes it to be"
+                );
                 let mut bytes = Vec::new();
-                self.world.as_ref().expect("the world is built first").save(&mut bytes);
+                self.world
+                    .as_ref()
+                    .expect("the world is built first")
+                    .save(&mut bytes);
                 self.played.snapshot_bytes += bytes.len() as u64;
-                self.input(at, Input::Snapshot { turns, bytes: bytes.into() });
+                self.input(
+                    at,
+                    Input::Snapshot {
+                        turns,
+                        bytes: bytes.into(),
+                    },
+                );
             }
             Output::Append(record) if at == 0 => self.record(&record),
             Output::Event(lockstep::Event::Ended(_)) => self.ended += 1,
@@ -354,6 +450,7 @@ impl Peers {
 
     fn post(&mut self, to: usize, link: LinkId, what: Option<(Channel, Arc<[u8]>)>, dialled: bool) {
         self.count += 1;
-        self.queue.insert((self.now + DELAY, self.count), (to, link, what, dialled));
+        self.queue
+            .insert((self.now + DELAY, self.count), (to, link, what, dialled));
     }
 }

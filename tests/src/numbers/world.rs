@@ -11,8 +11,17 @@ pub fn print(units: &[u16], ticks: u32) {
     println!(
         "world: 2 seats, half swordsmen and half archers, bots at war, {ticks} ticks each\n\
          {:>6} {:>9} {:>11} {:>11} {:>12} {:>11} {:>11} {:>11} {:>9} {:>7} {:>7}",
-        "units", "bytes", "step p50 us", "step p99 us", "step max us", "checksum us", "save us", "load us",
-        "memcpy us", "crc/mem", "save/mem"
+        "units",
+        "bytes",
+        "step p50 us",
+        "step p99 us",
+        "step max us",
+        "checksum us",
+        "save us",
+        "load us",
+        "memcpy us",
+        "crc/mem",
+        "save/mem"
     );
     for units in units {
         block(*units, ticks);
@@ -23,14 +32,19 @@ fn block(units: u16, ticks: u32) {
     let start = Start {
         setup: Setup {
             map_seed: Some(7),
-            scenario: Scenario::Skirmish { units_per_seat: units / 2 },
+            scenario: Scenario::Skirmish {
+                units_per_seat: units / 2,
+            },
             ..Setup::default()
         },
         seed: Seed([5; 32]),
         seats: vec![Seat(0), Seat(1)],
     };
     let mut world = World::new(&start);
-    let mut bots = [Bot::new(Seat(0), Level::Normal), Bot::new(Seat(1), Level::Normal)];
+    let mut bots = [
+        Bot::new(Seat(0), Level::Normal),
+        Bot::new(Seat(1), Level::Normal),
+    ];
     let mut effects = Vec::new();
     let mut steps = Vec::with_capacity(ticks as usize);
     // The initial armies are what is measured; saves and checksums are those of the full world.
@@ -44,7 +58,9 @@ fn block(units: u16, ticks: u32) {
         black_box(&world).save(&mut buffer);
         black_box(&buffer).len()
     });
-    let load = time(rounds, || World::load(black_box(&bytes)).map(|world| world.tick()));
+    let load = time(rounds, || {
+        World::load(black_box(&bytes)).map(|world| world.tick())
+    });
     for _ in 0..ticks {
         let mut entries = Vec::new();
         for bot in &mut bots {
