@@ -39,10 +39,10 @@ pub fn run(mut peer: Peer, title: &str, asked: &Asked) -> Result<ExitCode, Probl
     };
     let end = Line::End(EndLine::new(&ended, &peer.summary()));
     println!("{}", plain::text(&end).unwrap_or_default());
-    if let Line::End(end) = &end {
-        if !end.replay.is_empty() {
-            println!("  watch it: demo-rts watch {}", end.replay);
-        }
+    if let Line::End(end) = &end
+        && !end.replay.is_empty()
+    {
+        println!("  watch it: demo-rts watch {}", end.replay);
     }
     Ok(ExitCode::from(exit::of_end(&ended.reason)))
 }

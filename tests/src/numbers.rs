@@ -11,10 +11,6 @@ pub fn median_and(samples: &mut [f64], share: f64) -> Option<(f64, f64)> {
     Some((samples[last / 2], samples[(last as f64 * share) as usize]))
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "figures are measured with a clock"
-)]
 fn now() -> std::time::Instant {
     std::time::Instant::now()
 }

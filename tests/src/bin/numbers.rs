@@ -52,7 +52,7 @@ enum What {
     #[command(hide = true)]
     Demo {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
+        arguments: Vec<std::ffi::OsString>,
     },
 }
 
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
         }
         What::Replay { minutes, seats } => recording::print(minutes, seats),
         What::Demo { arguments } => {
-            let program = std::iter::once("demo-rts".to_owned());
+            let program = std::iter::once("demo-rts".into());
             return demo_rts::run(program.chain(arguments));
         }
     }

@@ -162,11 +162,14 @@ fn plain_bytes(path: &Path) -> u64 {
     std::fs::metadata(&plain).map_or(0, |file| file.len())
 }
 
+/// To whom, on which link, what (a message, or the link itself), and whether the receiver dialled it.
+type Arrival = (usize, LinkId, Option<(Channel, Arc<[u8]>)>, bool);
+
 struct Peers {
     now: Duration,
     sessions: Vec<Session>,
     links: Vec<(usize, usize)>,
-    queue: BTreeMap<(Duration, u64), (usize, LinkId, Option<(Channel, Arc<[u8]>)>, bool)>,
+    queue: BTreeMap<(Duration, u64), Arrival>,
     count: u64,
     world: Option<World>,
     turns: Vec<Checksum>,
