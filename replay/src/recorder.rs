@@ -163,7 +163,8 @@ impl Recorder {
                 let fits = keyframe.snapshot.len() as u64 <= self.limits.snapshot_bytes;
                 if after_newest && fits && self.shared.push(Job::Keyframe(keyframe.clone()))? {
                     self.newest_keyframe = Some(keyframe.turns);
-                    self.write_attests()?;
+                    // The signatures that go with a keyframe come right behind it.
+                    self.next_attests_at = self.match_time;
                 }
                 Ok(())
             }

@@ -206,7 +206,7 @@ impl Pass {
                     self.closed = true;
                     group.content(window)? == expected
                 }
-                format::FIRST_OWN_KIND.. => false,
+                kind if kind >= format::FIRST_OWN_KIND => false,
                 _ => {
                     if self.marked_bytes >= MARK_EVERY_BYTES {
                         self.marked_bytes = 0;

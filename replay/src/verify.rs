@@ -8,7 +8,7 @@ use expected::{Claim, Expected, collect};
 use lockstep::log::{Bundle, Record, end_signed_bytes, start_hash, start_signed_bytes, turn_hash};
 use lockstep::sign::Ed25519;
 use lockstep::{LogHash, PeerId, TurnNumber, world_entries};
-use sim::{Checksum, Outcome, Simulation, Visit};
+use sim::{Checksum, Outcome, Simulation};
 
 /// How to verify.
 #[derive(Clone, Copy, Debug)]
@@ -149,22 +149,9 @@ pub enum Wrong {
 /// The first field in which two worlds differ.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Difference {
-    /// A field has two values.
-    #[error("{path} is {left} and should be {right}")]
-    Field {
-        /// Section, row and field.
-        path: String,
-        /// The value in question.
-        left: String,
-        /// The value that it should have.
-        right: String,
-    },
-    /// One of the worlds has rows or fields that the other lacks, from here on.
-    #[error("they have different rows from {path} on")]
-    Shape {
-        /// Section, row and field.
-        path: String,
-    },
+    /// A field, row or section: what is in question on the left, what it should be on the right.
+    #[error("{0}")]
+    Field(sim::Difference),
     /// No field differs that the world shows.
     #[error("their bytes differ, but no field that the world shows")]
     Hidden,
@@ -439,66 +426,13 @@ fn difference<S: Simulation>(world: &S, snapshot: &[u8]) -> Option<Difference> {
     let Ok(other) = S::load(snapshot) else {
         return Some(Difference::Unloadable);
     };
-    let (left, right) = (fields(&other), fields(world));
-    for (left, right) in left.iter().zip(&right) {
-        if left.0 != right.0 {
-            return Some(Difference::Shape {
-                path: left.0.clone(),
-            });
-        }
-        if left.1 != right.1 {
-            return Some(Difference::Field {
-                path: left.0.clone(),
-                left: left.1.clone(),
-                right: right.1.clone(),
-            });
-        }
-    }
-    let longer = if left.len() > right.len() {
-        &left
-    } else {
-        &right
-    };
-    Some(match longer.get(left.len().min(right.len())) {
-        Some((path, _)) => Difference::Shape { path: path.clone() },
-        None => Difference::Hidden,
-    })
+    Some(sim::diff(&other, world).map_or(Difference::Hidden, Difference::Field))
 }
 
 fn saved(world: &impl sim::State) -> Vec<u8> {
     let mut bytes = Vec::new();
     world.save(&mut bytes);
     bytes
-}
-
-/// Path and text of every field.
-fn fields(world: &impl sim::State) -> Vec<(String, String)> {
-    struct Fields {
-        section: String,
-        row: u64,
-        found: Vec<(String, String)>,
-    }
-    impl Visit for Fields {
-        fn section(&mut self, name: &str, _: usize) -> bool {
-            name.clone_into(&mut self.section);
-            true
-        }
-        fn row(&mut self, id: u64) -> bool {
-            self.row = id;
-            true
-        }
-        fn field(&mut self, name: &str, value: &dyn sim::Field) {
-            let path = format!("{}[{}].{name}", self.section, self.row);
-            self.found.push((path, value.text()));
-        }
-    }
-    let mut fields = Fields {
-        section: String::new(),
-        row: 0,
-        found: Vec::new(),
-    };
-    world.visit(&mut fields);
-    fields.found
 }
 
 #[cfg(test)]

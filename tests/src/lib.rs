@@ -1,5 +1,7 @@
 //! The proofs: simulator and judge, and the pure targets that fuzzing and property tests share.
 
 pub mod judge;
+pub mod numbers;
+pub mod processes;
 pub mod random;
 pub mod simulator;

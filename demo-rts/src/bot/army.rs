@@ -60,6 +60,45 @@ pub(super) fn defend(estate: &Estate<'_>, commands: &mut Vec<Command>) {
     }
 }
 
+/// Lets archers that stand together shoot at one enemy: the one in reach that falls first.
+pub(super) fn focus(estate: &Estate<'_>, habits: &Habits, commands: &mut Vec<Command>) {
+    let mut shooting: Vec<&UnitView> = estate
+        .soldiers
+        .iter()
+        .filter(|unit| unit.kind == Kind::Archer && unit.target.is_some())
+        .collect();
+    for _ in 0..habits.bands {
+        let Some(first) = shooting.first().copied() else {
+            return;
+        };
+        let band: Vec<&UnitView> = shooting
+            .iter()
+            .filter(|unit| unit.tile.king_steps(first.tile) <= 3)
+            .copied()
+            .collect();
+        shooting.retain(|unit| unit.tile.king_steps(first.tile) > 3);
+        let victim = estate
+            .enemy_units
+            .iter()
+            .filter(|enemy| enemy.tile.king_steps(first.tile) <= 5)
+            .min_by_key(|enemy| (!enemy.kind.is_soldier(), enemy.hit_points, enemy.id));
+        let Some(victim) = victim else {
+            continue;
+        };
+        let units: Selection = band
+            .iter()
+            .filter(|unit| unit.target != Some(victim.id))
+            .map(|unit| unit.id)
+            .collect();
+        if !units.is_empty() && band.len() > 1 {
+            commands.push(Command::Attack {
+                units,
+                target: victim.id,
+            });
+        }
+    }
+}
+
 /// Sends a wave when it is large enough, and those who are out already to their next target.
 pub(super) fn attack(estate: &Estate<'_>, habits: &Habits, commands: &mut Vec<Command>) {
     let home = estate.home();

@@ -22,7 +22,7 @@ pub(super) fn run(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<C
 }
 
 fn employ_idle(estate: &Estate<'_>, commands: &mut Vec<Command>) {
-    let idle: Vec<Id> = estate
+    let mut idle: Vec<Id> = estate
         .workers
         .iter()
         .filter(|worker| worker.order == Order::Idle)
@@ -42,6 +42,9 @@ fn employ_idle(estate: &Estate<'_>, commands: &mut Vec<Command>) {
         .or_else(|| estate.nearest_resource(other, home));
     // A few at a time, so that the next few are weighed anew.
     let some = if estate.world.tick() < 40 { 3 } else { 2 };
+    // Others each time, so that two who cannot get there do not keep the rest waiting.
+    let turn = estate.world.tick() as usize / 8 % idle.len();
+    idle.rotate_left(turn);
     if let Some(from) = from {
         commands.push(Command::Gather {
             units: idle.into_iter().take(some).collect(),

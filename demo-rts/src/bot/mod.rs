@@ -62,6 +62,7 @@ pub fn think(world: &World, seat: Seat, level: Level) -> Vec<Command> {
     let habits = level.habits();
     let mut commands = Vec::new();
     army::defend(&estate, &mut commands);
+    army::focus(&estate, &habits, &mut commands);
     economy::run(&mut estate, &habits, &mut commands);
     army::attack(&estate, &habits, &mut commands);
     commands.truncate(habits.commands);
@@ -115,6 +116,8 @@ struct Habits {
     wave: usize,
     /// Fifths of the nearest enemy's soldiers that a wave must have.
     odds: usize,
+    /// Bands that shoot at one target each, in one thought.
+    bands: usize,
     /// Free room below which it builds a house.
     spare_room: u32,
 }
@@ -129,6 +132,7 @@ impl Level {
                 barracks: 1,
                 wave: 12,
                 odds: 3,
+                bands: 0,
                 spare_room: 2,
             },
             Level::Normal => Habits {
@@ -138,6 +142,7 @@ impl Level {
                 barracks: 3,
                 wave: 12,
                 odds: 5,
+                bands: 1,
                 spare_room: 4,
             },
             Level::Hard => Habits {
@@ -147,6 +152,7 @@ impl Level {
                 barracks: 4,
                 wave: 20,
                 odds: 7,
+                bands: 2,
                 spare_room: 6,
             },
         }

@@ -823,3 +823,22 @@ fn hall_room(w: &World) -> Tile {
         .find(|tile| w.map.has_room(*tile, 3) && w.units().all(|u| u.tile.king_steps(*tile) > 4))
         .expect("some room")
 }
+
+#[test]
+fn workers_crowded_at_one_side_of_a_mine_keep_at_it() {
+    let mut w = meadow();
+    let mine = Tile::new(12, 2);
+    resource(&mut w, mine, Terrain::Gold, 1_500);
+    let sides = w.map.ring(mine, 1).skip(1).collect::<Vec<_>>();
+    wall(&mut w, sides);
+    let units: Selection = (0..8)
+        .map(|_| put(&mut w, Kind::Worker, 0, 11, 1))
+        .collect();
+    issue(&mut w, A, Command::Gather { units, from: mine }).unwrap();
+    run(&mut w, 900);
+    let at_work = w
+        .units()
+        .filter(|unit| matches!(unit.order, Order::Gather | Order::Return));
+    assert_eq!(at_work.count(), 8);
+    assert!(w.seat(A).unwrap().gathered >= 160);
+}

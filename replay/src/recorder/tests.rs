@@ -1,5 +1,6 @@
 use super::*;
 use crate::{Reader, Tail, fixture};
+use lockstep::Plan;
 use lockstep::log::Bundle;
 use std::sync::Mutex;
 

@@ -135,12 +135,15 @@ fn an_edited_keyframe_is_named_by_its_field() {
     });
     let Some(Wrong::Keyframe {
         turns: 50,
-        difference: Difference::Field { path, .. },
+        difference: Difference::Field(field),
     }) = result.wrong
     else {
         panic!("{result:?}");
     };
-    assert_eq!(path, "world[0].mixed");
+    assert_eq!(
+        (&*field.section, field.row, field.field.as_deref()),
+        ("world", Some(0), Some("mixed"))
+    );
     let result = forged(|record| {
         if let Record::Keyframe(keyframe) = record {
             keyframe.log_hash.0[3] ^= 1;

@@ -1,11 +1,10 @@
 //! What a tick, a checksum, a save and a load cost, beside memcpy of the same bytes.
 
-use super::median_and;
+use super::{median_and, now};
 use demo_rts::bot::{Bot, Level};
 use demo_rts::world::{Scenario, Setup, World};
 use sim::{Entry, Seat, Seed, Simulation, Start, State};
 use std::hint::black_box;
-use std::time::Instant;
 
 /// Prints one block for each number of units.
 pub fn print(units: &[u16], ticks: u32) {
@@ -84,9 +83,4 @@ fn time<T>(rounds: u32, mut work: impl FnMut() -> T) -> f64 {
         })
         .collect();
     median_and(&mut samples, 0.5).map_or(0.0, |(median, _)| median)
-}
-
-#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-fn now() -> Instant {
-    Instant::now()
 }
