@@ -38,9 +38,10 @@ pub fn run(mut peer: Peer, title: &str, asked: &Asked) -> Result<ExitCode, Probl
         return Ok(ExitCode::from(exit::GOOD));
     };
     let end = Line::End(EndLine::new(&ended, &peer.summary()));
-    println!("{}", plain::text(&end).unwrap_or_default());
+    plain::print(&plain::text(&end).unwrap_or_default()).map_err(Problem::Terminal)?;
     if let Some(path) = &peer.summary().replay {
-        println!("  watch it: demo-rts watch {}", path.display());
+        plain::print(&format!("  watch it: demo-rts watch {}", path.display()))
+            .map_err(Problem::Terminal)?;
     }
     Ok(ExitCode::from(exit::of_end(&ended.reason)))
 }
