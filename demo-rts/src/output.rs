@@ -178,7 +178,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The lines of an event. An end has none: it needs a [`Summary`].
+    /// The lines of an event. An end has none: it needs a [`Summary`](crate::tally::Summary).
     pub fn of(&mut self, event: &Event) -> Vec<Line> {
         let line = match event {
             Event::Lobby(peers) => Line::Lobby {
