@@ -1,6 +1,7 @@
 //! How the program ends: one number for scripts, one sentence for people.
 
 use lockstep::EndReason;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -68,7 +69,7 @@ pub enum Problem {
     #[error(transparent)]
     Live(#[from] lockstep::live::Error),
     /// The terminal or the standard output failed.
-    #[error("the terminal cannot be used: {0}")]
+    #[error("the terminal, or stdout, cannot be used: {0}")]
     Terminal(#[source] std::io::Error),
 }
 
@@ -114,7 +115,8 @@ pub fn word(reason: &EndReason) -> &'static str {
 
 /// Says what went wrong on stderr, and gives the exit code.
 pub fn report(problem: &Problem) -> ExitCode {
-    eprintln!("demo-rts: {problem}");
+    // Where stderr is closed, nobody is left to tell.
+    let _ = writeln!(std::io::stderr(), "demo-rts: {problem}");
     ExitCode::from(problem.code())
 }
 

@@ -3,7 +3,7 @@
 use crate::exit::{self, Problem};
 use crate::log::{LogLevel, say};
 use crate::output::{EndLine, Line, Lines, write_json};
-use crate::peer::Peer;
+use crate::peer::{Peer, now};
 use crate::plain;
 use crate::signals::Asked;
 use lockstep::{Ended, Event};
@@ -33,6 +33,15 @@ pub fn run(
         }
         out.write(&Line::Ticket { ticket })?;
     }
+    let done = follow(&mut peer, &mut out, asked);
+    if done.is_err() {
+        // Nobody reads any more; the other peers need not wait for us all the same.
+        leave_quietly(&mut peer);
+    }
+    done
+}
+
+fn follow<W: Write>(peer: &mut Peer, out: &mut Out<W>, asked: &Asked) -> Result<ExitCode, Problem> {
     let mut lines = Lines::default();
     loop {
         if asked.is_set() && !peer.is_leaving() {
@@ -48,8 +57,20 @@ pub fn run(
                 out.write(&line)?;
             }
             if let Event::Ended(ended) = &event {
-                return finish(&mut peer, ended, &mut out);
+                return finish(peer, ended, out);
             }
+        }
+        peer.wait(LONGEST_WAIT);
+    }
+}
+
+fn leave_quietly(peer: &mut Peer) {
+    peer.leave();
+    let began = now();
+    while began.elapsed() < LEAVING {
+        let events = peer.poll(|_, _| {});
+        if events.iter().any(|event| matches!(event, Event::Ended(_))) {
+            return;
         }
         peer.wait(LONGEST_WAIT);
     }
@@ -128,6 +149,8 @@ impl<W: Write> Out<W> {
     }
 }
 
+/// A match is left within five seconds.
+const LEAVING: Duration = Duration::from_secs(6);
 const LONGEST_WAIT: Duration = Duration::from_millis(50);
 
 #[cfg(test)]

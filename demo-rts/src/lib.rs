@@ -21,7 +21,7 @@ pub mod world;
 use clap::Parser;
 use cli::{Cli, Command, Common};
 use exit::Problem;
-use lockstep::{Plan, Ticket};
+use lockstep::Ticket;
 use log::{LogLevel, say};
 use options::OptionError;
 use peer::{Bots, KeyChoice, Part, Peer};
@@ -190,11 +190,5 @@ fn later(what: &'static str, instead: &'static str) -> OptionError {
     OptionError::Later { what, instead }
 }
 
-/// Plan that a match alone is played by; here so that the help and the game agree.
-pub const ALONE: Plan = Plan {
-    ticks: 2,
-    delay_turns: 1,
-    tick_ms: 50,
-};
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 const TICKET_FILE_BYTES: u64 = 16 << 10;

@@ -8,12 +8,13 @@ use crate::cli::Common;
 use crate::exit::{self, Problem};
 use crate::options;
 use crate::peer::{Bots, KeyChoice, Part, Peer, now};
+use crate::plain;
 use crate::signals::Asked;
 use crate::tally::Summary;
 use crate::terminal;
 use crate::world::World;
 use agreement::Agreement;
-use lockstep::{EndReason, Ended, Event, Status};
+use lockstep::{Ended, Event, Status};
 use show::Show;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -34,7 +35,7 @@ pub fn run(peers: u8, common: &Common) -> Result<ExitCode, Problem> {
     let mut show = if common.json {
         Show::json()
     } else if common.headless || !terminal::is_there() {
-        Show::plain(peers)
+        Show::plain(peers)?
     } else {
         Show::screen(peers, common.turns.unwrap_or(TURNS))?
     };
@@ -136,27 +137,24 @@ impl Outcome {
         }
         for (peer, end) in self.ends.iter().enumerate() {
             if let Some((ended, summary)) = end {
-                println!("{}", show::peer_line(peer, ended, summary));
+                tell(&show::peer_line(peer, ended, summary))?;
             }
         }
         let turns = self.agreement.agreed();
         if differed > 0 {
-            println!("\nDESYNC: checksums differ after {differed} turns");
+            tell(&format!(
+                "\nDESYNC: checksums differ after {differed} turns"
+            ))?;
             return Ok(exit::DESYNC);
         }
-        let lost = self.ends.iter().flatten().any(|(ended, _)| {
-            !matches!(
-                ended.reason,
-                EndReason::Decided | EndReason::TurnLimit | EndReason::Left
-            )
-        });
-        println!(
+        let lost = worst != exit::GOOD;
+        tell(&format!(
             "\nall {} peers computed equal checksums on {turns} turns",
             self.ends.len()
-        );
-        println!("\n$ demo-rts replay verify {}", record.display());
+        ))?;
+        tell(&format!("\n$ demo-rts replay verify {}", record.display()))?;
         let verified = replay::cli::run::<World>(["verify".into(), record.as_os_str().to_owned()]);
-        println!("{}", next_steps(record));
+        tell(&next_steps(record))?;
         if lost {
             return Ok(worst);
         }
@@ -166,6 +164,10 @@ impl Outcome {
             exit::DESYNC
         })
     }
+}
+
+fn tell(text: &str) -> Result<(), Problem> {
+    plain::print(text).map_err(Problem::Terminal)
 }
 
 fn start_all(peers: u8, common: &Common, record: &Path) -> Result<Vec<Peer>, Problem> {

@@ -1,6 +1,7 @@
 //! What the program says on stderr while it runs.
 
 use std::fmt;
+use std::io::Write;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// How much to say. Each level includes those before it.
@@ -45,7 +46,8 @@ pub fn set(level: Option<LogLevel>) {
 /// Writes a line, if `level` is to be said.
 pub fn say(level: LogLevel, text: fmt::Arguments<'_>) {
     if (level as u8) < LOUDEST.load(Ordering::Relaxed) {
-        eprintln!("{:5} {text}", level.name());
+        // Where stderr is closed, nobody is left to tell.
+        let _ = writeln!(std::io::stderr(), "{:5} {text}", level.name());
     }
 }
 

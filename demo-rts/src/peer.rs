@@ -115,7 +115,7 @@ impl Peer {
                 config.own_seats = *seats;
                 config.turn_limit = common.turns;
                 if common.plan.is_none() {
-                    config.plan = crate::ALONE;
+                    config.plan = ALONE;
                 }
                 Match::single_player(setup(common), config)?
             }
@@ -316,4 +316,10 @@ fn user_name() -> String {
         .unwrap_or_else(|| "player".to_owned())
 }
 
+/// Alone there is no network to wait for.
+const ALONE: Plan = Plan {
+    ticks: 2,
+    delay_turns: 1,
+    tick_ms: 50,
+};
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);

@@ -1,6 +1,7 @@
 //! The lines of a match as people read them.
 
 use crate::output::{EndLine, Line};
+use std::io::Write;
 
 /// One line as a sentence; `None` for what nobody wants to read.
 pub fn text(line: &Line) -> Option<String> {
@@ -76,6 +77,16 @@ pub fn text(line: &Line) -> Option<String> {
             replays.join(", ")
         ),
     })
+}
+
+/// Writes a line to stdout. Unlike `println!` it does not panic when nobody reads any more.
+///
+/// # Errors
+/// What stdout says.
+pub fn print(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{text}")?;
+    out.flush()
 }
 
 /// `12:34` of match time.

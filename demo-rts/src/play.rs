@@ -38,11 +38,10 @@ pub fn run(mut peer: Peer, title: &str, asked: &Asked) -> Result<ExitCode, Probl
         return Ok(ExitCode::from(exit::GOOD));
     };
     let end = Line::End(EndLine::new(&ended, &peer.summary()));
-    println!("{}", plain::text(&end).unwrap_or_default());
-    if let Line::End(end) = &end
-        && !end.replay.is_empty()
-    {
-        println!("  watch it: demo-rts watch {}", end.replay);
+    plain::print(&plain::text(&end).unwrap_or_default()).map_err(Problem::Terminal)?;
+    if let Some(path) = &peer.summary().replay {
+        plain::print(&format!("  watch it: demo-rts watch {}", path.display()))
+            .map_err(Problem::Terminal)?;
     }
     Ok(ExitCode::from(exit::of_end(&ended.reason)))
 }
@@ -104,6 +103,9 @@ impl Table {
         });
         for event in &events {
             self.facts.take(event);
+            if let Event::Started { own, .. } = event {
+                self.name_bots(own, person.is_some() || peer.person().is_some());
+            }
             if let Event::Ended(ended) = event {
                 self.ended = Some(ended.clone());
             }
@@ -118,6 +120,20 @@ impl Table {
         }
         if let (Some(hand), Some(world)) = (&mut self.hand, peer.world()) {
             hand.forget_the_dead(world);
+        }
+    }
+
+    /// A peer has one name; its bots shall not carry that of the person.
+    fn name_bots(&mut self, own: &[Seat], first_is_person: bool) {
+        if own.len() < 2 {
+            return;
+        }
+        for (place, seat) in own.iter().enumerate() {
+            let name = match place {
+                0 if first_is_person => "you".to_owned(),
+                _ => format!("bot {}", seat.0),
+            };
+            self.facts.names.insert(*seat, name);
         }
     }
 

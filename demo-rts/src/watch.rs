@@ -36,7 +36,7 @@ pub fn run(path: &Path, asked: &Asked) -> Result<ExitCode, Problem> {
     drop(console);
     shown.map_err(Problem::Terminal)?;
     if let Some(seat) = viewer.facts.ended.and_then(|ended| ended.outcome?.winner) {
-        println!("{} won", seat_name(seat));
+        crate::plain::print(&format!("{} won", seat_name(seat))).map_err(Problem::Terminal)?;
     }
     if let Some(error) = game.source().error() {
         eprintln!("demo-rts: {}: {error}", path.display());

@@ -33,9 +33,10 @@ impl Show {
         Show::Json(Vec::new())
     }
 
-    pub fn plain(peers: u8) -> Show {
-        println!("{peers} peers over QUIC on this machine; bots play (Ctrl-C ends it early)");
-        Show::Plain(Lines::default())
+    pub fn plain(peers: u8) -> Result<Show, Problem> {
+        let title = "peers over QUIC on this machine; bots play (Ctrl-C ends it early)";
+        plain::print(&format!("{peers} {title}")).map_err(Problem::Terminal)?;
+        Ok(Show::Plain(Lines::default()))
     }
 
     pub fn screen(peers: u8, turns: u32) -> Result<Show, Problem> {

@@ -1,6 +1,8 @@
 use super::*;
+use crate::tally::Summary;
 use lockstep::{
-    Checksum, Desync, DesyncSide, EndReason, MatchId, Outcome, PeerId, Plan, SeatInfo, TurnNumber,
+    Checksum, Desync, DesyncSide, EndReason, Ended, MatchId, Outcome, PeerId, Plan, SeatInfo,
+    TurnNumber,
 };
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -118,10 +118,9 @@ pub(super) fn draw(world: &World, frame: &Frame, hand: Option<&Hand>, buffer: &m
             (arrow.at.x >> 16).max(0) as u16,
             (arrow.at.y >> 16).max(0) as u16,
         );
-        if let Some((x, y, _)) = frame.cell(tile)
-            && buffer[(x, y)].symbol() == " "
-        {
-            buffer[(x, y)].set_char('\'').set_fg(Color::White);
+        let cell = frame.cell(tile).map(|(x, y, _)| (x, y));
+        if let Some(cell) = cell.filter(|cell| buffer[*cell].symbol() == " ") {
+            buffer[cell].set_char('\'').set_fg(Color::White);
         }
     }
     if let Some(hand) = hand {
