@@ -3,3 +3,4 @@
 pub mod judge;
 pub mod random;
 pub mod simulator;
+pub mod targets;
