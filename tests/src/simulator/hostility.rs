@@ -175,7 +175,7 @@ impl<W: Playable> Simulator<W> {
     pub(super) fn plan_mischief(&mut self) {
         let early = match self.scenario.hostile {
             Some(Hostile::Stranger) => true,
-            Some(_) => self.mischief.random.chance(200),
+            Some(_) => self.scenario.seed % 50 == 7,
             None => return,
         };
         if early == self.begun_at.is_none() {
