@@ -401,7 +401,9 @@ impl<W: Playable> Judge<W> {
             let since = self.history.iter().skip(waiting.handed_turns as usize);
             let used = room.get(&Some(waiting.peer)).copied().unwrap_or(0);
             let lagging = Some(waiting.peer) == self.hostile || owner.left || bundle.paused;
-            if lagging || bundle.turn.0 <= latest || used + waiting.bytes.len() > ROOMY {
+            // A batch without commands has room for any one.
+            let full = used > 0 && used + waiting.bytes.len() > ROOMY;
+            if lagging || bundle.turn.0 <= latest || full {
                 continue;
             }
             if since.into_iter().any(|turn| turn.bundle.paused) {
@@ -472,9 +474,8 @@ impl<W: Playable> Judge<W> {
         if ended.reason != wanted && !disturbed {
             return Err(format!("ended as {:?}, not {wanted:?}", ended.reason));
         }
-        if ended.checksum.is_some()
-            && (ended.turns, ended.checksum) != (file.executed, file.checksum)
-        {
+        let executed = (file.executed, file.checksum);
+        if file.checksum.is_some() && (ended.turns, ended.checksum) != executed {
             return Err(format!("ended as {ended:?} after {} turns", file.executed));
         }
         if ended.reason == EndReason::TurnLimit && ended.turns != self.turn_limit {

@@ -6,3 +6,4 @@ pub mod numbers;
 pub mod processes;
 pub mod random;
 pub mod simulator;
+pub mod targets;

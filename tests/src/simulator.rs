@@ -277,6 +277,7 @@ impl<W: Playable> Simulator<W> {
                 if self.begun_at.is_none() {
                     self.begun_at = Some(self.now);
                     self.plan_faults();
+                    self.plan_mischief();
                 }
                 self.plan_doings(peer);
             }

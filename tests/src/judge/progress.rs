@@ -2,6 +2,7 @@
 
 use super::{Invariant, Judge};
 use crate::simulator::Playable;
+use lockstep::log::What;
 use std::time::Duration;
 
 /// Time from the end of all faults until turns must advance again.
@@ -115,7 +116,8 @@ impl<W: Playable> Judge<W> {
                 };
                 let refused = file.refused.contains(&id);
                 let executed = number < agreed;
-                let late = command.handed_turns + 2 * self.command_delay + 40 >= turns;
+                let late = command.handed_turns + 2 * self.command_delay + 40 >= turns
+                    || self.is_busy(command.peer);
                 let excused = file.left || late || self.hostile == Some(command.peer);
                 let seen = match (executed, refused) {
                     (true, true) => format!("command {number} of {seat:?} executed and refused"),
@@ -128,5 +130,18 @@ impl<W: Playable> Judge<W> {
                 return;
             }
         }
+    }
+
+    /// Whether a peer still worked off its commands when the match ended.
+    fn is_busy(&self, peer: usize) -> bool {
+        let last = self
+            .history
+            .iter()
+            .rev()
+            .take(2 * self.command_delay as usize + 6);
+        let mut entries = last.flat_map(|turn| &turn.bundle.entries);
+        entries.any(|entry| {
+            matches!(entry.what, What::Command(_)) && self.peers[peer].own.contains(&entry.seat)
+        })
     }
 }

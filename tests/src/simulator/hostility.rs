@@ -174,11 +174,16 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// Begins the disturbance, if this run has one.
+    /// Begins the disturbance, if this run has one: a stranger comes at any time, a member mostly waits for the match.
     pub(super) fn plan_mischief(&mut self) {
-        if self.scenario.hostile.is_some() {
-            let at = self.mischief.random.millis(0, 6_000);
-            self.schedule.add(at, Happening::Disturb);
+        let early = match self.scenario.hostile {
+            Some(Hostile::Stranger) => true,
+            Some(_) => self.scenario.seed % 50 == 7,
+            None => return,
+        };
+        if early == self.begun_at.is_none() {
+            let after = self.mischief.random.millis(0, 6_000);
+            self.schedule.add(self.now + after, Happening::Disturb);
         }
     }
 

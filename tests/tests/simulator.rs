@@ -1,0 +1,103 @@
+//! Hundreds of seeds of the simulator, judged.
+//!
+//! `SEED=17 cargo test -p tests --test simulator` runs one; `SEEDS=0..2000` runs a range.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tests::simulator::{Scenario, Toy, run};
+
+/// Seeds of an ordinary run: chosen so that they take less than a minute on two cores.
+const SEEDS: std::ops::Range<u64> = 0..240;
+
+#[test]
+fn every_seed_keeps_the_invariants() {
+    let seeds = wanted_seeds();
+    let next = AtomicU64::new(seeds.start);
+    let failures = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds.end {
+                        return;
+                    }
+                    let report = run::<Toy>(&Scenario::draw(seed), None);
+                    if let Some(violation) = report.violation {
+                        let mut failures = failures.lock().expect("no thread panics while it adds");
+                        failures.push(format!(
+                            "seed {seed}: {violation}\n  again: SEED={seed} cargo test -p tests --test simulator\n  trace: cargo run -p tests --release --bin simulate -- --seed {seed} --trace trace.txt"
+                        ));
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().expect("all threads have ended");
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn a_seed_is_a_whole_run() {
+    for seed in [3, 15, 29, 41] {
+        let scenario = Scenario::draw(seed);
+        let first = run::<Toy>(&scenario, None);
+        let second = run::<Toy>(&scenario, None);
+        assert_eq!(
+            first.trace, second.trace,
+            "seed {seed} runs differently twice"
+        );
+        assert!(first.turns > 0, "seed {seed} plays");
+    }
+    let traces = [1, 2].map(|seed| run::<Toy>(&Scenario::draw(seed), None).trace);
+    assert_ne!(traces[0], traces[1], "the trace shows what was run");
+}
+
+#[test]
+fn seeds_cover_what_can_go_wrong() {
+    let scenarios: Vec<Scenario> = SEEDS.map(Scenario::draw).collect();
+    let share = |of: fn(&Scenario) -> bool| scenarios.iter().filter(|each| of(each)).count();
+    for (what, count) in [
+        ("lossy", share(|each| each.weather.loss > 50)),
+        ("cut", share(|each| !each.cuts.is_empty())),
+        (
+            "long cuts",
+            share(|each| each.cuts.iter().any(|cut| cut.lasts.as_secs() > 10)),
+        ),
+        ("forwarding", share(|each| !each.unreachable.is_empty())),
+        ("desynced", share(|each| each.flaw.is_some())),
+        ("disturbed", share(|each| each.hostile.is_some())),
+        (
+            "left",
+            share(|each| each.peers.iter().any(|peer| peer.leaves_at.is_some())),
+        ),
+        (
+            "paused",
+            share(|each| each.peers.iter().any(|peer| peer.pause.is_some())),
+        ),
+        ("signed with Ed25519", share(|each| each.ed25519)),
+        ("eight peers", share(|each| each.peers.len() == 8)),
+    ] {
+        assert!(
+            count >= 10,
+            "only {count} of {} runs are {what}",
+            scenarios.len()
+        );
+    }
+}
+
+fn wanted_seeds() -> std::ops::Range<u64> {
+    let number = |text: &str| text.parse().expect("SEED=A or SEEDS=A..B");
+    if let Ok(seed) = std::env::var("SEED") {
+        let seed = number(&seed);
+        return seed..seed + 1;
+    }
+    match std::env::var("SEEDS") {
+        Ok(seeds) => {
+            let (first, last) = seeds.split_once("..").expect("SEEDS=A..B");
+            number(first)..number(last)
+        }
+        Err(_) => SEEDS,
+    }
+}
