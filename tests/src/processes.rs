@@ -12,7 +12,7 @@ pub struct Process {
     child: Child,
     lines: Receiver<String>,
     errors: Option<std::thread::JoinHandle<String>>,
-    /// Every JSON line so far.
+    /// Every line so far: an object where it is JSON, else its text.
     pub events: Vec<Value>,
 }
 
@@ -20,7 +20,7 @@ pub struct Process {
 pub struct Finished {
     /// Its exit status.
     pub status: ExitStatus,
-    /// Every JSON line that it wrote.
+    /// Every line that it wrote: an object where it is JSON, else its text.
     pub events: Vec<Value>,
     /// What it wrote on stderr.
     pub errors: String,
@@ -84,8 +84,8 @@ impl Process {
             let left = until.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
                 Ok(line) => {
-                    let event: Value = serde_json::from_str(&line)
-                        .unwrap_or_else(|_| panic!("a line that is no JSON: {line}"));
+                    // Commands without --json speak to people.
+                    let event = serde_json::from_str(&line).unwrap_or(Value::String(line));
                     self.events.push(event.clone());
                     if wanted(&event) {
                         return Some(event);

@@ -71,11 +71,14 @@ fn a_killed_peer_is_named_and_every_replay_holds() {
             .wait_until(Duration::from_secs(30), turn)
             .is_some()
     );
+    let killed = playing.peers[2]
+        .wait_for("start", Duration::from_secs(5))
+        .expect("it has started");
     playing.peers[2].kill();
     let stall = playing.peers[0]
         .wait_for("stall", Duration::from_secs(10))
         .expect("the others wait");
-    assert_eq!(stall["waiting_on"], serde_json::json!([2]));
+    assert_eq!(stall["waiting_on"], serde_json::json!([killed["seat"]]));
     playing.peers[1].kill();
     playing.peers[0].kill();
     let finished = playing.finish(Duration::from_secs(10));
@@ -95,21 +98,42 @@ fn a_killed_peer_is_named_and_every_replay_holds() {
 #[test]
 fn a_peer_that_leaves_ends_well_and_the_others_play_on() {
     let folder = tempfile::tempdir().expect("a folder for the match");
-    let mut playing = play(2, &["--map-seed", "5", "--turns", "60"], &[], folder.path());
+    let mut playing = play(3, &["--map-seed", "5", "--turns", "60"], &[], folder.path());
+    let leaver = playing.peers.pop().expect("three peers");
+    drop(leaver);
     let ticket = playing.peers[0].events[0]["ticket"]
         .as_str()
-        .map(str::to_owned);
-    assert!(ticket.is_some());
-    let leaver = playing.peers.pop().expect("two peers");
-    drop(leaver);
-    let stalled = playing.peers[0].wait_for("stall", Duration::from_secs(15));
-    // Whether the lobby or the match lost its peer, the host says so.
-    let told = stalled.is_some()
-        || playing.peers[0]
-            .events
-            .iter()
-            .any(|event| event["event"] == "lobby");
-    assert!(told);
+        .expect("a ticket")
+        .to_owned();
+    let brief = [
+        "demo",
+        "join",
+        &ticket,
+        "--headless",
+        "--bot",
+        "easy",
+        "--json",
+        "--turns",
+        "20",
+    ];
+    let own = ["--identity", "brief.key", "--record", "brief.replay"];
+    let arguments: Vec<&str> = brief.iter().chain(&own).copied().collect();
+    let brief = Process::start(Path::new(PROGRAM), &arguments, folder.path());
+    let left = brief.finish(Duration::from_secs(60));
+    let end = left
+        .last("end")
+        .unwrap_or_else(|| panic!("no end: {}", left.errors));
+    assert_eq!(
+        (end["reason"].as_str(), end["turns"].as_u64()),
+        (Some("left"), Some(20))
+    );
+    assert!(left.status.success());
+    let finished = playing.finish(Duration::from_secs(60));
+    agree(&finished);
+    assert_eq!(finished[0].checksums().len(), 60);
+    assert_eq!(finished[0].checksums()[..20], left.checksums());
+    let roster = finished[0].last("roster").expect("the host says who left");
+    assert_eq!(roster["cause"], "left");
 }
 
 #[test]
