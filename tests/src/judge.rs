@@ -301,7 +301,11 @@ impl<W: Playable> Judge<W> {
                 hash: turn_hash(before, bundle),
                 checksum: None,
             });
-        } else if self.history.get(at).is_none_or(|turn| turn.bundle != *bundle) {
+        } else if self
+            .history
+            .get(at)
+            .is_none_or(|turn| turn.bundle != *bundle)
+        {
             let seen = format!("turn {} differs from the others' turn", bundle.turn);
             self.fail(Some(peer), Invariant::Agreement, seen);
         }
@@ -364,9 +368,15 @@ impl<W: Playable> Judge<W> {
         let of_hostile = self.hostile.is_some() && self.owner(seat) == self.hostile;
         let seen = match issued {
             _ if of_hostile => return,
-            None => format!("turn {}: {seat:?} never issued its command {number}", bundle.turn),
+            None => format!(
+                "turn {}: {seat:?} never issued its command {number}",
+                bundle.turn
+            ),
             Some(issued) if issued.bytes != bytes => {
-                format!("turn {}: command {number} of {seat:?} is not the one issued", bundle.turn)
+                format!(
+                    "turn {}: command {number} of {seat:?} is not the one issued",
+                    bundle.turn
+                )
             }
             Some(_) if bundle.paused => format!("turn {} is paused and has commands", bundle.turn),
             Some(_) => return,
@@ -400,7 +410,8 @@ impl<W: Playable> Judge<W> {
                 continue;
             }
             let turn = bundle.turn;
-            let seen = format!("turn {turn}: command {agreed} of {seat:?} left out with room for it");
+            let seen =
+                format!("turn {turn}: command {agreed} of {seat:?} left out with room for it");
             self.fail(Some(peer), Invariant::NoLoss, seen);
             return;
         }

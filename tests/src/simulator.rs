@@ -218,10 +218,12 @@ impl<W: Playable> Simulator<W> {
         let timeout = matches!(input, Input::Timeout);
         let outputs = session.handle(now, input);
         let bounds = &mut self.peers[peer].bounds;
-        let crossed = bounds.outputs(self.now, &outputs).or_else(|| match timeout {
-            true => bounds.timeout(self.now),
-            false => None,
-        });
+        let crossed = bounds
+            .outputs(self.now, &outputs)
+            .or_else(|| match timeout {
+                true => bounds.timeout(self.now),
+                false => None,
+            });
         if let Some(seen) = crossed
             && !self.scenario.is_hostile(peer)
         {
@@ -249,7 +251,10 @@ impl<W: Playable> Simulator<W> {
                 self.judge.handed(peer, &bundle);
                 for entry in &bundle.entries {
                     if matches!(entry.what, lockstep::log::What::Command(_)) {
-                        *self.peers[peer].executed_total.entry(entry.seat).or_default() += 1;
+                        *self.peers[peer]
+                            .executed_total
+                            .entry(entry.seat)
+                            .or_default() += 1;
                     }
                 }
                 self.take_piece(peer, Piece::Execute(bundle));
@@ -288,9 +293,11 @@ impl<W: Playable> Simulator<W> {
     fn plan_faults(&mut self) {
         for (at, cut) in self.scenario.cuts.iter().enumerate() {
             self.schedule.add(self.now + cut.at, Happening::Cut(at));
-            self.schedule.add(self.now + cut.at + cut.lasts, Happening::Mend(at));
+            self.schedule
+                .add(self.now + cut.at + cut.lasts, Happening::Mend(at));
         }
-        self.schedule.add(self.now + self.scenario.heal_at, Happening::Heal);
+        self.schedule
+            .add(self.now + self.scenario.heal_at, Happening::Heal);
     }
 
     fn heal(&mut self) {
@@ -340,7 +347,10 @@ impl<W: Playable> Simulator<W> {
             return;
         };
         let at = self.peers[peer].global(deadline).max(self.now);
-        if self.peers[peer].wakes_at.is_none_or(|wakes_at| at < wakes_at) {
+        if self.peers[peer]
+            .wakes_at
+            .is_none_or(|wakes_at| at < wakes_at)
+        {
             self.peers[peer].wakes_at = Some(at);
             self.schedule.add(at, Happening::Wake(peer));
         }
@@ -356,7 +366,11 @@ impl<W: Playable> Simulator<W> {
             commands: self.commands,
             trace: self.trace.hash(),
             peers: self.peers.len(),
-            busiest_second: bounds.clone().map(|bounds| bounds.busiest_second).max().unwrap_or(0),
+            busiest_second: bounds
+                .clone()
+                .map(|bounds| bounds.busiest_second)
+                .max()
+                .unwrap_or(0),
             most_outputs: bounds.map(|bounds| bounds.most_outputs).max().unwrap_or(0),
         }
     }

@@ -49,51 +49,67 @@ fn batch() -> impl Strategy<Value = Batch> {
         prop::collection::vec(any::<u32>(), 0..10),
         prop::collection::vec(any::<i16>(), 0..16),
     );
-    (numbers, lists).prop_map(|((turn, executed, complete, leaving), (mut entries, checksums, slack_ms))| {
-        entries.sort_by_key(|entry| entry.seat);
-        let mut seats: Vec<Seat> = entries
-            .iter()
-            .filter(|entry| matches!(entry.what, What::Command(_)))
-            .map(|entry| entry.seat)
-            .collect();
-        seats.dedup();
-        Batch {
-            turn: TurnNumber(turn),
-            first_numbers: seats.iter().map(|seat| u32::from(seat.0) * 1_000).collect(),
-            entries,
-            executed,
-            checksums: checksums.into_iter().map(Checksum).collect(),
-            complete,
-            log_hash: LogHash([3; 16]),
-            slack_ms,
-            leaving,
-        }
-    })
+    (numbers, lists).prop_map(
+        |((turn, executed, complete, leaving), (mut entries, checksums, slack_ms))| {
+            entries.sort_by_key(|entry| entry.seat);
+            let mut seats: Vec<Seat> = entries
+                .iter()
+                .filter(|entry| matches!(entry.what, What::Command(_)))
+                .map(|entry| entry.seat)
+                .collect();
+            seats.dedup();
+            Batch {
+                turn: TurnNumber(turn),
+                first_numbers: seats.iter().map(|seat| u32::from(seat.0) * 1_000).collect(),
+                entries,
+                executed,
+                checksums: checksums.into_iter().map(Checksum).collect(),
+                complete,
+                log_hash: LogHash([3; 16]),
+                slack_ms,
+                leaving,
+            }
+        },
+    )
 }
 
 /// The form that the session target reads: channel, length, bytes.
 fn parts() -> impl Strategy<Value = Vec<u8>> {
     let random = prop::collection::vec(any::<u8>(), 0..200);
-    let control = (0..20_u8, prop::collection::vec(any::<u8>(), 0..150)).prop_map(|(kind, rest)| {
-        let mut bytes = vec![kind];
-        bytes.extend(rest);
-        bytes
-    });
-    let packet = (packet_head(), prop::collection::vec((0..3_u8, batch()), 0..3)).prop_map(|(mut bytes, batches)| {
-        for (peer, batch) in batches {
-            let signer = KeyedHash::new(PeerId([2; 32]));
-            let signed = batch.seal(peer, MatchId([4; 16]), Incarnation([0; 16]), &signer as &dyn Signer);
-            bytes.push(peer);
-            let length = signed.content.len();
-            bytes.extend([length as u8 | 0x80, (length >> 7) as u8].iter().take(if length < 128 { 1 } else { 2 }));
-            if length < 128 {
-                *bytes.last_mut().expect("a length was just added") = length as u8;
+    let control =
+        (0..20_u8, prop::collection::vec(any::<u8>(), 0..150)).prop_map(|(kind, rest)| {
+            let mut bytes = vec![kind];
+            bytes.extend(rest);
+            bytes
+        });
+    let packet = (
+        packet_head(),
+        prop::collection::vec((0..3_u8, batch()), 0..3),
+    )
+        .prop_map(|(mut bytes, batches)| {
+            for (peer, batch) in batches {
+                let signer = KeyedHash::new(PeerId([2; 32]));
+                let signed = batch.seal(
+                    peer,
+                    MatchId([4; 16]),
+                    Incarnation([0; 16]),
+                    &signer as &dyn Signer,
+                );
+                bytes.push(peer);
+                let length = signed.content.len();
+                bytes.extend(
+                    [length as u8 | 0x80, (length >> 7) as u8]
+                        .iter()
+                        .take(if length < 128 { 1 } else { 2 }),
+                );
+                if length < 128 {
+                    *bytes.last_mut().expect("a length was just added") = length as u8;
+                }
+                bytes.extend_from_slice(&signed.content);
+                bytes.extend_from_slice(&signed.signature);
             }
-            bytes.extend_from_slice(&signed.content);
-            bytes.extend_from_slice(&signed.signature);
-        }
-        bytes
-    });
+            bytes
+        });
     let part = prop_oneof![
         random.prop_map(|bytes| (0_u8, bytes)),
         control.prop_map(|bytes| (2_u8, bytes)),
@@ -113,8 +129,14 @@ fn parts() -> impl Strategy<Value = Vec<u8>> {
 
 /// The head of a turn packet of two peers: kind, sequence, echo, missing, heard, and what is held.
 fn packet_head() -> impl Strategy<Value = Vec<u8>> {
-    (0..128_u8, 0..128_u8, any::<u8>(), any::<u16>(), (0..4_u8, 0..128_u8, 0..128_u8)).prop_map(
-        |(sequence, echo, missing, heard, (peers, base, more))| {
+    (
+        0..128_u8,
+        0..128_u8,
+        any::<u8>(),
+        any::<u16>(),
+        (0..4_u8, 0..128_u8, 0..128_u8),
+    )
+        .prop_map(|(sequence, echo, missing, heard, (peers, base, more))| {
             let mut bytes = vec![0, sequence, echo];
             if echo > 0 {
                 bytes.push(1);
@@ -124,8 +146,7 @@ fn packet_head() -> impl Strategy<Value = Vec<u8>> {
             bytes.extend([peers, base]);
             bytes.extend((0..peers).map(|at| if at == 0 { 0 } else { more }));
             bytes
-        },
-    )
+        })
 }
 
 proptest! {
@@ -210,10 +231,21 @@ fn log() -> impl Strategy<Value = Vec<u8>> {
         for (turn, (mut entries, paused)) in (0..).zip(turns) {
             entries.sort_by_key(|entry| entry.seat);
             let turn = TurnNumber(turn);
-            let bundle = Bundle { turn, plan, paused, entries };
+            let bundle = Bundle {
+                turn,
+                plan,
+                paused,
+                entries,
+            };
             codec.encode(&Record::Bundle(bundle), &mut bytes);
             let checksum = Checksum(turn.0);
-            codec.encode(&Record::Checksum { turns: turn.0 + 1, checksum }, &mut bytes);
+            codec.encode(
+                &Record::Checksum {
+                    turns: turn.0 + 1,
+                    checksum,
+                },
+                &mut bytes,
+            );
         }
         bytes
     })
@@ -223,7 +255,9 @@ fn config(ordinary: u32) -> ProptestConfig {
     let wanted = std::env::var("PROPTEST_CASES").ok();
     let kept = FileFailurePersistence::Direct("tests/decoders.regressions");
     ProptestConfig {
-        cases: wanted.and_then(|cases| cases.parse().ok()).unwrap_or(ordinary),
+        cases: wanted
+            .and_then(|cases| cases.parse().ok())
+            .unwrap_or(ordinary),
         failure_persistence: Some(Box::new(kept)),
         ..ProptestConfig::default()
     }

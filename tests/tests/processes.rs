@@ -7,7 +7,13 @@ use tests::processes::{Finished, MatchOf, Process, Setting};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_numbers");
 
 fn play(peers: usize, host: &[&str], all: &[&str], folder: &Path) -> MatchOf {
-    let setting = Setting { program: Path::new(PROGRAM), first: &["demo"], peers, host, all };
+    let setting = Setting {
+        program: Path::new(PROGRAM),
+        first: &["demo"],
+        peers,
+        host,
+        all,
+    };
     MatchOf::start(&setting, folder)
 }
 
@@ -20,9 +26,19 @@ fn agree(finished: &[Finished]) {
     let first = finished[0].checksums();
     for (at, peer) in finished.iter().enumerate() {
         assert_eq!(peer.checksums(), first, "peer {at}");
-        let end = peer.last("end").unwrap_or_else(|| panic!("no end: {}", peer.errors));
-        let number = |name: &str| end[name].as_u64().unwrap_or_else(|| panic!("no {name}: {end}"));
-        assert_eq!(number("issued"), number("executed") + number("refused"), "{end}");
+        let end = peer
+            .last("end")
+            .unwrap_or_else(|| panic!("no end: {}", peer.errors));
+        let number = |name: &str| {
+            end[name]
+                .as_u64()
+                .unwrap_or_else(|| panic!("no {name}: {end}"))
+        };
+        assert_eq!(
+            number("issued"),
+            number("executed") + number("refused"),
+            "{end}"
+        );
         assert!(peer.status.success(), "{} {}", peer.status, peer.errors);
     }
 }
@@ -32,7 +48,8 @@ fn four_impaired_processes_play_one_match_and_keep_equal_replays() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let impair = "delay=20ms,jitter=5ms,loss=5%,dup=2%,reorder=2%,seed=7";
     let all = ["--turns", "60", "--impair", impair];
-    let finished = play(4, &["--map-seed", "3"], &all, folder.path()).finish(Duration::from_secs(60));
+    let finished =
+        play(4, &["--map-seed", "3"], &all, folder.path()).finish(Duration::from_secs(60));
     agree(&finished);
     assert_eq!(finished[0].checksums().len(), 60);
     for peer in 0..4 {
@@ -49,9 +66,15 @@ fn a_killed_peer_is_named_and_every_replay_holds() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let mut playing = play(3, &["--map-seed", "4"], &["--turns", "200"], folder.path());
     let turn = |event: &serde_json::Value| event["event"] == "turn" && event["turn"] == 20;
-    assert!(playing.peers[0].wait_until(Duration::from_secs(30), turn).is_some());
+    assert!(
+        playing.peers[0]
+            .wait_until(Duration::from_secs(30), turn)
+            .is_some()
+    );
     playing.peers[2].kill();
-    let stall = playing.peers[0].wait_for("stall", Duration::from_secs(10)).expect("the others wait");
+    let stall = playing.peers[0]
+        .wait_for("stall", Duration::from_secs(10))
+        .expect("the others wait");
     assert_eq!(stall["waiting_on"], serde_json::json!([2]));
     playing.peers[1].kill();
     playing.peers[0].kill();
@@ -61,7 +84,11 @@ fn a_killed_peer_is_named_and_every_replay_holds() {
         let replay = format!("peer{peer}.replay");
         let verified = demo(&["replay", "verify", &replay], folder.path());
         let code = verified.status.code();
-        assert!(code == Some(0) || code == Some(5), "{code:?} {}", verified.errors);
+        assert!(
+            code == Some(0) || code == Some(5),
+            "{code:?} {}",
+            verified.errors
+        );
     }
 }
 
@@ -69,13 +96,19 @@ fn a_killed_peer_is_named_and_every_replay_holds() {
 fn a_peer_that_leaves_ends_well_and_the_others_play_on() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let mut playing = play(2, &["--map-seed", "5", "--turns", "60"], &[], folder.path());
-    let ticket = playing.peers[0].events[0]["ticket"].as_str().map(str::to_owned);
+    let ticket = playing.peers[0].events[0]["ticket"]
+        .as_str()
+        .map(str::to_owned);
     assert!(ticket.is_some());
     let leaver = playing.peers.pop().expect("two peers");
     drop(leaver);
     let stalled = playing.peers[0].wait_for("stall", Duration::from_secs(15));
     // Whether the lobby or the match lost its peer, the host says so.
-    let told = stalled.is_some() || playing.peers[0].events.iter().any(|event| event["event"] == "lobby");
+    let told = stalled.is_some()
+        || playing.peers[0]
+            .events
+            .iter()
+            .any(|event| event["event"] == "lobby");
     assert!(told);
 }
 
@@ -83,10 +116,30 @@ fn a_peer_that_leaves_ends_well_and_the_others_play_on() {
 fn a_full_lobby_turns_the_next_one_away_with_code_4() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let mut playing = play(2, &["--map-seed", "6"], &["--turns", "100"], folder.path());
-    assert!(playing.peers[0].wait_for("start", Duration::from_secs(30)).is_some());
-    let ticket = playing.peers[0].events.iter().find(|event| event["event"] == "ticket");
-    let ticket = ticket.and_then(|event| event["ticket"].as_str()).expect("a ticket was printed").to_owned();
-    let third = demo(&["join", &ticket, "--headless", "--json", "--identity", "third.key"], folder.path());
+    assert!(
+        playing.peers[0]
+            .wait_for("start", Duration::from_secs(30))
+            .is_some()
+    );
+    let ticket = playing.peers[0]
+        .events
+        .iter()
+        .find(|event| event["event"] == "ticket");
+    let ticket = ticket
+        .and_then(|event| event["ticket"].as_str())
+        .expect("a ticket was printed")
+        .to_owned();
+    let third = demo(
+        &[
+            "join",
+            &ticket,
+            "--headless",
+            "--json",
+            "--identity",
+            "third.key",
+        ],
+        folder.path(),
+    );
     assert_eq!(third.status.code(), Some(4), "{}", third.errors);
     let finished = playing.finish(Duration::from_secs(60));
     agree(&finished);
@@ -96,7 +149,11 @@ fn a_full_lobby_turns_the_next_one_away_with_code_4() {
 fn nonsense_on_the_command_line_is_named_with_its_exit_code() {
     let folder = tempfile::tempdir().expect("a folder for the files");
     std::fs::write(folder.path().join("empty.replay"), b"").expect("the folder is writable");
-    std::fs::write(folder.path().join("foreign.replay"), b"MZ no replay at all, whatever its name says").expect("writable");
+    std::fs::write(
+        folder.path().join("foreign.replay"),
+        b"MZ no replay at all, whatever its name says",
+    )
+    .expect("writable");
     let cases: &[(&[&str], i32)] = &[
         (&["join", "nonsense", "--headless"], 2),
         (&["join", "", "--headless"], 2),
@@ -104,7 +161,10 @@ fn nonsense_on_the_command_line_is_named_with_its_exit_code() {
         (&["host", "--seats", "99", "--headless"], 2),
         (&["host", "--plan", "7x1", "--headless"], 2),
         (&["host", "--impair", "loss=200%", "--headless"], 2),
-        (&["host", "--headless", "--record", "no/such/folder/x.replay"], 1),
+        (
+            &["host", "--headless", "--record", "no/such/folder/x.replay"],
+            1,
+        ),
         (&["local", "--peers", "1"], 2),
         (&["rejoin", "x"], 2),
         (&["relay"], 2),
@@ -118,8 +178,20 @@ fn nonsense_on_the_command_line_is_named_with_its_exit_code() {
     ];
     for (arguments, code) in cases {
         let finished = demo(arguments, folder.path());
-        assert_eq!(finished.status.code(), Some(*code), "{arguments:?}: {}", finished.errors);
-        assert!(!finished.errors.trim().is_empty(), "{arguments:?} says nothing");
-        assert!(!finished.errors.contains("panicked"), "{arguments:?}: {}", finished.errors);
+        assert_eq!(
+            finished.status.code(),
+            Some(*code),
+            "{arguments:?}: {}",
+            finished.errors
+        );
+        assert!(
+            !finished.errors.trim().is_empty(),
+            "{arguments:?} says nothing"
+        );
+        assert!(
+            !finished.errors.contains("panicked"),
+            "{arguments:?}: {}",
+            finished.errors
+        );
     }
 }

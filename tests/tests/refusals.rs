@@ -37,7 +37,9 @@ fn run<T>(peers: &mut [&mut Live], mut wanted: impl FnMut(usize, &Event) -> Opti
             peer.wait(Duration::from_millis(2));
             while let Some(work) = peer.next(Duration::ZERO) {
                 peer.answer(match work {
-                    Work::New { .. } | Work::Load { .. } => Answer::Ready { checksum: Checksum(1) },
+                    Work::New { .. } | Work::Load { .. } => Answer::Ready {
+                        checksum: Checksum(1),
+                    },
                     Work::Execute(bundle) => Answer::Executed {
                         checksum: Checksum(bundle.turn.0),
                         outcome: None,
@@ -68,9 +70,15 @@ fn end_of(joiner: Live, host: &mut Live) -> EndReason {
 fn other_rules_are_refused() {
     let (mut host, ticket) = host(1);
     let joiner = join(&ticket, Some(RulesId([0; 16])), config(2));
-    assert_eq!(end_of(joiner, &mut host), EndReason::Refused(JoinRefused::Rules));
+    assert_eq!(
+        end_of(joiner, &mut host),
+        EndReason::Refused(JoinRefused::Rules)
+    );
     let joiner = join(&ticket, None, config(3));
-    assert_eq!(end_of(joiner, &mut host), EndReason::Refused(JoinRefused::Setup));
+    assert_eq!(
+        end_of(joiner, &mut host),
+        EndReason::Refused(JoinRefused::Setup)
+    );
 }
 
 #[test]
@@ -78,7 +86,10 @@ fn another_key_than_the_tickets_is_no_host() {
     let (mut host, mut ticket) = host(4);
     ticket.host = PeerId([9; 32]);
     let joiner = join(&ticket, Some(RULES), config(5));
-    assert_eq!(end_of(joiner, &mut host), EndReason::Unreachable(LinkError::WrongKey));
+    assert_eq!(
+        end_of(joiner, &mut host),
+        EndReason::Unreachable(LinkError::WrongKey)
+    );
 }
 
 #[test]
@@ -87,21 +98,37 @@ fn foreign_and_expired_tickets_are_refused() {
     let mut foreign = ticket.clone();
     foreign.match_id.0[0] ^= 1;
     let joiner = join(&foreign, Some(RULES), config(7));
-    assert_eq!(end_of(joiner, &mut host), EndReason::Refused(JoinRefused::OtherMatch));
+    assert_eq!(
+        end_of(joiner, &mut host),
+        EndReason::Refused(JoinRefused::OtherMatch)
+    );
     let mut uninvited = ticket.clone();
     uninvited.secret[0] ^= 1;
     let joiner = join(&uninvited, Some(RULES), config(8));
-    assert_eq!(end_of(joiner, &mut host), EndReason::Refused(JoinRefused::Invite));
-    let brief = Config { invite_for: Duration::ZERO, ..config(9) };
+    assert_eq!(
+        end_of(joiner, &mut host),
+        EndReason::Refused(JoinRefused::Invite)
+    );
+    let brief = Config {
+        invite_for: Duration::ZERO,
+        ..config(9)
+    };
     let mut host = Live::host(vec![1], RULES, brief).expect("the config is in range");
     let ticket = host.ticket().expect("a host has a ticket").clone();
     let joiner = join(&ticket, Some(RULES), config(10));
-    assert_eq!(end_of(joiner, &mut host), EndReason::Refused(JoinRefused::Expired));
+    assert_eq!(
+        end_of(joiner, &mut host),
+        EndReason::Refused(JoinRefused::Expired)
+    );
 }
 
 #[test]
 fn the_same_key_twice_and_one_too_many_are_refused() {
-    let lobby = Config { seats: 3, ready: false, ..config(11) };
+    let lobby = Config {
+        seats: 3,
+        ready: false,
+        ..config(11)
+    };
     let mut host = Live::host(vec![1], RULES, lobby).expect("the config is in range");
     let ticket = host.ticket().expect("a host has a ticket").clone();
     let mut first = join(&ticket, Some(RULES), config(12));
@@ -113,24 +140,35 @@ fn the_same_key_twice_and_one_too_many_are_refused() {
     };
     run(&mut [&mut host, &mut first], lobby_of(2));
     let again = join(&ticket, Some(RULES), config(12));
-    assert_eq!(end_of(again, &mut host), EndReason::Refused(JoinRefused::AlreadyIn));
+    assert_eq!(
+        end_of(again, &mut host),
+        EndReason::Refused(JoinRefused::AlreadyIn)
+    );
     let mut second = join(&ticket, Some(RULES), config(13));
     run(&mut [&mut host, &mut first, &mut second], lobby_of(3));
     let third = join(&ticket, Some(RULES), config(14));
-    assert_eq!(end_of(third, &mut host), EndReason::Refused(JoinRefused::Full { seats: 3 }));
+    assert_eq!(
+        end_of(third, &mut host),
+        EndReason::Refused(JoinRefused::Full { seats: 3 })
+    );
 }
 
 #[test]
 fn a_running_match_takes_nobody_in() {
     let (mut host, ticket) = host(15);
     let mut guest = join(&ticket, Some(RULES), config(16));
-    run(&mut [&mut host, &mut guest], |_, event| matches!(event, Event::Started { .. }).then_some(()));
+    run(&mut [&mut host, &mut guest], |_, event| {
+        matches!(event, Event::Started { .. }).then_some(())
+    });
     let late = join(&ticket, Some(RULES), config(17));
     let mut late = late;
-    let reason = run(&mut [&mut host, &mut guest, &mut late], |at, event| match event {
-        Event::Ended(ended) if at == 2 => Some(ended.reason.clone()),
-        _ => None,
-    });
+    let reason = run(
+        &mut [&mut host, &mut guest, &mut late],
+        |at, event| match event {
+            Event::Ended(ended) if at == 2 => Some(ended.reason.clone()),
+            _ => None,
+        },
+    );
     assert_eq!(reason, EndReason::Refused(JoinRefused::Started));
 }
 

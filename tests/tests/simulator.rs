@@ -44,7 +44,10 @@ fn a_seed_is_a_whole_run() {
         let scenario = Scenario::draw(seed);
         let first = run::<Toy>(&scenario, None);
         let second = run::<Toy>(&scenario, None);
-        assert_eq!(first.trace, second.trace, "seed {seed} runs differently twice");
+        assert_eq!(
+            first.trace, second.trace,
+            "seed {seed} runs differently twice"
+        );
         assert!(first.turns > 0, "seed {seed} plays");
     }
     let traces = [1, 2].map(|seed| run::<Toy>(&Scenario::draw(seed), None).trace);
@@ -58,16 +61,29 @@ fn seeds_cover_what_can_go_wrong() {
     for (what, count) in [
         ("lossy", share(|each| each.weather.loss > 50)),
         ("cut", share(|each| !each.cuts.is_empty())),
-        ("long cuts", share(|each| each.cuts.iter().any(|cut| cut.lasts.as_secs() > 10))),
+        (
+            "long cuts",
+            share(|each| each.cuts.iter().any(|cut| cut.lasts.as_secs() > 10)),
+        ),
         ("forwarding", share(|each| !each.unreachable.is_empty())),
         ("desynced", share(|each| each.flaw.is_some())),
         ("disturbed", share(|each| each.hostile.is_some())),
-        ("left", share(|each| each.peers.iter().any(|peer| peer.leaves_at.is_some()))),
-        ("paused", share(|each| each.peers.iter().any(|peer| peer.pause.is_some()))),
+        (
+            "left",
+            share(|each| each.peers.iter().any(|peer| peer.leaves_at.is_some())),
+        ),
+        (
+            "paused",
+            share(|each| each.peers.iter().any(|peer| peer.pause.is_some())),
+        ),
         ("signed with Ed25519", share(|each| each.ed25519)),
         ("eight peers", share(|each| each.peers.len() == 8)),
     ] {
-        assert!(count >= 10, "only {count} of {} runs are {what}", scenarios.len());
+        assert!(
+            count >= 10,
+            "only {count} of {} runs are {what}",
+            scenarios.len()
+        );
     }
 }
 

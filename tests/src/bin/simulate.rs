@@ -13,7 +13,9 @@ use tests::simulator::{Report, Scenario, Toy, run};
 
 /// Plays whole matches of several peers on a virtual clock over a faulty network, and judges them.
 #[derive(Parser)]
-#[command(after_help = "Example: simulate --seeds 0..500\n         simulate --seed 17 --trace /tmp/17.txt")]
+#[command(
+    after_help = "Example: simulate --seeds 0..500\n         simulate --seed 17 --trace /tmp/17.txt"
+)]
 struct Arguments {
     /// Seeds to run, the last one excluded.
     #[arg(long, default_value = "0..200", value_parser = range)]
@@ -30,6 +32,9 @@ struct Arguments {
     /// Write everything that went in and out of every session to this file; runs one seed.
     #[arg(long, requires = "seed", conflicts_with = "hours")]
     trace: Option<PathBuf>,
+    /// Stop at the first violation.
+    #[arg(long)]
+    first: bool,
     /// Threads; all processors where it is not given.
     #[arg(long)]
     threads: Option<NonZeroUsize>,
@@ -64,17 +69,23 @@ fn main() -> ExitCode {
         (seed, Some(_)) => (seed.unwrap_or(arguments.seeds.0), u64::MAX),
         (None, None) => arguments.seeds,
     };
-    let until = arguments.hours.map(|hours| Duration::from_secs_f64(hours.clamp(0.0, 1e5) * 3_600.0));
+    let until = arguments
+        .hours
+        .map(|hours| Duration::from_secs_f64(hours.clamp(0.0, 1e5) * 3_600.0));
     let next = AtomicU64::new(first);
     let sums = Mutex::new([Sums::default(); 2]);
     let failed = AtomicU64::new(0);
-    let threads = arguments.threads.or_else(|| std::thread::available_parallelism().ok());
+    let threads = arguments
+        .threads
+        .or_else(|| std::thread::available_parallelism().ok());
     std::thread::scope(|scope| {
         for _ in 0..threads.map_or(1, NonZeroUsize::get) {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= last || until.is_some_and(|until| begun.elapsed() > until) {
+                    let enough = arguments.first && failed.load(Ordering::Relaxed) > 0;
+                    if seed >= last || enough || until.is_some_and(|until| begun.elapsed() > until)
+                    {
                         return;
                     }
                     let scenario = scenario(seed, arguments.signer);
@@ -97,7 +108,11 @@ fn main() -> ExitCode {
             println!("{}", sums.line(name));
         }
     }
-    println!("{:.1} s wall clock, {} failed", begun.elapsed().as_secs_f64(), failed.load(Ordering::Relaxed));
+    println!(
+        "{:.1} s wall clock, {} failed",
+        begun.elapsed().as_secs_f64(),
+        failed.load(Ordering::Relaxed)
+    );
     match failed.into_inner() {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
@@ -176,7 +191,10 @@ fn range(text: &str) -> Result<(u64, u64), &'static str> {
     parts.ok_or("seeds are given as A..B, with A below B")
 }
 
-#[expect(clippy::disallowed_methods, reason = "measures how fast runs are, and decides nothing in them")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "measures how fast runs are, and decides nothing in them"
+)]
 fn now() -> Instant {
     Instant::now()
 }

@@ -38,7 +38,9 @@ impl<W: Playable> Judge<W> {
             ];
             let over_at = over_at.into_iter().flatten().min().unwrap_or(self.now);
             let desync_elsewhere = self.peers.iter().filter_map(|file| file.desync.as_ref());
-            let over_at = desync_elsewhere.map(|(at, _)| *at).fold(over_at, Duration::min);
+            let over_at = desync_elsewhere
+                .map(|(at, _)| *at)
+                .fold(over_at, Duration::min);
             if over_at < due || file.left {
                 continue;
             }
@@ -132,7 +134,11 @@ impl<W: Playable> Judge<W> {
 
     /// Whether a peer still worked off its commands when the match ended.
     fn is_busy(&self, peer: usize) -> bool {
-        let last = self.history.iter().rev().take(2 * self.command_delay as usize + 6);
+        let last = self
+            .history
+            .iter()
+            .rev()
+            .take(2 * self.command_delay as usize + 6);
         let mut entries = last.flat_map(|turn| &turn.bundle.entries);
         entries.any(|entry| {
             matches!(entry.what, What::Command(_)) && self.peers[peer].own.contains(&entry.seat)

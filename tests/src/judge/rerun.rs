@@ -127,11 +127,17 @@ impl<W: Playable> Judge<W> {
         if keyframe.ticks != ticks {
             return Err(format!("keyframe of turn {at}: {} ticks", keyframe.ticks));
         }
-        for (turn, after) in self.history[at..].iter().zip(&checksums[at + 1..]).take(FROM_KEYFRAME) {
+        for (turn, after) in self.history[at..]
+            .iter()
+            .zip(&checksums[at + 1..])
+            .take(FROM_KEYFRAME)
+        {
             execute(&mut world, &turn.bundle);
             if world.checksum() != *after {
                 let turn = turn.bundle.turn;
-                return Err(format!("from the keyframe of turn {at}, turn {turn} differs"));
+                return Err(format!(
+                    "from the keyframe of turn {at}, turn {turn} differs"
+                ));
             }
         }
         Ok(())

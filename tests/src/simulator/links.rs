@@ -83,15 +83,19 @@ impl<W: Playable> Simulator<W> {
         let (other, _) = self.network.at(end.other());
         if node < self.peers.len() && !self.is_awake(node) {
             let closed = Happening::Down(end.other(), LinkError::Closed);
-            return self.schedule.add(self.now + Duration::from_millis(50), closed);
+            return self
+                .schedule
+                .add(self.now + Duration::from_millis(50), closed);
         }
         self.network.set_up(end, true);
         if node >= self.peers.len() {
             return;
         }
-        let known = self.ids.get(other).copied().filter(|_| {
-            end.side == 0 || self.scenario.transport_knows
-        });
+        let known = self
+            .ids
+            .get(other)
+            .copied()
+            .filter(|_| end.side == 0 || self.scenario.transport_knows);
         let binding = Stream::new(self.scenario.seed, "binding", end.link as u64).array();
         self.feed(
             node,
@@ -184,13 +188,15 @@ impl<W: Playable> Simulator<W> {
     pub(super) fn mend_cut(&mut self, cut: usize) {
         for (from, to) in self.scenario.cuts[cut].lanes.clone() {
             for (end, at, channel, bytes) in self.network.mend(self.now, from, to) {
-                self.schedule.add(at, Happening::Arrive(end, channel, bytes));
+                self.schedule
+                    .add(at, Happening::Arrive(end, channel, bytes));
             }
             // A transport that gave the link up answers the next packet with a reset.
             for end in self.network.ends_fed_by(to, from) {
                 if !self.network.is_up(end.other()) {
                     let closed = Happening::Down(end, LinkError::Closed);
-                    self.schedule.add(self.now + Duration::from_millis(200), closed);
+                    self.schedule
+                        .add(self.now + Duration::from_millis(200), closed);
                 }
             }
         }

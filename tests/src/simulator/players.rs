@@ -22,7 +22,8 @@ impl<W: Playable> Simulator<W> {
         }
         if let Some((at, lasts)) = plan.pause {
             self.schedule.add(self.now + at, Happening::Pause(peer));
-            self.schedule.add(self.now + at + lasts, Happening::Resume(peer));
+            self.schedule
+                .add(self.now + at + lasts, Happening::Resume(peer));
         }
         if let Some(at) = plan.leaves_at {
             self.schedule.add(self.now + at, Happening::Leave(peer));
@@ -52,7 +53,10 @@ impl<W: Playable> Simulator<W> {
         let state = &mut self.peers[peer];
         let seat = state.own[state.random.below(state.own.len() as u64) as usize];
         let recent = state.issued.entry(seat).or_default();
-        while recent.front().is_some_and(|at| *at + Duration::from_secs(2) < self.now) {
+        while recent
+            .front()
+            .is_some_and(|at| *at + Duration::from_secs(2) < self.now)
+        {
             recent.pop_front();
         }
         let total = state.issued_total.entry(seat).or_default();

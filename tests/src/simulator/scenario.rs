@@ -160,11 +160,8 @@ impl Scenario {
                 .for_each(|peer| peer.leaves_at = None);
         }
         if seed % 10 == 7 {
-            scenario.hostile = Some(random.pick(&[
-                Hostile::Stranger,
-                Hostile::Garbage,
-                Hostile::Forger,
-            ]));
+            scenario.hostile =
+                Some(random.pick(&[Hostile::Stranger, Hostile::Garbage, Hostile::Forger]));
             scenario.flaw = None;
         }
         scenario

@@ -5,9 +5,7 @@ use crate::random::Stream;
 use rand_core::Rng;
 use rand_pcg::Lcg64Xsh32;
 use serde::{Deserialize, Serialize};
-use sim::{
-    Entry, LoadError, Outcome, RulesId, Seat, SeatState, Simulation, Start, State, Visit,
-};
+use sim::{Entry, LoadError, Outcome, RulesId, Seat, SeatState, Simulation, Start, State, Visit};
 
 /// Units on a ring, pushed by commands and by chance.
 pub struct Toy {

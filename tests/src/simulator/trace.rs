@@ -81,6 +81,10 @@ impl Trace {
 }
 
 fn brief(bytes: &[u8]) -> String {
-    let head: String = bytes.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+    let head: String = bytes
+        .iter()
+        .take(12)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     format!("{} bytes {head}", bytes.len())
 }

@@ -209,7 +209,11 @@ impl Pair {
                         },
                     ),
                     Output::Event(Event::PeerFault { peer, .. }) => {
-                        assert_ne!(peer, [PeerId([1; 32]), PeerId([2; 32])][at], "blames itself");
+                        assert_ne!(
+                            peer,
+                            [PeerId([1; 32]), PeerId([2; 32])][at],
+                            "blames itself"
+                        );
                     }
                     _ => {}
                 }

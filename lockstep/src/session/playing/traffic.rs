@@ -137,8 +137,10 @@ impl Playing {
                 // The pulse comes again; what it may send has grown by then. So does the acknowledgement, or its
                 // time, long past, would be the session's deadline for as long as nothing may leave.
                 link.quality.last_sent = Some(core.now);
-                link.quality.acknowledge_by =
-                    link.quality.acknowledge_by.map(|by| by.max(core.now + PULSE));
+                link.quality.acknowledge_by = link
+                    .quality
+                    .acknowledge_by
+                    .map(|by| by.max(core.now + PULSE));
                 return;
             }
             packet.sequence = link.quality.sequence;
