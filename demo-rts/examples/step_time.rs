@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release -p demo-rts --example step_time -- [TICKS]`
 
+#![allow(clippy::disallowed_methods, reason = "it tells how long it took")]
+
 use demo_rts::world::{Command, Scenario, Selection, Setup, Tile, World};
 use sim::{Entry, Seat, Seed, Simulation, Start, State};
 use std::time::{Duration, Instant};

@@ -4,7 +4,7 @@ mod pushing;
 
 use lockstep::{Config, Event, Match};
 use pushing::{Push, Setup, World};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let config = Config {
@@ -18,11 +18,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(ticket) = game.source().ticket() {
         println!("{ticket}");
     }
-    let mut next_push = Instant::now();
     loop {
         for event in game.poll() {
             match event {
                 Event::Started { own, .. } => println!("playing as {own:?}"),
+                Event::Turn { .. } => drop(game.issue(Push { by: 1 })),
                 Event::Stalled { on, .. } => println!("waiting for {on:?}"),
                 Event::Ended(end) => {
                     println!("{} {:?} {:?}", end.reason, end.outcome, end.checksum);
@@ -33,12 +33,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         if let Some(world) = game.world() {
             world.draw(game.alpha());
-        }
-        if !game.own_seats().is_empty() && Instant::now() >= next_push {
-            next_push += Duration::from_millis(150);
-            if let Err(refused) = game.issue(Push { by: 1 }) {
-                println!("not pushed: {refused}");
-            }
         }
         game.wait(Duration::from_millis(16));
     }

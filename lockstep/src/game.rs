@@ -305,40 +305,18 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
         Answer::Ready { checksum }
     }
 
-    /// The bundle as the world takes it. A command that does not decode resigns its seat, on every peer alike.
     fn entries(&mut self, bundle: &Bundle, now: Duration) -> Vec<Entry<S::Command>> {
-        let mut entries = Vec::with_capacity(bundle.entries.len());
-        let mut closed = None;
         for entry in &bundle.entries {
-            let seat = entry.seat;
-            match &entry.what {
-                What::Command(bytes) => {
-                    self.executed_own(seat, bundle.turn, now);
-                    if closed == Some(seat) {
-                        continue;
-                    }
-                    match from_bytes(bytes) {
-                        Some(command) => entries.push(Entry::Command { seat, command }),
-                        None => {
-                            closed = Some(seat);
-                            entries.push(Entry::Seat {
-                                seat,
-                                state: SeatState::Resigned,
-                            });
-                            self.events.push(Event::SeatResigned {
-                                seat,
-                                turn: bundle.turn,
-                            });
-                        }
-                    }
-                }
-                What::Seat(state) => entries.push(Entry::Seat {
-                    seat,
-                    state: *state,
-                }),
-                What::Pause | What::Resume | What::Chat(_) => {}
+            if let What::Command(_) = entry.what {
+                self.executed_own(entry.seat, bundle.turn, now);
             }
         }
+        let (entries, resigned) = world_entries(bundle);
+        self.events
+            .extend(resigned.into_iter().map(|seat| Event::SeatResigned {
+                seat,
+                turn: bundle.turn,
+            }));
         entries
     }
 
@@ -437,6 +415,37 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
         }
         std::mem::take(&mut self.events)
     }
+}
+
+/// The bundle as a world takes it, and the seats that it resigns: a command that does not decode as one resigns its
+/// seat, on every peer alike, and the seat's later commands of the turn are skipped.
+pub fn world_entries<C: serde::de::DeserializeOwned>(
+    bundle: &Bundle,
+) -> (Vec<Entry<C>>, Vec<Seat>) {
+    let mut entries = Vec::with_capacity(bundle.entries.len());
+    let mut resigned: Vec<Seat> = Vec::new();
+    for entry in &bundle.entries {
+        let seat = entry.seat;
+        match &entry.what {
+            What::Command(_) if resigned.last() == Some(&seat) => {}
+            What::Command(bytes) => match from_bytes(bytes) {
+                Some(command) => entries.push(Entry::Command { seat, command }),
+                None => {
+                    resigned.push(seat);
+                    entries.push(Entry::Seat {
+                        seat,
+                        state: SeatState::Resigned,
+                    });
+                }
+            },
+            What::Seat(state) => entries.push(Entry::Seat {
+                seat,
+                state: *state,
+            }),
+            What::Pause | What::Resume | What::Chat(_) => {}
+        }
+    }
+    (entries, resigned)
 }
 
 fn encode(value: &impl Serialize) -> Option<Vec<u8>> {

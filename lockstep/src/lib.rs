@@ -23,13 +23,13 @@ pub use event::{
     Desync, DesyncSide, EndReason, Ended, Event, Fault, JoinRefused, LobbyPeer, Refused, SeatInfo,
     Status,
 };
-pub use game::Match;
+pub use game::{Counts, Match, world_entries};
 pub use ids::{CommandId, Incarnation, LinkId, LogHash, MatchId, PeerId, Plan, TurnNumber};
 pub use limits::Limits;
 #[cfg(feature = "live")]
 pub use live::{Config, Live, Network};
 pub use sim::{Checksum, Outcome, Seat};
-pub use ticket::Ticket;
+pub use ticket::{Ticket, TicketError};
 pub use transport::{Blocked, Channel, LinkError, LinkEvent, MAX_DATAGRAM, Traffic, Transport};
 
 /// Version of the wire and log format. Peers and files of another version are refused by name.

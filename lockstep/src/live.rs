@@ -6,7 +6,7 @@ mod network;
 mod report;
 
 use crate::log::LogStore;
-use crate::session::{ConfigError, HostConfig, Role, Session, SessionConfig, Stats};
+use crate::session::{ConfigError, HostConfig, Role, RulesOf, Session, SessionConfig, Stats};
 use crate::sign::Signer;
 use crate::source::{Answer, TurnSource, Work};
 use crate::{
@@ -193,11 +193,7 @@ impl Live {
     ///
     /// # Errors
     /// As [`host`](Self::host).
-    pub fn join(
-        ticket: &Ticket,
-        rules: Box<dyn Fn(&[u8]) -> Option<RulesId> + Send>,
-        mut config: Config,
-    ) -> Result<Self, Error> {
+    pub fn join(ticket: &Ticket, rules: RulesOf, mut config: Config) -> Result<Self, Error> {
         let network = network_of(&mut config)?;
         let role = Role::Join {
             match_id: ticket.match_id,

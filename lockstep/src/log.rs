@@ -68,7 +68,7 @@ pub struct Start {
     pub roster: Vec<RosterPeer>,
     /// The build that wrote this, for information.
     pub build: String,
-    /// Each roster peer's signature over [`start_hash`].
+    /// Each roster peer's signature over [`start_signed_bytes`].
     pub signatures: Vec<[u8; 64]>,
 }
 
@@ -172,7 +172,7 @@ pub struct End {
     pub checksum: Checksum,
     /// How it ended, where the world said so.
     pub outcome: Option<Outcome>,
-    /// Signatures over this end, by index in the roster.
+    /// Signatures over [`end_signed_bytes`], by index in the roster.
     pub signatures: Vec<(u8, [u8; 64])>,
 }
 

@@ -1,6 +1,9 @@
 //! The proofs: simulator and judge, and the pure targets that fuzzing and property tests share.
 
 pub mod judge;
+#[cfg(feature = "demo")]
+pub mod numbers;
+pub mod processes;
 pub mod random;
 pub mod simulator;
 pub mod targets;

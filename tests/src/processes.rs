@@ -115,7 +115,10 @@ impl Process {
             let _ = self.child.kill();
         }
         let status = self.child.wait().expect("a child can be waited for");
-        let errors = self.errors.take().map(|thread| thread.join().unwrap_or_default());
+        let errors = self
+            .errors
+            .take()
+            .map(|thread| thread.join().unwrap_or_default());
         Finished {
             status,
             events: std::mem::take(&mut self.events),
@@ -134,7 +137,10 @@ impl Drop for Process {
 impl Finished {
     /// The last event of a kind.
     pub fn last(&self, kind: &str) -> Option<&Value> {
-        self.events.iter().rev().find(|event| event["event"] == kind)
+        self.events
+            .iter()
+            .rev()
+            .find(|event| event["event"] == kind)
     }
 
     /// Checksums by turn, as the process printed them.
@@ -192,7 +198,14 @@ impl MatchOf {
                 arguments.extend(["join", &ticket]);
             }
             arguments.extend(["--headless", "--bot", "normal", "--json"]);
-            arguments.extend(["--identity", &identity, "--record", &record, "--seed", &seed]);
+            arguments.extend([
+                "--identity",
+                &identity,
+                "--record",
+                &record,
+                "--seed",
+                &seed,
+            ]);
             arguments.extend(setting.all);
             let mut peer = Process::start(setting.program, &arguments, folder);
             if at == 0 {
@@ -214,14 +227,19 @@ impl MatchOf {
     pub fn finish(self, timeout: Duration) -> Vec<Finished> {
         let until = Instant::now() + timeout;
         let peers = self.peers.into_iter();
-        peers.map(|peer| peer.finish(until.saturating_duration_since(Instant::now()))).collect()
+        peers
+            .map(|peer| peer.finish(until.saturating_duration_since(Instant::now())))
+            .collect()
     }
 }
 
 impl Process {
     fn errors_now(&mut self) -> String {
         self.kill();
-        let errors = self.errors.take().map(|thread| thread.join().unwrap_or_default());
+        let errors = self
+            .errors
+            .take()
+            .map(|thread| thread.join().unwrap_or_default());
         errors.unwrap_or_default()
     }
 }

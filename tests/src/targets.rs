@@ -7,6 +7,7 @@ mod sessions;
 pub use sessions::{Scene, session};
 
 use lockstep::log::Codec;
+#[cfg(feature = "demo")]
 use lockstep::quic::Impairment;
 use lockstep::session::Batch;
 use lockstep::{Limits, Ticket};
@@ -53,6 +54,10 @@ pub fn ticket(bytes: &[u8]) {
 }
 
 /// An impairment either parses or says what is wrong.
+///
+/// # Panics
+/// When it says nothing.
+#[cfg(feature = "demo")]
 pub fn impairment(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let parsed = text.parse::<Impairment>();

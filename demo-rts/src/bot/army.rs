@@ -60,6 +60,45 @@ pub(super) fn defend(estate: &Estate<'_>, commands: &mut Vec<Command>) {
     }
 }
 
+/// Lets archers that stand together shoot at one enemy: the one in reach that falls first.
+pub(super) fn focus(estate: &Estate<'_>, habits: &Habits, commands: &mut Vec<Command>) {
+    let mut shooting: Vec<&UnitView> = estate
+        .soldiers
+        .iter()
+        .filter(|unit| unit.kind == Kind::Archer && unit.target.is_some())
+        .collect();
+    for _ in 0..habits.bands {
+        let Some(first) = shooting.first().copied() else {
+            return;
+        };
+        let band: Vec<&UnitView> = shooting
+            .iter()
+            .filter(|unit| unit.tile.king_steps(first.tile) <= 3)
+            .copied()
+            .collect();
+        shooting.retain(|unit| unit.tile.king_steps(first.tile) > 3);
+        let victim = estate
+            .enemy_units
+            .iter()
+            .filter(|enemy| enemy.tile.king_steps(first.tile) <= 5)
+            .min_by_key(|enemy| (!enemy.kind.is_soldier(), enemy.hit_points, enemy.id));
+        let Some(victim) = victim else {
+            continue;
+        };
+        let units: Selection = band
+            .iter()
+            .filter(|unit| unit.target != Some(victim.id))
+            .map(|unit| unit.id)
+            .collect();
+        if !units.is_empty() && band.len() > 1 {
+            commands.push(Command::Attack {
+                units,
+                target: victim.id,
+            });
+        }
+    }
+}
+
 /// Sends a wave when it is large enough, and those who are out already to their next target.
 pub(super) fn attack(estate: &Estate<'_>, habits: &Habits, commands: &mut Vec<Command>) {
     let home = estate.home();
@@ -85,13 +124,33 @@ pub(super) fn attack(estate: &Estate<'_>, habits: &Habits, commands: &mut Vec<Co
     let waiting: Vec<&UnitView> = idle()
         .filter(|unit| unit.tile.king_steps(home) <= CALL)
         .collect();
-    let enough = waiting.len() >= habits.wave || cannot_grow(estate);
+    let ready = waiting.len() >= habits.wave && outnumbers(estate, habits, waiting.len());
+    let enough = ready || waiting.len() >= 2 * habits.wave || cannot_grow(estate);
     if enough && let Some(to) = next_target(estate, home) {
         let wave: Selection = waiting.iter().map(|unit| unit.id).collect();
         if !wave.is_empty() {
             commands.push(Command::AttackMove { units: wave, to });
         }
     }
+}
+
+/// Whether so many soldiers are enough against those of the nearest enemy.
+fn outnumbers(estate: &Estate<'_>, habits: &Habits, soldiers: usize) -> bool {
+    let home = estate.home();
+    let nearest = estate
+        .enemy_buildings
+        .iter()
+        .map(|building| (middle(building).king_steps(home), building.seat))
+        .min();
+    let Some((_, seat)) = nearest else {
+        return true;
+    };
+    let defenders = estate
+        .enemy_units
+        .iter()
+        .filter(|unit| unit.seat == seat && unit.kind.is_soldier())
+        .count();
+    soldiers * 5 >= defenders * habits.odds
 }
 
 /// Whether waiting makes the army no larger: no room, or nothing to train with.

@@ -10,17 +10,19 @@ use crate::world::{Command, Id, Kind, Order, Resource, Selection, Terrain, Tile}
 pub(super) fn run(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Command>) {
     employ_idle(estate, commands);
     finish_foundations(estate, commands);
-    settle(estate, commands);
+    rebalance(estate, commands);
+    let saves = settle(estate, commands);
     build_house(estate, habits, commands);
     train_workers(estate, habits, commands);
-    build_barracks(estate, habits, commands);
-    train_soldiers(estate, commands);
-    rebalance(estate, commands);
+    if !saves {
+        build_barracks(estate, habits, commands);
+        train_soldiers(estate, commands);
+    }
     set_rally(estate, commands);
 }
 
 fn employ_idle(estate: &Estate<'_>, commands: &mut Vec<Command>) {
-    let idle: Vec<Id> = estate
+    let mut idle: Vec<Id> = estate
         .workers
         .iter()
         .filter(|worker| worker.order == Order::Idle)
@@ -40,6 +42,9 @@ fn employ_idle(estate: &Estate<'_>, commands: &mut Vec<Command>) {
         .or_else(|| estate.nearest_resource(other, home));
     // A few at a time, so that the next few are weighed anew.
     let some = if estate.world.tick() < 40 { 3 } else { 2 };
+    // Others each time, so that two who cannot get there do not keep the rest waiting.
+    let turn = estate.world.tick() as usize / 8 % idle.len();
+    idle.rotate_left(turn);
     if let Some(from) = from {
         commands.push(Command::Gather {
             units: idle.into_iter().take(some).collect(),
@@ -83,7 +88,7 @@ fn rebalance(estate: &Estate<'_>, commands: &mut Vec<Command>) {
         return;
     };
     // A thought in eight, lest the workers spend their days walking.
-    if estate.world.tick() / 16 % 8 != 0 {
+    if !(estate.world.tick() / 16).is_multiple_of(8) {
         return;
     }
     let movers: Selection = estate
@@ -121,35 +126,42 @@ fn finish_foundations(estate: &Estate<'_>, commands: &mut Vec<Command>) {
     }
 }
 
-/// Founds a hall where there is gold, when there is none or its mine runs out.
-fn settle(estate: &mut Estate<'_>, commands: &mut Vec<Command>) {
+/// Founds a hall where there is gold, when there is none or its mine runs out. Returns whether the
+/// household should save up for it.
+fn settle(estate: &mut Estate<'_>, commands: &mut Vec<Command>) -> bool {
     let unfinished = estate
         .buildings
         .iter()
         .any(|b| b.kind == Kind::TownHall && !b.complete);
-    if unfinished || estate.count(Kind::TownHall) >= 4 || !estate.can_pay(Kind::TownHall) {
-        return;
+    if unfinished || estate.count(Kind::TownHall) >= 5 || gold_nearby(estate) > 900 {
+        return false;
     }
+    let Some(gold) = estate.nearest_resource(Resource::Gold, estate.home()) else {
+        return false;
+    };
+    let Some(at) = site(estate, Kind::TownHall, gold) else {
+        return false;
+    };
+    if !estate.can_pay(Kind::TownHall) {
+        return !estate.workers.is_empty();
+    }
+    found(estate, Kind::TownHall, at, commands);
+    false
+}
+
+/// Gold left where workers of this household need not walk far.
+fn gold_nearby(estate: &Estate<'_>) -> u32 {
     let map = estate.world.map();
     let near_hall = |tile: Tile| {
         estate
             .complete(Kind::TownHall)
             .any(|hall| middle(hall).king_steps(tile) <= 12)
     };
-    let left: u32 = (0..map.size())
+    (0..map.size())
         .flat_map(|y| (0..map.size()).map(move |x| Tile::new(x, y)))
         .filter(|tile| map.terrain(*tile) == Terrain::Gold && near_hall(*tile))
         .map(|tile| u32::from(map.amount(tile)))
-        .sum();
-    if left > 600 {
-        return;
-    }
-    let from = estate.home();
-    if let Some(gold) = estate.nearest_resource(Resource::Gold, from)
-        && let Some(at) = site(estate, Kind::TownHall, gold)
-    {
-        found(estate, Kind::TownHall, at, commands);
-    }
+        .sum()
 }
 
 fn build_house(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Command>) {
@@ -177,7 +189,9 @@ fn build_barracks(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<C
         .iter()
         .any(|b| b.kind == Kind::Barracks && !b.complete);
     let workers_first = 8 + have * 5;
-    let ready = have < habits.barracks && !unfinished && estate.workers.len() >= workers_first;
+    let rich = estate.gold > 500 && estate.wood > 500;
+    let most = habits.barracks + if rich { 2 } else { 0 };
+    let ready = have < most && !unfinished && (rich || estate.workers.len() >= workers_first);
     // Enough in hand that the barracks can also train.
     let flush = have == 0 || (estate.gold > 200 && estate.wood > 250);
     if ready && flush && estate.can_pay(Kind::Barracks) {
@@ -247,17 +261,17 @@ fn train_workers(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Co
         .complete(Kind::TownHall)
         .map(|hall| usize::from(hall.queued))
         .sum();
-    let mut have = estate.workers.len() + queued;
+    let missing = habits.workers.saturating_sub(estate.workers.len() + queued);
     let halls: Vec<Id> = estate
         .complete(Kind::TownHall)
         .filter(|hall| hall.queued < 2)
         .map(|hall| hall.id)
+        .take(missing)
         .collect();
     for building in halls {
-        if have >= habits.workers || !estate.can_pay(Kind::Worker) {
+        if !estate.can_pay(Kind::Worker) {
             return;
         }
-        have += 1;
         estate.pay(Kind::Worker);
         commands.push(Command::Train {
             building,

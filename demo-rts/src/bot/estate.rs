@@ -54,7 +54,7 @@ impl<'a> Estate<'a> {
     pub fn home(&self) -> Tile {
         let hall = self.complete(Kind::TownHall).next();
         hall.or(self.buildings.first())
-            .map_or(self.seat.home, |building| middle(building))
+            .map_or(self.seat.home, middle)
     }
 
     pub fn complete(&self, kind: Kind) -> impl Iterator<Item = &BuildingView> {

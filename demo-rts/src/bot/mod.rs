@@ -62,6 +62,7 @@ pub fn think(world: &World, seat: Seat, level: Level) -> Vec<Command> {
     let habits = level.habits();
     let mut commands = Vec::new();
     army::defend(&estate, &mut commands);
+    army::focus(&estate, &habits, &mut commands);
     economy::run(&mut estate, &habits, &mut commands);
     army::attack(&estate, &habits, &mut commands);
     commands.truncate(habits.commands);
@@ -113,6 +114,10 @@ struct Habits {
     barracks: usize,
     /// Soldiers that set out together.
     wave: usize,
+    /// Fifths of the nearest enemy's soldiers that a wave must have.
+    odds: usize,
+    /// Bands that shoot at one target each, in one thought.
+    bands: usize,
     /// Free room below which it builds a house.
     spare_room: u32,
 }
@@ -121,28 +126,34 @@ impl Level {
     fn habits(self) -> Habits {
         match self {
             Level::Easy => Habits {
-                period: 60,
+                period: 80,
                 commands: 2,
-                workers: 12,
+                workers: 10,
                 barracks: 1,
-                wave: 6,
+                wave: 12,
+                odds: 3,
+                bands: 0,
                 spare_room: 2,
             },
             Level::Normal => Habits {
-                period: 30,
-                commands: 3,
-                workers: 20,
-                barracks: 2,
+                period: 24,
+                commands: 4,
+                workers: 22,
+                barracks: 3,
                 wave: 12,
+                odds: 5,
+                bands: 1,
                 spare_room: 4,
             },
             Level::Hard => Habits {
                 period: 16,
-                commands: 4,
-                workers: 28,
+                commands: 5,
+                workers: 22,
                 barracks: 4,
                 wave: 20,
-                spare_room: 7,
+                odds: 7,
+                bands: 2,
+                spare_room: 6,
             },
         }
     }

@@ -37,7 +37,7 @@ fn guard(w: &mut World, row: usize, blows: &mut Vec<Blow>, effects: &mut Vec<Eff
     let had = w.units.target[row] != 0;
     let mut target = current_target(w, row);
     // Everybody looks around every eighth tick, spread over the ticks by id.
-    let looks = (w.tick.wrapping_add(w.units.id[row])) % 8 == 0;
+    let looks = w.tick.wrapping_add(w.units.id[row]).is_multiple_of(8);
     if fights && (looks || had && target.is_none()) {
         let in_reach = target.is_some_and(|t| w.gap(row, t) <= w.units.stats(row).range);
         if !in_reach && let Some(found) = combat::acquire(w, row) {
@@ -114,7 +114,7 @@ fn fight(
         combat::strike(w, row, target, blows, effects);
         return;
     }
-    let looks = (w.tick.wrapping_add(w.units.id[row])) % 8 == 0;
+    let looks = w.tick.wrapping_add(w.units.id[row]).is_multiple_of(8);
     if w.units.order[row] == Order::Hold || w.units.way[row] == Way::Asked || !looks {
         return;
     }

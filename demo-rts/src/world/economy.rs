@@ -45,10 +45,10 @@ pub(super) fn gather(w: &mut World, row: usize, effects: &mut Vec<Effect>) {
     }
     arrive(w, row);
     w.units.work[row] += 1;
-    if w.units.work[row] < GATHER_TICKS {
+    if w.units.work[row] <= GATHER_TICKS {
         return;
     }
-    w.units.work[row] = 0;
+    w.units.work[row] = 1;
     if w.units.load[row] != Load::of(resource) {
         w.units.load[row] = Load::of(resource);
         w.units.amount[row] = 0;
@@ -111,6 +111,7 @@ pub(super) fn construct(w: &mut World, row: usize, effects: &mut Vec<Effect>) {
         return;
     }
     arrive(w, row);
+    w.units.work[row] = 1;
     if !w.buildings.is_solid(building) {
         clear_site(w, tile, stats.size);
     }

@@ -42,7 +42,7 @@ fn pass_corners(w: &mut World, row: usize) {
     let step = w.units.step[row];
     let here = corner(step);
     if step + 1 < w.units.step_count[row] {
-        let looks = (w.tick ^ w.units.id[row]) % 4 == 0;
+        let looks = (w.tick ^ w.units.id[row]).is_multiple_of(4);
         let passed = at.distance_squared(here) < square(ONE * 3 / 8)
             || looks && clear_line(&w.map, at, corner(step + 1));
         if passed {

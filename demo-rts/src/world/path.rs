@@ -165,6 +165,11 @@ fn follow(w: &mut World, row: usize, finder: &Finder) -> u32 {
         }
         let mut corner = finder.next(tile);
         if corner == tile {
+            // At its end already, if not in the middle of it: from there everything beside it is in reach.
+            if count == 0 {
+                steps[0] = tile;
+                count = 1;
+            }
             part = false;
             break;
         }

@@ -271,7 +271,7 @@ fn check_units(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
             units.amount[row] <= CARRY && (load || units.amount[row] == 0),
             "load",
         )?;
-        from.require(units.work[row] < GATHER_TICKS, "work")?;
+        from.require(units.work[row] <= GATHER_TICKS, "work")?;
     }
     Ok(())
 }

@@ -109,7 +109,7 @@ pub const GATHER_TICKS: u16 = 16;
 /// Wood in a forest tile.
 pub const TREE_WOOD: u16 = 90;
 /// Gold in a tile of a mine; a mine has four.
-pub const MINE_GOLD: u16 = 1_000;
+pub const MINE_GOLD: u16 = 1_500;
 /// Places in a training queue.
 pub const QUEUE_LENGTH: usize = 5;
 /// Units that one command may name.

@@ -596,8 +596,10 @@ fn an_ai_seat_plays_by_itself() {
 
 #[test]
 fn the_highest_score_wins_at_the_last_tick() {
-    let mut setup = Setup::default();
-    setup.minutes = 1;
+    let setup = Setup {
+        minutes: 1,
+        ..Setup::default()
+    };
     let mut w = World::new(&start(2, 1, setup));
     assert_eq!(w.setup().last_tick(), 1_200);
     let mut even = w.clone();
@@ -728,9 +730,11 @@ fn nonsense_leaves_every_world_sound_equal_and_loadable() {
     for seed in seeds {
         println!("SEED={seed} cargo test -p demo-rts nonsense");
         let mut dice = Dice(seed);
-        let mut setup = Setup::default();
-        setup.gold = 9_000;
-        setup.wood = 9_000;
+        let mut setup = Setup {
+            gold: 9_000,
+            wood: 9_000,
+            ..Setup::default()
+        };
         if seed % 3 == 0 {
             setup.scenario = Scenario::Skirmish { units_per_seat: 60 };
         }
@@ -752,6 +756,16 @@ fn nonsense_leaves_every_world_sound_equal_and_loadable() {
             }
         }
     }
+}
+
+#[test]
+fn the_toolkit_finds_the_world_deterministic() {
+    let begin = start(3, 8, Setup::default());
+    sim::check::<World>(&begin)
+        .ticks(150)
+        .seeds(0..3)
+        .commands(|w, random| Dice(random.next_u64()).entries(w))
+        .assert();
 }
 
 /// CRC-32 bit by bit: shares nothing with the code under test.
@@ -808,4 +822,23 @@ fn hall_room(w: &World) -> Tile {
         .map(|index| w.map.tile_of(index as u16))
         .find(|tile| w.map.has_room(*tile, 3) && w.units().all(|u| u.tile.king_steps(*tile) > 4))
         .expect("some room")
+}
+
+#[test]
+fn workers_crowded_at_one_side_of_a_mine_keep_at_it() {
+    let mut w = meadow();
+    let mine = Tile::new(12, 2);
+    resource(&mut w, mine, Terrain::Gold, 1_500);
+    let sides = w.map.ring(mine, 1).skip(1).collect::<Vec<_>>();
+    wall(&mut w, sides);
+    let units: Selection = (0..8)
+        .map(|_| put(&mut w, Kind::Worker, 0, 11, 1))
+        .collect();
+    issue(&mut w, A, Command::Gather { units, from: mine }).unwrap();
+    run(&mut w, 900);
+    let at_work = w
+        .units()
+        .filter(|unit| matches!(unit.order, Order::Gather | Order::Return));
+    assert_eq!(at_work.count(), 8);
+    assert!(w.seat(A).unwrap().gathered >= 160);
 }

@@ -156,7 +156,7 @@ columns! {
         failures: u8,
         load: Load,
         amount: u16,
-        /// Ticks spent on the piece being gathered.
+        /// 0: not begun; else 1 and the ticks spent on the piece being gathered.
         work: u16,
         /// Tile it gathers from.
         site: u16,

@@ -4,7 +4,7 @@ use super::report::Report;
 use crate::log::{LogStore, Record};
 use crate::session::{Input, Output, Session, Stats};
 use crate::source::{Answer, Work};
-use crate::{Event, Limits, LinkEvent, Status, Traffic, Transport};
+use crate::{Channel, Event, Limits, LinkError, LinkEvent, LinkId, Status, Traffic, Transport};
 use sim::Seat;
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -137,6 +137,8 @@ pub(super) struct Network {
     shared: Arc<Shared>,
     /// Turns of the saves that the world has not answered.
     saves: VecDeque<u32>,
+    /// Links that took no more messages.
+    blocked: Vec<LinkId>,
     report: Report,
     ended: Option<Event>,
     measured_at: Duration,
@@ -159,6 +161,7 @@ impl Network {
             from_game,
             shared,
             saves: VecDeque::new(),
+            blocked: Vec::new(),
             report: Report::new(reports, limits),
             ended: None,
             measured_at: Duration::ZERO,
@@ -270,6 +273,16 @@ impl Network {
         for output in self.session.handle(self.shared.now(), input) {
             self.carry_out(output);
         }
+        while let Some(link) = self.blocked.pop() {
+            self.transport.close(link);
+            let down = Input::LinkDown {
+                link,
+                why: LinkError::Closed,
+            };
+            for output in self.session.handle(self.shared.now(), down) {
+                self.carry_out(output);
+            }
+        }
         self.shared.lock().status = self.session.status();
     }
 
@@ -282,8 +295,11 @@ impl Network {
                 channel,
                 bytes,
             } => {
-                // A lost datagram is sent again, and a link whose stream is blocked is about to go down.
-                let _ = self.transport.send(link, channel, &bytes);
+                // A lost datagram is sent again; a lost message would leave a hole in what the link promises.
+                if self.transport.send(link, channel, &bytes).is_err() && channel != Channel::Turns
+                {
+                    self.blocked.push(link);
+                }
             }
             Output::Append(record) => self.append(&record),
             Output::New(start) => self.work(Work::New { start }),

@@ -65,12 +65,7 @@ impl LogStore for Memory {
             match record {
                 Record::Start(_) => page.push(record.clone()),
                 Record::Bundle(bundle) if bundle.turn >= from && bytes < max_bytes => {
-                    bytes += bundle
-                        .entries
-                        .iter()
-                        .map(|entry| size_of_val(entry))
-                        .sum::<usize>()
-                        + 1;
+                    bytes += bundle.entries.iter().map(size_of_val).sum::<usize>() + 1;
                     page.push(record.clone());
                 }
                 _ => {}

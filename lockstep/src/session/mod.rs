@@ -15,8 +15,8 @@ mod wire;
 
 pub use batch::{Batch, NO_SLACK};
 
-use self::core::{Core, Introduced};
-use self::lobby::{Host, Joiner, Step};
+use self::core::{Core, Introduced, tidy_name};
+use self::lobby::{Host, Invitation, Joiner, OwnPeer, Step};
 use self::playing::Playing;
 use self::wire::Datagram;
 use crate::log::{Bundle, Record, Start, What};
@@ -177,6 +177,9 @@ pub struct SessionConfig {
     pub role: Role,
 }
 
+/// The rules that a build plays a given setup by; `None` for a setup it cannot read.
+pub type RulesOf = Box<dyn Fn(&[u8]) -> Option<RulesId> + Send>;
+
 /// What a peer is in its lobby.
 pub enum Role {
     /// It opened the match and decides who comes in.
@@ -192,7 +195,7 @@ pub enum Role {
         /// Where to dial the host, best first.
         addresses: Vec<String>,
         /// The rules that this build plays a given setup by; `None` for a setup it cannot read.
-        rules: Box<dyn Fn(&[u8]) -> Option<RulesId> + Send>,
+        rules: RulesOf,
     },
 }
 
@@ -294,26 +297,31 @@ impl Session {
     pub fn new(config: SessionConfig, signer: Box<dyn Signer>) -> Result<Session, ConfigError> {
         check(&config)?;
         let mut core = Core::new(config.limits, signer, config.entropy);
+        let own = OwnPeer {
+            name: tidy_name(&config.name),
+            seats: config.own_seats,
+            ready: config.ready,
+            addresses: config.addresses,
+            share: config.share.unwrap_or_else(|| core.draw()),
+            build: config.build,
+        };
         let phase = match config.role {
-            Role::Host(host) => Phase::Host(Box::new(Host::new(
-                &mut core,
+            Role::Host(host) => Phase::Host(Box::new(Host::new(&core, own, host))),
+            Role::Join {
+                match_id,
+                secret,
                 host,
-                &config.name,
-                config.own_seats,
-                config.ready,
-                config.share,
-                config.build,
-            ))),
-            role @ Role::Join { .. } => Phase::Join(Box::new(Joiner::new(
-                &mut core,
-                role,
-                &config.name,
-                config.own_seats,
-                config.ready,
-                config.addresses,
-                config.share,
-                config.build,
-            ))),
+                addresses,
+                rules,
+            } => {
+                let invitation = Invitation {
+                    match_id,
+                    secret,
+                    host,
+                    addresses,
+                };
+                Phase::Join(Box::new(Joiner::new(&mut core, own, invitation, rules)))
+            }
         };
         Ok(Session {
             core,

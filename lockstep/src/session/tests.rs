@@ -17,12 +17,15 @@ struct Peer {
     diverges_at: Option<u64>,
 }
 
+/// To whom, on which link, what (a message, or the link itself), and whether the receiver dialled it.
+type Arrival = (usize, LinkId, Option<(Channel, Arc<[u8]>)>, bool);
+
 struct Net {
     now: Duration,
     peers: Vec<Peer>,
     /// By link: the two ends, dialler first.
     links: Vec<(usize, usize)>,
-    queue: BTreeMap<(Duration, u64), (usize, LinkId, Option<(Channel, Arc<[u8]>)>, bool)>,
+    queue: BTreeMap<(Duration, u64), Arrival>,
     count: u64,
 }
 

@@ -52,14 +52,19 @@ enum What {
     #[command(hide = true)]
     Demo {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
+        arguments: Vec<std::ffi::OsString>,
     },
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().what {
         What::World { units, ticks } => world::print(&units, ticks),
-        What::Match { peers, turn_ms, seconds, impair } => {
+        What::Match {
+            peers,
+            turn_ms,
+            seconds,
+            impair,
+        } => {
             let program = std::env::current_exe().expect("a running program has a path");
             network::print(&network::Wanted {
                 program: &program,
@@ -73,7 +78,7 @@ fn main() -> ExitCode {
         }
         What::Replay { minutes, seats } => recording::print(minutes, seats),
         What::Demo { arguments } => {
-            let program = std::iter::once("demo-rts".to_owned());
+            let program = std::iter::once("demo-rts".into());
             return demo_rts::run(program.chain(arguments));
         }
     }

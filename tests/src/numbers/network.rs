@@ -58,7 +58,8 @@ pub fn print(wanted: &Wanted<'_>) {
         }
     }
     let seconds = (totals.wall_ms as f64 / 1_000.0).max(0.001);
-    let median = |samples: &mut Vec<f64>| super::median_and(samples, 0.5).map_or(0.0, |(median, _)| median);
+    let median =
+        |samples: &mut Vec<f64>| super::median_and(samples, 0.5).map_or(0.0, |(median, _)| median);
     println!(
         "{} peers, {}, {}: {} s of match time in {} matches, {} peer-turns",
         wanted.peers,
@@ -133,6 +134,8 @@ fn play(wanted: &Wanted<'_>, turns: u64, seed: u64, totals: &mut Totals) {
         totals.p99.push(latency("p99"));
         totals.max = totals.max.max(latency("max"));
     }
-    let played = finished[0].last("end").and_then(|end: &Value| end["turns"].as_u64());
+    let played = finished[0]
+        .last("end")
+        .and_then(|end: &Value| end["turns"].as_u64());
     totals.turns += played.unwrap_or(0);
 }

@@ -1,19 +1,27 @@
 //! What a tick, a checksum, a save and a load cost, beside memcpy of the same bytes.
 
-use super::median_and;
+use super::{median_and, now};
 use demo_rts::bot::{Bot, Level};
 use demo_rts::world::{Scenario, Setup, World};
 use sim::{Entry, Seat, Seed, Simulation, Start, State};
 use std::hint::black_box;
-use std::time::Instant;
 
 /// Prints one block for each number of units.
 pub fn print(units: &[u16], ticks: u32) {
     println!(
         "world: 2 seats, half swordsmen and half archers, bots at war, {ticks} ticks each\n\
          {:>6} {:>9} {:>11} {:>11} {:>12} {:>11} {:>11} {:>11} {:>9} {:>7} {:>7}",
-        "units", "bytes", "step p50 us", "step p99 us", "step max us", "checksum us", "save us", "load us",
-        "memcpy us", "crc/mem", "save/mem"
+        "units",
+        "bytes",
+        "step p50 us",
+        "step p99 us",
+        "step max us",
+        "checksum us",
+        "save us",
+        "load us",
+        "memcpy us",
+        "crc/mem",
+        "save/mem"
     );
     for units in units {
         block(*units, ticks);
@@ -24,14 +32,19 @@ fn block(units: u16, ticks: u32) {
     let start = Start {
         setup: Setup {
             map_seed: Some(7),
-            scenario: Scenario::Skirmish { units_per_seat: units / 2 },
+            scenario: Scenario::Skirmish {
+                units_per_seat: units / 2,
+            },
             ..Setup::default()
         },
         seed: Seed([5; 32]),
         seats: vec![Seat(0), Seat(1)],
     };
     let mut world = World::new(&start);
-    let mut bots = [Bot::new(Seat(0), Level::Normal), Bot::new(Seat(1), Level::Normal)];
+    let mut bots = [
+        Bot::new(Seat(0), Level::Normal),
+        Bot::new(Seat(1), Level::Normal),
+    ];
     let mut effects = Vec::new();
     let mut steps = Vec::with_capacity(ticks as usize);
     // The initial armies are what is measured; saves and checksums are those of the full world.
@@ -45,7 +58,9 @@ fn block(units: u16, ticks: u32) {
         black_box(&world).save(&mut buffer);
         black_box(&buffer).len()
     });
-    let load = time(rounds, || World::load(black_box(&bytes)).map(|world| world.tick()));
+    let load = time(rounds, || {
+        World::load(black_box(&bytes)).map(|world| world.tick())
+    });
     for _ in 0..ticks {
         let mut entries = Vec::new();
         for bot in &mut bots {
@@ -84,9 +99,4 @@ fn time<T>(rounds: u32, mut work: impl FnMut() -> T) -> f64 {
         })
         .collect();
     median_and(&mut samples, 0.5).map_or(0.0, |(median, _)| median)
-}
-
-#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-fn now() -> Instant {
-    Instant::now()
 }

@@ -24,7 +24,10 @@ pub struct Mischief {
 
 /// What a listened-to signer has signed of late, with the signatures.
 #[derive(Clone, Default)]
-pub struct Signed(Arc<Mutex<VecDeque<(Vec<u8>, [u8; 64])>>>);
+pub struct Signed(Arc<Mutex<VecDeque<SignedBytes>>>);
+
+/// What was signed, and the signature.
+type SignedBytes = (Vec<u8>, [u8; 64]);
 
 /// A signer that tells what it signs.
 struct Listened {

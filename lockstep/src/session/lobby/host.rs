@@ -1,6 +1,6 @@
 //! The host's side of the lobby.
 
-use super::{Settled, Step, commitment, share_of_attempt, start_of};
+use super::{OwnPeer, Settled, Step, commitment, share_of_attempt, start_of};
 use crate::log::{Start, start_hash, start_signed_bytes};
 use crate::session::core::{Core, tidy_name, tidy_text};
 use crate::session::wire::{Control, LobbyEntry, LockedPeer, Terms};
@@ -61,22 +61,14 @@ struct Loading {
 }
 
 impl Host {
-    pub(crate) fn new(
-        core: &mut Core,
-        config: HostConfig,
-        name: &str,
-        own_seats: u8,
-        ready: bool,
-        share: Option<[u8; 32]>,
-        build: String,
-    ) -> Self {
-        let own = Guest {
+    pub(crate) fn new(core: &Core, own: OwnPeer, config: HostConfig) -> Self {
+        let guest = Guest {
             link: None,
             peer: core.id(),
             incarnation: core.incarnation,
-            name: tidy_name(name),
+            name: own.name,
             addresses: Vec::new(),
-            seats: (0..own_seats).map(Seat).collect(),
+            seats: (0..own.seats).map(Seat).collect(),
             commit: None,
             chats: 0,
         };
@@ -87,20 +79,19 @@ impl Host {
             seats: config.seats,
             turn_limit: config.turn_limit,
         };
-        let configured_share = share.unwrap_or_else(|| core.draw());
         let mut host = Host {
             config,
             terms,
-            build,
-            own,
-            configured_share,
+            build: own.build,
+            own: guest,
+            configured_share: own.share,
             own_share: [0; 32],
             guests: Vec::new(),
             barred: Vec::new(),
             attempt: 0,
             stage: Stage::Gathering,
         };
-        if ready {
+        if own.ready {
             host.commit();
         }
         host

@@ -1,14 +1,12 @@
 //! A joiner's side of the lobby.
 
-use super::{Settled, Step, commitment, share_of_attempt, start_of};
+use super::{Invitation, OwnPeer, Settled, Step, commitment, share_of_attempt, start_of};
 use crate::log::{Start, start_hash, start_signed_bytes};
 use crate::session::core::{Core, tidy_name, tidy_text};
 use crate::session::wire::{Control, Datagram, LobbyEntry, LockedPeer, Terms};
-use crate::session::{Output, Role};
-use crate::{
-    EndReason, Event, Fault, JoinRefused, LinkError, LinkId, LobbyPeer, LogHash, MatchId, PeerId,
-};
-use sim::{RulesId, Seat};
+use crate::session::{Output, RulesOf};
+use crate::{EndReason, Event, Fault, JoinRefused, LinkError, LinkId, LobbyPeer, LogHash, PeerId};
+use sim::Seat;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,17 +16,9 @@ const PROBE_EVERY: Duration = Duration::from_millis(100);
 const MESH_WAIT: Duration = Duration::from_secs(3);
 
 pub(crate) struct Joiner {
-    match_id: MatchId,
-    secret: [u8; 16],
-    host: PeerId,
-    host_addresses: Vec<String>,
-    rules: Box<dyn Fn(&[u8]) -> Option<RulesId> + Send>,
-    name: String,
-    own_seats: u8,
-    ready: bool,
-    addresses: Vec<String>,
-    build: String,
-    configured_share: [u8; 32],
+    invitation: Invitation,
+    rules: RulesOf,
+    own: OwnPeer,
     dials: usize,
     dial_failure: Option<LinkError>,
     link: Option<LinkId>,
@@ -63,47 +53,23 @@ struct HostClock {
 }
 
 impl Joiner {
-    /// # Panics
-    /// When the role is that of a host.
     pub(crate) fn new(
         core: &mut Core,
-        role: Role,
-        name: &str,
-        own_seats: u8,
-        ready: bool,
-        own_addresses: Vec<String>,
-        share: Option<[u8; 32]>,
-        build: String,
+        own: OwnPeer,
+        invitation: Invitation,
+        rules: RulesOf,
     ) -> Self {
-        let Role::Join {
-            match_id,
-            secret,
-            host,
-            addresses,
-            rules,
-        } = role
-        else {
-            panic!("a joiner has the role of a joiner");
-        };
-        for address in &addresses {
+        for address in &invitation.addresses {
             core.out.push(Output::Dial {
                 address: address.clone(),
-                key: host,
+                key: invitation.host,
             });
         }
         Joiner {
-            match_id,
-            secret,
-            host,
+            dials: invitation.addresses.len(),
+            invitation,
             rules,
-            name: tidy_name(name),
-            own_seats,
-            ready,
-            addresses: own_addresses,
-            build,
-            configured_share: share.unwrap_or_else(|| core.draw()),
-            dials: addresses.len(),
-            host_addresses: addresses,
+            own,
             dial_failure: None,
             link: None,
             terms: None,
@@ -132,7 +98,7 @@ impl Joiner {
     }
 
     pub(crate) fn dial_failed(&mut self, key: PeerId, why: LinkError) -> Step {
-        if key != self.host || self.link.is_some() {
+        if key != self.invitation.host || self.link.is_some() {
             return Step::Stay;
         }
         self.dials -= 1;
@@ -148,7 +114,7 @@ impl Joiner {
 
     pub(crate) fn proved(&mut self, core: &mut Core, link: LinkId) {
         let peer = core.links[&link].proved.map(|(peer, _)| peer);
-        if peer != Some(self.host) {
+        if peer != Some(self.invitation.host) {
             return;
         }
         if self.link.is_some() {
@@ -158,11 +124,11 @@ impl Joiner {
         self.link = Some(link);
         self.answer_by = core.now + core.limits.handshake;
         let join = Control::Join {
-            match_id: self.match_id,
-            secret: self.secret,
-            name: self.name.clone(),
-            own_seats: self.own_seats,
-            addresses: self.addresses.clone(),
+            match_id: self.invitation.match_id,
+            secret: self.invitation.secret,
+            name: self.own.name.clone(),
+            own_seats: self.own.seats,
+            addresses: self.own.addresses.clone(),
         };
         core.send(link, &join);
     }
@@ -242,7 +208,7 @@ impl Joiner {
     }
 
     pub(crate) fn set_ready(&mut self, core: &mut Core, ready: bool) {
-        self.ready = ready;
+        self.own.ready = ready;
         if matches!(self.stage, Stage::Gathering) && self.terms.is_some() {
             self.tell_ready(core);
         }
@@ -350,8 +316,11 @@ impl Joiner {
 
     fn tell_ready(&mut self, core: &mut Core) {
         let own = core.id();
-        let share = share_of_attempt(&self.configured_share, self.attempt);
-        let commit = self.ready.then(|| commitment(self.match_id, own, &share));
+        let share = share_of_attempt(&self.own.share, self.attempt);
+        let commit = self
+            .own
+            .ready
+            .then(|| commitment(self.invitation.match_id, own, &share));
         if let Some(link) = self.link {
             core.send(link, &Control::Ready { commit });
         }
@@ -360,13 +329,13 @@ impl Joiner {
     /// The roster is settled: reveal, and get to know the others.
     fn lock(&mut self, core: &mut Core, attempt: u32, roster: Vec<LockedPeer>) -> Step {
         let own = core.id();
-        let share = share_of_attempt(&self.configured_share, self.attempt);
+        let share = share_of_attempt(&self.own.share, self.attempt);
         let index = roster.iter().position(|peer| peer.peer == own);
         let fair = attempt == self.attempt
             && matches!(self.stage, Stage::Gathering)
             && roster.len() <= usize::from(core.limits.peers)
             && index.is_some_and(|at| {
-                roster[at].commit == commitment(self.match_id, own, &share)
+                roster[at].commit == commitment(self.invitation.match_id, own, &share)
                     && roster[at].incarnation == core.incarnation
                     && !roster[at].seats.is_empty()
             })
@@ -380,7 +349,10 @@ impl Joiner {
         core.send(link, &Control::Reveal { attempt, share });
         self.seats = roster[index].seats.clone();
         // The later peer dials the earlier one.
-        for peer in roster[..index].iter().filter(|peer| peer.peer != self.host) {
+        for peer in roster[..index]
+            .iter()
+            .filter(|peer| peer.peer != self.invitation.host)
+        {
             if core.links_to(peer.peer).next().is_none() {
                 for address in peer.addresses.iter().take(2) {
                     core.out.push(Output::Dial {
@@ -421,7 +393,13 @@ impl Joiner {
             .terms
             .as_ref()
             .expect("a roster is settled after the welcome");
-        let Some(start) = start_of(self.match_id, terms, &roster, shares, &self.build) else {
+        let Some(start) = start_of(
+            self.invitation.match_id,
+            terms,
+            &roster,
+            shares,
+            &self.own.build,
+        ) else {
             if let Some(link) = self.link {
                 core.fault(link, Fault::Reveal);
             }
@@ -502,8 +480,8 @@ impl Joiner {
         let addresses = roster
             .iter()
             .map(|peer| {
-                if peer.peer == self.host {
-                    self.host_addresses.clone()
+                if peer.peer == self.invitation.host {
+                    self.invitation.addresses.clone()
                 } else {
                     peer.addresses.clone()
                 }

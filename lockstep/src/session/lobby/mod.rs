@@ -15,6 +15,27 @@ use crate::{EndReason, MatchId, PeerId};
 use sim::Seed;
 use std::time::Duration;
 
+/// What this peer brings into the lobby.
+pub(crate) struct OwnPeer {
+    pub name: String,
+    /// Seats that it takes or asks for.
+    pub seats: u8,
+    pub ready: bool,
+    /// Where others may try to dial it.
+    pub addresses: Vec<String>,
+    /// Its share of the match seed comes from this, anew in every attempt.
+    pub share: [u8; 32],
+    pub build: String,
+}
+
+/// What a ticket says.
+pub(crate) struct Invitation {
+    pub match_id: MatchId,
+    pub secret: [u8; 16],
+    pub host: PeerId,
+    pub addresses: Vec<String>,
+}
+
 /// What a lobby comes to.
 pub(crate) enum Step {
     /// It goes on.

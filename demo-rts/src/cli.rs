@@ -1,0 +1,324 @@
+//! The command line: what can be typed, and nothing of what it does.
+
+use crate::bot::Level;
+use crate::log::LogLevel;
+use crate::options;
+use crate::world::Scenario;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use lockstep::Plan;
+use lockstep::quic::Impairment;
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// A small real-time strategy game over a deterministic lockstep network.
+#[derive(Debug, Parser)]
+#[command(
+    name = "demo-rts",
+    version,
+    after_help = "Example: demo-rts                     four bots play each other over QUIC on this machine\n\
+                  Example: demo-rts host --seats 2      then, elsewhere: demo-rts join TICKET\n\n\
+                  Exit codes: 0 good, 1 I/O, 2 usage, 3 desync, 4 network, 5 damaged or foreign file."
+)]
+pub struct Cli {
+    /// What to do. Without any: `local`, four peers in the terminal.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Options of every match.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Several real peers on this machine, each with its own session and QUIC endpoint; bots play.
+    #[command(after_help = "Example: demo-rts local --peers 4 --impair delay=50ms,loss=5%")]
+    Local(Local),
+    /// You against bots, without a network.
+    #[command(after_help = "Example: demo-rts skirmish --bots 3 --level easy")]
+    Skirmish(Skirmish),
+    /// Opens a match and prints its ticket.
+    #[command(
+        after_help = "Example: demo-rts host --seats 4 --plan 200x2 --ticket-file match.ticket\n\
+                      Example: demo-rts host --headless --bot normal --json --turns 500 --record host.replay"
+    )]
+    Host(Host),
+    /// Joins the match of a ticket.
+    #[command(after_help = "Example: demo-rts join @match.ticket --name Ada\n\
+                            Example: demo-rts join TICKET --headless --bot hard --json")]
+    Join(Join),
+    /// Comes back into a match after a crash. Comes in a later version.
+    #[command(after_help = "Example: demo-rts rejoin match.replay")]
+    Rejoin(Later),
+    /// Watches a replay in the terminal.
+    #[command(after_help = "Example: demo-rts watch match.replay")]
+    Watch(Watch),
+    /// Forwards a match between peers that cannot reach each other. Comes in a later version.
+    #[command(after_help = "Example: demo-rts relay --listen 0.0.0.0:4433")]
+    Relay(Later),
+    /// Plays on from a moment of a replay, against bots. Comes in a later version.
+    #[command(after_help = "Example: demo-rts continue match.replay --turn 500")]
+    Continue(Later),
+    /// Looks into replay files: info, verify, show, stats, diff, trim, export.
+    #[command(
+        disable_help_flag = true,
+        after_help = "Example: demo-rts replay verify match.replay"
+    )]
+    Replay(Replay),
+}
+
+/// `local`.
+#[derive(Debug, Args)]
+pub struct Local {
+    /// Peers, each with one seat.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(2..=8))]
+    pub peers: u8,
+    /// Options of every match.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `skirmish`.
+#[derive(Debug, Args)]
+pub struct Skirmish {
+    /// Opponents.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=7))]
+    pub bots: u8,
+    /// How well they play: easy, normal or hard.
+    #[arg(long, default_value = "normal", value_parser = str::parse::<Level>)]
+    pub level: Level,
+    /// Options of every match.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `host`.
+#[derive(Debug, Args)]
+pub struct Host {
+    /// Where to listen.
+    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:0")]
+    pub listen: SocketAddr,
+    /// Seats of the match; it begins when all are taken.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub seats: u8,
+    /// Also writes the ticket to this file, whole or not at all.
+    #[arg(long, value_name = "F")]
+    pub ticket_file: Option<PathBuf>,
+    /// A relay for peers that cannot be reached. Comes in a later version.
+    #[arg(long, value_name = "ADDR")]
+    pub relay: Option<String>,
+    /// Options of every match.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `join`.
+#[derive(Debug, Args)]
+pub struct Join {
+    /// The ticket, or @FILE for one in a file.
+    #[arg(value_name = "TICKET|@FILE")]
+    pub ticket: String,
+    /// Options of every match.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `watch`.
+#[derive(Debug, Args)]
+pub struct Watch {
+    /// A replay file. Watching a running match by its ticket comes in a later version.
+    #[arg(value_name = "REPLAY|TICKET")]
+    pub what: String,
+    /// In the terminal: the only way until the window comes.
+    #[arg(long)]
+    pub terminal: bool,
+    /// Options of every match.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// A command that comes in a later version: whatever is typed behind it is taken and not used.
+#[derive(Debug, Args)]
+pub struct Later {
+    /// Taken, so that the answer is the same whatever is asked.
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "..."
+    )]
+    pub rest: Vec<OsString>,
+}
+
+/// `replay`.
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// What to do with which file; `demo-rts replay --help` lists it.
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "..."
+    )]
+    pub rest: Vec<OsString>,
+}
+
+/// What every command that runs a match takes.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Common {
+    /// Draw nothing: run without a terminal.
+    #[arg(long)]
+    pub headless: bool,
+    /// A bot plays this peer's seat: easy, normal or hard.
+    #[arg(long, value_name = "LEVEL", value_parser = str::parse::<Level>)]
+    pub bot: Option<Level>,
+    /// End after this many turns. A joiner that gives fewer than the host leaves then.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub turns: Option<u32>,
+    /// Record the match to this new file.
+    #[arg(long, value_name = "F")]
+    pub record: Option<PathBuf>,
+    /// Fixes this peer's own randomness: its bot, and its share of the match seed.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Draws the map. Without it the match seed does.
+    #[arg(long, value_name = "N")]
+    pub map_seed: Option<u64>,
+    /// How the match begins: standard, skirmish, or skirmish:N with N soldiers a seat.
+    #[arg(long, value_name = "NAME", value_parser = options::scenario)]
+    pub scenario: Option<Scenario>,
+    /// The key to be known by; made if the file does not exist.
+    #[arg(long, value_name = "F")]
+    pub identity: Option<PathBuf>,
+    /// What to be called, up to 32 bytes.
+    #[arg(long, value_name = "S")]
+    pub name: Option<String>,
+    /// Milliseconds in a turn x command delay in turns: 50, 100, 200 or 400 by 2 to 8. Default 200x2.
+    #[arg(long, value_name = "WxD", value_parser = options::plan)]
+    pub plan: Option<Plan>,
+    /// Makes this peer's way out worse: delay=50ms,jitter=10ms,loss=5%,dup=1%,reorder=1%,burst=100ms,seed=7
+    #[arg(long, value_name = "..", value_parser = options::impairment)]
+    pub impair: Option<Impairment>,
+    /// One JSON object per line on stdout, and nothing else there. Implies --headless.
+    #[arg(long)]
+    pub json: bool,
+    /// How much to say on stderr.
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t = LogLevel::Warn)]
+    pub log: LogLevel,
+}
+
+impl Common {
+    /// Whether nothing is to be drawn.
+    pub fn without_screen(&self) -> bool {
+        self.headless || self.json
+    }
+
+    /// These options, and where one is missing, that of `outer`: options may stand before the command too.
+    #[must_use]
+    pub fn or(self, outer: &Common) -> Common {
+        Common {
+            headless: self.headless || outer.headless,
+            bot: self.bot.or(outer.bot),
+            turns: self.turns.or(outer.turns),
+            record: self.record.or_else(|| outer.record.clone()),
+            seed: self.seed.or(outer.seed),
+            map_seed: self.map_seed.or(outer.map_seed),
+            scenario: self.scenario.or(outer.scenario),
+            identity: self.identity.or_else(|| outer.identity.clone()),
+            name: self.name.or_else(|| outer.name.clone()),
+            plan: self.plan.or(outer.plan),
+            impair: self.impair.or(outer.impair),
+            json: self.json || outer.json,
+            log: if self.log == LogLevel::default() {
+                outer.log
+            } else {
+                self.log
+            },
+        }
+    }
+}
+
+impl ValueEnum for LogLevel {
+    fn value_variants<'a>() -> &'a [Self] {
+        &LogLevel::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(self.name().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(line: &str) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(line.split_whitespace())
+    }
+
+    #[test]
+    fn the_definition_holds_and_every_command_shows_an_example() {
+        let mut command = Cli::command();
+        command.clone().debug_assert();
+        assert!(command.render_help().to_string().contains("Example: "));
+        let own = |sub: &&mut clap::Command| sub.get_name() != "help";
+        for sub in command.get_subcommands_mut().filter(own) {
+            let help = sub.render_help().to_string();
+            assert!(help.contains("Example: demo-rts"), "{}", sub.get_name());
+        }
+    }
+
+    #[test]
+    fn what_is_documented_is_taken() {
+        for line in [
+            "demo-rts",
+            "demo-rts --turns 50",
+            "demo-rts local",
+            "demo-rts local --peers 8 --json",
+            "demo-rts skirmish --bots 7 --level hard",
+            "demo-rts host --listen 127.0.0.1:4000 --seats 8 --ticket-file t",
+            "demo-rts host --headless --bot normal --turns 9 --record f --seed 1 --map-seed 2 --scenario standard \
+             --identity k --name Ada --plan 200x2 --json --log debug \
+             --impair delay=50ms,jitter=10ms,loss=5%,dup=1%,reorder=1%,burst=100ms,seed=7",
+            "demo-rts join @file --headless",
+            "demo-rts watch f.replay --terminal",
+            "demo-rts rejoin x --whatever",
+            "demo-rts relay --listen 0.0.0.0:1",
+            "demo-rts continue f --turn 3",
+            "demo-rts replay verify f --json",
+            "demo-rts replay --help",
+        ] {
+            assert!(parse(line).is_ok(), "{line}: {:?}", parse(line).err());
+        }
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_refused_by_name() {
+        for (line, word) in [
+            ("demo-rts local --peers 1", "--peers"),
+            ("demo-rts local --peers 9", "--peers"),
+            ("demo-rts skirmish --bots 8", "--bots"),
+            ("demo-rts skirmish --level brutal", "easy, normal or hard"),
+            ("demo-rts host --seats 0", "--seats"),
+            ("demo-rts host --seats 9", "--seats"),
+            ("demo-rts host --listen nowhere", "--listen"),
+            ("demo-rts local --turns 0", "--turns"),
+            ("demo-rts local --turns -1", "-1"),
+            ("demo-rts local --turns 4294967296", "--turns"),
+            ("demo-rts local --plan 170x2", "50, 100, 200 or 400"),
+            ("demo-rts local --plan 200x9", "out of range"),
+            ("demo-rts local --plan adaptive", "later version"),
+            ("demo-rts local --impair loss=101%", "--impair"),
+            ("demo-rts local --impair speed=3", "speed"),
+            ("demo-rts local --scenario chess", "chess"),
+            ("demo-rts local --log loud", "--log"),
+            ("demo-rts local --seed x", "--seed"),
+            ("demo-rts join", "TICKET"),
+            ("demo-rts dance", "dance"),
+        ] {
+            let error = parse(line).expect_err(line);
+            assert_eq!(error.exit_code(), 2, "{line}");
+            assert!(error.to_string().contains(word), "{line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! How the program ends: one number for scripts, one sentence for people.
+
+use lockstep::EndReason;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// All went well.
+pub const GOOD: u8 = 0;
+/// A file, a device or the operating system refused.
+pub const IO: u8 = 1;
+/// The command line makes no sense.
+pub const USAGE: u8 = 2;
+/// Two worlds differ.
+pub const DESYNC: u8 = 3;
+/// The network, or the other side.
+pub const NETWORK: u8 = 4;
+/// A file that is damaged or is something else.
+pub const DAMAGED: u8 = 5;
+
+/// Why a command could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// The command line asks for something out of range, or for what comes later.
+    #[error("{0}")]
+    Usage(#[from] crate::options::OptionError),
+    /// A text that is no ticket.
+    #[error(transparent)]
+    Ticket(lockstep::ticket::TicketError),
+    /// A file could not be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file could not be written.
+    #[error("cannot write {path}: {source}")]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A recording could not be begun.
+    #[error("cannot record to {path}: {source}")]
+    Record {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: replay::Error,
+    },
+    /// A replay could not be opened.
+    #[error("cannot watch {path}: {source}")]
+    Replay {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: replay::Error,
+    },
+    /// No key to be known by.
+    #[error(transparent)]
+    Identity(#[from] lockstep::quic::IdentityError),
+    /// No socket.
+    #[error(transparent)]
+    Quic(#[from] lockstep::quic::Error),
+    /// The match could not be opened.
+    #[error(transparent)]
+    Live(#[from] lockstep::live::Error),
+    /// The terminal or the standard output failed.
+    #[error("the terminal, or stdout, cannot be used: {0}")]
+    Terminal(#[source] std::io::Error),
+}
+
+impl Problem {
+    /// The number that the program ends with.
+    pub fn code(&self) -> u8 {
+        match self {
+            Problem::Usage(_) | Problem::Ticket(_) => USAGE,
+            Problem::Replay { source, .. } => replay_code(source),
+            _ => IO,
+        }
+    }
+}
+
+/// The number for a match that ended so.
+pub fn of_end(reason: &EndReason) -> u8 {
+    match reason {
+        EndReason::Decided | EndReason::TurnLimit | EndReason::Left | EndReason::ReplayEnd => GOOD,
+        EndReason::Desync => DESYNC,
+        EndReason::StallLimit
+        | EndReason::Refused(_)
+        | EndReason::Unreachable(_)
+        | EndReason::LobbyClosed
+        | EndReason::World => NETWORK,
+    }
+}
+
+/// The word for a match that ended so, as scripts read it.
+pub fn word(reason: &EndReason) -> &'static str {
+    match reason {
+        EndReason::Decided => "decided",
+        EndReason::TurnLimit => "turn-limit",
+        EndReason::Left => "left",
+        EndReason::Desync => "desync",
+        EndReason::StallLimit => "stall",
+        EndReason::Refused(_) => "refused",
+        EndReason::Unreachable(_) => "unreachable",
+        EndReason::LobbyClosed => "lobby-closed",
+        EndReason::World => "world",
+        EndReason::ReplayEnd => "replay-end",
+    }
+}
+
+/// Says what went wrong on stderr, and gives the exit code.
+pub fn report(problem: &Problem) -> ExitCode {
+    // Where stderr is closed, nobody is left to tell.
+    let _ = writeln!(std::io::stderr(), "demo-rts: {problem}");
+    ExitCode::from(problem.code())
+}
+
+fn replay_code(error: &replay::Error) -> u8 {
+    match error {
+        replay::Error::Io(_) | replay::Error::Exists => IO,
+        _ => DAMAGED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lockstep::{JoinRefused, LinkError};
+
+    #[test]
+    fn every_end_has_its_documented_number() {
+        let table = [
+            (EndReason::Decided, 0),
+            (EndReason::TurnLimit, 0),
+            (EndReason::Left, 0),
+            (EndReason::Desync, 3),
+            (EndReason::StallLimit, 4),
+            (EndReason::Refused(JoinRefused::Started), 4),
+            (EndReason::Refused(JoinRefused::Full { seats: 2 }), 4),
+            (EndReason::Unreachable(LinkError::WrongKey), 4),
+            (EndReason::LobbyClosed, 4),
+        ];
+        for (reason, code) in table {
+            assert_eq!(of_end(&reason), code, "{reason}");
+        }
+    }
+}

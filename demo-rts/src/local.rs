@@ -1,0 +1,311 @@
+//! Several real peers on this machine, each with its own thread, session and QUIC endpoint; bots play.
+
+mod agreement;
+mod show;
+
+use crate::bot::Level;
+use crate::cli::Common;
+use crate::exit::{self, Problem};
+use crate::options;
+use crate::peer::{Bots, KeyChoice, Part, Peer, now};
+use crate::plain;
+use crate::signals::Asked;
+use crate::tally::Summary;
+use crate::terminal;
+use crate::world::World;
+use agreement::Agreement;
+use lockstep::{Ended, Event, Status};
+use show::Show;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Plays a match of that many peers, then checks that all of them computed the same.
+///
+/// # Errors
+/// [`Problem`]: no socket, no file, or no terminal.
+pub fn run(peers: u8, common: &Common) -> Result<ExitCode, Problem> {
+    options::networked(common.plan.unwrap_or_default())?;
+    let asked = Asked::listen().map_err(Problem::Terminal)?;
+    let record = common.record.clone().unwrap_or_else(free_name);
+    let started = start_all(peers, common, &record)?;
+    let mut show = if common.json {
+        Show::json()
+    } else if common.headless || !terminal::is_there() {
+        Show::plain(peers)?
+    } else {
+        Show::screen(peers, common.turns.unwrap_or(TURNS))?
+    };
+    let (sender, news) = sync_channel(NEWS);
+    let threads: Vec<JoinHandle<()>> = started
+        .into_iter()
+        .enumerate()
+        .map(|(index, peer)| spawn(index, peer, asked.clone(), sender.clone()))
+        .collect();
+    drop(sender);
+    let mut outcome = Outcome::of(threads.len());
+    let watched = outcome.gather(&news, &mut show, &asked);
+    if watched.is_err() {
+        // The peers still leave as they should.
+        asked.set();
+        for _ in news.iter() {}
+    }
+    for thread in threads {
+        if let Err(panic) = thread.join() {
+            std::panic::resume_unwind(panic);
+        }
+    }
+    let closed = show.close();
+    watched.and(closed).map_err(Problem::Terminal)?;
+    Ok(ExitCode::from(outcome.tell(&record, common)?))
+}
+
+/// What the peers' threads tell.
+enum News {
+    /// What has happened.
+    Events(Vec<Event>),
+    /// The world of the first peer, some times a second.
+    World(Box<World>, Status, Summary),
+    /// A peer is through.
+    Over(Ended, Summary),
+}
+
+/// What became of all the peers.
+struct Outcome {
+    agreement: Agreement,
+    ends: Vec<Option<(Ended, Summary)>>,
+}
+
+impl Outcome {
+    fn of(peers: usize) -> Outcome {
+        Outcome {
+            agreement: Agreement::of(peers),
+            ends: vec![None; peers],
+        }
+    }
+
+    /// Takes in everything until the last peer is through.
+    fn gather(
+        &mut self,
+        news: &Receiver<(usize, News)>,
+        show: &mut Show,
+        asked: &Asked,
+    ) -> std::io::Result<()> {
+        loop {
+            match news.recv_timeout(FRAME) {
+                Ok((peer, News::Events(events))) => {
+                    for event in &events {
+                        self.agreement.take(event);
+                        show.event(peer, event)?;
+                    }
+                }
+                Ok((_, News::World(world, status, summary))) => {
+                    show.world(*world, status, &summary, self.agreement.agreed());
+                }
+                Ok((peer, News::Over(ended, summary))) => {
+                    show.over(peer, &ended, &summary)?;
+                    self.ends[peer] = Some((ended, summary));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+            if show.refresh()? {
+                asked.set();
+            }
+        }
+    }
+
+    /// Checks, verifies, and says what to try next. Gives the exit code.
+    fn tell(&self, record: &Path, common: &Common) -> Result<u8, Problem> {
+        let worst = self
+            .ends
+            .iter()
+            .map(|end| {
+                end.as_ref()
+                    .map_or(exit::NETWORK, |(ended, _)| exit::of_end(&ended.reason))
+            })
+            .max()
+            .unwrap_or(exit::GOOD);
+        let differed = self.agreement.differed();
+        let replays = recordings(self.ends.len(), record, common.json);
+        if common.json {
+            show::write_verify(&self.agreement, &replays).map_err(Problem::Terminal)?;
+            return Ok(if differed > 0 { exit::DESYNC } else { worst });
+        }
+        for (peer, end) in self.ends.iter().enumerate() {
+            if let Some((ended, summary)) = end {
+                tell(&show::peer_line(peer, ended, summary))?;
+            }
+        }
+        let turns = self.agreement.agreed();
+        if differed > 0 {
+            tell(&format!(
+                "\nDESYNC: checksums differ after {differed} turns"
+            ))?;
+            return Ok(exit::DESYNC);
+        }
+        let lost = worst != exit::GOOD;
+        tell(&format!(
+            "\nall {} peers computed equal checksums on {turns} turns",
+            self.ends.len()
+        ))?;
+        tell(&format!("\n$ demo-rts replay verify {}", record.display()))?;
+        let verified = replay::cli::run::<World>(["verify".into(), record.as_os_str().to_owned()]);
+        tell(&next_steps(record))?;
+        if lost {
+            return Ok(worst);
+        }
+        Ok(if verified == ExitCode::SUCCESS {
+            exit::GOOD
+        } else {
+            exit::DESYNC
+        })
+    }
+}
+
+fn tell(text: &str) -> Result<(), Problem> {
+    plain::print(text).map_err(Problem::Terminal)
+}
+
+fn start_all(peers: u8, common: &Common, record: &Path) -> Result<Vec<Peer>, Problem> {
+    let bots = Bots::All(common.bot.unwrap_or(Level::Normal));
+    let options = |peer: u8| Common {
+        name: Some(name(common, peer)),
+        record: recordings(usize::from(peer) + 1, record, common.json)
+            .get(usize::from(peer))
+            .cloned(),
+        seed: common.seed.map(|seed| seed.wrapping_add(u64::from(peer))),
+        turns: (peer == 0).then(|| common.turns.unwrap_or(TURNS)),
+        impair: common.impair.map(|mut impair| {
+            impair.seed = impair.seed.wrapping_add(u64::from(peer));
+            impair
+        }),
+        ..common.clone()
+    };
+    let host = Part::Host {
+        seats: peers,
+        listen: LOOPBACK,
+    };
+    let mut host = Peer::start(&host, bots, &options(0), KeyChoice::Ephemeral)?;
+    let ticket = host.ticket().expect("a host has a ticket");
+    let mut all = vec![host];
+    for peer in 1..peers {
+        let part = Part::Join {
+            ticket: &ticket,
+            listen: LOOPBACK,
+        };
+        all.push(Peer::start(
+            &part,
+            bots,
+            &options(peer),
+            KeyChoice::Ephemeral,
+        )?);
+    }
+    Ok(all)
+}
+
+fn spawn(
+    index: usize,
+    mut peer: Peer,
+    asked: Asked,
+    sender: SyncSender<(usize, News)>,
+) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        let mut shown_at: Option<Instant> = None;
+        loop {
+            if asked.is_set() {
+                peer.leave();
+            }
+            let events = peer.poll(|_, _| {});
+            let ended = events.iter().find_map(|event| match event {
+                Event::Ended(ended) => Some(ended.clone()),
+                _ => None,
+            });
+            // A receiver that is gone has a problem of its own; this peer leaves all the same.
+            if !events.is_empty() {
+                let _ = sender.send((index, News::Events(events)));
+            }
+            if index == 0 && shown_at.is_none_or(|at| at.elapsed() >= FRAME) {
+                shown_at = Some(now());
+                if let Some(world) = peer.world().cloned() {
+                    let status = lockstep::source::TurnSource::status(peer.game().source());
+                    let world = News::World(Box::new(world), status, peer.summary());
+                    let _ = sender.send((index, world));
+                }
+            }
+            if let Some(ended) = ended {
+                let _ = sender.send((index, News::Over(ended, peer.summary())));
+                return;
+            }
+            peer.wait(FRAME);
+        }
+    })
+}
+
+/// The files that are recorded: the first peer's, and with `all` the others' beside it.
+fn recordings(peers: usize, record: &Path, all: bool) -> Vec<PathBuf> {
+    let mut paths = vec![record.to_owned()];
+    if all {
+        paths.extend((1..peers).map(|peer| {
+            let stem = record.file_stem().unwrap_or_default().to_string_lossy();
+            let extension = record
+                .extension()
+                .map_or_else(|| "replay".into(), |extension| extension.to_string_lossy());
+            record.with_file_name(format!("{stem}-peer{peer}.{extension}"))
+        }));
+    }
+    paths
+}
+
+/// `local.replay`, or `local-2.replay` and so on where that exists: recordings are never overwritten.
+fn free_name() -> PathBuf {
+    let names = (2..).map(|number| PathBuf::from(format!("local-{number}.replay")));
+    std::iter::once(PathBuf::from("local.replay"))
+        .chain(names)
+        .find(|path| !path.exists())
+        .expect("some number is free")
+}
+
+fn name(common: &Common, peer: u8) -> String {
+    match &common.name {
+        Some(name) => format!("{name}-{peer}"),
+        None => NAMES[usize::from(peer) % NAMES.len()].to_owned(),
+    }
+}
+
+fn next_steps(record: &Path) -> String {
+    let record = record.display();
+    format!(
+        "\nWhat to try next:\n  \
+         demo-rts watch {record}                      see the match again: pause, seek, speed\n  \
+         demo-rts local --peers 8 --impair delay=50ms,loss=5%\n  \
+         demo-rts skirmish --bots 1 --level easy      play it yourself\n  \
+         demo-rts host --seats 2                      and on another machine: demo-rts join TICKET\n  \
+         (from a clone: `cargo run --release -- watch {record}`)"
+    )
+}
+
+/// Five minutes at the default plan.
+const TURNS: u32 = 1_500;
+const NEWS: usize = 1_024;
+const FRAME: Duration = Duration::from_millis(100);
+const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+const NAMES: [&str; 8] = [
+    "Ada", "Blaise", "Carla", "Dennis", "Edith", "Frances", "Grace", "Haskell",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_peer_records_beside_the_first() {
+        let all = recordings(3, Path::new("a/b.replay"), true);
+        let names = ["a/b.replay", "a/b-peer1.replay", "a/b-peer2.replay"];
+        assert_eq!(all, names.map(PathBuf::from));
+        assert_eq!(recordings(3, Path::new("x"), false), [PathBuf::from("x")]);
+    }
+}

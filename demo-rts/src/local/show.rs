@@ -1,0 +1,162 @@
+//! How a local match is shown: a screen, lines of progress, or JSON.
+
+use super::agreement::Agreement;
+use crate::exit::Problem;
+use crate::output::{EndLine, Line, Lines, OfPeer, write_json};
+use crate::plain::{self, ms};
+use crate::tally::Summary;
+use crate::terminal::facts::Facts;
+use crate::terminal::{Console, Screen};
+use crate::world::World;
+use lockstep::{Ended, Event, Status};
+use ratatui::crossterm::event::{KeyCode, KeyModifiers};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One of three ways.
+pub(super) enum Show {
+    Json(Vec<Lines>),
+    Plain(Lines),
+    Screen(Box<View>),
+}
+
+pub(super) struct View {
+    console: Console,
+    facts: Facts,
+    world: Option<World>,
+    leaving: bool,
+}
+
+impl Show {
+    pub fn json() -> Show {
+        Show::Json(Vec::new())
+    }
+
+    pub fn plain(peers: u8) -> Result<Show, Problem> {
+        let title = "peers over QUIC on this machine; bots play (Ctrl-C ends it early)";
+        plain::print(&format!("{peers} {title}")).map_err(Problem::Terminal)?;
+        Ok(Show::Plain(Lines::default()))
+    }
+
+    pub fn screen(peers: u8, turns: u32) -> Result<Show, Problem> {
+        let mut facts = Facts::new(format!("local, {peers} peers"));
+        facts.turns = Some(turns);
+        Ok(Show::Screen(Box::new(View {
+            console: Console::open().map_err(Problem::Terminal)?,
+            facts,
+            world: None,
+            leaving: false,
+        })))
+    }
+
+    pub fn event(&mut self, peer: usize, event: &Event) -> io::Result<()> {
+        match self {
+            Show::Json(all) => {
+                while all.len() <= peer {
+                    all.push(Lines::default());
+                }
+                let mut out = io::stdout().lock();
+                for line in all[peer].of(event) {
+                    let line = OfPeer { line: &line, peer };
+                    write_json(&mut out, &line)?;
+                }
+            }
+            Show::Plain(lines) => {
+                if peer == 0 {
+                    for text in lines.of(event).iter().filter_map(plain::text) {
+                        writeln!(io::stdout(), "{text}")?;
+                    }
+                }
+            }
+            Show::Screen(view) => {
+                if peer == 0 {
+                    view.facts.take(event);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub fn world(&mut self, world: World, status: Status, summary: &Summary, agreed: u32) {
+        if let Show::Screen(view) = self {
+            view.world = Some(world);
+            view.facts.status = Some(status);
+            view.facts.latency = summary.latency;
+            view.facts.late_turns = summary.late_turns;
+            view.facts.agreed = Some(agreed);
+        }
+    }
+
+    pub fn over(&mut self, peer: usize, ended: &Ended, summary: &Summary) -> io::Result<()> {
+        if let Show::Json(_) = self {
+            let line = Line::End(EndLine::new(ended, summary));
+            write_json(&mut io::stdout().lock(), &OfPeer { line: &line, peer })?;
+        }
+        Ok(())
+    }
+
+    /// Draws anew. True when the user wants to end it.
+    pub fn refresh(&mut self) -> io::Result<bool> {
+        let Show::Screen(view) = self else {
+            return Ok(false);
+        };
+        while let Some(key) = view.console.key(Duration::ZERO)? {
+            let interrupted =
+                key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+            view.leaving |= interrupted || key.code == KeyCode::Char('q');
+        }
+        let prompt = if view.leaving { "ending ..." } else { "" };
+        view.console.draw(&Screen {
+            facts: &view.facts,
+            world: view.world.as_ref(),
+            hand: None,
+            close: false,
+            notice: "The peers are finding each other.",
+            prompt: prompt.to_owned(),
+            keys: &["q end the match and verify its replay"],
+        })?;
+        Ok(view.leaving)
+    }
+
+    /// Gives the terminal back.
+    pub fn close(self) -> io::Result<()> {
+        drop(self);
+        io::stdout().flush()
+    }
+}
+
+/// One peer's result.
+pub(super) fn peer_line(peer: usize, ended: &Ended, summary: &Summary) -> String {
+    let checksum = ended
+        .checksum
+        .map_or_else(|| "-".to_owned(), |sum| sum.to_string());
+    let winner = ended.outcome.and_then(|outcome| outcome.winner);
+    let winner = winner.map_or_else(String::new, |seat| {
+        format!(", {} won", crate::play::seat_name(seat))
+    });
+    format!(
+        "peer {peer}: {} turns, checksum {checksum}, {}{winner}; {} commands, latency p50 {} p99 {} max {} ms, {} late turns, {:.1} kB/s up",
+        ended.turns,
+        ended.reason,
+        summary.counts.executed,
+        ms(summary.latency.p50),
+        ms(summary.latency.p99),
+        ms(summary.latency.max),
+        summary.late_turns,
+        summary.traffic.bytes_sent as f64 / 1_000.0 / summary.wall.as_secs_f64().max(1.0)
+    )
+}
+
+/// The last line of all, for scripts.
+pub(super) fn write_verify(agreement: &Agreement, replays: &[PathBuf]) -> io::Result<()> {
+    let line = Line::Verify {
+        agreed: agreement.agreed(),
+        differed: agreement.differed(),
+        replays: replays
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect(),
+    };
+    write_json(&mut io::stdout().lock(), &line)
+}

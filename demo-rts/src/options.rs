@@ -1,0 +1,187 @@
+//! What the values on the command line may be.
+
+use crate::world::Scenario;
+use lockstep::Plan;
+use lockstep::quic::Impairment;
+
+/// A value that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OptionError {
+    /// Not `WxD`.
+    #[error("`{0}` is no plan: write turn milliseconds x command delay, such as 200x2")]
+    PlanShape(String),
+    /// A turn length that does not exist.
+    #[error("a turn of {0} ms does not exist: 50, 100, 200 or 400 (1, 2, 4 or 8 ticks of 50 ms)")]
+    PlanTurn(u32),
+    /// A delay out of range.
+    #[error("a command delay of {given} turns is out of range: {least} to 8")]
+    PlanDelay {
+        /// What was given.
+        given: u32,
+        /// What is allowed at least.
+        least: u8,
+    },
+    /// A scenario that does not exist.
+    #[error(
+        "`{0}` is no scenario: standard, skirmish, or skirmish:N with N soldiers a seat, 1 to 2500"
+    )]
+    Scenario(String),
+    /// Something that this version cannot do yet.
+    #[error("{what} comes in a later version; {instead}")]
+    Later {
+        /// What.
+        what: &'static str,
+        /// What can be done now.
+        instead: &'static str,
+    },
+    /// A way of playing that needs a terminal.
+    #[error("stdout is no terminal: add --headless (and --bot normal to have the bot play)")]
+    NoTerminal,
+}
+
+/// Reads a plan such as `200x2`.
+///
+/// # Errors
+/// [`OptionError`], naming what is allowed.
+pub fn plan(text: &str) -> Result<Plan, OptionError> {
+    if text == "adaptive" {
+        return Err(OptionError::Later {
+            what: "the adaptive plan",
+            instead: "use a fixed one, such as --plan 200x2",
+        });
+    }
+    let shape = || OptionError::PlanShape(text.to_owned());
+    let (turn, delay) = text.split_once('x').ok_or_else(shape)?;
+    let number = |digits: &str| {
+        let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        plain.then(|| digits.parse::<u32>().ok()).flatten()
+    };
+    let turn = number(turn).ok_or_else(shape)?;
+    let delay = number(delay).ok_or_else(shape)?;
+    let ticks = match turn {
+        50 => 1,
+        100 => 2,
+        200 => 4,
+        400 => 8,
+        _ => return Err(OptionError::PlanTurn(turn)),
+    };
+    match u8::try_from(delay) {
+        Ok(delay_turns @ 1..=8) => Ok(Plan {
+            ticks,
+            delay_turns,
+            tick_ms: TICK_MS,
+        }),
+        _ => Err(OptionError::PlanDelay {
+            given: delay,
+            least: 1,
+        }),
+    }
+}
+
+/// The plan of a match over a network: a delay of one turn leaves it no time at all.
+///
+/// # Errors
+/// [`OptionError::PlanDelay`].
+pub fn networked(plan: Plan) -> Result<Plan, OptionError> {
+    if plan.is_valid(true) {
+        return Ok(plan);
+    }
+    Err(OptionError::PlanDelay {
+        given: u32::from(plan.delay_turns),
+        least: 2,
+    })
+}
+
+/// Reads the name of a scenario.
+///
+/// # Errors
+/// [`OptionError::Scenario`].
+pub fn scenario(text: &str) -> Result<Scenario, OptionError> {
+    let (name, number) = match text.split_once(':') {
+        Some((name, number)) => (name, Some(number)),
+        None => (text, None),
+    };
+    let unknown = || OptionError::Scenario(text.to_owned());
+    match (name, number) {
+        ("standard", None) => Ok(Scenario::Standard),
+        ("skirmish", number) => {
+            let units_per_seat = match number {
+                Some(number) => number.parse().map_err(|_| unknown())?,
+                None => 50,
+            };
+            if !(1..=2_500).contains(&units_per_seat) {
+                return Err(unknown());
+            }
+            Ok(Scenario::Skirmish { units_per_seat })
+        }
+        _ => Err(unknown()),
+    }
+}
+
+/// Reads an impairment such as `delay=50ms,loss=5%`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn impairment(text: &str) -> Result<Impairment, lockstep::quic::ImpairmentError> {
+    text.parse()
+}
+
+/// Milliseconds in a tick of this world.
+const TICK_MS: u16 = 50;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans() {
+        for (text, ticks, delay_turns) in [
+            ("50x2", 1, 2),
+            ("100x2", 2, 2),
+            ("200x2", 4, 2),
+            ("400x8", 8, 8),
+            ("200x1", 4, 1),
+        ] {
+            let wanted = Plan {
+                ticks,
+                delay_turns,
+                tick_ms: 50,
+            };
+            assert_eq!(plan(text), Ok(wanted), "{text}");
+            assert_eq!(wanted.to_string(), text);
+        }
+        for text in [
+            "", "200", "x", "200x", "x2", "ax2", "200x2x", "-200x2", "+200x2", "200 x2",
+        ] {
+            assert_eq!(plan(text), Err(OptionError::PlanShape(text.into())));
+        }
+        for turn in [0, 1, 75, 150, 300, 800] {
+            assert_eq!(plan(&format!("{turn}x2")), Err(OptionError::PlanTurn(turn)));
+        }
+        for given in [0, 9, 256, 4_000_000_000] {
+            let text = format!("200x{given}");
+            assert_eq!(plan(&text), Err(OptionError::PlanDelay { given, least: 1 }));
+        }
+        assert!(matches!(plan("adaptive"), Err(OptionError::Later { .. })));
+        assert!(networked(plan("200x1").unwrap()).is_err());
+        assert!(networked(plan("200x2").unwrap()).is_ok());
+    }
+
+    #[test]
+    fn scenarios() {
+        assert_eq!(scenario("standard"), Ok(Scenario::Standard));
+        let army = |units_per_seat| Ok(Scenario::Skirmish { units_per_seat });
+        assert_eq!(scenario("skirmish"), army(50));
+        assert_eq!(scenario("skirmish:200"), army(200));
+        for text in [
+            "",
+            "melee",
+            "standard:1",
+            "skirmish:",
+            "skirmish:0",
+            "skirmish:2501",
+        ] {
+            assert_eq!(scenario(text), Err(OptionError::Scenario(text.into())));
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! One peer of a match: its game, the bots on its seats, and what it all took.
+
+use crate::bot::Level;
+use crate::cli::Common;
+use crate::exit::Problem;
+use crate::pacing::{BotHands, any_seed};
+use crate::tally::{Summary, Tally};
+use crate::world::{Command, Setup, World};
+use lockstep::quic::{Identity, QuicConfig};
+use lockstep::{Config, Network};
+use lockstep::{EndReason, Event, Match, Plan, Seat, Ticket};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// A peer that plays.
+pub struct Peer {
+    game: Match<World>,
+    /// Whose seats bots play, once seats are given.
+    bots: Bots,
+    hands: Vec<BotHands>,
+    seed: u64,
+    plan: Plan,
+    tally: Tally,
+    replay: Option<PathBuf>,
+    /// Leaves after that many turns.
+    leave_after: Option<u32>,
+    leaving: bool,
+    /// Turn 0 is executed: before, nobody plays.
+    playing: bool,
+    clock: Instant,
+}
+
+/// Which of a peer's seats bots play.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bots {
+    /// None.
+    Nobody,
+    /// Every seat.
+    All(Level),
+    /// Every seat but the first, which a person plays.
+    AllButFirst(Level),
+}
+
+/// How a peer takes part.
+pub enum Part<'a> {
+    /// It opens a match of so many seats, listening there.
+    Host {
+        /// Seats of the match.
+        seats: u8,
+        /// Where to listen.
+        listen: SocketAddr,
+    },
+    /// It joins.
+    Join {
+        /// Whose match.
+        ticket: &'a Ticket,
+        /// Where to listen for the other peers.
+        listen: SocketAddr,
+    },
+    /// It plays alone, on that many seats.
+    Alone {
+        /// Seats.
+        seats: u8,
+    },
+}
+
+/// Which key a peer is known by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyChoice {
+    /// That of the identity file.
+    Kept,
+    /// One that is forgotten at the end.
+    Ephemeral,
+}
+
+impl Peer {
+    /// Opens or joins a match. Files are made before anything starts.
+    ///
+    /// # Errors
+    /// [`Problem`].
+    pub fn start(
+        part: &Part<'_>,
+        bots: Bots,
+        common: &Common,
+        key: KeyChoice,
+    ) -> Result<Peer, Problem> {
+        let mut config = Config {
+            name: common.name.clone().unwrap_or_else(user_name),
+            seed: common.seed,
+            build: format!("demo-rts {}", env!("CARGO_PKG_VERSION")),
+            ..Config::default()
+        };
+        if let Some(plan) = common.plan {
+            config.plan = plan;
+        }
+        if let Some(path) = &common.record {
+            config.log = Some(Box::new(recorder(path)?));
+        }
+        let mut leave_after = None;
+        let game = match part {
+            Part::Host { seats, listen } => {
+                config.seats = *seats;
+                config.turn_limit = common.turns;
+                config.network = Some(network(*listen, common, key)?);
+                Match::host(setup(common), config)?
+            }
+            Part::Join { ticket, listen } => {
+                leave_after = common.turns;
+                config.network = Some(network(*listen, common, key)?);
+                Match::join(ticket, config)?
+            }
+            Part::Alone { seats } => {
+                config.seats = *seats;
+                config.own_seats = *seats;
+                config.turn_limit = common.turns;
+                if common.plan.is_none() {
+                    config.plan = ALONE;
+                }
+                Match::single_player(setup(common), config)?
+            }
+        };
+        Ok(Peer {
+            game,
+            bots,
+            hands: Vec::new(),
+            seed: common.seed.unwrap_or_else(any_seed),
+            plan: Plan::default(),
+            tally: Tally::new(),
+            replay: common.record.clone(),
+            leave_after,
+            leaving: false,
+            playing: false,
+            clock: now(),
+        })
+    }
+
+    /// The invitation, where this peer is the host.
+    pub fn ticket(&mut self) -> Option<Ticket> {
+        self.game.source().ticket().cloned()
+    }
+
+    /// Steps what is due, lets bots act, and returns what has happened. Never waits.
+    pub fn poll(&mut self, seen: impl FnMut(&World, &[crate::world::Effect])) -> Vec<Event> {
+        self.let_bots_act();
+        let events = self.game.poll_each_tick(seen);
+        let at = now();
+        for event in &events {
+            self.tally.take(event, at);
+            self.take(event);
+        }
+        events
+    }
+
+    /// Waits until there may be something to do, at most `most`.
+    pub fn wait(&mut self, most: Duration) {
+        let elapsed = self.clock.elapsed();
+        let hands = self.hands.iter().filter(|_| self.playing);
+        let bots = hands.map(BotHands::next_at).min();
+        let until_bots = bots.map_or(most, |at| at.saturating_sub(elapsed));
+        self.game.wait(most.min(until_bots.max(SHORTEST_WAIT)));
+    }
+
+    /// Issues a command of the person who plays the first seat.
+    pub fn issue(&mut self, command: Command) -> Result<(), lockstep::Refused> {
+        self.game.issue(command).map(drop)
+    }
+
+    /// Leaves gracefully. The match ends for this peer soon after.
+    pub fn leave(&mut self) {
+        if !self.leaving {
+            self.leaving = true;
+            self.game.source().leave();
+        }
+    }
+
+    /// Whether it is on its way out.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving
+    }
+
+    /// The world, once it is built.
+    pub fn world(&self) -> Option<&World> {
+        self.game.world()
+    }
+
+    /// The seat that a person plays here, if one does.
+    pub fn person(&self) -> Option<Seat> {
+        match self.bots {
+            Bots::All(_) => None,
+            Bots::Nobody | Bots::AllButFirst(_) => self.game.own_seats().first().copied(),
+        }
+    }
+
+    /// The game itself.
+    pub fn game(&mut self) -> &mut Match<World> {
+        &mut self.game
+    }
+
+    /// What it took so far.
+    pub fn summary(&mut self) -> Summary {
+        let stats = self.game.source().stats();
+        Summary {
+            counts: self.game.counts(),
+            latency: self.tally.latency(),
+            step: self.tally.step(),
+            stalled: stats.stalled,
+            late_turns: stats.late_turns,
+            wall: self.tally.wall(now()),
+            traffic: self.game.source().traffic(),
+            replay: self.replay.clone(),
+        }
+    }
+
+    fn take(&mut self, event: &Event) {
+        match event {
+            Event::Started { own, plan, .. } => {
+                self.plan = *plan;
+                self.hands = bot_hands(self.bots, own, self.seed);
+            }
+            Event::PlanChanged { plan, .. } => self.plan = *plan,
+            Event::Turn { turn, .. } => {
+                self.playing = true;
+                if self.leave_after.is_some_and(|turns| turn.0 + 1 >= turns) {
+                    self.leave();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn let_bots_act(&mut self) {
+        if !self.playing {
+            return;
+        }
+        let elapsed = self.clock.elapsed();
+        for hands in &mut self.hands {
+            let Some(world) = self.game.world() else {
+                return;
+            };
+            for command in hands.act(elapsed, world, &self.plan) {
+                // A refusal is counted by the match, and a bot thinks anew anyway.
+                let _ = self.game.issue_for(hands.seat(), command);
+            }
+        }
+    }
+}
+
+/// Whether a match that ended so was played as intended.
+pub fn went_well(reason: &EndReason) -> bool {
+    crate::exit::of_end(reason) == crate::exit::GOOD
+}
+
+/// A recording in a new file.
+///
+/// # Errors
+/// [`Problem::Record`].
+pub fn recorder(path: &std::path::Path) -> Result<replay::Recorder, Problem> {
+    replay::Recorder::create(path).map_err(|source| Problem::Record {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the edge of the program: people and bots act in real time"
+)]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+fn network(listen: SocketAddr, common: &Common, key: KeyChoice) -> Result<Network, Problem> {
+    let mut config = match (key, &common.identity) {
+        (KeyChoice::Ephemeral, _) => QuicConfig::new(fresh_key()?),
+        (KeyChoice::Kept, Some(path)) => QuicConfig::new(Identity::at(path)?),
+        (KeyChoice::Kept, None) => QuicConfig::new(Identity::default_for_user()?),
+    };
+    config.listen = listen;
+    config.impairment = common.impair;
+    Ok(Network::quic(config)?)
+}
+
+fn fresh_key() -> Result<[u8; 32], Problem> {
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).map_err(|_| lockstep::live::Error::Randomness)?;
+    Ok(key)
+}
+
+fn setup(common: &Common) -> Setup {
+    let usual = Setup::default();
+    Setup {
+        map_seed: common.map_seed,
+        scenario: common.scenario.unwrap_or(usual.scenario),
+        ..usual
+    }
+}
+
+fn bot_hands(bots: Bots, own: &[Seat], seed: u64) -> Vec<BotHands> {
+    let (first, level) = match bots {
+        Bots::Nobody => return Vec::new(),
+        Bots::All(level) => (0, level),
+        Bots::AllButFirst(level) => (1, level),
+    };
+    let seats = own.iter().skip(first);
+    seats
+        .map(|seat| BotHands::new(*seat, level, seed))
+        .collect()
+}
+
+fn user_name() -> String {
+    let names = ["USER", "LOGNAME", "USERNAME"];
+    let named = names.iter().find_map(|name| std::env::var(name).ok());
+    named
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "player".to_owned())
+}
+
+/// Alone there is no network to wait for.
+const ALONE: Plan = Plan {
+    ticks: 2,
+    delay_turns: 1,
+    tick_ms: 50,
+};
+const SHORTEST_WAIT: Duration = Duration::from_millis(1);

@@ -1,0 +1,159 @@
+//! The lines of a match as people read them.
+
+use crate::output::{EndLine, Line};
+use std::io::Write;
+
+/// One line as a sentence; `None` for what nobody wants to read.
+pub fn text(line: &Line) -> Option<String> {
+    Some(match line {
+        Line::Ticket { ticket } => format!("ticket: {ticket}\n  join with: demo-rts join {ticket}"),
+        Line::Lobby { peers } => {
+            let names: Vec<&str> = peers.iter().map(|peer| peer.name.as_str()).collect();
+            format!("lobby: {}", names.join(", "))
+        }
+        Line::Start {
+            seat,
+            match_id,
+            names,
+            plan,
+            ..
+        } => format!(
+            "match {match_id} begins, plan {plan}, you have seat {seat}: {}",
+            names.join(", ")
+        ),
+        Line::Turn {
+            turn,
+            tick,
+            checksum,
+        } => {
+            if turn % 25 != 0 {
+                return None;
+            }
+            format!("{}  turn {turn}  checksum {checksum}", clock(*tick, 50))
+        }
+        Line::Stall {
+            turn,
+            waiting_on,
+            ms,
+        } => format!(
+            "turn {turn} waits for {} since {}.{} s",
+            seats(waiting_on),
+            ms / 1_000,
+            ms % 1_000 / 100
+        ),
+        Line::Plan {
+            turn,
+            ticks,
+            delay,
+            tick_ms,
+        } => format!(
+            "from turn {turn} on: {} ms x {delay}",
+            u32::from(*ticks) * u32::from(*tick_ms)
+        ),
+        Line::Roster { turn, left, .. } => format!("{} left in turn {turn}", seats(left)),
+        Line::Pause { paused: true, .. } => "paused".to_owned(),
+        Line::Pause { paused: false, .. } => "the match goes on".to_owned(),
+        Line::Chat { from, text, .. } => format!("{from}: {text}"),
+        Line::Resigned { seat, turn } => format!("seat {seat} was closed in turn {turn}"),
+        Line::Fault { peer, what } => format!("peer {peer} {what}"),
+        Line::Link { peer, why } => format!("link to {peer}: {why}"),
+        Line::Recording { why } => format!("the recording ended early: {why}"),
+        Line::Desync {
+            turn,
+            seat,
+            ours,
+            theirs,
+            report,
+        } => format!(
+            "desync after turn {turn}: seat {seat} has {theirs}, we have {ours}; see {report}"
+        ),
+        Line::End(end) => end_text(end),
+        Line::Verify {
+            agreed,
+            differed,
+            replays,
+        } => format!(
+            "all peers agree on {agreed} turns, {differed} differ; recorded {}",
+            replays.join(", ")
+        ),
+    })
+}
+
+/// Writes a line to stdout. Unlike `println!` it does not panic when nobody reads any more.
+///
+/// # Errors
+/// What stdout says.
+pub fn print(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{text}")?;
+    out.flush()
+}
+
+/// `12:34` of match time.
+pub fn clock(tick: u64, tick_ms: u64) -> String {
+    let seconds = tick.saturating_mul(tick_ms) / 1_000;
+    format!("{}:{:02}", seconds / 60, seconds % 60)
+}
+
+/// Milliseconds, or a dash where nothing was measured.
+pub fn ms(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}"))
+}
+
+fn end_text(end: &EndLine) -> String {
+    let winner = match end.winner {
+        Some(seat) => format!(", seat {seat} won"),
+        None => String::new(),
+    };
+    let mut text = format!(
+        "{}{winner}: {} turns, checksum {}\n  commands {} issued, {} executed, {} refused; latency p50 {} p99 {} max {} ms\n  \
+         {} late turns, stalled {} ms; {} bytes sent, {} received",
+        end.detail,
+        end.turns,
+        end.checksum,
+        end.issued,
+        end.executed,
+        end.refused,
+        ms(end.latency_ms.p50),
+        ms(end.latency_ms.p99),
+        ms(end.latency_ms.max),
+        end.late_turns,
+        end.stalled_ms,
+        end.bytes_sent,
+        end.bytes_received
+    );
+    if !end.replay.is_empty() {
+        text.push_str(&format!("\n  recorded {}", end.replay));
+    }
+    text
+}
+
+fn seats(numbers: &[u8]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(u8::to_string).collect();
+    format!("seat {}", numbers.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_and_gaps() {
+        assert_eq!(clock(0, 50), "0:00");
+        assert_eq!(clock(22_080, 50), "18:24");
+        assert_eq!(clock(u64::MAX, 50).len(), "307445734561825:51".len());
+        assert_eq!(ms(None), "-");
+        assert_eq!(ms(Some(300.04)), "300.0");
+    }
+
+    #[test]
+    fn only_every_so_many_turns_are_told() {
+        let turn = |turn| Line::Turn {
+            turn,
+            tick: 0,
+            checksum: "00000000".into(),
+        };
+        assert!(text(&turn(25)).is_some());
+        assert!(text(&turn(26)).is_none());
+    }
+}

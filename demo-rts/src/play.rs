@@ -1,0 +1,258 @@
+//! A match on the terminal: a person plays, or watches a bot play.
+
+use crate::exit::{self, Problem};
+use crate::output::{EndLine, Line};
+use crate::peer::{Peer, now};
+use crate::plain;
+use crate::signals::Asked;
+use crate::terminal::controls::{Act, Hand, KEYS};
+use crate::terminal::facts::Facts;
+use crate::terminal::{Console, Screen};
+use crate::world::Effect;
+use lockstep::{Ended, Event, Seat, Status};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Plays until the match has ended and the screen is closed.
+///
+/// # Errors
+/// [`Problem::Terminal`].
+pub fn run(mut peer: Peer, title: &str, asked: &Asked) -> Result<ExitCode, Problem> {
+    let ticket = peer.ticket().map(|ticket| ticket.to_string());
+    let mut table = Table {
+        facts: Facts::new(title),
+        hand: None,
+        notice: notice(ticket.as_deref()),
+        close: true,
+        chat: None,
+        said: "",
+        ended: None,
+        closing: false,
+    };
+    let console = Console::open().map_err(Problem::Terminal)?;
+    let played = table.play(&mut peer, console, asked);
+    // The console is closed by now: these lines stay on the ordinary screen.
+    played.map_err(Problem::Terminal)?;
+    let Some(ended) = table.ended else {
+        return Ok(ExitCode::from(exit::GOOD));
+    };
+    let end = Line::End(EndLine::new(&ended, &peer.summary()));
+    plain::print(&plain::text(&end).unwrap_or_default()).map_err(Problem::Terminal)?;
+    if let Some(path) = &peer.summary().replay {
+        plain::print(&format!("  watch it: demo-rts watch {}", path.display()))
+            .map_err(Problem::Terminal)?;
+    }
+    Ok(ExitCode::from(exit::of_end(&ended.reason)))
+}
+
+/// What a person sits at.
+struct Table {
+    facts: Facts,
+    hand: Option<Hand>,
+    notice: String,
+    close: bool,
+    /// What is being typed.
+    chat: Option<String>,
+    said: &'static str,
+    ended: Option<Ended>,
+    closing: bool,
+}
+
+impl Table {
+    fn play(
+        &mut self,
+        peer: &mut Peer,
+        mut console: Console,
+        asked: &Asked,
+    ) -> std::io::Result<()> {
+        let mut drawn_at: Option<Instant> = None;
+        loop {
+            self.follow(peer);
+            if asked.is_set() {
+                peer.leave();
+                self.closing = true;
+            }
+            if self.closing && self.ended.is_some() {
+                return Ok(());
+            }
+            if drawn_at.is_none_or(|at| at.elapsed() >= FRAME) {
+                drawn_at = Some(now());
+                self.draw(peer, &mut console)?;
+            }
+            let mut key = console.key(SHORT)?;
+            while let Some(pressed) = key {
+                self.press(pressed, peer);
+                key = console.key(Duration::ZERO)?;
+            }
+        }
+    }
+
+    fn follow(&mut self, peer: &mut Peer) {
+        let person = peer.person();
+        let mut refused = None;
+        let events = peer.poll(|_, effects| {
+            for effect in effects {
+                match effect {
+                    Effect::Refused { seat, reason } if Some(*seat) == person => {
+                        refused = Some(*reason);
+                    }
+                    _ => {}
+                }
+            }
+        });
+        for event in &events {
+            self.facts.take(event);
+            if let Event::Started { own, .. } = event {
+                self.name_bots(own, person.is_some() || peer.person().is_some());
+            }
+            if let Event::Ended(ended) = event {
+                self.ended = Some(ended.clone());
+            }
+        }
+        if let Some(reason) = refused {
+            self.facts.note(reason.to_string());
+        }
+        self.facts.status = Some(peer.game().status());
+        let person = person.filter(|_| self.hand.is_none());
+        if let (Some(seat), Some(world)) = (person, peer.world()) {
+            self.hand = Some(Hand::new(seat, world));
+        }
+        if let (Some(hand), Some(world)) = (&mut self.hand, peer.world()) {
+            hand.forget_the_dead(world);
+        }
+    }
+
+    /// A peer has one name; its bots shall not carry that of the person.
+    fn name_bots(&mut self, own: &[Seat], first_is_person: bool) {
+        if own.len() < 2 {
+            return;
+        }
+        for (place, seat) in own.iter().enumerate() {
+            let name = match place {
+                0 if first_is_person => "you".to_owned(),
+                _ => format!("bot {}", seat.0),
+            };
+            self.facts.names.insert(*seat, name);
+        }
+    }
+
+    fn draw(&mut self, peer: &mut Peer, console: &mut Console) -> std::io::Result<()> {
+        let summary = peer.summary();
+        self.facts.latency = summary.latency;
+        self.facts.late_turns = summary.late_turns;
+        let world = peer.world();
+        let prompt = self.prompt(world);
+        console.draw(&Screen {
+            facts: &self.facts,
+            world,
+            hand: self.hand.as_ref(),
+            close: self.close && self.hand.is_some(),
+            notice: &self.notice,
+            prompt,
+            keys: if self.hand.is_some() {
+                &KEYS
+            } else {
+                &WATCHING
+            },
+        })
+    }
+
+    fn prompt(&self, world: Option<&crate::world::World>) -> String {
+        if let Some(text) = &self.chat {
+            return format!("to all: {text}_  (enter sends, esc does not)");
+        }
+        if self.ended.is_some() {
+            return format!("{}  -  press q", self.facts.standing());
+        }
+        if self.closing {
+            return "leaving ...".to_owned();
+        }
+        match (&self.hand, world) {
+            (Some(hand), Some(world)) if self.said.is_empty() => hand.describe(world),
+            _ => self.said.to_owned(),
+        }
+    }
+
+    fn press(&mut self, key: KeyEvent, peer: &mut Peer) {
+        self.said = "";
+        if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
+            peer.leave();
+            self.closing = true;
+            return;
+        }
+        if self.chat.is_some() {
+            self.type_chat(key, peer);
+            return;
+        }
+        match key.code {
+            KeyCode::Char('q') => {
+                peer.leave();
+                self.closing = true;
+            }
+            KeyCode::Char('z') => self.close = !self.close,
+            KeyCode::Char('c') => self.chat = Some(String::new()),
+            KeyCode::Char('p') => match peer.game().status() {
+                Status::Paused => peer.game().source().resume(),
+                _ => peer.game().source().pause(),
+            },
+            _ => self.command(key, peer),
+        }
+    }
+
+    fn command(&mut self, key: KeyEvent, peer: &mut Peer) {
+        let (Some(hand), Some(world)) = (&mut self.hand, peer.world()) else {
+            return;
+        };
+        match hand.press(key, world) {
+            Act::Issue(command) => {
+                if let Err(why) = peer.issue(command) {
+                    self.facts.note(why.to_string());
+                }
+            }
+            Act::Say(text) => self.said = text,
+            Act::Moved | Act::Nothing => {}
+        }
+    }
+
+    fn type_chat(&mut self, key: KeyEvent, peer: &mut Peer) {
+        let Some(text) = &mut self.chat else {
+            return;
+        };
+        match key.code {
+            KeyCode::Enter => {
+                if !text.trim().is_empty() {
+                    peer.game().source().chat(text.trim());
+                }
+                self.chat = None;
+            }
+            KeyCode::Esc => self.chat = None,
+            KeyCode::Backspace => drop(text.pop()),
+            KeyCode::Char(letter) if text.len() + letter.len_utf8() <= CHAT_BYTES => {
+                text.push(letter);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A seat as people name it.
+pub fn seat_name(seat: Seat) -> String {
+    format!("seat {} ({})", seat.0, crate::terminal::colour_name(seat))
+}
+
+fn notice(ticket: Option<&str>) -> String {
+    match ticket {
+        Some(ticket) => format!(
+            "Waiting for the other players. They join with this command:\n\ndemo-rts join {ticket}\n"
+        ),
+        None => "Waiting for the match to begin.".to_owned(),
+    }
+}
+
+const WATCHING: [&str; 1] = ["z zoom  c chat  p pause  q leave"];
+const FRAME: Duration = Duration::from_millis(50);
+/// How long a key is waited for: short, because ticks are stepped on this thread too.
+const SHORT: Duration = Duration::from_millis(5);
+/// What the session's default limit lets through.
+const CHAT_BYTES: usize = 200;

@@ -1,0 +1,37 @@
+//! Ctrl-C and SIGTERM: the first asks the match to be left gracefully, the second ends the program at once.
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether the user or the system has asked the program to end.
+#[derive(Clone, Debug, Default)]
+pub struct Asked(Arc<AtomicBool>);
+
+impl Asked {
+    /// Listens from now on.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn listen() -> io::Result<Asked> {
+        let asked = Asked::default();
+        for signal in [SIGINT, SIGTERM] {
+            // In this order: the first signal finds the flag unset and only sets it.
+            let code = 128 + signal;
+            signal_hook::flag::register_conditional_shutdown(signal, code, asked.0.clone())?;
+            signal_hook::flag::register(signal, asked.0.clone())?;
+        }
+        Ok(asked)
+    }
+
+    /// Whether it was asked to.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Asks, as a signal would.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,132 @@
+//! What a match took: times and counts, in bounded memory however long it runs.
+
+use crate::output::{LatencyLine, StepLine};
+use hdrhistogram::Histogram;
+use lockstep::{Event, Traffic};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Counts along with the events of one match.
+pub struct Tally {
+    latency_us: Histogram<u32>,
+    step_us: Histogram<u32>,
+    began: Option<Instant>,
+}
+
+/// What it came to.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// What became of the commands.
+    pub counts: lockstep::Counts,
+    /// From issue to execution.
+    pub latency: LatencyLine,
+    /// Time to step a turn.
+    pub step: StepLine,
+    /// Time spent waiting for late turns.
+    pub stalled: Duration,
+    /// Turns that were late.
+    pub late_turns: u64,
+    /// From turn 0 to now.
+    pub wall: Duration,
+    /// What was carried.
+    pub traffic: Traffic,
+    /// The recorded file.
+    pub replay: Option<PathBuf>,
+}
+
+impl Tally {
+    /// Counts from nothing.
+    pub fn new() -> Tally {
+        let histogram = || {
+            Histogram::new_with_bounds(1, HIGHEST_US, 3).expect("the bounds are in order, 3 digits")
+        };
+        Tally {
+            latency_us: histogram(),
+            step_us: histogram(),
+            began: None,
+        }
+    }
+
+    /// Takes in an event that happened `now`.
+    pub fn take(&mut self, event: &Event, now: Instant) {
+        match event {
+            Event::Started { .. } => self.began = Some(now),
+            Event::Executed { latency, .. } => self.latency_us.saturating_record(micros(*latency)),
+            Event::Turn { step, .. } => self.step_us.saturating_record(micros(*step)),
+            _ => {}
+        }
+    }
+
+    /// From issue to execution so far.
+    pub fn latency(&self) -> LatencyLine {
+        let at = |quantile| {
+            let any = !self.latency_us.is_empty();
+            any.then(|| tenths_of_ms(self.latency_us.value_at_quantile(quantile)))
+        };
+        LatencyLine {
+            p50: at(0.50),
+            p95: at(0.95),
+            p99: at(0.99),
+            max: (!self.latency_us.is_empty()).then(|| tenths_of_ms(self.latency_us.max())),
+        }
+    }
+
+    /// Time to step a turn so far.
+    pub fn step(&self) -> StepLine {
+        StepLine {
+            p50: self.step_us.value_at_quantile(0.50),
+            max: self.step_us.max(),
+        }
+    }
+
+    /// From turn 0 until `now`.
+    pub fn wall(&self, now: Instant) -> Duration {
+        self.began.map_or(Duration::ZERO, |began| now - began)
+    }
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn tenths_of_ms(us: u64) -> f64 {
+    (us as f64 / 100.0).round() / 10.0
+}
+
+/// An hour: more than a match waits for anything.
+const HIGHEST_US: u64 = 3_600_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lockstep::{CommandId, Seat, TurnNumber};
+
+    #[test]
+    fn percentiles_are_in_milliseconds_with_one_decimal() {
+        let mut tally = Tally::new();
+        assert_eq!(tally.latency(), LatencyLine::default());
+        #[expect(clippy::disallowed_methods, reason = "any moment will do")]
+        let now = Instant::now();
+        for ms in 1..=100_u64 {
+            let event = Event::Executed {
+                id: CommandId {
+                    seat: Seat(0),
+                    number: 0,
+                },
+                turn: TurnNumber(0),
+                latency: Duration::from_micros(ms * 1_000 + 40),
+            };
+            tally.take(&event, now);
+        }
+        let latency = tally.latency();
+        assert_eq!(latency.p50, Some(50.0));
+        assert!(latency.p95.unwrap() >= 95.0 && latency.p95.unwrap() < 95.5);
+        assert!(latency.max.unwrap() >= 100.0 && latency.max.unwrap() < 100.2);
+    }
+}

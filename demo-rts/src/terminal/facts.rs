@@ -1,0 +1,177 @@
+//! What the panels show beside the world: gathered from events.
+
+use crate::output::LatencyLine;
+use crate::plain;
+use lockstep::{Checksum, Ended, Event, Seat, Status};
+use std::collections::{BTreeMap, VecDeque};
+
+/// What is known of a match from its events.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// What it is, in a word or two.
+    pub title: String,
+    /// Who plays which seat.
+    pub names: BTreeMap<Seat, String>,
+    /// Seats that nobody plays any more.
+    pub left: Vec<Seat>,
+    /// The newest turn executed.
+    pub turn: Option<u32>,
+    /// Turns there are, where that is known.
+    pub turns: Option<u32>,
+    /// Ticks stepped.
+    pub tick: u64,
+    /// Milliseconds in a tick.
+    pub tick_ms: u16,
+    /// The plan in force, as text.
+    pub plan: String,
+    /// Checksum of the world after the newest turn.
+    pub checksum: Option<Checksum>,
+    /// From issue to execution on this peer.
+    pub latency: LatencyLine,
+    /// Turns that were late.
+    pub late_turns: u64,
+    /// Where the match stands.
+    pub status: Option<Status>,
+    /// Turns on which all peers agree, where all are in reach.
+    pub agreed: Option<u32>,
+    /// How it ended.
+    pub ended: Option<Ended>,
+    /// Newest last.
+    pub log: VecDeque<String>,
+    stall_told: Option<u32>,
+}
+
+impl Facts {
+    /// Of a match with this title.
+    pub fn new(title: impl Into<String>) -> Facts {
+        Facts {
+            title: title.into(),
+            tick_ms: 50,
+            ..Facts::default()
+        }
+    }
+
+    /// Takes in an event.
+    pub fn take(&mut self, event: &Event) {
+        match event {
+            Event::Turn {
+                turn,
+                tick,
+                checksum,
+                ..
+            } => {
+                self.turn = Some(turn.0);
+                self.tick = *tick;
+                self.checksum = Some(*checksum);
+            }
+            Event::Started {
+                match_id,
+                seats,
+                plan,
+                ..
+            } => {
+                let names = seats.iter().map(|info| (info.seat, info.name.clone()));
+                self.names = names.collect();
+                self.plan = plan.to_string();
+                self.tick_ms = plan.tick_ms;
+                self.note(format!("match {match_id} begins"));
+            }
+            Event::PlanChanged { plan, .. } => {
+                self.plan = plan.to_string();
+                self.tick_ms = plan.tick_ms;
+                self.note(format!("plan {plan}"));
+            }
+            Event::Lobby(peers) => {
+                for peer in peers {
+                    let known = peer.seats.iter().all(|seat| self.names.contains_key(seat));
+                    if !known {
+                        self.note(format!("{} is here", peer.name));
+                    }
+                }
+                let seats = peers
+                    .iter()
+                    .flat_map(|peer| peer.seats.iter().map(|seat| (*seat, peer.name.clone())));
+                self.names = seats.collect();
+            }
+            Event::Stalled { turn, on, .. } => {
+                if self.stall_told != Some(turn.0) {
+                    self.stall_told = Some(turn.0);
+                    self.note(format!("turn {turn} waits for {}", seats(on)));
+                }
+            }
+            Event::StallEnded { turn, late } => {
+                let ms = late.as_millis();
+                if self.stall_told == Some(turn.0) {
+                    self.note(format!("turn {turn} came {ms} ms late"));
+                }
+            }
+            Event::Paused { seat, .. } => self.note(format!("seat {} paused", seat.0)),
+            Event::Resumed { .. } => self.note("the match goes on"),
+            Event::Chat { from, text, .. } => self.note(format!("{from}: {text}")),
+            Event::Left { seats: gone, .. } => {
+                self.left.extend(gone);
+                self.note(format!("{} left", seats(gone)));
+            }
+            Event::SeatResigned { seat, .. } => self.note(format!("seat {} was closed", seat.0)),
+            Event::PeerFault { peer, fault } => self.note(format!("{peer} {fault}")),
+            Event::LinkLost { peer, why } => self.note(format!("link to {peer}: {why}")),
+            Event::RecordingStopped { why } => self.note(format!("recording: {why}")),
+            Event::Desync(desync) => self.note(format!("DESYNC after turn {}", desync.turn)),
+            Event::Ended(ended) => {
+                self.note(ended.reason.to_string());
+                self.ended = Some(ended.clone());
+            }
+            Event::Executed { .. } | Event::CommandRefused { .. } => {}
+        }
+    }
+
+    /// Adds a line to the log.
+    pub fn note(&mut self, line: impl Into<String>) {
+        let line: String = line.into().chars().filter(|c| !c.is_control()).collect();
+        self.log.push_back(format!("{} {line}", self.clock()));
+        while self.log.len() > LOG_LINES {
+            self.log.pop_front();
+        }
+    }
+
+    /// Match time.
+    pub fn clock(&self) -> String {
+        plain::clock(self.tick, u64::from(self.tick_ms))
+    }
+
+    /// Where the match stands, in words.
+    pub fn standing(&self) -> String {
+        if let Some(ended) = &self.ended {
+            let winner = ended.outcome.and_then(|outcome| outcome.winner);
+            return match winner {
+                Some(seat) => format!("over: {} won", self.name(seat)),
+                None => format!("over: {}", ended.reason),
+            };
+        }
+        match &self.status {
+            None | Some(Status::Lobby) => "in the lobby".to_owned(),
+            Some(Status::Loading) => "loading".to_owned(),
+            Some(Status::Running) => "running".to_owned(),
+            Some(Status::Stalled { on, since }) => {
+                format!("waiting for {} for {} ms", seats(on), since.as_millis())
+            }
+            Some(Status::CatchingUp { behind }) => format!("{behind} turns behind"),
+            Some(Status::Paused) => "paused".to_owned(),
+            Some(Status::Desynced) => "DESYNC".to_owned(),
+            Some(Status::Ended) => "over".to_owned(),
+        }
+    }
+
+    /// What a seat's player is called.
+    pub fn name(&self, seat: Seat) -> String {
+        let name = self.names.get(&seat).filter(|name| !name.is_empty());
+        name.map_or_else(|| format!("seat {}", seat.0), Clone::clone)
+    }
+}
+
+fn seats(seats: &[Seat]) -> String {
+    let numbers: Vec<String> = seats.iter().map(|seat| seat.0.to_string()).collect();
+    format!("seat {}", numbers.join(", "))
+}
+
+const LOG_LINES: usize = 100;

@@ -1,0 +1,280 @@
+//! The map: terrain, buildings, units, and the cursor upon them.
+
+use super::controls::Hand;
+use crate::world::{Id, Kind, Terrain, Tile, World};
+use lockstep::Seat;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+
+/// The colour of a seat.
+pub(super) fn colour(seat: Seat) -> Color {
+    COLOURS[usize::from(seat.0) % COLOURS.len()].0
+}
+
+/// The name of a seat's colour.
+pub fn colour_name(seat: Seat) -> &'static str {
+    COLOURS[usize::from(seat.0) % COLOURS.len()].1
+}
+
+/// How tiles become cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scale {
+    /// A tile is two cells wide and one high, which makes it square. Scrolls with the cursor.
+    Close,
+    /// A cell shows a block of tiles: the whole map at once.
+    Whole {
+        /// Tiles that a cell is wide; it is twice as many high.
+        tiles: u16,
+    },
+}
+
+/// Where the map is shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    area: Rect,
+    scale: Scale,
+    /// The tile in the upper left cell.
+    corner: Tile,
+    size: u16,
+}
+
+impl Frame {
+    /// Fits a map into `area`: the whole of it, or closely around the cursor.
+    pub fn new(area: Rect, size: u16, close: bool, cursor: Tile) -> Frame {
+        let fits_close = u32::from(size) * 2 <= u32::from(area.width) && size <= area.height;
+        if !close && !fits_close {
+            let wide = size.div_ceil(area.width.max(1));
+            let high = size.div_ceil(area.height.max(1)).div_ceil(2);
+            let tiles = wide.max(high).max(1);
+            return Frame {
+                area: centred(area, size.div_ceil(tiles), size.div_ceil(tiles * 2)),
+                scale: Scale::Whole { tiles },
+                corner: Tile::new(0, 0),
+                size,
+            };
+        }
+        let scroll = |cursor: u16, shown: u16| {
+            let last = size.saturating_sub(shown);
+            cursor.saturating_sub(shown / 2).min(last)
+        };
+        Frame {
+            area: centred(area, size.saturating_mul(2), size),
+            scale: Scale::Close,
+            corner: Tile::new(
+                scroll(cursor.x, area.width / 2),
+                scroll(cursor.y, area.height),
+            ),
+            size,
+        }
+    }
+
+    /// The first cell that shows a tile, and how many cells wide it is; `None` where it is out of sight.
+    fn cell(&self, tile: Tile) -> Option<(u16, u16, u16)> {
+        let (column, row, wide) = match self.scale {
+            Scale::Close => {
+                let column = tile.x.checked_sub(self.corner.x)?.checked_mul(2)?;
+                (column, tile.y.checked_sub(self.corner.y)?, 2)
+            }
+            Scale::Whole { tiles } => (tile.x / tiles, tile.y / tiles.saturating_mul(2), 1),
+        };
+        let seen = column + wide <= self.area.width && row < self.area.height;
+        seen.then(|| (self.area.x + column, self.area.y + row, wide))
+    }
+}
+
+/// Draws the world as it stands.
+pub(super) fn draw(world: &World, frame: &Frame, hand: Option<&Hand>, buffer: &mut Buffer) {
+    draw_terrain(world, frame, buffer);
+    let selected = |id: Id| hand.is_some_and(|hand| hand.selection.contains(&id));
+    for building in world.buildings() {
+        let size = building.kind.stats().size;
+        for dy in 0..size {
+            for dx in 0..size {
+                let tile = Tile::new(building.tile.x + dx, building.tile.y + dy);
+                let thing = Thing {
+                    seat: building.seat,
+                    letter: letter(building.kind),
+                    solid: true,
+                    dim: !building.complete,
+                    selected: selected(building.id),
+                };
+                thing.draw(frame, tile, buffer);
+            }
+        }
+    }
+    for unit in world.units() {
+        let thing = Thing {
+            seat: unit.seat,
+            letter: letter(unit.kind),
+            solid: false,
+            dim: false,
+            selected: selected(unit.id),
+        };
+        thing.draw(frame, unit.tile, buffer);
+    }
+    for arrow in world.projectiles() {
+        let tile = Tile::new(
+            (arrow.at.x >> 16).max(0) as u16,
+            (arrow.at.y >> 16).max(0) as u16,
+        );
+        let cell = frame.cell(tile).map(|(x, y, _)| (x, y));
+        if let Some(cell) = cell.filter(|cell| buffer[*cell].symbol() == " ") {
+            buffer[cell].set_char('\'').set_fg(Color::White);
+        }
+    }
+    if let Some(hand) = hand {
+        draw_cursor(frame, hand, buffer);
+    }
+}
+
+/// A unit, or one tile of a building.
+struct Thing {
+    seat: Seat,
+    letter: char,
+    solid: bool,
+    dim: bool,
+    selected: bool,
+}
+
+impl Thing {
+    /// Closely: its letter and its seat's number. On the whole map: its seat's number.
+    fn draw(&self, frame: &Frame, tile: Tile, buffer: &mut Buffer) {
+        let Some((x, y, wide)) = frame.cell(tile) else {
+            return;
+        };
+        let own = colour(self.seat);
+        let mut style = if self.solid {
+            Style::new().fg(Color::Black).bg(own)
+        } else {
+            Style::new().fg(own).add_modifier(Modifier::BOLD)
+        };
+        if self.dim {
+            style = style.add_modifier(Modifier::DIM);
+        }
+        if self.selected {
+            style = style.add_modifier(Modifier::REVERSED | Modifier::UNDERLINED);
+        }
+        let digit = char::from_digit(u32::from(self.seat.0), 36).unwrap_or('?');
+        if wide == 1 {
+            buffer[(x, y)].set_char(digit).set_style(style);
+        } else {
+            buffer[(x, y)].set_char(self.letter).set_style(style);
+            buffer[(x + 1, y)].set_char(digit).set_style(style);
+        }
+    }
+}
+
+fn draw_terrain(world: &World, frame: &Frame, buffer: &mut Buffer) {
+    let map = world.map();
+    match frame.scale {
+        Scale::Close => {
+            for y in frame.corner.y..frame.size {
+                for x in frame.corner.x..frame.size {
+                    let tile = Tile::new(x, y);
+                    let Some((column, row, wide)) = frame.cell(tile) else {
+                        break;
+                    };
+                    for column in column..column + wide {
+                        paint(map.terrain(tile), buffer, column, row);
+                    }
+                }
+            }
+        }
+        Scale::Whole { tiles } => {
+            let high = tiles.saturating_mul(2);
+            for y in (0..frame.size).step_by(usize::from(high)) {
+                for x in (0..frame.size).step_by(usize::from(tiles)) {
+                    if let Some((column, row, _)) = frame.cell(Tile::new(x, y)) {
+                        let most = commonest(world, Tile::new(x, y), tiles, high);
+                        paint(most, buffer, column, row);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The terrain that most tiles of a block have; gold shows wherever there is some.
+fn commonest(world: &World, corner: Tile, wide: u16, high: u16) -> Terrain {
+    let map = world.map();
+    let mut counts = [0_u16; TERRAINS.len()];
+    for y in corner.y..corner.y.saturating_add(high).min(map.size()) {
+        for x in corner.x..corner.x.saturating_add(wide).min(map.size()) {
+            let terrain = map.terrain(Tile::new(x, y));
+            if terrain == Terrain::Gold {
+                return terrain;
+            }
+            counts[terrain as usize] += 1;
+        }
+    }
+    let most = (0..TERRAINS.len()).max_by_key(|kind| (counts[*kind], TERRAINS.len() - kind));
+    TERRAINS[most.unwrap_or(0)]
+}
+
+fn paint(terrain: Terrain, buffer: &mut Buffer, x: u16, y: u16) {
+    let (letter, colour) = match terrain {
+        Terrain::Ground => (' ', Color::Reset),
+        Terrain::Forest => ('^', Color::Green),
+        Terrain::Gold => ('$', Color::LightYellow),
+        Terrain::Rock => ('#', Color::DarkGray),
+        Terrain::Water => ('~', Color::Blue),
+    };
+    buffer[(x, y)]
+        .set_char(letter)
+        .set_style(Style::new().fg(colour));
+}
+
+fn draw_cursor(frame: &Frame, hand: &Hand, buffer: &mut Buffer) {
+    let (from, to) = hand.marked();
+    for y in from.y..=to.y {
+        for x in from.x..=to.x {
+            let Some((x, y, wide)) = frame.cell(Tile::new(x, y)) else {
+                continue;
+            };
+            for x in x..x + wide {
+                buffer[(x, y)].set_bg(Color::White).set_fg(Color::Black);
+            }
+        }
+    }
+}
+
+/// The middle of `area`, of at most this size.
+fn centred(area: Rect, width: u16, height: u16) -> Rect {
+    let (width, height) = (width.min(area.width), height.min(area.height));
+    Rect {
+        x: area.x + (area.width - width) / 2,
+        y: area.y + (area.height - height) / 2,
+        width,
+        height,
+    }
+}
+
+fn letter(kind: Kind) -> char {
+    match kind {
+        Kind::Worker => 'w',
+        Kind::Swordsman => 's',
+        Kind::Archer => 'a',
+        Kind::TownHall => 'T',
+        Kind::House => 'H',
+        Kind::Barracks => 'B',
+    }
+}
+
+const TERRAINS: [Terrain; 5] = [
+    Terrain::Ground,
+    Terrain::Forest,
+    Terrain::Gold,
+    Terrain::Rock,
+    Terrain::Water,
+];
+const COLOURS: [(Color, &str); 8] = [
+    (Color::Red, "red"),
+    (Color::Yellow, "yellow"),
+    (Color::LightBlue, "blue"),
+    (Color::LightGreen, "green"),
+    (Color::Magenta, "purple"),
+    (Color::Cyan, "cyan"),
+    (Color::LightRed, "pink"),
+    (Color::White, "white"),
+];

@@ -1,0 +1,105 @@
+//! The columns beside the map: who plays, how it runs, what happened.
+
+use super::facts::Facts;
+use super::ground;
+use crate::plain::ms;
+use crate::world::{Kind, SeatView, World};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style, Stylize};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Borders, Paragraph, Widget};
+
+/// Draws all of them, from top to bottom.
+pub(super) fn draw(facts: &Facts, world: Option<&World>, area: Rect, buffer: &mut Buffer) {
+    let players = world.map_or(facts.names.len(), |world| world.seats().count());
+    let players = u16::try_from(players).unwrap_or(u16::MAX).saturating_add(2);
+    let [top, middle, bottom] = Layout::vertical([
+        Constraint::Max(players),
+        Constraint::Length(5),
+        Constraint::Fill(1),
+    ])
+    .areas(area);
+    draw_players(facts, world, top, buffer);
+    draw_numbers(facts, middle, buffer);
+    draw_log(facts, bottom, buffer);
+}
+
+fn draw_players(facts: &Facts, world: Option<&World>, area: Rect, buffer: &mut Buffer) {
+    let mut lines = vec![Line::from("  name     gold wood  pop army").dim()];
+    match world {
+        Some(world) => lines.extend(world.seats().map(|seat| player(facts, world, &seat))),
+        None => lines.extend(
+            facts
+                .names
+                .values()
+                .map(|name| Line::from(format!("  {name}"))),
+        ),
+    }
+    let block = Block::new().borders(Borders::TOP).title("players");
+    Paragraph::new(lines).block(block).render(area, buffer);
+}
+
+fn player(facts: &Facts, world: &World, seat: &SeatView) -> Line<'static> {
+    let soldiers = world
+        .units()
+        .filter(|unit| unit.seat == seat.seat && unit.kind != Kind::Worker)
+        .count();
+    let name: String = facts.name(seat.seat).chars().take(8).collect();
+    let style = Style::new().fg(ground::colour(seat.seat));
+    let mark = Span::styled(format!("{} ", seat.seat.0), style.bold());
+    let numbers = format!(
+        "{name:8} {:4} {:4} {:>2}/{:<2} {:>3}",
+        seat.gold.min(9_999),
+        seat.wood.min(9_999),
+        seat.population,
+        seat.population_limit,
+        soldiers
+    );
+    let mut line = Line::from(vec![mark, Span::styled(numbers, style)]);
+    if seat.defeated || facts.left.contains(&seat.seat) {
+        line = line.style(Style::new().add_modifier(Modifier::CROSSED_OUT | Modifier::DIM));
+    }
+    line
+}
+
+fn draw_numbers(facts: &Facts, area: Rect, buffer: &mut Buffer) {
+    let checksum = facts
+        .checksum
+        .map_or_else(|| "-".to_owned(), |sum| sum.to_string());
+    let latency = facts.latency;
+    let agreed = match facts.agreed {
+        Some(turns) => format!("  all agree: {turns}"),
+        None => String::new(),
+    };
+    let lines = vec![
+        Line::from(vec!["checksum ".dim(), checksum.into(), agreed.green()]),
+        Line::from(vec![
+            "latency  ".dim(),
+            format!("{} p99 {} ms", ms(latency.p50), ms(latency.p99)).into(),
+        ]),
+        Line::from(vec![
+            "late     ".dim(),
+            format!("{} turns", facts.late_turns).into(),
+        ]),
+        Line::from(vec!["plan     ".dim(), facts.plan.clone().into()]),
+    ];
+    let block = Block::new().borders(Borders::TOP).title("network");
+    Paragraph::new(lines).block(block).render(area, buffer);
+}
+
+fn draw_log(facts: &Facts, area: Rect, buffer: &mut Buffer) {
+    let rows = usize::from(area.height.saturating_sub(1));
+    let first = facts.log.len().saturating_sub(rows);
+    let lines: Vec<Line<'_>> = facts
+        .log
+        .iter()
+        .skip(first)
+        .map(|line| Line::from(line.as_str()))
+        .collect();
+    let block = Block::new()
+        .borders(Borders::TOP)
+        .border_style(Style::new().fg(Color::Reset))
+        .title("log");
+    Paragraph::new(lines).block(block).render(area, buffer);
+}

@@ -1,0 +1,172 @@
+use super::*;
+use crate::world::Setup;
+use lockstep::{
+    Checksum, EndReason, Ended, Event, MatchId, Outcome, PeerId, Plan, Seat, SeatInfo, Status,
+    TurnNumber,
+};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use sim::{Seed, Simulation, Start};
+use std::time::Duration;
+
+fn world(seats: u8) -> World {
+    World::new(&Start {
+        setup: Setup {
+            map_seed: Some(1),
+            ..Setup::default()
+        },
+        seed: Seed([1; 32]),
+        seats: (0..seats).map(Seat).collect(),
+    })
+}
+
+fn facts() -> Facts {
+    let mut facts = Facts::new("local");
+    let seats = ["ann", "bob", "cleo-with-a-long-name", "dan"];
+    let seats = seats.iter().enumerate().map(|(seat, name)| SeatInfo {
+        seat: Seat(seat as u8),
+        peer: PeerId([0; 32]),
+        name: (*name).to_owned(),
+    });
+    facts.take(&Event::Started {
+        match_id: MatchId([0x7f; 16]),
+        own: vec![Seat(0)],
+        seats: seats.collect(),
+        plan: Plan::default(),
+    });
+    facts.take(&Event::Turn {
+        turn: TurnNumber(299),
+        tick: 1_200,
+        checksum: Checksum(0xdead_beef),
+        step: Duration::ZERO,
+    });
+    facts.status = Some(Status::Running);
+    facts.latency.p50 = Some(301.2);
+    facts.latency.p99 = Some(398.0);
+    facts.agreed = Some(298);
+    facts.take(&Event::Chat {
+        from: "bob".to_owned(),
+        seat: Some(Seat(1)),
+        text: "good\x1b[2J luck".to_owned(),
+    });
+    facts
+}
+
+fn drawn(screen: &Screen<'_>, width: u16, height: u16) -> Vec<String> {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal
+        .draw(|frame| screen.render(frame.area(), frame.buffer_mut()))
+        .unwrap();
+    let buffer = terminal.backend().buffer().clone();
+    (0..height)
+        .map(|y| (0..width).map(|x| buffer[(x, y)].symbol()).collect())
+        .collect()
+}
+
+fn screen<'a>(facts: &'a Facts, world: Option<&'a World>) -> Screen<'a> {
+    Screen {
+        facts,
+        world,
+        hand: None,
+        close: false,
+        notice: "waiting for peers",
+        prompt: "prompt".to_owned(),
+        keys: &["q quit"],
+    }
+}
+
+#[test]
+fn a_small_terminal_shows_everything() {
+    let (facts, world) = (facts(), world(4));
+    let lines = drawn(&screen(&facts, Some(&world)), 80, 24);
+    let all = lines.join("\n");
+    assert!(
+        lines[0].starts_with("local  1:00  turn 299  tick 1200  running"),
+        "{all}"
+    );
+    for wanted in [
+        "ann",
+        "bob",
+        "cleo-wit ",
+        "dan",
+        " 250  200",
+        "deadbeef",
+        "all agree: 298",
+        "301.2 p99 398.0 ms",
+        "200x2",
+        "bob: good[2J luck",
+        "q quit",
+        "prompt",
+        "^",
+        "$",
+    ] {
+        assert!(all.contains(wanted), "{wanted} in\n{all}");
+    }
+    for seat in ["0", "1", "2", "3"] {
+        let map = lines[1..20].iter().map(|line| &line[..40]);
+        assert!(
+            map.clone().any(|line| line.contains(seat)),
+            "seat {seat} in\n{all}"
+        );
+    }
+}
+
+#[test]
+fn closely_each_kind_has_its_letter_and_seat() {
+    let (facts, world) = (facts(), world(2));
+    let mut hand = Hand::new(Seat(0), &world);
+    hand.cursor = world.seat(Seat(0)).unwrap().home;
+    let mut screen = screen(&facts, Some(&world));
+    screen.hand = Some(&hand);
+    screen.close = true;
+    let all = drawn(&screen, 120, 40).join("\n");
+    assert!(all.contains("T0T0") && all.contains("w0"), "{all}");
+}
+
+#[test]
+fn every_size_draws() {
+    let (facts, world) = (facts(), world(8));
+    let hand = Hand::new(Seat(0), &world);
+    for (width, height) in [
+        (1, 1),
+        (3, 2),
+        (20, 5),
+        (59, 10),
+        (80, 24),
+        (200, 60),
+        (400, 250),
+    ] {
+        for close in [false, true] {
+            for world in [None, Some(&world)] {
+                let mut screen = screen(&facts, world);
+                screen.close = close;
+                screen.hand = Some(&hand);
+                drawn(&screen, width, height);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_headline_says_how_it_stands() {
+    let mut facts = facts();
+    let standing = |facts: &Facts| drawn(&screen(facts, None), 80, 24)[0].clone();
+    facts.status = Some(Status::Stalled {
+        on: vec![Seat(2)],
+        since: Duration::from_millis(750),
+    });
+    assert!(standing(&facts).contains("waiting for seat 2 for 750 ms"));
+    facts.status = Some(Status::Paused);
+    assert!(standing(&facts).contains("paused"));
+    facts.take(&Event::Ended(Ended {
+        reason: EndReason::Decided,
+        turns: 300,
+        checksum: None,
+        outcome: Some(Outcome {
+            winner: Some(Seat(1)),
+        }),
+        agreed: 4,
+        of: 4,
+    }));
+    assert!(standing(&facts).contains("over: bob won"));
+}

@@ -1,0 +1,176 @@
+//! A replay on the terminal: pause, seek and speed.
+
+use crate::exit::{self, Problem};
+use crate::peer::now;
+use crate::play::seat_name;
+use crate::signals::Asked;
+use crate::terminal::facts::Facts;
+use crate::terminal::{Console, Screen};
+use crate::world::World;
+use lockstep::source::TurnSource;
+use lockstep::{Match, Plan, TurnNumber};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use replay::{Player, Speed};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Shows a replay until the screen is closed.
+///
+/// # Errors
+/// [`Problem`]: no replay of this game, or no terminal.
+pub fn run(path: &Path, asked: &Asked) -> Result<ExitCode, Problem> {
+    let mut game = replay::open::<World>(path).map_err(|source| Problem::Replay {
+        path: path.to_owned(),
+        source,
+    })?;
+    let mut console = Console::open().map_err(Problem::Terminal)?;
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    let mut viewer = Viewer {
+        facts: Facts::new(name.to_string_lossy()),
+        speed: 2,
+        paused: false,
+        turn_ms: u64::try_from(Plan::default().turn().as_millis()).unwrap_or(200),
+    };
+    let shown = viewer.show(&mut game, &mut console, asked);
+    drop(console);
+    shown.map_err(Problem::Terminal)?;
+    if let Some(seat) = viewer.facts.ended.and_then(|ended| ended.outcome?.winner) {
+        crate::plain::print(&format!("{} won", seat_name(seat))).map_err(Problem::Terminal)?;
+    }
+    if let Some(error) = game.source().error() {
+        eprintln!("demo-rts: {}: {error}", path.display());
+        return Ok(ExitCode::from(exit::DAMAGED));
+    }
+    Ok(ExitCode::from(exit::GOOD))
+}
+
+struct Viewer {
+    facts: Facts,
+    /// Place in [`speeds`].
+    speed: usize,
+    paused: bool,
+    turn_ms: u64,
+}
+
+impl Viewer {
+    fn show(
+        &mut self,
+        game: &mut Match<World, Player>,
+        console: &mut Console,
+        asked: &Asked,
+    ) -> std::io::Result<()> {
+        let mut drawn_at: Option<Instant> = None;
+        while !asked.is_set() {
+            for event in game.poll() {
+                self.facts.take(&event);
+                if let lockstep::Event::Started { plan, .. } = event {
+                    self.turn_ms = u64::try_from(plan.turn().as_millis()).unwrap_or(200);
+                }
+            }
+            self.facts.status = Some(game.status());
+            self.facts.turns = Some(game.source().turns());
+            // A seek runs silently, so events alone do not tell where it ended.
+            self.facts.turn = game.source().next_turn().0.checked_sub(1);
+            self.facts.tick = game.ticks();
+            if drawn_at.is_none_or(|at| at.elapsed() >= FRAME) {
+                drawn_at = Some(now());
+                let prompt = self.prompt();
+                console.draw(&Screen {
+                    facts: &self.facts,
+                    world: game.world(),
+                    hand: None,
+                    close: false,
+                    notice: "loading",
+                    prompt,
+                    keys: &KEYS,
+                })?;
+            }
+            let busy = matches!(game.status(), lockstep::Status::CatchingUp { .. });
+            let wait = if busy { Duration::ZERO } else { SHORT };
+            if let Some(key) = console.key(wait)?
+                && !self.press(key, game)
+            {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// `false` when the viewer wants to go.
+    fn press(&mut self, key: KeyEvent, game: &mut Match<World, Player>) -> bool {
+        let minute = u32::try_from(60_000 / self.turn_ms.max(1))
+            .unwrap_or(1)
+            .max(1);
+        let ten_seconds = (minute / 6).max(1);
+        match key.code {
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return false,
+            KeyCode::Char('q') | KeyCode::Esc => return false,
+            KeyCode::Char(' ') => {
+                self.paused = !self.paused;
+                self.set_speed(game);
+            }
+            KeyCode::Char('+' | '=') => {
+                self.speed = (self.speed + 1).min(speeds().len() - 1);
+                self.set_speed(game);
+            }
+            KeyCode::Char('-') => {
+                self.speed = self.speed.saturating_sub(1);
+                self.set_speed(game);
+            }
+            KeyCode::Right => self.seek(game, i64::from(ten_seconds)),
+            KeyCode::Left => self.seek(game, -i64::from(ten_seconds)),
+            KeyCode::PageDown => self.seek(game, i64::from(minute)),
+            KeyCode::PageUp => self.seek(game, -i64::from(minute)),
+            KeyCode::Char('.') => self.seek(game, 1),
+            KeyCode::Char(',') => self.seek(game, -1),
+            KeyCode::Home => self.seek(game, i64::from(i32::MIN)),
+            KeyCode::End => self.seek(game, i64::from(u32::MAX)),
+            _ => {}
+        }
+        true
+    }
+
+    fn set_speed(&self, game: &mut Match<World, Player>) {
+        let (speed, _) = speeds()[self.speed];
+        let speed = if self.paused { Speed::PAUSED } else { speed };
+        game.source().set_speed(speed);
+    }
+
+    fn seek(&mut self, game: &mut Match<World, Player>, by: i64) {
+        let at = i64::from(game.source().next_turn().0);
+        let last = i64::from(game.source().turns());
+        let to = at.saturating_add(by).clamp(0, last);
+        self.facts.ended = None;
+        game.source()
+            .seek(TurnNumber(u32::try_from(to).unwrap_or(0)));
+    }
+
+    fn prompt(&self) -> String {
+        let (_, name) = speeds()[self.speed];
+        let paused = if self.paused { "paused, " } else { "" };
+        format!("{paused}speed {name}")
+    }
+}
+
+/// The speeds that can be chosen, ascending.
+fn speeds() -> [(Speed, &'static str); 9] {
+    [
+        (Speed::QUARTER, "1/4"),
+        (Speed::HALF, "1/2"),
+        (Speed::NORMAL, "1"),
+        (Speed::times(2), "2"),
+        (Speed::times(4), "4"),
+        (Speed::times(8), "8"),
+        (Speed::times(16), "16"),
+        (Speed::times(64), "64"),
+        (Speed::UNLIMITED, "as fast as it goes"),
+    ]
+}
+
+const KEYS: [&str; 2] = [
+    "space pause  + - speed  left/right 10 s  page up/down 1 min  , . one turn",
+    "home start  end end  q quit",
+];
+const FRAME: Duration = Duration::from_millis(50);
+const SHORT: Duration = Duration::from_millis(10);

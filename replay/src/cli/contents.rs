@@ -1,0 +1,261 @@
+//! `stats`, `export` and `trim`.
+
+use super::print::{Printer, clock, count, tail_json, thousands};
+use super::report::{ms, tail_verdict};
+use super::{Failure, Verdict, at};
+use crate::error::hex;
+use crate::{Error, Reader};
+use lockstep::TurnNumber;
+use lockstep::log::{Codec, LogEntry, Record, What};
+use serde_json::{Value, json};
+use sim::{Seat, Simulation};
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+/// What one seat did.
+#[derive(Default)]
+struct SeatCount {
+    commands: u64,
+    bytes: u64,
+    /// Commands of each minute of play up to the last one with any.
+    per_minute: Vec<u64>,
+}
+
+/// What a file holds.
+#[derive(Default)]
+struct Counts {
+    idle: u64,
+    paused: u64,
+    plans: u64,
+    seats: BTreeMap<Seat, SeatCount>,
+    bytes: BTreeMap<&'static str, u64>,
+}
+
+pub(super) fn stats(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Verdict, Failure> {
+    let mut reader = Reader::open(path).map_err(at(path))?;
+    let counts = counted(&mut reader).map_err(at(path))?;
+    let turns = reader.turns();
+    let length = reader.time_of(TurnNumber(turns));
+    if json {
+        let seats: Vec<Value> = counts
+            .seats
+            .iter()
+            .map(|(seat, of)| {
+                json!({
+                    "seat": seat.0, "commands": of.commands, "command_bytes": of.bytes, "per_minute": of.per_minute,
+                })
+            })
+            .collect();
+        to.json(&json!({
+            "turns": turns, "ms": ms(length), "idle_turns": counts.idle, "paused_turns": counts.paused,
+            "plan_changes": counts.plans, "seats": seats, "bytes": counts.bytes,
+        }));
+    } else {
+        to.line(&format!(
+            "{} ({}): {} idle, {} paused, {}",
+            count(u64::from(turns), "turn"),
+            clock(length),
+            thousands(counts.idle),
+            thousands(counts.paused),
+            count(counts.plans, "plan change")
+        ));
+        let minutes = length.as_secs_f64() / 60.0;
+        for (seat, of) in &counts.seats {
+            to.line(&format!(
+                "seat {:<3} {:>12}, {} bytes, {:.1} a minute, at most {} in one",
+                seat.0,
+                count(of.commands, "command"),
+                thousands(of.bytes),
+                of.commands as f64 / minutes.max(1.0 / 60.0),
+                of.per_minute.iter().max().unwrap_or(&0)
+            ));
+        }
+        let all: u64 = counts.bytes.values().sum();
+        for (kind, bytes) in &counts.bytes {
+            to.line(&format!(
+                "{kind:<12} {:>12} bytes  {:>5.1} %",
+                thousands(*bytes),
+                *bytes as f64 * 100.0 / all.max(1) as f64
+            ));
+        }
+    }
+    Ok(tail_verdict(path, &reader, json, to))
+}
+
+fn counted(reader: &mut Reader) -> Result<Counts, Error> {
+    let mut counts = Counts::default();
+    let seats = reader.start().seats();
+    counts
+        .seats
+        .extend(seats.into_iter().map(|seat| (seat, SeatCount::default())));
+    let mut codec = Codec::default();
+    let mut plan = reader.start().plan;
+    let mut encoded = Vec::new();
+    let mut cursor = reader.cursor(TurnNumber(0));
+    while let Some(record) = reader.next_record(&mut cursor)? {
+        encoded.clear();
+        codec.encode(&record, &mut encoded);
+        *counts.bytes.entry(kind(&record)).or_default() += encoded.len() as u64;
+        let Record::Bundle(bundle) = record else {
+            continue;
+        };
+        counts.idle += u64::from(bundle.entries.is_empty());
+        counts.paused += u64::from(bundle.paused);
+        counts.plans += u64::from(bundle.plan != plan);
+        plan = bundle.plan;
+        let minute = (reader.time_of(bundle.turn).as_secs() / 60) as usize;
+        for entry in &bundle.entries {
+            if let What::Command(bytes) = &entry.what {
+                let of = counts.seats.entry(entry.seat).or_default();
+                of.commands += 1;
+                of.bytes += bytes.len() as u64;
+                of.per_minute.resize(of.per_minute.len().max(minute + 1), 0);
+                of.per_minute[minute] += 1;
+            }
+        }
+    }
+    let keyframes = reader.keyframes().iter().map(|k| k.packed_bytes).sum();
+    counts.bytes.insert("keyframe", keyframes);
+    let known: u64 = counts.bytes.values().sum();
+    let framing = reader.valid_bytes().saturating_sub(known);
+    counts.bytes.insert("framing", framing);
+    Ok(counts)
+}
+
+fn kind(record: &Record) -> &'static str {
+    match record {
+        Record::Start(_) => "start",
+        Record::Bundle(_) => "bundle",
+        Record::Checksum { .. } => "checksum",
+        Record::Mismatch { .. } => "mismatch",
+        Record::Attest(_) => "attest",
+        Record::Keyframe(_) => "keyframe",
+        Record::End(_) => "end",
+    }
+}
+
+pub(super) fn export<S: Simulation>(path: &Path, to: &mut Printer<'_>) -> Result<Verdict, Failure> {
+    let mut reader = Reader::open(path).map_err(at(path))?;
+    let setup = reader.setup::<S>().map_err(at(path))?;
+    let setup = serde_json::to_value(setup).unwrap_or(Value::Null);
+    let mut cursor = reader.cursor(TurnNumber(0));
+    while let Some(record) = reader.next_record(&mut cursor).map_err(at(path))? {
+        if !to.is_open() {
+            break;
+        }
+        let line = match &record {
+            Record::Start(start) => json!({
+                "record": "start", "match_id": start.match_id.to_string(), "rules": hex(&start.rules.0),
+                "setup": setup, "seed": hex(&start.seed.0), "plan": start.plan.to_string(), "build": start.build,
+                "turn_limit": start.turn_limit,
+                "roster": start.roster.iter().map(|peer| json!({
+                    "peer": hex(&peer.peer.0), "name": peer.name,
+                    "seats": peer.seats.iter().map(|seat| seat.0).collect::<Vec<_>>(),
+                })).collect::<Vec<_>>(),
+            }),
+            Record::Bundle(bundle) => json!({
+                "record": "bundle", "turn": bundle.turn.0, "ms": ms(reader.time_of(bundle.turn)),
+                "ticks": bundle.ticks(), "plan": bundle.plan.to_string(), "paused": bundle.paused,
+                "entries": bundle.entries.iter().map(entry_json::<S>).collect::<Vec<_>>(),
+            }),
+            Record::Checksum { turns, checksum } => json!({
+                "record": "checksum", "turns": turns, "checksum": checksum.to_string(),
+            }),
+            Record::Mismatch { turns, checksums } => json!({
+                "record": "mismatch", "turns": turns,
+                "checksums": checksums.iter().map(|(peer, checksum)| json!({
+                    "peer": peer, "checksum": checksum.to_string(),
+                })).collect::<Vec<_>>(),
+            }),
+            Record::Attest(batch) => json!({
+                "record": "attest", "peer": batch.peer, "content": hex(&batch.content),
+                "signature": hex(&batch.signature),
+            }),
+            Record::Keyframe(_) => continue,
+            Record::End(end) => json!({
+                "record": "end", "turns": end.turns, "log_hash": end.log_hash.to_string(),
+                "checksum": end.checksum.to_string(), "decided": end.outcome.is_some(),
+                "winner": end.outcome.and_then(|outcome| outcome.winner).map(|seat| seat.0),
+                "signatures": end.signatures.len(),
+            }),
+        };
+        to.json(&line);
+    }
+    Ok(tail_verdict(path, &reader, true, to))
+}
+
+fn entry_json<S: Simulation>(entry: &LogEntry) -> Value {
+    let seat = entry.seat.0;
+    match &entry.what {
+        What::Command(bytes) => {
+            let command = match postcard::take_from_bytes::<S::Command>(bytes) {
+                Ok((command, [])) => serde_json::to_value(command).ok(),
+                _ => None,
+            };
+            match command {
+                Some(command) => json!({"seat": seat, "command": command}),
+                None => json!({"seat": seat, "command_bytes": hex(bytes)}),
+            }
+        }
+        What::Seat(state) => json!({"seat": seat, "state": format!("{state:?}").to_lowercase()}),
+        What::Pause => json!({"seat": seat, "pause": true}),
+        What::Resume => json!({"seat": seat, "pause": false}),
+        What::Chat(text) => json!({"seat": seat, "chat": text}),
+    }
+}
+
+pub(super) fn trim(
+    path: &Path,
+    output: Option<&Path>,
+    json: bool,
+    to: &mut Printer<'_>,
+) -> Result<Verdict, Failure> {
+    let mut reader = Reader::open(path).map_err(at(path))?;
+    let output = output.map_or_else(|| beside(path), Path::to_owned);
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&output);
+    let file = file.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => Error::Exists,
+        _ => Error::Io(error),
+    });
+    let mut file = file.map_err(at(&output))?;
+    let copied = reader
+        .copy_prefix(|bytes| file.write_all(bytes))
+        .and_then(|()| file.sync_all());
+    if let Err(error) = copied {
+        fs::remove_file(&output).ok();
+        return Err(Failure::File(output, error.into()));
+    }
+    let turns = reader.turns();
+    let dropped = reader.file_bytes() - reader.valid_bytes();
+    if json {
+        to.json(&json!({
+            "written": output.display().to_string(), "turns": turns, "bytes": reader.valid_bytes(),
+            "dropped_bytes": dropped, "tail": tail_json(reader.tail()),
+        }));
+    } else {
+        to.line(&format!(
+            "{}: {} ({}) written, {} dropped",
+            output.display(),
+            count(u64::from(turns), "turn"),
+            clock(reader.time_of(TurnNumber(turns))),
+            count(dropped, "byte")
+        ));
+    }
+    Ok(Verdict::Good)
+}
+
+/// `match.trimmed.replay` for `match.replay`.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(".trimmed");
+    if let Some(ending) = path.extension() {
+        name.push(".");
+        name.push(ending);
+    }
+    path.with_file_name(name)
+}

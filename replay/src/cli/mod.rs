@@ -1,0 +1,224 @@
+//! A command line over replay files, for any game.
+//!
+//! Exit codes: 0 good, 1 I/O, 2 usage, 3 desync or mismatch, 5 damaged or foreign file.
+
+mod contents;
+mod print;
+mod report;
+mod state;
+
+use crate::Error;
+use clap::{Parser, Subcommand};
+use print::Printer;
+use sim::Simulation;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Runs one command of a game's `replay` command line. `args` are the arguments behind `replay`: `["info", "FILE"]`.
+///
+/// Results go to stdout, what is wrong to stderr.
+///
+/// ```no_run
+/// # use sim::*;
+/// # fn game<World: Simulation>() -> std::process::ExitCode {
+/// replay::cli::run::<World>(["verify", "match.replay"])
+/// # }
+/// ```
+pub fn run<S: Simulation>(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitCode {
+    let bars = io::stderr().is_terminal();
+    ExitCode::from(run_to::<S>(
+        args,
+        &mut io::stdout().lock(),
+        &mut io::stderr(),
+        bars,
+    ))
+}
+
+/// Inspects, checks and compares recorded matches.
+#[derive(Parser)]
+#[command(
+    name = "replay",
+    no_binary_name = true,
+    disable_version_flag = true,
+    subcommand_required = true,
+    after_help = "Exit codes: 0 good, 1 I/O, 2 usage, 3 desync or mismatch, 5 damaged or foreign file.\n\nExample: replay verify match.replay"
+)]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Says what a file holds, without running it.
+    #[command(
+        after_help = "With --json: {\"match_id\",\"rules\",\"build\",\"format\",\"seats\":[{\"seat\",\"name\",\"peer\"}],\"plan\",\"turns\",\"ms\",\"ticks\",\"keyframes\",\"bytes\",\"tail\",\"end\"}\n\nExample: replay info match.replay"
+    )]
+    Info(OneFile),
+    /// Re-runs every turn and checks checksums, history, signatures and keyframes.
+    #[command(
+        after_help = "With --json: {\"match_id\",\"turns\",\"of\",\"ticks\",\"checksums\",\"keyframes\",\"signatures\",\"attested_turns\",\"checksum\",\"winner\",\"decided\",\"tail\",\"wrong\",\"wall_ms\",\"real_time_ratio\"}\n\nExample: replay verify match.replay"
+    )]
+    Verify {
+        #[command(flatten)]
+        file: OneFile,
+        /// Also saves, loads and compares the world after every tick. Slow.
+        #[arg(long)]
+        every_tick: bool,
+    },
+    /// Shows the world before a turn.
+    #[command(
+        after_help = "With --json: {\"turn\",\"ms\",\"tick\",\"checksum\",\"seats\",\"bytes\",\"sections\":[{\"name\",\"rows\"}]}\n\nExample: replay show --turn 1200 match.replay"
+    )]
+    Show {
+        #[command(flatten)]
+        file: OneFile,
+        /// The next turn to execute; the number of turns shows the end.
+        #[arg(long, value_name = "N")]
+        turn: u32,
+    },
+    /// Counts commands by seat and minute, and bytes by kind of record.
+    #[command(
+        after_help = "With --json: {\"turns\",\"ms\",\"idle_turns\",\"paused_turns\",\"plan_changes\",\"seats\":[{\"seat\",\"commands\",\"command_bytes\",\"per_minute\":[N]}],\"bytes\":{KIND:N}}\n\nExample: replay stats match.replay"
+    )]
+    Stats(OneFile),
+    /// Compares two files: equal, one the beginning of the other, or the first difference.
+    #[command(
+        after_help = "With --json: {\"agrees\",\"turns\":[A,B],\"equal_turns\",\"equal_checksums\",\"difference\"}\n\nExample: replay diff ours.replay theirs.replay"
+    )]
+    Diff {
+        /// A replay.
+        left: PathBuf,
+        /// Another.
+        right: PathBuf,
+        /// One line of JSON instead of text.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Finds the first tick at which two builds differ. Comes later.
+    #[command(after_help = "Example: replay bisect match.replay")]
+    Bisect {
+        /// A replay.
+        file: PathBuf,
+    },
+    /// Writes the valid part of a cut or damaged file to a new, clean one.
+    #[command(
+        after_help = "With --json: {\"written\",\"turns\",\"bytes\",\"dropped_bytes\"}\n\nExample: replay trim cut.replay -o clean.replay"
+    )]
+    Trim {
+        #[command(flatten)]
+        file: OneFile,
+        /// The new file. Default: FILE with `.trimmed` before its ending. Never overwrites.
+        #[arg(short, long, value_name = "OUT")]
+        output: Option<PathBuf>,
+    },
+    /// Writes everything as JSON lines.
+    #[command(
+        after_help = "Always JSON, one object a line, with \"record\": start | bundle | checksum | mismatch | attest | end\n\nExample: replay export match.replay > match.jsonl"
+    )]
+    Export(OneFile),
+}
+
+#[derive(clap::Args)]
+struct OneFile {
+    /// The replay.
+    file: PathBuf,
+    /// One line of JSON instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+/// How a command ended, beside its output.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+    Good = 0,
+    Usage = 2,
+    Mismatch = 3,
+    Damaged = 5,
+}
+
+/// A command that could not do its work.
+enum Failure {
+    /// A replay.
+    File(PathBuf, Error),
+    /// Standard output.
+    Output(io::Error),
+}
+
+impl Failure {
+    fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Output(_) | Failure::File(_, Error::Io(_) | Error::Exists) => 1,
+            Failure::File(_, Error::Setup | Error::OtherRules { .. }) => Verdict::Mismatch as u8,
+            Failure::File(..) => Verdict::Damaged as u8,
+        }
+    }
+}
+
+/// Attaches the path to what is wrong with a file.
+fn at(path: &Path) -> impl FnOnce(Error) -> Failure {
+    let path = path.to_owned();
+    move |error| Failure::File(path, error)
+}
+
+fn run_to<S: Simulation>(
+    args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+    bars: bool,
+) -> u8 {
+    let args = match Args::try_parse_from(args) {
+        Ok(args) => args,
+        Err(error) => {
+            if error.use_stderr() {
+                write!(err, "{error}").ok();
+            } else {
+                write!(out, "{error}").ok();
+            }
+            return error.exit_code() as u8;
+        }
+    };
+    let mut printer = Printer::new(out, err, bars);
+    let result = command::<S>(&args.command, &mut printer).and_then(|verdict| {
+        printer.finish().map_err(Failure::Output)?;
+        Ok(verdict)
+    });
+    match result {
+        Ok(verdict) => verdict as u8,
+        Err(failure) => {
+            match &failure {
+                Failure::File(path, error) => printer.tell(&format!("{}: {error}", path.display())),
+                Failure::Output(error) => printer.tell(&format!("standard output: {error}")),
+            }
+            failure.exit_code()
+        }
+    }
+}
+
+fn command<S: Simulation>(command: &Command, to: &mut Printer<'_>) -> Result<Verdict, Failure> {
+    match command {
+        Command::Info(file) => report::info(&file.file, file.json, to),
+        Command::Verify { file, every_tick } => {
+            report::verify::<S>(&file.file, file.json, *every_tick, to)
+        }
+        Command::Show { file, turn } => state::show::<S>(&file.file, file.json, *turn, to),
+        Command::Stats(file) => contents::stats(&file.file, file.json, to),
+        Command::Diff { left, right, json } => report::diff(left, right, *json, to),
+        Command::Bisect { file } => {
+            to.tell(&format!(
+                "{}: bisect comes with a later release; `replay verify --every-tick` and `replay diff` are here",
+                file.display()
+            ));
+            Ok(Verdict::Usage)
+        }
+        Command::Trim { file, output } => {
+            contents::trim(&file.file, output.as_deref(), file.json, to)
+        }
+        Command::Export(file) => contents::export::<S>(&file.file, to),
+    }
+}
+
+#[cfg(test)]
+mod tests;

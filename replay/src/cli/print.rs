@@ -1,0 +1,107 @@
+//! Text for people and scripts.
+
+use crate::Tail;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::time::Duration;
+
+/// Writes results to one place and complaints to another. A reader that goes away ends the output, not the program.
+pub(super) struct Printer<'a> {
+    out: &'a mut dyn Write,
+    err: &'a mut dyn Write,
+    bars: bool,
+    failed: Option<io::Error>,
+}
+
+impl<'a> Printer<'a> {
+    pub(super) fn new(out: &'a mut dyn Write, err: &'a mut dyn Write, bars: bool) -> Self {
+        Printer {
+            out,
+            err,
+            bars,
+            failed: None,
+        }
+    }
+
+    /// A line of the result.
+    pub(super) fn line(&mut self, line: &str) {
+        if self.failed.is_none() {
+            self.failed = writeln!(self.out, "{line}").err();
+        }
+    }
+
+    pub(super) fn json(&mut self, value: &Value) {
+        self.line(&value.to_string());
+    }
+
+    /// A line for stderr. That nobody reads it is no reason to stop.
+    pub(super) fn tell(&mut self, line: &str) {
+        writeln!(self.err, "{line}").ok();
+    }
+
+    /// False once nobody takes the output any more.
+    pub(super) fn is_open(&self) -> bool {
+        self.failed.is_none()
+    }
+
+    /// What went wrong with the output. A closed pipe is how `head` says that it has enough.
+    pub(super) fn finish(&mut self) -> io::Result<()> {
+        if self.failed.is_none() {
+            self.failed = self.out.flush().err();
+        }
+        match self.failed.take() {
+            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// A bar on a terminal's stderr, and nothing elsewhere.
+    pub(super) fn bar(&self, turns: u32) -> ProgressBar {
+        let target = if self.bars {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let bar = ProgressBar::with_draw_target(Some(u64::from(turns)), target);
+        match ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} turns, {eta} left")
+        {
+            Ok(style) => bar.with_style(style),
+            Err(_) => bar,
+        }
+    }
+}
+
+/// `5,520`.
+pub(super) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `18:24`.
+pub(super) fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    format!("{}:{:02}", seconds / 60, seconds % 60)
+}
+
+/// `1 turn`, `2,210 turns`.
+pub(super) fn count(number: u64, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", thousands(number))
+}
+
+pub(super) fn tail_json(tail: Tail) -> Value {
+    match tail {
+        Tail::Complete => json!({"state": "complete"}),
+        Tail::Open => json!({"state": "open"}),
+        Tail::Cut { at, of } => json!({"state": "cut", "at": at, "of": of}),
+        Tail::Damaged { at } => json!({"state": "damaged", "at": at}),
+    }
+}

@@ -1,0 +1,330 @@
+//! `info`, `verify` and `diff`.
+
+use super::print::{Printer, clock, count, tail_json, thousands};
+use super::{Failure, Verdict, at};
+use crate::diff::Difference;
+use crate::error::hex;
+use crate::verify::{Options, Verified};
+use crate::{Reader, Tail};
+use lockstep::TurnNumber;
+use lockstep::log::{LogEntry, What};
+use serde_json::{Value, json};
+use sim::{Seat, Simulation};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+pub(super) fn info(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Verdict, Failure> {
+    let reader = Reader::open(path).map_err(at(path))?;
+    let start = reader.start();
+    let turns = reader.turns();
+    let length = reader.time_of(TurnNumber(turns));
+    let ticks = reader.ticks_before(TurnNumber(turns));
+    if json {
+        let seats: Vec<Value> = start
+            .roster
+            .iter()
+            .flat_map(|peer| peer.seats.iter().map(move |seat| (peer, seat)))
+            .map(|(peer, seat)| {
+                json!({"seat": seat.0, "name": peer.name, "peer": peer.peer.to_string()})
+            })
+            .collect();
+        to.json(&json!({
+            "match_id": start.match_id.to_string(), "rules": hex(&start.rules.0), "build": start.build,
+            "format": crate::format::VERSION, "seats": seats, "plan": start.plan.to_string(), "turns": turns,
+            "ms": length.as_millis() as u64, "ticks": ticks, "keyframes": reader.keyframes().len(),
+            "bytes": reader.file_bytes(), "tail": tail_json(reader.tail()), "end": end_json(&reader),
+        }));
+    } else {
+        to.line(&headline(&reader));
+        to.line(&format!(
+            "plan       {} at the start, {} ticks",
+            start.plan,
+            thousands(ticks)
+        ));
+        to.line(&format!("build      {}", start.build));
+        for peer in &start.roster {
+            let seats: Vec<String> = peer.seats.iter().map(|seat| seat.0.to_string()).collect();
+            to.line(&format!(
+                "seat       {}  {}  key {}…",
+                seats.join(", "),
+                peer.name,
+                peer.peer
+            ));
+        }
+        let keyframes: u64 = reader.keyframes().iter().map(|k| k.packed_bytes).sum();
+        to.line(&format!(
+            "file       {}, of them {} in {}",
+            count(reader.file_bytes(), "byte"),
+            thousands(keyframes),
+            count(reader.keyframes().len() as u64, "keyframe")
+        ));
+        to.line(&format!("result     {}", result_text(&reader)));
+    }
+    Ok(tail_verdict(path, &reader, json, to))
+}
+
+pub(super) fn verify<S: Simulation>(
+    path: &Path,
+    json: bool,
+    every_tick: bool,
+    to: &mut Printer<'_>,
+) -> Result<Verdict, Failure> {
+    let mut reader = Reader::open(path).map_err(at(path))?;
+    let options = Options {
+        every_tick,
+        ..Options::default()
+    };
+    let bar = to.bar(reader.turns());
+    let begun = now();
+    let verified = crate::verify::verify::<S>(&mut reader, &options, |turns| {
+        if turns.is_multiple_of(64) {
+            bar.set_position(u64::from(turns));
+        }
+    });
+    let wall = now().duration_since(begun);
+    bar.finish_and_clear();
+    let verified = verified.map_err(at(path))?;
+    let played = reader.time_of(TurnNumber(verified.turns));
+    let ratio = played.as_secs_f64() / wall.as_secs_f64().max(1e-9);
+    if json {
+        to.json(&json!({
+            "match_id": reader.start().match_id.to_string(), "turns": verified.turns, "of": verified.of,
+            "ticks": verified.ticks, "checksums": verified.checksums, "keyframes": verified.keyframes,
+            "signatures": verified.signatures, "attested_turns": verified.attested_turns,
+            "checksum": verified.checksum.to_string(),
+            "winner": verified.outcome.and_then(|outcome| outcome.winner).map(|seat| seat.0),
+            "decided": verified.outcome.is_some(), "tail": tail_json(verified.tail),
+            "wrong": verified.wrong.as_ref().map(ToString::to_string),
+            "wall_ms": wall.as_millis() as u64, "real_time_ratio": (ratio * 10.0).round() / 10.0,
+        }));
+    } else {
+        verified_text(&reader, &verified, ratio, to);
+    }
+    if let Some(wrong) = &verified.wrong {
+        to.tell(&format!(
+            "{}: {wrong} ({} of play)",
+            path.display(),
+            clock(played)
+        ));
+        return Ok(Verdict::Mismatch);
+    }
+    Ok(tail_verdict(path, &reader, json, to))
+}
+
+fn verified_text(reader: &Reader, verified: &Verified, ratio: f64, to: &mut Printer<'_>) {
+    to.line(&headline(reader));
+    to.line(&format!(
+        "turns      {} of {} re-run, {} agreed, {}            {} × real time",
+        thousands(u64::from(verified.turns)),
+        thousands(u64::from(verified.of)),
+        count(u64::from(verified.checksums), "checksum"),
+        count(u64::from(verified.keyframes), "keyframe"),
+        thousands(ratio as u64)
+    ));
+    to.line(&match verified.attested_turns {
+        Some(turns) => format!(
+            "history    log hash and {} hold up to turn {}",
+            count(u64::from(verified.signatures), "signature"),
+            thousands(u64::from(turns))
+        ),
+        None => "history    no signature over the turns is in this file".to_owned(),
+    });
+    if verified.holds() {
+        to.line(&format!("result     {}", result_text(reader)));
+    }
+}
+
+pub(super) fn diff(
+    left: &Path,
+    right: &Path,
+    json: bool,
+    to: &mut Printer<'_>,
+) -> Result<Verdict, Failure> {
+    let mut readers = (
+        Reader::open(left).map_err(at(left))?,
+        Reader::open(right).map_err(at(right))?,
+    );
+    let diff = crate::diff::diff(&mut readers.0, &mut readers.1).map_err(at(left))?;
+    let difference = diff
+        .difference
+        .as_ref()
+        .map(|d| difference_text(d, &readers.0));
+    if json {
+        to.json(&json!({
+            "agrees": diff.agrees(), "turns": [diff.turns.0, diff.turns.1], "equal_turns": diff.equal_turns,
+            "equal_checksums": diff.equal_checksums, "difference": difference,
+        }));
+    } else {
+        let equal = count(u64::from(diff.equal_turns), "turn");
+        let (a, b) = diff.turns;
+        to.line(&match &difference {
+            Some(difference) => format!("{difference}; {equal} before that are equal"),
+            None if a == b => format!("equal: {equal}"),
+            None => {
+                let (longer, more) = if a > b { (left, a - b) } else { (right, b - a) };
+                let more = count(u64::from(more), "turn");
+                format!(
+                    "equal as far as both go: {equal}; {} has {more} more",
+                    longer.display()
+                )
+            }
+        });
+        to.line(&format!(
+            "{} in common agree",
+            count(u64::from(diff.equal_checksums), "checksum")
+        ));
+    }
+    if !diff.agrees() {
+        return Ok(Verdict::Mismatch);
+    }
+    let left = tail_verdict(left, &readers.0, json, to);
+    let right = tail_verdict(right, &readers.1, json, to);
+    Ok(if left == Verdict::Good { right } else { left })
+}
+
+fn difference_text(difference: &Difference, reader: &Reader) -> String {
+    match difference {
+        Difference::OtherMatch => "two different matches".to_owned(),
+        Difference::Start => "one match, but another start: roster, setup, seed or plan".to_owned(),
+        Difference::Turn {
+            turn,
+            entry,
+            left,
+            right,
+        } => {
+            let time = clock(reader.time_of(*turn));
+            let turn = thousands(u64::from(turn.0));
+            match entry {
+                Some(entry) => format!(
+                    "turn {turn} ({time}) differs at entry {entry}: {} against {}",
+                    entry_text(left.as_ref()),
+                    entry_text(right.as_ref())
+                ),
+                None => format!("turn {turn} ({time}) differs in its plan or pause"),
+            }
+        }
+        Difference::Checksum { turns, left, right } => format!(
+            "after {} ({}) the checksums differ: {left} against {right}",
+            count(u64::from(*turns), "turn"),
+            clock(reader.time_of(TurnNumber(*turns)))
+        ),
+    }
+}
+
+fn entry_text(entry: Option<&LogEntry>) -> String {
+    match entry {
+        None => "nothing".to_owned(),
+        Some(entry) => {
+            let what = match &entry.what {
+                What::Command(bytes) => format!("command {}", hex(bytes)),
+                What::Seat(state) => format!("seat now {state:?}"),
+                What::Pause => "pause".to_owned(),
+                What::Resume => "resume".to_owned(),
+                What::Chat(text) => format!("chat {text:?}"),
+            };
+            format!("seat {}'s {what}", entry.seat.0)
+        }
+    }
+}
+
+fn headline(reader: &Reader) -> String {
+    let start = reader.start();
+    let turns = reader.turns();
+    format!(
+        "match {}  {}  rules {}…  {}  {}",
+        start.match_id,
+        count(start.seats().len() as u64, "seat"),
+        hex(&start.rules.0[..2]),
+        clock(reader.time_of(TurnNumber(turns))),
+        count(u64::from(turns), "turn")
+    )
+}
+
+fn result_text(reader: &Reader) -> String {
+    match reader.end() {
+        None => "the recording was not ended".to_owned(),
+        Some(end) => match end.outcome {
+            None => "ended without a decision".to_owned(),
+            Some(outcome) => match outcome.winner {
+                None => "a draw".to_owned(),
+                Some(seat) => format!("seat {} ({}) won", seat.0, name_of(reader, seat)),
+            },
+        },
+    }
+}
+
+fn name_of(reader: &Reader, seat: Seat) -> &str {
+    let roster = &reader.start().roster;
+    roster
+        .iter()
+        .find(|peer| peer.seats.contains(&seat))
+        .map_or("?", |peer| &peer.name)
+}
+
+fn end_json(reader: &Reader) -> Value {
+    match reader.end() {
+        None => Value::Null,
+        Some(end) => json!({
+            "turns": end.turns, "checksum": end.checksum.to_string(), "log_hash": end.log_hash.to_string(),
+            "decided": end.outcome.is_some(),
+            "winner": end.outcome.and_then(|outcome| outcome.winner).map(|seat| seat.0),
+            "signatures": end.signatures.len(),
+        }),
+    }
+}
+
+/// Says how a file ends that does not end well.
+pub(super) fn tail_verdict(
+    path: &Path,
+    reader: &Reader,
+    json: bool,
+    to: &mut Printer<'_>,
+) -> Verdict {
+    let turns = reader.turns();
+    let place = format!(
+        "turn {}, {}",
+        thousands(u64::from(turns)),
+        clock(reader.time_of(TurnNumber(turns)))
+    );
+    let name = path.display();
+    let trouble = match reader.tail() {
+        Tail::Complete => return Verdict::Good,
+        Tail::Open => {
+            if !json {
+                to.line(&format!(
+                    "{name}: whole up to its last turn ({place}); the recording was not ended"
+                ));
+            }
+            return Verdict::Good;
+        }
+        Tail::Cut { at, of } => format!(
+            "ends in the middle of a record at byte {} of {}",
+            thousands(at),
+            thousands(of)
+        ),
+        Tail::Damaged { at } => format!(
+            "is damaged at byte {} of {}",
+            thousands(at),
+            thousands(reader.file_bytes())
+        ),
+    };
+    to.tell(&format!("{name}: {trouble} ({place})"));
+    to.tell(&format!(
+        "  the {} before it can be used; `replay trim {name}` writes them to a clean file",
+        count(u64::from(turns), "turn")
+    ));
+    Verdict::Damaged
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the edge to a person: how long the re-run took"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// Milliseconds, as JSON carries them.
+pub(super) fn ms(time: Duration) -> u64 {
+    time.as_millis() as u64
+}

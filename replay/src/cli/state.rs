@@ -1,0 +1,97 @@
+//! `show`: the world at a turn.
+
+use super::print::{Printer, clock, count, thousands};
+use super::report::{ms, tail_verdict};
+use super::{Failure, Verdict, at};
+use crate::{Player, Reader, Speed};
+use lockstep::source::TurnSource as _;
+use lockstep::{Match, Status, TurnNumber};
+use serde_json::{Value, json};
+use sim::{Field, Simulation, Visit};
+use std::path::Path;
+
+pub(super) fn show<S: Simulation>(
+    path: &Path,
+    json: bool,
+    turn: u32,
+    to: &mut Printer<'_>,
+) -> Result<Verdict, Failure> {
+    let reader = Reader::open(path).map_err(at(path))?;
+    reader.setup::<S>().map_err(at(path))?;
+    if turn > reader.turns() {
+        to.tell(&format!(
+            "{}: --turn {turn} is beyond the file's {}",
+            path.display(),
+            count(u64::from(reader.turns()), "turn")
+        ));
+        return Ok(Verdict::Usage);
+    }
+    let bar = to.bar(turn);
+    let mut game: Match<S, Player> = Match::over(Player::new(reader));
+    game.source().set_speed(Speed::PAUSED);
+    game.source().seek(TurnNumber(turn));
+    loop {
+        game.poll();
+        bar.set_position(u64::from(game.source().next_turn().0));
+        match game.status() {
+            Status::CatchingUp { .. } | Status::Loading => {}
+            _ => break,
+        }
+    }
+    bar.finish_and_clear();
+    let ticks = game.ticks();
+    let mut sections = Sections(Vec::new());
+    let mut saved = Vec::new();
+    let mut checksum = None;
+    if let Some(world) = game.world() {
+        world.visit(&mut sections);
+        world.save(&mut saved);
+        checksum = Some(world.checksum());
+    }
+    let checksum = checksum.map_or_else(|| "none".to_owned(), |checksum| checksum.to_string());
+    let player = game.source();
+    let reader = player.reader();
+    let time = reader.time_of(TurnNumber(turn));
+    let seats = reader.start().seats();
+    if json {
+        let sections: Vec<Value> = sections
+            .0
+            .iter()
+            .map(|(name, rows)| json!({"name": name, "rows": rows}))
+            .collect();
+        let seats: Vec<u8> = seats.iter().map(|seat| seat.0).collect();
+        to.json(&json!({
+            "turn": turn, "ms": ms(time), "tick": ticks, "checksum": checksum, "seats": seats,
+            "bytes": saved.len(), "sections": sections,
+        }));
+    } else {
+        to.line(&format!(
+            "turn {} ({}), tick {}, checksum {checksum}, {}, {}",
+            thousands(u64::from(turn)),
+            clock(time),
+            thousands(ticks),
+            count(seats.len() as u64, "seat"),
+            count(saved.len() as u64, "byte")
+        ));
+        for (name, rows) in &sections.0 {
+            to.line(&format!("  {name:<20} {}", count(*rows as u64, "row")));
+        }
+    }
+    Ok(tail_verdict(path, reader, json, to))
+}
+
+/// Names the sections of a world and counts their rows.
+struct Sections(Vec<(String, usize)>);
+
+impl Visit for Sections {
+    fn section(&mut self, name: &str, rows: usize) -> bool {
+        self.0.push((name.to_owned(), rows));
+        false
+    }
+
+    fn row(&mut self, _: u64) -> bool {
+        false
+    }
+
+    fn field(&mut self, _: &str, _: &dyn Field) {}
+}

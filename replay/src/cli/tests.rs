@@ -1,0 +1,222 @@
+use super::*;
+use crate::fixture::{self, Coins};
+use serde_json::Value;
+use std::fs;
+use tempfile::TempDir;
+
+struct Ran {
+    code: u8,
+    out: String,
+    err: String,
+}
+
+fn replay(args: &[&str]) -> Ran {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let code = run_to::<Coins>(args.iter().copied(), &mut out, &mut err, false);
+    Ran {
+        code,
+        out: String::from_utf8(out).unwrap(),
+        err: String::from_utf8(err).unwrap(),
+    }
+}
+
+/// A folder with `whole`, `cut`, `open`, `other` (a command differs) and `foreign`.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
+    let records = fixture::play(120).records;
+    let whole = fixture::file_of(&records);
+    put("whole", &whole);
+    put("cut", &whole[..whole.len() * 2 / 3]);
+    put("open", &fixture::file_of(&records[..200]));
+    let mut flipped = whole.clone();
+    flipped[600] ^= 4;
+    put("flipped", &flipped);
+    let mut other = records.clone();
+    for record in &mut other {
+        if let lockstep::log::Record::Bundle(bundle) = record
+            && bundle.turn.0 == 30
+        {
+            bundle.entries.clear();
+        }
+    }
+    put("other", &fixture::file_of(&other));
+    put("foreign", b"not a replay at all");
+    put("empty", b"");
+    folder
+}
+
+#[test]
+fn verify_answers_with_text_json_and_exit_code() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let whole = replay(&["verify", &path("whole")]);
+    assert_eq!(whole.code, 0, "{}", whole.err);
+    let lines: Vec<&str> = whole.out.lines().collect();
+    assert_eq!(
+        lines[0],
+        "match 7f7f-7f7f  2 seats  rules 0707…  0:23  120 turns"
+    );
+    assert!(lines[1].starts_with("turns      120 of 120 re-run, "));
+    assert!(lines[2].starts_with("history    log hash and "));
+    assert!(lines[2].ends_with(" hold up to turn 120"));
+    assert_eq!(lines[3], "result     ended without a decision");
+
+    let cut = replay(&["verify", &path("cut")]);
+    assert_eq!(cut.code, 5);
+    assert!(cut.err.contains("ends in the middle of a record at byte"));
+    assert!(cut.err.contains("replay trim"));
+    let open = replay(&["verify", &path("open")]);
+    assert_eq!(open.code, 0, "{}", open.err);
+    assert!(open.out.contains("the recording was not ended"));
+    let other = replay(&["verify", &path("other")]);
+    assert_eq!(other.code, 3);
+    assert!(other.err.contains("another history"));
+    for (name, code) in [("foreign", 5), ("empty", 5), ("flipped", 5), ("missing", 1)] {
+        let ran = replay(&["verify", &path(name)]);
+        assert_eq!(ran.code, code, "{name}: {}", ran.err);
+        assert!(ran.err.contains(&path(name)), "{}", ran.err);
+    }
+    let json = replay(&["verify", "--json", "--every-tick", &path("whole")]);
+    let json: Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(
+        (&json["turns"], &json["wrong"]),
+        (&120.into(), &Value::Null)
+    );
+}
+
+#[test]
+fn info_show_stats_and_diff_answer() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let info = replay(&["info", "--json", &path("whole")]);
+    let info: Value = serde_json::from_str(&info.out).unwrap();
+    assert_eq!(info["turns"], 120);
+    assert_eq!(info["seats"][1]["name"], "bob");
+    assert_eq!(info["tail"]["state"], "complete");
+    assert_eq!(replay(&["info", &path("whole")]).code, 0);
+    assert_eq!(replay(&["info", &path("cut")]).code, 5);
+
+    let shown = replay(&["show", "--turn", "77", "--json", &path("whole")]);
+    assert_eq!(shown.code, 0);
+    let shown: Value = serde_json::from_str(&shown.out).unwrap();
+    let world = &fixture::play(120).worlds[77];
+    assert_eq!(shown["checksum"], sim::State::checksum(world).to_string());
+    assert_eq!(shown["tick"], 74 * 4);
+    assert_eq!(shown["sections"][0]["rows"], 2);
+    assert_eq!(replay(&["show", "--turn", "121", &path("whole")]).code, 2);
+
+    let stats = replay(&["stats", "--json", &path("whole")]);
+    let stats: Value = serde_json::from_str(&stats.out).unwrap();
+    let bytes = stats["bytes"].as_object().unwrap().values();
+    let bytes: u64 = bytes.map(|bytes| bytes.as_u64().unwrap()).sum();
+    assert_eq!(
+        bytes,
+        fs::metadata(folder.path().join("whole")).unwrap().len()
+    );
+    assert_eq!(stats["paused_turns"], 3);
+    assert!(replay(&["stats", &path("whole")]).out.contains("seat 0"));
+
+    let equal = replay(&["diff", &path("whole"), &path("whole")]);
+    assert!(equal.code == 0 && equal.out.starts_with("equal: 120 turns"));
+    let prefix = replay(&["diff", &path("whole"), &path("open")]);
+    assert!(prefix.code == 0 && prefix.out.contains("equal as far as both go"));
+    let other = replay(&["diff", &path("whole"), &path("other")]);
+    assert_eq!(other.code, 3);
+    assert!(
+        other
+            .out
+            .starts_with("turn 30 (0:05) differs at entry 0: seat 0's command")
+    );
+}
+
+#[test]
+fn a_cut_file_is_trimmed_to_a_clean_one() {
+    let folder = folder();
+    let cut = folder.path().join("cut.replay");
+    fs::copy(folder.path().join("cut"), &cut).unwrap();
+    let trimmed = folder.path().join("cut.trimmed.replay");
+    assert_eq!(replay(&["trim", cut.to_str().unwrap()]).code, 0);
+    assert_eq!(replay(&["verify", trimmed.to_str().unwrap()]).code, 0);
+    let again = replay(&["trim", cut.to_str().unwrap()]);
+    assert_eq!(again.code, 1);
+    assert!(again.err.contains("exists already"));
+}
+
+#[test]
+fn everything_is_exported_as_json_lines() {
+    let folder = folder();
+    let path = folder.path().join("whole");
+    let ran = replay(&["export", path.to_str().unwrap()]);
+    assert_eq!(ran.code, 0);
+    let lines: Vec<Value> = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines[0]["record"], "start");
+    assert_eq!(lines[0]["setup"], 3);
+    let bundles = lines.iter().filter(|line| line["record"] == "bundle");
+    assert_eq!(bundles.count(), 120);
+    assert_eq!(lines[1]["entries"][0]["command"]["Add"], 0);
+    assert_eq!(lines.last().unwrap()["record"], "end");
+}
+
+#[test]
+fn usage_errors_and_help_have_their_codes() {
+    for wrong in [
+        &["verify"][..],
+        &["no-such"],
+        &[],
+        &["show", "x"],
+        &["bisect", "x"],
+    ] {
+        let ran = replay(wrong);
+        assert_eq!(ran.code, 2, "{wrong:?}");
+        assert!(!ran.err.is_empty());
+    }
+    for command in [
+        "info", "verify", "show", "stats", "diff", "bisect", "trim", "export",
+    ] {
+        let ran = replay(&[command, "--help"]);
+        assert_eq!(ran.code, 0);
+        assert!(
+            ran.out.contains(&format!("Example: replay {command}")),
+            "{}",
+            ran.out
+        );
+    }
+}
+
+/// A reader that closes the pipe after some bytes, or a full disk.
+struct Limited(usize, io::ErrorKind);
+
+impl Write for Limited {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() > self.0 {
+            return Err(self.1.into());
+        }
+        self.0 -= bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_quiet_and_a_full_disk_is_an_error() {
+    let folder = folder();
+    let path = folder.path().join("whole").display().to_string();
+    for (kind, code) in [
+        (io::ErrorKind::BrokenPipe, 0),
+        (io::ErrorKind::StorageFull, 1),
+    ] {
+        let mut err = Vec::new();
+        let mut out = Limited(300, kind);
+        let args = ["export", path.as_str()];
+        assert_eq!(run_to::<Coins>(args, &mut out, &mut err, false), code);
+        assert_eq!(err.is_empty(), code == 0);
+    }
+}

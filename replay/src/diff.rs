@@ -1,0 +1,223 @@
+//! Comparing two replays.
+
+use crate::{Error, Reader};
+use lockstep::TurnNumber;
+use lockstep::log::{Bundle, LogEntry, Record, start_hash};
+use sim::Checksum;
+
+/// How two replays compare.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Diff {
+    /// Turns of each.
+    pub turns: (u32, u32),
+    /// Turns at the start that are equal in both.
+    pub equal_turns: u32,
+    /// Checksums of equal turns that both recorded.
+    pub equal_checksums: u32,
+    /// The first difference, if there is one in what both hold.
+    pub difference: Option<Difference>,
+}
+
+/// The first difference of two replays.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Difference {
+    /// They are of two matches.
+    OtherMatch,
+    /// They are of one match, but its start differs: roster, setup, seed or plan.
+    Start,
+    /// A turn holds other entries, or runs under another plan.
+    Turn {
+        /// The turn.
+        turn: TurnNumber,
+        /// The first entry that differs, counted from 0; `None`: plan or pause differ.
+        entry: Option<u32>,
+        /// That entry in the first replay, if it has one.
+        left: Option<LogEntry>,
+        /// That entry in the second.
+        right: Option<LogEntry>,
+    },
+    /// The turns are equal, but a checksum is not.
+    Checksum {
+        /// Turns executed.
+        turns: u32,
+        /// In the first replay.
+        left: Checksum,
+        /// In the second.
+        right: Checksum,
+    },
+}
+
+impl Diff {
+    /// Whether everything that both hold is equal: they are equal, or one continues the other.
+    pub fn agrees(&self) -> bool {
+        self.difference.is_none()
+    }
+}
+
+/// Compares two replays, as far as both go.
+///
+/// # Errors
+/// The disk's.
+pub fn diff(left: &mut Reader, right: &mut Reader) -> Result<Diff, Error> {
+    let mut diff = Diff {
+        turns: (left.turns(), right.turns()),
+        equal_turns: 0,
+        equal_checksums: 0,
+        difference: None,
+    };
+    if left.start().match_id != right.start().match_id {
+        diff.difference = Some(Difference::OtherMatch);
+        return Ok(diff);
+    }
+    if start_hash(left.start()) != start_hash(right.start()) {
+        diff.difference = Some(Difference::Start);
+        return Ok(diff);
+    }
+    let checksums = (checksums(left)?, checksums(right)?);
+    let mut bundles = (left.records(), right.records());
+    let both = diff.turns.0.min(diff.turns.1);
+    while diff.equal_turns < both {
+        let (Some(left), Some(right)) =
+            (next_bundle(&mut bundles.0)?, next_bundle(&mut bundles.1)?)
+        else {
+            break;
+        };
+        if left != right {
+            diff.difference = Some(first_difference(&left, &right));
+            break;
+        }
+        diff.equal_turns += 1;
+    }
+    compare_checksums(&checksums.0, &checksums.1, &mut diff);
+    Ok(diff)
+}
+
+fn next_bundle(
+    records: &mut impl Iterator<Item = Result<Record, Error>>,
+) -> Result<Option<Bundle>, Error> {
+    for record in records {
+        if let Record::Bundle(bundle) = record? {
+            return Ok(Some(bundle));
+        }
+    }
+    Ok(None)
+}
+
+/// The recorded checksums, by turn.
+fn checksums(reader: &mut Reader) -> Result<Vec<(u32, Checksum)>, Error> {
+    let mut checksums = Vec::new();
+    for record in reader.records() {
+        match record? {
+            Record::Checksum { turns, checksum } => checksums.push((turns, checksum)),
+            Record::End(end) => checksums.push((end.turns, end.checksum)),
+            _ => {}
+        }
+    }
+    checksums.sort_unstable();
+    checksums.dedup();
+    Ok(checksums)
+}
+
+/// A checksum of an equal turn that differs comes before any later difference.
+fn compare_checksums(left: &[(u32, Checksum)], right: &[(u32, Checksum)], diff: &mut Diff) {
+    for (turns, ours) in left {
+        let place = right.partition_point(|(other, _)| other < turns);
+        let Some((_, theirs)) = right.get(place).filter(|(other, _)| other == turns) else {
+            continue;
+        };
+        if *turns > diff.equal_turns {
+            return;
+        }
+        if ours != theirs {
+            diff.difference = Some(Difference::Checksum {
+                turns: *turns,
+                left: *ours,
+                right: *theirs,
+            });
+            return;
+        }
+        diff.equal_checksums += 1;
+    }
+}
+
+fn first_difference(left: &Bundle, right: &Bundle) -> Difference {
+    let turn = left.turn;
+    let longer = left.entries.len().max(right.entries.len());
+    let place = (0..longer).find(|place| left.entries.get(*place) != right.entries.get(*place));
+    Difference::Turn {
+        turn,
+        entry: place.map(|place| place as u32),
+        left: place.and_then(|place| left.entries.get(place).cloned()),
+        right: place.and_then(|place| right.entries.get(place).cloned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    fn compare(left: &[Record], right: &[Record]) -> Diff {
+        let mut left = Reader::from_bytes(fixture::file_of(left)).unwrap();
+        let mut right = Reader::from_bytes(fixture::file_of(right)).unwrap();
+        diff(&mut left, &mut right).unwrap()
+    }
+
+    #[test]
+    fn equal_replays_and_prefixes_agree() {
+        let records = fixture::play(100).records;
+        let diff = compare(&records, &records);
+        assert!(diff.agrees());
+        assert_eq!((diff.equal_turns, diff.equal_checksums), (100, 4));
+        let diff = compare(&records, &records[..records.len() / 2]);
+        assert!(diff.agrees());
+        assert!(diff.equal_turns < 100 && diff.equal_turns == diff.turns.1);
+    }
+
+    #[test]
+    fn the_first_entry_that_differs_is_named() {
+        let records = fixture::play(100).records;
+        let edited = fixture::play_with(100, |bundle| {
+            if bundle.turn.0 == 51 {
+                bundle.entries.remove(0);
+            }
+        });
+        let diff = compare(&records, &edited.records);
+        assert_eq!(diff.equal_turns, 51);
+        assert!(matches!(
+            diff.difference,
+            Some(Difference::Turn {
+                turn: TurnNumber(51),
+                entry: Some(0),
+                left: Some(_),
+                ..
+            })
+        ));
+    }
+
+    #[test]
+    fn other_checksums_and_other_matches_are_named() {
+        let records = fixture::play(100).records;
+        let mut edited = records.clone();
+        for record in &mut edited {
+            match record {
+                Record::Checksum {
+                    turns: 53,
+                    checksum,
+                } => checksum.0 ^= 1,
+                Record::Bundle(bundle) if bundle.turn.0 == 60 => bundle.entries.clear(),
+                _ => {}
+            }
+        }
+        let diff = compare(&records, &edited);
+        assert!(matches!(
+            diff.difference,
+            Some(Difference::Checksum { turns: 53, .. })
+        ));
+        if let Record::Start(start) = &mut edited[0] {
+            std::sync::Arc::make_mut(start).match_id.0[0] ^= 1;
+        }
+        let diff = compare(&records, &edited);
+        assert_eq!(diff.difference, Some(Difference::OtherMatch));
+    }
+}

@@ -1,0 +1,90 @@
+//! What can be wrong with a replay file.
+
+use lockstep::log::DecodeError;
+use sim::RulesId;
+use std::io;
+
+/// Why a replay cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The disk, or the path.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// A file of this name exists, and recordings are never overwritten.
+    #[error("the file exists already: choose another name")]
+    Exists,
+    /// The file holds nothing.
+    #[error("the file is empty")]
+    Empty,
+    /// The file is no replay.
+    #[error("this is not a replay file")]
+    Foreign,
+    /// The file was written by another version of the format or protocol.
+    #[error(
+        "the file is of version {format}.{protocol}, this build reads {}.{}: use the release that wrote it",
+        crate::format::VERSION,
+        lockstep::PROTOCOL
+    )]
+    Version {
+        /// The file's format.
+        format: u16,
+        /// The file's protocol.
+        protocol: u16,
+    },
+    /// The file is cut or damaged before its first turn, so that nothing of the match is left.
+    #[error("the start of the match is damaged at byte {at}: nothing can be read from this file")]
+    Start {
+        /// Offset of the first group that does not hold.
+        at: u64,
+    },
+    /// A part of the file changed after it was opened.
+    #[error("the file changed while it was read, at byte {at}: open it again")]
+    Changed {
+        /// Offset of the group.
+        at: u64,
+    },
+    /// A keyframe cannot be unpacked.
+    #[error("the keyframe of turn {turns} cannot be read: {what}")]
+    Keyframe {
+        /// Turns that its world had executed.
+        turns: u32,
+        /// What is wrong with it.
+        what: KeyframeFault,
+    },
+    /// This build of the game cannot read the match's setup.
+    #[error(
+        "this build of the game cannot read the match's setup: use the release of the game that recorded it"
+    )]
+    Setup,
+    /// The match was played by other rules.
+    #[error(
+        "the match was played by rules {}, this build has {}: use the release of the game that recorded it",
+        hex(&file.0),
+        hex(&ours.0)
+    )]
+    OtherRules {
+        /// The file's.
+        file: RulesId,
+        /// This build's, for the file's setup.
+        ours: RulesId,
+    },
+}
+
+/// What is wrong with a keyframe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyframeFault {
+    /// Its compressed bytes do not unpack to the length they name, or that length is above the limit.
+    #[error("it does not unpack")]
+    Packing,
+    /// The unpacked bytes are no keyframe.
+    #[error("{0}")]
+    Record(#[from] DecodeError),
+    /// It names another turn, tick or log hash than the log around it.
+    #[error("it does not belong to this log")]
+    OtherLog,
+}
+
+/// Lower-case hex digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,298 @@
+//! A small world and matches of it, for tests.
+
+use lockstep::log::{
+    Bundle, End, Keyframe, LogEntry, LogStore, Record, RosterPeer, SignedBatch, Start, What,
+    end_signed_bytes, start_hash, start_signed_bytes, turn_hash,
+};
+use lockstep::session::Batch;
+use lockstep::sign::{Ed25519, Signer};
+use lockstep::{Incarnation, LogHash, MatchId, Plan, TurnNumber, world_entries};
+use serde::{Deserialize, Serialize};
+use sim::{
+    Checksum, Entry, Field, LoadError, Outcome, RulesId, Seat, Seed, Simulation, State, Visit,
+};
+use std::sync::Arc;
+
+/// Heaps of coins, one per seat, and a number that depends on everything so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Coins {
+    heaps: Vec<u64>,
+    mixed: u64,
+    ticks: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Order {
+    Add(u32),
+    Take { from: u8, coins: u32 },
+}
+
+struct Number(u64);
+
+impl Field for Number {
+    fn bytes(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0.to_le_bytes());
+    }
+
+    fn text(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+impl State for Coins {
+    fn save(&self, out: &mut Vec<u8>) {
+        out.extend(postcard::to_allocvec(self).expect("a plain world encodes"));
+    }
+
+    fn load(bytes: &[u8]) -> Result<Self, LoadError> {
+        match postcard::take_from_bytes(bytes) {
+            Ok((world, [])) => Ok(world),
+            _ => Err(LoadError {
+                what: "not coins",
+                at: 0,
+            }),
+        }
+    }
+
+    fn visit(&self, to: &mut dyn Visit) {
+        if to.section("heaps", self.heaps.len()) {
+            for (id, coins) in self.heaps.iter().enumerate() {
+                if to.row(id as u64) {
+                    to.field("coins", &Number(*coins));
+                }
+            }
+        }
+        if to.section("world", 1) && to.row(0) {
+            to.field("mixed", &Number(self.mixed));
+            to.field("ticks", &Number(self.ticks));
+        }
+    }
+}
+
+impl Simulation for Coins {
+    type Setup = u8;
+    type Command = Order;
+    type Effect = ();
+
+    fn rules(_: &u8) -> RulesId {
+        RulesId([7; 16])
+    }
+
+    fn new(start: &sim::Start<u8>) -> Self {
+        Coins {
+            heaps: vec![u64::from(start.setup); start.seats.len()],
+            mixed: u64::from(start.seed.0[0]),
+            ticks: 0,
+        }
+    }
+
+    fn step(&mut self, entries: &[Entry<Order>], _: &mut Vec<()>) {
+        for entry in entries {
+            let Entry::Command { seat, command } = entry else {
+                self.mixed = self.mixed.wrapping_add(1);
+                continue;
+            };
+            let own = usize::from(seat.0);
+            match command {
+                Order::Add(coins) => {
+                    self.heaps[own] = self.heaps[own].wrapping_add(u64::from(*coins));
+                }
+                Order::Take { from, coins } => {
+                    let from = usize::from(*from) % self.heaps.len();
+                    self.heaps[from] = self.heaps[from].wrapping_sub(u64::from(*coins));
+                    self.heaps[own] = self.heaps[own].wrapping_add(u64::from(*coins));
+                }
+            }
+        }
+        for heap in &self.heaps {
+            self.mixed = self.mixed.wrapping_mul(0x5851_f42d_4c95_7f2d) ^ heap;
+        }
+        self.ticks += 1;
+    }
+}
+
+/// A match of two peers, made by hand: what a session would append, in that order.
+pub(crate) struct Played {
+    pub records: Vec<Record>,
+    /// The world after so many turns.
+    pub worlds: Vec<Coins>,
+}
+
+/// What a match of `turns` turns appends.
+pub(crate) fn play(turns: u32) -> Played {
+    play_with(turns, |_| {})
+}
+
+/// As [`play`], with every bundle changed by `edit` before anybody sees it.
+pub(crate) fn play_with(turns: u32, edit: impl Fn(&mut Bundle)) -> Played {
+    let signers = [Ed25519::new(&[1; 32]), Ed25519::new(&[2; 32])];
+    let mut start = Start {
+        protocol: lockstep::PROTOCOL,
+        match_id: MatchId([0x7f; 16]),
+        rules: RulesId([7; 16]),
+        setup: Arc::from([3]),
+        seed: Seed([5; 32]),
+        plan: Plan::default(),
+        turn_limit: Some(turns),
+        roster: (0..2)
+            .map(|index| RosterPeer {
+                peer: signers[usize::from(index)].id(),
+                incarnation: Incarnation([index; 16]),
+                name: ["ada", "bob"][usize::from(index)].to_owned(),
+                seats: vec![Seat(index)],
+                share: [index; 32],
+            })
+            .collect(),
+        build: "test".into(),
+        signatures: Vec::new(),
+    };
+    let mut log_hash = start_hash(&start);
+    start.signatures = signers
+        .iter()
+        .map(|signer| signer.sign(&start_signed_bytes(log_hash)))
+        .collect();
+    let start = Arc::new(start);
+    let mut world = Coins::new(&sim::Start {
+        setup: 3,
+        seed: start.seed,
+        seats: start.seats(),
+    });
+    let mut records = vec![Record::Start(start.clone())];
+    let mut worlds = vec![world.clone()];
+    for turn in 0..turns {
+        let mut bundle = bundle(turn);
+        edit(&mut bundle);
+        records.push(Record::Bundle(bundle.clone()));
+        log_hash = turn_hash(log_hash, &bundle);
+        let (mut entries, _) = world_entries(&bundle);
+        for _ in 0..bundle.ticks() {
+            world.step(&entries, &mut Vec::new());
+            entries.clear();
+        }
+        worlds.push(world.clone());
+        let checksum = world.checksum();
+        records.push(Record::Checksum {
+            turns: turn + 1,
+            checksum,
+        });
+        for (peer, signer) in signers.iter().enumerate() {
+            let attest = attest(peer as u8, turn, log_hash, checksum, &start, signer);
+            records.push(Record::Attest(attest));
+        }
+        if (turn + 1) % KEYFRAME_TURNS == 0 {
+            let mut snapshot = Vec::new();
+            world.save(&mut snapshot);
+            records.push(Record::Keyframe(Keyframe {
+                turns: turn + 1,
+                ticks: world.ticks,
+                plan: bundle.plan,
+                paused: bundle.paused,
+                log_hash,
+                snapshot: snapshot.into(),
+            }));
+        }
+    }
+    let checksum = world.checksum();
+    let mut end = End {
+        turns,
+        log_hash,
+        checksum,
+        outcome: None::<Outcome>,
+        signatures: Vec::new(),
+    };
+    let signed = end_signed_bytes(&end);
+    end.signatures = (0..2)
+        .map(|peer| (peer, signers[usize::from(peer)].sign(&signed)))
+        .collect();
+    records.push(Record::End(end));
+    Played { records, worlds }
+}
+
+pub(crate) const KEYFRAME_TURNS: u32 = 50;
+
+fn bundle(turn: u32) -> Bundle {
+    let mut entries = Vec::new();
+    let command = |order: &Order| {
+        What::Command(
+            postcard::to_allocvec(order)
+                .expect("an order encodes")
+                .into(),
+        )
+    };
+    if turn.is_multiple_of(3) {
+        entries.push(LogEntry {
+            seat: Seat(0),
+            what: command(&Order::Add(turn)),
+        });
+    }
+    if turn == 4 {
+        entries.push(LogEntry {
+            seat: Seat(0),
+            what: What::Chat("good luck".into()),
+        });
+    }
+    if turn % 5 == 1 {
+        entries.push(LogEntry {
+            seat: Seat(1),
+            what: command(&Order::Take {
+                from: 0,
+                coins: turn,
+            }),
+        });
+    }
+    if turn == 7 {
+        entries.push(LogEntry {
+            seat: Seat(1),
+            what: What::Pause,
+        });
+    }
+    Bundle {
+        turn: TurnNumber(turn),
+        plan: Plan::default(),
+        paused: (8..11).contains(&turn),
+        entries: if (8..11).contains(&turn) {
+            Vec::new()
+        } else {
+            entries
+        },
+    }
+}
+
+fn attest(
+    peer: u8,
+    turn: u32,
+    log_hash: LogHash,
+    checksum: Checksum,
+    start: &Start,
+    signer: &Ed25519,
+) -> SignedBatch {
+    Batch {
+        turn: TurnNumber(turn + 2),
+        entries: Vec::new(),
+        first_numbers: Vec::new(),
+        executed: turn + 1,
+        checksums: vec![checksum],
+        complete: turn + 1,
+        log_hash,
+        slack_ms: Vec::new(),
+        leaving: false,
+    }
+    .seal(
+        peer,
+        start.match_id,
+        start.roster[usize::from(peer)].incarnation,
+        signer,
+    )
+}
+
+/// The file that a recorder makes of these records.
+pub(crate) fn file_of(records: &[Record]) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder for the file");
+    let path = folder.path().join("match.replay");
+    let mut recorder = crate::Recorder::create(&path).expect("a new file");
+    for record in records {
+        recorder.append(record).expect("the disk takes it");
+    }
+    recorder.close().expect("the disk takes it");
+    std::fs::read(path).expect("the file is there")
+}

@@ -1,0 +1,476 @@
+//! Playing a replay: a source of turns that comes from a file.
+
+use crate::reader::Cursor;
+use crate::{Error, KeyframeAt, Reader};
+use lockstep::log::{Bundle, Record, What};
+use lockstep::source::{Answer, TurnSource, Work};
+use lockstep::{CommandId, EndReason, Ended, Event, Plan, Refused, SeatInfo, Status, TurnNumber};
+use sim::{Checksum, Seat, SeatState};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How fast a replay plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Speed {
+    quarters: u16,
+}
+
+impl Speed {
+    /// Stands still, from the end of the running turn on.
+    pub const PAUSED: Speed = Speed { quarters: 0 };
+    /// A quarter of the speed of play.
+    pub const QUARTER: Speed = Speed { quarters: 1 };
+    /// Half the speed of play.
+    pub const HALF: Speed = Speed { quarters: 2 };
+    /// As it was played.
+    pub const NORMAL: Speed = Speed { quarters: 4 };
+    /// As fast as the world steps.
+    pub const UNLIMITED: Speed = Speed { quarters: u16::MAX };
+
+    /// So many times the speed of play, at most 64; 0 is [`PAUSED`](Self::PAUSED).
+    pub fn times(times: u16) -> Speed {
+        Speed {
+            quarters: times.min(64) * 4,
+        }
+    }
+
+    /// How long `time` of play takes; `None` for no time at all.
+    fn stretch(self, time: Duration) -> Option<Duration> {
+        match self {
+            Speed::UNLIMITED => None,
+            // Holds turns back, not ticks: a turn that has begun is finished as it was played.
+            Speed::PAUSED => Some(time),
+            Speed { quarters } => Some(time * 4 / u32::from(quarters)),
+        }
+    }
+}
+
+impl Default for Speed {
+    fn default() -> Self {
+        Speed::NORMAL
+    }
+}
+
+/// Feeds a world from a replay.
+///
+/// Its events are those that the log holds (pauses, chat, peers that left, plans), for turns that are played; turns
+/// that a seek runs through stay silent. Turns in which the match was paused take no time.
+///
+/// The last event is [`Event::Ended`]. A [`seek`](Self::seek) back from there plays on, to another `Ended`.
+pub struct Player {
+    reader: Reader,
+    cursor: Cursor,
+    doing: Doing,
+    /// The world of the start was built once: setup and rules fit.
+    built: bool,
+    told_start: bool,
+    executed: u32,
+    goal: Option<Goal>,
+    speed: Speed,
+    now: Duration,
+    /// When the next turn is due.
+    due: Option<Duration>,
+    plan: Plan,
+    paused: bool,
+    /// The turn before held a resumption.
+    told_resume: bool,
+    checksum: Option<Checksum>,
+    unusable: Vec<KeyframeAt>,
+    events: Vec<Event>,
+    over: Option<EndReason>,
+    error: Option<Error>,
+}
+
+/// The work that waits for an answer.
+enum Doing {
+    Nothing,
+    Building,
+    Loading(KeyframeAt),
+    Executing,
+}
+
+/// Where a seek goes.
+#[derive(Clone, Copy)]
+struct Goal {
+    turn: u32,
+    /// From there the world runs on its own feet.
+    jumped: bool,
+}
+
+impl Player {
+    /// A player at the first turn, at [`Speed::NORMAL`].
+    pub fn new(reader: Reader) -> Self {
+        let cursor = reader.cursor(TurnNumber(0));
+        let plan = reader.start().plan;
+        Player {
+            reader,
+            cursor,
+            doing: Doing::Nothing,
+            built: false,
+            told_start: false,
+            executed: 0,
+            goal: None,
+            speed: Speed::NORMAL,
+            now: Duration::ZERO,
+            due: None,
+            plan,
+            paused: false,
+            told_resume: false,
+            checksum: None,
+            unusable: Vec::new(),
+            events: Vec::new(),
+            over: None,
+            error: None,
+        }
+    }
+
+    /// Goes to where `turn` is the next one to execute, or to the end of the replay where that comes first.
+    ///
+    /// The world is loaded from the newest keyframe that helps and runs as fast as it can from there;
+    /// [`status`](TurnSource::status) is [`Status::CatchingUp`] meanwhile. A keyframe that does not load, or belongs to
+    /// another log, is passed over.
+    pub fn seek(&mut self, turn: TurnNumber) {
+        self.goal = Some(Goal {
+            turn: turn.0.min(self.reader.turns()),
+            jumped: false,
+        });
+        if self.built {
+            self.over = None;
+        }
+    }
+
+    /// Sets the speed, at any time.
+    pub fn set_speed(&mut self, speed: Speed) {
+        self.speed = speed;
+        self.due = None;
+    }
+
+    /// The speed.
+    pub fn speed(&self) -> Speed {
+        self.speed
+    }
+
+    /// Turns that the replay holds.
+    pub fn turns(&self) -> u32 {
+        self.reader.turns()
+    }
+
+    /// The file.
+    pub fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// Why the replay ended early, where the disk or a file that changed meanwhile is the reason.
+    pub fn error(&self) -> Option<&Error> {
+        self.error.as_ref()
+    }
+
+    fn build(&mut self) -> Work {
+        self.doing = Doing::Building;
+        Work::New {
+            start: self.reader.start().clone(),
+        }
+    }
+
+    /// The work that brings the world nearer to the goal by a jump, if one does.
+    fn jump(&mut self, turn: u32) -> Option<Work> {
+        loop {
+            let keyframes = self.reader.keyframes();
+            let before = keyframes.partition_point(|keyframe| keyframe.turns <= turn);
+            let best = keyframes[..before]
+                .iter()
+                .rev()
+                .find(|keyframe| !self.unusable.contains(keyframe))
+                .copied();
+            let forward = self.executed <= turn;
+            match best {
+                Some(best) if !forward || best.turns > self.executed => {
+                    match self.reader.keyframe(&best) {
+                        Ok(keyframe) => {
+                            self.doing = Doing::Loading(best);
+                            return Some(Work::Load {
+                                turns: keyframe.turns,
+                                ticks: keyframe.ticks,
+                                snapshot: keyframe.snapshot,
+                            });
+                        }
+                        Err(_) => self.unusable.push(best),
+                    }
+                }
+                None if !forward => return Some(self.build()),
+                _ => return None,
+            }
+        }
+    }
+
+    /// The bundle of the next turn.
+    fn bundle(&mut self) -> Result<Option<Bundle>, Error> {
+        while let Some(record) = self.reader.next_record(&mut self.cursor)? {
+            match record {
+                Record::Bundle(bundle) if bundle.turn.0 == self.executed => {
+                    return Ok(Some(bundle));
+                }
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    fn execute(&mut self, bundle: Bundle) -> Work {
+        if self.goal.is_none() {
+            self.tell(&bundle);
+            let length = bundle.plan.tick() * u32::from(bundle.ticks());
+            let length = self.speed.stretch(length).unwrap_or_default();
+            // A turn that began a little late does not delay the ones after it.
+            let began = self
+                .due
+                .map_or(self.now, |due| due.max(self.now.saturating_sub(length)));
+            self.due = Some(began + length);
+        }
+        (self.plan, self.paused) = (bundle.plan, bundle.paused);
+        self.doing = Doing::Executing;
+        Work::Execute(bundle)
+    }
+
+    /// The events of a turn that is played.
+    fn tell(&mut self, bundle: &Bundle) {
+        let turn = bundle.turn;
+        if bundle.plan != self.plan {
+            self.events.push(Event::PlanChanged {
+                turn,
+                plan: bundle.plan,
+            });
+        }
+        if self.paused && !bundle.paused && !self.told_resume {
+            self.events.push(Event::Resumed { seat: None, turn });
+        }
+        self.told_resume = false;
+        let mut idle = Vec::new();
+        for entry in &bundle.entries {
+            let seat = entry.seat;
+            match &entry.what {
+                What::Pause => self.events.push(Event::Paused { seat, turn }),
+                What::Resume => {
+                    self.told_resume = true;
+                    self.events.push(Event::Resumed {
+                        seat: Some(seat),
+                        turn,
+                    });
+                }
+                What::Chat(text) => self.events.push(Event::Chat {
+                    from: self.name_of(seat),
+                    seat: Some(seat),
+                    text: text.clone(),
+                }),
+                What::Seat(SeatState::Idle | SeatState::Ai) => idle.push(seat),
+                What::Seat(_) | What::Command(_) => {}
+            }
+        }
+        for peer in &self.reader.start().roster {
+            let seats: Vec<Seat> = peer
+                .seats
+                .iter()
+                .copied()
+                .filter(|seat| idle.contains(seat))
+                .collect();
+            if !seats.is_empty() {
+                self.events.push(Event::Left {
+                    peer: peer.peer,
+                    seats,
+                    turn,
+                });
+            }
+        }
+    }
+
+    fn name_of(&self, seat: Seat) -> String {
+        let roster = &self.reader.start().roster;
+        roster
+            .iter()
+            .find(|peer| peer.seats.contains(&seat))
+            .map_or_else(String::new, |peer| peer.name.clone())
+    }
+
+    fn tell_start(&mut self) {
+        let start = Arc::clone(self.reader.start());
+        let mut seats: Vec<SeatInfo> = start
+            .roster
+            .iter()
+            .flat_map(|peer| {
+                peer.seats.iter().map(|seat| SeatInfo {
+                    seat: *seat,
+                    peer: peer.peer,
+                    name: peer.name.clone(),
+                })
+            })
+            .collect();
+        seats.sort_by_key(|info| info.seat);
+        self.events.push(Event::Started {
+            match_id: start.match_id,
+            own: Vec::new(),
+            seats,
+            plan: start.plan,
+        });
+    }
+
+    fn end(&mut self, reason: EndReason) {
+        let roster = self.reader.start().roster.len();
+        let end = self.reader.end().filter(|end| end.turns == self.executed);
+        self.events.push(Event::Ended(Ended {
+            reason: reason.clone(),
+            turns: self.executed,
+            checksum: self.checksum,
+            outcome: end.and_then(|end| end.outcome),
+            agreed: end.map_or(0, |end| end.signatures.len()) as u8,
+            of: roster as u8,
+        }));
+        self.over = Some(reason);
+        self.goal = None;
+    }
+
+    /// Why the match ended after its last turn.
+    fn end_reason(&self) -> EndReason {
+        match self.reader.end() {
+            Some(end) if end.outcome.is_some() => EndReason::Decided,
+            Some(end) if self.reader.start().turn_limit == Some(end.turns) => EndReason::TurnLimit,
+            _ => EndReason::ReplayEnd,
+        }
+    }
+}
+
+impl TurnSource for Player {
+    fn next(&mut self, now: Duration) -> Option<Work> {
+        assert!(
+            matches!(self.doing, Doing::Nothing),
+            "the last piece of work was not answered"
+        );
+        self.now = now;
+        if self.over.is_some() {
+            return None;
+        }
+        if !self.built {
+            return Some(self.build());
+        }
+        if let Some(goal) = &mut self.goal
+            && !std::mem::replace(&mut goal.jumped, true)
+        {
+            let turn = goal.turn;
+            if let Some(work) = self.jump(turn) {
+                return Some(work);
+            }
+        }
+        if self.goal.is_some_and(|goal| goal.turn == self.executed) {
+            self.goal = None;
+            self.due = None;
+        }
+        if self.goal.is_none() {
+            if self.executed == self.reader.turns() {
+                self.end(self.end_reason());
+                return None;
+            }
+            if self.speed == Speed::PAUSED || self.due.is_some_and(|due| due > now) {
+                return None;
+            }
+        }
+        match self.bundle() {
+            Ok(Some(bundle)) => Some(self.execute(bundle)),
+            Ok(None) => {
+                self.end(EndReason::ReplayEnd);
+                None
+            }
+            Err(error) => {
+                self.error = Some(error);
+                self.end(EndReason::ReplayEnd);
+                None
+            }
+        }
+    }
+
+    fn answer(&mut self, answer: Answer) {
+        let doing = std::mem::replace(&mut self.doing, Doing::Nothing);
+        match (doing, answer) {
+            (Doing::Building, Answer::Ready { checksum }) => {
+                self.built = true;
+                self.checksum = Some(checksum);
+                self.executed = 0;
+                self.cursor = self.reader.cursor(TurnNumber(0));
+                (self.plan, self.paused) = (self.reader.start().plan, false);
+                if !std::mem::replace(&mut self.told_start, true) {
+                    self.tell_start();
+                }
+            }
+            (Doing::Building, Answer::Failed) => {
+                self.executed = 0;
+                self.checksum = None;
+                self.built = false;
+                self.end(EndReason::World);
+            }
+            (Doing::Loading(keyframe), Answer::Ready { checksum }) => {
+                self.checksum = Some(checksum);
+                self.executed = keyframe.turns;
+                self.cursor = self.reader.cursor(TurnNumber(keyframe.turns));
+            }
+            (Doing::Loading(keyframe), Answer::Failed) => {
+                self.unusable.push(keyframe);
+                if let Some(goal) = &mut self.goal {
+                    goal.jumped = false;
+                }
+            }
+            (Doing::Executing, Answer::Executed { checksum, .. }) => {
+                self.checksum = Some(checksum);
+                self.executed += 1;
+            }
+            (Doing::Nothing, _) => panic!("no piece of work waits for an answer"),
+            (_, answer) => panic!("not an answer to the piece of work given: {answer:?}"),
+        }
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    fn issue(&mut self, _: Seat, _: Vec<u8>) -> Result<CommandId, Refused> {
+        Err(Refused::NotLive)
+    }
+
+    fn own_seats(&self) -> &[Seat] {
+        &[]
+    }
+
+    fn status(&self) -> Status {
+        match (&self.over, &self.goal) {
+            (Some(_), _) => Status::Ended,
+            (None, Some(goal)) => Status::CatchingUp {
+                behind: goal.turn.abs_diff(self.executed),
+            },
+            (None, None) if !self.built => Status::Loading,
+            (None, None) if self.speed == Speed::PAUSED => Status::Paused,
+            (None, None) => Status::Running,
+        }
+    }
+
+    fn pace(&self) -> Option<Duration> {
+        match self.goal {
+            Some(_) => None,
+            None => self.speed.stretch(self.plan.tick()),
+        }
+    }
+
+    fn wait(&mut self, timeout: Duration) {
+        let idle = self.over.is_some() || self.speed == Speed::PAUSED;
+        let until_due = match self.due {
+            _ if self.goal.is_some() || !self.built => Duration::ZERO,
+            _ if idle => timeout,
+            Some(due) => due.saturating_sub(self.now),
+            None => Duration::ZERO,
+        };
+        std::thread::sleep(until_due.min(timeout));
+    }
+
+    fn next_turn(&self) -> TurnNumber {
+        TurnNumber(self.executed)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+use super::*;
+use crate::fixture::{self, Coins, Played};
+use lockstep::Match;
+use proptest::prelude::*;
+use sim::State;
+
+fn player(played: &Played) -> Match<Coins, Player> {
+    let reader = Reader::from_bytes(fixture::file_of(&played.records)).unwrap();
+    Match::over(Player::new(reader))
+}
+
+/// Polls until the seek is over.
+fn arrive(game: &mut Match<Coins, Player>) -> Vec<Event> {
+    let mut events = game.poll();
+    while matches!(game.status(), Status::CatchingUp { .. } | Status::Loading) {
+        events.extend(game.poll());
+    }
+    events
+}
+
+fn saved(world: &Coins) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    world.save(&mut bytes);
+    bytes
+}
+
+#[test]
+fn every_turn_that_is_sought_is_the_turn_that_was_played() {
+    let played = fixture::play(170);
+    let mut game = player(&played);
+    game.source().set_speed(Speed::PAUSED);
+    let there_and_back = (0..=170)
+        .chain((0..=170).rev())
+        .chain([49, 150, 51, 3, 100]);
+    for turn in there_and_back {
+        game.source().seek(TurnNumber(turn));
+        arrive(&mut game);
+        assert_eq!(game.source().next_turn(), TurnNumber(turn));
+        let world = game.world().expect("built");
+        assert_eq!(
+            saved(world),
+            saved(&played.worlds[turn as usize]),
+            "turn {turn}"
+        );
+    }
+}
+
+#[test]
+fn a_keyframe_that_does_not_belong_is_passed_over() {
+    let mut played = fixture::play(170);
+    for record in &mut played.records {
+        if let Record::Keyframe(keyframe) = record {
+            match keyframe.turns {
+                100 => keyframe.log_hash.0[0] ^= 1,
+                150 => keyframe.snapshot = Arc::from([0xff; 40]),
+                _ => {}
+            }
+        }
+    }
+    let mut game = player(&played);
+    game.source().set_speed(Speed::PAUSED);
+    for turn in [160, 120, 155, 20] {
+        game.source().seek(TurnNumber(turn));
+        arrive(&mut game);
+        assert_eq!(game.world(), Some(&played.worlds[turn as usize]));
+    }
+}
+
+#[test]
+fn it_plays_to_the_end_and_tells_what_the_log_holds() {
+    let played = fixture::play(30);
+    let mut game = player(&played);
+    game.source().set_speed(Speed::UNLIMITED);
+    let mut events = Vec::new();
+    while game.status() != Status::Ended {
+        events.extend(game.poll());
+    }
+    events.retain(|event| !matches!(event, Event::Turn { .. }));
+    assert!(
+        matches!(&events[0], Event::Started { seats, own, .. } if seats.len() == 2 && own.is_empty())
+    );
+    assert!(
+        matches!(&events[1], Event::Chat { from, text, .. } if from == "ada" && text == "good luck")
+    );
+    assert!(matches!(
+        events[2],
+        Event::Paused {
+            seat: Seat(1),
+            turn: TurnNumber(7)
+        }
+    ));
+    assert!(matches!(
+        events[3],
+        Event::Resumed {
+            seat: None,
+            turn: TurnNumber(11)
+        }
+    ));
+    let Event::Ended(ended) = &events[4] else {
+        panic!("{events:?}");
+    };
+    assert_eq!((ended.turns, ended.agreed, ended.of), (30, 2, 2));
+    assert_eq!(ended.reason, EndReason::TurnLimit);
+    assert_eq!(ended.checksum, Some(played.worlds[30].checksum()));
+    assert_eq!(events.len(), 5);
+    game.source().seek(TurnNumber(29));
+    let events = arrive(&mut game);
+    assert!(
+        events
+            .iter()
+            .all(|event| !matches!(event, Event::Chat { .. }))
+    );
+}
+
+#[test]
+fn speed_holds_turns_back() {
+    let played = fixture::play(30);
+    let reader = Reader::from_bytes(fixture::file_of(&played.records)).unwrap();
+    let mut player = Player::new(reader);
+    let ms = Duration::from_millis;
+    let answer_turn = |player: &mut Player| {
+        player.answer(Answer::Executed {
+            checksum: Checksum(0),
+            outcome: None,
+            step: ms(0),
+        });
+    };
+    assert!(matches!(player.next(ms(0)), Some(Work::New { .. })));
+    player.answer(Answer::Ready {
+        checksum: Checksum(0),
+    });
+    assert!(matches!(player.next(ms(0)), Some(Work::Execute(_))));
+    assert_eq!(player.pace(), Some(ms(50)));
+    answer_turn(&mut player);
+    assert!(player.next(ms(199)).is_none());
+    assert!(player.next(ms(200)).is_some());
+    answer_turn(&mut player);
+    player.set_speed(Speed::times(4));
+    assert_eq!(player.pace(), Some(Duration::from_micros(12_500)));
+    assert!(player.next(ms(200)).is_some());
+    answer_turn(&mut player);
+    assert!(player.next(ms(249)).is_none());
+    player.set_speed(Speed::PAUSED);
+    assert!(player.next(ms(9_999)).is_none());
+    assert_eq!(player.status(), Status::Paused);
+    assert_eq!(player.issue(Seat(0), Vec::new()), Err(Refused::NotLive));
+}
+
+#[test]
+fn a_match_of_other_rules_is_refused() {
+    let mut played = fixture::play(5);
+    let Record::Start(start) = &mut played.records[0] else {
+        panic!("a log begins with its start");
+    };
+    Arc::make_mut(start).rules.0[0] ^= 1;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("match.replay");
+    std::fs::write(&path, fixture::file_of(&played.records)).unwrap();
+    assert!(matches!(
+        crate::open::<Coins>(&path),
+        Err(Error::OtherRules { .. })
+    ));
+    let mut game = player(&played);
+    let events = game.poll();
+    assert!(matches!(&events[..], [Event::Ended(ended)] if ended.reason == EndReason::World));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    #[test]
+    fn any_walk_of_seeks_arrives(turns in proptest::collection::vec(0u32..200, 1..20)) {
+        let played = fixture::play(170);
+        let mut game = player(&played);
+        game.source().set_speed(Speed::PAUSED);
+        for turn in turns {
+            game.source().seek(TurnNumber(turn));
+            arrive(&mut game);
+            prop_assert_eq!(game.world(), Some(&played.worlds[turn.min(170) as usize]));
+        }
+    }
+}

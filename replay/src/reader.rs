@@ -1,0 +1,358 @@
+//! Reading a file to its longest valid prefix.
+
+use crate::Error;
+use crate::error::KeyframeFault;
+use crate::format::{self, Found, KeyframeHead, Window};
+use crate::scan::{Mark, Scan, Span, scan};
+use lockstep::log::{Codec, End, Keyframe, Record, Start};
+use lockstep::{Limits, LogHash, TurnNumber};
+use sim::Simulation;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a replay is read from: a file, or bytes in memory.
+pub trait Source: Read + Seek + Send {}
+
+impl<T: Read + Seek + Send> Source for T {}
+
+/// How a file ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tail {
+    /// With the agreed end of the match.
+    Complete,
+    /// Behind a whole group, but without the end of the match: the recording stopped, or still runs.
+    Open,
+    /// In the middle of a group.
+    Cut {
+        /// Offset at which the group begins.
+        at: u64,
+        /// Bytes of the file.
+        of: u64,
+    },
+    /// With bytes that do not hold.
+    Damaged {
+        /// Offset of the first group that does not hold.
+        at: u64,
+    },
+}
+
+/// Where a keyframe stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyframeAt {
+    /// Turns that its world has executed.
+    pub turns: u32,
+    /// Offset of its group.
+    pub at: u64,
+    /// Bytes that it takes in the file.
+    pub packed_bytes: u64,
+    /// Bytes that it says it unpacks to.
+    pub unpacked_bytes: u64,
+    /// Hash of the log after those turns; `None` where the keyframe came so late that nobody kept it.
+    pub log_hash: Option<LogHash>,
+}
+
+/// A replay file, read to its longest valid prefix.
+///
+/// Opening reads the file once. Memory stays within a small part of the file's length, and one group's content.
+///
+/// ```no_run
+/// let mut reader = replay::Reader::open("match.replay".as_ref())?;
+/// println!("{} turns, {:?}", reader.turns(), reader.tail());
+/// for record in reader.records() {
+///     println!("{:?}", record?);
+/// }
+/// # Ok::<(), replay::Error>(())
+/// ```
+pub struct Reader {
+    window: Window,
+    limits: Limits,
+    scan: Scan,
+}
+
+impl Reader {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// [`Error`]: no such file, empty, not a replay, of another version, or damaged before its first turn. A file that
+    /// is cut or damaged later opens, and [`tail`](Self::tail) says where it ends.
+    pub fn open(path: &Path) -> Result<Reader, Error> {
+        Reader::over(File::open(path)?, Limits::default())
+    }
+
+    /// Reads a replay from bytes in memory.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<Reader, Error> {
+        Reader::over(io::Cursor::new(bytes), Limits::default())
+    }
+
+    /// Reads from any source, with other bounds than the default ones.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn over(source: impl Source + 'static, limits: Limits) -> Result<Reader, Error> {
+        let mut window = Window::new(Box::new(source));
+        let scan = scan(&mut window, &limits)?;
+        Ok(Reader {
+            window,
+            limits,
+            scan,
+        })
+    }
+
+    /// How the match began.
+    pub fn start(&self) -> &Arc<Start> {
+        &self.scan.start
+    }
+
+    /// The game's own setup.
+    ///
+    /// # Errors
+    /// [`Error::Setup`] where it does not decode, [`Error::OtherRules`] where this build plays it by other rules.
+    pub fn setup<S: Simulation>(&self) -> Result<S::Setup, Error> {
+        let start = &self.scan.start;
+        let setup: S::Setup = match postcard::take_from_bytes(&start.setup) {
+            Ok((setup, [])) => setup,
+            _ => return Err(Error::Setup),
+        };
+        let ours = S::rules(&setup);
+        if ours != start.rules {
+            return Err(Error::OtherRules {
+                file: start.rules,
+                ours,
+            });
+        }
+        Ok(setup)
+    }
+
+    /// Turns that can be played: those in the valid prefix, up to the agreed end.
+    pub fn turns(&self) -> u32 {
+        let end = self.scan.end.as_ref().map_or(u32::MAX, |end| end.turns);
+        self.scan.turns.min(end)
+    }
+
+    /// Hash of the log after all turns of the valid prefix.
+    pub fn log_hash(&self) -> LogHash {
+        self.scan.log_hash
+    }
+
+    /// The agreed end, if the file has it.
+    pub fn end(&self) -> Option<&End> {
+        self.scan.end.as_ref()
+    }
+
+    /// How the file ends.
+    pub fn tail(&self) -> Tail {
+        self.scan.tail
+    }
+
+    /// Bytes of the valid prefix.
+    pub fn valid_bytes(&self) -> u64 {
+        self.scan.valid_bytes
+    }
+
+    /// Bytes of the file.
+    pub fn file_bytes(&self) -> u64 {
+        self.scan.file_bytes
+    }
+
+    /// The keyframes, by turn.
+    pub fn keyframes(&self) -> &[KeyframeAt] {
+        &self.scan.keyframes
+    }
+
+    /// Match time before `turn`: what was played until then, pauses left out.
+    pub fn time_of(&self, turn: TurnNumber) -> Duration {
+        Duration::from_millis(self.before(turn).0)
+    }
+
+    /// Ticks stepped before `turn`.
+    pub fn ticks_before(&self, turn: TurnNumber) -> u64 {
+        self.before(turn).1
+    }
+
+    fn before(&self, turn: TurnNumber) -> (u64, u64) {
+        let turn = turn.0.min(self.scan.turns);
+        let spans: &[Span] = &self.scan.spans;
+        let place = spans.partition_point(|span| span.turn <= turn);
+        match place.checked_sub(1) {
+            Some(place) => spans[place].before(turn),
+            None => (0, 0),
+        }
+    }
+
+    /// All records of the valid prefix in the order of the file, keyframes left out.
+    pub fn records(&mut self) -> Records<'_> {
+        let cursor = self.cursor(TurnNumber(0));
+        Records {
+            reader: self,
+            cursor,
+        }
+    }
+
+    /// Unpacks a keyframe of [`keyframes`](Self::keyframes).
+    ///
+    /// # Errors
+    /// [`Error::Keyframe`] where it does not unpack or belongs to another log, and the disk's errors.
+    pub fn keyframe(&mut self, keyframe: &KeyframeAt) -> Result<Keyframe, Error> {
+        let fault = |what| Error::Keyframe {
+            turns: keyframe.turns,
+            what,
+        };
+        let changed = Error::Changed { at: keyframe.at };
+        let end = self.scan.valid_bytes;
+        let limit = self.limits.snapshot_bytes;
+        let Found::Group(group) = format::group_at(&mut self.window, keyframe.at, end, limit)?
+        else {
+            return Err(changed);
+        };
+        let content = group.content(&mut self.window)?;
+        let Some((head, packed_at)) = KeyframeHead::read(content) else {
+            return Err(changed);
+        };
+        if head.unpacked > limit.saturating_add(RECORD_HEAD_BYTES) {
+            return Err(fault(KeyframeFault::Packing));
+        }
+        let bytes = unpack(&content[packed_at..], head.unpacked)
+            .ok_or_else(|| fault(KeyframeFault::Packing))?;
+        let record = Codec::default()
+            .decode(&bytes, &self.limits)
+            .map_err(|error| fault(error.into()))?;
+        match record {
+            Record::Keyframe(found)
+                if found.turns == keyframe.turns
+                    && Some(found.log_hash) == keyframe.log_hash
+                    && found.ticks == self.ticks_before(TurnNumber(found.turns)) =>
+            {
+                Ok(found)
+            }
+            _ => Err(fault(KeyframeFault::OtherLog)),
+        }
+    }
+
+    /// The first `count` bytes of the file, piece by piece.
+    pub(crate) fn copy_prefix(
+        &mut self,
+        mut to: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut at = 0;
+        while at < self.scan.valid_bytes {
+            let count = (self.scan.valid_bytes - at).min(64 << 10);
+            to(self.window.bytes(at, count as usize)?)?;
+            at += count;
+        }
+        Ok(())
+    }
+
+    /// A place to read from, at or before the bundle of `turn`.
+    pub(crate) fn cursor(&self, turn: TurnNumber) -> Cursor {
+        let after = self
+            .scan
+            .marks
+            .partition_point(|mark| mark.codec.next_turn() <= turn);
+        Cursor::at(&self.scan.marks[after.max(1) - 1])
+    }
+
+    pub(crate) fn next_record(&mut self, cursor: &mut Cursor) -> Result<Option<Record>, Error> {
+        cursor.next(&mut self.window, self.scan.valid_bytes, &self.limits)
+    }
+}
+
+/// The records of a file; see [`Reader::records`].
+pub struct Records<'a> {
+    reader: &'a mut Reader,
+    cursor: Cursor,
+}
+
+impl Iterator for Records<'_> {
+    type Item = Result<Record, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.reader.next_record(&mut self.cursor).transpose();
+        if let Some(Err(_)) = next {
+            self.cursor.stop();
+        }
+        next
+    }
+}
+
+/// A place in a file, and the records of the group before it that were not given yet.
+pub(crate) struct Cursor {
+    at: u64,
+    crc: u32,
+    codec: Codec,
+    ready: VecDeque<Record>,
+}
+
+impl Cursor {
+    pub(crate) fn at(mark: &Mark) -> Self {
+        Cursor {
+            at: mark.at,
+            crc: mark.crc,
+            codec: mark.codec.clone(),
+            ready: VecDeque::new(),
+        }
+    }
+
+    fn stop(&mut self) {
+        self.at = u64::MAX;
+        self.ready.clear();
+    }
+
+    /// The next record before offset `end`, keyframes left out.
+    pub(crate) fn next(
+        &mut self,
+        window: &mut Window,
+        end: u64,
+        limits: &Limits,
+    ) -> Result<Option<Record>, Error> {
+        loop {
+            if let Some(record) = self.ready.pop_front() {
+                return Ok(Some(record));
+            }
+            let changed = Error::Changed { at: self.at };
+            let group = match format::group_at(window, self.at, end, limits.snapshot_bytes)? {
+                Found::Nothing => return Ok(None),
+                Found::Group(group) => group,
+                Found::Cut | Found::Damaged => return Err(changed),
+            };
+            if group.kind >= format::FIRST_OWN_KIND {
+                // The first pass has checked it; its bytes may be many.
+                self.crc = group.written_crc(window)?;
+            } else {
+                let Some(crc) = group.check(window, self.crc)? else {
+                    return Err(changed);
+                };
+                match self.codec.decode_all(group.content(window)?, limits) {
+                    Ok(records) => self.ready.extend(records),
+                    Err(_) => return Err(changed),
+                }
+                self.crc = crc;
+            }
+            self.at = group.end;
+        }
+    }
+}
+
+/// Unpacks exactly `length` bytes.
+fn unpack(packed: &[u8], length: u64) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // Grows with what is really there: the length named may lie.
+    zstd::Decoder::with_buffer(packed)
+        .ok()?
+        .take(length + 1)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    (bytes.len() as u64 == length).then_some(bytes)
+}
+
+/// A keyframe record takes at most so many bytes beside its snapshot.
+pub(crate) const RECORD_HEAD_BYTES: u64 = 64;
+
+#[cfg(test)]
+mod tests;

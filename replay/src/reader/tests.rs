@@ -1,0 +1,177 @@
+use super::*;
+use crate::fixture;
+use proptest::prelude::*;
+
+/// The records before keyframes and thinning: what a prefix must be a prefix of.
+fn records(bytes: Vec<u8>) -> Vec<Record> {
+    let mut reader = Reader::from_bytes(bytes).expect("the file opens");
+    reader
+        .records()
+        .map(|record| record.expect("in memory"))
+        .collect()
+}
+
+#[test]
+fn a_whole_file_gives_everything_back() {
+    let played = fixture::play(120);
+    let reader = Reader::from_bytes(fixture::file_of(&played.records)).unwrap();
+    assert_eq!(reader.tail(), Tail::Complete);
+    assert_eq!(reader.turns(), 120);
+    assert_eq!(reader.valid_bytes(), reader.file_bytes());
+    let turns: Vec<u32> = reader.keyframes().iter().map(|k| k.turns).collect();
+    assert_eq!(turns, [50, 100]);
+    assert_eq!(reader.ticks_before(TurnNumber(120)), 117 * 4);
+    assert_eq!(reader.time_of(TurnNumber(5)), Duration::from_secs(1));
+    assert_eq!(
+        reader.time_of(TurnNumber(120)),
+        Duration::from_millis(117 * 200)
+    );
+}
+
+#[test]
+fn a_file_cut_anywhere_holds_every_group_before_the_cut() {
+    let file = fixture::file_of(&fixture::play(60).records);
+    let whole = records(file.clone());
+    let mut most = 0;
+    for cut in 0..file.len() {
+        match Reader::from_bytes(file[..cut].to_vec()) {
+            Ok(mut reader) => {
+                let kept: Vec<Record> = reader.records().map(|r| r.unwrap()).collect();
+                assert_eq!(kept, whole[..kept.len()]);
+                assert!(kept.len() >= most, "a longer file holds no less");
+                most = kept.len();
+                match reader.tail() {
+                    Tail::Cut { at, of } => {
+                        assert!(at < cut as u64 && of == cut as u64);
+                        assert_eq!(at, reader.valid_bytes());
+                    }
+                    Tail::Open => assert_eq!(reader.valid_bytes(), cut as u64),
+                    Tail::Complete => assert!(reader.end().is_some()),
+                    Tail::Damaged { .. } => panic!("cut at {cut}, not damaged"),
+                }
+            }
+            Err(Error::Empty) => assert_eq!(cut, 0),
+            Err(Error::Start { .. }) => assert_eq!(most, 0),
+            Err(error) => panic!("cut at {cut}: {error}"),
+        }
+    }
+    assert_eq!(most, whole.len());
+}
+
+#[test]
+fn a_flipped_bit_ends_the_prefix_at_its_group() {
+    let file = fixture::file_of(&fixture::play(60).records);
+    let whole = records(file.clone());
+    for bit in 0..file.len() * 8 {
+        let mut flipped = file.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        match Reader::from_bytes(flipped) {
+            Ok(mut reader) => {
+                assert!(reader.valid_bytes() <= bit as u64 / 8, "bit {bit}");
+                let kept: Vec<Record> = reader.records().map(|r| r.unwrap()).collect();
+                assert_eq!(kept, whole[..kept.len()]);
+                assert!(matches!(
+                    reader.tail(),
+                    Tail::Cut { .. } | Tail::Damaged { .. }
+                ));
+            }
+            Err(Error::Foreign) => assert!(bit < 64),
+            Err(Error::Version { .. }) => assert!((64..96).contains(&bit)),
+            Err(Error::Start { at: 12 }) => assert!(bit >= 96),
+            Err(error) => panic!("bit {bit}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn a_group_holds_in_its_place_only() {
+    let file = fixture::file_of(&fixture::play(30).records);
+    let mut window = Window::new(Box::new(io::Cursor::new(file.clone())));
+    let mut groups = Vec::new();
+    let mut at = format::HEADER_BYTES;
+    while let Ok(Found::Group(group)) =
+        format::group_at(&mut window, at, file.len() as u64, 1 << 20)
+    {
+        groups.push(&file[group.at as usize..group.end as usize]);
+        at = group.end;
+    }
+    // Idle turns have equal contents, and yet no two groups can change places.
+    for place in 1..groups.len() - 1 {
+        let mut swapped = groups.clone();
+        swapped.swap(place, place + 1);
+        let mut bytes = format::header();
+        bytes.extend(swapped.concat());
+        let reader = Reader::from_bytes(bytes).unwrap();
+        assert!(matches!(
+            reader.tail(),
+            Tail::Damaged { .. } | Tail::Cut { .. }
+        ));
+    }
+}
+
+#[test]
+fn files_that_are_no_replays_are_named() {
+    let empty = Reader::from_bytes(Vec::new());
+    assert!(matches!(empty, Err(Error::Empty)));
+    let foreign = Reader::from_bytes(b"GIF89a, or anything else".to_vec());
+    assert!(matches!(foreign, Err(Error::Foreign)));
+    let mut newer = format::header();
+    newer[8] = 2;
+    let newer = Reader::from_bytes(newer);
+    assert!(matches!(newer, Err(Error::Version { format: 2, .. })));
+    let bare = Reader::from_bytes(format::header());
+    assert!(matches!(bare, Err(Error::Start { at: 12 })));
+    let missing = Reader::open(Path::new("no such file"));
+    assert!(matches!(missing, Err(Error::Io(_))));
+}
+
+/// The format is a promise: other builds must read what this one writes.
+#[test]
+fn the_bytes_of_a_file_are_pinned() {
+    let mut records = fixture::play(2).records;
+    records.retain(|record| matches!(record, Record::Start(_) | Record::Bundle(_)));
+    let file = fixture::file_of(&records);
+    assert_eq!(&file[..12], b"\x93replay\n\x01\x00\x01\x00");
+    let tail: String = file[file.len() - 31..]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    assert_eq!(
+        (file.len(), crc32fast::hash(&file)),
+        GOLDEN,
+        "ends with {tail}"
+    );
+}
+
+const GOLDEN: (usize, u32) = (427, 3_798_814_524);
+
+proptest! {
+    /// On failure proptest prints the seed and stores it in `proptest-regressions/`, from where it is repeated first.
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..2_000)) {
+        let _ = Reader::from_bytes(bytes.clone());
+        let mut behind_header = format::header();
+        behind_header.extend(&bytes);
+        let _ = Reader::from_bytes(behind_header);
+    }
+
+    #[test]
+    fn arbitrary_groups_never_panic(contents in proptest::collection::vec(
+        proptest::collection::vec(any::<u8>(), 1..60), 0..30,
+    )) {
+        let played = fixture::play(1);
+        let mut start = Vec::new();
+        Codec::default().encode(&played.records[0], &mut start);
+        let mut bytes = format::header();
+        let mut crc = format::put_group(format::header_crc(), &start, &mut bytes);
+        for content in contents {
+            crc = format::put_group(crc, &content, &mut bytes);
+        }
+        let mut reader = Reader::from_bytes(bytes).expect("the start holds");
+        let turns = reader.records().filter(|r| matches!(r, Ok(Record::Bundle(_)))).count();
+        prop_assert!(turns >= reader.turns() as usize);
+        for keyframe in reader.keyframes().to_vec() {
+            let _ = reader.keyframe(&keyframe);
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! Recording a match.
+
+use crate::format;
+use crate::output::{Output, write_all};
+use crate::reader::Cursor;
+use crate::writer::{self, Job, Shared};
+use crate::{Error, format::Window};
+use lockstep::log::{Codec, LogStore, Record, SignedBatch, Start, StoreError};
+use lockstep::{Limits, TurnNumber};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Writes a match's log to a file, turn by turn, on a thread of its own.
+///
+/// [`append`](LogStore::append) only hands over. A disk that fails ends the file behind its last whole turn and is
+/// reported once, and so is a disk that hangs for so long that the queue fills; the match goes on. A recorder that is
+/// dropped has written everything that was appended.
+///
+/// Every turn reaches the file system when it is appended, and the disk within a second. Checksums are thinned to one
+/// in five seconds of match, and the last; mismatches are all kept.
+pub struct Recorder {
+    shared: Arc<Shared>,
+    path: PathBuf,
+    limits: Limits,
+    keyframes_every: Option<Duration>,
+    start: Option<Arc<Start>>,
+    codec: Codec,
+    /// Match time of the turns so far.
+    match_time: Duration,
+    next_checksum_at: Duration,
+    next_attests_at: Duration,
+    /// The newest agreed checksum that was thinned out.
+    checksum: Option<Record>,
+    /// The newest signed batch of each peer that is not in the file.
+    attests: Vec<SignedBatch>,
+    newest_keyframe: Option<u32>,
+    /// Nothing more is taken.
+    over: bool,
+    /// An error was told, or the file is closed.
+    settled: bool,
+}
+
+impl Recorder {
+    /// Records to a new file.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] rather than overwriting a file; [`Error::Io`] where none can be made.
+    pub fn create(path: &Path) -> Result<Recorder, Error> {
+        let file = OpenOptions::new().write(true).create_new(true).open(path);
+        let file = file.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Error::Exists,
+            _ => Error::Io(error),
+        })?;
+        let recorder = Recorder::over(path, Box::new(file))?;
+        // So that the name, too, outlasts a loss of power. Not every system lets a folder be opened.
+        if let Ok(folder) = File::open(path.parent().unwrap_or(Path::new("."))) {
+            folder.sync_all().ok();
+        }
+        Ok(recorder)
+    }
+
+    /// Records to a new file in `folder`, which is made where it is missing: `name.replay`, or `name-2.replay` and so
+    /// on where that exists.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn create_in(folder: &Path, name: &str) -> Result<Recorder, Error> {
+        std::fs::create_dir_all(folder)?;
+        let mut number = 1;
+        loop {
+            let file = match number {
+                1 => format!("{name}.replay"),
+                _ => format!("{name}-{number}.replay"),
+            };
+            match Recorder::create(&folder.join(file)) {
+                Err(Error::Exists) if number < MOST_NAMES => number += 1,
+                result => return result,
+            }
+        }
+    }
+
+    /// Records to any output, which is empty. `path` is where [`read`](LogStore::read) finds what was written.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the output does not take the file's header, or no thread can be started.
+    pub fn over(path: &Path, mut output: Box<dyn Output>) -> Result<Recorder, Error> {
+        write_all(&mut *output, &format::header())?;
+        let shared = Arc::new(Shared::new());
+        let for_writer = shared.clone();
+        std::thread::Builder::new()
+            .name("replay writer".into())
+            .spawn(move || writer::run(&for_writer, output))?;
+        Ok(Recorder {
+            shared,
+            path: path.to_owned(),
+            limits: Limits::default(),
+            keyframes_every: Some(KEYFRAMES_EVERY),
+            start: None,
+            codec: Codec::default(),
+            match_time: Duration::ZERO,
+            next_checksum_at: CHECKSUMS_EVERY,
+            next_attests_at: KEYFRAMES_EVERY,
+            checksum: None,
+            attests: Vec::new(),
+            newest_keyframe: None,
+            over: false,
+            settled: false,
+        })
+    }
+
+    /// Sets the match time between two keyframes, or that there are none. Default 30 s.
+    #[must_use]
+    pub fn with_keyframes_every(mut self, every: Option<Duration>) -> Self {
+        self.keyframes_every = every;
+        self
+    }
+
+    /// Sets the bounds that the session keeps, where they are not the default ones. A reader needs the same.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    fn take(&mut self, record: &Record) -> Result<(), StoreError> {
+        match record {
+            Record::Start(start) => {
+                self.start = Some(start.clone());
+                self.write(std::slice::from_ref(record))
+            }
+            Record::Bundle(bundle) => {
+                let tick = bundle.plan.tick();
+                self.match_time += tick * u32::from(bundle.ticks());
+                self.write(std::slice::from_ref(record))?;
+                if self.match_time >= self.next_attests_at {
+                    self.write_attests()?;
+                }
+                Ok(())
+            }
+            Record::Checksum { .. } => {
+                self.checksum = Some(record.clone());
+                if self.match_time >= self.next_checksum_at {
+                    self.write_checksum()?;
+                }
+                Ok(())
+            }
+            Record::Mismatch { .. } => {
+                self.write_checksum()?;
+                self.write(std::slice::from_ref(record))
+            }
+            Record::Attest(batch) => {
+                match self.attests.iter_mut().find(|old| old.peer == batch.peer) {
+                    Some(old) => *old = batch.clone(),
+                    None => self.attests.push(batch.clone()),
+                }
+                Ok(())
+            }
+            Record::Keyframe(keyframe) => {
+                let after_newest = self.newest_keyframe.is_none_or(|old| keyframe.turns > old);
+                let fits = keyframe.snapshot.len() as u64 <= self.limits.snapshot_bytes;
+                if after_newest && fits && self.shared.push(Job::Keyframe(keyframe.clone()))? {
+                    self.newest_keyframe = Some(keyframe.turns);
+                    // The signatures that go with a keyframe come right behind it.
+                    self.next_attests_at = self.match_time;
+                }
+                Ok(())
+            }
+            Record::End(_) => {
+                self.write_checksum()?;
+                self.write_attests()?;
+                self.write(std::slice::from_ref(record))?;
+                self.over = true;
+                Ok(())
+            }
+        }
+    }
+
+    fn write_checksum(&mut self) -> Result<(), StoreError> {
+        let Some(checksum) = self.checksum.take() else {
+            return Ok(());
+        };
+        self.next_checksum_at = self.match_time + CHECKSUMS_EVERY;
+        self.write(&[checksum])
+    }
+
+    fn write_attests(&mut self) -> Result<(), StoreError> {
+        self.next_attests_at = self.match_time + KEYFRAMES_EVERY;
+        let mut attests = std::mem::take(&mut self.attests);
+        attests.sort_by_key(|batch| batch.peer);
+        let records: Vec<Record> = attests.into_iter().map(Record::Attest).collect();
+        self.write(&records)
+    }
+
+    /// Hands one group to the writer.
+    fn write(&mut self, records: &[Record]) -> Result<(), StoreError> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let codec = self.codec.clone();
+        let mut bytes = Vec::new();
+        for record in records {
+            self.codec.encode(record, &mut bytes);
+        }
+        if bytes.len() as u64 > format::MAX_RECORDS_BYTES {
+            return Err(StoreError::Full {
+                limit: format::MAX_RECORDS_BYTES,
+            });
+        }
+        let bytes = bytes.into();
+        self.shared.push(Job::Records { bytes, codec }).map(drop)
+    }
+
+    /// Writes what was held back and lets the writer finish.
+    fn finish(&mut self) -> Result<(), StoreError> {
+        let held_back = self.write_checksum().and_then(|()| self.write_attests());
+        self.over = true;
+        let closed = self.shared.close(CLOSE_PATIENCE);
+        held_back.and(closed)
+    }
+}
+
+impl LogStore for Recorder {
+    /// Hands the record over to the writing thread; never waits for the disk.
+    ///
+    /// # Panics
+    /// When anything comes before the start, or a turn leaves a hole.
+    fn append(&mut self, record: &Record) -> Result<(), StoreError> {
+        if self.over {
+            return Ok(());
+        }
+        assert!(
+            self.start.is_some() || matches!(record, Record::Start(_)),
+            "a log begins with its start"
+        );
+        let result = self.take(record);
+        if result.is_err() {
+            self.over = true;
+            self.checksum = None;
+            self.attests.clear();
+            // Lets the writer end the file; nobody waits for it here.
+            self.shared.close(Duration::ZERO).ok();
+            self.settled = true;
+        }
+        result
+    }
+
+    fn keyframe_every(&self) -> Option<Duration> {
+        self.keyframes_every
+    }
+
+    fn newest_keyframe(&self) -> Option<u32> {
+        self.newest_keyframe
+    }
+
+    fn read(&mut self, from: TurnNumber, max_bytes: usize) -> Result<Vec<Record>, StoreError> {
+        let Some(start) = &self.start else {
+            return Err(StoreError::NotKept(from));
+        };
+        let mut page = Page {
+            records: vec![Record::Start(start.clone())],
+            next: from,
+            bytes_left: max_bytes,
+        };
+        let (mark, end, waiting) = {
+            let state = self.shared.lock();
+            let after = state
+                .marks
+                .partition_point(|mark| mark.codec.next_turn() <= from);
+            let mark = after.checked_sub(1).map(|place| state.marks[place].clone());
+            let waiting: Vec<Job> = state.jobs.iter().cloned().collect();
+            (mark, state.written, waiting)
+        };
+        if let Some(mark) = mark {
+            let failed = |error: Error| match error {
+                Error::Io(error) => StoreError::Io(error.kind()),
+                _ => StoreError::Io(io::ErrorKind::InvalidData),
+            };
+            let file = File::open(&self.path).map_err(|error| failed(error.into()))?;
+            let mut window = Window::new(Box::new(file));
+            let mut cursor = Cursor::at(&mark);
+            while page.wants_more()
+                && let Some(record) = cursor
+                    .next(&mut window, end, &self.limits)
+                    .map_err(failed)?
+            {
+                page.take(record);
+            }
+        }
+        for job in waiting {
+            if let Job::Records { bytes, mut codec } = job {
+                for record in codec.decode_all(&bytes, &self.limits).unwrap_or_default() {
+                    page.take(record);
+                }
+            }
+        }
+        Ok(page.records)
+    }
+
+    fn close(&mut self) -> Result<(), StoreError> {
+        let result = self.finish();
+        if std::mem::replace(&mut self.settled, true) {
+            return Ok(());
+        }
+        result
+    }
+
+    fn path(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.finish().ok();
+    }
+}
+
+/// The bundles that a reader of the log asked for.
+struct Page {
+    records: Vec<Record>,
+    next: TurnNumber,
+    bytes_left: usize,
+}
+
+impl Page {
+    fn wants_more(&self) -> bool {
+        self.bytes_left > 0
+    }
+
+    fn take(&mut self, record: Record) {
+        if let Record::Bundle(bundle) = &record
+            && bundle.turn == self.next
+            && self.wants_more()
+        {
+            let entries = bundle.entries.iter().map(|entry| size_of_val(entry) + 16);
+            self.bytes_left = self.bytes_left.saturating_sub(entries.sum::<usize>() + 1);
+            self.next = bundle.turn.next();
+            self.records.push(record);
+        }
+    }
+}
+
+const KEYFRAMES_EVERY: Duration = Duration::from_secs(30);
+const CHECKSUMS_EVERY: Duration = Duration::from_secs(5);
+/// How long the end of a match waits for a disk that hangs.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
+/// Recordings of one name in a folder.
+const MOST_NAMES: u32 = 10_000;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+use super::*;
+use crate::{Reader, Tail, fixture};
+use lockstep::Plan;
+use lockstep::log::Bundle;
+use std::sync::Mutex;
+
+/// A file in memory whose disk fails at the `n`-th write or sync, wholly or after a part.
+struct Failing {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    calls_left: usize,
+    partly: usize,
+    truncates: bool,
+}
+
+impl Failing {
+    fn call(&mut self) -> io::Result<()> {
+        match self.calls_left.checked_sub(1) {
+            Some(left) => {
+                self.calls_left = left;
+                Ok(())
+            }
+            None => Err(io::ErrorKind::StorageFull.into()),
+        }
+    }
+}
+
+impl Output for Failing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let failed = self.call().err();
+        let count = match failed {
+            Some(error) if self.partly == 0 => return Err(error),
+            Some(_) => std::mem::take(&mut self.partly).min(bytes.len()),
+            None => bytes.len(),
+        };
+        self.bytes
+            .lock()
+            .unwrap()
+            .extend_from_slice(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.call()
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        if !self.truncates {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.bytes.lock().unwrap().truncate(length as usize);
+        Ok(())
+    }
+}
+
+fn bundles(records: &[Record]) -> Vec<&Bundle> {
+    records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Bundle(bundle) => Some(bundle),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_disk_that_fails_at_any_call_leaves_whole_turns_and_is_told_once() {
+    let played = fixture::play(60);
+    let all = bundles(&played.records);
+    let mut finished = 0;
+    for (partly, truncates) in [(0, true), (3, true), (3, false)] {
+        for calls in 1.. {
+            let bytes = Arc::new(Mutex::new(Vec::new()));
+            let output = Failing {
+                bytes: bytes.clone(),
+                calls_left: calls,
+                partly,
+                truncates,
+            };
+            let mut recorder =
+                Recorder::over(Path::new("nowhere"), Box::new(output)).expect("a header");
+            let mut errors = Vec::new();
+            for record in &played.records {
+                errors.extend(recorder.append(record).err());
+            }
+            errors.extend(recorder.close().err());
+            errors.extend(recorder.close().err());
+            drop(recorder);
+            let file = bytes.lock().unwrap().clone();
+            if errors.is_empty() {
+                assert_eq!(Reader::from_bytes(file).unwrap().tail(), Tail::Complete);
+                finished += 1;
+                break;
+            }
+            assert_eq!(errors, [StoreError::Io(io::ErrorKind::StorageFull)]);
+            if calls == 1 {
+                assert!(matches!(
+                    Reader::from_bytes(file),
+                    Err(Error::Start { at: 12 })
+                ));
+                continue;
+            }
+            let mut reader = Reader::from_bytes(file).expect("the start was written");
+            let kept: Vec<Record> = reader.records().map(|record| record.unwrap()).collect();
+            let kept = bundles(&kept);
+            assert_eq!(kept, all[..kept.len()]);
+            match reader.tail() {
+                Tail::Cut { .. } => assert!(!truncates),
+                // The failing call was the last sync, or the index behind the end.
+                Tail::Complete => assert_eq!(kept.len(), all.len()),
+                tail => assert_eq!(tail, Tail::Open),
+            }
+        }
+    }
+    assert_eq!(finished, 3);
+}
+
+/// A disk that never answers until it is let go.
+struct Hanging(Arc<Mutex<()>>, bool);
+
+impl Output for Hanging {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if std::mem::replace(&mut self.1, true) {
+            drop(self.0.lock());
+        }
+        Ok(bytes.len())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn truncate(&mut self, _: u64) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_disk_that_hangs_is_an_error_and_never_a_wait() {
+    let played = fixture::play(1);
+    let gate = Arc::new(Mutex::new(()));
+    let held = gate.lock().unwrap();
+    let mut recorder =
+        Recorder::over(Path::new("nowhere"), Box::new(Hanging(gate.clone(), false))).unwrap();
+    recorder.append(&played.records[0]).unwrap();
+    let mut errors = Vec::new();
+    for turn in 0..200_000 {
+        let bundle = Bundle {
+            turn: TurnNumber(turn),
+            plan: Plan::default(),
+            paused: false,
+            entries: Vec::new(),
+        };
+        errors.extend(recorder.append(&Record::Bundle(bundle)).err());
+    }
+    assert_eq!(errors, [StoreError::Io(io::ErrorKind::TimedOut)]);
+    drop(held);
+    assert_eq!(recorder.close(), Ok(()), "told already");
+}
+
+#[test]
+fn a_recorder_that_is_dropped_has_written_every_turn() {
+    let played = fixture::play(40);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("match.replay");
+    let mut recorder = Recorder::create(&path).unwrap();
+    let unfinished = &played.records[..played.records.len() - 1];
+    for record in unfinished {
+        recorder.append(record).unwrap();
+    }
+    drop(recorder);
+    let reader = Reader::open(&path).unwrap();
+    assert_eq!((reader.turns(), reader.tail()), (40, Tail::Open));
+}
+
+#[test]
+fn no_file_is_overwritten_and_a_free_name_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("replays");
+    let first = Recorder::create_in(&inner, "match").unwrap();
+    let second = Recorder::create_in(&inner, "match").unwrap();
+    assert_eq!(first.path(), Some(&*inner.join("match.replay")));
+    assert_eq!(second.path(), Some(&*inner.join("match-2.replay")));
+    assert!(matches!(
+        Recorder::create(&inner.join("match.replay")),
+        Err(Error::Exists)
+    ));
+    assert!(matches!(
+        Recorder::create(&folder.path().join("missing/match.replay")),
+        Err(Error::Io(_))
+    ));
+}
+
+#[test]
+fn any_turn_can_be_read_back_while_the_match_runs() {
+    let played = fixture::play(400);
+    let folder = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::create(&folder.path().join("match.replay")).unwrap();
+    let mut turns = 0;
+    for record in &played.records {
+        recorder.append(record).unwrap();
+        if let Record::Bundle(_) = record {
+            turns += 1;
+            let from = turns * 7 / 11;
+            let page = recorder.read(TurnNumber(from), usize::MAX).unwrap();
+            assert_eq!(page[0], played.records[0]);
+            assert_eq!(
+                bundles(&page),
+                bundles(&played.records)[from as usize..turns as usize]
+            );
+        }
+    }
+    let page = recorder.read(TurnNumber(10), 200).unwrap();
+    let few = bundles(&page).len();
+    assert!((2..100).contains(&few), "{few} turns in about 200 bytes");
+}
+
+#[test]
+fn checksums_are_thinned_and_the_last_one_is_kept() {
+    let played = fixture::play(100);
+    let mut reader = Reader::from_bytes(fixture::file_of(&played.records)).unwrap();
+    let turns: Vec<u32> = reader
+        .records()
+        .filter_map(|record| match record.unwrap() {
+            Record::Checksum { turns, .. } => Some(turns),
+            _ => None,
+        })
+        .collect();
+    // 25 turns of 200 ms, and three paused ones at first.
+    assert_eq!(turns, [28, 53, 78, 100]);
+}

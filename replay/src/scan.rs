@@ -1,0 +1,304 @@
+//! The first pass over a file: how far it holds, and where its parts are.
+
+use crate::format::{self, Found, Group, KeyframeHead, Window};
+use crate::{Error, KeyframeAt, Tail};
+use lockstep::log::{Bundle, Codec, End, Record, Start, start_hash, turn_hash};
+use lockstep::{Limits, LogHash};
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+/// What the first pass found.
+pub(crate) struct Scan {
+    pub start: Arc<Start>,
+    /// Turns logged.
+    pub turns: u32,
+    /// Hash of the log after them.
+    pub log_hash: LogHash,
+    pub end: Option<End>,
+    pub tail: Tail,
+    /// Where the valid prefix ends.
+    pub valid_bytes: u64,
+    pub file_bytes: u64,
+    pub keyframes: Vec<KeyframeAt>,
+    pub marks: Vec<Mark>,
+    pub spans: Vec<Span>,
+}
+
+/// A place at which reading may begin.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark {
+    /// Offset of a group.
+    pub at: u64,
+    /// CRC of the group before it.
+    pub crc: u32,
+    /// The codec before it; knows the next turn.
+    pub codec: Codec,
+}
+
+/// Turns of one length that follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    /// The first turn.
+    pub turn: u32,
+    /// Match time before it.
+    pub at_ms: u64,
+    /// Ticks before it.
+    pub at_tick: u64,
+    /// Length of each turn.
+    pub turn_ms: u32,
+    /// Ticks of each turn.
+    pub ticks: u8,
+}
+
+impl Span {
+    /// Match time and ticks before `turn`, which lies in this span or right behind it.
+    pub(crate) fn before(&self, turn: u32) -> (u64, u64) {
+        let turns = u64::from(turn.saturating_sub(self.turn));
+        (
+            self.at_ms + turns * u64::from(self.turn_ms),
+            self.at_tick + turns * u64::from(self.ticks),
+        )
+    }
+}
+
+/// Bytes of records between two marks.
+pub(crate) const MARK_EVERY_BYTES: u64 = 4 << 10;
+/// A world lies at most so many turns behind its log when its keyframe is written; see
+/// [`Limits::unexecuted_turns`].
+const HASHES_KEPT: usize = 1_024;
+
+/// The pass while it runs.
+struct Pass {
+    scan: Scan,
+    codec: Codec,
+    crc: u32,
+    /// Hashes of the log after the last turns, the newest last.
+    hashes: VecDeque<LogHash>,
+    marked_bytes: u64,
+    closed: bool,
+}
+
+pub(crate) fn scan(window: &mut Window, limits: &Limits) -> Result<Scan, Error> {
+    let file_bytes = window.length()?;
+    check_header(window, file_bytes)?;
+    let mut pass = match Pass::begin(window, file_bytes, limits)? {
+        Some(pass) => pass,
+        None => {
+            return Err(Error::Start {
+                at: format::HEADER_BYTES,
+            });
+        }
+    };
+    loop {
+        let at = pass.scan.valid_bytes;
+        match format::group_at(window, at, file_bytes, limits.snapshot_bytes)? {
+            Found::Nothing => break,
+            Found::Cut => {
+                pass.scan.tail = Tail::Cut { at, of: file_bytes };
+                break;
+            }
+            Found::Group(group) if pass.take(window, &group, limits)? => {}
+            Found::Group(_) | Found::Damaged => {
+                pass.scan.tail = Tail::Damaged { at };
+                break;
+            }
+        }
+    }
+    if pass.scan.tail == Tail::Open && pass.scan.end.is_some() {
+        pass.scan.tail = Tail::Complete;
+    }
+    Ok(pass.scan)
+}
+
+fn check_header(window: &mut Window, file_bytes: u64) -> Result<(), Error> {
+    if file_bytes == 0 {
+        return Err(Error::Empty);
+    }
+    let expected = format::header();
+    let there = file_bytes.min(format::HEADER_BYTES) as usize;
+    let header = window.bytes(0, there)?;
+    if header[..there.min(8)] != expected[..there.min(8)] {
+        return Err(Error::Foreign);
+    }
+    if there < expected.len() {
+        return Err(Error::Start { at: there as u64 });
+    }
+    if header != expected {
+        return Err(Error::Version {
+            format: u16::from_le_bytes([header[8], header[9]]),
+            protocol: u16::from_le_bytes([header[10], header[11]]),
+        });
+    }
+    Ok(())
+}
+
+impl Pass {
+    /// Reads the first group. `None` where it does not hold or does not begin with a start.
+    fn begin(
+        window: &mut Window,
+        file_bytes: u64,
+        limits: &Limits,
+    ) -> Result<Option<Pass>, io::Error> {
+        let at = format::HEADER_BYTES;
+        let before = format::header_crc();
+        let Found::Group(group) = format::group_at(window, at, file_bytes, limits.snapshot_bytes)?
+        else {
+            return Ok(None);
+        };
+        let Some(crc) = group.check(window, before)? else {
+            return Ok(None);
+        };
+        if group.kind >= format::FIRST_OWN_KIND {
+            return Ok(None);
+        }
+        let mut codec = Codec::default();
+        let Ok(records) = codec.decode_all(group.content(window)?, limits) else {
+            return Ok(None);
+        };
+        let Some((Record::Start(start), rest)) = records.split_first() else {
+            return Ok(None);
+        };
+        let log_hash = start_hash(start);
+        let mut pass = Pass {
+            scan: Scan {
+                start: start.clone(),
+                turns: 0,
+                log_hash,
+                end: None,
+                tail: Tail::Open,
+                valid_bytes: group.end,
+                file_bytes,
+                keyframes: Vec::new(),
+                marks: vec![Mark {
+                    at,
+                    crc: before,
+                    codec: Codec::default(),
+                }],
+                spans: Vec::new(),
+            },
+            codec,
+            crc,
+            hashes: VecDeque::from([log_hash]),
+            marked_bytes: group.content_bytes,
+            closed: false,
+        };
+        Ok(pass.take_records(rest).then_some(pass))
+    }
+
+    /// Takes one more group. False where it does not hold.
+    fn take(&mut self, window: &mut Window, group: &Group, limits: &Limits) -> io::Result<bool> {
+        let Some(crc) = group.check(window, self.crc)? else {
+            return Ok(false);
+        };
+        let holds = !self.closed
+            && match group.kind {
+                format::KEYFRAME => {
+                    let head = window.bytes(
+                        group.content_at,
+                        group.content_bytes.min(KEYFRAME_HEAD_BYTES) as usize,
+                    )?;
+                    self.take_keyframe(head, group)
+                }
+                format::INDEX => {
+                    let keyframes = self.scan.keyframes.iter();
+                    let expected = format::index_content(keyframes.map(|k| (k.turns, k.at)));
+                    self.closed = true;
+                    group.content(window)? == expected
+                }
+                kind if kind >= format::FIRST_OWN_KIND => false,
+                _ => {
+                    if self.marked_bytes >= MARK_EVERY_BYTES {
+                        self.marked_bytes = 0;
+                        self.scan.marks.push(Mark {
+                            at: group.at,
+                            crc: self.crc,
+                            codec: self.codec.clone(),
+                        });
+                    }
+                    self.marked_bytes += group.content_bytes;
+                    match self.codec.decode_all(group.content(window)?, limits) {
+                        Ok(records) => self.take_records(&records),
+                        Err(_) => false,
+                    }
+                }
+            };
+        if holds {
+            self.crc = crc;
+            self.scan.valid_bytes = group.end;
+        }
+        Ok(holds)
+    }
+
+    fn take_keyframe(&mut self, head: &[u8], group: &Group) -> bool {
+        let Some((head, _)) = KeyframeHead::read(head) else {
+            return false;
+        };
+        let (previous, newer) = match self.scan.keyframes.last() {
+            Some(last) => (last.at, head.turns > last.turns),
+            None => (0, true),
+        };
+        if head.previous != previous || !newer || head.turns > self.scan.turns {
+            return false;
+        }
+        let behind = (self.scan.turns - head.turns) as usize;
+        let newest = self.hashes.len() - 1;
+        self.scan.keyframes.push(KeyframeAt {
+            turns: head.turns,
+            at: group.at,
+            packed_bytes: group.content_bytes,
+            unpacked_bytes: head.unpacked,
+            log_hash: newest.checked_sub(behind).map(|place| self.hashes[place]),
+        });
+        true
+    }
+
+    /// Takes the records of one group, or nothing of them.
+    fn take_records(&mut self, records: &[Record]) -> bool {
+        let mut ended = self.scan.end.is_some();
+        for record in records {
+            match record {
+                Record::Start(_) | Record::Keyframe(_) => return false,
+                Record::End(_) if !ended => ended = true,
+                _ if ended => return false,
+                _ => {}
+            }
+        }
+        for record in records {
+            match record {
+                Record::Bundle(bundle) => self.take_bundle(bundle),
+                Record::End(end) => self.scan.end = Some(end.clone()),
+                _ => {}
+            }
+        }
+        true
+    }
+
+    fn take_bundle(&mut self, bundle: &Bundle) {
+        self.scan.log_hash = turn_hash(self.scan.log_hash, bundle);
+        if self.hashes.len() == HASHES_KEPT {
+            self.hashes.pop_front();
+        }
+        self.hashes.push_back(self.scan.log_hash);
+        let ticks = bundle.ticks();
+        let turn_ms = u32::from(ticks) * u32::from(bundle.plan.tick_ms);
+        let turn = bundle.turn.0;
+        match self.scan.spans.last() {
+            Some(span) if (span.turn_ms, span.ticks) == (turn_ms, ticks) => {}
+            last => {
+                let (at_ms, at_tick) = last.map_or((0, 0), |span| span.before(turn));
+                self.scan.spans.push(Span {
+                    turn,
+                    at_ms,
+                    at_tick,
+                    turn_ms,
+                    ticks,
+                });
+            }
+        }
+        self.scan.turns = turn + 1;
+    }
+}
+
+/// Enough for the head of any keyframe.
+const KEYFRAME_HEAD_BYTES: u64 = 32;

@@ -1,0 +1,92 @@
+//! What a file claims about its match, by the number of turns executed.
+
+use crate::{Error, KeyframeAt, Reader};
+use lockstep::log::{Record, SignedBatch};
+use lockstep::session::Batch;
+use lockstep::{Limits, LogHash};
+use sim::Checksum;
+
+/// One claim.
+pub(super) struct Expected {
+    /// It holds for the world and the log after so many turns.
+    pub turns: u32,
+    pub claim: Claim,
+}
+
+pub(super) enum Claim {
+    /// A peer signed this history.
+    History {
+        batch: SignedBatch,
+        log_hash: LogHash,
+    },
+    /// A signed batch that cannot be read.
+    Unreadable { peer: u8 },
+    /// The world has this checksum.
+    Checksum(Checksum),
+    /// The peers' worlds had different ones.
+    Desync(Vec<(u8, Checksum)>),
+    /// The world has these bytes.
+    Keyframe(KeyframeAt),
+}
+
+/// All claims about turns that the file holds, by turn. The agreed end is not among them.
+pub(super) fn collect(reader: &mut Reader) -> Result<Vec<Expected>, Error> {
+    let limits = Limits::default();
+    let mut expected = Vec::new();
+    for record in reader.records() {
+        match record? {
+            Record::Checksum { turns, checksum } => expected.push(Expected {
+                turns,
+                claim: Claim::Checksum(checksum),
+            }),
+            Record::Mismatch { turns, checksums } => expected.push(Expected {
+                turns,
+                claim: Claim::Desync(checksums),
+            }),
+            Record::Attest(signed) => match Batch::decode(&signed.content, &limits) {
+                Ok(batch) => {
+                    for (later, checksum) in (0u32..).zip(&batch.checksums) {
+                        expected.push(Expected {
+                            turns: batch.executed.saturating_add(later),
+                            claim: Claim::Checksum(*checksum),
+                        });
+                    }
+                    expected.push(Expected {
+                        turns: batch.complete,
+                        claim: Claim::History {
+                            log_hash: batch.log_hash,
+                            batch: signed,
+                        },
+                    });
+                }
+                Err(_) => expected.push(Expected {
+                    turns: 0,
+                    claim: Claim::Unreadable { peer: signed.peer },
+                }),
+            },
+            Record::Start(_) | Record::Bundle(_) | Record::Keyframe(_) | Record::End(_) => {}
+        }
+    }
+    expected.extend(reader.keyframes().iter().map(|keyframe| Expected {
+        turns: keyframe.turns,
+        claim: Claim::Keyframe(*keyframe),
+    }));
+    // What a peer signed about a later turn than the file holds says nothing about the file.
+    let turns = reader.turns();
+    expected.retain(|expected| expected.turns <= turns);
+    expected.sort_by_key(|expected| (expected.turns, expected.claim.rank()));
+    Ok(expected)
+}
+
+impl Claim {
+    /// Of several claims about one turn, the one that explains most comes first.
+    fn rank(&self) -> u8 {
+        match self {
+            Claim::Unreadable { .. } => 0,
+            Claim::History { .. } => 1,
+            Claim::Desync(_) => 2,
+            Claim::Checksum(_) => 3,
+            Claim::Keyframe(_) => 4,
+        }
+    }
+}

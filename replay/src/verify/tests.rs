@@ -1,0 +1,212 @@
+use super::*;
+use crate::fixture::{self, Coins, play_with};
+use lockstep::log::What;
+use sim::State as _;
+
+fn verified(records: &[Record]) -> Verified {
+    let mut reader = Reader::from_bytes(fixture::file_of(records)).unwrap();
+    verify::<Coins>(&mut reader, &Options::default(), |_| {}).unwrap()
+}
+
+/// The records of a match whose log somebody changed after the fact, with everything that carries no signature made
+/// to fit.
+fn forged(change: impl Fn(&mut Record)) -> Verified {
+    let mut records = fixture::play(120).records;
+    records.iter_mut().for_each(change);
+    verified(&records)
+}
+
+#[test]
+fn a_true_replay_holds() {
+    let played = fixture::play(120);
+    let mut reader = Reader::from_bytes(fixture::file_of(&played.records)).unwrap();
+    let options = Options {
+        every_tick: true,
+        ..Options::default()
+    };
+    let mut told = 0;
+    let result = verify::<Coins>(&mut reader, &options, |turns| told = turns).unwrap();
+    assert_eq!(result.wrong, None);
+    assert_eq!((result.turns, result.of, told), (120, 120, 120));
+    assert_eq!(result.keyframes, 2);
+    assert_eq!(result.attested_turns, Some(120));
+    assert!(result.signatures >= 2 + 2 * 2 + 2);
+    assert_eq!(result.checksum, played.worlds[120].checksum());
+}
+
+#[test]
+fn an_edited_command_is_found() {
+    let mut records = fixture::play(120).records;
+    for record in &mut records {
+        if let Record::Bundle(bundle) = record
+            && bundle.turn.0 == 30
+            && let Some(entry) = bundle.entries.first_mut()
+        {
+            let order = fixture::Order::Add(99_999);
+            entry.what = What::Command(postcard::to_allocvec(&order).unwrap().into());
+        }
+    }
+    let signed = verified(&records);
+    assert!(
+        matches!(signed.wrong, Some(Wrong::History { turns: 50, .. })),
+        "{signed:?}"
+    );
+    records.retain(|record| !matches!(record, Record::Attest(_)));
+    let unsigned = verified(&records);
+    assert!(
+        matches!(
+            unsigned.wrong,
+            Some(Wrong::Keyframe { turns: 50, .. } | Wrong::KeyframeFault { turns: 50, .. })
+        ),
+        "{unsigned:?}"
+    );
+    records.retain(|record| !matches!(record, Record::Keyframe(_)));
+    let bare = verified(&records);
+    assert!(
+        matches!(
+            bare.wrong,
+            Some(Wrong::Checksum {
+                turns: 53,
+                agreed: 28,
+                ..
+            })
+        ),
+        "{bare:?}"
+    );
+}
+
+#[test]
+fn an_edited_command_is_found_though_the_world_fits() {
+    // Everything is made to fit the other command, but what the peers signed was another history.
+    let mut records = play_with(120, |bundle| {
+        if bundle.turn.0 == 30 {
+            bundle.entries.clear();
+        }
+    })
+    .records;
+    let real = fixture::play(120).records;
+    for (forged, real) in records.iter_mut().zip(&real) {
+        if let Record::Attest(_) = forged {
+            forged.clone_from(real);
+        }
+    }
+    let result = verified(&records);
+    assert!(
+        matches!(
+            result.wrong,
+            Some(Wrong::History { .. } | Wrong::Checksum { .. })
+        ),
+        "{result:?}"
+    );
+}
+
+#[test]
+fn an_edited_checksum_is_found() {
+    let result = forged(|record| {
+        if let Record::Checksum {
+            turns: 78,
+            checksum,
+        } = record
+        {
+            checksum.0 ^= 1;
+        }
+    });
+    assert!(matches!(
+        result.wrong,
+        Some(Wrong::Checksum {
+            turns: 78,
+            agreed: 53,
+            ..
+        })
+    ));
+}
+
+#[test]
+fn an_edited_keyframe_is_named_by_its_field() {
+    let mut world = fixture::play(120).worlds[50].clone();
+    world.step(&[], &mut Vec::new());
+    let snapshot = saved(&world);
+    let result = forged(|record| {
+        if let Record::Keyframe(keyframe) = record
+            && keyframe.turns == 50
+        {
+            keyframe.snapshot = snapshot.clone().into();
+        }
+    });
+    let Some(Wrong::Keyframe {
+        turns: 50,
+        difference: Difference::Field(field),
+    }) = result.wrong
+    else {
+        panic!("{result:?}");
+    };
+    assert_eq!(
+        (&*field.section, field.row, field.field.as_deref()),
+        ("world", Some(0), Some("mixed"))
+    );
+    let result = forged(|record| {
+        if let Record::Keyframe(keyframe) = record {
+            keyframe.log_hash.0[3] ^= 1;
+        }
+    });
+    assert!(matches!(
+        result.wrong,
+        Some(Wrong::KeyframeFault { turns: 50, .. })
+    ));
+}
+
+#[test]
+fn forged_signatures_are_found() {
+    let result = forged(|record| {
+        if let Record::Attest(batch) = record {
+            batch.signature[9] ^= 1;
+        }
+    });
+    assert!(
+        matches!(result.wrong, Some(Wrong::Signature { turns: 50, .. })),
+        "{result:?}"
+    );
+    let result = forged(|record| {
+        if let Record::End(end) = record {
+            end.signatures[1].1[0] ^= 1;
+        }
+    });
+    assert_eq!(result.wrong, Some(Wrong::EndSignature { peer: 1 }));
+    let result = forged(|record| {
+        if let Record::Start(start) = record {
+            std::sync::Arc::make_mut(start).signatures.swap(0, 1);
+        }
+    });
+    assert_eq!(result.wrong, Some(Wrong::StartSignature { peer: 0 }));
+}
+
+#[test]
+fn an_end_that_does_not_fit_and_a_recorded_desync_are_found() {
+    let result = forged(|record| {
+        if let Record::End(end) = record {
+            end.log_hash.0[0] ^= 1;
+        }
+    });
+    assert_eq!(result.wrong, Some(Wrong::End { turns: 120 }));
+    let mut records = fixture::play(120).records;
+    records.pop();
+    records.push(Record::Mismatch {
+        turns: 119,
+        checksums: vec![(0, Checksum(1)), (1, Checksum(2))],
+    });
+    let result = verified(&records);
+    assert!(matches!(
+        result.wrong,
+        Some(Wrong::Desync { turns: 119, .. })
+    ));
+}
+
+#[test]
+fn a_cut_file_holds_as_far_as_it_goes() {
+    let mut file = fixture::file_of(&fixture::play(120).records);
+    file.truncate(file.len() / 2);
+    let mut reader = Reader::from_bytes(file).unwrap();
+    let result = verify::<Coins>(&mut reader, &Options::default(), |_| {}).unwrap();
+    assert_eq!(result.wrong, None);
+    assert!(result.turns > 0 && result.turns < 120 && result.turns == result.of);
+}

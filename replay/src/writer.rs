@@ -1,0 +1,304 @@
+//! The thread that writes: it takes jobs from a bounded queue and waits for the disk, so that nobody else must.
+
+use crate::format::{self, KeyframeHead};
+use crate::output::{Output, write_all};
+use crate::scan::{MARK_EVERY_BYTES, Mark};
+use lockstep::log::{Codec, Keyframe, Record, StoreError};
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Encoded records that wait for the disk, at most. A match writes a few kilobytes a second.
+pub(crate) const QUEUE_BYTES: usize = 8 << 20;
+/// Snapshots that wait for the disk, at most, where more than one does.
+const KEYFRAME_BYTES: usize = 64 << 20;
+/// How long appended turns may be unsafe from a loss of power.
+const SYNC_EVERY: Duration = Duration::from_secs(1);
+/// Fast, and close to the best on worlds in columns.
+const PACKING_LEVEL: i32 = 3;
+
+/// One thing to write.
+#[derive(Clone)]
+pub(crate) enum Job {
+    /// The records of one group.
+    Records {
+        /// Their encoding.
+        bytes: Arc<[u8]>,
+        /// The codec before them.
+        codec: Codec,
+    },
+    /// A keyframe, to be packed.
+    Keyframe(Keyframe),
+}
+
+impl Job {
+    fn bytes(&self) -> usize {
+        match self {
+            Job::Records { bytes, .. } => bytes.len() + size_of::<Job>(),
+            Job::Keyframe(_) => 0,
+        }
+    }
+
+    fn snapshot_bytes(&self) -> usize {
+        match self {
+            Job::Records { .. } => 0,
+            Job::Keyframe(keyframe) => keyframe.snapshot.len(),
+        }
+    }
+}
+
+/// What recorder and writer share.
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+pub(crate) struct State {
+    /// What waits; the first may be half written.
+    pub jobs: VecDeque<Job>,
+    bytes: usize,
+    closing: bool,
+    /// Why the writer gave up.
+    pub error: Option<StoreError>,
+    pub done: bool,
+    /// Bytes of whole groups in the file.
+    pub written: u64,
+    /// Places of the file at which reading may begin.
+    pub marks: Vec<Mark>,
+}
+
+impl Shared {
+    pub(crate) fn new() -> Self {
+        Shared {
+            state: Mutex::new(State {
+                jobs: VecDeque::new(),
+                bytes: 0,
+                closing: false,
+                error: None,
+                done: false,
+                written: format::HEADER_BYTES,
+                marks: Vec::new(),
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands over a job without waiting for the disk.
+    ///
+    /// A keyframe is left out, and the answer false, where too many wait already: the file is good without it.
+    pub(crate) fn push(&self, job: Job) -> Result<bool, StoreError> {
+        let mut state = self.lock();
+        if let Some(error) = &state.error {
+            return Err(error.clone());
+        }
+        if let Job::Keyframe(keyframe) = &job {
+            let waiting: usize = state.jobs.iter().map(Job::snapshot_bytes).sum();
+            if waiting > 0 && waiting + keyframe.snapshot.len() > KEYFRAME_BYTES {
+                return Ok(false);
+            }
+        }
+        if state.bytes + job.bytes() > QUEUE_BYTES {
+            let error = StoreError::Io(io::ErrorKind::TimedOut);
+            state.error = Some(error.clone());
+            return Err(error);
+        }
+        state.bytes += job.bytes();
+        state.jobs.push_back(job);
+        self.changed.notify_all();
+        Ok(true)
+    }
+
+    /// Lets the writer finish, and waits for it, at most `patience`.
+    pub(crate) fn close(&self, patience: Duration) -> Result<(), StoreError> {
+        let mut state = self.lock();
+        state.closing = true;
+        self.changed.notify_all();
+        let (state, waited) = self
+            .changed
+            .wait_timeout_while(state, patience, |state| !state.done)
+            .unwrap_or_else(PoisonError::into_inner);
+        match &state.error {
+            Some(error) => Err(error.clone()),
+            None if waited.timed_out() => Err(StoreError::Io(io::ErrorKind::TimedOut)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Runs the writer until it is closed or the disk fails.
+pub(crate) fn run(shared: &Shared, output: Box<dyn Output>) {
+    let mut writer = Writer {
+        output,
+        crc: format::header_crc(),
+        written: format::HEADER_BYTES,
+        keyframes: Vec::new(),
+        unmarked_bytes: MARK_EVERY_BYTES,
+        unsynced_since: None,
+    };
+    let result = writer.serve(shared);
+    if result.is_err() {
+        writer.give_up();
+    }
+    let mut state = shared.lock();
+    if let (Err(error), None) = (&result, &state.error) {
+        state.error = Some(StoreError::Io(error.kind()));
+    }
+    state.written = writer.written;
+    state.jobs.clear();
+    state.bytes = 0;
+    state.done = true;
+    shared.changed.notify_all();
+}
+
+struct Writer {
+    output: Box<dyn Output>,
+    /// CRC of the last group.
+    crc: u32,
+    /// Bytes of whole groups.
+    written: u64,
+    /// Turns and offset of every keyframe.
+    keyframes: Vec<(u32, u64)>,
+    unmarked_bytes: u64,
+    unsynced_since: Option<Instant>,
+}
+
+/// What the writer does next.
+enum Next {
+    Write(Job),
+    Sync,
+    Finish,
+}
+
+impl Writer {
+    fn serve(&mut self, shared: &Shared) -> io::Result<()> {
+        loop {
+            match self.next(shared) {
+                Next::Write(job) => {
+                    let mark = self.write(&job)?;
+                    let mut state = shared.lock();
+                    state.jobs.pop_front();
+                    state.bytes -= job.bytes();
+                    state.written = self.written;
+                    state.marks.extend(mark);
+                }
+                Next::Sync => self.sync()?,
+                Next::Finish => return self.finish(),
+            }
+        }
+    }
+
+    /// Waits until there is something to do.
+    fn next(&self, shared: &Shared) -> Next {
+        let mut state = shared.lock();
+        loop {
+            let sync_in = self
+                .unsynced_since
+                .map(|since| SYNC_EVERY.saturating_sub(now().duration_since(since)));
+            if sync_in == Some(Duration::ZERO) {
+                return Next::Sync;
+            }
+            if let Some(job) = state.jobs.front() {
+                return Next::Write(job.clone());
+            }
+            // A full queue is an error of its own, and what was queued is written before the end.
+            if state.closing || state.error.is_some() {
+                return Next::Finish;
+            }
+            state = match sync_in {
+                Some(sync_in) => {
+                    let waited = shared.changed.wait_timeout(state, sync_in);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => {
+                    let waited = shared.changed.wait(state);
+                    waited.unwrap_or_else(PoisonError::into_inner)
+                }
+            };
+        }
+    }
+
+    /// Writes one group. Gives a mark where it is time for one.
+    fn write(&mut self, job: &Job) -> io::Result<Option<Mark>> {
+        match job {
+            Job::Records { bytes, codec } => {
+                let mark = (self.unmarked_bytes >= MARK_EVERY_BYTES).then(|| Mark {
+                    at: self.written,
+                    crc: self.crc,
+                    codec: codec.clone(),
+                });
+                if mark.is_some() {
+                    self.unmarked_bytes = 0;
+                }
+                self.unmarked_bytes += bytes.len() as u64;
+                self.group(bytes)?;
+                Ok(mark)
+            }
+            Job::Keyframe(keyframe) => {
+                let at = self.written;
+                let content = self.pack(keyframe)?;
+                self.group(&content)?;
+                self.keyframes.push((keyframe.turns, at));
+                Ok(None)
+            }
+        }
+    }
+
+    fn pack(&self, keyframe: &Keyframe) -> io::Result<Vec<u8>> {
+        let mut record = Vec::new();
+        Codec::default().encode(&Record::Keyframe(keyframe.clone()), &mut record);
+        let mut content = Vec::new();
+        KeyframeHead {
+            turns: keyframe.turns,
+            previous: self.keyframes.last().map_or(0, |(_, at)| *at),
+            unpacked: record.len() as u64,
+        }
+        .put(&mut content);
+        zstd::stream::copy_encode(&record[..], &mut content, PACKING_LEVEL)?;
+        Ok(content)
+    }
+
+    fn group(&mut self, content: &[u8]) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(content.len() + 16);
+        let crc = format::put_group(self.crc, content, &mut bytes);
+        write_all(&mut *self.output, &bytes)?;
+        self.crc = crc;
+        self.written += bytes.len() as u64;
+        if self.unsynced_since.is_none() {
+            self.unsynced_since = Some(now());
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.unsynced_since = None;
+        self.output.sync()
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let index = format::index_content(self.keyframes.iter().copied());
+        if index.len() as u64 <= format::MAX_RECORDS_BYTES {
+            self.group(&index)?;
+        }
+        self.sync()
+    }
+
+    /// The disk failed: leaves whole groups only. What fails here too is cut off by every reader.
+    fn give_up(&mut self) {
+        if self.output.truncate(self.written).is_ok() {
+            self.output.sync().ok();
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the edge to the disk: syncs are a second apart"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
