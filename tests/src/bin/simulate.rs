@@ -191,10 +191,7 @@ fn range(text: &str) -> Result<(u64, u64), &'static str> {
     parts.ok_or("seeds are given as A..B, with A below B")
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "measures how fast runs are, and decides nothing in them"
-)]
+// Measures how fast runs are, and decides nothing in them.
 fn now() -> Instant {
     Instant::now()
 }
