@@ -8,6 +8,8 @@ pub use sessions::{Scene, session};
 
 use lockstep::log::Codec;
 #[cfg(feature = "demo")]
+use lockstep::log::Record;
+#[cfg(feature = "demo")]
 use lockstep::quic::Impairment;
 use lockstep::session::Batch;
 use lockstep::{Limits, Ticket};
@@ -53,12 +55,35 @@ pub fn ticket(bytes: &[u8]) {
     }
 }
 
-#[cfg(feature = "demo")]
 /// An impairment either parses or says what is wrong.
+///
+/// # Panics
+/// When it says nothing.
+#[cfg(feature = "demo")]
 pub fn impairment(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let parsed = text.parse::<Impairment>();
     if let Err(error) = parsed {
         assert!(!error.to_string().is_empty(), "an error says something");
+    }
+}
+
+/// A replay file of any bytes opens or says why not, and all that it claims to hold is read.
+///
+/// # Panics
+/// When a turn is out of order, or the error says nothing.
+#[cfg(feature = "demo")]
+pub fn replay(bytes: &[u8]) {
+    match replay::Reader::from_bytes(bytes.to_vec()) {
+        Err(error) => assert!(!error.to_string().is_empty(), "an error says something"),
+        Ok(mut reader) => {
+            let turns = reader.turns();
+            let records = reader.records().map_while(Result::ok);
+            let bundles = records.filter(|record| matches!(record, Record::Bundle(_)));
+            assert!(
+                bundles.count() <= turns as usize,
+                "more turns than it claims"
+            );
+        }
     }
 }

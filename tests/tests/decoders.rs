@@ -165,6 +165,7 @@ proptest! {
     #[test]
     fn logs(log in log(), changes in changes(), keep in 0..20_000_usize, noise in prop::collection::vec(any::<u8>(), 0..100)) {
         targets::records(&log);
+        targets::replay(&noise);
         targets::records(&changed(log, &changes, keep));
         targets::records(&noise);
     }

@@ -32,6 +32,9 @@ struct Arguments {
     /// Write everything that went in and out of every session to this file; runs one seed.
     #[arg(long, requires = "seed", conflicts_with = "hours")]
     trace: Option<PathBuf>,
+    /// Stop at the first violation.
+    #[arg(long)]
+    first: bool,
     /// Threads; all processors where it is not given.
     #[arg(long)]
     threads: Option<NonZeroUsize>,
@@ -80,7 +83,9 @@ fn main() -> ExitCode {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= last || until.is_some_and(|until| begun.elapsed() > until) {
+                    let enough = arguments.first && failed.load(Ordering::Relaxed) > 0;
+                    if seed >= last || enough || until.is_some_and(|until| begun.elapsed() > until)
+                    {
                         return;
                     }
                     let scenario = scenario(seed, arguments.signer);
@@ -186,6 +191,7 @@ fn range(text: &str) -> Result<(u64, u64), &'static str> {
     parts.ok_or("seeds are given as A..B, with A below B")
 }
 
+// Measures how fast runs are, and decides nothing in them.
 fn now() -> Instant {
     Instant::now()
 }
