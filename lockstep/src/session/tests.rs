@@ -2,9 +2,12 @@
 //! business of the simulator in the `tests` crate.
 
 use super::*;
-use crate::TurnNumber;
+use crate::log::{Bundle, Record};
 use crate::sign::KeyedHash;
+use crate::{Limits, MatchId, PeerId, Plan, TurnNumber};
+use sim::RulesId;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const DELAY: Duration = Duration::from_millis(30);
 

@@ -2,38 +2,31 @@
 
 mod agreement;
 mod bundle;
+mod compare;
 mod ending;
 mod member;
 mod own;
+mod receive;
+mod seal;
 mod traffic;
 
+use super::Output;
 use super::core::{Core, tidy_text};
 use super::lobby::Settled;
-use super::wire::{Control, Datagram};
-use super::{Batch, NO_SLACK, Output};
-use crate::log::{Bundle, Keyframe, Record, SignedBatch, Start, What, start_hash, turn_hash};
-use crate::{
-    Desync, DesyncSide, EndReason, Ended, Event, Fault, JoinRefused, LinkError, LinkId, PeerId,
-    SeatInfo, Status, TurnNumber,
-};
-use agreement::{Checksums, Compared, Hashes};
+use crate::log::{Bundle, Keyframe, Record, Start, What, start_hash, turn_hash};
+use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, SeatInfo, Status, TurnNumber};
+use agreement::{Checksums, Hashes};
 use bundle::{Course, Formed};
 use ending::Ending;
-use member::{Held, Member};
+use member::Member;
 use own::OwnSeat;
-use sim::{Checksum, Outcome, Seat};
+use sim::{Checksum, Seat};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often slack is reported, in batches' time.
-const SLACK_EVERY: Duration = Duration::from_secs(1);
 /// A stall is told to the game from here on, and then once a second.
 const STALL_TOLD_AFTER: Duration = Duration::from_millis(100);
-/// Checksums that one batch reports at most.
-const CHECKSUMS_PER_BATCH: usize = 32;
-/// Batches that report the last checksums once turns have stopped: as far as the others take batches in advance.
-const LAST_BATCHES: u32 = 8;
 
 pub(crate) struct Playing {
     start: Arc<Start>,
@@ -288,83 +281,6 @@ impl Playing {
                 .is_none_or(|limit| self.complete < limit)
     }
 
-    /// Seals every turn up to the one that a turn which is over calls for.
-    fn seal_what_is_due(&mut self, core: &mut Core) {
-        let until = self.complete + u32::from(self.course.plan.delay_turns);
-        let limit = self.start.turn_limit.unwrap_or(u32::MAX);
-        while self.sealed < until.min(limit)
-            && self
-                .leaving
-                .as_ref()
-                .is_none_or(|leaving| leaving.sealed_for.is_none())
-        {
-            self.seal(core);
-        }
-    }
-
-    fn seal(&mut self, core: &mut Core) {
-        let count = self.unreported.len().min(CHECKSUMS_PER_BATCH);
-        let mut batch = Batch {
-            turn: TurnNumber(self.sealed),
-            entries: Vec::new(),
-            first_numbers: Vec::new(),
-            executed: self.reported,
-            checksums: self.unreported.drain(..count).collect(),
-            complete: self.complete,
-            log_hash: self.hashes.newest(),
-            slack_ms: self.slack_report(core.now),
-            leaving: self.leaving.is_some(),
-        };
-        self.reported += count as u32;
-        own::fill(
-            &mut self.own,
-            &mut batch,
-            self.course.paused_by.is_some(),
-            &core.limits,
-        );
-        if let Some(leaving) = &mut self.leaving {
-            leaving.sealed_for = Some(self.sealed);
-        }
-        let signed = batch.seal(
-            self.me as u8,
-            self.start.match_id,
-            core.incarnation,
-            core.signer.as_ref(),
-        );
-        assert!(
-            signed.content.len() + 64 <= core.limits.batch_bytes as usize,
-            "a batch fits its limit"
-        );
-        let own = &mut self.members[self.me];
-        own.batches.insert(
-            self.sealed,
-            Held {
-                signed,
-                batch,
-                arrived: core.now,
-            },
-        );
-        self.sealed += 1;
-        own.held = self.sealed;
-        self.fresh_batch = true;
-    }
-
-    fn slack_report(&mut self, now: Duration) -> Vec<i16> {
-        let late = self
-            .members
-            .iter()
-            .any(|member| member.slack_ms.is_some_and(|slack| slack < 0));
-        if self.members.len() == 1 || !late && now < self.slack_reported_at + SLACK_EVERY {
-            return Vec::new();
-        }
-        self.slack_reported_at = now;
-        let report = self.members.iter_mut().map(|member| {
-            member.slack_here_ms = member.slack_ms.take();
-            member.slack_here_ms.unwrap_or(NO_SLACK)
-        });
-        report.collect()
-    }
-
     fn can_complete(&self, core: &Core) -> bool {
         let turn = self.complete;
         let world_follows = turn.saturating_sub(self.executed) < core.limits.unexecuted_turns;
@@ -567,243 +483,6 @@ impl Playing {
         }
     }
 
-    pub(crate) fn world_executed(
-        &mut self,
-        core: &mut Core,
-        checksum: Checksum,
-        outcome: Option<Outcome>,
-    ) {
-        assert!(
-            self.executed < self.handed_out,
-            "a turn was handed out before it was executed"
-        );
-        self.executed += 1;
-        self.last_checksum = checksum;
-        if self.ending.stops_execution() {
-            return;
-        }
-        self.unreported.push_back(checksum);
-        self.report(core, self.me, self.executed, checksum);
-        let limit = self.start.turn_limit == Some(self.executed);
-        if outcome.is_some() || limit {
-            let reason = if outcome.is_some() {
-                EndReason::Decided
-            } else {
-                EndReason::TurnLimit
-            };
-            self.begin_ending(core, reason, outcome);
-        }
-    }
-
-    fn report(&mut self, core: &mut Core, peer: usize, turns: u32, checksum: Checksum) {
-        match self.checksums.report(peer, turns, checksum) {
-            Compared::Waiting => self.agree(core),
-            Compared::Differs => {
-                let checksums = self.checksums.row(turns);
-                core.out.push(Output::Append(Record::Mismatch {
-                    turns,
-                    checksums: checksums.clone(),
-                }));
-                let sides = checksums
-                    .into_iter()
-                    .map(|(peer, checksum)| self.side(peer, checksum, None))
-                    .collect();
-                self.desync(core, turns.saturating_sub(1), sides);
-            }
-        }
-    }
-
-    fn agree(&mut self, core: &mut Core) {
-        let members = &self.members;
-        while let Some((turns, checksum)) = self
-            .checksums
-            .next_agreed(|peer, turns| members[peer].left_from.is_none_or(|from| turns < from))
-        {
-            core.out
-                .push(Output::Append(Record::Checksum { turns, checksum }));
-        }
-    }
-
-    fn side(&self, peer: u8, checksum: Checksum, log_hash: Option<crate::LogHash>) -> DesyncSide {
-        let member = &self.members[usize::from(peer)];
-        DesyncSide {
-            seat: member.peer.seats.first().copied().unwrap_or_default(),
-            peer: member.peer.peer,
-            own: usize::from(peer) == self.me,
-            checksum,
-            log_hash,
-        }
-    }
-
-    fn desync(&mut self, core: &mut Core, turn: u32, reports: Vec<DesyncSide>) {
-        if !self.ending.begin_desync(core.now) {
-            return;
-        }
-        self.stall = None;
-        // The others must see the mismatch too, and turns, with what they report, go no further.
-        for _ in 0..LAST_BATCHES {
-            if self.unreported.is_empty() || self.leaving.is_some() {
-                break;
-            }
-            self.seal(core);
-        }
-        core.out.push(Output::Save {
-            turns: self.handed_out,
-        });
-        core.event(Event::Desync(Desync {
-            turn: TurnNumber(turn),
-            reports,
-            report: None,
-        }));
-    }
-
-    /// Takes a batch that came by `link`, whoever signed it.
-    fn receive_batch(&mut self, core: &mut Core, link: LinkId, signed: SignedBatch) {
-        let Some(member) = self.members.get(usize::from(signed.peer)) else {
-            return core.fault(link, Fault::OutOfPlace);
-        };
-        if usize::from(signed.peer) == self.me {
-            return;
-        }
-        let Ok(batch) = Batch::decode(&signed.content, &core.limits) else {
-            return core.fault(link, Fault::Garbage);
-        };
-        let turn = batch.turn.0;
-        if let Some(held) = member.batches.get(&turn) {
-            if held.signed.content != signed.content {
-                self.equivocated(core, link, &signed);
-            }
-            return;
-        }
-        let reach = self.complete + 2 * u32::from(self.course.plan.delay_turns) + 8;
-        if turn < u32::from(self.start.plan.delay_turns) || turn >= reach {
-            return core.fault(link, Fault::WrongTurn);
-        }
-        if turn < member.held || !member.required(turn) {
-            return;
-        }
-        if !signed.is_signed(&self.start, core.signer.as_ref()) {
-            return core.fault(link, Fault::Signature);
-        }
-        if batch
-            .entries
-            .iter()
-            .any(|entry| !member.peer.seats.contains(&entry.seat))
-        {
-            let peer = member.peer.peer;
-            core.event(Event::PeerFault {
-                peer,
-                fault: Fault::WrongSeat,
-            });
-        }
-        let due = self.due + self.course.plan.turn() * turn.saturating_sub(self.complete);
-        let slack_ms = due.as_millis() as i64 - core.now.as_millis() as i64;
-        let at = usize::from(signed.peer);
-        let member = &mut self.members[at];
-        member.note_slack(slack_ms);
-        member.batches.insert(
-            turn,
-            Held {
-                signed,
-                batch,
-                arrived: core.now,
-            },
-        );
-        while self.members[at]
-            .batches
-            .contains_key(&self.members[at].held)
-        {
-            let turn = self.members[at].held;
-            self.members[at].held += 1;
-            self.take_reports(core, at, turn);
-        }
-    }
-
-    fn equivocated(&mut self, core: &mut Core, link: LinkId, signed: &SignedBatch) {
-        if !signed.is_signed(&self.start, core.signer.as_ref()) {
-            return core.fault(link, Fault::Signature);
-        }
-        let member = &mut self.members[usize::from(signed.peer)];
-        if !std::mem::replace(&mut member.equivocated, true) {
-            let peer = member.peer.peer;
-            core.event(Event::PeerFault {
-                peer,
-                fault: Fault::Equivocation,
-            });
-        }
-    }
-
-    /// Takes the reports of a batch up to which all of its peer are held.
-    fn take_reports(&mut self, core: &mut Core, at: usize, turn: u32) {
-        let member = &mut self.members[at];
-        let batch = &member.batches[&turn].batch;
-        let (executed, complete, log_hash) = (batch.executed, batch.complete, batch.log_hash);
-        let checksums = batch.checksums.clone();
-        let last = u64::from(executed) + checksums.len() as u64;
-        if executed != member.reported || complete > turn || last > u64::from(complete) + 1 {
-            let peer = member.peer.peer;
-            return core.event(Event::PeerFault {
-                peer,
-                fault: Fault::OutOfPlace,
-            });
-        }
-        if let Some(slack) = batch
-            .slack_ms
-            .get(self.me)
-            .filter(|slack| **slack != NO_SLACK)
-        {
-            member.slack_there_ms = Some(*slack);
-            self.update_slew();
-        }
-        let member = &mut self.members[at];
-        member.reported += checksums.len() as u32;
-        member.pending_hashes.push_back((complete, log_hash));
-        for (turns, checksum) in (executed..).zip(checksums) {
-            self.report(core, at, turns, checksum);
-        }
-        self.check_pending_hashes(core);
-    }
-
-    fn check_pending_hashes(&mut self, core: &mut Core) {
-        for at in 0..self.members.len() {
-            while let Some((turns, hash)) = self.members[at].pending_hashes.front().copied() {
-                if turns > self.complete {
-                    break;
-                }
-                self.members[at].pending_hashes.pop_front();
-                if let Some(own) = self.hashes.after(turns).filter(|own| *own != hash) {
-                    let sides = vec![
-                        self.side(self.me as u8, self.last_checksum, Some(own)),
-                        self.side(at as u8, self.last_checksum, Some(hash)),
-                    ];
-                    self.desync(core, turns.saturating_sub(1), sides);
-                }
-            }
-        }
-    }
-
-    /// Pairwise offset is half the difference of mutual slack. Only a peer that is ahead of the median slows down.
-    fn update_slew(&mut self) {
-        let mut ahead: Vec<i64> = self
-            .members
-            .iter()
-            .filter_map(|member| {
-                Some(i64::from(member.slack_there_ms?) - i64::from(member.slack_here_ms?))
-            })
-            .map(|difference| difference / 2)
-            .collect();
-        ahead.sort_unstable();
-        let median = ahead.get(ahead.len() / 2).copied().unwrap_or(0);
-        let correction = if median > 4 { median / 3 } else { 0 };
-        self.slew = Duration::from_millis(correction as u64);
-    }
-
-    fn slew_step(&mut self) -> Duration {
-        let step = self.slew.min(self.course.plan.turn() / 20);
-        self.slew -= step;
-        step
-    }
-
     pub(crate) fn finish(&mut self, core: &mut Core, reason: EndReason) {
         if std::mem::replace(&mut self.over, true) {
             return;
@@ -852,27 +531,6 @@ impl Playing {
         self.members
             .iter()
             .position(|member| member.peer.peer == peer && member.peer.incarnation == incarnation)
-    }
-
-    pub(crate) fn received(&mut self, core: &mut Core, link: LinkId, message: Control) {
-        match (message, self.member_of(core, link)) {
-            (Control::Join { .. }, None) => core.refuse(link, JoinRefused::Started),
-            (end @ Control::End { .. }, Some(_)) => self.receive_end(core, link, end),
-            (Control::Bye, Some(_)) => core.close(link),
-            // What was on its way when the match began.
-            (Control::Lobby(_) | Control::Ready { .. } | Control::Chat { .. }, Some(_)) => {}
-            _ => core.fault(link, Fault::OutOfPlace),
-        }
-    }
-
-    pub(crate) fn datagram(&mut self, core: &mut Core, link: LinkId, datagram: Datagram) {
-        let Datagram::Turns(packet) = datagram else {
-            return;
-        };
-        if self.member_of(core, link).is_none() || packet.held.len() != self.members.len() {
-            return core.fault(link, Fault::OutOfPlace);
-        }
-        self.receive_packet(core, link, packet);
     }
 
     pub(crate) fn link_down(&mut self, core: &mut Core, peer: PeerId, why: LinkError) {

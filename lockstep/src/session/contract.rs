@@ -1,0 +1,289 @@
+//! What a session is told, what it wants done, and how it begins.
+
+use crate::log::{Bundle, Record, Start};
+use crate::{Channel, Event, Limits, LinkError, LinkId, MatchId, PeerId, Plan};
+use sim::{Checksum, Outcome, RulesId, Seat};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a session is told.
+#[derive(Debug)]
+pub enum Input<'a> {
+    /// A link is up.
+    LinkUp {
+        /// Its number.
+        link: LinkId,
+        /// Whom the transport says it leads to, if it knows.
+        peer: Option<PeerId>,
+        /// True where this side dialled.
+        dialled: bool,
+        /// The other side's address as seen from here.
+        address: String,
+        /// What binds the link's channel.
+        binding: [u8; 32],
+    },
+    /// A dial came to nothing.
+    DialFailed {
+        /// The address that was dialled.
+        address: String,
+        /// Who was expected there.
+        key: PeerId,
+        /// Why.
+        why: LinkError,
+    },
+    /// A link is gone.
+    LinkDown {
+        /// Its number.
+        link: LinkId,
+        /// Why.
+        why: LinkError,
+    },
+    /// Bytes arrived on a link.
+    Received {
+        /// The link.
+        link: LinkId,
+        /// The channel.
+        channel: Channel,
+        /// One datagram or one whole message.
+        bytes: &'a [u8],
+    },
+    /// This peer is, or is no longer, ready to start.
+    Ready(bool),
+    /// The world of the start is built.
+    Loaded {
+        /// Checksum of the initial world.
+        checksum: Checksum,
+    },
+    /// The world could not be built.
+    LoadFailed,
+    /// A command for one of this peer's seats, which the caller has checked against the limits.
+    Issue {
+        /// The seat.
+        seat: Seat,
+        /// The encoded command.
+        command: Vec<u8>,
+    },
+    /// Public chat.
+    Chat(String),
+    /// Pause the match, for this peer's first seat.
+    Pause,
+    /// Let a paused match go on.
+    Resume,
+    /// The world has executed the next turn.
+    Executed {
+        /// Checksum of the world after it.
+        checksum: Checksum,
+        /// How the match ended, if it has.
+        outcome: Option<Outcome>,
+    },
+    /// The snapshot that [`Output::Save`] asked for.
+    Snapshot {
+        /// Turns that the world had executed.
+        turns: u32,
+        /// What [`sim::State::save`] wrote.
+        bytes: Arc<[u8]>,
+    },
+    /// Leave the match.
+    Leave,
+    /// Time has passed.
+    Timeout,
+}
+
+/// What a session wants done, in this order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// Dial a peer.
+    Dial {
+        /// Where.
+        address: String,
+        /// Who must answer.
+        key: PeerId,
+    },
+    /// Close a link, after what was sent on it before.
+    Close {
+        /// Its number.
+        link: LinkId,
+    },
+    /// Send bytes. That they are lost where the channel allows it, or that the link is gone, needs no answer.
+    Send {
+        /// On which link.
+        link: LinkId,
+        /// By which channel.
+        channel: Channel,
+        /// The bytes.
+        bytes: Arc<[u8]>,
+    },
+    /// Append a record to the log. Comes before the turn it holds is executed.
+    Append(Record),
+    /// Build the world and answer [`Input::Loaded`] or [`Input::LoadFailed`].
+    New(Arc<Start>),
+    /// Execute a turn and answer [`Input::Executed`]. Turns come without a hole.
+    Execute(Bundle),
+    /// Save the world once every turn handed out so far is executed, and answer [`Input::Snapshot`].
+    Save {
+        /// Turns executed by then.
+        turns: u32,
+    },
+    /// Tell the game.
+    Event(Event),
+}
+
+/// How a session begins.
+pub struct SessionConfig {
+    /// What this peer calls itself; at most 32 bytes are kept.
+    pub name: String,
+    /// Seats that this peer asks for. At least 1.
+    pub own_seats: u8,
+    /// Whether this peer is ready from the beginning.
+    pub ready: bool,
+    /// Addresses at which others may try to dial this peer.
+    pub addresses: Vec<String>,
+    /// Secret randomness, drawn anew for every run of the process: nonces and the incarnation come from it.
+    pub entropy: [u8; 32],
+    /// This peer's share of the match seed; drawn from `entropy` where there is none.
+    pub share: Option<[u8; 32]>,
+    /// Match time between keyframes of the log, if any are wanted.
+    pub keyframe_every: Option<Duration>,
+    /// Bounds.
+    pub limits: Limits,
+    /// A turn that is waited for longer than this ends the match for this peer; `None` waits for ever.
+    pub stall_limit: Option<Duration>,
+    /// The build, for information in the log.
+    pub build: String,
+    /// What this peer is in its lobby.
+    pub role: Role,
+}
+
+/// The rules that a build plays a given setup by; `None` for a setup it cannot read.
+pub type RulesOf = Box<dyn Fn(&[u8]) -> Option<RulesId> + Send>;
+
+/// What a peer is in its lobby.
+pub enum Role {
+    /// It opened the match and decides who comes in.
+    Host(HostConfig),
+    /// It comes with a ticket.
+    Join {
+        /// The match.
+        match_id: MatchId,
+        /// The ticket's secret.
+        secret: [u8; 16],
+        /// The host's key.
+        host: PeerId,
+        /// Where to dial the host, best first.
+        addresses: Vec<String>,
+        /// The rules that this build plays a given setup by; `None` for a setup it cannot read.
+        rules: RulesOf,
+    },
+}
+
+/// What the host settles for everybody.
+pub struct HostConfig {
+    /// The match.
+    pub match_id: MatchId,
+    /// What a joiner must know to be let in.
+    pub secret: [u8; 16],
+    /// When the invitation expires, on the session's clock; `None`: never.
+    pub expires: Option<Duration>,
+    /// The game's own setup, encoded.
+    pub setup: Vec<u8>,
+    /// The rules in force.
+    pub rules: RulesId,
+    /// Seats of the match.
+    pub seats: u8,
+    /// The plan.
+    pub plan: Plan,
+    /// Turns after which the match ends, if it is to end so.
+    pub turn_limit: Option<u32>,
+}
+
+/// A setting that no session can begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// No seat, or more than the match has.
+    #[error(
+        "a peer takes at least one seat and at most all of the match's, of which there are 1 to 16"
+    )]
+    Seats,
+    /// A plan out of range.
+    #[error(
+        "the plan is out of range: 1, 2, 4 or 8 ticks of 1 to 1000 ms, and a delay of 2 to 8 turns (1 alone)"
+    )]
+    Plan,
+    /// A setup above its limit.
+    #[error("the setup takes {bytes} bytes, the limit is {limit}")]
+    Setup {
+        /// Its size.
+        bytes: u32,
+        /// The limit.
+        limit: u32,
+    },
+    /// A limit above what the protocol can carry.
+    #[error("a limit is above what the protocol can carry")]
+    Limits,
+    /// A ticket without an address.
+    #[error("there is no address to dial")]
+    Addresses,
+}
+
+/// What a session has measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stats {
+    /// Turns whose bundle was incomplete at the moment they were due.
+    pub late_turns: u64,
+    /// Time spent waiting for them.
+    pub stalled: Duration,
+    /// The links to other peers.
+    pub links: Vec<LinkStats>,
+}
+
+/// What a session has measured of one link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkStats {
+    /// Who is at the other end.
+    pub peer: PeerId,
+    /// Smoothed round trip, once known.
+    pub rtt: Option<Duration>,
+    /// Packets lost of the last 64, in the worse direction.
+    pub lost_of_64: u8,
+}
+
+impl SessionConfig {
+    /// Whether every setting is in its range.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        let config = self;
+        let limits = &config.limits;
+        if limits.batch_bytes > 700
+            || limits.peers > 16
+            || limits.command_bytes + 200 > limits.batch_bytes
+        {
+            return Err(ConfigError::Limits);
+        }
+        match &config.role {
+            Role::Host(host) => {
+                let alone = host.seats == config.own_seats;
+                if !(1..=16).contains(&host.seats) || !(1..=host.seats).contains(&config.own_seats)
+                {
+                    return Err(ConfigError::Seats);
+                }
+                if !host.plan.is_valid(!alone) {
+                    return Err(ConfigError::Plan);
+                }
+                if host.setup.len() > limits.setup_bytes as usize {
+                    return Err(ConfigError::Setup {
+                        bytes: host.setup.len() as u32,
+                        limit: limits.setup_bytes,
+                    });
+                }
+            }
+            Role::Join { addresses, .. } => {
+                if addresses.is_empty() {
+                    return Err(ConfigError::Addresses);
+                }
+                if !(1..=16).contains(&config.own_seats) {
+                    return Err(ConfigError::Seats);
+                }
+            }
+        }
+        Ok(())
+    }
+}

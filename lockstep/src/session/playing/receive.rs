@@ -1,0 +1,162 @@
+//! What arrives from other peers: their batches and reports, and the little that is said on streams during a match.
+
+use super::Playing;
+use super::member::Held;
+use crate::log::SignedBatch;
+use crate::session::core::Core;
+use crate::session::wire::{Control, Datagram};
+use crate::session::{Batch, NO_SLACK};
+use crate::{Event, Fault, JoinRefused, LinkId};
+use std::time::Duration;
+
+impl Playing {
+    pub(crate) fn received(&mut self, core: &mut Core, link: LinkId, message: Control) {
+        match (message, self.member_of(core, link)) {
+            (Control::Join { .. }, None) => core.refuse(link, JoinRefused::Started),
+            (end @ Control::End { .. }, Some(_)) => self.receive_end(core, link, end),
+            (Control::Bye, Some(_)) => core.close(link),
+            // What was on its way when the match began.
+            (Control::Lobby(_) | Control::Ready { .. } | Control::Chat { .. }, Some(_)) => {}
+            _ => core.fault(link, Fault::OutOfPlace),
+        }
+    }
+
+    pub(crate) fn datagram(&mut self, core: &mut Core, link: LinkId, datagram: Datagram) {
+        let Datagram::Turns(packet) = datagram else {
+            return;
+        };
+        if self.member_of(core, link).is_none() || packet.held.len() != self.members.len() {
+            return core.fault(link, Fault::OutOfPlace);
+        }
+        self.receive_packet(core, link, packet);
+    }
+
+    /// Takes a batch that came by `link`, whoever signed it.
+    pub(super) fn receive_batch(&mut self, core: &mut Core, link: LinkId, signed: SignedBatch) {
+        let Some(member) = self.members.get(usize::from(signed.peer)) else {
+            return core.fault(link, Fault::OutOfPlace);
+        };
+        if usize::from(signed.peer) == self.me {
+            return;
+        }
+        let Ok(batch) = Batch::decode(&signed.content, &core.limits) else {
+            return core.fault(link, Fault::Garbage);
+        };
+        let turn = batch.turn.0;
+        if let Some(held) = member.batches.get(&turn) {
+            if held.signed.content != signed.content {
+                self.equivocated(core, link, &signed);
+            }
+            return;
+        }
+        let reach = self.complete + 2 * u32::from(self.course.plan.delay_turns) + 8;
+        if turn < u32::from(self.start.plan.delay_turns) || turn >= reach {
+            return core.fault(link, Fault::WrongTurn);
+        }
+        if turn < member.held || !member.required(turn) {
+            return;
+        }
+        if !signed.is_signed(&self.start, core.signer.as_ref()) {
+            return core.fault(link, Fault::Signature);
+        }
+        if batch
+            .entries
+            .iter()
+            .any(|entry| !member.peer.seats.contains(&entry.seat))
+        {
+            let peer = member.peer.peer;
+            core.event(Event::PeerFault {
+                peer,
+                fault: Fault::WrongSeat,
+            });
+        }
+        let due = self.due + self.course.plan.turn() * turn.saturating_sub(self.complete);
+        let slack_ms = due.as_millis() as i64 - core.now.as_millis() as i64;
+        let at = usize::from(signed.peer);
+        let member = &mut self.members[at];
+        member.note_slack(slack_ms);
+        member.batches.insert(
+            turn,
+            Held {
+                signed,
+                batch,
+                arrived: core.now,
+            },
+        );
+        while self.members[at]
+            .batches
+            .contains_key(&self.members[at].held)
+        {
+            let turn = self.members[at].held;
+            self.members[at].held += 1;
+            self.take_reports(core, at, turn);
+        }
+    }
+
+    fn equivocated(&mut self, core: &mut Core, link: LinkId, signed: &SignedBatch) {
+        if !signed.is_signed(&self.start, core.signer.as_ref()) {
+            return core.fault(link, Fault::Signature);
+        }
+        let member = &mut self.members[usize::from(signed.peer)];
+        if !std::mem::replace(&mut member.equivocated, true) {
+            let peer = member.peer.peer;
+            core.event(Event::PeerFault {
+                peer,
+                fault: Fault::Equivocation,
+            });
+        }
+    }
+
+    /// Takes the reports of a batch up to which all of its peer are held.
+    fn take_reports(&mut self, core: &mut Core, at: usize, turn: u32) {
+        let member = &mut self.members[at];
+        let batch = &member.batches[&turn].batch;
+        let (executed, complete, log_hash) = (batch.executed, batch.complete, batch.log_hash);
+        let checksums = batch.checksums.clone();
+        let last = u64::from(executed) + checksums.len() as u64;
+        if executed != member.reported || complete > turn || last > u64::from(complete) + 1 {
+            let peer = member.peer.peer;
+            return core.event(Event::PeerFault {
+                peer,
+                fault: Fault::OutOfPlace,
+            });
+        }
+        if let Some(slack) = batch
+            .slack_ms
+            .get(self.me)
+            .filter(|slack| **slack != NO_SLACK)
+        {
+            member.slack_there_ms = Some(*slack);
+            self.update_slew();
+        }
+        let member = &mut self.members[at];
+        member.reported += checksums.len() as u32;
+        member.pending_hashes.push_back((complete, log_hash));
+        for (turns, checksum) in (executed..).zip(checksums) {
+            self.report(core, at, turns, checksum);
+        }
+        self.check_pending_hashes(core);
+    }
+
+    /// Pairwise offset is half the difference of mutual slack. Only a peer that is ahead of the median slows down.
+    fn update_slew(&mut self) {
+        let mut ahead: Vec<i64> = self
+            .members
+            .iter()
+            .filter_map(|member| {
+                Some(i64::from(member.slack_there_ms?) - i64::from(member.slack_here_ms?))
+            })
+            .map(|difference| difference / 2)
+            .collect();
+        ahead.sort_unstable();
+        let median = ahead.get(ahead.len() / 2).copied().unwrap_or(0);
+        let correction = if median > 4 { median / 3 } else { 0 };
+        self.slew = Duration::from_millis(correction as u64);
+    }
+
+    pub(super) fn slew_step(&mut self) -> Duration {
+        let step = self.slew.min(self.course.plan.turn() / 20);
+        self.slew -= step;
+        step
+    }
+}

@@ -1,0 +1,93 @@
+//! Sealing: one batch for every turn of this peer's tenure, in order.
+
+use super::Playing;
+use super::member::Held;
+use super::own;
+use crate::TurnNumber;
+use crate::session::core::Core;
+use crate::session::{Batch, NO_SLACK};
+use std::time::Duration;
+
+/// How often slack is reported, in batches' time.
+const SLACK_EVERY: Duration = Duration::from_secs(1);
+/// Checksums that one batch reports at most.
+const CHECKSUMS_PER_BATCH: usize = 32;
+
+impl Playing {
+    /// Seals every turn up to the one that a turn which is over calls for.
+    pub(super) fn seal_what_is_due(&mut self, core: &mut Core) {
+        let until = self.complete + u32::from(self.course.plan.delay_turns);
+        let limit = self.start.turn_limit.unwrap_or(u32::MAX);
+        while self.sealed < until.min(limit)
+            && self
+                .leaving
+                .as_ref()
+                .is_none_or(|leaving| leaving.sealed_for.is_none())
+        {
+            self.seal(core);
+        }
+    }
+
+    pub(super) fn seal(&mut self, core: &mut Core) {
+        let count = self.unreported.len().min(CHECKSUMS_PER_BATCH);
+        let mut batch = Batch {
+            turn: TurnNumber(self.sealed),
+            entries: Vec::new(),
+            first_numbers: Vec::new(),
+            executed: self.reported,
+            checksums: self.unreported.drain(..count).collect(),
+            complete: self.complete,
+            log_hash: self.hashes.newest(),
+            slack_ms: self.slack_report(core.now),
+            leaving: self.leaving.is_some(),
+        };
+        self.reported += count as u32;
+        own::fill(
+            &mut self.own,
+            &mut batch,
+            self.course.paused_by.is_some(),
+            &core.limits,
+        );
+        if let Some(leaving) = &mut self.leaving {
+            leaving.sealed_for = Some(self.sealed);
+        }
+        let signed = batch.seal(
+            self.me as u8,
+            self.start.match_id,
+            core.incarnation,
+            core.signer.as_ref(),
+        );
+        assert!(
+            signed.content.len() + 64 <= core.limits.batch_bytes as usize,
+            "a batch fits its limit"
+        );
+        let own = &mut self.members[self.me];
+        own.batches.insert(
+            self.sealed,
+            Held {
+                signed,
+                batch,
+                arrived: core.now,
+            },
+        );
+        self.sealed += 1;
+        own.held = self.sealed;
+        self.fresh_batch = true;
+    }
+
+    fn slack_report(&mut self, now: Duration) -> Vec<i16> {
+        let late = self
+            .members
+            .iter()
+            .any(|member| member.slack_ms.is_some_and(|slack| slack < 0));
+        if self.members.len() == 1 || !late && now < self.slack_reported_at + SLACK_EVERY {
+            return Vec::new();
+        }
+        self.slack_reported_at = now;
+        let report = self.members.iter_mut().map(|member| {
+            member.slack_here_ms = member.slack_ms.take();
+            member.slack_here_ms.unwrap_or(NO_SLACK)
+        });
+        report.collect()
+    }
+}
