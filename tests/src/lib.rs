@@ -3,6 +3,8 @@
 pub mod judge;
 #[cfg(feature = "demo")]
 pub mod numbers;
+#[cfg(feature = "demo")]
+pub mod peers;
 pub mod processes;
 pub mod random;
 pub mod simulator;

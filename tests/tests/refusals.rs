@@ -1,23 +1,11 @@
 //! Who is turned away, over real QUIC links, and in which words.
 
-use lockstep::quic::QuicConfig;
-use lockstep::source::{Answer, TurnSource, Work};
-use lockstep::{
-    Config, EndReason, Ended, Event, JoinRefused, LinkError, Live, Network, PeerId, Ticket,
-};
-use sim::{Checksum, RulesId};
+use lockstep::{Config, EndReason, Ended, Event, JoinRefused, LinkError, Live, PeerId, Ticket};
+use sim::RulesId;
 use std::time::{Duration, Instant};
+use tests::peers::{config, run};
 
 const RULES: RulesId = RulesId(*b"rules of a test!");
-
-fn config(key: u8) -> Config {
-    let mut quic = QuicConfig::new([key; 32]);
-    quic.listen = ([127, 0, 0, 1], 0).into();
-    Config {
-        network: Some(Network::quic(quic).expect("a free port on loopback")),
-        ..Config::default()
-    }
-}
 
 fn host(key: u8) -> (Live, Ticket) {
     let host = Live::host(vec![1], RULES, config(key)).expect("the config is in range");
@@ -27,35 +15,6 @@ fn host(key: u8) -> (Live, Ticket) {
 
 fn join(ticket: &Ticket, rules: Option<RulesId>, config: Config) -> Live {
     Live::join(ticket, Box::new(move |_| rules), config).expect("the config is in range")
-}
-
-/// Works for all until `wanted` gives something.
-fn run<T>(peers: &mut [&mut Live], mut wanted: impl FnMut(usize, &Event) -> Option<T>) -> T {
-    let until = Instant::now() + Duration::from_secs(30);
-    while Instant::now() < until {
-        for (at, peer) in peers.iter_mut().enumerate() {
-            peer.wait(Duration::from_millis(2));
-            while let Some(work) = peer.next(Duration::ZERO) {
-                peer.answer(match work {
-                    Work::New { .. } | Work::Load { .. } => Answer::Ready {
-                        checksum: Checksum(1),
-                    },
-                    Work::Execute(bundle) => Answer::Executed {
-                        checksum: Checksum(bundle.turn.0),
-                        outcome: None,
-                        step: Duration::ZERO,
-                    },
-                    Work::Save { .. } => Answer::Saved(Vec::new()),
-                });
-            }
-            for event in peer.events() {
-                if let Some(found) = wanted(at, &event) {
-                    return found;
-                }
-            }
-        }
-    }
-    panic!("nothing of the kind within 30 s");
 }
 
 fn end_of(joiner: Live, host: &mut Live) -> EndReason {

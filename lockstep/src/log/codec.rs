@@ -119,26 +119,30 @@ impl Codec {
     /// # Errors
     /// [`DecodeError`] for bytes that [`encode`](Self::encode) never writes, or that exceed `limits`.
     pub fn decode(&mut self, bytes: &[u8], limits: &Limits) -> Result<Record, DecodeError> {
+        let mut next = self.clone();
         let mut reader = Reader::new(bytes);
-        let record = self.decode_next(&mut reader, limits)?;
+        let record = next.decode_next(&mut reader, limits)?;
         reader.end()?;
+        *self = next;
         Ok(record)
     }
 
     /// Decodes all records of a group.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode); nothing is given where any record is wrong.
+    /// As [`decode`](Self::decode); nothing is given, and the codec left as it was, where any record is wrong.
     pub fn decode_all(
         &mut self,
         bytes: &[u8],
         limits: &Limits,
     ) -> Result<Vec<Record>, DecodeError> {
+        let mut next = self.clone();
         let mut reader = Reader::new(bytes);
         let mut records = Vec::new();
         while reader.remaining() > 0 {
-            records.push(self.decode_next(&mut reader, limits)?);
+            records.push(next.decode_next(&mut reader, limits)?);
         }
+        *self = next;
         Ok(records)
     }
 

@@ -184,6 +184,25 @@ impl Playing {
         if !all && core.now < own.since + END_WAIT {
             return;
         }
+        let other = self
+            .ending
+            .signed
+            .iter()
+            .enumerate()
+            .find_map(|(at, signed)| {
+                let (end, _) = signed.as_ref()?;
+                let differs = end.turns == own.end.turns && end.checksum != own.end.checksum;
+                differs.then_some((at as u8, end.checksum))
+            });
+        if let Some((at, checksum)) = other {
+            let (turns, ours) = (own.end.turns, own.end.checksum);
+            let sides = vec![
+                self.side(self.me as u8, ours, None),
+                self.side(at, checksum, None),
+            ];
+            self.ending.own = None;
+            return self.desync(core, turns.saturating_sub(1), sides);
+        }
         let mut end = own.end.clone();
         let reason = own.reason.clone();
         for (at, signed) in self.ending.signed.iter().enumerate() {

@@ -1,0 +1,68 @@
+//! A world that goes its own way, over real QUIC links: every peer stops, says it, and writes what it has.
+
+use lockstep::{Config, Desync, EndReason, Event, Live, TurnNumber};
+use sim::{Checksum, RulesId};
+use tests::peers::{config, run_worlds};
+
+const RULES: RulesId = RulesId(*b"rules of a test!");
+const STRAYS_AFTER: u32 = 7;
+
+#[test]
+fn every_peer_stops_names_the_turn_and_writes_a_report() {
+    let folders: Vec<_> = (0..3)
+        .map(|_| tempfile::tempdir().expect("a folder"))
+        .collect();
+    let config_of = |at: usize| Config {
+        seats: 3,
+        reports: folders[at].path().to_owned(),
+        ..config(40 + at as u8)
+    };
+    let mut host = Live::host(vec![1], RULES, config_of(0)).expect("the config is in range");
+    let ticket = host.ticket().expect("a host has a ticket").clone();
+    let join =
+        |at| Live::join(&ticket, Box::new(|_| Some(RULES)), config_of(at)).expect("in range");
+    let (mut second, mut third) = (join(1), join(2));
+    let strays = |at: usize, turn: u32| Checksum(turn ^ u32::from(at == 2 && turn >= STRAYS_AFTER));
+    let mut desyncs: [Option<Desync>; 3] = Default::default();
+    let mut ends: [Option<EndReason>; 3] = Default::default();
+    run_worlds(
+        &mut [&mut host, &mut second, &mut third],
+        strays,
+        |at, event| {
+            match event {
+                Event::Desync(desync) => desyncs[at] = Some(desync.clone()),
+                Event::Ended(ended) => ends[at] = Some(ended.reason.clone()),
+                _ => {}
+            }
+            ends.iter().all(Option::is_some).then_some(())
+        },
+    );
+    for (at, desync) in desyncs.iter().enumerate() {
+        let desync = desync.as_ref().expect("every peer tells it");
+        assert_eq!(desync.turn, TurnNumber(STRAYS_AFTER), "peer {at}");
+        assert_eq!(ends[at], Some(EndReason::Desync));
+        let checksums: Vec<Checksum> = desync.reports.iter().map(|side| side.checksum).collect();
+        assert!(checksums.contains(&Checksum(STRAYS_AFTER)), "{checksums:?}");
+        assert!(
+            checksums.contains(&Checksum(STRAYS_AFTER ^ 1)),
+            "{checksums:?}"
+        );
+        let report = desync.report.as_ref().expect("a report was written");
+        assert_eq!(
+            std::fs::read(report.join("world.snapshot"))
+                .expect("a snapshot")
+                .len(),
+            9
+        );
+        assert!(
+            !std::fs::read(report.join("match.log"))
+                .expect("a log")
+                .is_empty()
+        );
+        let text = std::fs::read_to_string(report.join("report.txt")).expect("a text");
+        assert!(
+            text.contains("turn 7") && text.contains("checksum 00000006"),
+            "{text}"
+        );
+    }
+}
