@@ -2,25 +2,31 @@
 
 use std::time::Duration;
 
+/// Bytes of the largest signed batch that the protocol carries.
+pub(crate) const MAX_BATCH: usize = 700;
+/// Bytes of the largest command in it.
+pub(crate) const MAX_COMMAND: usize = MAX_BATCH - 200;
+/// Bytes of the longest chat text in it.
+pub(crate) const MAX_CHAT: usize = 400;
+/// Peers that a match has at most.
+pub(crate) const MAX_PEERS: usize = 16;
+
 /// Every bound on what others can make us hold or do. Crossing one names the peer that did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Encoded bytes of one command. Default 400; more than `batch_bytes` − 200 never fits a batch.
+    /// Encoded bytes of one own command. Default 400; more than `batch_bytes` − 200 never fits a batch. What others
+    /// send is bounded by the protocol itself, so that all peers take in the same.
     pub command_bytes: u32,
-    /// Encoded bytes of one signed batch. Default and maximum 700.
+    /// Encoded bytes of one own signed batch. Default and maximum 700.
     pub batch_bytes: u32,
     /// Commands one seat may have issued and not yet seen executed. Default 256.
     pub waiting_commands: u32,
     /// Commands per second and seat, averaged over two seconds. Default 50.
     pub commands_per_s: u32,
-    /// Bytes of one chat text. Default 200.
+    /// Bytes of one own chat text. Default 200, maximum 400.
     pub chat_bytes: u32,
     /// Chat texts a peer may send in ten seconds. Default 10.
     pub chats_per_10_s: u32,
-    /// Pauses one seat may call in a match. Default 3.
-    pub pauses_per_seat: u32,
-    /// How long one seat's pauses may last together. Default 5 minutes.
-    pub paused_per_seat: Duration,
     /// Bytes of the game's setup. Default 16 KiB.
     pub setup_bytes: u32,
     /// Bytes of one message on a stream. Default 64 KiB.
@@ -48,8 +54,6 @@ impl Default for Limits {
             commands_per_s: 50,
             chat_bytes: 200,
             chats_per_10_s: 10,
-            pauses_per_seat: 3,
-            paused_per_seat: Duration::from_secs(300),
             setup_bytes: 16 << 10,
             message_bytes: 64 << 10,
             peers: 16,

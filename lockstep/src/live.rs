@@ -5,7 +5,7 @@ mod alone;
 mod network;
 mod report;
 
-use crate::log::LogStore;
+use crate::log::{LogStore, PauseBudget};
 use crate::session::{ConfigError, HostConfig, Role, RulesOf, Session, SessionConfig, Stats};
 use crate::sign::Signer;
 use crate::source::{Answer, TurnSource, Work};
@@ -34,6 +34,8 @@ pub struct Config {
     pub plan: Plan,
     /// Host: turns after which the match ends, if it is to end so.
     pub turn_limit: Option<u32>,
+    /// Host: how often and how long one seat may pause. Default three pauses, five minutes together.
+    pub pauses: PauseBudget,
     /// Whether this peer is ready from the beginning. Default true.
     pub ready: bool,
     /// Bounds on what others can make us hold or do.
@@ -64,6 +66,7 @@ impl Default for Config {
             own_seats: 1,
             plan: Plan::default(),
             turn_limit: None,
+            pauses: PauseBudget::default(),
             ready: true,
             limits: Limits::default(),
             log: None,
@@ -185,6 +188,7 @@ impl Live {
             seats: config.seats,
             plan: config.plan,
             turn_limit: config.turn_limit,
+            pauses: config.pauses,
         };
         Live::open(Role::Host(host), Some(ticket), network, config)
     }
@@ -226,6 +230,7 @@ impl Live {
                 ..config.plan
             },
             turn_limit: config.turn_limit,
+            pauses: config.pauses,
         };
         Live::open(Role::Host(host), None, network, config)
     }

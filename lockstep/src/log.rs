@@ -64,6 +64,8 @@ pub struct Start {
     pub plan: Plan,
     /// Turns after which the match ends, where the host set such a limit.
     pub turn_limit: Option<u32>,
+    /// How often and how long one seat may pause.
+    pub pauses: PauseBudget,
     /// The peers, in the order of their lowest seats. Its order gives the peers their indices.
     pub roster: Vec<RosterPeer>,
     /// The build that wrote this, for information.
@@ -82,6 +84,25 @@ impl Start {
             .collect();
         seats.sort_unstable();
         seats
+    }
+}
+
+/// How often and how long one seat may pause a match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct PauseBudget {
+    /// Pauses that it may call.
+    pub pauses: u8,
+    /// Seconds that they may last together.
+    pub seconds: u16,
+}
+
+impl Default for PauseBudget {
+    /// Three pauses, five minutes together.
+    fn default() -> Self {
+        PauseBudget {
+            pauses: 3,
+            seconds: 300,
+        }
     }
 }
 

@@ -134,6 +134,7 @@ pub(crate) fn play_with(turns: u32, edit: impl Fn(&mut Bundle)) -> Played {
         seed: Seed([5; 32]),
         plan: Plan::default(),
         turn_limit: Some(turns),
+        pauses: lockstep::log::PauseBudget::default(),
         roster: (0..2)
             .map(|index| RosterPeer {
                 peer: signers[usize::from(index)].id(),

@@ -419,6 +419,7 @@ fn host<W: Playable>(
         seats: scenario.peers.iter().map(|peer| peer.seats).sum(),
         plan: scenario.plan,
         turn_limit: Some(scenario.turn_limit),
+        pauses: lockstep::log::PauseBudget::default(),
     })
 }
 

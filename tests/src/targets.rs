@@ -19,7 +19,7 @@ use lockstep::{Limits, Ticket};
 /// # Panics
 /// When it has.
 pub fn batch(bytes: &[u8]) {
-    if let Ok(batch) = Batch::decode(bytes, &Limits::default()) {
+    if let Ok(batch) = Batch::decode(bytes) {
         let mut again = Vec::new();
         batch.encode(&mut again);
         assert_eq!(again, bytes, "one batch, one encoding");

@@ -1,7 +1,10 @@
 //! The one encoding of log records.
 
-use super::{Bundle, End, Keyframe, LogEntry, Record, RosterPeer, SignedBatch, Start, What};
+use super::{
+    Bundle, End, Keyframe, LogEntry, PauseBudget, Record, RosterPeer, SignedBatch, Start, What,
+};
 use crate::encoding::{Reader, put_bytes, put_varint};
+use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_COMMAND, MAX_PEERS};
 use crate::{Incarnation, Limits, LogHash, MatchId, PeerId, Plan, TurnNumber};
 use sim::{Checksum, Outcome, RulesId, Seat, SeatState, Seed};
 use std::sync::Arc;
@@ -170,7 +173,7 @@ impl Codec {
                 match reader.byte()? {
                     IDLE_TURN => self.bundle(Vec::new(), reader)?,
                     TURN => {
-                        let entries = decode_entries(reader, limits)?;
+                        let entries = decode_entries(reader)?;
                         self.bundle(entries, reader)?
                     }
                     _ => return Err(reader.fail("a plan without its turn")),
@@ -178,7 +181,7 @@ impl Codec {
             }
             IDLE_TURN => self.bundle(Vec::new(), reader)?,
             TURN => {
-                let entries = decode_entries(reader, limits)?;
+                let entries = decode_entries(reader)?;
                 self.bundle(entries, reader)?
             }
             CHECKSUM => Record::Checksum {
@@ -187,7 +190,7 @@ impl Codec {
             },
             MISMATCH => {
                 let turns = reader.number()?;
-                let count = reader.count(usize::from(limits.peers), "more peers than allowed")?;
+                let count = reader.count(MAX_PEERS, "more peers than allowed")?;
                 let checksums = (0..count)
                     .map(|_| Ok((reader.byte()?, Checksum(reader.fixed_u32()?))))
                     .collect::<Result<_, DecodeError>>()?;
@@ -196,7 +199,7 @@ impl Codec {
             ATTEST => {
                 let peer = reader.byte()?;
                 let content = reader.bytes()?;
-                if content.len() > limits.batch_bytes as usize {
+                if content.len() > MAX_BATCH {
                     return Err(reader.fail("a batch above its limit"));
                 }
                 Record::Attest(SignedBatch {
@@ -232,7 +235,7 @@ impl Codec {
                 let log_hash = LogHash(reader.array()?);
                 let checksum = Checksum(reader.fixed_u32()?);
                 let outcome = outcome(reader)?;
-                let count = reader.count(usize::from(limits.peers), "more peers than allowed")?;
+                let count = reader.count(MAX_PEERS, "more peers than allowed")?;
                 let signatures = (0..count)
                     .map(|_| Ok((reader.byte()?, reader.array()?)))
                     .collect::<Result<_, DecodeError>>()?;
@@ -278,6 +281,8 @@ fn put_start(out: &mut Vec<u8>, start: &Start) {
         out,
         start.turn_limit.map_or(0, |turns| u64::from(turns) + 1),
     );
+    out.push(start.pauses.pauses);
+    put_varint(out, u64::from(start.pauses.seconds));
     put_varint(out, start.roster.len() as u64);
     for peer in &start.roster {
         out.extend_from_slice(&peer.peer.0);
@@ -312,7 +317,12 @@ fn start(reader: &mut Reader<'_>, limits: &Limits) -> Result<Start, DecodeError>
         0 => None,
         turns => Some(u32::try_from(turns - 1).map_err(|_| reader.fail("too many turns"))?),
     };
-    let count = reader.count(usize::from(limits.peers), "more peers than allowed")?;
+    let pauses = PauseBudget {
+        pauses: reader.byte()?,
+        seconds: u16::try_from(reader.varint()?)
+            .map_err(|_| reader.fail("a budget of pauses that is too large"))?,
+    };
+    let count = reader.count(MAX_PEERS, "more peers than allowed")?;
     let mut roster = Vec::with_capacity(count);
     for _ in 0..count {
         roster.push(RosterPeer {
@@ -348,6 +358,7 @@ fn start(reader: &mut Reader<'_>, limits: &Limits) -> Result<Start, DecodeError>
         seed,
         plan,
         turn_limit,
+        pauses,
         roster,
         build,
         signatures,
@@ -385,10 +396,7 @@ pub(crate) fn encode_entries(out: &mut Vec<u8>, entries: &[LogEntry]) {
 
 const FIRST_LENGTH: u64 = 4;
 
-pub(crate) fn decode_entries(
-    reader: &mut Reader<'_>,
-    limits: &Limits,
-) -> Result<Vec<LogEntry>, DecodeError> {
+pub(crate) fn decode_entries(reader: &mut Reader<'_>) -> Result<Vec<LogEntry>, DecodeError> {
     let count = reader.count(reader.remaining() / 2, "more entries than bytes")?;
     let mut entries = Vec::with_capacity(count);
     for _ in 0..count {
@@ -405,14 +413,14 @@ pub(crate) fn decode_entries(
             2 => What::Resume,
             3 => {
                 let text = reader.text()?;
-                if text.len() > limits.chat_bytes as usize {
+                if text.len() > MAX_CHAT {
                     return Err(reader.fail("a chat text above its limit"));
                 }
                 What::Chat(text)
             }
             length => {
                 let length = length - FIRST_LENGTH;
-                if length > u64::from(limits.command_bytes) {
+                if length > MAX_COMMAND as u64 {
                     return Err(reader.fail("a command above its limit"));
                 }
                 What::Command(reader.take(length as usize)?.into())

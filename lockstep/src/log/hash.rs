@@ -14,6 +14,8 @@ pub fn start_hash(start: &Start) -> LogHash {
     hash.bytes(&start.seed.0);
     hash.plan(&start.plan);
     hash.number(start.turn_limit.map_or(0, |turns| turns.saturating_add(1)));
+    hash.number(u32::from(start.pauses.pauses));
+    hash.number(u32::from(start.pauses.seconds));
     hash.number(start.roster.len() as u32);
     for peer in &start.roster {
         hash.bytes(&peer.peer.0);

@@ -1,10 +1,11 @@
 //! A batch: what one peer seals for one turn, and signs.
 
 use crate::encoding::{DecodeError, Reader, put_varint};
+use crate::limits::MAX_PEERS;
 use crate::log::{LogEntry, SignedBatch, Start, What};
 use crate::log::{decode_entries, encode_entries};
 use crate::sign::Signer;
-use crate::{Incarnation, Limits, LogHash, MatchId, TurnNumber};
+use crate::{Incarnation, LogHash, MatchId, TurnNumber};
 use sim::{Checksum, Seat};
 
 /// One peer's commands for one turn, for all its seats, and what it reports beside them.
@@ -58,12 +59,13 @@ impl Batch {
     /// Reads what [`encode`](Self::encode) wrote.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything else, and for what exceeds `limits`.
-    pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Batch, DecodeError> {
+    /// [`DecodeError`] for anything else, and for what exceeds the protocol's bounds: the same for every peer, whatever
+    /// its own limits are.
+    pub fn decode(bytes: &[u8]) -> Result<Batch, DecodeError> {
         let mut reader = Reader::new(bytes);
         let head = reader.varint()?;
         let turn = u32::try_from(head >> 1).map_err(|_| reader.fail("a turn above 2^32"))?;
-        let entries = decode_entries(&mut reader, limits)?;
+        let entries = decode_entries(&mut reader)?;
         if entries
             .iter()
             .any(|entry| matches!(entry.what, What::Seat(_)))
@@ -81,7 +83,7 @@ impl Batch {
             .collect::<Result<_, DecodeError>>()?;
         let complete = reader.number()?;
         let log_hash = LogHash(reader.array()?);
-        let count = reader.count(usize::from(limits.peers), "more slacks than peers")?;
+        let count = reader.count(MAX_PEERS, "more slacks than peers")?;
         let slack_ms = (0..count)
             .map(|_| Ok(i16::from_le_bytes(reader.array()?)))
             .collect::<Result<_, DecodeError>>()?;

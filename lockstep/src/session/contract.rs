@@ -1,6 +1,7 @@
 //! What a session is told, what it wants done, and how it begins.
 
-use crate::log::{Bundle, Record, Start};
+use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_PEERS};
+use crate::log::{Bundle, PauseBudget, Record, Start};
 use crate::{Channel, Event, Limits, LinkError, LinkId, MatchId, PeerId, Plan};
 use sim::{Checksum, Outcome, RulesId, Seat};
 use std::sync::Arc;
@@ -194,6 +195,8 @@ pub struct HostConfig {
     pub plan: Plan,
     /// Turns after which the match ends, if it is to end so.
     pub turn_limit: Option<u32>,
+    /// How often and how long one seat may pause.
+    pub pauses: PauseBudget,
 }
 
 /// A setting that no session can begin with.
@@ -252,8 +255,9 @@ impl SessionConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let config = self;
         let limits = &config.limits;
-        if limits.batch_bytes > 700
-            || limits.peers > 16
+        if limits.batch_bytes as usize > MAX_BATCH
+            || limits.chat_bytes as usize > MAX_CHAT
+            || usize::from(limits.peers) > MAX_PEERS
             || limits.command_bytes + 200 > limits.batch_bytes
         {
             return Err(ConfigError::Limits);

@@ -308,7 +308,7 @@ impl Session {
         {
             return;
         }
-        match Datagram::decode(bytes, &core.limits) {
+        match Datagram::decode(bytes) {
             Err(_) => core.fault(link, Fault::Garbage),
             Ok(Datagram::Probe { sent_us }) => {
                 let clock_us = core.now.as_micros() as u64;

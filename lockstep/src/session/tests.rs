@@ -2,7 +2,7 @@
 //! business of the simulator in the `tests` crate.
 
 use super::*;
-use crate::log::{Bundle, Record};
+use crate::log::{Bundle, PauseBudget, Record};
 use crate::sign::KeyedHash;
 use crate::{Limits, MatchId, PeerId, Plan, TurnNumber};
 use sim::RulesId;
@@ -56,6 +56,7 @@ impl Net {
                     seats: peers as u8,
                     plan,
                     turn_limit,
+                    pauses: PauseBudget::default(),
                 })
             } else {
                 Role::Join {

@@ -1,7 +1,8 @@
 //! What travels on a link: control messages on the ordered stream, turn packets and clock probes as datagrams.
 
 use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
-use crate::log::SignedBatch;
+use crate::limits::{MAX_BATCH, MAX_PEERS};
+use crate::log::{PauseBudget, SignedBatch};
 use crate::{Incarnation, JoinRefused, Limits, LogHash, MatchId, PeerId, Plan, TurnNumber};
 use serde::{Deserialize, Serialize};
 use sim::{Checksum, Outcome, RulesId, Seat};
@@ -82,6 +83,7 @@ pub(crate) struct Terms {
     pub plan: Plan,
     pub seats: u8,
     pub turn_limit: Option<u32>,
+    pub pauses: PauseBudget,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -232,10 +234,10 @@ impl Datagram {
         out
     }
 
-    pub(crate) fn decode(bytes: &[u8], limits: &Limits) -> Result<Datagram, DecodeError> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Datagram, DecodeError> {
         let mut reader = Reader::new(bytes);
         let datagram = match reader.byte()? {
-            TURNS => Datagram::Turns(turn_packet(&mut reader, limits)?),
+            TURNS => Datagram::Turns(turn_packet(&mut reader)?),
             PROBE => Datagram::Probe {
                 sent_us: reader.varint()?,
             },
@@ -250,7 +252,7 @@ impl Datagram {
     }
 }
 
-fn turn_packet(reader: &mut Reader<'_>, limits: &Limits) -> Result<TurnPacket, DecodeError> {
+fn turn_packet(reader: &mut Reader<'_>) -> Result<TurnPacket, DecodeError> {
     let sequence = reader.number()?;
     let echo = match reader.varint()? {
         0 => None,
@@ -265,7 +267,7 @@ fn turn_packet(reader: &mut Reader<'_>, limits: &Limits) -> Result<TurnPacket, D
     let missing = reader.byte()?;
     let heard = u16::from_le_bytes(reader.array()?);
     let peers = reader.byte()?;
-    if peers > limits.peers {
+    if usize::from(peers) > MAX_PEERS {
         return Err(reader.fail("more peers than allowed"));
     }
     let base = reader.number()?;
@@ -280,7 +282,7 @@ fn turn_packet(reader: &mut Reader<'_>, limits: &Limits) -> Result<TurnPacket, D
     while reader.remaining() > 0 {
         let peer = reader.byte()?;
         let content = reader.bytes()?;
-        if content.len() + 64 > limits.batch_bytes as usize {
+        if content.len() + 64 > MAX_BATCH {
             return Err(reader.fail("a batch above its limit"));
         }
         batches.push(SignedBatch {

@@ -1,9 +1,9 @@
 //! What a file claims about its match, by the number of turns executed.
 
 use crate::{Error, KeyframeAt, Reader};
+use lockstep::LogHash;
 use lockstep::log::{Record, SignedBatch};
 use lockstep::session::Batch;
-use lockstep::{Limits, LogHash};
 use sim::Checksum;
 
 /// One claim.
@@ -31,7 +31,6 @@ pub(super) enum Claim {
 
 /// All claims about turns that the file holds, by turn. The agreed end is not among them.
 pub(super) fn collect(reader: &mut Reader) -> Result<Vec<Expected>, Error> {
-    let limits = Limits::default();
     let mut expected = Vec::new();
     for record in reader.records() {
         match record? {
@@ -43,7 +42,7 @@ pub(super) fn collect(reader: &mut Reader) -> Result<Vec<Expected>, Error> {
                 turns,
                 claim: Claim::Desync(checksums),
             }),
-            Record::Attest(signed) => match Batch::decode(&signed.content, &limits) {
+            Record::Attest(signed) => match Batch::decode(&signed.content) {
                 Ok(batch) => {
                     for (later, checksum) in (0u32..).zip(&batch.checksums) {
                         expected.push(Expected {

@@ -145,7 +145,7 @@ impl<W: Playable> Judge<W> {
 
     /// A batch that attests names the history that there is.
     fn check_attest(&self, batch: &lockstep::log::SignedBatch) -> Result<(), String> {
-        let content = Batch::decode(&batch.content, &Limits::default())
+        let content = Batch::decode(&batch.content)
             .map_err(|error| format!("an attesting batch does not read: {error}"))?;
         let of_hostile = self.hostile.is_some_and(|hostile| {
             let id = self.peers[hostile].id;

@@ -244,6 +244,7 @@ fn session(seat: u8, seats: u8, turn_limit: u32) -> Session {
             seats,
             plan: Plan::default(),
             turn_limit: Some(turn_limit),
+            pauses: lockstep::log::PauseBudget::default(),
         })
     } else {
         Role::Join {

@@ -99,6 +99,7 @@ impl Pair {
             seats: 2,
             plan: Plan::default(),
             turn_limit: None,
+            pauses: lockstep::log::PauseBudget::default(),
         });
         let join = Role::Join {
             match_id,

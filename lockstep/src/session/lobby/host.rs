@@ -78,6 +78,7 @@ impl Host {
             plan: config.plan,
             seats: config.seats,
             turn_limit: config.turn_limit,
+            pauses: config.pauses,
         };
         let mut host = Host {
             config,

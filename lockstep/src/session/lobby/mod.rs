@@ -108,6 +108,7 @@ pub(crate) fn start_of(
         seed: Seed(seed.end_256()),
         plan: terms.plan,
         turn_limit: terms.turn_limit,
+        pauses: terms.pauses,
         roster: peers,
         build: build.to_owned(),
         signatures: Vec::new(),

@@ -1,14 +1,15 @@
 //! From the batches of a turn to its bundle. Every peer computes the same from the same signed batches.
 
-use crate::log::{Bundle, LogEntry, What};
+use crate::log::{Bundle, LogEntry, PauseBudget, What};
 use crate::session::Batch;
-use crate::{Limits, Plan, TurnNumber};
+use crate::{Plan, TurnNumber};
 use sim::{Seat, SeatState};
 use std::collections::BTreeMap;
 
 /// What earlier bundles left behind for later ones.
 pub(crate) struct Course {
     pub plan: Plan,
+    pauses: PauseBudget,
     /// Who paused, while the next turn is paused.
     pub paused_by: Option<Seat>,
     seats: BTreeMap<Seat, SeatCourse>,
@@ -20,7 +21,7 @@ pub(crate) struct Course {
 struct SeatCourse {
     /// Number of its next command.
     next: u32,
-    pauses: u32,
+    pauses: u8,
     paused_ms: u64,
 }
 
@@ -36,9 +37,10 @@ pub(crate) struct Formed {
 }
 
 impl Course {
-    pub(crate) fn new(plan: Plan, seats: &[Seat]) -> Self {
+    pub(crate) fn new(plan: Plan, pauses: PauseBudget, seats: &[Seat]) -> Self {
         Course {
             plan,
+            pauses,
             paused_by: None,
             seats: seats
                 .iter()
@@ -53,7 +55,6 @@ impl Course {
         &mut self,
         turn: TurnNumber,
         batches: impl Iterator<Item = (&'a [Seat], &'a Batch)>,
-        limits: &Limits,
     ) -> Formed {
         let paused = self.paused_by.is_some();
         let mut formed = Formed {
@@ -81,14 +82,14 @@ impl Course {
             }
         }
         entries.sort_by_key(|entry| entry.seat);
-        entries.retain(|entry| self.note(entry, limits, &mut formed));
+        entries.retain(|entry| self.note(entry, &mut formed));
         if paused {
             self.deferred = events;
         } else {
             entries.extend(events);
             entries.sort_by_key(|entry| entry.seat);
         }
-        self.spend_pause(limits, &mut formed);
+        self.spend_pause(&mut formed);
         formed.bundle.entries = entries;
         formed
     }
@@ -136,15 +137,15 @@ impl Course {
     }
 
     /// Applies an entry that concerns the course of the match; false where it has no effect and is left out.
-    fn note(&mut self, entry: &LogEntry, limits: &Limits, formed: &mut Formed) -> bool {
+    fn note(&mut self, entry: &LogEntry, formed: &mut Formed) -> bool {
         match &entry.what {
             What::Pause => {
                 let seat = self
                     .seats
                     .get_mut(&entry.seat)
                     .expect("a roster seat has a course");
-                let within = seat.pauses < limits.pauses_per_seat
-                    && u128::from(seat.paused_ms) < limits.paused_per_seat.as_millis();
+                let within = seat.pauses < self.pauses.pauses
+                    && seat.paused_ms < u64::from(self.pauses.seconds) * 1_000;
                 if self.paused_by.is_some() || !within {
                     return false;
                 }
@@ -165,13 +166,13 @@ impl Course {
         true
     }
 
-    fn spend_pause(&mut self, limits: &Limits, formed: &mut Formed) {
+    fn spend_pause(&mut self, formed: &mut Formed) {
         let Some(by) = self.paused_by else {
             return;
         };
         let seat = self.seats.get_mut(&by).expect("a roster seat has a course");
         seat.paused_ms += self.plan.turn().as_millis() as u64;
-        if u128::from(seat.paused_ms) >= limits.paused_per_seat.as_millis() {
+        if seat.paused_ms >= u64::from(self.pauses.seconds) * 1_000 {
             self.paused_by = None;
             formed.paused = None;
             formed.resumed = Some(None);

@@ -118,7 +118,7 @@ impl Playing {
                 .copied()
                 .map(OwnSeat::new)
                 .collect(),
-            course: Course::new(plan, &seats),
+            course: Course::new(plan, start.pauses, &seats),
             complete: 0,
             hashes: Hashes::new(start_hash(&start)),
             sealed: first.0,
@@ -343,7 +343,7 @@ impl Playing {
 
     fn complete_turn(&mut self, core: &mut Core, late: bool) {
         let turn = TurnNumber(self.complete);
-        let formed = self.form(turn, core);
+        let formed = self.form(turn);
         let began = if late { core.now } else { self.due };
         if let Some(stall) = self.stall.take() {
             let lateness = core.now.saturating_sub(stall.since);
@@ -373,13 +373,13 @@ impl Playing {
         }
     }
 
-    fn form(&mut self, turn: TurnNumber, core: &Core) -> Formed {
+    fn form(&mut self, turn: TurnNumber) -> Formed {
         let members = self.members.iter().filter(|member| member.required(turn.0));
         let batches = members.filter_map(|member| {
             let held = member.batches.get(&turn.0)?;
             Some((member.peer.seats.as_slice(), &held.batch))
         });
-        self.course.form(turn, batches, &core.limits)
+        self.course.form(turn, batches)
     }
 
     fn tell(&self, core: &mut Core, turn: TurnNumber, formed: &Formed) {

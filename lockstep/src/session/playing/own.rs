@@ -185,7 +185,7 @@ mod tests {
             let mut bytes = Vec::new();
             batch.encode(&mut bytes);
             assert!(bytes.len() + 64 <= limits.batch_bytes as usize);
-            assert_eq!(Batch::decode(&bytes, &limits).as_ref(), Ok(&batch));
+            assert_eq!(Batch::decode(&bytes).as_ref(), Ok(&batch));
             for entry in &batch.entries {
                 if let What::Command(command) = &entry.what {
                     seen.push(command[0]);

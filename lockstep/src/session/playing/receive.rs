@@ -39,7 +39,7 @@ impl Playing {
         if usize::from(signed.peer) == self.me {
             return;
         }
-        let Ok(batch) = Batch::decode(&signed.content, &core.limits) else {
+        let Ok(batch) = Batch::decode(&signed.content) else {
             return core.fault(link, Fault::Garbage);
         };
         let turn = batch.turn.0;
