@@ -327,7 +327,7 @@ pub enum Fault {
 /// Why a command is not executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// No match is running here: lobby, replay, or over.
+    /// No match is running here: it is in the lobby or builds its world, is a replay, or is over.
     #[error("no match is running")]
     NotLive,
     /// The seat is not this peer's.

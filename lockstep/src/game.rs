@@ -132,7 +132,10 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
         self
     }
 
-    /// Issues a command for this peer's first seat.
+    /// Issues a command for this peer's first seat. It is executed some turns later, on every peer alike.
+    ///
+    /// One click is one command: an order to forty units names them all in one, for the number of commands per second
+    /// and the bytes of each are bounded ([`Limits`](crate::Limits)).
     ///
     /// # Errors
     /// [`Refused`]: the command was not taken and will not be executed.
@@ -417,8 +420,8 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
     }
 }
 
-/// The bundle as a world takes it, and the seats that it resigns: a command that does not decode as one resigns its
-/// seat, on every peer alike, and the seat's later commands of the turn are skipped.
+/// The bundle as a world takes it before the turn's first tick, and the seats that it resigns: a command that postcard
+/// does not decode as one resigns its seat, on every peer alike, and the seat's later commands of the turn are skipped.
 pub fn world_entries<C: serde::de::DeserializeOwned>(
     bundle: &Bundle,
 ) -> (Vec<Entry<C>>, Vec<Seat>) {

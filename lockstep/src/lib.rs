@@ -2,6 +2,108 @@
 //!
 //! **The match is its log**: a start, and for every turn every seat's commands. Peers agree on the log turn by
 //! turn; each derives the same world from it.
+//!
+//! # A game for two
+//!
+//! The first to run starts a match and shows its ticket; the second joins with it.
+//!
+#![cfg_attr(feature = "live", doc = "```no_run")]
+#![cfg_attr(not(feature = "live"), doc = "```ignore")]
+//! use lockstep::{Config, Event, Match};
+//! use serde::{Deserialize, Serialize};
+//! use sim::{Entry, Outcome, RulesId, Simulation, Start};
+//! use std::time::Duration;
+//!
+//! /// Whoever presses ten times first has won.
+//! #[derive(Serialize, Deserialize)]
+//! struct World {
+//!     presses: Vec<u8>,
+//! }
+//! sim::state_by_serde!(World);
+//!
+//! #[derive(Clone, Serialize, Deserialize)]
+//! enum Command {
+//!     Press,
+//! }
+//!
+//! impl Simulation for World {
+//!     type Setup = ();
+//!     type Command = Command;
+//!     type Effect = ();
+//!
+//!     fn rules(_: &()) -> RulesId {
+//!         RulesId(*b"ten presses, 1st")
+//!     }
+//!
+//!     fn new(start: &Start<()>) -> Self {
+//!         World { presses: vec![0; start.seats.len()] }
+//!     }
+//!
+//!     fn step(&mut self, entries: &[Entry<Command>], _: &mut Vec<()>) {
+//!         for entry in entries {
+//!             if let Entry::Command { seat, command: Command::Press } = entry
+//!                 && let Some(presses) = self.presses.get_mut(usize::from(seat.0))
+//!             {
+//!                 *presses = presses.saturating_add(1);
+//!             }
+//!         }
+//!     }
+//!
+//!     fn outcome(&self) -> Option<Outcome> {
+//!         let most = self.presses.iter().max()?;
+//!         let mut first = (0..).zip(&self.presses).filter(|(_, presses)| *presses == most);
+//!         let winner = first.next().map(|(seat, _)| sim::Seat(seat));
+//!         let tied = first.next().is_some();
+//!         (*most >= 10).then_some(Outcome { winner: winner.filter(|_| !tied) })
+//!     }
+//! }
+//!
+//! # fn key_pressed() -> bool { true }
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let config = Config { seats: 2, ..Config::default() };
+//!     let mut game = match std::env::args().nth(1) {
+//!         None => Match::<World>::host((), config)?,
+//!         Some(ticket) => Match::join(&ticket.parse()?, config)?,
+//!     };
+//!     if let Some(ticket) = game.source().ticket() {
+//!         println!("{ticket}");
+//!     }
+//!     loop {
+//!         for event in game.poll() {
+//!             match event {
+//!                 Event::Stalled { on, .. } => println!("waiting for {on:?}"),
+//!                 Event::Ended(end) => {
+//!                     println!("{}: {:?}", end.reason, end.outcome);
+//!                     return Ok(());
+//!                 }
+//!                 _ => {}
+//!             }
+//!         }
+//!         if let Some(world) = game.world() {
+//!             println!("{:?}", world.presses); // draw it here
+//!         }
+//!         if key_pressed() && let Err(refused) = game.issue(Command::Press) {
+//!             println!("{refused}");
+//!         }
+//!         game.wait(Duration::from_millis(16));
+//!     }
+//! }
+//! ```
+//!
+//! # What is here
+//!
+//! | For | there is |
+//! |---|---|
+//! | a match of a [`sim::Simulation`] | [`Match`]: `host`, `join`, `single_player`, or [`over`](Match::over) any source of turns |
+//! | what happens in it | [`Event`], [`Status`], [`Ended`]; [`Refused`] for a command that is not taken |
+//! | settings | `Config`, [`Plan`] (how long turns are), [`Limits`] |
+//! | a loop of your own | [`source::TurnSource`]; [`world_entries`] decodes a turn |
+//! | keeping the match | [`log::LogStore`]; on disk by the crate `replay` |
+//! | another network than QUIC | [`Transport`] |
+//! | a session without clock, thread or socket | [`session`] |
+//!
+//! Features: `quic` (default) brings QUIC and `live`; `live` alone the network thread, for any transport. Without
+//! either there are sessions, logs and [`Match::over`].
 
 mod encoding;
 mod event;

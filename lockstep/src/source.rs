@@ -2,6 +2,62 @@
 //!
 //! [`Match`](crate::Match) runs this loop for a world that implements [`sim::Simulation`]. A game with a loop of
 //! its own runs it directly: take the next piece of [`Work`], do it, [`answer`](TurnSource::answer).
+//!
+//! Any engine and any representation of the world will do, as long as a turn is executed alike everywhere. Setup and
+//! commands travel as bytes; those of [`postcard`](https://docs.rs/postcard) are what [`Match`](crate::Match),
+//! [`world_entries`](crate::world_entries) and the `replay` crate use.
+//!
+//! ```
+//! use lockstep::source::{Answer, TurnSource, Work};
+//! use lockstep::world_entries;
+//! use sim::{Simulation, State};
+//! use std::time::Instant;
+//!
+//! /// Call it once a frame; `begun` is when the game began.
+//! fn update<World: Simulation>(world: &mut Option<World>, feed: &mut impl TurnSource, begun: Instant) {
+//!     while let Some(work) = feed.next(begun.elapsed()) {
+//!         let answer = match work {
+//!             Work::New { start } => match postcard::from_bytes(&start.setup) {
+//!                 Ok(setup) => {
+//!                     let start = sim::Start { setup, seed: start.seed, seats: start.seats() };
+//!                     Answer::Ready { checksum: world.insert(World::new(&start)).checksum() }
+//!                 }
+//!                 Err(_) => Answer::Failed,
+//!             },
+//!             Work::Load { snapshot, .. } => match World::load(&snapshot) {
+//!                 Ok(loaded) => Answer::Ready { checksum: world.insert(loaded).checksum() },
+//!                 Err(_) => Answer::Failed,
+//!             },
+//!             Work::Execute(bundle) => {
+//!                 let world = world.as_mut().expect("New or Load comes first");
+//!                 let stepping = Instant::now();
+//!                 let (mut entries, _resigned) = world_entries(&bundle);
+//!                 for _ in 0..bundle.ticks() {
+//!                     world.step(&entries, &mut Vec::new());
+//!                     entries.clear(); // they belong to the first tick
+//!                 }
+//!                 Answer::Executed {
+//!                     checksum: world.checksum(),
+//!                     outcome: world.outcome(),
+//!                     step: stepping.elapsed(),
+//!                 }
+//!             }
+//!             Work::Save { .. } => {
+//!                 let mut snapshot = Vec::new();
+//!                 world.as_ref().expect("New or Load comes first").save(&mut snapshot);
+//!                 Answer::Saved(snapshot)
+//!             }
+//!         };
+//!         feed.answer(answer);
+//!     }
+//!     for event in feed.events() {
+//!         println!("{event:?}"); // `Event::Ended` is the last
+//!     }
+//! }
+//! ```
+//!
+//! This one steps a turn's ticks at once. For smooth motion keep the bundle, step one tick per
+//! [`pace`](TurnSource::pace), and answer after the last.
 
 use crate::log::{Bundle, Start};
 use crate::{CommandId, Event, Refused, Status, TurnNumber};
@@ -75,7 +131,8 @@ pub trait TurnSource {
     /// What has happened since the last call.
     fn events(&mut self) -> Vec<Event>;
 
-    /// Hands over an encoded command of `seat`.
+    /// Hands over an encoded command of `seat`: as postcard writes it, where [`world_entries`](crate::world_entries)
+    /// decodes it.
     ///
     /// # Errors
     /// [`Refused`]: the command was not taken and will not be executed.

@@ -5,6 +5,54 @@
 //! valid prefix, wherever it was cut or damaged. A [`Player`] feeds a world from a file, with seek and speed;
 //! [`open`] puts it under a [`Match`]. [`verify`](verify::verify) re-runs a match and checks all that its file
 //! claims, [`diff`](diff::diff) compares two files, and [`cli::run`] is a command line over all of it for any game.
+//!
+//! # In a game
+//!
+//! ```no_run
+//! use lockstep::log::LogStore as _;
+//! use lockstep::{Config, Event, Match};
+//! use replay::{Recorder, Speed};
+//! use sim::Simulation;
+//! use std::path::Path;
+//! use std::process::ExitCode;
+//! use std::time::Duration;
+//!
+//! type Failure = Box<dyn std::error::Error>;
+//!
+//! /// Every peer records; their files hold the same match.
+//! fn host<World: Simulation>(setup: World::Setup) -> Result<Match<World>, Failure> {
+//!     let recorder = Recorder::create_in(Path::new("replays"), "match")?;
+//!     println!("recording to {:?}", recorder.path());
+//!     let config = Config { log: Some(Box::new(recorder)), ..Config::default() };
+//!     Ok(Match::host(setup, config)?)
+//! }
+//!
+//! /// The same loop as a match's, but for the commands.
+//! fn watch<World: Simulation>(file: &Path) -> Result<(), Failure> {
+//!     let mut game = replay::open::<World>(file)?;
+//!     game.source().set_speed(Speed::times(2));
+//!     loop {
+//!         for event in game.poll() {
+//!             if let Event::Ended(end) = event {
+//!                 println!("{} after {} turns", end.reason, end.turns);
+//!                 return Ok(());
+//!             }
+//!         }
+//!         if let Some(_world) = game.world() {
+//!             // draw it
+//!         }
+//!         game.wait(Duration::from_millis(16));
+//!     }
+//! }
+//!
+//! /// `mygame replay verify match.replay`
+//! fn replay_command<World: Simulation>(words: &[String]) -> ExitCode {
+//!     replay::cli::run::<World>(words)
+//! }
+//! ```
+//!
+//! A file is made when the recorder is, before anybody has joined. Where the match never begins, it holds no match and
+//! may be deleted.
 
 pub mod cli;
 pub mod diff;
