@@ -172,7 +172,7 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
 
     /// As [`poll`](Self::poll); `seen` runs after every tick: keep the previous positions, play the effects.
     pub fn poll_each_tick(&mut self, mut seen: impl FnMut(&S, &[S::Effect])) -> Vec<Event> {
-        let give_up_at = self.now() + self.budget;
+        let give_up_at = self.now().saturating_add(self.budget);
         loop {
             if self.turn.is_some() {
                 if !self.step_due_ticks(give_up_at, &mut seen) {

@@ -427,7 +427,7 @@ impl TurnSource for Live {
         }
         let now = self.shared.now();
         let rate = u64::from(limits.commands_per_s);
-        let earned = (now - door.refilled).as_millis() as u64 * rate;
+        let earned = (now - door.refilled).as_micros() as u64 * rate / 1_000;
         door.allowance = if door.issued == 0 {
             2_000 * rate
         } else {

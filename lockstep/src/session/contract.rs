@@ -212,6 +212,9 @@ pub enum ConfigError {
         "the plan is out of range: 1, 2, 4 or 8 ticks of 1 to 1000 ms, and a delay of 2 to 8 turns (1 alone)"
     )]
     Plan,
+    /// A match of no turns.
+    #[error("a match has at least one turn")]
+    TurnLimit,
     /// A setup above its limit.
     #[error("the setup takes {bytes} bytes, the limit is {limit}")]
     Setup {
@@ -258,7 +261,8 @@ impl SessionConfig {
         if limits.batch_bytes as usize > MAX_BATCH
             || limits.chat_bytes as usize > MAX_CHAT
             || usize::from(limits.peers) > MAX_PEERS
-            || limits.command_bytes + 200 > limits.batch_bytes
+            || limits.batch_bytes < 350
+            || limits.command_bytes > limits.batch_bytes - 200
         {
             return Err(ConfigError::Limits);
         }
@@ -268,6 +272,9 @@ impl SessionConfig {
                 if !(1..=16).contains(&host.seats) || !(1..=host.seats).contains(&config.own_seats)
                 {
                     return Err(ConfigError::Seats);
+                }
+                if host.turn_limit == Some(0) {
+                    return Err(ConfigError::TurnLimit);
                 }
                 if !host.plan.is_valid(!alone) {
                     return Err(ConfigError::Plan);

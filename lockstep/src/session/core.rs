@@ -16,9 +16,18 @@ pub(crate) struct Core {
     pub incarnation: Incarnation,
     pub links: BTreeMap<LinkId, Link>,
     pub out: Vec<Output>,
+    /// Links closed from here that the phase has not been told of.
+    pub closed: Vec<Link>,
+    /// A link on which any number of messages is taken: the lobby's host could end the lobby anyway.
+    pub trusted: Option<LinkId>,
+    /// Faults by peer. A peer above its limit gets no link any more.
+    faults: BTreeMap<PeerId, u32>,
     entropy: [u8; 32],
     drawn: u32,
 }
+
+/// Peers whose faults are counted; a stranger with ever new keys gets no more.
+const PEERS_REMEMBERED: usize = 1_024;
 
 /// What a link's introduction came to.
 pub(crate) enum Introduced {
@@ -41,6 +50,9 @@ impl Core {
             incarnation: Incarnation([0; 16]),
             links: BTreeMap::new(),
             out: Vec::new(),
+            closed: Vec::new(),
+            trusted: None,
+            faults: BTreeMap::new(),
             entropy,
             drawn: 0,
         };
@@ -95,8 +107,9 @@ impl Core {
 
     /// Forgets the link and has it closed.
     pub(crate) fn close(&mut self, link: LinkId) {
-        if self.links.remove(&link).is_some() {
+        if let Some(closed) = self.links.remove(&link) {
             self.out.push(Output::Close { link });
+            self.closed.push(closed);
         }
     }
 
@@ -107,18 +120,25 @@ impl Core {
 
     /// Names the peer at the other end; closes the link once it has too many, and at once where nobody is proved.
     pub(crate) fn fault(&mut self, link: LinkId, fault: Fault) {
-        let limit = self.limits.faults_per_peer;
-        let Some(at) = self.links.get_mut(&link) else {
+        let Some(at) = self.links.get(&link) else {
             return;
         };
-        at.faults += 1;
-        let close = at.proved.is_none() || at.faults > limit;
-        if let Some((peer, _)) = at.proved {
-            self.event(Event::PeerFault { peer, fault });
+        let Some((peer, _)) = at.proved else {
+            return self.close(link);
+        };
+        if self.faults.len() < PEERS_REMEMBERED || self.faults.contains_key(&peer) {
+            *self.faults.entry(peer).or_default() += 1;
         }
-        if close {
+        self.event(Event::PeerFault { peer, fault });
+        if self.has_too_many_faults(peer) {
             self.close(link);
         }
+    }
+
+    fn has_too_many_faults(&self, peer: PeerId) -> bool {
+        self.faults
+            .get(&peer)
+            .is_some_and(|faults| *faults > self.limits.faults_per_peer)
     }
 
     pub(crate) fn link_up(
@@ -129,12 +149,9 @@ impl Core {
         address: String,
         binding: [u8; 32],
     ) {
-        let unproved = self
-            .links
-            .values()
-            .filter(|link| link.proved.is_none())
-            .count();
-        if unproved >= self.limits.unproved_links as usize {
+        let strange = |link: &&Link| link.proved.is_none() && !link.dialled;
+        let unproved = self.links.values().filter(strange).count();
+        if !dialled && unproved >= self.limits.unproved_links as usize {
             self.out.push(Output::Close { link: id });
             return;
         }
@@ -150,7 +167,6 @@ impl Core {
             proved: None,
             up_at: self.now,
             heard_at: self.now,
-            faults: 0,
             messages: 0,
             quality: Quality::new(self.now),
         };
@@ -170,7 +186,7 @@ impl Core {
             return Introduced::No;
         };
         link.heard_at = self.now;
-        if !link.takes_message(self.now) {
+        if self.trusted != Some(id) && !link.takes_message(self.now) {
             self.fault(id, Fault::Flood);
             return Introduced::No;
         }
@@ -224,6 +240,10 @@ impl Core {
                     return Introduced::No;
                 }
                 link.proved = Some((peer, incarnation));
+                if self.has_too_many_faults(peer) {
+                    self.close(id);
+                    return Introduced::No;
+                }
                 Introduced::Proved
             }
             Control::Hello { .. } | Control::Proof { .. } => {

@@ -19,7 +19,6 @@ pub(crate) struct Link {
     pub proved: Option<(PeerId, Incarnation)>,
     pub up_at: Duration,
     pub heard_at: Duration,
-    pub faults: u32,
     /// Control messages taken so far.
     pub messages: u64,
     pub quality: Quality,
@@ -44,7 +43,7 @@ pub(crate) struct Quality {
     pub rtt: Option<Duration>,
     /// Number of the next packet to send.
     pub sequence: u32,
-    sent_at: [(u32, Duration); SENT],
+    sent_at: [Option<(u32, Duration)>; SENT],
     newest: Option<(u32, Duration)>,
     received: u64,
     /// Packets that the other side reported missing among its last 64.
@@ -75,7 +74,7 @@ impl Quality {
         Quality {
             rtt: None,
             sequence: 0,
-            sent_at: [(u32::MAX, Duration::ZERO); SENT],
+            sent_at: [None; SENT],
             newest: None,
             received: 0,
             reported_missing: 0,
@@ -92,26 +91,20 @@ impl Quality {
 
     /// Takes note of a packet; false where it is a duplicate or older than 64 packets.
     pub(crate) fn received(&mut self, now: Duration, packet: &TurnPacket) -> bool {
-        let fresh = match self.newest {
-            None => {
-                self.received = 1;
-                true
-            }
+        match self.newest {
+            None => self.received = 1,
             Some((newest, _)) if packet.sequence > newest => {
                 let step = packet.sequence - newest;
                 self.received = self.received.checked_shl(step).unwrap_or(0) | 1;
-                true
             }
             Some((newest, _)) => {
                 let bit = 1u64.checked_shl(newest - packet.sequence).unwrap_or(0);
-                let fresh = bit != 0 && self.received & bit == 0;
-                self.received |= bit;
-                if !fresh {
+                if bit == 0 || self.received & bit != 0 {
                     return false;
                 }
-                fresh
+                self.received |= bit;
             }
-        };
+        }
         if self
             .newest
             .is_none_or(|(newest, _)| packet.sequence > newest)
@@ -119,8 +112,8 @@ impl Quality {
             self.newest = Some((packet.sequence, now));
         }
         if let Some((sequence, age_ms)) = packet.echo {
-            let (slot, sent_at) = self.sent_at[sequence as usize % SENT];
-            if slot == sequence {
+            let sent = self.sent_at[sequence as usize % SENT];
+            if let Some((_, sent_at)) = sent.filter(|(slot, _)| *slot == sequence) {
                 let sample = now
                     .saturating_sub(sent_at)
                     .saturating_sub(Duration::from_millis(u64::from(age_ms)));
@@ -145,7 +138,7 @@ impl Quality {
         } else {
             None
         };
-        fresh
+        true
     }
 
     /// Packets missing among the last 64 of the other side, the newest 4 left out: they may still come.
@@ -171,7 +164,7 @@ impl Quality {
 
     /// Numbers a packet of `bytes` bytes that leaves now.
     pub(crate) fn sent(&mut self, now: Duration, bytes: usize) {
-        self.sent_at[self.sequence as usize % SENT] = (self.sequence, now);
+        self.sent_at[self.sequence as usize % SENT] = Some((self.sequence, now));
         self.sequence += 1;
         self.last_sent = Some(now);
         self.acknowledge_by = None;

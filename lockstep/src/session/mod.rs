@@ -20,6 +20,7 @@ pub use contract::{
 };
 
 use self::core::{Core, Introduced, tidy_name};
+use self::link::Link;
 use self::lobby::{Host, Invitation, Joiner, OwnPeer, Step};
 use self::playing::Playing;
 use self::wire::Datagram;
@@ -34,6 +35,8 @@ pub struct Session {
     core: Core,
     phase: Phase,
     initial: Option<Checksum>,
+    /// Worlds asked for that have not been built: only the last one counts.
+    worlds_awaited: u32,
     keyframe_every: Option<Duration>,
     stall_limit: Option<Duration>,
     begun: bool,
@@ -86,6 +89,7 @@ impl Session {
             core,
             phase,
             initial: None,
+            worlds_awaited: 0,
             keyframe_every: config.keyframe_every,
             stall_limit: config.stall_limit,
             begun: false,
@@ -108,8 +112,15 @@ impl Session {
             }
         }
         self.take(input);
+        self.tell_of_closed_links();
         self.pass_time();
-        std::mem::take(&mut self.core.out)
+        self.tell_of_closed_links();
+        let outputs = std::mem::take(&mut self.core.out);
+        let worlds = outputs
+            .iter()
+            .filter(|output| matches!(output, Output::New(_)));
+        self.worlds_awaited += worlds.count() as u32;
+        outputs
     }
 
     /// When the session wants [`Input::Timeout`] if nothing else comes before; `None` once it is over.
@@ -173,6 +184,10 @@ impl Session {
     }
 
     fn take(&mut self, input: Input<'_>) {
+        let built = matches!(input, Input::Loaded { .. } | Input::LoadFailed);
+        if built && self.answers_earlier_world() {
+            return;
+        }
         let core = &mut self.core;
         match input {
             Input::LinkUp {
@@ -215,8 +230,10 @@ impl Session {
                 self.step(step);
             }
             Input::LoadFailed => {
-                let _ = self.leave_lobby();
-                self.step(Step::End(EndReason::World));
+                if !matches!(self.phase, Phase::Playing(_)) {
+                    let _ = self.leave_lobby();
+                    self.step(Step::End(EndReason::World));
+                }
             }
             Input::Issue { seat, command } => {
                 if let Phase::Playing(playing) = &mut self.phase {
@@ -264,7 +281,9 @@ impl Session {
         let core = &mut self.core;
         let step = match (core.introduce(link, bytes), &mut self.phase) {
             (Introduced::No, _) | (_, Phase::Over) => Step::Stay,
-            (Introduced::Protocol(host), Phase::Join(join)) if !join.is_in() => {
+            (Introduced::Protocol(host), Phase::Join(join))
+                if !join.is_in() && join.leads_to_host(core, link) =>
+            {
                 Step::End(EndReason::Refused(JoinRefused::Protocol {
                     host,
                     ours: crate::PROTOCOL,
@@ -328,10 +347,14 @@ impl Session {
     }
 
     fn link_down(&mut self, link: LinkId, why: LinkError) {
+        if let Some(gone) = self.core.links.remove(&link) {
+            self.link_gone(gone, why);
+        }
+    }
+
+    fn link_gone(&mut self, gone: Link, why: LinkError) {
         let core = &mut self.core;
-        let Some(gone) = core.links.remove(&link) else {
-            return;
-        };
+        let link = gone.id;
         let step = match &mut self.phase {
             Phase::Host(host) => host.link_down(core, link),
             Phase::Join(join) => join.link_down(link, why),
@@ -344,6 +367,19 @@ impl Session {
             Phase::Over => Step::Stay,
         };
         self.step(step);
+    }
+
+    /// Whether a world was built whose place another one has taken since.
+    fn answers_earlier_world(&mut self) -> bool {
+        self.worlds_awaited = self.worlds_awaited.saturating_sub(1);
+        self.worlds_awaited > 0
+    }
+
+    /// A link that was closed from here is gone for the lobby or the match as much as one that broke.
+    fn tell_of_closed_links(&mut self) {
+        while let Some(gone) = self.core.closed.pop() {
+            self.link_gone(gone, LinkError::Violation);
+        }
     }
 
     fn note(&mut self, what: What) {
@@ -385,13 +421,16 @@ impl Session {
                 let initial = self
                     .initial
                     .expect("a match begins once the world is loaded");
-                let playing = Playing::new(
+                let mut playing = Playing::new(
                     &mut self.core,
                     *settled,
                     initial,
                     self.keyframe_every,
                     self.stall_limit,
                 );
+                for link in self.core.links.keys().copied().collect::<Vec<_>>() {
+                    playing.close_doubles(&mut self.core, link);
+                }
                 self.phase = Phase::Playing(Box::new(playing));
             }
             Step::End(reason) => {

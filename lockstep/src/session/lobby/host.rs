@@ -3,12 +3,14 @@
 use super::{OwnPeer, Settled, Step, commitment, share_of_attempt, start_of};
 use crate::log::{Start, start_hash, start_signed_bytes};
 use crate::session::core::{Core, tidy_name, tidy_text};
+use crate::session::link::Link;
 use crate::session::wire::{Control, LobbyEntry, LockedPeer, Terms};
 use crate::session::{HostConfig, Output};
 use crate::{
     EndReason, Event, Fault, Incarnation, JoinRefused, LinkId, LobbyPeer, LogHash, PeerId,
 };
 use sim::Seat;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,7 +39,7 @@ struct Guest {
     addresses: Vec<String>,
     seats: Vec<Seat>,
     commit: Option<[u8; 32]>,
-    chats: u32,
+    chats: VecDeque<Duration>,
 }
 
 enum Stage {
@@ -54,7 +56,6 @@ struct Loading {
     roster: Vec<LockedPeer>,
     start: Start,
     hash: LogHash,
-    own_loaded: bool,
     signatures: Vec<Option<[u8; 64]>>,
     slowest_rtt: Duration,
     until: Duration,
@@ -70,7 +71,7 @@ impl Host {
             addresses: Vec::new(),
             seats: (0..own.seats).map(Seat).collect(),
             commit: None,
-            chats: 0,
+            chats: VecDeque::new(),
         };
         let terms = Terms {
             rules: config.rules,
@@ -140,7 +141,7 @@ impl Host {
                 addresses: self.reachable(core, link, addresses),
                 seats: Vec::new(),
                 commit: None,
-                chats: 0,
+                chats: VecDeque::new(),
             };
             let refusal = self.refusal(core, peer, match_id == self.config.match_id, &secret);
             return self.join(core, guest, own_seats, refusal);
@@ -155,6 +156,9 @@ impl Host {
         };
         match message {
             Control::Ready { commit } if matches!(self.stage, Stage::Gathering) => {
+                if self.guests[at].commit == commit {
+                    return Step::Stay;
+                }
                 self.guests[at].commit = commit;
                 self.announce(core);
                 return self.lock_if_settled(core);
@@ -180,11 +184,7 @@ impl Host {
             }
             _ => core.fault(link, Fault::OutOfPlace),
         }
-        if core.links.contains_key(&link) {
-            Step::Stay
-        } else {
-            self.lost(core, at)
-        }
+        Step::Stay
     }
 
     pub(crate) fn is_loading(&self) -> bool {
@@ -203,10 +203,9 @@ impl Host {
     }
 
     pub(crate) fn own_loaded(&mut self, core: &mut Core) -> Step {
-        let Stage::Loading(loading) = &mut self.stage else {
+        let Stage::Loading(loading) = &self.stage else {
             return Step::Stay;
         };
-        loading.own_loaded = true;
         let signature = core.signer.sign(&start_signed_bytes(loading.hash));
         let own = core.id();
         self.loaded(core, own, signature, 0)
@@ -234,7 +233,25 @@ impl Host {
         Step::End(EndReason::Left)
     }
 
+    /// Who has proved a key and asks for nothing may not keep a place.
+    fn close_strangers(&self, core: &mut Core) {
+        let strange = |link: &&Link| {
+            let waited = link.up_at + core.limits.handshake <= core.now;
+            waited && !self.guests.iter().any(|guest| guest.link == Some(link.id))
+        };
+        let strangers: Vec<LinkId> = core
+            .links
+            .values()
+            .filter(strange)
+            .map(|link| link.id)
+            .collect();
+        for link in strangers {
+            core.close(link);
+        }
+    }
+
     pub(crate) fn timeout(&mut self, core: &mut Core) -> Step {
+        self.close_strangers(core);
         let late: Vec<PeerId> = match &self.stage {
             Stage::Gathering => return Step::Stay,
             Stage::Revealing { until, .. } if core.now < *until => return Step::Stay,
@@ -242,6 +259,10 @@ impl Host {
             Stage::Revealing { roster, shares, .. } => silent(roster, shares),
             Stage::Loading(loading) => silent(&loading.roster, &loading.signatures),
         };
+        if late.contains(&core.id()) {
+            self.broadcast(core, &Control::Bye);
+            return Step::End(EndReason::World);
+        }
         for peer in late {
             self.bar(core, peer, JoinRefused::TooSlow);
         }
@@ -367,12 +388,12 @@ impl Host {
 
     fn chat_from(&mut self, core: &mut Core, at: usize, text: &str) {
         let guest = &mut self.guests[at];
-        guest.chats += 1;
-        if guest.chats > core.limits.faults_per_peer {
-            let link = guest.link.expect("a guest has a link");
-            core.fault(link, Fault::Flood);
+        let past = core.now.saturating_sub(Duration::from_secs(10));
+        guest.chats.retain(|at| *at > past);
+        if guest.chats.len() >= core.limits.chats_per_10_s as usize {
             return;
         }
+        guest.chats.push_back(core.now);
         let from = guest.name.clone();
         let text = tidy_text(text, core.limits.chat_bytes);
         self.broadcast(
@@ -457,7 +478,6 @@ impl Host {
             signatures: vec![None; roster.len()],
             roster,
             hash: start_hash(&start),
-            own_loaded: false,
             slowest_rtt: Duration::ZERO,
             until: core.now + core.limits.handshake * 6,
             start: start.clone(),
@@ -521,7 +541,11 @@ impl Host {
 
     /// A guest is gone; whatever was being settled has to be settled anew.
     fn lost(&mut self, core: &mut Core, at: usize) -> Step {
-        self.guests.remove(at);
+        let guest = self.guests.remove(at);
+        if !matches!(self.stage, Stage::Gathering) {
+            // Who has seen the others' shares may not try for another seed.
+            self.barred.push(guest.peer);
+        }
         match self.stage {
             Stage::Gathering => {
                 self.announce(core);

@@ -1,6 +1,7 @@
 //! A joiner's side of the lobby.
 
 use super::{Invitation, OwnPeer, Settled, Step, commitment, share_of_attempt, start_of};
+use crate::limits::MAX_PEERS;
 use crate::log::{Start, start_hash, start_signed_bytes};
 use crate::session::core::{Core, tidy_name, tidy_text};
 use crate::session::wire::{Control, Datagram, LobbyEntry, LockedPeer, Terms};
@@ -10,6 +11,8 @@ use sim::Seat;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Times that a roster may be settled before this peer gives up.
+const MOST_ATTEMPTS: u32 = 16;
 /// Time between two probes of the host's clock.
 const PROBE_EVERY: Duration = Duration::from_millis(100);
 /// How long the load barrier waits for links to the other joiners; after it they are reached by others.
@@ -122,6 +125,7 @@ impl Joiner {
             return;
         }
         self.link = Some(link);
+        core.trusted = Some(link);
         self.answer_by = core.now + core.limits.handshake;
         let join = Control::Join {
             match_id: self.invitation.match_id,
@@ -144,7 +148,9 @@ impl Joiner {
     pub(crate) fn received(&mut self, core: &mut Core, link: LinkId, message: Control) -> Step {
         if self.link != Some(link) {
             return match message {
-                Control::Refused(why) if self.link.is_none() => Step::End(EndReason::Refused(why)),
+                Control::Refused(why) if self.link.is_none() && self.leads_to_host(core, link) => {
+                    Step::End(EndReason::Refused(why))
+                }
                 _ => {
                     core.fault(link, Fault::OutOfPlace);
                     Step::Stay
@@ -169,6 +175,10 @@ impl Joiner {
             }
             Control::Unlock { attempt } if attempt == self.attempt => {
                 self.attempt += 1;
+                // A host that begins anew again and again is after a seed.
+                if self.attempt > MOST_ATTEMPTS {
+                    return Step::End(EndReason::LobbyClosed);
+                }
                 self.stage = Stage::Gathering;
                 self.tell_ready(core);
             }
@@ -186,6 +196,16 @@ impl Joiner {
             _ => core.fault(link, Fault::OutOfPlace),
         }
         Step::Stay
+    }
+
+    /// Whether this is the link that was dialled to reach the host.
+    pub(crate) fn leads_to_host(&self, core: &Core, link: LinkId) -> bool {
+        core.links.get(&link).is_some_and(|link| {
+            link.dialled
+                && link
+                    .expected
+                    .is_none_or(|peer| peer == self.invitation.host)
+        })
     }
 
     pub(crate) fn probe_answered(
@@ -283,6 +303,8 @@ impl Joiner {
             Some(rules) if rules != terms.rules => Some(JoinRefused::Rules),
             Some(_)
                 if !terms.plan.is_valid(true)
+                    || usize::from(terms.seats) > MAX_PEERS
+                    || terms.turn_limit == Some(0)
                     || terms.setup.len() > core.limits.setup_bytes as usize =>
             {
                 Some(JoinRefused::Setup)

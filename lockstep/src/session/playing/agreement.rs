@@ -73,22 +73,23 @@ impl Checksums {
 pub(crate) struct Hashes {
     newest: u32,
     hashes: VecDeque<LogHash>,
+    kept: usize,
 }
 
-const HASHES_KEPT: usize = 64;
-
 impl Hashes {
-    pub(crate) fn new(start: LogHash) -> Self {
+    /// Keeps those of the last `turns` turns and some more: what a world still has to execute is among them.
+    pub(crate) fn new(start: LogHash, turns: usize) -> Self {
         Hashes {
             newest: 0,
             hashes: VecDeque::from([start]),
+            kept: turns + 64,
         }
     }
 
     pub(crate) fn push(&mut self, hash: LogHash) {
         self.newest += 1;
         self.hashes.push_back(hash);
-        if self.hashes.len() > HASHES_KEPT {
+        if self.hashes.len() > self.kept {
             self.hashes.pop_front();
         }
     }

@@ -24,7 +24,7 @@ impl Playing {
         );
         self.executed += 1;
         self.last_checksum = checksum;
-        if self.ending.stops_execution() {
+        if self.ending.holds_turns() {
             return;
         }
         self.unreported.push_back(checksum);
@@ -62,7 +62,7 @@ impl Playing {
         let members = &self.members;
         while let Some((turns, checksum)) = self
             .checksums
-            .next_agreed(|peer, turns| members[peer].left_from.is_none_or(|from| turns < from))
+            .next_agreed(|peer, _| members[peer].left_from.is_none() && !members[peer].misreports)
         {
             core.out
                 .push(Output::Append(Record::Checksum { turns, checksum }));
@@ -91,8 +91,8 @@ impl Playing {
         }
         self.stall = None;
         // The others must see the mismatch too, and turns, with what they report, go no further.
-        for _ in 0..LAST_BATCHES {
-            if self.unreported.is_empty() || self.leaving.is_some() {
+        for batch in 0..LAST_BATCHES {
+            if self.unreported.is_empty() && batch > 0 || self.leaving.is_some() {
                 break;
             }
             self.seal(core);
@@ -119,6 +119,8 @@ impl Playing {
                         self.side(self.me as u8, self.last_checksum, Some(own)),
                         self.side(at as u8, self.last_checksum, Some(hash)),
                     ];
+                    // Two signed batches of one peer may be behind it: whoever holds the other one can prove that.
+                    self.evidence_from = self.evidence_from.or(Some(turns.saturating_sub(2)));
                     self.desync(core, turns.saturating_sub(1), sides);
                 }
             }

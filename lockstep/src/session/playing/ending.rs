@@ -5,7 +5,7 @@ use crate::log::{End, Record, end_signed_bytes};
 use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::wire::Control;
-use crate::{EndReason, Fault, LinkId, LogHash};
+use crate::{EndReason, Fault, LinkId};
 use sim::{Checksum, Outcome};
 use std::time::Duration;
 
@@ -47,15 +47,12 @@ impl Ending {
         self.desynced() || self.own.is_some()
     }
 
-    /// Whether what the world still executes does not count any more.
-    pub(super) fn stops_execution(&self) -> bool {
-        self.holds_turns()
-    }
-
+    /// False where one was found before. An end that was about to be agreed on is none any more.
     pub(super) fn begin_desync(&mut self, now: Duration) -> bool {
-        let first = !self.holds_turns();
+        let first = !self.desynced();
         if first {
             self.desync_since = Some(now);
+            self.own = None;
         }
         first
     }
@@ -100,7 +97,9 @@ impl Playing {
         if self.ending.holds_turns() {
             return;
         }
-        let log_hash = self.hashes.after(self.executed).unwrap_or(LogHash([0; 16]));
+        let log_hash = self.hashes.after(self.executed);
+        let log_hash =
+            log_hash.expect("the hashes of all that the world has not executed are kept");
         let end = End {
             turns: self.executed,
             log_hash,
@@ -149,9 +148,21 @@ impl Playing {
         }) {
             return core.fault(link, Fault::Signature);
         }
-        if self.ending.signed[at].is_none() {
-            self.ending.signed[at] = Some((end, signature));
-            self.pass_on(core, &told, Some(link));
+        let reach = self.complete + 2 * u32::from(self.course.plan.delay_turns) + 8;
+        if end.turns > reach {
+            return core.fault(link, Fault::WrongTurn);
+        }
+        if self.ending.signed[at].is_some() {
+            return;
+        }
+        let (turns, log_hash, checksum) = (end.turns, end.log_hash, end.checksum);
+        self.ending.signed[at] = Some((end, signature));
+        self.pass_on(core, &told, Some(link));
+        // What a peer signs at its end it reports: no batch of it follows.
+        if at != self.me {
+            self.members[at].pending_hashes.push_back((turns, log_hash));
+            self.check_pending_hashes(core);
+            self.report(core, at, turns, checksum);
         }
     }
 
@@ -184,24 +195,18 @@ impl Playing {
         if !all && core.now < own.since + END_WAIT {
             return;
         }
-        let other = self
-            .ending
-            .signed
-            .iter()
-            .enumerate()
-            .find_map(|(at, signed)| {
-                let (end, _) = signed.as_ref()?;
-                let differs = end.turns == own.end.turns && end.checksum != own.end.checksum;
-                differs.then_some((at as u8, end.checksum))
-            });
-        if let Some((at, checksum)) = other {
-            let (turns, ours) = (own.end.turns, own.end.checksum);
+        let signed = self.ending.signed.iter().enumerate();
+        let other = signed.clone().find_map(|(at, signed)| {
+            let (end, _) = signed.as_ref()?;
+            (end.turns == own.end.turns && *end != own.end).then_some((at as u8, end))
+        });
+        if let Some((at, end)) = other {
+            let turn = own.end.turns.saturating_sub(1);
             let sides = vec![
-                self.side(self.me as u8, ours, None),
-                self.side(at, checksum, None),
+                self.side(self.me as u8, own.end.checksum, Some(own.end.log_hash)),
+                self.side(at, end.checksum, Some(end.log_hash)),
             ];
-            self.ending.own = None;
-            return self.desync(core, turns.saturating_sub(1), sides);
+            return self.desync(core, turn, sides);
         }
         let mut end = own.end.clone();
         let reason = own.reason.clone();

@@ -30,6 +30,8 @@ pub(crate) struct Member {
     pub next_dial: Duration,
     pub dials: usize,
     pub equivocated: bool,
+    /// Its reports do not follow each other: they are not taken any more.
+    pub misreports: bool,
 }
 
 /// A batch that is held.
@@ -60,6 +62,7 @@ impl Member {
             next_dial: now + Duration::from_secs(2),
             dials: 0,
             equivocated: false,
+            misreports: false,
         }
     }
 

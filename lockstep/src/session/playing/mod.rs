@@ -13,6 +13,7 @@ mod traffic;
 use super::Output;
 use super::core::{Core, tidy_text};
 use super::lobby::Settled;
+use crate::limits::MAX_CHAT;
 use crate::log::{Bundle, Keyframe, Record, Start, What, start_hash, turn_hash};
 use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, SeatInfo, Status, TurnNumber};
 use agreement::{Checksums, Hashes};
@@ -63,6 +64,8 @@ pub(crate) struct Playing {
     ending: Ending,
     /// A batch was sealed that has not left yet.
     fresh_batch: bool,
+    /// Logs differ: every batch from this turn on is sent to everybody, whoever has it.
+    evidence_from: Option<u32>,
     pub(crate) stats: super::Stats,
     over: bool,
 }
@@ -120,7 +123,7 @@ impl Playing {
                 .collect(),
             course: Course::new(plan, start.pauses, &seats),
             complete: 0,
-            hashes: Hashes::new(start_hash(&start)),
+            hashes: Hashes::new(start_hash(&start), core.limits.unexecuted_turns as usize),
             sealed: first.0,
             due: settled.begin,
             stall: None,
@@ -142,6 +145,7 @@ impl Playing {
             leaving: None,
             ending: Ending::new(members.len()),
             fresh_batch: false,
+            evidence_from: None,
             stats: super::Stats::default(),
             over: false,
             members,
@@ -281,9 +285,19 @@ impl Playing {
                 .is_none_or(|limit| self.complete < limit)
     }
 
+    fn is_alone(&self) -> bool {
+        self.members.len() == 1
+    }
+
     fn can_complete(&self, core: &Core) -> bool {
         let turn = self.complete;
-        let world_follows = turn.saturating_sub(self.executed) < core.limits.unexecuted_turns;
+        // Alone there is nobody to keep up with: where the game does not poll, the match stands still.
+        let ahead = if self.is_alone() {
+            2
+        } else {
+            core.limits.unexecuted_turns
+        };
+        let world_follows = turn.saturating_sub(self.executed) < ahead;
         let by_rule = turn < u32::from(self.start.plan.delay_turns);
         world_follows && (by_rule || self.members.iter().all(|member| member.has(turn)))
     }
@@ -294,7 +308,10 @@ impl Playing {
                 since: self.due,
                 told_at: None,
             });
-            self.stats.late_turns += 1;
+            self.stats.late_turns += u64::from(!self.is_alone());
+        }
+        if self.is_alone() {
+            return;
         }
         let (Some(stall), Some(limit)) = (&self.stall, self.stall_limit) else {
             return;
@@ -368,8 +385,14 @@ impl Playing {
         self.due_bundles.push_back(formed.bundle);
         self.hand_out(core);
         self.check_pending_hashes(core);
-        for member in &mut self.members {
+        let lag = core.limits.unexecuted_turns + 2 * u32::from(self.course.plan.delay_turns) + 8;
+        for at in 0..self.members.len() {
+            let member = &mut self.members[at];
             member.forget_before(self.complete);
+            let silent = self.complete.saturating_sub(member.reported) > lag;
+            if silent && at != self.me && member.left_from.is_none() {
+                self.misreports(core, at);
+            }
         }
     }
 
@@ -399,7 +422,7 @@ impl Playing {
             core.event(Event::Chat {
                 from,
                 seat: Some(*seat),
-                text: text.clone(),
+                text: tidy_text(text, MAX_CHAT as u32),
             });
         }
     }
@@ -467,10 +490,14 @@ impl Playing {
             return;
         }
         let mut keyframe = self.snapshot_due.take().expect("just seen");
+        // The world stopped at the end, which lies before this keyframe.
+        if self.ending.turns().is_some_and(|end| turns > end) {
+            return;
+        }
         keyframe.snapshot = bytes;
         core.out.push(Output::Append(Record::Keyframe(keyframe)));
         self.append_attests(core);
-        if !self.ending.stops_execution() {
+        if !self.ending.holds_turns() {
             self.hand_out(core);
         }
     }
@@ -489,6 +516,9 @@ impl Playing {
         }
         for link in core.links.keys().copied().collect::<Vec<_>>() {
             core.close(link);
+        }
+        if !matches!(reason, EndReason::Decided | EndReason::TurnLimit) {
+            self.append_attests(core);
         }
         let ended = Ended {
             reason,

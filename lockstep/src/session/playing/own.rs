@@ -1,8 +1,8 @@
 //! What this peer wants said: its commands, chat and pauses, until they are in the log.
 
+use crate::Limits;
 use crate::log::{LogEntry, What};
 use crate::session::Batch;
-use crate::{CommandId, Limits};
 use sim::Seat;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,13 +32,8 @@ impl OwnSeat {
         }
     }
 
-    pub(crate) fn issue(&mut self, command: Vec<u8>) -> CommandId {
-        let number = self.executed + self.waiting.len() as u32;
+    pub(crate) fn issue(&mut self, command: Vec<u8>) {
         self.waiting.push_back(command.into());
-        CommandId {
-            seat: self.seat,
-            number,
-        }
     }
 
     pub(crate) fn note(&mut self, what: What) {

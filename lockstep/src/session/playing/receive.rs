@@ -51,7 +51,11 @@ impl Playing {
         }
         let reach = self.complete + 2 * u32::from(self.course.plan.delay_turns) + 8;
         if turn < u32::from(self.start.plan.delay_turns) || turn >= reach {
-            return core.fault(link, Fault::WrongTurn);
+            // Who forwards may be further than we are; who signs may not.
+            if self.member_of(core, link) == Some(usize::from(signed.peer)) {
+                core.fault(link, Fault::WrongTurn);
+            }
+            return;
         }
         if turn < member.held || !member.required(turn) {
             return;
@@ -94,6 +98,9 @@ impl Playing {
     }
 
     fn equivocated(&mut self, core: &mut Core, link: LinkId, signed: &SignedBatch) {
+        if self.members[usize::from(signed.peer)].equivocated {
+            return;
+        }
         if !signed.is_signed(&self.start, core.signer.as_ref()) {
             return core.fault(link, Fault::Signature);
         }
@@ -114,12 +121,11 @@ impl Playing {
         let (executed, complete, log_hash) = (batch.executed, batch.complete, batch.log_hash);
         let checksums = batch.checksums.clone();
         let last = u64::from(executed) + checksums.len() as u64;
+        if member.misreports {
+            return;
+        }
         if executed != member.reported || complete > turn || last > u64::from(complete) + 1 {
-            let peer = member.peer.peer;
-            return core.event(Event::PeerFault {
-                peer,
-                fault: Fault::OutOfPlace,
-            });
+            return self.misreports(core, at);
         }
         if let Some(slack) = batch
             .slack_ms
@@ -138,18 +144,29 @@ impl Playing {
         self.check_pending_hashes(core);
     }
 
+    /// A peer whose reports have a hole cannot be compared any more: it is named, once, and not waited for.
+    pub(super) fn misreports(&mut self, core: &mut Core, at: usize) {
+        let member = &mut self.members[at];
+        if !std::mem::replace(&mut member.misreports, true) {
+            let (peer, fault) = (member.peer.peer, Fault::OutOfPlace);
+            core.event(Event::PeerFault { peer, fault });
+        }
+    }
+
     /// Pairwise offset is half the difference of mutual slack. Only a peer that is ahead of the median slows down.
     fn update_slew(&mut self) {
         let mut ahead: Vec<i64> = self
             .members
             .iter()
+            .filter(|member| member.left_from.is_none())
             .filter_map(|member| {
                 Some(i64::from(member.slack_there_ms?) - i64::from(member.slack_here_ms?))
             })
             .map(|difference| difference / 2)
             .collect();
         ahead.sort_unstable();
-        let median = ahead.get(ahead.len() / 2).copied().unwrap_or(0);
+        let lower = ahead.len().saturating_sub(1) / 2;
+        let median = ahead.get(lower).copied().unwrap_or(0);
         let correction = if median > 4 { median / 3 } else { 0 };
         self.slew = Duration::from_millis(correction as u64);
     }
