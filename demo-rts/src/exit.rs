@@ -93,7 +93,8 @@ pub fn of_end(reason: &EndReason) -> u8 {
         | EndReason::Refused(_)
         | EndReason::Unreachable(_)
         | EndReason::LobbyClosed
-        | EndReason::World => NETWORK,
+        | EndReason::World
+        | EndReason::Internal => NETWORK,
     }
 }
 
@@ -109,6 +110,7 @@ pub fn word(reason: &EndReason) -> &'static str {
         EndReason::Unreachable(_) => "unreachable",
         EndReason::LobbyClosed => "lobby-closed",
         EndReason::World => "world",
+        EndReason::Internal => "internal",
         EndReason::ReplayEnd => "replay-end",
     }
 }

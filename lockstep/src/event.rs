@@ -233,6 +233,9 @@ pub enum EndReason {
     /// The world could not be built or loaded from what the lobby or the log gave.
     #[error("the world cannot be built from this setup")]
     World,
+    /// The network thread failed.
+    #[error("the network thread failed: a bug in the kit, please report what it printed")]
+    Internal,
     /// A replay has no more turns.
     #[error("the replay ends here")]
     ReplayEnd,

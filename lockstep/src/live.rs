@@ -316,7 +316,7 @@ impl Live {
         );
         let thread = std::thread::Builder::new()
             .name("lockstep".to_owned())
-            .spawn(move || thread.run())
+            .spawn(move || thread.run_to_the_end())
             .map_err(Error::Thread)?;
         Ok(Live {
             shared,
@@ -399,14 +399,16 @@ impl TurnSource for Live {
             self.decided |= outcome.is_some();
             self.next_turn = self.next_turn.next();
         }
-        // The queue is longer than all work that can be out at once, so an answer always fits.
-        self.tell(ToNetwork::Answer(answer));
+        // Must arrive. The network thread never waits for this one, so a full queue empties; it is gone only once
+        // the match is over.
+        let _ = self.to_network.send(ToNetwork::Answer(answer));
+        (self.waker)();
     }
 
     fn events(&mut self) -> Vec<Event> {
         self.take_started();
         let mut shared = self.shared.lock();
-        shared.end_if_idle();
+        shared.take_end();
         std::mem::take(&mut shared.events).into()
     }
 

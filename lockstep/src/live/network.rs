@@ -4,7 +4,10 @@ use super::report::Report;
 use crate::log::{LogStore, Record};
 use crate::session::{Input, Output, Session, Stats};
 use crate::source::{Answer, Work};
-use crate::{Channel, Event, Limits, LinkError, LinkEvent, LinkId, Status, Traffic, Transport};
+use crate::{
+    Channel, EndReason, Ended, Event, Limits, LinkError, LinkEvent, LinkId, Status, Traffic,
+    Transport,
+};
 use sim::Seat;
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -42,7 +45,7 @@ pub(super) struct Sharing {
     /// Bounded by [`EVENTS`]; the oldest give way.
     pub events: VecDeque<Event>,
     pub started: Option<Event>,
-    /// The last event, kept until all work before it is done.
+    /// The last event.
     ended: Option<Event>,
     pub status: Status,
     pub stats: Stats,
@@ -109,12 +112,24 @@ impl Sharing {
         )
     }
 
-    /// Hands out the last event once no work is left before it.
-    pub(super) fn end_if_idle(&mut self) {
+    /// Hands out the last event. Work that is left belongs to turns that do not count any more.
+    pub(super) fn take_end(&mut self) {
         if self.ended.is_some() {
             self.work.clear();
             self.events.extend(self.ended.take());
         }
+    }
+
+    fn fail(&mut self) {
+        self.status = Status::Ended;
+        self.ended = Some(Event::Ended(Ended {
+            reason: EndReason::Internal,
+            turns: 0,
+            checksum: None,
+            outcome: None,
+            agreed: 0,
+            of: 0,
+        }));
     }
 
     fn push(&mut self, event: Event) {
@@ -168,7 +183,17 @@ impl Network {
         }
     }
 
-    pub(super) fn run(mut self) {
+    /// A panic is a bug of this crate; the game hears that its match is over all the same.
+    pub(super) fn run_to_the_end(self) {
+        let shared = self.shared.clone();
+        let run = std::panic::AssertUnwindSafe(|| self.run());
+        if std::panic::catch_unwind(run).is_err() {
+            shared.lock().fail();
+            shared.changed.notify_all();
+        }
+    }
+
+    fn run(mut self) {
         while self.ended.is_none() {
             if !self.take_from_game() {
                 break;

@@ -373,6 +373,18 @@ fn a_leaver_goes_and_the_others_play_on() {
     assert_eq!(ends[1].reason, EndReason::Left);
     assert_eq!(net.peers[0].turns.len(), 50);
     assert_eq!(net.peers[0].turns, net.peers[2].turns);
+    let last_agreed = net.peers[0]
+        .records
+        .iter()
+        .rev()
+        .find_map(|record| match record {
+            Record::Checksum { turns, .. } => Some(*turns),
+            _ => None,
+        });
+    assert!(
+        last_agreed > Some(45),
+        "the others go on comparing: {last_agreed:?}"
+    );
     let left = net.peers[0].turns.iter().flat_map(|bundle| &bundle.entries);
     assert_eq!(
         left.filter(|entry| matches!(entry.what, What::Seat(_)))
