@@ -17,6 +17,8 @@ const SIGN_OF_LIFE: Duration = Duration::from_millis(200);
 const PULSE: Duration = Duration::from_millis(25);
 /// Packets that leave at once on one link.
 const PACKETS_AT_ONCE: usize = 4;
+/// A peer that was not heard for so long is dialled anew: its address may have changed, or ours.
+const SILENCE: Duration = Duration::from_secs(2);
 /// A roster peer without a link is dialled this often.
 const DIAL_EVERY: Duration = Duration::from_secs(1);
 
@@ -78,7 +80,8 @@ impl Playing {
         let dialling = !self.ending.holds_turns();
         let lost = self.lost_peers(core).filter(|_| dialling);
         let dials = lost.map(|at| self.members[at].next_dial);
-        packets.chain(dials).min()
+        let silence = self.silence_deadline(core).filter(|_| dialling);
+        packets.chain(dials).chain(silence).min()
     }
 
     /// When the next packet to `member` is due on `link`.
@@ -268,15 +271,26 @@ impl Playing {
             .is_some_and(|best| best.id == link.id)
     }
 
-    /// Members that batches are still needed from or by, and that no link leads to.
+    /// Members that batches are still needed from or by, and that no link leads to which was heard of late.
     fn lost_peers<'a>(&'a self, core: &'a Core) -> impl Iterator<Item = usize> + 'a {
         (0..self.members.len()).filter(move |at| {
             let member = &self.members[*at];
             *at != self.me
                 && member.left_from.is_none()
                 && !member.addresses.is_empty()
-                && core.links_to(member.peer.peer).next().is_none()
+                && core
+                    .links_to(member.peer.peer)
+                    .all(|link| link.heard_at + SILENCE <= core.now)
         })
+    }
+
+    /// When the next link falls silent for so long that its peer is dialled anew.
+    fn silence_deadline(&self, core: &Core) -> Option<Duration> {
+        let links = core
+            .links
+            .values()
+            .filter(|link| link.heard_at + SILENCE > core.now);
+        links.map(|link| link.heard_at + SILENCE).min()
     }
 
     pub(super) fn dial_lost_peers(&mut self, core: &mut Core) {
