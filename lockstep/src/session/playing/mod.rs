@@ -11,6 +11,7 @@ mod seal;
 mod traffic;
 
 use super::Output;
+use super::contract::Stats;
 use super::core::{Core, tidy_text};
 use super::lobby::Settled;
 use crate::log::{Bundle, Keyframe, Record, Start, What, start_hash, turn_hash};
@@ -63,7 +64,7 @@ pub(crate) struct Playing {
     ending: Ending,
     /// A batch was sealed that has not left yet.
     fresh_batch: bool,
-    pub(crate) stats: super::Stats,
+    pub(crate) stats: Stats,
     over: bool,
 }
 
@@ -142,7 +143,7 @@ impl Playing {
             leaving: None,
             ending: Ending::new(members.len()),
             fresh_batch: false,
-            stats: super::Stats::default(),
+            stats: Stats::default(),
             over: false,
             members,
             start,
@@ -288,6 +289,15 @@ impl Playing {
         world_follows && (by_rule || self.members.iter().all(|member| member.has(turn)))
     }
 
+    /// What has been measured so far, the wait that still goes on included.
+    pub(crate) fn stats(&self, now: Duration) -> Stats {
+        let mut stats = self.stats.clone();
+        if let Some(stall) = &self.stall {
+            stats.stalled += now.saturating_sub(stall.since);
+        }
+        stats
+    }
+
     fn stall(&mut self, core: &mut Core) {
         if self.stall.is_none() {
             self.stall = Some(Stall {
@@ -300,7 +310,8 @@ impl Playing {
             return;
         };
         if core.now.saturating_sub(stall.since) >= limit {
-            self.finish(core, EndReason::StallLimit);
+            let on = self.waited_for();
+            self.finish(core, EndReason::StallLimit { on });
         }
     }
 
