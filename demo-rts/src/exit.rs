@@ -89,7 +89,7 @@ pub fn of_end(reason: &EndReason) -> u8 {
     match reason {
         EndReason::Decided | EndReason::TurnLimit | EndReason::Left | EndReason::ReplayEnd => GOOD,
         EndReason::Desync => DESYNC,
-        EndReason::StallLimit
+        EndReason::StallLimit { .. }
         | EndReason::Refused(_)
         | EndReason::Unreachable(_)
         | EndReason::LobbyClosed
@@ -105,7 +105,7 @@ pub fn word(reason: &EndReason) -> &'static str {
         EndReason::TurnLimit => "turn-limit",
         EndReason::Left => "left",
         EndReason::Desync => "desync",
-        EndReason::StallLimit => "stall",
+        EndReason::StallLimit { .. } => "stall",
         EndReason::Refused(_) => "refused",
         EndReason::Unreachable(_) => "unreachable",
         EndReason::LobbyClosed => "lobby-closed",
@@ -132,7 +132,7 @@ fn replay_code(error: &replay::Error) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lockstep::{JoinRefused, LinkError};
+    use lockstep::{JoinRefused, LinkError, Seat};
 
     #[test]
     fn every_end_has_its_documented_number() {
@@ -141,7 +141,7 @@ mod tests {
             (EndReason::TurnLimit, 0),
             (EndReason::Left, 0),
             (EndReason::Desync, 3),
-            (EndReason::StallLimit, 4),
+            (EndReason::StallLimit { on: vec![Seat(1)] }, 4),
             (EndReason::Refused(JoinRefused::Started), 4),
             (EndReason::Refused(JoinRefused::Full { seats: 2 }), 4),
             (EndReason::Unreachable(LinkError::WrongKey), 4),

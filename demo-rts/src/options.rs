@@ -14,12 +14,10 @@ pub enum OptionError {
     #[error("a turn of {0} ms does not exist: 50, 100, 200 or 400 (1, 2, 4 or 8 ticks of 50 ms)")]
     PlanTurn(u32),
     /// A delay out of range.
-    #[error("a command delay of {given} turns is out of range: {least} to 8")]
+    #[error("a command delay of {given} turns is out of range: 2 to 8, or 1 in a skirmish")]
     PlanDelay {
         /// What was given.
         given: u32,
-        /// What is allowed at least.
-        least: u8,
     },
     /// A scenario that does not exist.
     #[error(
@@ -71,10 +69,7 @@ pub fn plan(text: &str) -> Result<Plan, OptionError> {
             delay_turns,
             tick_ms: TICK_MS,
         }),
-        _ => Err(OptionError::PlanDelay {
-            given: delay,
-            least: 1,
-        }),
+        _ => Err(OptionError::PlanDelay { given: delay }),
     }
 }
 
@@ -88,7 +83,6 @@ pub fn networked(plan: Plan) -> Result<Plan, OptionError> {
     }
     Err(OptionError::PlanDelay {
         given: u32::from(plan.delay_turns),
-        least: 2,
     })
 }
 
@@ -160,7 +154,7 @@ mod tests {
         }
         for given in [0, 9, 256, 4_000_000_000] {
             let text = format!("200x{given}");
-            assert_eq!(plan(&text), Err(OptionError::PlanDelay { given, least: 1 }));
+            assert_eq!(plan(&text), Err(OptionError::PlanDelay { given }));
         }
         assert!(matches!(plan("adaptive"), Err(OptionError::Later { .. })));
         assert!(networked(plan("200x1").unwrap()).is_err());

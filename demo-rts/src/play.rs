@@ -244,7 +244,8 @@ pub fn seat_name(seat: Seat) -> String {
 fn notice(ticket: Option<&str>) -> String {
     match ticket {
         Some(ticket) => format!(
-            "Waiting for the other players. They join with this command:\n\ndemo-rts join {ticket}\n"
+            "Waiting for the other players. They join with this command:\n\ndemo-rts join {ticket}\n\n\
+             `host --ticket-file F` writes it to a file too, for `demo-rts join @F`.\n"
         ),
         None => "Waiting for the match to begin.".to_owned(),
     }

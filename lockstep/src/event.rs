@@ -219,8 +219,11 @@ pub enum EndReason {
     #[error("the worlds of two peers differ")]
     Desync,
     /// A turn was waited for in vain.
-    #[error("a turn was waited for in vain")]
-    StallLimit,
+    #[error("{} was waited for in vain", seat_list(on))]
+    StallLimit {
+        /// The seats whose batches did not come.
+        on: Vec<Seat>,
+    },
     /// The lobby turned this peer away.
     #[error("{0}")]
     Refused(JoinRefused),
@@ -379,4 +382,9 @@ pub enum Status {
     Desynced,
     /// Over.
     Ended,
+}
+
+fn seat_list(seats: &[Seat]) -> String {
+    let numbers: Vec<String> = seats.iter().map(|seat| seat.0.to_string()).collect();
+    format!("seat {}", numbers.join(", "))
 }

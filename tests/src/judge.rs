@@ -470,7 +470,8 @@ impl<W: Playable> Judge<W> {
             _ => EndReason::TurnLimit,
         };
         // A member that disturbs loses its links, and so its batches: the match may stand still and end.
-        let disturbed = self.hostile.is_some() && ended.reason == EndReason::StallLimit;
+        let disturbed =
+            self.hostile.is_some() && matches!(ended.reason, EndReason::StallLimit { .. });
         if ended.reason != wanted && !disturbed {
             return Err(format!("ended as {:?}, not {wanted:?}", ended.reason));
         }

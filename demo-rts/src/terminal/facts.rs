@@ -153,7 +153,10 @@ impl Facts {
             Some(Status::Loading) => "loading".to_owned(),
             Some(Status::Running) => "running".to_owned(),
             Some(Status::Stalled { on, since }) => {
-                format!("waiting for {} for {} ms", seats(on), since.as_millis())
+                let names: Vec<String> = on.iter().map(|seat| self.name(*seat)).collect();
+                let seconds = since.as_millis() / 1_000;
+                let tenths = since.as_millis() % 1_000 / 100;
+                format!("waiting for {} for {seconds}.{tenths} s", names.join(", "))
             }
             Some(Status::CatchingUp { behind }) => format!("{behind} turns behind"),
             Some(Status::Paused) => "paused".to_owned(),

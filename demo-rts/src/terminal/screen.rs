@@ -20,7 +20,7 @@ pub struct Screen<'a> {
     pub hand: Option<&'a Hand>,
     /// Whether to show the map closely rather than whole.
     pub close: bool,
-    /// Shown in place of the map while there is no world.
+    /// Shown above everything else while there is no world.
     pub notice: &'a str,
     /// What is typed or selected.
     pub prompt: String,
@@ -39,6 +39,11 @@ impl Screen<'_> {
             Constraint::Max(keys),
         ])
         .areas(area);
+        let middle = if self.world.is_none() {
+            self.draw_notice(middle, buffer)
+        } else {
+            middle
+        };
         let panel_width = if area.width >= 60 { PANEL_WIDTH } else { 0 };
         let [left, _, right] = Layout::horizontal([
             Constraint::Fill(1),
@@ -47,11 +52,8 @@ impl Screen<'_> {
         ])
         .areas(middle);
         self.draw_headline(top, buffer);
-        match self.world {
-            Some(world) => self.draw_map(world, left, buffer),
-            None => Paragraph::new(self.notice)
-                .wrap(Wrap { trim: false })
-                .render(left, buffer),
+        if let Some(world) = self.world {
+            self.draw_map(world, left, buffer);
         }
         if panel_width > 0 {
             panels::draw(self.facts, self.world, right, buffer);
@@ -65,6 +67,23 @@ impl Screen<'_> {
             .map(|line| Line::from(*line).dim())
             .collect();
         Paragraph::new(keys).render(help, buffer);
+    }
+
+    /// Draws the notice over the whole width, so that a ticket in it can be selected without what stands beside it.
+    /// Returns what is left below.
+    fn draw_notice(&self, area: Rect, buffer: &mut Buffer) -> Rect {
+        let width = usize::from(area.width.max(1));
+        let lines = self.notice.lines();
+        let rows: usize = lines
+            .map(|line| line.chars().count().div_ceil(width) + 1)
+            .sum();
+        let rows = u16::try_from(rows).unwrap_or(u16::MAX);
+        let [above, below] =
+            Layout::vertical([Constraint::Max(rows), Constraint::Fill(1)]).areas(area);
+        Paragraph::new(self.notice)
+            .wrap(Wrap { trim: false })
+            .render(above, buffer);
+        below
     }
 
     fn draw_headline(&self, area: Rect, buffer: &mut Buffer) {

@@ -236,7 +236,7 @@ pub enum ConfigError {
 pub struct Stats {
     /// Turns whose bundle was incomplete at the moment they were due.
     pub late_turns: u64,
-    /// Time spent waiting for them.
+    /// Time spent waiting for them, and for one that is still waited for.
     pub stalled: Duration,
     /// The links to other peers.
     pub links: Vec<LinkStats>,

@@ -164,7 +164,7 @@ impl Session {
     /// What has been measured so far; the links are those that are up now.
     pub fn stats(&self) -> Stats {
         let mut stats = match &self.phase {
-            Phase::Playing(playing) => playing.stats.clone(),
+            Phase::Playing(playing) => playing.stats(self.core.now),
             _ => self.ended_stats.clone(),
         };
         stats.links = self
@@ -408,7 +408,7 @@ impl Session {
         if let Phase::Playing(playing) = &mut self.phase {
             playing.advance(&mut self.core);
             if playing.is_over() {
-                self.ended_stats = playing.stats.clone();
+                self.ended_stats = playing.stats(self.core.now);
                 self.phase = Phase::Over;
             }
         }

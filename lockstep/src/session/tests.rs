@@ -30,6 +30,8 @@ struct Net {
     links: Vec<(usize, usize)>,
     queue: BTreeMap<(Duration, u64), Arrival>,
     count: u64,
+    /// A peer whose messages are lost from now on.
+    silent: Option<usize>,
 }
 
 fn id(at: usize) -> PeerId {
@@ -44,6 +46,7 @@ impl Net {
             links: Vec::new(),
             queue: BTreeMap::new(),
             count: 0,
+            silent: None,
         };
         for at in 0..peers {
             let role = if at == 0 {
@@ -122,6 +125,7 @@ impl Net {
                 self.post(at, link, None, true);
                 self.post(to, link, None, false);
             }
+            Output::Send { .. } if self.silent == Some(at) => {}
             Output::Send {
                 link,
                 channel,
@@ -391,6 +395,24 @@ fn a_leaver_goes_and_the_others_play_on() {
             .count(),
         1
     );
+}
+
+#[test]
+fn a_wait_in_vain_names_the_seat_and_counts_as_stalled() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(3));
+    net.silent = Some(1);
+    net.run(Duration::from_secs(13));
+    let so_far = net.peers[0].session.stats().stalled;
+    assert!(so_far > Duration::from_secs(8), "{so_far:?}");
+    net.run(Duration::from_secs(40));
+    let ended = net.ends()[0];
+    let on = vec![Seat(1)];
+    assert_eq!(ended.reason, EndReason::StallLimit { on });
+    assert_eq!(ended.reason.to_string(), "seat 1 was waited for in vain");
+    let stats = net.peers[0].session.stats();
+    assert_eq!(stats.stalled.as_secs(), 20);
+    assert_eq!(stats.late_turns, 1);
 }
 
 #[test]

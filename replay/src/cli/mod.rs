@@ -40,6 +40,7 @@ pub fn run<S: Simulation>(args: impl IntoIterator<Item = impl Into<OsString> + C
 #[derive(Parser)]
 #[command(
     name = "replay",
+    bin_name = "replay",
     no_binary_name = true,
     disable_version_flag = true,
     subcommand_required = true,
@@ -105,7 +106,7 @@ enum Command {
     },
     /// Writes the valid part of a cut or damaged file to a new, clean one.
     #[command(
-        after_help = "With --json: {\"written\",\"turns\",\"bytes\",\"dropped_bytes\"}\n\nExample: replay trim cut.replay -o clean.replay"
+        after_help = "With --json: {\"written\",\"turns\",\"bytes\",\"dropped_bytes\",\"tail\"}\n\nExample: replay trim cut.replay -o clean.replay"
     )]
     Trim {
         #[command(flatten)]

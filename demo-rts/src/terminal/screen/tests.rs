@@ -155,7 +155,7 @@ fn the_headline_says_how_it_stands() {
         on: vec![Seat(2)],
         since: Duration::from_millis(750),
     });
-    assert!(standing(&facts).contains("waiting for seat 2 for 750 ms"));
+    assert!(standing(&facts).contains("waiting for cleo-with-a-long-name for 0.7 s"));
     facts.status = Some(Status::Paused);
     assert!(standing(&facts).contains("paused"));
     facts.take(&Event::Ended(Ended {
@@ -169,4 +169,21 @@ fn the_headline_says_how_it_stands() {
         of: 4,
     }));
     assert!(standing(&facts).contains("over: bob won"));
+}
+
+#[test]
+fn a_ticket_in_the_lobby_shares_its_rows_with_nothing() {
+    let facts = facts();
+    let ticket = "ls1-".to_owned() + &"abcdefg".repeat(20);
+    let notice = format!("They join with:\n\ndemo-rts join {ticket}\n");
+    let mut screen = screen(&facts, None);
+    screen.notice = &notice;
+    for width in [70, 110, 200] {
+        let rows = drawn(&screen, width, 30);
+        let first = rows.iter().position(|row| row.contains("ls1-")).unwrap();
+        let last = rows.iter().position(|row| row.contains("players")).unwrap();
+        let text: String = rows[first..last].concat();
+        let told = text.replace("demo-rts join", "").replace(' ', "");
+        assert_eq!(told, ticket, "{width} columns");
+    }
 }

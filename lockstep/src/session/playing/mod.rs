@@ -11,6 +11,7 @@ mod seal;
 mod traffic;
 
 use super::Output;
+use super::contract::Stats;
 use super::core::{Core, tidy_text};
 use super::lobby::Settled;
 use crate::limits::MAX_CHAT;
@@ -66,7 +67,7 @@ pub(crate) struct Playing {
     fresh_batch: bool,
     /// Logs differ: every batch from this turn on is sent to everybody, whoever has it.
     evidence_from: Option<u32>,
-    pub(crate) stats: super::Stats,
+    pub(crate) stats: Stats,
     over: bool,
 }
 
@@ -146,7 +147,7 @@ impl Playing {
             ending: Ending::new(members.len()),
             fresh_batch: false,
             evidence_from: None,
-            stats: super::Stats::default(),
+            stats: Stats::default(),
             over: false,
             members,
             start,
@@ -302,6 +303,15 @@ impl Playing {
         world_follows && (by_rule || self.members.iter().all(|member| member.has(turn)))
     }
 
+    /// What has been measured so far, the wait that still goes on included.
+    pub(crate) fn stats(&self, now: Duration) -> Stats {
+        let mut stats = self.stats.clone();
+        if let Some(stall) = &self.stall {
+            stats.stalled += now.saturating_sub(stall.since);
+        }
+        stats
+    }
+
     fn stall(&mut self, core: &mut Core) {
         if self.stall.is_none() {
             self.stall = Some(Stall {
@@ -317,7 +327,8 @@ impl Playing {
             return;
         };
         if core.now.saturating_sub(stall.since) >= limit {
-            self.finish(core, EndReason::StallLimit);
+            let on = self.waited_for();
+            self.finish(core, EndReason::StallLimit { on });
         }
     }
 
