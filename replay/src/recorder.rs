@@ -37,6 +37,8 @@ pub struct Recorder {
     /// The newest signed batch of each peer that is not in the file.
     attests: Vec<SignedBatch>,
     newest_keyframe: Option<u32>,
+    /// The file was made by this recorder.
+    created: bool,
     /// Nothing more is taken.
     over: bool,
     /// An error was told, or the file is closed.
@@ -44,7 +46,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Records to a new file.
+    /// Records to a new file, which is removed again where no match begins.
     ///
     /// # Errors
     /// [`Error::Exists`] rather than overwriting a file; [`Error::Io`] where none can be made.
@@ -54,9 +56,13 @@ impl Recorder {
             io::ErrorKind::AlreadyExists => Error::Exists,
             _ => Error::Io(error),
         })?;
-        let recorder = Recorder::over(path, Box::new(file))?;
+        let mut recorder = Recorder::over(path, Box::new(file))?;
+        recorder.created = true;
         // So that the name, too, outlasts a loss of power. Not every system lets a folder be opened.
-        if let Ok(folder) = File::open(path.parent().unwrap_or(Path::new("."))) {
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        if let Ok(folder) = File::open(folder.unwrap_or(Path::new("."))) {
             folder.sync_all().ok();
         }
         Ok(recorder)
@@ -106,6 +112,7 @@ impl Recorder {
             checksum: None,
             attests: Vec::new(),
             newest_keyframe: None,
+            created: false,
             over: false,
             settled: false,
         })
@@ -218,6 +225,10 @@ impl Recorder {
         let held_back = self.write_checksum().and_then(|()| self.write_attests());
         self.over = true;
         let closed = self.shared.close(CLOSE_PATIENCE);
+        if self.start.is_none() && std::mem::take(&mut self.created) {
+            // No match began: a file without one would only be in the way of the next.
+            std::fs::remove_file(&self.path).ok();
+        }
         held_back.and(closed)
     }
 }

@@ -228,3 +228,15 @@ fn checksums_are_thinned_and_the_last_one_is_kept() {
     // 25 turns of 200 ms, and three paused ones at first.
     assert_eq!(turns, [28, 53, 78, 100]);
 }
+
+#[test]
+fn a_match_that_never_begins_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lobby.replay");
+    let mut recorder = Recorder::create(&path).unwrap();
+    recorder.close().unwrap();
+    drop(recorder);
+    assert!(!path.exists());
+    drop(Recorder::create(&path).unwrap());
+    assert!(!path.exists());
+}
