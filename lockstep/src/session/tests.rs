@@ -30,6 +30,8 @@ struct Net {
     links: Vec<(usize, usize)>,
     queue: BTreeMap<(Duration, u64), Arrival>,
     count: u64,
+    /// Peer 2 signs another batch of turn 20 for peer 1 than for all others.
+    two_faced: bool,
     /// A peer whose messages are lost from now on.
     silent: Option<usize>,
 }
@@ -46,6 +48,7 @@ impl Net {
             links: Vec::new(),
             queue: BTreeMap::new(),
             count: 0,
+            two_faced: false,
             silent: None,
         };
         for at in 0..peers {
@@ -132,12 +135,12 @@ impl Net {
                 bytes,
             } => {
                 let (one, other) = self.links[link.0 as usize];
-                self.post(
-                    if one == at { other } else { one },
-                    link,
-                    Some((channel, bytes)),
-                    false,
-                );
+                let to = if one == at { other } else { one };
+                let bytes = match self.two_faced && (at, to, channel) == (2, 1, Channel::Turns) {
+                    true => self.other_face(&bytes),
+                    false => bytes,
+                };
+                self.post(to, link, Some((channel, bytes)), false);
             }
             Output::New(_) => self.input(
                 at,
@@ -175,6 +178,28 @@ impl Net {
             Output::Event(event) => self.peers[at].events.push(event),
             Output::Close { .. } => {}
         }
+    }
+
+    fn other_face(&self, bytes: &[u8]) -> Arc<[u8]> {
+        let Ok(Datagram::Turns(mut packet)) = Datagram::decode(bytes) else {
+            return bytes.into();
+        };
+        let Some(Record::Start(start)) = self.peers[2].records.first() else {
+            return bytes.into();
+        };
+        for signed in packet.batches.iter_mut().filter(|signed| signed.peer == 2) {
+            let mut batch = Batch::decode(&signed.content).expect("an honest batch until here");
+            if batch.turn == TurnNumber(20) {
+                batch.entries.push(crate::log::LogEntry {
+                    seat: Seat(2),
+                    what: What::Chat("for you alone".to_owned()),
+                });
+                let signer = KeyedHash::new(id(2));
+                let run = start.roster[2].incarnation;
+                *signed = batch.seal(2, start.match_id, run, &signer);
+            }
+        }
+        Datagram::Turns(packet).encode().into()
     }
 
     fn run(&mut self, until: Duration) {
@@ -437,4 +462,73 @@ fn late_and_superfluous_joiners_are_refused_by_name() {
         net.ends()[1].reason,
         EndReason::Refused(JoinRefused::Started)
     );
+}
+
+/// The first message of a peer that speaks another version.
+fn foreign_hello() -> Vec<u8> {
+    let hello = wire::Control::Hello {
+        protocol: crate::PROTOCOL + 1,
+        nonce: [5; 32],
+    };
+    hello.encode()
+}
+
+fn up(link: LinkId, dialled: bool) -> Input<'static> {
+    Input::LinkUp {
+        link,
+        peer: None,
+        dialled,
+        address: "elsewhere".to_owned(),
+        binding: [6; 32],
+    }
+}
+
+#[test]
+fn another_protocol_version_is_named_on_both_sides() {
+    let (ours, theirs) = (crate::PROTOCOL, crate::PROTOCOL + 1);
+    let mut net = Net::new(2, Plan::default(), None);
+    let link = LinkId(77);
+    let hello = foreign_hello();
+    let received = || Input::Received {
+        link,
+        channel: Channel::Control,
+        bytes: &hello,
+    };
+    let host = &mut net.peers[0].session;
+    let _ = host.handle(Duration::ZERO, up(link, false));
+    let answer = host.handle(Duration::ZERO, received());
+    let refusal = wire::Control::Refused(JoinRefused::Protocol {
+        host: ours,
+        ours: theirs,
+    });
+    let told = |output: &Output| matches!(output, Output::Send { bytes, .. } if **bytes == refusal.encode());
+    assert!(answer.iter().any(told), "{answer:?}");
+    assert!(answer.contains(&Output::Close { link }));
+
+    let joiner = &mut net.peers[1].session;
+    let _ = joiner.handle(Duration::ZERO, up(link, true));
+    let answer = joiner.handle(Duration::ZERO, received());
+    let reason = EndReason::Refused(JoinRefused::Protocol { host: theirs, ours });
+    let ended = |output: &Output| matches!(output, Output::Event(Event::Ended(end)) if end.reason == reason);
+    assert!(answer.iter().any(ended), "{answer:?}");
+}
+
+#[test]
+fn who_signs_two_histories_is_named_though_each_peer_saw_but_one() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.two_faced = true;
+    net.run(Duration::from_secs(12));
+    let named = |peer: &Peer| {
+        peer.events.contains(&Event::PeerFault {
+            peer: id(2),
+            fault: Fault::Equivocation,
+        })
+    };
+    assert!(named(&net.peers[0]) && named(&net.peers[1]));
+    assert!(
+        net.ends()
+            .iter()
+            .all(|ended| ended.reason == EndReason::Desync)
+    );
+    assert_eq!(net.ends().len(), 3);
 }
