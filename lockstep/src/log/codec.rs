@@ -173,7 +173,7 @@ impl Codec {
                 match reader.byte()? {
                     IDLE_TURN => self.bundle(Vec::new(), reader)?,
                     TURN => {
-                        let entries = decode_entries(reader)?;
+                        let entries = some_entries(reader)?;
                         self.bundle(entries, reader)?
                     }
                     _ => return Err(reader.fail("a plan without its turn")),
@@ -181,7 +181,7 @@ impl Codec {
             }
             IDLE_TURN => self.bundle(Vec::new(), reader)?,
             TURN => {
-                let entries = decode_entries(reader)?;
+                let entries = some_entries(reader)?;
                 self.bundle(entries, reader)?
             }
             CHECKSUM => Record::Checksum {
@@ -268,6 +268,15 @@ impl Codec {
             entries,
         }))
     }
+}
+
+/// The entries of a turn that has some: a turn without is written otherwise, and only so.
+fn some_entries(reader: &mut Reader<'_>) -> Result<Vec<LogEntry>, DecodeError> {
+    let entries = decode_entries(reader)?;
+    if entries.is_empty() {
+        return Err(reader.fail("a turn that is said to have entries and has none"));
+    }
+    Ok(entries)
 }
 
 fn put_start(out: &mut Vec<u8>, start: &Start) {
@@ -478,5 +487,17 @@ fn flag(reader: &mut Reader<'_>) -> Result<bool, DecodeError> {
         0 => Ok(false),
         1 => Ok(true),
         _ => Err(reader.fail("neither yes nor no")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_turn_has_one_encoding() {
+        let limits = Limits::default();
+        assert!(Codec::default().decode_all(&[IDLE_TURN], &limits).is_ok());
+        assert!(Codec::default().decode_all(&[TURN, 0], &limits).is_err());
     }
 }
