@@ -1,7 +1,11 @@
 //! Processes of the demo against each other over loopback, as players run them.
 
+use lockstep::source::TurnSource;
+use lockstep::{Live, PeerId, Ticket};
+use sim::RulesId;
 use std::path::Path;
 use std::time::Duration;
+use tests::peers::config;
 use tests::processes::{Finished, MatchOf, Process, Setting};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_numbers");
@@ -167,6 +171,51 @@ fn a_full_lobby_turns_the_next_one_away_with_code_4() {
     assert_eq!(third.status.code(), Some(4), "{}", third.errors);
     let finished = playing.finish(Duration::from_secs(60));
     agree(&finished);
+}
+
+/// Hosts in this process while `join` runs in another; gives what that one came to.
+fn join_hosted(rules: RulesId, change: impl FnOnce(&mut Ticket)) -> Finished {
+    let folder = tempfile::tempdir().expect("a folder for the joiner");
+    let setup = demo_rts::world::Setup::default();
+    let setup = tests::simulator::to_bytes(&setup);
+    let mut host = Live::host(setup, rules, config(70)).expect("the config is in range");
+    let mut ticket = host.ticket().expect("a host has a ticket").clone();
+    change(&mut ticket);
+    let ticket = ticket.to_string();
+    let joiner = std::thread::spawn(move || {
+        let arguments = [
+            "join",
+            &ticket,
+            "--headless",
+            "--json",
+            "--identity",
+            "joiner.key",
+        ];
+        demo(&arguments, folder.path())
+    });
+    while !joiner.is_finished() {
+        host.wait(Duration::from_millis(50));
+        host.events();
+    }
+    joiner.join().expect("the joiner was waited for")
+}
+
+#[test]
+fn a_host_with_other_rules_or_another_key_is_refused_with_code_4() {
+    let other_rules = join_hosted(RulesId([1; 16]), |_| ());
+    assert_eq!(other_rules.status.code(), Some(4));
+    assert!(
+        other_rules.errors.contains("other rules"),
+        "{}",
+        other_rules.errors
+    );
+    let other_key = join_hosted(RulesId([1; 16]), |ticket| ticket.host = PeerId([9; 32]));
+    assert_eq!(other_key.status.code(), Some(4));
+    assert!(
+        other_key.errors.contains("another key"),
+        "{}",
+        other_key.errors
+    );
 }
 
 #[test]
