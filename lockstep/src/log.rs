@@ -13,7 +13,7 @@ pub(crate) use hash::Chain;
 pub use hash::{end_signed_bytes, start_hash, start_signed_bytes, turn_hash};
 pub use memory::Memory;
 
-use crate::{Incarnation, LogHash, MatchId, PeerId, Plan, TurnNumber};
+use crate::{Incarnation, LogHash, MatchId, PeerId, Plan, SeatInfo, TurnNumber};
 use sim::{Checksum, Outcome, RulesId, Seat, SeatState, Seed};
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,6 +84,21 @@ impl Start {
             .collect();
         seats.sort_unstable();
         seats
+    }
+
+    /// All seats with their peers, ascending.
+    pub fn seat_infos(&self) -> Vec<SeatInfo> {
+        let of = |peer: &RosterPeer, seat: Seat| SeatInfo {
+            seat,
+            peer: peer.peer,
+            name: peer.name.clone(),
+        };
+        let peers = self.roster.iter();
+        let mut infos: Vec<SeatInfo> = peers
+            .flat_map(|peer| peer.seats.iter().map(move |seat| of(peer, *seat)))
+            .collect();
+        infos.sort_by_key(|info| info.seat);
+        infos
     }
 }
 

@@ -4,7 +4,7 @@ use crate::reader::Cursor;
 use crate::{Error, KeyframeAt, Reader};
 use lockstep::log::{Bundle, Record, What};
 use lockstep::source::{Answer, TurnSource, Work};
-use lockstep::{CommandId, EndReason, Ended, Event, Plan, Refused, SeatInfo, Status, TurnNumber};
+use lockstep::{CommandId, EndReason, Ended, Event, Plan, Refused, Status, TurnNumber};
 use sim::{Checksum, Seat, SeatState};
 use std::sync::Arc;
 use std::time::Duration;
@@ -293,22 +293,10 @@ impl Player {
 
     fn tell_start(&mut self) {
         let start = Arc::clone(self.reader.start());
-        let mut seats: Vec<SeatInfo> = start
-            .roster
-            .iter()
-            .flat_map(|peer| {
-                peer.seats.iter().map(|seat| SeatInfo {
-                    seat: *seat,
-                    peer: peer.peer,
-                    name: peer.name.clone(),
-                })
-            })
-            .collect();
-        seats.sort_by_key(|info| info.seat);
         self.events.push(Event::Started {
             match_id: start.match_id,
             own: Vec::new(),
-            seats,
+            seats: start.seat_infos(),
             plan: start.plan,
         });
     }

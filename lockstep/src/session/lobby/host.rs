@@ -213,19 +213,7 @@ impl Host {
 
     pub(crate) fn chat(&mut self, core: &mut Core, text: &str) {
         let from = self.own.name.clone();
-        let text = tidy_text(text, core.limits.chat_bytes);
-        self.broadcast(
-            core,
-            &Control::Chat {
-                from: from.clone(),
-                text: text.clone(),
-            },
-        );
-        core.event(Event::Chat {
-            from,
-            seat: None,
-            text,
-        });
+        self.say(core, from, text);
     }
 
     pub(crate) fn leave(&mut self, core: &mut Core) -> Step {
@@ -386,15 +374,7 @@ impl Host {
         ));
     }
 
-    fn chat_from(&mut self, core: &mut Core, at: usize, text: &str) {
-        let guest = &mut self.guests[at];
-        let past = core.now.saturating_sub(Duration::from_secs(10));
-        guest.chats.retain(|at| *at > past);
-        if guest.chats.len() >= core.limits.chats_per_10_s as usize {
-            return;
-        }
-        guest.chats.push_back(core.now);
-        let from = guest.name.clone();
+    fn say(&self, core: &mut Core, from: String, text: &str) {
         let text = tidy_text(text, core.limits.chat_bytes);
         self.broadcast(
             core,
@@ -408,6 +388,18 @@ impl Host {
             seat: None,
             text,
         });
+    }
+
+    fn chat_from(&mut self, core: &mut Core, at: usize, text: &str) {
+        let guest = &mut self.guests[at];
+        let past = core.now.saturating_sub(Duration::from_secs(10));
+        guest.chats.retain(|at| *at > past);
+        if guest.chats.len() >= core.limits.chats_per_10_s as usize {
+            return;
+        }
+        guest.chats.push_back(core.now);
+        let from = guest.name.clone();
+        self.say(core, from, text);
     }
 
     fn lock_if_settled(&mut self, core: &mut Core) -> Step {

@@ -16,7 +16,7 @@ use super::core::{Core, tidy_text};
 use super::lobby::Settled;
 use crate::limits::MAX_CHAT;
 use crate::log::{Bundle, Keyframe, Record, Start, What, start_hash, turn_hash};
-use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, SeatInfo, Status, TurnNumber};
+use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, Status, TurnNumber};
 use agreement::{Checksums, Hashes};
 use bundle::{Course, Formed};
 use ending::Ending;
@@ -111,7 +111,7 @@ impl Playing {
         core.event(Event::Started {
             match_id: start.match_id,
             own: start.roster[me].seats.clone(),
-            seats: seat_infos(&start),
+            seats: start.seat_infos(),
             plan,
         });
         let mut playing = Playing {
@@ -584,20 +584,4 @@ impl Playing {
             core.event(Event::LinkLost { peer, why });
         }
     }
-}
-
-fn seat_infos(start: &Start) -> Vec<SeatInfo> {
-    let mut seats: Vec<SeatInfo> = start
-        .roster
-        .iter()
-        .flat_map(|peer| {
-            peer.seats.iter().map(|seat| SeatInfo {
-                seat: *seat,
-                peer: peer.peer,
-                name: peer.name.clone(),
-            })
-        })
-        .collect();
-    seats.sort_by_key(|info| info.seat);
-    seats
 }
