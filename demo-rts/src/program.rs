@@ -1,0 +1,181 @@
+//! Which part of the program a command line starts.
+
+use crate::{
+    cli::{Cli, Command, Common},
+    exit::{self, Problem},
+    headless, local,
+    log::{self, LogLevel, say},
+    options::{self, OptionError},
+    peer::{Bots, KeyChoice, Part, Peer},
+    signals::Asked,
+    terminal, watch,
+    world::World,
+};
+use clap::Parser;
+use lockstep::Ticket;
+use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Runs the program with these arguments, the first of which is its name.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Where stdout or stderr is closed, nobody is left to tell.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(exit::USAGE));
+        }
+    };
+    let done = match cli.command {
+        None => bare(cli.common),
+        Some(command) => dispatch(command, &cli.common),
+    };
+    done.unwrap_or_else(|problem| exit::report(&problem))
+}
+
+/// Without a command: four peers, so that a fresh machine shows what this is.
+fn bare(common: Common) -> Result<ExitCode, Problem> {
+    let display = ["DISPLAY", "WAYLAND_DISPLAY"];
+    let has_display = display
+        .iter()
+        .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
+    log::set(Some(common.log));
+    if has_display && !common.json {
+        eprintln!("The window comes in a later version; playing in the terminal.");
+    }
+    local::run(4, &common)
+}
+
+fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
+    match command {
+        Command::Local(local) => {
+            let common = begin(local.common, outer);
+            local::run(local.peers, &common)
+        }
+        Command::Skirmish(skirmish) => {
+            let common = begin(skirmish.common, outer);
+            let bots = match common.bot {
+                Some(_) => Bots::All(skirmish.level),
+                None => Bots::AllButFirst(skirmish.level),
+            };
+            let part = Part::Alone {
+                seats: skirmish.bots + 1,
+            };
+            play(&part, bots, "skirmish", &common, None)
+        }
+        Command::Host(host) => {
+            let common = begin(host.common, outer);
+            if host.relay.is_some() {
+                return Err(later("--relay", "peers must reach the host directly").into());
+            }
+            options::networked(common.plan.unwrap_or_default())?;
+            let part = Part::Host {
+                seats: host.seats,
+                listen: host.listen,
+            };
+            let bots = common.bot.map_or(Bots::Nobody, Bots::All);
+            play(&part, bots, "host", &common, host.ticket_file.as_deref())
+        }
+        Command::Join(join) => {
+            let common = begin(join.common, outer);
+            if common.plan.is_some() {
+                say(
+                    LogLevel::Warn,
+                    format_args!("the host sets the plan: --plan is not used"),
+                );
+            }
+            let ticket = ticket(&join.ticket)?;
+            let bots = common.bot.map_or(Bots::Nobody, Bots::All);
+            let part = Part::Join {
+                ticket: &ticket,
+                listen: ANY_PORT,
+            };
+            play(&part, bots, "join", &common, None)
+        }
+        Command::Watch(watch) => {
+            let common = begin(watch.common, outer);
+            if watch.what.parse::<Ticket>().is_ok() {
+                let instead = "watch its replay once it is recorded";
+                return Err(later("watching a running match", instead).into());
+            }
+            let path = PathBuf::from(&watch.what);
+            if !path.exists() && watch.what.starts_with("ls1-") {
+                return ticket(&watch.what).map(|_| ExitCode::from(exit::USAGE));
+            }
+            if common.without_screen() || !terminal::is_there() {
+                let instead = "`demo-rts replay info FILE` and `show` work without a terminal";
+                return Err(later("watching without a terminal", instead).into());
+            }
+            watch::run(&path, &listen()?)
+        }
+        Command::Replay(replay) => Ok(replay::cli::run::<World>(replay.rest)),
+        Command::Rejoin(_) => Err(later("rejoin", "a match that lost a peer waits for it").into()),
+        Command::Relay(_) => Err(later("relay", "peers must reach the host directly").into()),
+        Command::Continue(_) => {
+            let instead = "`demo-rts watch REPLAY` shows the match";
+            Err(later("continue", instead).into())
+        }
+    }
+}
+
+fn play(
+    part: &Part<'_>,
+    bots: Bots,
+    title: &str,
+    common: &Common,
+    ticket_file: Option<&Path>,
+) -> Result<ExitCode, Problem> {
+    if !common.without_screen() && !terminal::is_there() {
+        return Err(OptionError::NoTerminal.into());
+    }
+    let asked = listen()?;
+    let mut peer = Peer::start(part, bots, common, KeyChoice::Kept)?;
+    if common.without_screen() {
+        return headless::run(peer, common.json, ticket_file, &asked);
+    }
+    if let (Some(path), Some(ticket)) = (ticket_file, peer.ticket()) {
+        headless::write_whole(path, &ticket.to_string())?;
+    }
+    crate::play::run(peer, title, &asked)
+}
+
+fn begin(common: Common, outer: &Common) -> Common {
+    let common = common.or(outer);
+    log::set(Some(common.log));
+    common
+}
+
+fn listen() -> Result<Asked, Problem> {
+    Asked::listen().map_err(Problem::Terminal)
+}
+
+/// Reads a ticket, or the file that holds one.
+fn ticket(text: &str) -> Result<Ticket, Problem> {
+    let text = match text.strip_prefix('@') {
+        None => text.to_owned(),
+        Some(path) => read_ticket(Path::new(path))?,
+    };
+    text.trim().parse().map_err(Problem::Ticket)
+}
+
+/// A ticket is short: what is longer is not read to its end.
+fn read_ticket(path: &Path) -> Result<String, Problem> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(TICKET_FILE_BYTES).read_to_end(&mut bytes))
+        .map_err(|source| Problem::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn later(what: &'static str, instead: &'static str) -> OptionError {
+    OptionError::Later { what, instead }
+}
+
+const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+const TICKET_FILE_BYTES: u64 = 16 << 10;
