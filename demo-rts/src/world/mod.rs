@@ -1,6 +1,6 @@
 //! The demo's world: a small real-time strategy game, stepped by whole ticks of 50 ms.
 //!
-//! A tick does, in this order: commands and seat events; what each unit does; ways; moves; arrows;
+//! A tick does, in this order: commands and seat events; what each unit and tower does; ways; moves; arrows;
 //! blows, all at once; training; burials; the verdict. Rows stay where they are from the start of a
 //! tick to the burials, so a row may be kept across the phases between.
 //!
@@ -18,14 +18,17 @@ mod buildings;
 mod columns;
 mod combat;
 mod command;
+mod damage;
 mod economy;
 mod effect;
+mod farms;
 mod generate;
 mod grid;
 mod map;
 mod movement;
 mod orders;
 mod path;
+mod repair;
 mod save;
 mod seats;
 mod setup;
@@ -33,6 +36,7 @@ mod space;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod towers;
 mod units;
 mod victory;
 mod view;
@@ -42,7 +46,10 @@ pub use effect::{Effect, Refusal};
 pub use map::{LARGEST, Map, SMALLEST, Terrain};
 pub use setup::{MOST_SEATS, Scenario, Setup};
 pub use space::{ONE, Point, Tile};
-pub use tables::{BUILDINGS_PER_SEAT, CARRY, Kind, QUEUE_LENGTH, Stats, TICKS_PER_SECOND};
+pub use tables::{
+    BUILDINGS_PER_SEAT, CARRY, Fault, Kind, QUEUE_LENGTH, Stats, TABLES, TICKS_PER_SECOND,
+    TableError, Tables,
+};
 pub use units::{Order, Resource};
 pub use view::{BuildingView, ProjectileView, SeatView, UnitView};
 
@@ -76,9 +83,11 @@ impl Simulation for World {
     type Effect = Effect;
 
     fn rules(_: &Setup) -> RulesId {
+        let sound = TABLES.check();
+        assert!(sound.is_ok(), "the table contradicts itself: {sound:?}");
         let mut hash = FNV_OFFSET;
         let version = CODE_VERSION.to_le_bytes();
-        for byte in version.into_iter().chain(tables::table_bytes()) {
+        for byte in version.into_iter().chain(tables::table_bytes(&TABLES)) {
             hash = (hash ^ u128::from(byte)).wrapping_mul(FNV_PRIME);
         }
         RulesId(hash.to_le_bytes())
@@ -102,6 +111,7 @@ impl Simulation for World {
         let mut blows = Vec::new();
         self.grid.fill(&self.map, &self.units);
         behaviour::act(self, &mut blows, effects);
+        towers::shoot(self, effects);
         self.map.refresh_regions();
         path::find_ways(self);
         movement::move_units(self);
