@@ -167,7 +167,7 @@ impl Run {
                 "{} history {} units {}",
                 world.checksum(),
                 history.clone().checksum(),
-                world.units().len()
+                world.units().count()
             ),
         );
     }
