@@ -1,7 +1,7 @@
 //! The demo's world: a small real-time strategy game, stepped by whole ticks of 50 ms.
 //!
 //! A tick does, in this order: commands and seat events; what each unit does; ways; moves; arrows;
-//! blows, all at once; training; burials; the verdict. Rows stay where they are from the start of a
+//! blows, all at once; training; what is seen; burials; the verdict. Rows stay where they are from the start of a
 //! tick to the burials, so a row may be kept across the phases between.
 //!
 //! Everything is integers in flat columns. Ids ascend and are never used again; a column's rows are in
@@ -20,6 +20,7 @@ mod combat;
 mod command;
 mod economy;
 mod effect;
+mod fog;
 mod generate;
 mod grid;
 mod map;
@@ -28,6 +29,7 @@ mod orders;
 mod path;
 mod save;
 mod seats;
+mod seen;
 mod setup;
 mod space;
 mod tables;
@@ -40,6 +42,7 @@ mod view;
 pub use command::{Command, Id, Selection};
 pub use effect::{Effect, Refusal};
 pub use map::{LARGEST, Map, SMALLEST, Terrain};
+pub use seen::{Rival, Seen};
 pub use setup::{MOST_SEATS, Scenario, Setup};
 pub use space::{ONE, Point, Tile};
 pub use tables::{BUILDINGS_PER_SEAT, CARRY, Kind, QUEUE_LENGTH, Stats, TICKS_PER_SECOND};
@@ -59,6 +62,7 @@ pub struct World {
     units: units::Units,
     buildings: buildings::Buildings,
     projectiles: combat::Projectiles,
+    fog: fog::Fog,
     next_id: u32,
     /// Id at which the path finder goes on in the next tick.
     path_cursor: u32,
@@ -108,6 +112,7 @@ impl Simulation for World {
         combat::fly(self, &mut blows);
         combat::fall(self, &blows, effects);
         buildings::train(self, effects);
+        fog::refresh(self);
         victory::defeat_the_beaten(self, effects);
         combat::bury(self, effects);
         self.map.refresh_regions();
@@ -136,7 +141,7 @@ impl World {
 }
 
 /// Grows with every change of code that changes what a step computes.
-const CODE_VERSION: u32 = 1;
+const CODE_VERSION: u32 = 2;
 /// Ticks between two thoughts for an absent player; more than three times the seats.
 const AI_PERIOD: u32 = 30;
 const FNV_OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
