@@ -71,7 +71,7 @@ impl Ghosts {
 }
 
 /// The bitmaps of all seats. Without fog they are empty, and everybody sees everything.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Fog {
     /// Tiles along an edge of the map. Follows from the map.
     size: u16,
@@ -269,7 +269,7 @@ fn remember(w: &mut World, viewer: u8) {
                 id: b.id[row],
                 kind: b.kind[row],
                 seat: b.seat[row],
-                tile: u32::from(b.tile[row]),
+                tile: b.tile[row],
                 hp: b.hp[row],
                 complete: u8::from(b.is_complete(row)),
             });
@@ -285,7 +285,7 @@ fn remember(w: &mut World, viewer: u8) {
 
 /// Whether who remembers this building sees its place, and the building no more.
 pub(super) fn is_seen_gone(w: &World, ghost: &Ghost) -> bool {
-    let tile = w.map.tile_of(ghost.tile as u16);
+    let tile = w.map.tile_of(ghost.tile);
     w.buildings.row(Id(ghost.id)).is_none()
         && w.fog
             .sees_any(usize::from(ghost.viewer), tile, ghost.kind.stats().size)

@@ -153,7 +153,7 @@ impl<'a> Seen<'a> {
     }
 
     /// Equal for two explored tiles between which a unit can walk; 0 for others.
-    pub fn region(&self, tile: Tile) -> u16 {
+    pub fn region(&self, tile: Tile) -> u32 {
         if self.explored(tile) {
             self.world.map.region(tile)
         } else {
@@ -214,7 +214,7 @@ impl<'a> Seen<'a> {
 
 fn remembered(world: &World, ghost: &fog::Ghost) -> BuildingView {
     let stats = ghost.kind.stats();
-    let tile = world.map.tile_of(ghost.tile as u16);
+    let tile = world.map.tile_of(ghost.tile);
     let complete = ghost.complete == 1;
     BuildingView {
         id: Id(ghost.id),

@@ -242,7 +242,7 @@ fn without_fog_everybody_sees_everything() {
         seats: vec![A, B],
     });
     let seen = w.seen_by(A).unwrap();
-    assert_eq!(seen.units().count(), w.units().len());
+    assert_eq!(seen.units().count(), w.units().count());
     assert_eq!(seen.buildings().count(), 2);
     assert!(w.sees(A, Tile::new(63, 63)) && !w.sees(A, Tile::new(64, 0)));
     assert_eq!(w.fog.explored.len(), 0);
