@@ -27,6 +27,7 @@ mod generate;
 mod grid;
 mod map;
 mod movement;
+pub mod nav;
 mod orders;
 mod path;
 mod save;
