@@ -47,6 +47,11 @@ impl Hand {
         }
     }
 
+    /// The seat it plays.
+    pub fn seat(&self) -> Seat {
+        self.seat
+    }
+
     /// The tiles from corner to cursor.
     pub fn marked(&self) -> (Tile, Tile) {
         let other = self.corner.unwrap_or(self.cursor);
@@ -110,6 +115,7 @@ impl Hand {
             return menu.describe();
         }
         let ground = match world.map().terrain(self.cursor) {
+            _ if !world.explored(self.seat, self.cursor) => "unexplored".to_owned(),
             Terrain::Ground => "ground".to_owned(),
             Terrain::Rock => "rock".to_owned(),
             Terrain::Water => "water".to_owned(),

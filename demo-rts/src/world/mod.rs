@@ -1,9 +1,10 @@
 //! The demo's world: a small real-time strategy game, stepped by whole ticks of 50 ms.
 //!
 //! A tick does, in this order: commands and seat events; what follows from the changed ground; who is
-//! where; what each unit and tower does; ways; moves; arrows; blows, all at once; training; burials; the verdict.
-//! Rows stay where they are from the start of a tick to the burials, so a row may be kept across the
-//! phases between. Between burials the dead keep their rows, with no hit points: every phase skips them.
+//! where; what each unit and tower does; ways; moves; arrows; blows, all at once; training; what is seen; burials;
+//! the verdict. Rows stay where they are from the start of a tick to the burials, so a row may be kept
+//! across the phases between. Between burials the dead keep their rows, with no hit points: every phase
+//! skips them.
 //!
 //! Everything is integers in flat columns. Ids ascend and are never used again; a column's rows are in
 //! the order of their ids.
@@ -23,6 +24,7 @@ mod damage;
 mod economy;
 mod effect;
 mod farms;
+mod fog;
 mod generate;
 mod grid;
 mod map;
@@ -33,6 +35,7 @@ mod path;
 mod repair;
 mod save;
 mod seats;
+mod seen;
 mod setup;
 mod space;
 mod tables;
@@ -46,6 +49,7 @@ mod view;
 pub use command::{Command, Id, Selection};
 pub use effect::{Effect, Refusal};
 pub use map::{LARGEST, LARGEST_PLAYED, Map, SMALLEST, Terrain};
+pub use seen::{Rival, Seen};
 pub use setup::{MOST_SEATS, Scenario, Setup};
 pub use space::{ONE, Point, Tile};
 pub use tables::{
@@ -68,6 +72,7 @@ pub struct World {
     units: units::Units,
     buildings: buildings::Buildings,
     projectiles: combat::Projectiles,
+    fog: fog::Fog,
     next_id: u32,
     /// Id at which the path finder goes on in the next tick.
     path_cursor: u32,
@@ -122,6 +127,7 @@ impl Simulation for World {
         combat::fly(self, &mut blows);
         combat::fall(self, &blows, effects);
         buildings::train(self, effects);
+        fog::refresh(self);
         victory::defeat_the_beaten(self, effects);
         combat::bury(self, effects);
         self.map.refresh_regions();

@@ -5,6 +5,7 @@ use super::{
     buildings::Buildings,
     columns::{Cell, Reader, Shown},
     combat::Projectiles,
+    fog::{self, Fog},
     grid::Grid,
     map::{LARGEST, SMALLEST, Terrain},
     path::Finder,
@@ -65,6 +66,7 @@ impl State for World {
             units: Units::load(&mut from, units)?,
             buildings: Buildings::load(&mut from, buildings)?,
             projectiles: Projectiles::load(&mut from, projectiles)?,
+            fog: Fog::default(),
             next_id,
             path_cursor,
             random,
@@ -76,6 +78,8 @@ impl State for World {
         place_buildings(&mut world, &from)?;
         check_units(&world, &from)?;
         check_projectiles(&world, &from)?;
+        world.fog = Fog::load(&mut from, world.setup.fog, size, seats)?;
+        fog::check_ghosts(&world, &from)?;
         from.finish()?;
         world.map.refresh_regions();
         world.units.index_rows();
@@ -113,6 +117,7 @@ impl State for World {
             .visit("buildings", ids(&self.buildings.id).into_iter(), to);
         self.projectiles
             .visit("projectiles", 0..self.projectiles.len() as u64, to);
+        self.fog.visit(to);
     }
 }
 
@@ -135,6 +140,7 @@ fn write(w: &World, to: &mut impl Sink) {
     w.units.write(to);
     w.buildings.write(to);
     w.projectiles.write(to);
+    w.fog.write(to);
 }
 
 fn write_setup(setup: &Setup, to: &mut impl Sink) {
@@ -151,6 +157,7 @@ fn write_setup(setup: &Setup, to: &mut impl Sink) {
         setup.minutes,
     ]);
     to.column(&[setup.gold, setup.wood]);
+    to.value(u8::from(setup.fog));
 }
 
 fn load_setup(from: &mut Reader<'_>) -> Result<Setup, LoadError> {
@@ -170,6 +177,11 @@ fn load_setup(from: &mut Reader<'_>) -> Result<Setup, LoadError> {
         minutes: from.value("minutes")?,
         gold: from.value("gold")?,
         wood: from.value("wood")?,
+        fog: match from.value::<u8>("fog")? {
+            0 => false,
+            1 => true,
+            _ => return Err(from.fail("fog")),
+        },
     };
     let canonical = seeded <= 1
         && kind <= 1

@@ -115,8 +115,8 @@ pub struct Stats {
     pub arrows: u16,
     /// How far it looks for enemies of its own accord.
     pub alert: i32,
-    /// How far it sees.
-    pub sight: i32,
+    /// How far its seat sees from it, in whole tiles.
+    pub sight: u16,
     /// Way of one tick.
     pub speed: i32,
     /// Half its width. A building's is given by `size`.
@@ -224,10 +224,11 @@ pub(super) fn table_bytes(tables: &Tables) -> Vec<u8> {
             population,
             houses,
             size,
+            sight,
         ] {
             put(i64::from(number));
         }
-        for number in [range, arrow_speed, alert, sight, speed, radius] {
+        for number in [range, arrow_speed, alert, speed, radius] {
             put(i64::from(number));
         }
         for kinds in [needs, trains] {

@@ -1,7 +1,7 @@
 //! Whether a table contradicts itself.
 
 use super::{KINDS, Kind, Stats, Tables};
-use crate::world::space::ONE as TILE;
+use crate::world::{fog, space::ONE as TILE};
 
 /// The first contradiction found in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -165,7 +165,6 @@ fn check_line(line: &Stats) -> Result<(), Wrong> {
     for (field, length) in [
         ("range", line.range),
         ("alert", line.alert),
-        ("sight", line.sight),
         ("arrow_speed", line.arrow_speed),
         ("speed", line.speed),
         ("radius", line.radius),
@@ -174,6 +173,10 @@ fn check_line(line: &Stats) -> Result<(), Wrong> {
         require(length <= FARTHEST, field, Fault::TooLarge)?;
     }
     require(line.sight > 0, "sight", Fault::Zero)?;
+    at_most("sight", line.sight.into(), fog::MOST_SIGHT.into())?;
+    // It would turn against whom it cannot see.
+    let seen = line.alert < i32::from(line.sight) * TILE;
+    require(seen, "alert", Fault::TooLarge)?;
     check_weapon(line)?;
     if line.size == 0 {
         check_unit(line)

@@ -46,6 +46,8 @@ fn every_contradiction_is_found_and_named() {
             Needless,
         ),
         (Kind::House, |s| s.sight = 0, "sight", Zero),
+        (Kind::House, |s| s.sight = u16::MAX, "sight", TooLarge),
+        (Kind::Knight, |s| s.sight = 7, "alert", TooLarge),
         (Kind::Tower, |s| s.arrow_speed = 0, "arrow_speed", Zero),
         (Kind::Tower, |s| s.arrows = 9, "arrows", TooLarge),
         (Kind::Tower, |s| s.damage = 0, "siege", Needless),
