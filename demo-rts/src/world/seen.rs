@@ -152,6 +152,26 @@ impl<'a> Seen<'a> {
             .then(|| (found, self.world.map.amount(tile)))
     }
 
+    /// Whether a building of this size could be founded there, as far as this seat knows.
+    pub fn has_room(self, tile: Tile, size: u16) -> bool {
+        let map = &self.world.map;
+        let open = |part: Tile| {
+            let occupant = map
+                .occupant(part)
+                .and_then(|id| self.world.buildings.row(id));
+            self.terrain(part) == Some(Terrain::Ground)
+                && !occupant.is_some_and(|row| self.world.sees_building(self.row, row))
+        };
+        let apart = |at: u16, long: u16, other: u16, wide: u16| {
+            at.saturating_add(long) <= other || other.saturating_add(wide) <= at
+        };
+        map.footprint(tile, size).all(open)
+            && self.ghosts().all(|ghost| {
+                let wide = ghost.kind.stats().size;
+                apart(tile.x, size, ghost.tile.x, wide) || apart(tile.y, size, ghost.tile.y, wide)
+            })
+    }
+
     /// Equal for two explored tiles between which a unit can walk; 0 for others.
     pub fn region(&self, tile: Tile) -> u32 {
         if self.explored(tile) {
