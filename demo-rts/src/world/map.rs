@@ -3,6 +3,7 @@
 use super::{
     Id, Resource,
     columns::byte_cell,
+    nav::{Direction, FieldId, Goal, Nav},
     space::{ONE, Point, Tile},
 };
 
@@ -57,6 +58,7 @@ pub struct Map {
     blocked: Vec<bool>,
     region: Vec<u32>,
     regions_stale: bool,
+    nav: Nav,
 }
 
 impl Map {
@@ -72,6 +74,7 @@ impl Map {
             blocked: Vec::new(),
             region: vec![0; tiles],
             regions_stale: true,
+            nav: Nav::new(size, |_| false),
         };
         map.terrain.resize(tiles, Terrain::Ground);
         map.amount.resize(tiles, 0);
@@ -80,6 +83,7 @@ impl Map {
             .iter()
             .map(|terrain| *terrain != Terrain::Ground)
             .collect();
+        map.nav = Nav::new(size, |tile| map.blocked[map.at(tile)]);
         map.refresh_regions();
         map
     }
@@ -233,6 +237,7 @@ impl Map {
         }
         self.terrain[at] = Terrain::Ground;
         self.blocked[at] = false;
+        self.nav.set_blocked(tile, false);
         self.regions_stale = true;
         true
     }
@@ -251,6 +256,7 @@ impl Map {
             if self.contains(t) {
                 let at = self.at(t);
                 self.blocked[at] = solid || self.terrain[at] != Terrain::Ground;
+                self.nav.set_blocked(t, self.blocked[at]);
             }
         }
         self.regions_stale = true;
@@ -289,6 +295,37 @@ impl Map {
                 }
             }
         }
+    }
+
+    /// Takes note of what was blocked and opened; whether anything was.
+    pub(super) fn refresh(&mut self) -> bool {
+        let stale = self.regions_stale;
+        self.nav.refresh();
+        self.refresh_regions();
+        stale
+    }
+
+    /// Bytes of what follows from the terrain and the buildings.
+    pub(super) fn scratch_bytes(&self) -> usize {
+        self.nav.memory()
+            + self.blocked.capacity()
+            + size_of::<u32>() * (self.region.capacity() + self.occupant.capacity())
+    }
+
+    pub(super) fn is_clear(&self, from: Point, to: Point) -> bool {
+        self.nav.is_clear(from, to, 0)
+    }
+
+    pub(super) fn prepare(&mut self, goal: Goal, at: Tile) -> FieldId {
+        self.nav.prepare(goal, at)
+    }
+
+    pub(super) fn close_goal(&mut self, goal: Goal) {
+        self.nav.close(goal);
+    }
+
+    pub(super) fn direction(&self, id: FieldId, tile: Tile) -> Option<Direction> {
+        self.nav.direction(id, tile)
     }
 
     fn at(&self, tile: Tile) -> usize {

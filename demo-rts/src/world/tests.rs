@@ -41,7 +41,7 @@ fn wall(w: &mut World, tiles: impl IntoIterator<Item = Tile>) {
         w.map.terrain[at] = Terrain::Rock;
         w.map.set_solid(tile, 1, true);
     }
-    w.map.refresh_regions();
+    w.map.refresh();
 }
 
 fn resource(w: &mut World, tile: Tile, terrain: Terrain, amount: u16) {
@@ -49,7 +49,7 @@ fn resource(w: &mut World, tile: Tile, terrain: Terrain, amount: u16) {
     w.map.terrain[at] = terrain;
     w.map.amount[at] = amount;
     w.map.set_solid(tile, 1, true);
-    w.map.refresh_regions();
+    w.map.refresh();
 }
 
 fn run(w: &mut World, ticks: u32) -> Vec<Effect> {
@@ -710,7 +710,8 @@ fn assert_sound(w: &World) {
         assert_eq!(w.map().occupant(building.tile), Some(building.id));
     }
     for row in 0..w.units.len() {
-        assert!(w.units.way[row] != Way::None || w.units.step_count[row] == 0);
+        let goal = usize::from(w.units.course[row]);
+        assert!(w.units.way[row] != Way::Course || w.goals.size[goal] > 0);
     }
 }
 
