@@ -26,6 +26,7 @@ mod generate;
 mod goals;
 mod map;
 mod movement;
+pub mod nav;
 mod orders;
 mod save;
 mod scenarios;
