@@ -199,8 +199,8 @@ fn sweep(w: &mut World, goals: &mut Goals) {
             used[usize::from(w.units.course[row])] = true;
         }
     }
-    for row in 0..goals.len() {
-        if goals.size[row] > 0 && !used[row] {
+    for (row, used) in used.into_iter().enumerate() {
+        if goals.size[row] > 0 && !used {
             if goals.fields.id.get(row).is_some_and(Option::is_some) {
                 w.map.close_goal(goals.goal(w, row));
                 goals.fields.id[row] = None;

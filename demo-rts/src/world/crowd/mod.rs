@@ -16,7 +16,6 @@ pub(super) use threads::{Parts, Threads, in_parts};
 
 use super::{
     Kind, World,
-    space::Point,
     units::{Load, Order, Units, Way},
 };
 use bodies::{Bodies, Body, CIVIL, FIRM, GHOST, GUARDS, LOOKS, TARGETS};
@@ -58,15 +57,6 @@ impl Crowd {
     /// What a living unit found out in this tick.
     pub fn sensed(&self, row: usize) -> Sensed {
         self.sensed[self.place[row] as usize]
-    }
-
-    /// Where a living unit was when the tick began, to 1/1024 of a tile.
-    pub fn at(&self, row: usize) -> Point {
-        let place = self.place[row] as usize;
-        Point {
-            x: self.bodies.x[place] << COARSER,
-            y: self.bodies.y[place] << COARSER,
-        }
     }
 
     /// Bytes that it keeps from tick to tick.

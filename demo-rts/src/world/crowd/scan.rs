@@ -12,7 +12,7 @@ use super::{
 use crate::world::{
     Id, World,
     combat::{LEASH, LENIENCE, Target},
-    space::{ONE, Point, Step},
+    space::{ONE, Step},
     units::Order,
 };
 

@@ -1,6 +1,7 @@
 //! What units find out, beside a search that looks at everybody.
 
 use super::*;
+use crate::world::space::Point;
 use crate::world::{
     Map, Setup, Tile, buildings::Buildings, combat::Target, generate::mix, space::ONE,
 };
@@ -66,13 +67,13 @@ fn everybody_finds_the_nearest_enemy() {
         for tick in 0..LOOK_TICKS {
             w.tick = tick;
             let sensed = sensed(&mut w, None, 1);
-            for row in 0..w.units.len() {
+            for (row, sensed) in sensed.iter().enumerate() {
                 if !(tick + w.units.id[row]).is_multiple_of(LOOK_TICKS) {
-                    assert_eq!(sensed[row].note(), Note::Nothing);
+                    assert_eq!(sensed.note(), Note::Nothing);
                     continue;
                 }
                 let expected = nearest(&w, row).map_or(Note::Nothing, Note::Found);
-                assert_eq!(sensed[row].note(), expected, "row {row}");
+                assert_eq!(sensed.note(), expected, "row {row}");
                 found += u32::from(expected != Note::Nothing);
             }
         }

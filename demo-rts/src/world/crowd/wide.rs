@@ -7,12 +7,12 @@ use crate::world::World;
 pub fn scan(w: &World, from: usize, out: &mut [Sensed]) {
     #[cfg(target_arch = "x86_64")]
     if !w.plain && is_x86_feature_detected!("avx2") {
+        #[allow(unsafe_code, reason = "the compiler cannot see the check above")]
         // SAFETY: the only requirement of the function is AVX2, which was just found.
-        #[allow(
-            unsafe_code,
-            reason = "the compiler cannot see that the feature was checked"
-        )]
-        return unsafe { scan_avx2(w, from, out) };
+        unsafe {
+            scan_avx2(w, from, out);
+        }
+        return;
     }
     scan::scan_part(w, from, out);
 }
