@@ -59,7 +59,7 @@ fn resume(w: &mut World, row: usize) {
     }
 }
 
-/// Pursues one target until it is dead.
+/// Pursues one target until it is dead or out of sight.
 fn attack(w: &mut World, row: usize, blows: &mut Vec<Blow>, effects: &mut Vec<Effect>) {
     match w.crowd.sensed(row).note() {
         Note::InReach => fight(w, row, Note::InReach, blows, effects),

@@ -263,7 +263,9 @@ pub(super) fn fall(w: &mut World, blows: &[Blow], effects: &mut Vec<Effect>) {
 /// An idle soldier turns against who hits it from out of sight.
 fn answer(w: &mut World, row: usize, by: Id) {
     let calm = w.units.order[row] == Order::Idle && w.units.target[row] == 0;
-    if calm && w.units.kind[row].is_soldier() && w.units.row(by).is_some() {
+    let seat = usize::from(w.units.seat[row]);
+    let seen = w.target(by).is_some_and(|by| w.sees_target(seat, by));
+    if calm && w.units.kind[row].is_soldier() && seen {
         w.units.target[row] = by.0;
     }
 }

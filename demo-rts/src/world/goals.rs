@@ -205,6 +205,9 @@ fn sweep(w: &mut World, goals: &mut Goals) {
                 w.map.close_goal(goals.goal(w, row));
                 goals.fields.id[row] = None;
             }
+            if let Some(bits) = goals.fields.ready.get_mut(row) {
+                bits.fill(0);
+            }
             goals.size[row] = 0;
             goals.open[row] = 0;
         }

@@ -1,9 +1,10 @@
 //! The demo's world: a small real-time strategy game, stepped by whole ticks of 50 ms.
 //!
 //! A tick does, in this order: commands and seat events; what follows from the changed ground; who is
-//! where; what each unit does; ways; moves; arrows; blows, all at once; training; burials; the verdict.
-//! Rows stay where they are from the start of a tick to the burials, so a row may be kept across the
-//! phases between. Between burials the dead keep their rows, with no hit points: every phase skips them.
+//! where; what each unit does; ways; moves; arrows; blows, all at once; training; what is seen; burials;
+//! the verdict. Rows stay where they are from the start of a tick to the burials, so a row may be kept
+//! across the phases between. Between burials the dead keep their rows, with no hit points: every phase
+//! skips them.
 //!
 //! Everything is integers in flat columns. Ids ascend and are never used again; a column's rows are in
 //! the order of their ids.
@@ -22,6 +23,7 @@ mod command;
 mod crowd;
 mod economy;
 mod effect;
+mod fog;
 mod generate;
 mod goals;
 mod map;
@@ -31,6 +33,7 @@ mod orders;
 mod save;
 mod scenarios;
 mod seats;
+mod seen;
 mod setup;
 mod space;
 mod tables;
@@ -43,6 +46,7 @@ mod view;
 pub use command::{Command, Id, Selection};
 pub use effect::{Effect, Refusal};
 pub use map::{LARGEST, LARGEST_PLAYED, Map, SMALLEST, Terrain};
+pub use seen::{Rival, Seen};
 pub use setup::{Density, MOST_SEATS, Scenario, Setup};
 pub use space::{ONE, Point, Tile};
 pub use tables::{BUILDINGS_PER_SEAT, CARRY, Kind, QUEUE_LENGTH, Stats, TICKS_PER_SECOND};
@@ -62,6 +66,7 @@ pub struct World {
     units: units::Units,
     buildings: buildings::Buildings,
     projectiles: combat::Projectiles,
+    fog: fog::Fog,
     next_id: u32,
     /// Where units are on their way to.
     goals: goals::Goals,
@@ -179,6 +184,7 @@ impl World {
         self.blows = blows;
         done(Phase::Combat);
         buildings::train(self, effects);
+        fog::refresh(self);
         victory::defeat_the_beaten(self, effects);
         combat::bury(self, effects);
         self.ground_changed |= self.map.refresh();

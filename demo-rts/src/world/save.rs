@@ -5,6 +5,7 @@ use super::{
     buildings::Buildings,
     columns::{Cell, Reader, Shown},
     combat::Projectiles,
+    fog::{self, Fog},
     goals::{Goals, most_goals},
     map::{LARGEST, SMALLEST, Terrain},
     seats::Seats,
@@ -65,6 +66,7 @@ impl State for World {
             buildings: Buildings::load(&mut from, buildings)?,
             projectiles: Projectiles::load(&mut from, projectiles)?,
             goals: Goals::load(&mut from, goals)?,
+            fog: Fog::default(),
             next_id,
             random,
             ending,
@@ -79,6 +81,8 @@ impl State for World {
         check_units(&world, &from)?;
         check_projectiles(&world, &from)?;
         check_goals(&world, &from)?;
+        world.fog = Fog::load(&mut from, world.setup.fog, size, seats)?;
+        fog::check_ghosts(&world, &from)?;
         from.finish()?;
         world.map.refresh();
         world.units.index_rows();
@@ -116,6 +120,7 @@ impl State for World {
         self.projectiles
             .visit("projectiles", 0..self.projectiles.len() as u64, to);
         self.goals.visit("goals", 0..self.goals.len() as u64, to);
+        self.fog.visit(to);
     }
 }
 
@@ -140,6 +145,7 @@ fn write(w: &World, to: &mut impl Sink) {
     w.buildings.write(to);
     w.projectiles.write(to);
     w.goals.write(to);
+    w.fog.write(to);
 }
 
 fn write_setup(setup: &Setup, to: &mut impl Sink) {
@@ -158,6 +164,7 @@ fn write_setup(setup: &Setup, to: &mut impl Sink) {
         setup.minutes,
     ]);
     to.column(&[setup.gold, setup.wood, units, density]);
+    to.value(u8::from(setup.fog));
 }
 
 fn load_setup(from: &mut Reader<'_>) -> Result<Setup, LoadError> {
@@ -171,6 +178,11 @@ fn load_setup(from: &mut Reader<'_>) -> Result<Setup, LoadError> {
     let wood = from.value("wood")?;
     let units = from.value::<u32>("units")?;
     let density = from.value::<u32>("density")?;
+    let fog = match from.value::<u8>("fog")? {
+        0 => false,
+        1 => true,
+        _ => return Err(from.fail("fog")),
+    };
     let units_per_seat = u16::try_from(units).unwrap_or(u16::MAX);
     let scenario = match kind {
         0 => Scenario::Standard,
@@ -190,6 +202,7 @@ fn load_setup(from: &mut Reader<'_>) -> Result<Setup, LoadError> {
         minutes,
         gold,
         wood,
+        fog,
     };
     // What is not used is zero, so that a setup has one encoding.
     let fits = match kind {

@@ -2,6 +2,7 @@
 
 use super::{
     Kind, World,
+    fog::{self, Fog},
     generate::{self, Drawn, StartPlace, mix},
     map::{LARGEST_PLAYED, SMALLEST},
     scenarios,
@@ -29,6 +30,8 @@ pub struct Setup {
     pub wood: u32,
     /// Match minutes at normal speed, 1 to 600, after which the highest score wins.
     pub minutes: u16,
+    /// Whether seats see only what is near their units and buildings.
+    pub fog: bool,
 }
 
 impl Default for Setup {
@@ -41,6 +44,7 @@ impl Default for Setup {
             gold: 250,
             wood: 200,
             minutes: 60,
+            fog: true,
         }
     }
 }
@@ -76,6 +80,7 @@ impl Setup {
             gold: self.gold.min(100_000),
             wood: self.wood.min(100_000),
             minutes: self.minutes.clamp(1, 600),
+            fog: self.fog && !self.scenario.is_staged(),
         }
     }
 }
@@ -182,6 +187,7 @@ pub(super) fn begin(start: &Start<Setup>) -> World {
         units: super::units::Units::default(),
         buildings: super::buildings::Buildings::default(),
         projectiles: super::combat::Projectiles::default(),
+        fog: Fog::default(),
         next_id: 1,
         goals: super::goals::Goals::default(),
         random: Stream::named(&start.seed, "weapons"),
@@ -215,6 +221,8 @@ pub(super) fn begin(start: &Start<Setup>) -> World {
         scenarios::deploy(&mut world, &armies);
     }
     world.map.refresh();
+    world.fog = Fog::new(world.setup.fog, world.map.size(), world.seats.len());
+    fog::refresh_all(&mut world);
     world
 }
 

@@ -155,7 +155,8 @@ fn sense(w: &World, row: usize, own: Own) -> u32 {
 
 /// How it stands with the target of a unit that has one.
 fn target_status(w: &World, row: usize) -> u32 {
-    let Some(target) = w.target(Id(w.units.target[row])) else {
+    let seen = |target: &Target| w.sees_target(usize::from(w.units.seat[row]), *target);
+    let Some(target) = w.target(Id(w.units.target[row])).filter(seen) else {
         return LOST;
     };
     let in_reach = w.is_in_reach(row, target);
@@ -222,8 +223,10 @@ fn sight(w: &World, row: usize) -> i32 {
 }
 
 fn may_turn_against(w: &World, row: usize, other: usize) -> bool {
-    w.map.region(w.units.tile(other)) == w.map.region(w.units.tile(row))
-        || w.is_in_reach(row, Target::Unit(other))
+    let (here, there) = (w.units.tile(row), w.units.tile(other));
+    let reachable =
+        w.map.region(there) == w.map.region(here) || w.is_in_reach(row, Target::Unit(other));
+    reachable && w.fog.sees(usize::from(w.units.seat[row]), there)
 }
 
 fn look_for_building(w: &World, row: usize, sight: i32) -> Option<Target> {
@@ -235,6 +238,7 @@ fn look_for_building(w: &World, row: usize, sight: i32) -> Option<Target> {
         .buildings_around(w.units.at(row), sight / ONE + 1);
     around
         .filter(|other| w.buildings.seat[*other] != own && w.buildings.hp[*other] > 0)
+        .filter(|other| w.sees_building(usize::from(own), *other))
         .map(|other| (w.gap(row, Target::Building(other)), other))
         .filter(|(gap, other)| {
             let tile = w.map.tile_of(w.buildings.tile[*other]);

@@ -3,19 +3,23 @@
 use super::*;
 use crate::world::space::Point;
 use crate::world::{
-    Map, Setup, Tile, buildings::Buildings, combat::Target, generate::mix, space::ONE,
+    Map, Setup, Tile, buildings::Buildings, combat::Target, fog::Fog, generate::mix, space::ONE,
 };
 use sim::{Seat, Seed, Simulation, Start};
 
 fn crowded(seed: u64, size: u16, units: u64) -> World {
     let mut w = World::new(&Start {
-        setup: Setup::default(),
+        setup: Setup {
+            fog: false,
+            ..Setup::default()
+        },
         seed: Seed([1; 32]),
         seats: (0..4).map(Seat).collect(),
     });
     w.units = Units::default();
     w.buildings = Buildings::default();
     w.map = Map::new(size, Vec::new(), Vec::new());
+    w.fog = Fog::new(false, size, 4);
     for number in 0..units {
         let drawn = mix(seed ^ number << 8);
         let kind = [Kind::Worker, Kind::Swordsman, Kind::Archer][(drawn % 3) as usize];
