@@ -313,12 +313,16 @@ fn answer(w: &mut World, row: usize, by: Id) {
 
 /// Takes the dead off the map.
 pub(super) fn bury(w: &mut World, effects: &mut Vec<Effect>) {
+    w.roll.rise(w.tick);
     if w.units.hp.contains(&0) {
         for row in 0..w.units.len() {
             if w.units.hp[row] == 0 {
                 let seat = w.units.seat[row];
                 let lost = &mut w.seats.lost[usize::from(seat)];
                 *lost = lost.saturating_add(1);
+                let number = w.units.number[row];
+                w.roll.bury(seat, number, w.tick);
+                w.recents[usize::from(seat)].forget(number);
                 effects.push(Effect::Died {
                     id: Id(w.units.id[row]),
                     kind: w.units.kind[row],

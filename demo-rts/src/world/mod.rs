@@ -26,8 +26,11 @@ mod map;
 mod movement;
 mod orders;
 mod path;
+mod recent;
+mod roll;
 mod save;
 mod seats;
+mod selection;
 mod setup;
 mod space;
 mod tables;
@@ -37,9 +40,10 @@ mod units;
 mod victory;
 mod view;
 
-pub use command::{Command, Id, Selection};
+pub use command::{Command, Id};
 pub use effect::{Effect, Refusal};
 pub use map::{LARGEST, Map, SMALLEST, Terrain};
+pub use selection::Selection;
 pub use setup::{MOST_SEATS, Scenario, Setup};
 pub use space::{ONE, Point, Tile};
 pub use tables::{BUILDINGS_PER_SEAT, CARRY, Kind, QUEUE_LENGTH, Stats, TICKS_PER_SECOND};
@@ -59,6 +63,9 @@ pub struct World {
     units: units::Units,
     buildings: buildings::Buildings,
     projectiles: combat::Projectiles,
+    roll: roll::Roll,
+    /// By row of the seats' table.
+    recents: Vec<recent::Recent>,
     next_id: u32,
     /// Id at which the path finder goes on in the next tick.
     path_cursor: u32,
@@ -136,7 +143,7 @@ impl World {
 }
 
 /// Grows with every change of code that changes what a step computes.
-const CODE_VERSION: u32 = 1;
+const CODE_VERSION: u32 = 2;
 /// Ticks between two thoughts for an absent player; more than three times the seats.
 const AI_PERIOD: u32 = 30;
 const FNV_OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;

@@ -113,7 +113,15 @@ pub const MINE_GOLD: u16 = 1_500;
 /// Places in a training queue.
 pub const QUEUE_LENGTH: usize = 5;
 /// Units that one command may name.
-pub const SELECTION: usize = 64;
+pub const SELECTION: usize = 250;
+/// Selections of each seat that the world remembers.
+pub const SELECTIONS_KEPT: usize = 16;
+/// Of these, so many of the newest are referred to by new commands; the others are for commands on their way.
+pub const SELECTIONS_NAMED: usize = 9;
+/// Fewer units are spelled out faster than remembered.
+pub const SELECTION_WORTH_KEEPING: usize = 3;
+/// Ticks after a burial before another unit may have the number.
+pub const NUMBER_REST: u32 = 256;
 /// Buildings that a seat may own, foundations included.
 pub const BUILDINGS_PER_SEAT: usize = 64;
 
@@ -252,6 +260,10 @@ pub(super) fn table_bytes() -> Vec<u8> {
     put(i64::from(MINE_GOLD));
     put(QUEUE_LENGTH as i64);
     put(SELECTION as i64);
+    put(SELECTIONS_KEPT as i64);
+    put(SELECTIONS_NAMED as i64);
+    put(SELECTION_WORTH_KEEPING as i64);
+    put(i64::from(NUMBER_REST));
     put(BUILDINGS_PER_SEAT as i64);
     out
 }

@@ -3,6 +3,7 @@
 use super::{
     Id, Kind,
     columns::{byte_cell, columns},
+    selection::NAMELESS,
     space::{Point, Tile},
     tables::Stats,
 };
@@ -128,6 +129,8 @@ columns! {
     /// All living units, by ascending id.
     Units of Unit {
         id: u32,
+        /// What commands call it, among the units of its seat.
+        number: u16,
         kind: Kind,
         /// Row of the owner in the seats' table.
         seat: u8,
@@ -164,10 +167,11 @@ columns! {
 }
 
 impl Unit {
-    /// A fresh idle unit.
+    /// A fresh idle unit that has no number yet.
     pub fn new(id: Id, kind: Kind, seat: u8, at: Point, post: u16) -> Self {
         Self {
             id: id.0,
+            number: NAMELESS,
             kind,
             seat,
             x: at.x,

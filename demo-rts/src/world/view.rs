@@ -41,6 +41,8 @@ pub struct SeatView {
 pub struct UnitView {
     /// Which.
     pub id: Id,
+    /// What commands call it among the units of its seat; see [`World::select`].
+    pub number: u16,
     /// What.
     pub kind: Kind,
     /// Whose.
@@ -219,6 +221,7 @@ impl World {
         let load = units.load[row].resource();
         UnitView {
             id: Id(units.id[row]),
+            number: units.number[row],
             kind: units.kind[row],
             seat: self.seats.seat(units.seat[row]),
             at: units.at(row),
