@@ -1,6 +1,6 @@
-//! Save, checksum and load of 100,000 units of 64 bytes in columns, against memcpy of the same bytes.
+//! Save, checksum, digest and load of 100,000 units of 64 bytes in columns, against memcpy of the same bytes.
 
-use sim::{Checksum, Num, Reader, Sink, Sum};
+use sim::{Checksum, Digester, Num, Reader, Sink, Sum};
 use std::hint::black_box;
 #[allow(clippy::disallowed_types)]
 use std::time::Instant;
@@ -13,10 +13,13 @@ struct Columns {
 impl Columns {
     fn write(&self, to: &mut impl Sink) {
         to.value(UNITS);
-        for column in &self.nums {
+        to.section("units");
+        for (column, name) in self.nums.iter().zip(NAMES) {
+            to.field(name);
             to.column(column);
         }
-        for column in &self.small {
+        for (column, name) in self.small.iter().zip(&NAMES[self.nums.len()..]) {
+            to.field(name);
             to.column(column);
         }
     }
@@ -68,6 +71,14 @@ fn main() {
         columns.write(&mut sum);
         assert_eq!(sum.checksum(), black_box(sum_of(&bytes)));
     });
+    let flat = median(|| {
+        black_box(Checksum::of(black_box(&bytes)));
+    });
+    let digest = median(|| {
+        let mut digester = Digester::new();
+        columns.write(&mut digester);
+        assert_eq!(black_box(digester.finish()).sections().len(), 2);
+    });
     let load = median(|| {
         drop(black_box(
             Columns::read(&bytes).expect("its own bytes load"),
@@ -79,6 +90,7 @@ fn main() {
     let against = [
         ("save", save, "memcpy", copy),
         ("checksum", sum, "memcpy", copy),
+        ("digest", digest, "checksum of the bytes in one piece", flat),
         ("load", load, "fresh", fresh),
     ];
     for (name, time, reference, base) in against {
@@ -106,5 +118,9 @@ fn median(mut work: impl FnMut()) -> u128 {
     times[times.len() / 2]
 }
 
+const NAMES: [&str; 20] = [
+    "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r", "s",
+    "t",
+];
 const UNITS: u32 = 100_000;
 const ROUNDS: usize = 201;

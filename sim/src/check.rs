@@ -175,6 +175,10 @@ impl<'a, S: Simulation> Check<'a, S> {
         if given != expected {
             return Err(Problem::Checksum { given, expected });
         }
+        let digested = plain.digest().checksum();
+        if digested != expected {
+            return Err(Problem::Digest { digested, expected });
+        }
         // A copy of exactly this size, elsewhere: `load` must not depend on where its bytes lie.
         let copy = bytes.clone().into_boxed_slice();
         let loaded = S::load(&copy).map_err(Problem::Load)?;
@@ -248,6 +252,14 @@ pub enum Problem {
         /// What the world said.
         given: Checksum,
         /// What its bytes have.
+        expected: Checksum,
+    },
+    /// `digest` covers other bytes than `save` writes.
+    #[error("the bytes of digest() have the checksum {digested}, the saved bytes have {expected}")]
+    Digest {
+        /// What the digest's bytes have.
+        digested: Checksum,
+        /// What the saved bytes have.
         expected: Checksum,
     },
     /// `outcome` differs between equal worlds.

@@ -21,11 +21,7 @@ pub trait Sink {
 
     /// Takes a column's numbers, little-endian, without their count: columns of one table share it.
     fn column<T: Scalar>(&mut self, column: &[T]) {
-        if cfg!(target_endian = "little") {
-            self.bytes(bytemuck::cast_slice(column));
-        } else {
-            self.column_of(column.iter().copied());
-        }
+        write_column(self, column);
     }
 
     /// Takes a column that is not stored as such: a field of ids, of angles, of flags.
@@ -50,6 +46,22 @@ pub trait Sink {
     /// `#[serde(flatten)]` makes.
     fn serde<T: Serialize + ?Sized>(&mut self, value: &T) {
         encode(value, |bytes| self.bytes(bytes));
+    }
+
+    /// What follows belongs to this table of the world. Adds no bytes: only a [`Digest`](crate::Digest)
+    /// keeps it.
+    fn section(&mut self, _name: &'static str) {}
+
+    /// What follows is this field, or column, of the section. Adds no bytes.
+    fn field(&mut self, _name: &'static str) {}
+}
+
+/// A column's numbers as little-endian bytes.
+pub(crate) fn write_column<T: Scalar>(to: &mut (impl Sink + ?Sized), column: &[T]) {
+    if cfg!(target_endian = "little") {
+        to.bytes(bytemuck::cast_slice(column));
+    } else {
+        to.column_of(column.iter().copied());
     }
 }
 

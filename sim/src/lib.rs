@@ -116,7 +116,7 @@
 //! | things with ids | [`Arena`]; [`Slots`] for worlds in columns; [`Id`] |
 //! | who is near whom | [`Grid`] |
 //! | bytes | [`state_by_serde!`] for most worlds; [`Sink`] and [`Reader`] for large ones in columns; [`Sum`] |
-//! | finding faults | [`check()`], [`diff`](diff()) |
+//! | finding faults | [`check()`], [`diff`](diff()), [`Digest`] |
 //!
 //! The rules that keep a world deterministic are in [`determinism`].
 
@@ -131,6 +131,7 @@ mod arena;
 mod checksum;
 mod columns;
 mod diff;
+mod digest;
 mod field;
 mod grid;
 mod num;
@@ -152,6 +153,7 @@ pub use check::check;
 pub use checksum::Sum;
 pub use columns::{Reader, Scalar, Sink};
 pub use diff::{Difference, diff};
+pub use digest::{Digest, DigestField, DigestSection, Digester, Spot};
 pub use fixed;
 pub use grid::Grid;
 pub use num::{Num, Square, Wide, isqrt, length_of, sqrt};

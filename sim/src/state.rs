@@ -1,5 +1,6 @@
 //! How a world becomes bytes, and describes itself.
 
+use crate::Digest;
 use serde::{Deserialize, Serialize};
 
 /// CRC-32 (IEEE) of a world's bytes. Finds accidents, not lies.
@@ -135,6 +136,14 @@ pub trait State: Sized {
         let mut bytes = Vec::new();
         self.save(&mut bytes);
         Checksum(crc32fast::hash(&bytes))
+    }
+
+    /// The tree of hashes over the same bytes. Override it to name the parts: hand a
+    /// [`Digester`](crate::Digester) to the function that writes the world.
+    fn digest(&self) -> Digest {
+        let mut bytes = Vec::new();
+        self.save(&mut bytes);
+        Digest::of(&bytes)
     }
 
     /// Describes the world to a visitor: sections, their rows, the rows' fields.

@@ -192,6 +192,27 @@ fn a_wrong_checksum_is_found() {
 }
 
 #[test]
+fn a_digest_of_other_bytes_is_found() {
+    world!(@simulation Blind { extra: u8 } |world| world.extra ^= 1);
+    impl Blind {
+        fn extra(saved: u8) -> u8 {
+            saved
+        }
+    }
+    by_hand!(
+        Blind,
+        fn digest(&self) -> crate::Digest {
+            crate::Digest::of(&self.total.to_le_bytes())
+        }
+    );
+    let failure = failure::<Blind>();
+    assert!(
+        matches!(*failure.problem, Problem::Digest { .. }),
+        "{failure}"
+    );
+}
+
+#[test]
 fn a_loss_that_visit_hides_is_found() {
     world!(@simulation Losing { extra: u8 } |world| world.extra = 7);
     impl Losing {
