@@ -69,7 +69,7 @@ fn play(seed: u64, seats: u8, levels: &[Level]) -> Option<Seat> {
         seconds / 60,
         seconds % 60,
         world.tick(),
-        world.units().len(),
+        world.units().count(),
         issued as f64 * 60.0 / f64::from(seconds.max(1)) / bots.len() as f64,
         world.checksum(),
         began.elapsed().as_micros() as f64 / f64::from(world.tick().max(1)),

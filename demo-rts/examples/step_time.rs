@@ -39,7 +39,7 @@ fn measure(units: u16, ticks: usize) {
         effects.clear();
         entries.clear();
     }
-    let left = world.units().len();
+    let left = world.units().count();
     let average = times.iter().sum::<Duration>() / times.len() as u32;
     times.sort_unstable();
     let mut bytes = Vec::new();

@@ -266,7 +266,9 @@ impl Group {
     }
 
     pub(crate) fn content<'a>(&self, window: &'a mut Window) -> io::Result<&'a [u8]> {
-        window.bytes(self.content_at, self.content_bytes as usize)
+        // A 64-bit machine may have written more than a 32-bit one can hold.
+        let count = usize::try_from(self.content_bytes).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        window.bytes(self.content_at, count)
     }
 }
 

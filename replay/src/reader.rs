@@ -345,7 +345,7 @@ fn unpack(packed: &[u8], length: u64) -> Option<Vec<u8>> {
     // Grows with what is really there: the length named may lie.
     zstd::Decoder::with_buffer(packed)
         .ok()?
-        .take(length + 1)
+        .take(length.saturating_add(1))
         .read_to_end(&mut bytes)
         .ok()?;
     (bytes.len() as u64 == length).then_some(bytes)

@@ -125,7 +125,7 @@ impl<'a> Estate<'a> {
     }
 
     /// The region in which the household's people walk.
-    pub fn home_region(&self) -> u16 {
+    pub fn home_region(&self) -> u32 {
         let map = self.world.map();
         let anybody = self.workers.first().or(self.soldiers.first());
         anybody.map_or(0, |unit| map.region(unit.tile))

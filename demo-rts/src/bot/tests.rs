@@ -124,7 +124,7 @@ fn an_army_without_a_home_still_attacks() {
     assert!(
         played.world.outcome().is_some(),
         "{} left",
-        played.world.units().len()
+        played.world.units().count()
     );
 }
 

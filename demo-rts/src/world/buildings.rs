@@ -17,7 +17,7 @@ columns! {
         /// Row of the owner in the seats' table.
         seat: u8,
         /// Upper left tile.
-        tile: u16,
+        tile: u32,
         hp: u16,
         /// Work done on it; complete at the table's `build_ticks`.
         progress: u16,
@@ -27,7 +27,7 @@ columns! {
         /// Work done on the first in the queue. 0: not begun.
         trained: u16,
         /// Tile for the trained.
-        rally: u16,
+        rally: u32,
     }
 }
 

@@ -156,11 +156,13 @@ macro_rules! columns {
         $(#[$doc:meta])* $name:ident of $row:ident {
             $( $(#[$field_doc:meta])* $field:ident: $t:ty, )*
         }
+        $( derived { $( $(#[$derived_doc:meta])* $derived:ident: $derived_t:ty, )* } )?
     ) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, Default, PartialEq)]
+        #[derive(Clone, Debug, Default)]
         pub(super) struct $name {
             $( $(#[$field_doc])* pub $field: Vec<$t>, )*
+            $($( $(#[$derived_doc])* $derived: $derived_t, )*)?
         }
 
         /// A row, before it becomes part of the columns.
@@ -193,6 +195,7 @@ macro_rules! columns {
             ) -> Result<Self, sim::LoadError> {
                 Ok(Self {
                     $( $field: from.column(rows, concat!(stringify!($name), ".", stringify!($field)))?, )*
+                    $($( $derived: Default::default(), )*)?
                 })
             }
 

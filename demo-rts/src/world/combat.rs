@@ -74,7 +74,7 @@ impl World {
     }
 
     /// The tile to go to in order to reach the target.
-    pub(super) fn target_tile(&self, target: Target) -> u16 {
+    pub(super) fn target_tile(&self, target: Target) -> u32 {
         match target {
             Target::Unit(row) => self.map.index(self.units.tile(row)),
             Target::Building(row) => self.buildings.tile[row],
@@ -164,12 +164,12 @@ pub(super) fn acquire(w: &World, row: usize) -> Option<Id> {
         .map(|(_, other)| Id(w.buildings.id[other]))
 }
 
-fn can_reach(w: &World, row: usize, other: usize, region: u16) -> bool {
+fn can_reach(w: &World, row: usize, other: usize, region: u32) -> bool {
     w.map.region(w.units.tile(other)) == region
         || w.gap(row, Target::Unit(other)) <= w.units.stats(row).range
 }
 
-fn can_reach_building(w: &World, row: usize, other: usize, region: u16) -> bool {
+fn can_reach_building(w: &World, row: usize, other: usize, region: u32) -> bool {
     let tile = w.map.tile_of(w.buildings.tile[other]);
     let size = w.buildings.kind[other].stats().size;
     w.map.touches_region(tile, size, region)
@@ -295,6 +295,9 @@ pub(super) fn fall(w: &mut World, blows: &[Blow], effects: &mut Vec<Effect>) {
             damage: blow.damage,
         });
         if dead {
+            if let Target::Unit(row) = target {
+                die(w, row, effects);
+            }
             let killed = &mut w.seats.killed[usize::from(blow.seat)];
             *killed = killed.saturating_add(1);
         } else if let Target::Unit(row) = target {
@@ -311,28 +314,28 @@ fn answer(w: &mut World, row: usize, by: Id) {
     }
 }
 
-/// Takes the dead off the map.
+/// Ends a unit's life. From here on nobody sees it; its row goes at the next burial.
+pub(super) fn die(w: &mut World, row: usize, effects: &mut Vec<Effect>) {
+    w.units.hp[row] = 0;
+    let seat = w.units.seat[row];
+    let number = w.units.number[row];
+    w.roll.bury(seat, number, w.tick);
+    w.recents[usize::from(seat)].forget(number);
+    let lost = &mut w.seats.lost[usize::from(seat)];
+    *lost = lost.saturating_add(1);
+    effects.push(Effect::Died {
+        id: Id(w.units.id[row]),
+        kind: w.units.kind[row],
+        seat: w.seats.seat(seat),
+        at: w.units.at(row),
+    });
+}
+
+/// Takes fallen buildings off the map, and now and then the rows of dead units.
 pub(super) fn bury(w: &mut World, effects: &mut Vec<Effect>) {
     w.roll.rise(w.tick);
-    if w.units.hp.contains(&0) {
-        for row in 0..w.units.len() {
-            if w.units.hp[row] == 0 {
-                let seat = w.units.seat[row];
-                let lost = &mut w.seats.lost[usize::from(seat)];
-                *lost = lost.saturating_add(1);
-                let number = w.units.number[row];
-                w.roll.bury(seat, number, w.tick);
-                w.recents[usize::from(seat)].forget(number);
-                effects.push(Effect::Died {
-                    id: Id(w.units.id[row]),
-                    kind: w.units.kind[row],
-                    seat: w.seats.seat(seat),
-                    at: w.units.at(row),
-                });
-            }
-        }
-        let gone: Vec<bool> = w.units.hp.iter().map(|hp| *hp == 0).collect();
-        w.units.remove(&gone);
+    if w.tick.is_multiple_of(BURIAL_TICKS) {
+        w.units.bury();
     }
     if w.buildings.hp.contains(&0) {
         for row in 0..w.buildings.len() {
@@ -355,7 +358,7 @@ pub(super) fn bury(w: &mut World, effects: &mut Vec<Effect>) {
     }
 }
 
-fn clear_ground(map: &mut Map, tile: u16, size: u16) {
+fn clear_ground(map: &mut Map, tile: u32, size: u16) {
     let tile = map.tile_of(tile);
     map.occupy(tile, size, Id::NONE);
     map.set_solid(tile, size, false);
@@ -368,5 +371,7 @@ fn tiles(length: i32) -> u16 {
 
 /// Square of the way from its post beyond which an idle soldier pursues nobody.
 pub(super) const LEASH: u64 = (12 * ONE as u64).pow(2);
+/// Ticks between two burials of units.
+const BURIAL_TICKS: u32 = 16;
 /// A soldier this much farther away (in squares) is still dealt with before others.
 const BEFORE: u64 = (5 * ONE as u64).pow(2);

@@ -10,7 +10,7 @@ use super::{
 };
 
 /// Orders a worker to fetch from a tile.
-pub(super) fn send_to_gather(w: &mut World, row: usize, from: u16) {
+pub(super) fn send_to_gather(w: &mut World, row: usize, from: u32) {
     w.units.command(row, Order::Gather);
     w.units.site[row] = from;
     w.units.goal[row] = from;
@@ -151,7 +151,7 @@ fn arrive(w: &mut World, row: usize) {
 }
 
 /// Goes to a place; gives up after many ways that did not lead there.
-fn approach(w: &mut World, row: usize, aim: u16) {
+fn approach(w: &mut World, row: usize, aim: u32) {
     if w.units.way[row] != Way::None {
         return;
     }
@@ -214,7 +214,7 @@ pub(super) fn nearest_resource(
     w: &World,
     from: Tile,
     wanted: Option<Resource>,
-    region: u16,
+    region: u32,
 ) -> Option<Tile> {
     let centre = from.centre();
     let edge = w.map.size() - 1;
@@ -251,12 +251,12 @@ fn clear_site(w: &mut World, tile: Tile, size: u16) {
     w.map.set_solid(tile, size, true);
     for row in 0..w.units.len() {
         let stands = w.units.tile(row);
-        if !w.map.is_blocked(stands) {
+        if !w.units.is_alive(row) || !w.map.is_blocked(stands) {
             continue;
         }
         let at = w.units.at(row);
         let exit = (0..w.map.tiles())
-            .map(|index| w.map.tile_of(index as u16))
+            .map(|index| w.map.tile_of(index as u32))
             .filter(|free| !w.map.is_blocked(*free))
             .min_by_key(|free| free.centre().distance_squared(at));
         if let Some(exit) = exit {

@@ -1,7 +1,7 @@
 //! Draws the map: equal for every start, all starts connected.
 
 use super::{
-    map::{LARGEST, Map, SMALLEST, Terrain},
+    map::{LARGEST_PLAYED, Map, SMALLEST, Terrain},
     space::Tile,
     tables::{MINE_GOLD, TREE_WOOD},
 };
@@ -43,7 +43,7 @@ pub(super) fn least_size(seats: usize) -> u16 {
 
 /// Draws the map of `seed` for so many seats (1 to 8). `turn` says which start is the first seat's.
 pub(super) fn draw(seed: u64, seats: usize, size: u16, turn: u64) -> Drawn {
-    let size = size.clamp(least_size(seats), LARGEST);
+    let size = size.clamp(least_size(seats), LARGEST_PLAYED);
     let symmetry = Symmetry::for_seats(seats, size);
     let mut brush = Brush {
         size,
@@ -380,7 +380,7 @@ mod tests {
                 let Drawn { map, starts } = draw(seed, seats, size, seed);
                 let symmetry = Symmetry::for_seats(seats, size);
                 for index in 0..map.tiles() {
-                    let tile = map.tile_of(index as u16);
+                    let tile = map.tile_of(index as u32);
                     for image in symmetry.images(tile) {
                         assert_eq!(map.terrain(tile), map.terrain(image), "seed {seed}");
                         assert_eq!(map.amount(tile), map.amount(image));
@@ -413,7 +413,7 @@ mod tests {
                     }
                     let mut near = [0_u32; 2];
                     for index in 0..map.tiles() {
-                        let tile = map.tile_of(index as u16);
+                        let tile = map.tile_of(index as u32);
                         if tile.king_steps(start.hall) <= 12 {
                             match map.terrain(tile) {
                                 Terrain::Gold => near[0] += 1,
@@ -437,7 +437,7 @@ mod tests {
         let b = draw(2, 4, 96, 0).map;
         assert_ne!(a.terrain, b.terrain);
         assert_eq!(draw(1, 2, 0, u64::MAX).map.size(), SMALLEST);
-        assert_eq!(draw(1, 8, u16::MAX, 3).map.size(), LARGEST);
+        assert_eq!(draw(1, 8, u16::MAX, 3).map.size(), LARGEST_PLAYED);
         assert_eq!(draw(7, 8, SMALLEST, 3).map.size(), least_size(8));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{map::Map, space::Tile, units::Units};
 
-/// Rows of the units' table in the order of their tiles.
+/// Rows of living units in the order of their tiles.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Grid {
     size: u16,
@@ -17,8 +17,9 @@ impl Grid {
         self.size = map.size();
         self.begin.clear();
         self.begin.resize(map.tiles() + 2, 0);
-        let tile = |row: usize| usize::from(map.index_at(units.at(row)));
-        for row in 0..units.len() {
+        let tile = |row: usize| map.index_at(units.at(row)) as usize;
+        let living = || (0..units.len()).filter(|row| units.is_alive(*row));
+        for row in living() {
             self.begin[tile(row) + 2] += 1;
         }
         for at in 2..self.begin.len() {
@@ -26,7 +27,7 @@ impl Grid {
         }
         self.rows.clear();
         self.rows.resize(units.len(), 0);
-        for row in 0..units.len() {
+        for row in living() {
             let place = &mut self.begin[tile(row) + 1];
             self.rows[*place as usize] = row as u32;
             *place += 1;

@@ -55,7 +55,7 @@ pub struct Map {
     pub(super) amount: Vec<u16>,
     occupant: Vec<Id>,
     blocked: Vec<bool>,
-    region: Vec<u16>,
+    region: Vec<u32>,
     regions_stale: bool,
 }
 
@@ -165,7 +165,7 @@ impl Map {
     }
 
     /// Equal for two open tiles between which a unit can walk; 0 for blocked ones.
-    pub fn region(&self, tile: Tile) -> u16 {
+    pub fn region(&self, tile: Tile) -> u32 {
         if self.contains(tile) {
             self.region[self.at(tile)]
         } else {
@@ -174,16 +174,16 @@ impl Map {
     }
 
     /// The open tile of `region` nearest to `to`, wherever `to` is.
-    pub fn nearest_in_region(&self, to: Tile, region: u16) -> Option<Tile> {
+    pub fn nearest_in_region(&self, to: Tile, region: u32) -> Option<Tile> {
         let centre = to.centre();
         (0..self.region.len())
             .filter(|index| region != 0 && self.region[*index] == region)
-            .map(|index| self.tile_of(index as u16))
+            .map(|index| self.tile_of(index as u32))
             .min_by_key(|tile| tile.centre().distance_squared(centre))
     }
 
     /// The tile of one building's or resource's side that borders on `region`, if any does.
-    pub(super) fn touches_region(&self, tile: Tile, size: u16, region: u16) -> bool {
+    pub(super) fn touches_region(&self, tile: Tile, size: u16, region: u32) -> bool {
         self.ring(tile, size)
             .any(|t| self.region(t) == region && region != 0)
     }
@@ -194,17 +194,18 @@ impl Map {
     }
 
     /// The tile's number. The tile must be on the map.
-    pub(super) fn index(&self, tile: Tile) -> u16 {
-        self.at(tile) as u16
+    pub(super) fn index(&self, tile: Tile) -> u32 {
+        self.at(tile) as u32
     }
 
     /// The tile of a number.
-    pub(super) fn tile_of(&self, index: u16) -> Tile {
-        Tile::new(index % self.size, index / self.size)
+    pub(super) fn tile_of(&self, index: u32) -> Tile {
+        let size = u32::from(self.size);
+        Tile::new((index % size) as u16, (index / size) as u16)
     }
 
     /// The number of the tile that holds `point`, moved onto the map.
-    pub(super) fn index_at(&self, point: Point) -> u16 {
+    pub(super) fn index_at(&self, point: Point) -> u32 {
         self.index(self.tile_at(point))
     }
 
@@ -295,8 +296,10 @@ impl Map {
     }
 }
 
-/// The longest edge of a map: its tiles can be counted in 16 bits.
-pub const LARGEST: u16 = 192;
+/// The longest edge of a map: its points lie within 28 of 32 bits.
+pub const LARGEST: u16 = 4_096;
+/// The longest edge of a map that players choose; the larger ones are for scenarios.
+pub const LARGEST_PLAYED: u16 = 256;
 /// The shortest edge of a map.
 pub const SMALLEST: u16 = 48;
 

@@ -1,8 +1,9 @@
 //! The demo's world: a small real-time strategy game, stepped by whole ticks of 50 ms.
 //!
-//! A tick does, in this order: commands and seat events; what each unit does; ways; moves; arrows;
-//! blows, all at once; training; burials; the verdict. Rows stay where they are from the start of a
-//! tick to the burials, so a row may be kept across the phases between.
+//! A tick does, in this order: commands and seat events; what follows from the changed ground; who is
+//! where; what each unit does; ways; moves; arrows; blows, all at once; training; burials; the verdict.
+//! Rows stay where they are from the start of a tick to the burials, so a row may be kept across the
+//! phases between. Between burials the dead keep their rows, with no hit points: every phase skips them.
 //!
 //! Everything is integers in flat columns. Ids ascend and are never used again; a column's rows are in
 //! the order of their ids.
@@ -24,6 +25,7 @@ mod generate;
 mod grid;
 mod map;
 mod movement;
+pub mod nav;
 mod orders;
 mod path;
 mod recent;
@@ -42,7 +44,7 @@ mod view;
 
 pub use command::{Command, Id};
 pub use effect::{Effect, Refusal};
-pub use map::{LARGEST, Map, SMALLEST, Terrain};
+pub use map::{LARGEST, LARGEST_PLAYED, Map, SMALLEST, Terrain};
 pub use selection::Selection;
 pub use setup::{MOST_SEATS, Scenario, Setup};
 pub use space::{ONE, Point, Tile};
@@ -107,6 +109,8 @@ impl Simulation for World {
         self.play_for_the_absent(effects);
 
         let mut blows = Vec::new();
+        self.map.refresh_regions();
+        self.units.index_rows();
         self.grid.fill(&self.map, &self.units);
         behaviour::act(self, &mut blows, effects);
         self.map.refresh_regions();

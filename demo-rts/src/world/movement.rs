@@ -10,10 +10,15 @@ use super::{
 /// Moves everybody by one tick. All see where the others were before it.
 pub(super) fn move_units(w: &mut World) {
     for row in 0..w.units.len() {
-        pass_corners(w, row);
+        if w.units.is_alive(row) {
+            pass_corners(w, row);
+        }
     }
     let moves: Vec<(Step, Step)> = (0..w.units.len())
         .map(|row| {
+            if !w.units.is_alive(row) {
+                return Default::default();
+            }
             let wish = wish(w, row);
             (wish, push(w, row, wish))
         })

@@ -148,7 +148,7 @@ fn own_building(w: &World, seat: usize, id: Id) -> Result<usize, Refusal> {
         .ok_or(Refusal::NoSuchBuilding)
 }
 
-fn on_map(w: &World, tile: Tile) -> Result<u16, Refusal> {
+fn on_map(w: &World, tile: Tile) -> Result<u32, Refusal> {
     if w.map.contains(tile) {
         Ok(w.map.index(tile))
     } else {
@@ -176,7 +176,7 @@ fn go(w: &mut World, mut units: Vec<usize>, order: Order, to: Tile) -> Result<()
 }
 
 /// The open tiles of `region` nearest to `to`, as many as asked for or as there are nearby.
-fn places_around(w: &World, to: Tile, count: usize, region: u16) -> Vec<Tile> {
+fn places_around(w: &World, to: Tile, count: usize, region: u32) -> Vec<Tile> {
     let reach = (count as u64).isqrt() as u16 / 2 + 3;
     let edge = w.map.size() - 1;
     let (left, right) = (

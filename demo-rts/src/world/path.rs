@@ -15,7 +15,7 @@ pub(super) fn find_ways(w: &mut World) {
         .collect();
     let first = asking.partition_point(|row| w.units.id[*row] < w.path_cursor);
     asking.rotate_left(first);
-    let mut by_aim: Vec<(u16, usize)> =
+    let mut by_aim: Vec<(u32, usize)> =
         asking.iter().map(|row| (w.units.aim[*row], *row)).collect();
     by_aim.sort_unstable();
 
@@ -111,7 +111,7 @@ fn final_tile(w: &World, row: usize) -> Tile {
 
 /// Where a search for ways to `aim` begins: the tile, or the sides of what stands there, or else the
 /// nearest tile of the region.
-fn sources(w: &World, aim: u16, region: u16, work: &mut u32) -> Vec<u16> {
+fn sources(w: &World, aim: u32, region: u32, work: &mut u32) -> Vec<u32> {
     let tile = w.map.tile_of(aim);
     if w.map.region(tile) == region && region != 0 {
         return vec![aim];
@@ -125,7 +125,7 @@ fn sources(w: &World, aim: u16, region: u16, work: &mut u32) -> Vec<u16> {
             ),
             None => (tile, 1),
         };
-        let sides: Vec<u16> = w
+        let sides: Vec<u32> = w
             .map
             .ring(corner, size)
             .filter(|side| w.map.region(*side) == region && region != 0)
@@ -190,7 +190,7 @@ fn follow(w: &mut World, row: usize, finder: &Finder) -> u32 {
     work
 }
 
-fn set_way(w: &mut World, row: usize, steps: &[u16], part: bool) {
+fn set_way(w: &mut World, row: usize, steps: &[u32], part: bool) {
     let units = &mut w.units;
     units.way[row] = if part { Way::Part } else { Way::Found };
     units.steps[row] = [0; STEPS];
@@ -213,18 +213,18 @@ pub(super) struct Finder {
     /// Round in which somebody waited on the tile.
     wanted: Vec<u32>,
     cost: Vec<u32>,
-    next: Vec<u16>,
+    next: Vec<u32>,
     /// Open tiles by cost modulo the number of buckets.
-    buckets: [Vec<u16>; BUCKETS],
+    buckets: [Vec<u32>; BUCKETS],
 }
 
 impl Finder {
     /// Spreads from `sources` until all `wanted` tiles know their way there. Returns the work it took.
-    fn search(&mut self, map: &Map, sources: &[u16], wanted: impl Iterator<Item = u16>) -> u32 {
+    fn search(&mut self, map: &Map, sources: &[u32], wanted: impl Iterator<Item = u32>) -> u32 {
         self.begin(map.tiles());
         let mut missing = 0;
         for tile in wanted {
-            let mark = &mut self.wanted[usize::from(tile)];
+            let mark = &mut self.wanted[tile as usize];
             missing += u32::from(*mark != self.round);
             *mark = self.round;
         }
@@ -242,7 +242,7 @@ impl Finder {
                 continue;
             };
             empty = 0;
-            let at = usize::from(tile);
+            let at = tile as usize;
             if self.settled[at] == self.round || self.cost[at] != cost {
                 continue;
             }
@@ -254,13 +254,13 @@ impl Finder {
         work
     }
 
-    fn is_settled(&self, tile: u16) -> bool {
-        self.settled.get(usize::from(tile)) == Some(&self.round)
+    fn is_settled(&self, tile: u32) -> bool {
+        self.settled.get(tile as usize) == Some(&self.round)
     }
 
     /// The tile after `tile` on the way; itself at the end of it.
-    fn next(&self, tile: u16) -> u16 {
-        self.next[usize::from(tile)]
+    fn next(&self, tile: u32) -> u32 {
+        self.next[tile as usize]
     }
 
     fn begin(&mut self, tiles: usize) {
@@ -278,8 +278,8 @@ impl Finder {
         self.buckets.iter_mut().for_each(Vec::clear);
     }
 
-    fn reach(&mut self, tile: u16, cost: u32, next: u16) {
-        let at = usize::from(tile);
+    fn reach(&mut self, tile: u32, cost: u32, next: u32) {
+        let at = tile as usize;
         if self.reached[at] == self.round && self.cost[at] <= cost {
             return;
         }
@@ -289,7 +289,7 @@ impl Finder {
         self.buckets[cost as usize % BUCKETS].push(tile);
     }
 
-    fn spread(&mut self, map: &Map, tile: u16, cost: u32) {
+    fn spread(&mut self, map: &Map, tile: u32, cost: u32) {
         let here = map.tile_of(tile);
         let open = |dx: i32, dy: i32| {
             let x = u16::try_from(i32::from(here.x) + dx).ok()?;

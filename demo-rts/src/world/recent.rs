@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 pub(super) struct Recent {
     /// Serial of the newest; the others count down from it.
     newest: u8,
-    /// Numbers of units, ascending, the newest selection first. The buried are taken out.
+    /// Numbers of units, ascending, the newest selection first. The dead are taken out.
     lists: VecDeque<Vec<u16>>,
 }
 
@@ -29,7 +29,7 @@ impl Recent {
         self.lists.get(age).map(Vec::as_slice)
     }
 
-    /// Takes a unit out that will never be commanded again, before its number goes to another.
+    /// Takes a unit out that died: its number will go to another.
     pub fn forget(&mut self, number: u16) {
         for list in &mut self.lists {
             if let Ok(place) = list.binary_search(&number) {
@@ -128,9 +128,8 @@ impl World {
         let recent = &self.recents[seat];
         let named = recent.lists.iter().take(SELECTIONS_NAMED);
         let mut serials = named.zip(0_u8..);
-        let living = |number: &&u16| self.living(seat, **number).is_some();
-        let (_, age) = serials
-            .find(|(list, _)| !numbers.is_empty() && list.iter().filter(living).eq(numbers))?;
+        let (_, age) =
+            serials.find(|(list, _)| !numbers.is_empty() && list.as_slice() == numbers)?;
         Some(recent.newest.wrapping_sub(age))
     }
 

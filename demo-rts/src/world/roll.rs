@@ -52,7 +52,7 @@ impl Roll {
         }
     }
 
-    /// The unit, living or not yet buried, with this number.
+    /// The living unit with this number.
     pub fn id(&self, seat: usize, number: u16) -> Option<Id> {
         let holders = self.holders.get(seat)?;
         let id = *holders.ids.get(usize::from(number))?;
@@ -79,7 +79,7 @@ impl Roll {
         number as u16
     }
 
-    /// Lets the number of a buried unit rest.
+    /// Lets the number of a unit that just died rest.
     pub fn bury(&mut self, seat: u8, number: u16, tick: u32) {
         if self.set(seat, number, RESTS) {
             self.graves.push(Grave {
@@ -118,6 +118,8 @@ impl Roll {
         from.require(graves.until.iter().all(|until| *until <= latest), "graves")?;
         let resting = (graves.seat.iter().zip(&graves.number)).map(|pair| (pair, RESTS));
         let living = (units.seat.iter().zip(&units.number)).zip(units.id.iter().copied());
+        let living = living.zip(&units.hp).filter(|(_, hp)| **hp > 0);
+        let living = living.map(|(unit, _)| unit);
         let mut roll = Self::new(seats);
         for ((seat, number), id) in resting.chain(living) {
             if *number == NAMELESS && id != RESTS {

@@ -89,6 +89,7 @@ impl State for World {
         }
         from.finish()?;
         world.map.refresh_regions();
+        world.units.index_rows();
         Ok(world)
     }
 
@@ -272,12 +273,18 @@ fn check_units(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
         let steps = usize::from(units.step_count[row]);
         from.require(!units.kind[row].is_building(), "unit kind")?;
         from.require(usize::from(units.seat[row]) < w.seats.len(), "unit seat")?;
+        from.require(units.hp[row] <= stats.hit_points, "unit hit points")?;
+        let edge = i32::from(w.map.size()) * ONE;
+        let at = units.at(row);
         from.require(
-            (1..=stats.hit_points).contains(&units.hp[row]),
-            "unit hit points",
+            (0..edge).contains(&at.x) && (0..edge).contains(&at.y),
+            "unit ground",
         )?;
-        from.require(!w.map.is_blocked_at(units.at(row)), "unit ground")?;
-        from.require(units.x[row] < i32::from(w.map.size()) * ONE, "unit ground")?;
+        // Something may have been built where a unit died.
+        from.require(
+            !units.is_alive(row) || !w.map.is_blocked_at(at),
+            "unit ground",
+        )?;
         from.require(units.cooldown[row] <= stats.cooldown, "cooldown")?;
         from.require(
             steps <= STEPS && units.step[row] <= units.step_count[row],
@@ -309,8 +316,8 @@ fn check_projectiles(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
     Ok(())
 }
 
-fn in_map(w: &World, tiles: &[u16]) -> bool {
-    tiles.iter().all(|tile| usize::from(*tile) < w.map.tiles())
+fn in_map(w: &World, tiles: &[u32]) -> bool {
+    tiles.iter().all(|tile| (*tile as usize) < w.map.tiles())
 }
 
 /// Ascending, used up by `next_id`, and far from the end of all ids.

@@ -55,7 +55,7 @@ columns! {
         /// 1: out of the match.
         defeated: u8,
         /// Where it began: the middle of its first town hall.
-        home: u16,
+        home: u32,
         trained: u32,
         lost: u32,
         killed: u32,

@@ -4,7 +4,7 @@ use super::{
     Kind, World,
     generate::{self, Drawn, StartPlace, mix},
     grid::Grid,
-    map::LARGEST,
+    map::{LARGEST_PLAYED, SMALLEST},
     path::Finder,
     seats::{Held, SeatRow, Seats},
     space::{ONE, Point, Tile},
@@ -18,7 +18,7 @@ use sim::{Seat, Start, Stream};
 pub struct Setup {
     /// Draws the map. `None`: the match seed does.
     pub map_seed: Option<u64>,
-    /// Tiles along an edge of the map, 48 to 192. `None`: as suits the number of seats.
+    /// Tiles along an edge of the map, 48 to 256. `None`: as suits the number of seats.
     pub size: Option<u16>,
     /// How the match begins.
     pub scenario: Scenario,
@@ -56,7 +56,7 @@ impl Setup {
     pub(super) fn in_range(&self) -> Self {
         Self {
             map_seed: self.map_seed,
-            size: self.size.map(|size| size.min(LARGEST)),
+            size: self.size.map(|size| size.clamp(SMALLEST, LARGEST_PLAYED)),
             scenario: match self.scenario {
                 Scenario::Skirmish { units_per_seat } => Scenario::Skirmish {
                     units_per_seat: units_per_seat.clamp(1, MOST_PER_SEAT),

@@ -120,7 +120,7 @@ pub const SELECTIONS_KEPT: usize = 16;
 pub const SELECTIONS_NAMED: usize = 9;
 /// Fewer units are spelled out faster than remembered.
 pub const SELECTION_WORTH_KEEPING: usize = 3;
-/// Ticks after a burial before another unit may have the number.
+/// Ticks after a death before another unit may have the number.
 pub const NUMBER_REST: u32 = 256;
 /// Buildings that a seat may own, foundations included.
 pub const BUILDINGS_PER_SEAT: usize = 64;

@@ -38,7 +38,7 @@ fn put(w: &mut World, kind: Kind, seat: u8, x: u16, y: u16) -> Id {
 
 fn wall(w: &mut World, tiles: impl IntoIterator<Item = Tile>) {
     for tile in tiles {
-        let at = usize::from(w.map.index(tile));
+        let at = w.map.index(tile) as usize;
         w.map.terrain[at] = Terrain::Rock;
         w.map.set_solid(tile, 1, true);
     }
@@ -46,7 +46,7 @@ fn wall(w: &mut World, tiles: impl IntoIterator<Item = Tile>) {
 }
 
 fn resource(w: &mut World, tile: Tile, terrain: Terrain, amount: u16) {
-    let at = usize::from(w.map.index(tile));
+    let at = w.map.index(tile) as usize;
     w.map.terrain[at] = terrain;
     w.map.amount[at] = amount;
     w.map.set_solid(tile, 1, true);
@@ -108,7 +108,7 @@ fn every_seat_starts_alike() {
             assert_eq!((seat.population, seat.population_limit), (5, 10));
             assert_eq!(workers(&w, seat.seat).numbers().map(<[u16]>::len), Ok(5));
         }
-        assert_eq!(w.units().len(), 5 * usize::from(seats));
+        assert_eq!(w.units().count(), 5 * usize::from(seats));
         let scores: Vec<u64> = w.seats().map(|seat| seat.score).collect();
         assert!(scores.iter().all(|score| *score == scores[0]));
     }
@@ -195,7 +195,7 @@ fn training_costs_takes_room_and_can_be_cancelled() {
     };
     assert_eq!(issue(&mut w, A, train), Err(Refusal::NoSuchBuilding));
     run(&mut w, 240 * 4);
-    assert_eq!(w.units().len(), 4);
+    assert_eq!(w.units().count(), 4);
     assert_eq!(w.seat(A).unwrap().population, 4);
 }
 
@@ -209,10 +209,10 @@ fn nobody_is_trained_beyond_the_room() {
     let kind = Kind::Worker;
     issue(&mut w, A, Command::Train { building, kind }).unwrap();
     run(&mut w, 300);
-    assert_eq!(w.units().len(), 10);
+    assert_eq!(w.units().count(), 10);
     w.spawn_building(Kind::House, 0, Tile::new(10, 1), true);
     run(&mut w, 300);
-    assert_eq!(w.units().len(), 11);
+    assert_eq!(w.units().count(), 11);
     assert_eq!(w.seat(A).unwrap().population_limit, 18);
 }
 
@@ -671,7 +671,7 @@ impl Dice {
             11 => Command::Hold { units },
             12 => Command::Stop { units },
             13..=18 => {
-                let from = w.map.tile_of(self.below(w.map.tiles() as u64) as u16);
+                let from = w.map.tile_of(self.below(w.map.tiles() as u64) as u32);
                 Command::Gather { units, from }
             }
             19..=23 => Command::Build {
@@ -833,7 +833,7 @@ fn damaged_snapshots_are_refused_or_play_on() {
 
 fn hall_room(w: &World) -> Tile {
     (0..w.map.tiles())
-        .map(|index| w.map.tile_of(index as u16))
+        .map(|index| w.map.tile_of(index as u32))
         .find(|tile| w.map.has_room(*tile, 3) && w.units().all(|u| u.tile.king_steps(*tile) > 4))
         .expect("some room")
 }

@@ -122,11 +122,13 @@ impl Load {
 
 byte_cell!(Load, Load::from_number);
 
+/// In the table of rows: nobody.
+const NO_ROW: u32 = u32::MAX;
 /// Corners of a way that a unit keeps in mind.
 pub(super) const STEPS: usize = 8;
 
 columns! {
-    /// All living units, by ascending id.
+    /// All units, by ascending id. The dead keep their rows, without hit points, until the next burial.
     Units of Unit {
         id: u32,
         /// What commands call it, among the units of its seat.
@@ -141,16 +143,16 @@ columns! {
         cooldown: u16,
         order: Order,
         /// Tile that the order names.
-        goal: u16,
+        goal: u32,
         /// Its own place near the goal; of an idle unit, the place it returns to after a fight.
-        post: u16,
+        post: u32,
         /// Whom it attacks or what it builds. 0: nothing.
         target: u32,
         way: Way,
         /// Tile that the way leads to.
-        aim: u16,
+        aim: u32,
         /// Corners of the way.
-        steps: [u16; STEPS],
+        steps: [u32; STEPS],
         step: u8,
         step_count: u8,
         /// Grows while it fails to advance.
@@ -162,13 +164,25 @@ columns! {
         /// 0: not begun; else 1 and the ticks spent on the piece being gathered.
         work: u16,
         /// Tile it gathers from.
-        site: u16,
+        site: u32,
     }
+    derived {
+        rows: Rows,
+    }
+}
+
+/// The row of every id, so that nobody has to search for it. Follows from the ids, and is never state.
+#[derive(Clone, Debug, Default)]
+struct Rows {
+    first: u32,
+    of: Vec<u32>,
+    /// Units when it was made. With any other number of them it does not hold.
+    units: usize,
 }
 
 impl Unit {
     /// A fresh idle unit that has no number yet.
-    pub fn new(id: Id, kind: Kind, seat: u8, at: Point, post: u16) -> Self {
+    pub fn new(id: Id, kind: Kind, seat: u8, at: Point, post: u32) -> Self {
         Self {
             id: id.0,
             number: NAMELESS,
@@ -204,8 +218,52 @@ impl Units {
 
     /// The living unit of this id.
     pub fn row(&self, id: Id) -> Option<usize> {
-        let row = self.id.binary_search(&id.0).ok()?;
+        let row = if self.rows.units == self.id.len() {
+            let place = id.0.wrapping_sub(self.rows.first) as usize;
+            self.rows
+                .of
+                .get(place)
+                .filter(|row| **row != NO_ROW)
+                .map(|row| *row as usize)?
+        } else {
+            self.id.binary_search(&id.0).ok()?
+        };
         (self.hp[row] > 0).then_some(row)
+    }
+
+    pub fn is_alive(&self, row: usize) -> bool {
+        self.hp[row] > 0
+    }
+
+    /// Makes the table of rows anew, if units came since. Ids too far apart for a table are searched for.
+    pub fn index_rows(&mut self) {
+        if self.rows.units == self.id.len() {
+            return;
+        }
+        let first = self.id.first().copied().unwrap_or_default();
+        let last = self.id.last().copied().unwrap_or_default();
+        let span = last.saturating_sub(first) as usize + 1;
+        self.rows.of.clear();
+        if span > self.id.len().saturating_mul(8).saturating_add(1 << 16) {
+            self.rows.units = usize::MAX;
+            return;
+        }
+        self.rows.first = first;
+        self.rows.units = self.id.len();
+        self.rows.of.resize(span, NO_ROW);
+        for (row, id) in self.id.iter().enumerate() {
+            self.rows.of[(id - first) as usize] = row as u32;
+        }
+    }
+
+    /// Drops the dead, whose rows stayed so that 100,000 need not be moved for each of them.
+    pub fn bury(&mut self) {
+        if self.hp.contains(&0) {
+            let gone: Vec<bool> = self.hp.iter().map(|hp| *hp == 0).collect();
+            self.remove(&gone);
+            self.rows.units = usize::MAX;
+            self.index_rows();
+        }
     }
 
     pub fn at(&self, row: usize) -> Point {
@@ -240,7 +298,7 @@ impl Units {
     }
 
     /// Asks for a way to `aim`; what is left of the old one is followed meanwhile.
-    pub fn ask(&mut self, row: usize, aim: u16) {
+    pub fn ask(&mut self, row: usize, aim: u32) {
         self.way[row] = Way::Asked;
         self.aim[row] = aim;
         self.stuck[row] = 0;

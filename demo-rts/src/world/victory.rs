@@ -1,7 +1,8 @@
 //! Who is out, and who has won.
 
 use super::{
-    Effect, Kind, Scenario, World, columns::byte_cell, seats::Held, tables::TICKS_PER_SECOND,
+    Effect, Kind, Scenario, World, columns::byte_cell, combat, seats::Held,
+    tables::TICKS_PER_SECOND,
 };
 use sim::Outcome;
 
@@ -47,7 +48,7 @@ impl World {
     pub(super) fn worth(&self, row: usize) -> u64 {
         let price = |kind: Kind| u64::from(kind.stats().gold + kind.stats().wood);
         let units = (0..self.units.len())
-            .filter(|unit| usize::from(self.units.seat[*unit]) == row)
+            .filter(|unit| self.units.is_alive(*unit) && usize::from(self.units.seat[*unit]) == row)
             .map(|unit| price(self.units.kind[unit]));
         let buildings = (0..self.buildings.len())
             .filter(|b| usize::from(self.buildings.seat[*b]) == row)
@@ -68,8 +69,8 @@ pub(super) fn defeat(w: &mut World, row: usize, effects: &mut Vec<Effect>) {
         seat: w.seats.seat(row as u8),
     });
     for unit in 0..w.units.len() {
-        if usize::from(w.units.seat[unit]) == row {
-            w.units.hp[unit] = 0;
+        if usize::from(w.units.seat[unit]) == row && w.units.is_alive(unit) {
+            combat::die(w, unit, effects);
         }
     }
     for building in 0..w.buildings.len() {

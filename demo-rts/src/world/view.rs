@@ -131,9 +131,11 @@ impl World {
         Some(self.seat_view(row, self.room()[row]))
     }
 
-    /// All units, by ascending id.
-    pub fn units(&self) -> impl ExactSizeIterator<Item = UnitView> + '_ {
-        (0..self.units.len()).map(|row| self.unit_view(row))
+    /// All living units, by ascending id.
+    pub fn units(&self) -> impl Iterator<Item = UnitView> + '_ {
+        (0..self.units.len())
+            .filter(|row| self.units.is_alive(*row))
+            .map(|row| self.unit_view(row))
     }
 
     /// One unit, while it lives.

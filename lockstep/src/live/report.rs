@@ -92,7 +92,7 @@ impl Report {
         }
         let mut codec = Codec::default();
         let mut bytes = Vec::new();
-        let bound = self.limits.snapshot_bytes as usize;
+        let bound = usize::try_from(self.limits.snapshot_bytes).unwrap_or(usize::MAX);
         for record in log.read(TurnNumber(0), bound).unwrap_or_default() {
             codec.encode(&record, &mut bytes);
         }

@@ -127,6 +127,15 @@ fn files_that_are_no_replays_are_named() {
 
 /// The format is a promise: other builds must read what this one writes.
 #[test]
+fn a_packed_length_that_lies_is_refused() {
+    let packed = zstd::encode_all(&b"world"[..], 0).expect("in memory");
+    assert_eq!(unpack(&packed, 5).as_deref(), Some(&b"world"[..]));
+    for lie in [0, 4, 6, u64::MAX] {
+        assert_eq!(unpack(&packed, lie), None, "{lie}");
+    }
+}
+
+#[test]
 fn the_bytes_of_a_file_are_pinned() {
     let mut records = fixture::play(2).records;
     records.retain(|record| matches!(record, Record::Start(_) | Record::Bundle(_)));

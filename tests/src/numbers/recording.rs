@@ -215,7 +215,10 @@ fn play(minutes: u32, seats: u8, path: &Path) -> Played {
         }
     }
     peers.recorder.close().expect("the disk takes it");
-    peers.played.units = peers.world.as_ref().map_or(0, |world| world.units().len());
+    peers.played.units = peers
+        .world
+        .as_ref()
+        .map_or(0, |world| world.units().count());
     peers.played
 }
 

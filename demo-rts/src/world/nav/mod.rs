@@ -1,0 +1,400 @@
+//! Navigation: ways around obstacles, shared by all who go to the same place.
+//!
+//! The map is cut into sectors of 16 × 16 tiles. Where two neighbouring sectors are open on both sides of
+//! their border lie portals. To a goal the cost to go is found from portal to portal, as far as somebody
+//! asks; within a sector that somebody walks through, a field says for each tile which way to go. Steps
+//! to the side cost 5, over a corner 7; corners are not cut.
+//!
+//! **Nothing here is state.** Every answer follows from the blocked tiles, as they were at the last
+//! [`refresh`](Nav::refresh), and from the goal: never from what was asked before, nor in which order.
+//! Only [`is_blocked`](Nav::is_blocked) and [`is_clear`](Nav::is_clear) know at once what was blocked
+//! or opened since. A world that refreshes at the end of its tick therefore goes on as its snapshot does.
+//!
+//! Memory: about 100 bytes for each open sector, up to 700 for a cluttered one; for each goal 4 bytes for
+//! each portal and sector, and 136 for each sector that somebody walked through to it of late.
+
+mod flow;
+mod ground;
+mod land;
+mod line;
+mod sector;
+mod spread;
+#[cfg(test)]
+mod tests;
+
+use super::space::{Point, Tile};
+use flow::Flow;
+use ground::{Ground, SIDES, TILES, edge, local};
+use land::Land;
+use sector::Sector;
+use spread::Scratch;
+use std::collections::BTreeMap;
+
+/// The blocked tiles of a square map, and the ways around them.
+#[derive(Clone, Debug)]
+pub struct Nav {
+    /// As of now.
+    now: Ground,
+    /// As of the last refresh, with all that follows from it.
+    land: Land,
+    /// Sectors in which tiles changed since.
+    dirty: Vec<u32>,
+    flows: Vec<Option<Flow>>,
+    by_goal: BTreeMap<Goal, FieldId>,
+    scratch: Scratch,
+    /// Refreshes so far.
+    age: u32,
+}
+
+/// Where to go: a rectangle of tiles. Its open tiles are where ways end; if it has none, as a building's
+/// footprint, the open tiles around it are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Goal {
+    /// The upper left tile.
+    pub tile: Tile,
+    /// Tiles from left to right, 1 to 16; others count as the nearest of these.
+    pub width: u8,
+    /// Tiles from top to bottom, 1 to 16; others count as the nearest of these.
+    pub height: u8,
+}
+
+impl Goal {
+    /// One tile.
+    pub fn tile(tile: Tile) -> Self {
+        Self::square(tile, 1)
+    }
+
+    /// The footprint of a building of `size` × `size` tiles.
+    pub fn square(tile: Tile, size: u8) -> Self {
+        Self {
+            tile,
+            width: size,
+            height: size,
+        }
+    }
+
+    fn inside(self, land: &Land) -> impl Iterator<Item = Tile> {
+        self.tiles(0).filter(|tile| !land.ground.is_blocked(*tile))
+    }
+
+    fn around(self, land: &Land) -> impl Iterator<Item = Tile> {
+        self.tiles(1).filter(|tile| !land.ground.is_blocked(*tile))
+    }
+
+    /// The tiles of the rectangle, made larger by `margin` on every side.
+    fn tiles(self, margin: u16) -> impl Iterator<Item = Tile> {
+        let side = |size: u8| u16::from(size.clamp(1, 16));
+        let (left, top) = (self.tile.x, self.tile.y);
+        let span = move |from: u16, size: u8| {
+            from.saturating_sub(margin)..from.saturating_add(side(size)).saturating_add(margin)
+        };
+        span(top, self.height)
+            .flat_map(move |y| span(left, self.width).map(move |x| Tile::new(x, y)))
+    }
+}
+
+/// Names an open goal until it is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FieldId(u16);
+
+/// Which way to go from a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Direction {
+    /// +x.
+    East = 0,
+    /// +x +y.
+    SouthEast = 1,
+    /// +y.
+    South = 2,
+    /// -x +y.
+    SouthWest = 3,
+    /// -x.
+    West = 4,
+    /// -x -y.
+    NorthWest = 5,
+    /// -y.
+    North = 6,
+    /// +x -y.
+    NorthEast = 7,
+    /// Nowhere: the way ends here.
+    Here = 8,
+}
+
+impl Direction {
+    const HERE: u8 = Direction::Here as u8;
+    const NONE: u8 = 15;
+    const STEPS: [(i32, i32); 9] = [
+        (1, 0),
+        (1, 1),
+        (0, 1),
+        (-1, 1),
+        (-1, 0),
+        (-1, -1),
+        (0, -1),
+        (1, -1),
+        (0, 0),
+    ];
+
+    /// What a step adds to column and row.
+    #[inline]
+    pub fn step(self) -> (i32, i32) {
+        Self::STEPS[self as usize]
+    }
+
+    #[inline]
+    fn from_code(code: u8) -> Option<Direction> {
+        const ALL: [Direction; 9] = [
+            Direction::East,
+            Direction::SouthEast,
+            Direction::South,
+            Direction::SouthWest,
+            Direction::West,
+            Direction::NorthWest,
+            Direction::North,
+            Direction::NorthEast,
+            Direction::Here,
+        ];
+        ALL.get(usize::from(code)).copied()
+    }
+}
+
+impl Nav {
+    /// A square map of `size` tiles along an edge, 1 to 4,096, with the tiles blocked of which `blocked`
+    /// says so.
+    ///
+    /// # Panics
+    /// If the size is out of range.
+    pub fn new(size: u16, blocked: impl Fn(Tile) -> bool) -> Self {
+        assert!((1..=4096).contains(&size), "a map's size is checked first");
+        let ground = Ground::new(size, blocked);
+        Self {
+            now: ground.clone(),
+            land: Land::new(ground),
+            dirty: Vec::new(),
+            flows: Vec::new(),
+            by_goal: BTreeMap::new(),
+            scratch: Scratch::default(),
+            age: 0,
+        }
+    }
+
+    /// Tiles along an edge.
+    pub fn size(&self) -> u16 {
+        self.now.size()
+    }
+
+    /// Blocks or opens a tile. Tiles beyond the edge are blocked for good.
+    pub fn set_blocked(&mut self, tile: Tile, blocked: bool) {
+        if tile.x < self.size() && tile.y < self.size() && self.now.set(tile, blocked) {
+            self.dirty.push(self.now.sector_of(tile));
+        }
+    }
+
+    /// Whether no unit can be there, as of now.
+    #[inline]
+    pub fn is_blocked(&self, tile: Tile) -> bool {
+        self.now.is_blocked(tile)
+    }
+
+    /// Whether something of this half width, at most half a tile, can go straight from one point to the
+    /// other without touching a blocked tile, as of now. `false` beyond 64 tiles along an axis.
+    pub fn is_clear(&self, from: Point, to: Point, half_width: i32) -> bool {
+        line::is_clear(&self.now, from, to, half_width)
+    }
+
+    /// Equal and not zero for two tiles between which a unit can walk; 0 for blocked ones.
+    pub fn region(&self, tile: Tile) -> u32 {
+        self.land.region(tile)
+    }
+
+    /// The open tile of `region` nearest to `to`, wherever `to` is; of equally near ones the first, row by
+    /// row. `None` if the region has no tile.
+    pub fn nearest_open(&self, to: Tile, region: u32) -> Option<Tile> {
+        if region == 0 {
+            return None;
+        }
+        self.land
+            .nearest(to, region, |tile| self.now.is_blocked(tile))
+    }
+
+    /// Takes note of all that was blocked and opened since the last time.
+    pub fn refresh(&mut self) {
+        self.age = self.age.wrapping_add(1);
+        if self.age.is_multiple_of(KEPT) {
+            let then = self.age.saturating_sub(KEPT);
+            self.flows
+                .iter_mut()
+                .flatten()
+                .for_each(|flow| flow.forget(then));
+        }
+        if self.dirty.is_empty() {
+            return;
+        }
+        let mut changed = vec![false; self.land.sectors.len()];
+        let mut dirty = std::mem::take(&mut self.dirty);
+        dirty.sort_unstable();
+        dirty.dedup();
+        for sector in dirty {
+            self.take_over(sector, &mut changed);
+        }
+        self.rebuild(&changed);
+    }
+
+    /// Copies a sector's bits, and marks it and the neighbours whose portals may have changed.
+    fn take_over(&mut self, sector: u32, changed: &mut [bool]) {
+        let before = self.land.ground.open_rows(sector);
+        let after = self.now.open_rows(sector);
+        self.land.ground.copy_sector(sector, &self.now);
+        changed[sector as usize] = true;
+        for side in 0..SIDES {
+            if edge(&before, side) != edge(&after, side)
+                && let Some(beside) = self.now.neighbour(sector, side)
+            {
+                changed[beside as usize] = true;
+            }
+        }
+    }
+
+    /// Finds the changed sectors' portals anew, and drops from the flows what depends on what changed.
+    fn rebuild(&mut self, changed: &[bool]) {
+        let land = &mut self.land;
+        let (mut portals, mut parts) = (false, false);
+        let mut other_costs = Vec::new();
+        for number in (0..changed.len()).filter(|number| changed[*number]) {
+            let mut sector = Sector::new(&land.ground, number as u32);
+            let before = &land.sectors[number];
+            portals |= !sector.has_portals_of(before);
+            parts |= !sector.has_parts_of(before);
+            // Nobody can have built on distances that nobody measured.
+            if sector.has_portals_of(before) && before.is_measured() {
+                let rows = land.ground.open_rows(number as u32);
+                sector.measure(&rows, &mut self.scratch);
+                if !sector.has_distances_of(before) {
+                    other_costs.push(number);
+                }
+            }
+            land.sectors[number] = sector;
+        }
+        if portals || parts {
+            land.number();
+        }
+        for flow in self
+            .flows
+            .iter_mut()
+            .flatten()
+            .filter(|flow| flow.has_begun())
+        {
+            let sectors = flow.goal.tiles(1).filter(|tile| !land.is_beyond(*tile));
+            let mut sectors = sectors.map(|tile| land.ground.sector_of(tile) as usize);
+            let built_on = |number: &usize| flow.has_passed(land, *number);
+            if portals || sectors.any(|number| changed[number]) || other_costs.iter().any(built_on)
+            {
+                flow.reset();
+                continue;
+            }
+            if parts {
+                flow.find_regions(land);
+            }
+            flow.drop_near(land, changed);
+        }
+    }
+
+    /// The ways to `goal`, whose sector around `at` is ready to be asked.
+    ///
+    /// # Panics
+    /// If more than 65,535 goals are open.
+    pub fn prepare(&mut self, goal: Goal, at: Tile) -> FieldId {
+        let id = match self.by_goal.get(&goal) {
+            Some(id) => *id,
+            None => self.open(goal),
+        };
+        self.prepare_at(id, at);
+        id
+    }
+
+    fn open(&mut self, goal: Goal) -> FieldId {
+        let flow = Some(Flow::new(goal));
+        let place = match self.flows.iter().position(Option::is_none) {
+            Some(free) => {
+                self.flows[free] = flow;
+                free
+            }
+            None => {
+                self.flows.push(flow);
+                self.flows.len() - 1
+            }
+        };
+        let id = FieldId(u16::try_from(place).expect("goals in use are few"));
+        self.by_goal.insert(goal, id);
+        id
+    }
+
+    /// Makes the sector around `at` ready to be asked, for an open goal. Nothing happens off the map.
+    pub fn prepare_at(&mut self, id: FieldId, at: Tile) {
+        let Some(flow) = self
+            .flows
+            .get_mut(usize::from(id.0))
+            .and_then(Option::as_mut)
+        else {
+            return;
+        };
+        if self.land.is_beyond(at) {
+            return;
+        }
+        if !flow.has_begun() {
+            flow.begin(&self.land, &mut self.scratch);
+        }
+        let sector = self.land.ground.sector_of(at);
+        flow.prepare(&mut self.land, sector, self.age, &mut self.scratch);
+    }
+
+    /// Forgets a goal. Its id may name another one later.
+    pub fn close(&mut self, goal: Goal) {
+        if let Some(id) = self.by_goal.remove(&goal) {
+            self.flows[usize::from(id.0)] = None;
+        }
+    }
+
+    /// Goals that are open.
+    pub fn open_goals(&self) -> usize {
+        self.by_goal.len()
+    }
+
+    /// Which way to go from a tile whose sector was prepared since the last refresh. `None` where no way
+    /// leads to the goal. From a blocked tile the way leads to the nearest tile of its sector that has one.
+    #[inline]
+    pub fn direction(&self, id: FieldId, tile: Tile) -> Option<Direction> {
+        let flow = self.flows.get(usize::from(id.0))?.as_ref()?;
+        if self.land.is_beyond(tile) {
+            return None;
+        }
+        flow.way(self.land.ground.sector_of(tile), local(tile))
+    }
+
+    /// What it costs to go to the goal, 5 for a tile, along the directions, from a tile whose sector was
+    /// prepared since the last refresh. `None` where no way leads to the goal. Takes some microseconds.
+    pub fn cost(&self, id: FieldId, tile: Tile) -> Option<u32> {
+        let flow = self.flows.get(usize::from(id.0))?.as_ref()?;
+        if self.land.is_beyond(tile) {
+            return None;
+        }
+        flow.cost(&self.land, self.land.ground.sector_of(tile), local(tile))
+    }
+
+    /// Whether a way leads from the tile to the goal, which must be open.
+    pub fn is_reached(&self, id: FieldId, tile: Tile) -> bool {
+        let region = self.region(tile);
+        let flow = self.flows.get(usize::from(id.0)).and_then(Option::as_ref);
+        region != 0 && flow.is_some_and(|flow| flow.is_reached_from(region))
+    }
+
+    /// Bytes on the heap.
+    pub fn memory(&self) -> usize {
+        let flows: usize = self.flows.iter().flatten().map(Flow::memory).sum();
+        flows + self.land.memory() + self.land.sectors.len() * TILES / 8
+    }
+}
+
+/// Refreshes after which a field that nobody asked for is dropped, at the latest twice as many.
+const KEPT: u32 = 64;

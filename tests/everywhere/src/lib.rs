@@ -1,0 +1,31 @@
+//! The golden trace: what the toolkit `sim` computes and how the demo's matches go, as a list of named checksums
+//! that must be the same on every machine.
+//!
+//! `tests/golden/trace.txt` is the committed trace; `tests/everywhere/run` computes it on every target.
+
+mod compare;
+mod controls;
+mod lines;
+mod toolkit;
+#[cfg(target_family = "wasm")]
+mod wasm;
+mod worlds;
+
+pub use compare::{Difference, compare};
+pub use lines::Lines;
+
+/// The trace of the toolkit alone: in a second even under emulation.
+#[must_use]
+pub fn toolkit() -> Lines {
+    let mut lines = Lines::default();
+    toolkit::trace(&mut lines);
+    lines
+}
+
+/// The whole trace.
+#[must_use]
+pub fn everything() -> Lines {
+    let mut lines = toolkit();
+    worlds::trace(&mut lines);
+    lines
+}
