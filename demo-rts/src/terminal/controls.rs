@@ -41,6 +41,11 @@ impl Hand {
         }
     }
 
+    /// The seat it plays.
+    pub fn seat(&self) -> Seat {
+        self.seat
+    }
+
     /// The tiles from corner to cursor.
     pub fn marked(&self) -> (Tile, Tile) {
         let other = self.corner.unwrap_or(self.cursor);
@@ -102,6 +107,7 @@ impl Hand {
     /// What is selected and what lies under the cursor, in words.
     pub fn describe(&self, world: &World) -> String {
         let ground = match world.map().terrain(self.cursor) {
+            _ if !world.explored(self.seat, self.cursor) => "unexplored".to_owned(),
             Terrain::Ground => "ground".to_owned(),
             Terrain::Rock => "rock".to_owned(),
             Terrain::Water => "water".to_owned(),

@@ -63,7 +63,7 @@ fn current_target(w: &World, row: usize) -> Option<Target> {
     if w.units.target[row] == 0 {
         return None;
     }
-    let target = w.target(Id(w.units.target[row]))?;
+    let target = seen_target(w, row)?;
     let at = w.target_at(target);
     let allowed = match w.units.order[row] {
         Order::Idle => {
@@ -90,9 +90,16 @@ fn resume(w: &mut World, row: usize) {
     }
 }
 
-/// Pursues one target until it is dead.
+/// The target, while it lives and the unit's seat sees it.
+fn seen_target(w: &World, row: usize) -> Option<Target> {
+    let target = w.target(Id(w.units.target[row]))?;
+    w.sees_target(usize::from(w.units.seat[row]), target)
+        .then_some(target)
+}
+
+/// Pursues one target until it is dead or out of sight.
 fn attack(w: &mut World, row: usize, blows: &mut Vec<Blow>, effects: &mut Vec<Effect>) {
-    match w.target(Id(w.units.target[row])) {
+    match seen_target(w, row) {
         Some(target) => fight(w, row, target, blows, effects),
         None => become_idle(w, row),
     }

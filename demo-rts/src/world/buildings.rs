@@ -4,7 +4,7 @@ use super::{
     Effect, Id, Kind, World,
     columns::columns,
     economy,
-    space::{Point, Tile},
+    space::{Point, Tile, middle_of},
     tables::QUEUE_LENGTH,
     units::{Order, Unit},
 };
@@ -109,12 +109,8 @@ impl World {
 
     /// The middle of a building.
     pub(super) fn building_centre(&self, row: usize) -> Point {
-        let corner = self.map.tile_of(self.buildings.tile[row]).centre();
-        let half = (i32::from(self.buildings.kind[row].stats().size) - 1) * (super::space::ONE / 2);
-        Point {
-            x: corner.x + half,
-            y: corner.y + half,
-        }
+        let tile = self.map.tile_of(self.buildings.tile[row]);
+        middle_of(tile, self.buildings.kind[row].stats().size)
     }
 }
 

@@ -136,7 +136,7 @@ pub(super) fn acquire(w: &World, row: usize) -> Option<Id> {
             let there = units.at(other);
             let apart = at.distance_squared(there);
             let tied = leash.is_some_and(|post| post.distance_squared(there) > LEASH);
-            if apart > far || tied {
+            if apart > far || tied || !w.fog.sees(usize::from(own), units.tile(other)) {
                 continue;
             }
             let worth = apart
@@ -155,6 +155,7 @@ pub(super) fn acquire(w: &World, row: usize) -> Option<Id> {
     }
     (0..w.buildings.len())
         .filter(|other| w.buildings.seat[*other] != own && w.buildings.hp[*other] > 0)
+        .filter(|other| w.sees_building(usize::from(own), *other))
         .filter(|other| {
             leash.is_none_or(|post| post.distance_squared(w.building_centre(*other)) <= LEASH)
         })
@@ -309,7 +310,9 @@ pub(super) fn fall(w: &mut World, blows: &[Blow], effects: &mut Vec<Effect>) {
 /// An idle soldier turns against who hits it from out of sight.
 fn answer(w: &mut World, row: usize, by: Id) {
     let calm = w.units.order[row] == Order::Idle && w.units.target[row] == 0;
-    if calm && w.units.kind[row].is_soldier() && w.units.row(by).is_some() {
+    let seat = usize::from(w.units.seat[row]);
+    let seen = w.target(by).is_some_and(|by| w.sees_target(seat, by));
+    if calm && w.units.kind[row].is_soldier() && seen {
         w.units.target[row] = by.0;
     }
 }

@@ -174,7 +174,7 @@ fn go_on_nearby(w: &mut World, row: usize) {
     let site = w.map.tile_of(w.units.site[row]);
     let wanted = w.units.load[row].resource();
     let region = w.map.region(w.units.tile(row));
-    let next = nearest_resource(w, site, wanted, region);
+    let next = nearest_resource(w, w.units.seat[row], site, wanted, region);
     match next {
         Some(tile) => {
             let site = w.map.index(tile);
@@ -200,7 +200,7 @@ fn look_for_work(w: &mut World, row: usize) {
         return;
     }
     let region = w.map.region(tile);
-    match nearest_resource(w, tile, w.units.load[row].resource(), region) {
+    match nearest_resource(w, seat, tile, w.units.load[row].resource(), region) {
         Some(found) => {
             let site = w.map.index(found);
             send_to_gather(w, row, site);
@@ -209,9 +209,10 @@ fn look_for_work(w: &mut World, row: usize) {
     }
 }
 
-/// The nearest tile to gather from that `region` borders on.
+/// The nearest tile to gather from that the seat has explored and `region` borders on.
 pub(super) fn nearest_resource(
     w: &World,
+    seat: u8,
     from: Tile,
     wanted: Option<Resource>,
     region: u32,
@@ -226,6 +227,7 @@ pub(super) fn nearest_resource(
             let found = w.map.resource(*tile);
             found.is_some() && (wanted.is_none() || wanted == found)
         })
+        .filter(|tile| w.fog.explored(usize::from(seat), *tile))
         .filter(|tile| w.map.touches_region(*tile, 1, region))
         .min_by_key(|tile| (tile.centre().distance_squared(centre), tile.y, tile.x))
 }

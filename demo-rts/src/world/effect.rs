@@ -94,6 +94,12 @@ pub enum Refusal {
     /// The target is dead, or one's own.
     #[error("nothing there to attack")]
     NoSuchTarget,
+    /// The seat does not see the target.
+    #[error("out of sight")]
+    OutOfSight,
+    /// The seat never saw the ground.
+    #[error("nobody has been there")]
+    Unexplored,
     /// The tile lies off the map.
     #[error("off the map")]
     OffTheMap,

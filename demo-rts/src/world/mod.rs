@@ -1,9 +1,10 @@
 //! The demo's world: a small real-time strategy game, stepped by whole ticks of 50 ms.
 //!
 //! A tick does, in this order: commands and seat events; what follows from the changed ground; who is
-//! where; what each unit does; ways; moves; arrows; blows, all at once; training; burials; the verdict.
-//! Rows stay where they are from the start of a tick to the burials, so a row may be kept across the
-//! phases between. Between burials the dead keep their rows, with no hit points: every phase skips them.
+//! where; what each unit does; ways; moves; arrows; blows, all at once; training; what is seen; burials;
+//! the verdict. Rows stay where they are from the start of a tick to the burials, so a row may be kept
+//! across the phases between. Between burials the dead keep their rows, with no hit points: every phase
+//! skips them.
 //!
 //! Everything is integers in flat columns. Ids ascend and are never used again; a column's rows are in
 //! the order of their ids.
@@ -21,6 +22,7 @@ mod combat;
 mod command;
 mod economy;
 mod effect;
+mod fog;
 mod generate;
 mod grid;
 mod map;
@@ -32,6 +34,7 @@ mod recent;
 mod roll;
 mod save;
 mod seats;
+mod seen;
 mod selection;
 mod setup;
 mod space;
@@ -45,6 +48,7 @@ mod view;
 pub use command::{Command, Id};
 pub use effect::{Effect, Refusal};
 pub use map::{LARGEST, LARGEST_PLAYED, Map, SMALLEST, Terrain};
+pub use seen::{Rival, Seen};
 pub use selection::Selection;
 pub use setup::{MOST_SEATS, Scenario, Setup};
 pub use space::{ONE, Point, Tile};
@@ -68,6 +72,7 @@ pub struct World {
     roll: roll::Roll,
     /// By row of the seats' table.
     recents: Vec<recent::Recent>,
+    fog: fog::Fog,
     next_id: u32,
     /// Id at which the path finder goes on in the next tick.
     path_cursor: u32,
@@ -119,6 +124,7 @@ impl Simulation for World {
         combat::fly(self, &mut blows);
         combat::fall(self, &blows, effects);
         buildings::train(self, effects);
+        fog::refresh(self);
         victory::defeat_the_beaten(self, effects);
         combat::bury(self, effects);
         self.map.refresh_regions();

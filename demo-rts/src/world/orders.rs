@@ -202,7 +202,11 @@ fn attack(w: &mut World, seat: usize, units: &Selection, target: Id) -> Result<(
     let enemy = w
         .target(target)
         .filter(|found| usize::from(w.owner(*found)) != seat);
-    let aim = w.target_tile(enemy.ok_or(Refusal::NoSuchTarget)?);
+    let enemy = enemy.ok_or(Refusal::NoSuchTarget)?;
+    if !w.sees_target(seat, enemy) {
+        return Err(Refusal::OutOfSight);
+    }
+    let aim = w.target_tile(enemy);
     for row in units {
         w.units.command(row, Order::Attack);
         w.units.target[row] = target.0;
@@ -216,6 +220,9 @@ fn attack(w: &mut World, seat: usize, units: &Selection, target: Id) -> Result<(
 fn gather(w: &mut World, seat: usize, units: &Selection, from: Tile) -> Result<(), Refusal> {
     let units = own_units(w, seat, units)?;
     let site = on_map(w, from)?;
+    if !w.fog.explored(seat, from) {
+        return Err(Refusal::Unexplored);
+    }
     if w.map.resource(from).is_none() {
         return Err(Refusal::NothingToGather);
     }
@@ -245,6 +252,13 @@ fn build(
     let Some(first) = workers.first().filter(|_| kind.is_building()) else {
         return Err(Refusal::CannotTrain);
     };
+    let mut ground = w
+        .map
+        .footprint(at, stats.size)
+        .filter(|t| w.map.contains(*t));
+    if !ground.all(|tile| w.fog.explored(seat, tile)) {
+        return Err(Refusal::Unexplored);
+    }
     let region = w.map.region(w.units.tile(*first));
     if !w.map.has_room(at, stats.size) || !w.map.touches_region(at, stats.size, region) {
         return Err(Refusal::NoRoom);

@@ -5,6 +5,7 @@ use super::{
     buildings::Buildings,
     columns::{Cell, Reader, Shown},
     combat::Projectiles,
+    fog::{self, Fog},
     grid::Grid,
     map::{LARGEST, SMALLEST, Terrain},
     path::Finder,
@@ -70,6 +71,7 @@ impl State for World {
             projectiles: Projectiles::load(&mut from, projectiles)?,
             roll: Roll::default(),
             recents: Vec::new(),
+            fog: Fog::default(),
             next_id,
             path_cursor,
             random,
@@ -87,6 +89,8 @@ impl State for World {
             let recent = Recent::load(&mut from, is_number)?;
             world.recents.push(recent);
         }
+        world.fog = Fog::load(&mut from, world.setup.fog, size, seats)?;
+        fog::check_ghosts(&world, &from)?;
         from.finish()?;
         world.map.refresh_regions();
         world.units.index_rows();
@@ -127,6 +131,7 @@ impl State for World {
         let graves = 0..self.roll.graves.len() as u64;
         self.roll.graves.visit("graves", graves, to);
         recent::visit(&self.recents, to);
+        self.fog.visit(to);
     }
 }
 
@@ -154,6 +159,7 @@ fn write(w: &World, to: &mut impl Sink) {
     for recent in &w.recents {
         recent.write(to);
     }
+    w.fog.write(to);
 }
 
 fn write_setup(setup: &Setup, to: &mut impl Sink) {
@@ -170,6 +176,7 @@ fn write_setup(setup: &Setup, to: &mut impl Sink) {
         setup.minutes,
     ]);
     to.column(&[setup.gold, setup.wood]);
+    to.value(u8::from(setup.fog));
 }
 
 fn load_setup(from: &mut Reader<'_>) -> Result<Setup, LoadError> {
@@ -189,6 +196,11 @@ fn load_setup(from: &mut Reader<'_>) -> Result<Setup, LoadError> {
         minutes: from.value("minutes")?,
         gold: from.value("gold")?,
         wood: from.value("wood")?,
+        fog: match from.value::<u8>("fog")? {
+            0 => false,
+            1 => true,
+            _ => return Err(from.fail("fog")),
+        },
     };
     let canonical = seeded <= 1
         && kind <= 1

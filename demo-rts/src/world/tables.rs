@@ -86,6 +86,8 @@ pub struct Stats {
     pub arrow_speed: i32,
     /// How far it looks for enemies of its own accord.
     pub alert: i32,
+    /// How far its seat sees from it, in whole tiles.
+    pub sight: u16,
     /// Way of one tick.
     pub speed: i32,
     /// Half its width. A building's is given by `size`.
@@ -138,6 +140,7 @@ const UNIT: Stats = Stats {
     cooldown: 0,
     arrow_speed: 0,
     alert: 0,
+    sight: 0,
     speed: 0,
     radius: 0,
     build_ticks: 0,
@@ -161,6 +164,7 @@ const TABLE: [Stats; 6] = [
         range: TILE / 4,
         cooldown: 24,
         alert: 4 * TILE,
+        sight: 8,
         speed: TILE * 9 / 64,
         radius: TILE * 9 / 32,
         build_ticks: 240,
@@ -176,6 +180,7 @@ const TABLE: [Stats; 6] = [
         range: TILE / 4,
         cooldown: 20,
         alert: 7 * TILE,
+        sight: 9,
         speed: TILE * 10 / 64,
         radius: TILE * 11 / 32,
         build_ticks: 320,
@@ -192,6 +197,7 @@ const TABLE: [Stats; 6] = [
         cooldown: 28,
         arrow_speed: TILE / 2,
         alert: 8 * TILE,
+        sight: 9,
         speed: TILE * 9 / 64,
         radius: TILE * 10 / 32,
         build_ticks: 320,
@@ -204,6 +210,7 @@ const TABLE: [Stats; 6] = [
         hit_points: 1_200,
         build_ticks: 1_600,
         houses: 10,
+        sight: 11,
         size: 3,
         ..BUILDING
     },
@@ -213,6 +220,7 @@ const TABLE: [Stats; 6] = [
         hit_points: 350,
         build_ticks: 400,
         houses: 8,
+        sight: 6,
         size: 2,
         ..BUILDING
     },
@@ -222,6 +230,7 @@ const TABLE: [Stats; 6] = [
         wood: 150,
         hit_points: 800,
         build_ticks: 700,
+        sight: 8,
         size: 3,
         ..BUILDING
     },
@@ -243,6 +252,7 @@ pub(super) fn table_bytes() -> Vec<u8> {
         put(i64::from(s.cooldown));
         put(i64::from(s.arrow_speed));
         put(i64::from(s.alert));
+        put(i64::from(s.sight));
         put(i64::from(s.speed));
         put(i64::from(s.radius));
         put(i64::from(s.build_ticks));
@@ -270,7 +280,7 @@ pub(super) fn table_bytes() -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::fog, *};
 
     #[test]
     fn the_table_is_in_the_order_of_the_kinds_and_makes_sense() {
@@ -280,6 +290,8 @@ mod tests {
             assert!(s.hit_points > 0 && s.build_ticks > 0 && s.gold + s.wood > 0);
             assert!(s.damage == 0 || s.cooldown > 0, "{}", s.name);
             assert_eq!(s.size == 0, s.speed > 0, "{}", s.name);
+            assert!((1..=fog::MOST_SIGHT).contains(&s.sight), "{}", s.name);
+            assert!(i32::from(s.sight) * TILE > s.alert, "{}", s.name);
             assert!(s.speed < TILE / 4 && s.radius < TILE / 2, "{}", s.name);
             assert!(kind.trains().iter().all(|trained| !trained.is_building()));
         }

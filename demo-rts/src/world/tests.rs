@@ -20,9 +20,13 @@ fn world(seats: u8, seed: u64) -> World {
     World::new(&start(seats, seed, Setup::default()))
 }
 
-/// Two seats on open ground, each with a hall in its corner and nobody else.
+/// Two seats on open ground without fog, each with a hall in its corner and nobody else.
 fn meadow() -> World {
-    let mut w = world(2, 1);
+    let setup = Setup {
+        fog: false,
+        ..Setup::default()
+    };
+    let mut w = World::new(&start(2, 1, setup));
     w.units = units::Units::default();
     w.roll = roll::Roll::new(2);
     w.buildings = buildings::Buildings::default();
@@ -126,6 +130,7 @@ fn settings_and_seats_out_of_range_still_make_a_world() {
         gold: u32::MAX,
         wood: u32::MAX,
         minutes: 0,
+        fog: true,
     };
     let mut begin = start(2, 3, wild);
     begin.seats = (0..=255).rev().map(Seat).collect();
