@@ -309,6 +309,12 @@ fn letter(kind: Kind) -> char {
         Kind::TownHall => 'T',
         Kind::House => 'H',
         Kind::Barracks => 'B',
+        Kind::Knight => 'k',
+        Kind::Range => 'R',
+        Kind::Stable => 'S',
+        Kind::Tower => 'I',
+        Kind::Farm => 'F',
+        Kind::Wall => 'W',
     }
 }
 

@@ -4,7 +4,9 @@ use super::{
     Effect, Id, World,
     combat::{self, Blow, LEASH, Target},
     economy::{self, become_idle},
+    farms,
     movement::PATIENCE,
+    repair,
     units::{Order, Way},
 };
 
@@ -26,6 +28,8 @@ pub(super) fn act(w: &mut World, blows: &mut Vec<Blow>, effects: &mut Vec<Effect
             Order::Gather => economy::gather(w, row, effects),
             Order::Return => economy::bring_home(w, row, effects),
             Order::Construct => economy::construct(w, row, effects),
+            Order::Farm => farms::farm(w, row, effects),
+            Order::Repair => repair::repair(w, row),
         }
     }
 }

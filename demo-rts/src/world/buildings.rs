@@ -28,6 +28,10 @@ columns! {
         trained: u16,
         /// Tile for the trained.
         rally: u32,
+        /// Ticks until it can shoot again.
+        cooldown: u16,
+        /// The worker who has taken this farm. 0: nobody has.
+        farmer: u32,
     }
 }
 
@@ -105,6 +109,17 @@ impl World {
             seat.given = seat.given.min(u32::from(self.setup.population));
         }
         room
+    }
+
+    /// Whether a seat has such a building, finished and standing.
+    pub(super) fn owns_finished(&self, seat: usize, kind: Kind) -> bool {
+        let b = &self.buildings;
+        (0..b.len()).any(|row| {
+            b.kind[row] == kind
+                && usize::from(b.seat[row]) == seat
+                && b.hp[row] > 0
+                && b.is_complete(row)
+        })
     }
 
     /// The middle of a building.
@@ -219,6 +234,8 @@ impl World {
             queued: 0,
             trained: 0,
             rally: tile,
+            cooldown: 0,
+            farmer: 0,
         });
         self.map.occupy(at, stats.size, id);
         if complete {

@@ -3,9 +3,9 @@
 use super::{
     Effect, Id, World,
     columns::columns,
+    damage,
     map::Map,
     space::{ONE, Point, Tile},
-    tables::Stats,
     units::Order,
 };
 
@@ -197,7 +197,7 @@ pub(super) fn strike(
         Target::Building(other) => w.buildings.id[other],
     });
     if stats.arrow_speed == 0 {
-        let damage = damage(w, stats, target);
+        let damage = damage::draw(w, w.units.kind[row], target);
         blows.push(Blow {
             target: id,
             damage,
@@ -222,17 +222,6 @@ pub(super) fn strike(
         from: by,
         target: id,
     });
-}
-
-/// The table's damage, give or take a quarter.
-fn damage(w: &mut World, stats: &Stats, target: Target) -> u16 {
-    let usual = match target {
-        Target::Unit(_) => stats.damage,
-        Target::Building(_) => stats.siege,
-    };
-    let spread = usual / 4;
-    let drawn = w.random.below(u32::from(spread) * 2 + 1) as u16;
-    usual - spread + drawn
 }
 
 /// Arrows fly after their targets. Those whose target died fall where it stood.
@@ -262,7 +251,7 @@ pub(super) fn fly(w: &mut World, blows: &mut Vec<Blow>) {
         if at.distance(to) <= stats.arrow_speed.unsigned_abs() {
             *gone = true;
             if let Some(target) = target {
-                let damage = damage(w, stats, target);
+                let damage = damage::draw(w, w.projectiles.kind[row], target);
                 let arrows = &w.projectiles;
                 blows.push(Blow {
                     target: id,

@@ -124,6 +124,12 @@ pub enum Refusal {
     /// The seat owns as many buildings as it may.
     #[error("too many buildings")]
     TooManyBuildings,
+    /// A finished building of another kind is needed first.
+    #[error("another building is needed first")]
+    NeedsBuilding,
+    /// A finished, undamaged building that no more workers can work at.
+    #[error("nothing to build, mend or work there")]
+    NothingToDo,
     /// The seat is out of the match.
     #[error("out of the match")]
     Defeated,

@@ -1,7 +1,7 @@
 //! The demo's world: a small real-time strategy game, stepped by whole ticks of 50 ms.
 //!
 //! A tick does, in this order: commands and seat events; what follows from the changed ground; who is
-//! where; what each unit does; ways; moves; arrows; blows, all at once; training; what is seen; burials;
+//! where; what each unit and tower does; ways; moves; arrows; blows, all at once; training; what is seen; burials;
 //! the verdict. Rows stay where they are from the start of a tick to the burials, so a row may be kept
 //! across the phases between. Between burials the dead keep their rows, with no hit points: every phase
 //! skips them.
@@ -20,8 +20,10 @@ mod buildings;
 mod columns;
 mod combat;
 mod command;
+mod damage;
 mod economy;
 mod effect;
+mod farms;
 mod fog;
 mod generate;
 mod grid;
@@ -31,6 +33,7 @@ pub mod nav;
 mod orders;
 mod path;
 mod recent;
+mod repair;
 mod roll;
 mod save;
 mod seats;
@@ -41,6 +44,7 @@ mod space;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod towers;
 mod units;
 mod victory;
 mod view;
@@ -52,7 +56,10 @@ pub use seen::{Rival, Seen};
 pub use selection::Selection;
 pub use setup::{MOST_SEATS, Scenario, Setup};
 pub use space::{ONE, Point, Tile};
-pub use tables::{BUILDINGS_PER_SEAT, CARRY, Kind, QUEUE_LENGTH, Stats, TICKS_PER_SECOND};
+pub use tables::{
+    BUILDINGS_PER_SEAT, CARRY, Fault, Kind, QUEUE_LENGTH, Stats, TABLES, TICKS_PER_SECOND,
+    TableError, Tables,
+};
 pub use units::{Order, Resource};
 pub use view::{BuildingView, ProjectileView, SeatView, UnitView};
 
@@ -90,9 +97,11 @@ impl Simulation for World {
     type Effect = Effect;
 
     fn rules(_: &Setup) -> RulesId {
+        let sound = TABLES.check();
+        assert!(sound.is_ok(), "the table contradicts itself: {sound:?}");
         let mut hash = FNV_OFFSET;
         let version = CODE_VERSION.to_le_bytes();
-        for byte in version.into_iter().chain(tables::table_bytes()) {
+        for byte in version.into_iter().chain(tables::table_bytes(&TABLES)) {
             hash = (hash ^ u128::from(byte)).wrapping_mul(FNV_PRIME);
         }
         RulesId(hash.to_le_bytes())
@@ -118,6 +127,7 @@ impl Simulation for World {
         self.units.index_rows();
         self.grid.fill(&self.map, &self.units);
         behaviour::act(self, &mut blows, effects);
+        towers::shoot(self, effects);
         self.map.refresh_regions();
         path::find_ways(self);
         movement::move_units(self);

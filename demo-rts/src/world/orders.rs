@@ -3,6 +3,8 @@
 use super::{
     Command, Effect, Id, Kind, Refusal, Selection, World,
     economy::{become_idle, send_to_build, send_to_gather},
+    farms::send_to_farm,
+    repair::{is_damaged, send_to_repair},
     seats::Held,
     space::Tile,
     tables::{BUILDINGS_PER_SEAT, QUEUE_LENGTH},
@@ -77,13 +79,7 @@ fn obey(
         Command::Assist { units, building } => {
             let workers = own_workers(w, seat, units)?;
             let site = own_building(w, seat, *building)?;
-            if w.buildings.is_complete(site) {
-                return Err(Refusal::NoSuchBuilding);
-            }
-            for worker in workers {
-                send_to_build(w, worker, site);
-            }
-            Ok(())
+            assist(w, workers, site)
         }
         Command::Train { building, kind } => train(w, seat, *building, *kind),
         Command::CancelTrain { building } => {
@@ -239,6 +235,34 @@ fn gather(w: &mut World, seat: usize, units: &Selection, from: Tile) -> Result<(
     }
 }
 
+/// Sends workers to build what is unfinished, mend what is damaged, or work a farm.
+fn assist(w: &mut World, workers: Vec<usize>, site: usize) -> Result<(), Refusal> {
+    if !w.buildings.is_complete(site) {
+        for worker in workers {
+            send_to_build(w, worker, site);
+        }
+        return Ok(());
+    }
+    if is_damaged(w, site, w.buildings.seat[site]) {
+        for worker in workers {
+            send_to_repair(w, worker, site);
+        }
+        return Ok(());
+    }
+    if w.buildings.kind[site] != Kind::Farm {
+        return Err(Refusal::NothingToDo);
+    }
+    let mut anybody = false;
+    for worker in workers {
+        anybody |= send_to_farm(w, worker, site);
+    }
+    if anybody {
+        Ok(())
+    } else {
+        Err(Refusal::NothingToDo)
+    }
+}
+
 fn build(
     w: &mut World,
     seat: usize,
@@ -271,6 +295,7 @@ fn build(
     if owned.count() >= BUILDINGS_PER_SEAT {
         return Err(Refusal::TooManyBuildings);
     }
+    has_what_it_needs(w, seat, kind)?;
     pay(w, seat, kind)?;
     w.spawn_building(kind, seat as u8, at, false);
     let site = w.buildings.len() - 1;
@@ -289,10 +314,20 @@ fn train(w: &mut World, seat: usize, building: Id, kind: Kind) -> Result<(), Ref
     if place >= QUEUE_LENGTH {
         return Err(Refusal::Queue);
     }
+    has_what_it_needs(w, seat, kind)?;
     pay(w, seat, kind)?;
     w.buildings.queue[site][place] = kind as u8;
     w.buildings.queued[site] += 1;
     Ok(())
+}
+
+fn has_what_it_needs(w: &World, seat: usize, kind: Kind) -> Result<(), Refusal> {
+    let needs = kind.stats().needs;
+    if needs.iter().all(|need| w.owns_finished(seat, *need)) {
+        Ok(())
+    } else {
+        Err(Refusal::NeedsBuilding)
+    }
 }
 
 fn pay(w: &mut World, seat: usize, kind: Kind) -> Result<(), Refusal> {

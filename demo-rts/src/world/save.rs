@@ -14,8 +14,8 @@ use super::{
     seats::Seats,
     setup::MOST_SEATS,
     space::{ONE, Tile},
-    tables::{CARRY, GATHER_TICKS, MINE_GOLD, QUEUE_LENGTH},
-    units::{Load, STEPS, Units, Way},
+    tables::{CARRY, MINE_GOLD, QUEUE_LENGTH},
+    units::{Load, Order, STEPS, Units, Way},
     victory::{Ending, Verdict},
 };
 use sim::{Checksum, Field, LoadError, Sink, State, Stream, Sum, Visit};
@@ -244,6 +244,7 @@ fn place_buildings(w: &mut World, from: &Reader<'_>) -> Result<(), LoadError> {
             "building hit points",
         )?;
         from.require(b.progress[row] <= stats.build_ticks, "progress")?;
+        from.require(b.cooldown[row] <= stats.cooldown, "building cooldown")?;
         from.require(queued <= QUEUE_LENGTH, "queue")?;
         let (line, rest) = b.queue[row].split_at(queued);
         let trains = b.kind[row].trains();
@@ -309,7 +310,13 @@ fn check_units(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
             units.amount[row] <= CARRY && (load || units.amount[row] == 0),
             "load",
         )?;
-        from.require(units.work[row] <= GATHER_TICKS, "work")?;
+        let works = matches!(
+            units.order[row],
+            Order::Gather | Order::Return | Order::Construct | Order::Farm | Order::Repair
+        );
+        from.require(!works || stats.gather_ticks > 0, "order")?;
+        let longest = stats.gather_ticks.max(stats.farm_ticks);
+        from.require(units.work[row] <= longest, "work")?;
     }
     Ok(())
 }

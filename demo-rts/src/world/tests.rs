@@ -1,5 +1,7 @@
 //! Rules of the world, each by itself; then everything at once, with nonsense for commands.
 
+mod kinds;
+
 use super::{generate::mix, map::Map, orders, seats::Held, units::Way, victory::RETURN_TICKS, *};
 use sim::{SeatState, Seed, State};
 
@@ -376,17 +378,17 @@ fn opposite_crowds_pass_a_gap_of_one_tile() {
 }
 
 #[test]
-fn archers_strike_first_and_swords_win_at_arms_length() {
+fn archers_strike_first_and_knights_win_at_arms_length() {
     let mut w = meadow();
     let bow = put(&mut w, Kind::Archer, 0, 20, 20);
-    let sword = put(&mut w, Kind::Swordsman, 1, 27, 20);
-    let effects = run(&mut w, 30);
+    let rider = put(&mut w, Kind::Knight, 1, 28, 20);
+    let effects = run(&mut w, 24);
     let launched = effects
         .iter()
         .any(|e| matches!(e, Effect::Launched { from, .. } if *from == bow));
     assert!(launched);
     let hurt = |w: &World, id| w.unit(id).map_or(0, |unit| unit.hit_points);
-    assert!(hurt(&w, sword) < Kind::Swordsman.stats().hit_points);
+    assert!(hurt(&w, rider) < Kind::Knight.stats().hit_points);
     assert_eq!(hurt(&w, bow), Kind::Archer.stats().hit_points);
     let effects = run(&mut w, 600);
     assert_eq!(w.unit(bow), None);
@@ -667,7 +669,7 @@ impl Dice {
             }
             _ => (0..count).map(|_| self.below(80) as u16).collect(),
         };
-        let kind = Kind::ALL[self.below(6) as usize];
+        let kind = Kind::ALL[self.below(Kind::ALL.len() as u64) as usize];
         let (to, building, target) = (self.tile(w), self.id(w), self.id(w));
         match self.below(40) {
             0..=3 => Command::Move { units, to },

@@ -32,6 +32,10 @@ pub enum Order {
     Return = 6,
     /// Building.
     Construct = 7,
+    /// Working a farm.
+    Farm = 8,
+    /// Mending a building.
+    Repair = 9,
 }
 
 impl Order {
@@ -45,6 +49,8 @@ impl Order {
             5 => Order::Gather,
             6 => Order::Return,
             7 => Order::Construct,
+            8 => Order::Farm,
+            9 => Order::Repair,
             _ => return None,
         })
     }

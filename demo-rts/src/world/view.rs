@@ -178,7 +178,7 @@ impl World {
     }
 
     /// The command by which a right click of these units on a tile is meant: attack an enemy there,
-    /// help a foundation, gather, or go.
+    /// build, mend or farm there, gather, or go.
     pub fn meant_by_click(&self, seat: Seat, units: super::Selection, on: Tile) -> Command {
         let enemy = self
             .units()
@@ -190,7 +190,11 @@ impl World {
         if let Some(target) = target {
             return Command::Attack { units, target };
         }
-        if let Some(own) = building.filter(|b| !b.complete) {
+        let helps = |b: &BuildingView| {
+            let damaged = b.hit_points < b.kind.stats().hit_points;
+            !b.complete || damaged || b.kind == Kind::Farm
+        };
+        if let Some(own) = building.filter(helps) {
             return Command::Assist {
                 units,
                 building: own.id,
