@@ -144,7 +144,7 @@ fn mending_costs_half_the_price_of_what_is_mended() {
     let building = w.buildings().last().unwrap().id;
     let mender = put(&mut w, Kind::Worker, 0, 19, 20);
     let help = Command::Assist {
-        units: one(mender),
+        units: one(&w, mender),
         building,
     };
     assert_eq!(issue(&mut w, A, help.clone()), Err(Refusal::NothingToDo));
@@ -175,7 +175,7 @@ fn a_stable_needs_finished_barracks_of_ones_own() {
     let mut w = meadow();
     let builder = put(&mut w, Kind::Worker, 0, 20, 20);
     let stable = Command::Build {
-        units: one(builder),
+        units: one(&w, builder),
         kind: Kind::Stable,
         at: Tile::new(22, 20),
     };
@@ -198,7 +198,7 @@ fn a_wall_without_a_gap_keeps_everybody_out_until_it_falls() {
         w.spawn_building(Kind::Wall, 0, tile, true);
     }
     let raider = put(&mut w, Kind::Swordsman, 1, 40, 30);
-    let units = one(raider);
+    let units = one(&w, raider);
     let go = Command::Move {
         units: units.clone(),
         to: inside,
