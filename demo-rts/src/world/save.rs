@@ -8,6 +8,8 @@ use super::{
     fog::{self, Fog},
     goals::{Goals, most_goals},
     map::{LARGEST, SMALLEST, Terrain},
+    recent::{self, Recent},
+    roll::Roll,
     seats::Seats,
     setup::MOST_SEATS,
     space::{ONE, Tile},
@@ -55,8 +57,8 @@ impl State for World {
         )?;
         from.require(amount.iter().all(|amount| *amount <= MINE_GOLD), "amount")?;
         let mut rows = || Ok(from.value::<u32>("row count")? as usize);
-        let [seats, units, buildings, projectiles, goals] =
-            [rows()?, rows()?, rows()?, rows()?, rows()?];
+        let [seats, units, buildings] = [rows()?, rows()?, rows()?];
+        let [projectiles, goals, graves] = [rows()?, rows()?, rows()?];
         let mut world = World {
             tick,
             setup,
@@ -66,6 +68,8 @@ impl State for World {
             buildings: Buildings::load(&mut from, buildings)?,
             projectiles: Projectiles::load(&mut from, projectiles)?,
             goals: Goals::load(&mut from, goals)?,
+            roll: Roll::default(),
+            recents: Vec::new(),
             fog: Fog::default(),
             next_id,
             random,
@@ -81,6 +85,12 @@ impl State for World {
         check_units(&world, &from)?;
         check_projectiles(&world, &from)?;
         check_goals(&world, &from)?;
+        world.roll = Roll::load(&mut from, graves, &world.units, seats, tick)?;
+        for seat in 0..seats {
+            let is_number = |number| world.roll.id(seat, number).is_some();
+            let recent = Recent::load(&mut from, is_number)?;
+            world.recents.push(recent);
+        }
         world.fog = Fog::load(&mut from, world.setup.fog, size, seats)?;
         fog::check_ghosts(&world, &from)?;
         from.finish()?;
@@ -120,6 +130,9 @@ impl State for World {
         self.projectiles
             .visit("projectiles", 0..self.projectiles.len() as u64, to);
         self.goals.visit("goals", 0..self.goals.len() as u64, to);
+        let graves = 0..self.roll.graves.len() as u64;
+        self.roll.graves.visit("graves", graves, to);
+        recent::visit(&self.recents, to);
         self.fog.visit(to);
     }
 }
@@ -138,6 +151,7 @@ fn write(w: &World, to: &mut impl Sink) {
         w.buildings.len(),
         w.projectiles.len(),
         w.goals.len(),
+        w.roll.graves.len(),
     ];
     to.column(&rows.map(|rows| rows as u32));
     w.seats.write(to);
@@ -145,6 +159,10 @@ fn write(w: &World, to: &mut impl Sink) {
     w.buildings.write(to);
     w.projectiles.write(to);
     w.goals.write(to);
+    w.roll.graves.write(to);
+    for recent in &w.recents {
+        recent.write(to);
+    }
     w.fog.write(to);
 }
 
