@@ -111,6 +111,11 @@ impl<'a> Reader<'a> {
         if good { Ok(()) } else { Err(self.0.fail(what)) }
     }
 
+    /// The error that `what` is wrong just before here.
+    pub fn fail(&self, what: &'static str) -> LoadError {
+        self.0.fail(what)
+    }
+
     pub fn value<T: Cell>(&mut self, what: &'static str) -> Result<T, LoadError> {
         T::take(self.0.bytes(T::BYTES)?).ok_or_else(|| self.0.fail(what))
     }

@@ -41,6 +41,7 @@ mod view;
 
 pub use command::{Command, Id, Selection};
 pub use effect::{Effect, Refusal};
+pub use generate::MapKind;
 pub use map::{LARGEST, LARGEST_PLAYED, Map, SMALLEST, Terrain};
 pub use setup::{MOST_SEATS, Scenario, Setup};
 pub use space::{ONE, Point, Tile};
