@@ -183,21 +183,27 @@ fn build_house(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Comm
 }
 
 fn build_barracks(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Command>) {
-    let have = estate.count(Kind::Barracks);
+    let (barracks, ranges) = (estate.count(Kind::Barracks), estate.count(Kind::Range));
+    let have = barracks + ranges;
+    let kind = if ranges < barracks {
+        Kind::Range
+    } else {
+        Kind::Barracks
+    };
     let unfinished = estate
         .buildings
         .iter()
-        .any(|b| b.kind == Kind::Barracks && !b.complete);
+        .any(|b| matches!(b.kind, Kind::Barracks | Kind::Range) && !b.complete);
     let workers_first = 8 + have * 5;
     let rich = estate.gold > 500 && estate.wood > 500;
     let most = habits.barracks + if rich { 2 } else { 0 };
     let ready = have < most && !unfinished && (rich || estate.workers.len() >= workers_first);
     // Enough in hand that the barracks can also train.
     let flush = have == 0 || (estate.gold > 200 && estate.wood > 250);
-    if ready && flush && estate.can_pay(Kind::Barracks) {
+    if ready && flush && estate.can_pay(kind) {
         let home = estate.home();
-        if let Some(at) = site(estate, Kind::Barracks, home) {
-            found(estate, Kind::Barracks, at, commands);
+        if let Some(at) = site(estate, kind, home) {
+            found(estate, kind, at, commands);
         }
     }
 }
@@ -288,36 +294,27 @@ fn train_soldiers(estate: &mut Estate<'_>, commands: &mut Vec<Command>) {
             .filter(|unit| unit.kind == kind)
             .count()
     };
-    let (mut swords, mut bows) = (of(Kind::Swordsman), of(Kind::Archer));
-    let barracks: Vec<Id> = estate
-        .complete(Kind::Barracks)
-        .filter(|barracks| barracks.queued < 2)
-        .map(|barracks| barracks.id)
-        .collect();
-    for building in barracks {
-        // Two swords for each bow hold the line; what cannot be paid gives way to what can.
-        let wanted = if swords <= bows * 3 / 2 {
-            Kind::Swordsman
-        } else {
-            Kind::Archer
-        };
-        let other = if wanted == Kind::Archer {
-            Kind::Swordsman
-        } else {
-            Kind::Archer
-        };
-        let kind = if estate.can_pay(wanted) {
-            wanted
-        } else {
-            other
-        };
-        if !estate.can_pay(kind) {
-            return;
+    let (swords, bows) = (of(Kind::Swordsman), of(Kind::Archer));
+    // Three swords for two bows hold the line; what cannot be paid gives way to what can.
+    let order = if swords <= bows * 3 / 2 {
+        [Kind::Swordsman, Kind::Archer, Kind::Knight]
+    } else {
+        [Kind::Archer, Kind::Swordsman, Kind::Knight]
+    };
+    for kind in order {
+        let able: Vec<Id> = estate
+            .buildings
+            .iter()
+            .filter(|b| b.complete && b.queued < 2 && b.kind.trains().contains(&kind))
+            .map(|b| b.id)
+            .collect();
+        for building in able {
+            if !estate.can_pay(kind) {
+                break;
+            }
+            estate.pay(kind);
+            commands.push(Command::Train { building, kind });
         }
-        estate.pay(kind);
-        swords += usize::from(kind == Kind::Swordsman);
-        bows += usize::from(kind == Kind::Archer);
-        commands.push(Command::Train { building, kind });
     }
 }
 
@@ -325,6 +322,7 @@ fn train_soldiers(estate: &mut Estate<'_>, commands: &mut Vec<Command>) {
 fn set_rally(estate: &Estate<'_>, commands: &mut Vec<Command>) {
     let Some(barracks) = estate
         .complete(Kind::Barracks)
+        .chain(estate.complete(Kind::Range))
         .find(|barracks| barracks.rally == barracks.tile)
     else {
         return;

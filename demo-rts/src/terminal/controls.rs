@@ -1,7 +1,10 @@
 //! A person's hand: cursor and selection, and the commands that keys mean.
 
+mod menu;
+
 use crate::world::{Command, Id, Kind, Order, Selection, Terrain, Tile, World};
 use lockstep::Seat;
+use menu::Menu;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Where a person points, and at what.
@@ -14,6 +17,8 @@ pub struct Hand {
     pub corner: Option<Tile>,
     /// Units or a building, by ascending id.
     pub selection: Vec<Id>,
+    /// What the next key chooses from.
+    menu: Option<Menu>,
 }
 
 /// What a key came to.
@@ -38,7 +43,13 @@ impl Hand {
             cursor: world.seat(seat).map_or(middle, |seat| seat.home),
             corner: None,
             selection: Vec::new(),
+            menu: None,
         }
+    }
+
+    /// The seat it plays.
+    pub fn seat(&self) -> Seat {
+        self.seat
     }
 
     /// The tiles from corner to cursor.
@@ -58,6 +69,9 @@ impl Hand {
 
     /// What `key` means.
     pub fn press(&mut self, key: KeyEvent, world: &World) -> Act {
+        if let Some(menu) = self.menu.take() {
+            return self.choose(menu, key.code, world);
+        }
         let far = key.modifiers.contains(KeyModifiers::SHIFT);
         match key.code {
             KeyCode::Left => self.step(-1, 0, far, world),
@@ -83,12 +97,8 @@ impl Hand {
             }),
             KeyCode::Char('h') => self.order(|units, _| Command::Hold { units }),
             KeyCode::Char('x') => self.order(|units, _| Command::Stop { units }),
-            KeyCode::Char('1') => self.build(Kind::House, world),
-            KeyCode::Char('2') => self.build(Kind::Barracks, world),
-            KeyCode::Char('3') => self.build(Kind::TownHall, world),
-            KeyCode::Char('4') => self.train(Kind::Worker, world),
-            KeyCode::Char('5') => self.train(Kind::Swordsman, world),
-            KeyCode::Char('6') => self.train(Kind::Archer, world),
+            KeyCode::Char('b') => self.open(Menu::Build),
+            KeyCode::Char('n') => self.open(Menu::Train),
             KeyCode::Char('r') => self.rally(world),
             KeyCode::Esc => {
                 self.selection.clear();
@@ -101,7 +111,11 @@ impl Hand {
 
     /// What is selected and what lies under the cursor, in words.
     pub fn describe(&self, world: &World) -> String {
+        if let Some(menu) = self.menu {
+            return menu.describe();
+        }
         let ground = match world.map().terrain(self.cursor) {
+            _ if !world.explored(self.seat, self.cursor) => "unexplored".to_owned(),
             Terrain::Ground => "ground".to_owned(),
             Terrain::Rock => "rock".to_owned(),
             Terrain::Water => "water".to_owned(),
@@ -247,7 +261,7 @@ impl Hand {
                 building,
                 to: self.cursor,
             }),
-            None => Act::Say("select a town hall or barracks first"),
+            None => Act::Say("select a building that trains first"),
         }
     }
 
@@ -268,6 +282,19 @@ impl Hand {
             .map(|building| building.id)
     }
 
+    fn open(&mut self, menu: Menu) -> Act {
+        self.menu = Some(menu);
+        Act::Moved
+    }
+
+    fn choose(&self, menu: Menu, key: KeyCode, world: &World) -> Act {
+        match menu.chosen(key) {
+            Some(kind) if kind.is_building() => self.build(kind, world),
+            Some(kind) => self.train(kind, world),
+            None => Act::Moved,
+        }
+    }
+
     fn or_say(&self, otherwise: &'static str) -> Act {
         if self.selection.is_empty() {
             Act::Say(otherwise)
@@ -281,7 +308,7 @@ impl Hand {
 pub const KEYS: [&str; 4] = [
     "arrows move (shift: far)  space select  v box  w idle workers  e soldiers  t home",
     "enter do what is meant  m move  a attack  g gather  h hold  x stop  r rally",
-    "1 house  2 barracks  3 town hall  4 worker  5 swordsman  6 archer",
+    "b build ...  n train ...  (a second key says what)",
     "z zoom  c chat  p pause  q leave",
 ];
 
@@ -294,91 +321,4 @@ fn kind_of(id: Id, world: &World) -> Option<Kind> {
 const FAR: i32 = 6;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::world::Setup;
-    use sim::{Seed, Simulation, Start};
-
-    fn world() -> World {
-        World::new(&Start {
-            setup: Setup::default(),
-            seed: Seed([1; 32]),
-            seats: vec![Seat(0), Seat(1)],
-        })
-    }
-
-    fn press(hand: &mut Hand, world: &World, code: KeyCode) -> Act {
-        hand.press(KeyEvent::new(code, KeyModifiers::NONE), world)
-    }
-
-    #[test]
-    fn selecting_workers_and_ordering_them_issues_commands() {
-        let world = world();
-        let mut hand = Hand::new(Seat(1), &world);
-        assert!(matches!(
-            press(&mut hand, &world, KeyCode::Char('m')),
-            Act::Say(_)
-        ));
-        assert_eq!(press(&mut hand, &world, KeyCode::Char('w')), Act::Moved);
-        assert_eq!(hand.selection.len(), 5);
-        let units = Selection::new(hand.selection.clone());
-        let to = hand.cursor;
-        assert_eq!(
-            press(&mut hand, &world, KeyCode::Char('m')),
-            Act::Issue(Command::Move {
-                units: units.clone(),
-                to
-            })
-        );
-        assert_eq!(
-            press(&mut hand, &world, KeyCode::Char('1')),
-            Act::Issue(Command::Build {
-                units,
-                kind: Kind::House,
-                at: to
-            })
-        );
-        assert!(hand.describe(&world).starts_with("5 worker"));
-    }
-
-    #[test]
-    fn the_town_hall_trains_and_the_missing_barracks_do_not() {
-        let world = world();
-        let mut hand = Hand::new(Seat(0), &world);
-        let trained = press(&mut hand, &world, KeyCode::Char('4'));
-        assert!(matches!(
-            trained,
-            Act::Issue(Command::Train {
-                kind: Kind::Worker,
-                ..
-            })
-        ));
-        assert!(matches!(
-            press(&mut hand, &world, KeyCode::Char('5')),
-            Act::Say(_)
-        ));
-        assert_eq!(press(&mut hand, &world, KeyCode::Char(' ')), Act::Moved);
-        assert!(matches!(
-            press(&mut hand, &world, KeyCode::Char('r')),
-            Act::Issue(Command::Rally { .. })
-        ));
-    }
-
-    #[test]
-    fn a_box_selects_only_what_is_ones_own_and_the_cursor_stays_on_the_map() {
-        let world = world();
-        let mut hand = Hand::new(Seat(0), &world);
-        let last = world.map().size() - 1;
-        hand.cursor = Tile::new(0, 0);
-        press(&mut hand, &world, KeyCode::Left);
-        assert_eq!(hand.cursor, Tile::new(0, 0));
-        press(&mut hand, &world, KeyCode::Char('v'));
-        hand.cursor = Tile::new(last, last);
-        press(&mut hand, &world, KeyCode::Down);
-        assert_eq!(hand.cursor, Tile::new(last, last));
-        press(&mut hand, &world, KeyCode::Char('v'));
-        assert_eq!(hand.selection.len(), 5);
-        press(&mut hand, &world, KeyCode::Esc);
-        assert!(hand.selection.is_empty());
-    }
-}
+mod tests;

@@ -1,7 +1,7 @@
 //! The map: terrain, buildings, units, and the cursor upon them.
 
 use super::controls::Hand;
-use crate::world::{Id, Kind, Terrain, Tile, World};
+use crate::world::{BuildingView, Id, Kind, ProjectileView, Seen, Terrain, Tile, UnitView, World};
 use lockstep::Seat;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -83,11 +83,16 @@ impl Frame {
     }
 }
 
-/// Draws the world as it stands.
+/// Draws the world as it stands: all of it, or what the seat of this hand may know.
 pub(super) fn draw(world: &World, frame: &Frame, hand: Option<&Hand>, buffer: &mut Buffer) {
-    draw_terrain(world, frame, buffer);
+    let seen = hand.and_then(|hand| known(world, hand.seat()));
+    draw_terrain(world, seen, frame, buffer);
     let selected = |id: Id| hand.is_some_and(|hand| hand.selection.contains(&id));
-    for building in world.buildings() {
+    let buildings: Vec<BuildingView> = match seen {
+        Some(seen) => seen.buildings().collect(),
+        None => world.buildings().collect(),
+    };
+    for building in buildings {
         let size = building.kind.stats().size;
         for dy in 0..size {
             for dx in 0..size {
@@ -96,14 +101,18 @@ pub(super) fn draw(world: &World, frame: &Frame, hand: Option<&Hand>, buffer: &m
                     seat: building.seat,
                     letter: letter(building.kind),
                     solid: true,
-                    dim: !building.complete,
+                    dim: !building.complete || building.remembered,
                     selected: selected(building.id),
                 };
                 thing.draw(frame, tile, buffer);
             }
         }
     }
-    for unit in world.units() {
+    let units: Vec<UnitView> = match seen {
+        Some(seen) => seen.units().collect(),
+        None => world.units().collect(),
+    };
+    for unit in units {
         let thing = Thing {
             seat: unit.seat,
             letter: letter(unit.kind),
@@ -113,7 +122,11 @@ pub(super) fn draw(world: &World, frame: &Frame, hand: Option<&Hand>, buffer: &m
         };
         thing.draw(frame, unit.tile, buffer);
     }
-    for arrow in world.projectiles() {
+    let arrows: Vec<ProjectileView> = match seen {
+        Some(seen) => seen.projectiles().collect(),
+        None => world.projectiles().collect(),
+    };
+    for arrow in arrows {
         let tile = Tile::new(
             (arrow.at.x >> 16).max(0) as u16,
             (arrow.at.y >> 16).max(0) as u16,
@@ -126,6 +139,11 @@ pub(super) fn draw(world: &World, frame: &Frame, hand: Option<&Hand>, buffer: &m
     if let Some(hand) = hand {
         draw_cursor(frame, hand, buffer);
     }
+}
+
+/// What a seat may know, as long as it is in the match; afterwards its player may look on.
+fn known(world: &World, seat: Seat) -> Option<Seen<'_>> {
+    world.seen_by(seat).filter(|seen| !seen.seat().defeated)
 }
 
 /// A unit, or one tile of a building.
@@ -165,7 +183,7 @@ impl Thing {
     }
 }
 
-fn draw_terrain(world: &World, frame: &Frame, buffer: &mut Buffer) {
+fn draw_terrain(world: &World, seen: Option<Seen<'_>>, frame: &Frame, buffer: &mut Buffer) {
     let map = world.map();
     match frame.scale {
         Scale::Close => {
@@ -175,8 +193,9 @@ fn draw_terrain(world: &World, frame: &Frame, buffer: &mut Buffer) {
                     let Some((column, row, wide)) = frame.cell(tile) else {
                         break;
                     };
+                    let sight = sight(seen, tile);
                     for column in column..column + wide {
-                        paint(map.terrain(tile), buffer, column, row);
+                        paint(map.terrain(tile), sight, buffer, column, row);
                     }
                 }
             }
@@ -186,8 +205,9 @@ fn draw_terrain(world: &World, frame: &Frame, buffer: &mut Buffer) {
             for y in (0..frame.size).step_by(usize::from(high)) {
                 for x in (0..frame.size).step_by(usize::from(tiles)) {
                     if let Some((column, row, _)) = frame.cell(Tile::new(x, y)) {
-                        let most = commonest(world, Tile::new(x, y), tiles, high);
-                        paint(most, buffer, column, row);
+                        let corner = Tile::new(x, y);
+                        let (most, sight) = commonest(world, seen, corner, tiles, high);
+                        paint(most, sight, buffer, column, row);
                     }
                 }
             }
@@ -195,34 +215,65 @@ fn draw_terrain(world: &World, frame: &Frame, buffer: &mut Buffer) {
     }
 }
 
-/// The terrain that most tiles of a block have; gold shows wherever there is some.
-fn commonest(world: &World, corner: Tile, wide: u16, high: u16) -> Terrain {
-    let map = world.map();
-    let mut counts = [0_u16; TERRAINS.len()];
-    for y in corner.y..corner.y.saturating_add(high).min(map.size()) {
-        for x in corner.x..corner.x.saturating_add(wide).min(map.size()) {
-            let terrain = map.terrain(Tile::new(x, y));
-            if terrain == Terrain::Gold {
-                return terrain;
-            }
-            counts[terrain as usize] += 1;
-        }
-    }
-    let most = (0..TERRAINS.len()).max_by_key(|kind| (counts[*kind], TERRAINS.len() - kind));
-    TERRAINS[most.unwrap_or(0)]
+/// How well a tile is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Sight {
+    Unexplored,
+    Explored,
+    Now,
 }
 
-fn paint(terrain: Terrain, buffer: &mut Buffer, x: u16, y: u16) {
+fn sight(seen: Option<Seen<'_>>, tile: Tile) -> Sight {
+    match seen {
+        Some(seen) if !seen.explored(tile) => Sight::Unexplored,
+        Some(seen) if !seen.sees(tile) => Sight::Explored,
+        _ => Sight::Now,
+    }
+}
+
+/// The terrain that most known tiles of a block have, and how well the best known of them is known;
+/// gold shows wherever there is some.
+fn commonest(
+    world: &World,
+    seen: Option<Seen<'_>>,
+    corner: Tile,
+    wide: u16,
+    high: u16,
+) -> (Terrain, Sight) {
+    let map = world.map();
+    let mut counts = [0_u16; TERRAINS.len()];
+    let mut best = Sight::Unexplored;
+    for y in corner.y..corner.y.saturating_add(high).min(map.size()) {
+        for x in corner.x..corner.x.saturating_add(wide).min(map.size()) {
+            let sight = sight(seen, Tile::new(x, y));
+            if sight == Sight::Unexplored {
+                continue;
+            }
+            best = best.max(sight);
+            counts[map.terrain(Tile::new(x, y)) as usize] += 1;
+        }
+    }
+    if counts[Terrain::Gold as usize] > 0 {
+        return (Terrain::Gold, best);
+    }
+    let most = (0..TERRAINS.len()).max_by_key(|kind| (counts[*kind], TERRAINS.len() - kind));
+    (TERRAINS[most.unwrap_or(0)], best)
+}
+
+fn paint(terrain: Terrain, sight: Sight, buffer: &mut Buffer, x: u16, y: u16) {
     let (letter, colour) = match terrain {
+        _ if sight == Sight::Unexplored => ('.', Color::DarkGray),
         Terrain::Ground => (' ', Color::Reset),
         Terrain::Forest => ('^', Color::Green),
         Terrain::Gold => ('$', Color::LightYellow),
         Terrain::Rock => ('#', Color::DarkGray),
         Terrain::Water => ('~', Color::Blue),
     };
-    buffer[(x, y)]
-        .set_char(letter)
-        .set_style(Style::new().fg(colour));
+    let mut style = Style::new().fg(colour);
+    if sight == Sight::Explored {
+        style = style.add_modifier(Modifier::DIM);
+    }
+    buffer[(x, y)].set_char(letter).set_style(style);
 }
 
 fn draw_cursor(frame: &Frame, hand: &Hand, buffer: &mut Buffer) {
@@ -258,6 +309,12 @@ fn letter(kind: Kind) -> char {
         Kind::TownHall => 'T',
         Kind::House => 'H',
         Kind::Barracks => 'B',
+        Kind::Knight => 'k',
+        Kind::Range => 'R',
+        Kind::Stable => 'S',
+        Kind::Tower => 'I',
+        Kind::Farm => 'F',
+        Kind::Wall => 'W',
     }
 }
 

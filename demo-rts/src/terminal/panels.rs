@@ -1,5 +1,6 @@
 //! The columns beside the map: who plays, how it runs, what happened.
 
+use super::controls::Hand;
 use super::facts::Facts;
 use super::ground;
 use crate::plain::ms;
@@ -10,8 +11,14 @@ use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph, Widget};
 
-/// Draws all of them, from top to bottom.
-pub(super) fn draw(facts: &Facts, world: Option<&World>, area: Rect, buffer: &mut Buffer) {
+/// Draws all of them, from top to bottom. Whoever plays a hand sees only their own store and army.
+pub(super) fn draw(
+    facts: &Facts,
+    world: Option<&World>,
+    hand: Option<&Hand>,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
     let players = world.map_or(facts.names.len(), |world| world.seats().count());
     let players = u16::try_from(players).unwrap_or(u16::MAX).saturating_add(2);
     let [top, middle, bottom] = Layout::vertical([
@@ -20,15 +27,29 @@ pub(super) fn draw(facts: &Facts, world: Option<&World>, area: Rect, buffer: &mu
         Constraint::Fill(1),
     ])
     .areas(area);
-    draw_players(facts, world, top, buffer);
+    draw_players(facts, world, hand, top, buffer);
     draw_numbers(facts, middle, buffer);
     draw_log(facts, bottom, buffer);
 }
 
-fn draw_players(facts: &Facts, world: Option<&World>, area: Rect, buffer: &mut Buffer) {
+fn draw_players(
+    facts: &Facts,
+    world: Option<&World>,
+    hand: Option<&Hand>,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
     let mut lines = vec![Line::from("  name     gold wood  pop army").dim()];
     match world {
-        Some(world) => lines.extend(world.seats().map(|seat| player(facts, world, &seat))),
+        Some(world) => {
+            // Who is out may look on.
+            let blind = |hand: &&Hand| world.seat(hand.seat()).is_some_and(|own| !own.defeated);
+            let hand = hand.filter(blind);
+            lines.extend(world.seats().map(|seat| {
+                let open = hand.is_none_or(|hand| hand.seat() == seat.seat);
+                player(facts, world, &seat, open)
+            }));
+        }
         None => lines.extend(
             facts
                 .names
@@ -40,7 +61,7 @@ fn draw_players(facts: &Facts, world: Option<&World>, area: Rect, buffer: &mut B
     Paragraph::new(lines).block(block).render(area, buffer);
 }
 
-fn player(facts: &Facts, world: &World, seat: &SeatView) -> Line<'static> {
+fn player(facts: &Facts, world: &World, seat: &SeatView, open: bool) -> Line<'static> {
     let soldiers = world
         .units()
         .filter(|unit| unit.seat == seat.seat && unit.kind != Kind::Worker)
@@ -48,14 +69,18 @@ fn player(facts: &Facts, world: &World, seat: &SeatView) -> Line<'static> {
     let name: String = facts.name(seat.seat).chars().take(8).collect();
     let style = Style::new().fg(ground::colour(seat.seat));
     let mark = Span::styled(format!("{} ", seat.seat.0), style.bold());
-    let numbers = format!(
-        "{name:8} {:4} {:4} {:>2}/{:<2} {:>3}",
-        seat.gold.min(9_999),
-        seat.wood.min(9_999),
-        seat.population,
-        seat.population_limit,
-        soldiers
-    );
+    let numbers = if open {
+        format!(
+            "{name:8} {:4} {:4} {:>2}/{:<2} {:>3}",
+            seat.gold.min(9_999),
+            seat.wood.min(9_999),
+            seat.population,
+            seat.population_limit,
+            soldiers
+        )
+    } else {
+        name
+    };
     let mut line = Line::from(vec![mark, Span::styled(numbers, style)]);
     if seat.defeated || facts.left.contains(&seat.seat) {
         line = line.style(Style::new().add_modifier(Modifier::CROSSED_OUT | Modifier::DIM));

@@ -56,7 +56,7 @@ impl Screen<'_> {
             self.draw_map(world, left, buffer);
         }
         if panel_width > 0 {
-            panels::draw(self.facts, self.world, right, buffer);
+            panels::draw(self.facts, self.world, self.hand, right, buffer);
         }
         Paragraph::new(self.prompt.as_str())
             .style(Style::new().bold())

@@ -4,7 +4,9 @@ use super::{
     Effect, Id, World,
     combat::{self, Blow, LEASH, Target},
     economy::{self, become_idle},
+    farms,
     movement::PATIENCE,
+    repair,
     units::{Order, Way},
 };
 
@@ -26,6 +28,8 @@ pub(super) fn act(w: &mut World, blows: &mut Vec<Blow>, effects: &mut Vec<Effect
             Order::Gather => economy::gather(w, row, effects),
             Order::Return => economy::bring_home(w, row, effects),
             Order::Construct => economy::construct(w, row, effects),
+            Order::Farm => farms::farm(w, row, effects),
+            Order::Repair => repair::repair(w, row),
         }
     }
 }
@@ -63,7 +67,7 @@ fn current_target(w: &World, row: usize) -> Option<Target> {
     if w.units.target[row] == 0 {
         return None;
     }
-    let target = w.target(Id(w.units.target[row]))?;
+    let target = seen_target(w, row)?;
     let at = w.target_at(target);
     let allowed = match w.units.order[row] {
         Order::Idle => {
@@ -90,9 +94,16 @@ fn resume(w: &mut World, row: usize) {
     }
 }
 
-/// Pursues one target until it is dead.
+/// The target, while it lives and the unit's seat sees it.
+fn seen_target(w: &World, row: usize) -> Option<Target> {
+    let target = w.target(Id(w.units.target[row]))?;
+    w.sees_target(usize::from(w.units.seat[row]), target)
+        .then_some(target)
+}
+
+/// Pursues one target until it is dead or out of sight.
 fn attack(w: &mut World, row: usize, blows: &mut Vec<Blow>, effects: &mut Vec<Effect>) {
-    match w.target(Id(w.units.target[row])) {
+    match seen_target(w, row) {
         Some(target) => fight(w, row, target, blows, effects),
         None => become_idle(w, row),
     }

@@ -4,7 +4,7 @@ use super::{
     Effect, Id, Kind, World,
     columns::columns,
     economy,
-    space::{Point, Tile},
+    space::{Point, Tile, middle_of},
     tables::QUEUE_LENGTH,
     units::{Order, Unit},
 };
@@ -28,6 +28,10 @@ columns! {
         trained: u16,
         /// Tile for the trained.
         rally: u32,
+        /// Ticks until it can shoot again.
+        cooldown: u16,
+        /// The worker who has taken this farm. 0: nobody has.
+        farmer: u32,
     }
 }
 
@@ -107,14 +111,21 @@ impl World {
         room
     }
 
+    /// Whether a seat has such a building, finished and standing.
+    pub(super) fn owns_finished(&self, seat: usize, kind: Kind) -> bool {
+        let b = &self.buildings;
+        (0..b.len()).any(|row| {
+            b.kind[row] == kind
+                && usize::from(b.seat[row]) == seat
+                && b.hp[row] > 0
+                && b.is_complete(row)
+        })
+    }
+
     /// The middle of a building.
     pub(super) fn building_centre(&self, row: usize) -> Point {
-        let corner = self.map.tile_of(self.buildings.tile[row]).centre();
-        let half = (i32::from(self.buildings.kind[row].stats().size) - 1) * (super::space::ONE / 2);
-        Point {
-            x: corner.x + half,
-            y: corner.y + half,
-        }
+        let tile = self.map.tile_of(self.buildings.tile[row]);
+        middle_of(tile, self.buildings.kind[row].stats().size)
     }
 }
 
@@ -219,6 +230,8 @@ impl World {
             queued: 0,
             trained: 0,
             rally: tile,
+            cooldown: 0,
+            farmer: 0,
         });
         self.map.occupy(at, stats.size, id);
         if complete {

@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
 
     /// `Err` that `what` is wrong just before here, unless `good`.
     pub fn require(&self, good: bool, what: &'static str) -> Result<(), LoadError> {
-        if good { Ok(()) } else { Err(self.0.fail(what)) }
+        if good { Ok(()) } else { Err(self.fail(what)) }
     }
 
     /// The error that `what` is wrong just before here.

@@ -3,9 +3,9 @@
 use super::{
     Effect, Id, World,
     columns::columns,
+    damage,
     map::Map,
     space::{ONE, Point, Tile},
-    tables::Stats,
     units::Order,
 };
 
@@ -136,7 +136,7 @@ pub(super) fn acquire(w: &World, row: usize) -> Option<Id> {
             let there = units.at(other);
             let apart = at.distance_squared(there);
             let tied = leash.is_some_and(|post| post.distance_squared(there) > LEASH);
-            if apart > far || tied {
+            if apart > far || tied || !w.fog.sees(usize::from(own), units.tile(other)) {
                 continue;
             }
             let worth = apart
@@ -155,6 +155,7 @@ pub(super) fn acquire(w: &World, row: usize) -> Option<Id> {
     }
     (0..w.buildings.len())
         .filter(|other| w.buildings.seat[*other] != own && w.buildings.hp[*other] > 0)
+        .filter(|other| w.sees_building(usize::from(own), *other))
         .filter(|other| {
             leash.is_none_or(|post| post.distance_squared(w.building_centre(*other)) <= LEASH)
         })
@@ -196,7 +197,7 @@ pub(super) fn strike(
         Target::Building(other) => w.buildings.id[other],
     });
     if stats.arrow_speed == 0 {
-        let damage = damage(w, stats, target);
+        let damage = damage::draw(w, w.units.kind[row], target);
         blows.push(Blow {
             target: id,
             damage,
@@ -221,17 +222,6 @@ pub(super) fn strike(
         from: by,
         target: id,
     });
-}
-
-/// The table's damage, give or take a quarter.
-fn damage(w: &mut World, stats: &Stats, target: Target) -> u16 {
-    let usual = match target {
-        Target::Unit(_) => stats.damage,
-        Target::Building(_) => stats.siege,
-    };
-    let spread = usual / 4;
-    let drawn = w.random.below(u32::from(spread) * 2 + 1) as u16;
-    usual - spread + drawn
 }
 
 /// Arrows fly after their targets. Those whose target died fall where it stood.
@@ -261,7 +251,7 @@ pub(super) fn fly(w: &mut World, blows: &mut Vec<Blow>) {
         if at.distance(to) <= stats.arrow_speed.unsigned_abs() {
             *gone = true;
             if let Some(target) = target {
-                let damage = damage(w, stats, target);
+                let damage = damage::draw(w, w.projectiles.kind[row], target);
                 let arrows = &w.projectiles;
                 blows.push(Blow {
                     target: id,
@@ -309,7 +299,9 @@ pub(super) fn fall(w: &mut World, blows: &[Blow], effects: &mut Vec<Effect>) {
 /// An idle soldier turns against who hits it from out of sight.
 fn answer(w: &mut World, row: usize, by: Id) {
     let calm = w.units.order[row] == Order::Idle && w.units.target[row] == 0;
-    if calm && w.units.kind[row].is_soldier() && w.units.row(by).is_some() {
+    let seat = usize::from(w.units.seat[row]);
+    let seen = w.target(by).is_some_and(|by| w.sees_target(seat, by));
+    if calm && w.units.kind[row].is_soldier() && seen {
         w.units.target[row] = by.0;
     }
 }

@@ -86,11 +86,11 @@ pub enum Command {
     },
     /// Give up.
     Surrender,
-    /// Help to build a foundation.
+    /// Build a foundation, mend what is damaged, or work a farm.
     Assist {
         /// The workers.
         units: Selection,
-        /// An unfinished building of the same seat.
+        /// A building of the same seat.
         building: Id,
     },
     /// Tear a foundation down, for three quarters of its price.

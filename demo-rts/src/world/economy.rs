@@ -3,9 +3,10 @@
 use super::{
     Effect, Id, Kind, Resource, World,
     combat::distance_to_square,
+    farms,
     movement::PATIENCE,
     space::{ONE, Tile},
-    tables::{CARRY, GATHER_TICKS},
+    tables::CARRY,
     units::{Load, Order, Way},
 };
 
@@ -45,7 +46,7 @@ pub(super) fn gather(w: &mut World, row: usize, effects: &mut Vec<Effect>) {
     }
     arrive(w, row);
     w.units.work[row] += 1;
-    if w.units.work[row] <= GATHER_TICKS {
+    if w.units.work[row] <= w.units.stats(row).gather_ticks {
         return;
     }
     w.units.work[row] = 1;
@@ -133,7 +134,7 @@ pub(super) fn construct(w: &mut World, row: usize, effects: &mut Vec<Effect>) {
 }
 
 /// Whether the unit stands at the side of a square of tiles.
-fn is_beside(w: &World, row: usize, tile: Tile, size: u16) -> bool {
+pub(super) fn is_beside(w: &World, row: usize, tile: Tile, size: u16) -> bool {
     // Who has begun may be pushed about a little before it has to walk again.
     let reach = if w.units.work[row] > 0 {
         ONE * 3 / 2
@@ -143,7 +144,7 @@ fn is_beside(w: &World, row: usize, tile: Tile, size: u16) -> bool {
     distance_to_square(w.units.at(row), tile, size) <= reach
 }
 
-fn arrive(w: &mut World, row: usize) {
+pub(super) fn arrive(w: &mut World, row: usize) {
     w.units.failures[row] = 0;
     if w.units.way[row] != Way::None {
         w.units.halt(row);
@@ -151,7 +152,7 @@ fn arrive(w: &mut World, row: usize) {
 }
 
 /// Goes to a place; gives up after many ways that did not lead there.
-fn approach(w: &mut World, row: usize, aim: u32) {
+pub(super) fn approach(w: &mut World, row: usize, aim: u32) {
     if w.units.way[row] != Way::None {
         return;
     }
@@ -174,7 +175,7 @@ fn go_on_nearby(w: &mut World, row: usize) {
     let site = w.map.tile_of(w.units.site[row]);
     let wanted = w.units.load[row].resource();
     let region = w.map.region(w.units.tile(row));
-    let next = nearest_resource(w, site, wanted, region);
+    let next = nearest_resource(w, w.units.seat[row], site, wanted, region);
     match next {
         Some(tile) => {
             let site = w.map.index(tile);
@@ -185,10 +186,12 @@ fn go_on_nearby(w: &mut World, row: usize) {
     }
 }
 
-/// After building: the next foundation nearby, else something to gather.
-fn look_for_work(w: &mut World, row: usize) {
+/// After building: the next foundation nearby, else the farm just built, else something to gather.
+pub(super) fn look_for_work(w: &mut World, row: usize) {
     let tile = w.units.tile(row);
     let seat = w.units.seat[row];
+    let built = w.buildings.row(Id(w.units.target[row]));
+    let farm = built.filter(|b| w.buildings.kind[*b] == Kind::Farm);
     let foundation = (0..w.buildings.len())
         .filter(|b| w.buildings.seat[*b] == seat && w.buildings.hp[*b] > 0)
         .filter(|b| !w.buildings.is_complete(*b))
@@ -199,8 +202,11 @@ fn look_for_work(w: &mut World, row: usize) {
         send_to_build(w, row, building);
         return;
     }
+    if farm.is_some_and(|farm| farms::send_to_farm(w, row, farm)) {
+        return;
+    }
     let region = w.map.region(tile);
-    match nearest_resource(w, tile, w.units.load[row].resource(), region) {
+    match nearest_resource(w, seat, tile, w.units.load[row].resource(), region) {
         Some(found) => {
             let site = w.map.index(found);
             send_to_gather(w, row, site);
@@ -209,9 +215,10 @@ fn look_for_work(w: &mut World, row: usize) {
     }
 }
 
-/// The nearest tile to gather from that `region` borders on.
+/// The nearest tile to gather from that the seat has explored and `region` borders on.
 pub(super) fn nearest_resource(
     w: &World,
+    seat: u8,
     from: Tile,
     wanted: Option<Resource>,
     region: u32,
@@ -226,6 +233,7 @@ pub(super) fn nearest_resource(
             let found = w.map.resource(*tile);
             found.is_some() && (wanted.is_none() || wanted == found)
         })
+        .filter(|tile| w.fog.explored(usize::from(seat), *tile))
         .filter(|tile| w.map.touches_region(*tile, 1, region))
         .min_by_key(|tile| (tile.centre().distance_squared(centre), tile.y, tile.x))
 }
@@ -273,4 +281,4 @@ pub(super) fn become_idle(w: &mut World, row: usize) {
 }
 
 /// How far a worker looks for the next place to gather or build, in tiles.
-const SEARCH: u16 = 14;
+pub(super) const SEARCH: u16 = 14;

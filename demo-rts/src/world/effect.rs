@@ -91,6 +91,12 @@ pub enum Refusal {
     /// The target is dead, or one's own.
     #[error("nothing there to attack")]
     NoSuchTarget,
+    /// The seat does not see the target.
+    #[error("out of sight")]
+    OutOfSight,
+    /// The seat never saw the ground.
+    #[error("nobody has been there")]
+    Unexplored,
     /// The tile lies off the map.
     #[error("off the map")]
     OffTheMap,
@@ -115,6 +121,12 @@ pub enum Refusal {
     /// The seat owns as many buildings as it may.
     #[error("too many buildings")]
     TooManyBuildings,
+    /// A finished building of another kind is needed first.
+    #[error("another building is needed first")]
+    NeedsBuilding,
+    /// A finished, undamaged building that no more workers can work at.
+    #[error("nothing to build, mend or work there")]
+    NothingToDo,
     /// The seat is out of the match.
     #[error("out of the match")]
     Defeated,

@@ -1,9 +1,10 @@
 //! The demo's world: a small real-time strategy game, stepped by whole ticks of 50 ms.
 //!
 //! A tick does, in this order: commands and seat events; what follows from the changed ground; who is
-//! where; what each unit does; ways; moves; arrows; blows, all at once; training; burials; the verdict.
-//! Rows stay where they are from the start of a tick to the burials, so a row may be kept across the
-//! phases between. Between burials the dead keep their rows, with no hit points: every phase skips them.
+//! where; what each unit and tower does; ways; moves; arrows; blows, all at once; training; what is seen; burials;
+//! the verdict. Rows stay where they are from the start of a tick to the burials, so a row may be kept
+//! across the phases between. Between burials the dead keep their rows, with no hit points: every phase
+//! skips them.
 //!
 //! Everything is integers in flat columns. Ids ascend and are never used again; a column's rows are in
 //! the order of their ids.
@@ -19,8 +20,11 @@ mod buildings;
 mod columns;
 mod combat;
 mod command;
+mod damage;
 mod economy;
 mod effect;
+mod farms;
+mod fog;
 mod generate;
 mod grid;
 mod map;
@@ -28,13 +32,16 @@ mod movement;
 pub mod nav;
 mod orders;
 mod path;
+mod repair;
 mod save;
 mod seats;
+mod seen;
 mod setup;
 mod space;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod towers;
 mod units;
 mod victory;
 mod view;
@@ -43,9 +50,13 @@ pub use command::{Command, Id, Selection};
 pub use effect::{Effect, Refusal};
 pub use generate::MapKind;
 pub use map::{LARGEST, LARGEST_PLAYED, Map, SMALLEST, Terrain};
+pub use seen::{Rival, Seen};
 pub use setup::{MOST_SEATS, Scenario, Setup};
 pub use space::{ONE, Point, Tile};
-pub use tables::{BUILDINGS_PER_SEAT, CARRY, Kind, QUEUE_LENGTH, Stats, TICKS_PER_SECOND};
+pub use tables::{
+    BUILDINGS_PER_SEAT, CARRY, Fault, Kind, QUEUE_LENGTH, Stats, TABLES, TICKS_PER_SECOND,
+    TableError, Tables,
+};
 pub use units::{Order, Resource};
 pub use view::{BuildingView, ProjectileView, SeatView, UnitView};
 
@@ -62,6 +73,7 @@ pub struct World {
     units: units::Units,
     buildings: buildings::Buildings,
     projectiles: combat::Projectiles,
+    fog: fog::Fog,
     next_id: u32,
     /// Id at which the path finder goes on in the next tick.
     path_cursor: u32,
@@ -79,9 +91,11 @@ impl Simulation for World {
     type Effect = Effect;
 
     fn rules(_: &Setup) -> RulesId {
+        let sound = TABLES.check();
+        assert!(sound.is_ok(), "the table contradicts itself: {sound:?}");
         let mut hash = FNV_OFFSET;
         let version = CODE_VERSION.to_le_bytes();
-        for byte in version.into_iter().chain(tables::table_bytes()) {
+        for byte in version.into_iter().chain(tables::table_bytes(&TABLES)) {
             hash = (hash ^ u128::from(byte)).wrapping_mul(FNV_PRIME);
         }
         RulesId(hash.to_le_bytes())
@@ -107,12 +121,14 @@ impl Simulation for World {
         self.units.index_rows();
         self.grid.fill(&self.map, &self.units);
         behaviour::act(self, &mut blows, effects);
+        towers::shoot(self, effects);
         self.map.refresh_regions();
         path::find_ways(self);
         movement::move_units(self);
         combat::fly(self, &mut blows);
         combat::fall(self, &blows, effects);
         buildings::train(self, effects);
+        fog::refresh(self);
         victory::defeat_the_beaten(self, effects);
         combat::bury(self, effects);
         self.map.refresh_regions();

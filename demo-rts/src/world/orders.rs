@@ -3,6 +3,8 @@
 use super::{
     Command, Effect, Id, Kind, Refusal, Selection, World,
     economy::{become_idle, send_to_build, send_to_gather},
+    farms::send_to_farm,
+    repair::{is_damaged, send_to_repair},
     seats::Held,
     space::Tile,
     tables::{BUILDINGS_PER_SEAT, QUEUE_LENGTH},
@@ -77,13 +79,7 @@ fn obey(
         Command::Assist { units, building } => {
             let workers = own_workers(w, seat, units)?;
             let site = own_building(w, seat, *building)?;
-            if w.buildings.is_complete(site) {
-                return Err(Refusal::NoSuchBuilding);
-            }
-            for worker in workers {
-                send_to_build(w, worker, site);
-            }
-            Ok(())
+            assist(w, workers, site)
         }
         Command::Train { building, kind } => train(w, seat, *building, *kind),
         Command::CancelTrain { building } => {
@@ -207,7 +203,11 @@ fn attack(w: &mut World, seat: usize, units: &Selection, target: Id) -> Result<(
     let enemy = w
         .target(target)
         .filter(|found| usize::from(w.owner(*found)) != seat);
-    let aim = w.target_tile(enemy.ok_or(Refusal::NoSuchTarget)?);
+    let enemy = enemy.ok_or(Refusal::NoSuchTarget)?;
+    if !w.sees_target(seat, enemy) {
+        return Err(Refusal::OutOfSight);
+    }
+    let aim = w.target_tile(enemy);
     for row in units {
         w.units.command(row, Order::Attack);
         w.units.target[row] = target.0;
@@ -221,6 +221,9 @@ fn attack(w: &mut World, seat: usize, units: &Selection, target: Id) -> Result<(
 fn gather(w: &mut World, seat: usize, units: &Selection, from: Tile) -> Result<(), Refusal> {
     let units = own_units(w, seat, units)?;
     let site = on_map(w, from)?;
+    if !w.fog.explored(seat, from) {
+        return Err(Refusal::Unexplored);
+    }
     if w.map.resource(from).is_none() {
         return Err(Refusal::NothingToGather);
     }
@@ -237,6 +240,34 @@ fn gather(w: &mut World, seat: usize, units: &Selection, from: Tile) -> Result<(
     }
 }
 
+/// Sends workers to build what is unfinished, mend what is damaged, or work a farm.
+fn assist(w: &mut World, workers: Vec<usize>, site: usize) -> Result<(), Refusal> {
+    if !w.buildings.is_complete(site) {
+        for worker in workers {
+            send_to_build(w, worker, site);
+        }
+        return Ok(());
+    }
+    if is_damaged(w, site, w.buildings.seat[site]) {
+        for worker in workers {
+            send_to_repair(w, worker, site);
+        }
+        return Ok(());
+    }
+    if w.buildings.kind[site] != Kind::Farm {
+        return Err(Refusal::NothingToDo);
+    }
+    let mut anybody = false;
+    for worker in workers {
+        anybody |= send_to_farm(w, worker, site);
+    }
+    if anybody {
+        Ok(())
+    } else {
+        Err(Refusal::NothingToDo)
+    }
+}
+
 fn build(
     w: &mut World,
     seat: usize,
@@ -250,6 +281,13 @@ fn build(
     let Some(first) = workers.first().filter(|_| kind.is_building()) else {
         return Err(Refusal::CannotTrain);
     };
+    let mut ground = w
+        .map
+        .footprint(at, stats.size)
+        .filter(|t| w.map.contains(*t));
+    if !ground.all(|tile| w.fog.explored(seat, tile)) {
+        return Err(Refusal::Unexplored);
+    }
     let region = w.map.region(w.units.tile(*first));
     if !w.map.has_room(at, stats.size) || !w.map.touches_region(at, stats.size, region) {
         return Err(Refusal::NoRoom);
@@ -262,6 +300,7 @@ fn build(
     if owned.count() >= BUILDINGS_PER_SEAT {
         return Err(Refusal::TooManyBuildings);
     }
+    has_what_it_needs(w, seat, kind)?;
     pay(w, seat, kind)?;
     w.spawn_building(kind, seat as u8, at, false);
     let site = w.buildings.len() - 1;
@@ -280,10 +319,20 @@ fn train(w: &mut World, seat: usize, building: Id, kind: Kind) -> Result<(), Ref
     if place >= QUEUE_LENGTH {
         return Err(Refusal::Queue);
     }
+    has_what_it_needs(w, seat, kind)?;
     pay(w, seat, kind)?;
     w.buildings.queue[site][place] = kind as u8;
     w.buildings.queued[site] += 1;
     Ok(())
+}
+
+fn has_what_it_needs(w: &World, seat: usize, kind: Kind) -> Result<(), Refusal> {
+    let needs = kind.stats().needs;
+    if needs.iter().all(|need| w.owns_finished(seat, *need)) {
+        Ok(())
+    } else {
+        Err(Refusal::NeedsBuilding)
+    }
 }
 
 fn pay(w: &mut World, seat: usize, kind: Kind) -> Result<(), Refusal> {

@@ -5,14 +5,15 @@ use super::{
     buildings::Buildings,
     columns::{Reader, Shown},
     combat::Projectiles,
+    fog::{self, Fog},
     grid::Grid,
     map::{LARGEST, SMALLEST, Unfit},
     path::Finder,
     seats::Seats,
     setup::MOST_SEATS,
     space::{ONE, Tile},
-    tables::{CARRY, GATHER_TICKS, MINE_GOLD, QUEUE_LENGTH},
-    units::{Load, STEPS, Units, Way},
+    tables::{CARRY, MINE_GOLD, QUEUE_LENGTH},
+    units::{Load, Order, STEPS, Units, Way},
     victory::{Ending, Verdict},
 };
 use sim::{Checksum, Field, LoadError, Sink, State, Stream, Sum, Visit};
@@ -59,6 +60,7 @@ impl State for World {
             units: Units::load(&mut from, units)?,
             buildings: Buildings::load(&mut from, buildings)?,
             projectiles: Projectiles::load(&mut from, projectiles)?,
+            fog: Fog::default(),
             next_id,
             path_cursor,
             random,
@@ -70,6 +72,8 @@ impl State for World {
         place_buildings(&mut world, &from)?;
         check_units(&world, &from)?;
         check_projectiles(&world, &from)?;
+        world.fog = Fog::load(&mut from, world.setup.fog, size, seats)?;
+        fog::check_ghosts(&world, &from)?;
         from.finish()?;
         world.map.refresh_regions();
         world.units.index_rows();
@@ -108,6 +112,7 @@ impl State for World {
             .visit("buildings", ids(&self.buildings.id).into_iter(), to);
         self.projectiles
             .visit("projectiles", 0..self.projectiles.len() as u64, to);
+        self.fog.visit(to);
     }
 }
 
@@ -130,6 +135,7 @@ fn write(w: &World, to: &mut impl Sink) {
     w.units.write(to);
     w.buildings.write(to);
     w.projectiles.write(to);
+    w.fog.write(to);
 }
 
 fn write_setup(setup: &Setup, to: &mut impl Sink) {
@@ -147,6 +153,7 @@ fn write_setup(setup: &Setup, to: &mut impl Sink) {
         setup.minutes,
     ]);
     to.column(&[setup.gold, setup.wood]);
+    to.value(u8::from(setup.fog));
 }
 
 fn load_setup(from: &mut Reader<'_>) -> Result<Setup, LoadError> {
@@ -168,6 +175,11 @@ fn load_setup(from: &mut Reader<'_>) -> Result<Setup, LoadError> {
         minutes: from.value("minutes")?,
         gold: from.value("gold")?,
         wood: from.value("wood")?,
+        fog: match from.value::<u8>("fog")? {
+            0 => false,
+            1 => true,
+            _ => return Err(from.fail("fog")),
+        },
     };
     let canonical = seeded <= 1
         && (map == 0) == setup.map.is_none()
@@ -212,6 +224,7 @@ fn place_buildings(w: &mut World, from: &Reader<'_>) -> Result<(), LoadError> {
             "building hit points",
         )?;
         from.require(b.progress[row] <= stats.build_ticks, "progress")?;
+        from.require(b.cooldown[row] <= stats.cooldown, "building cooldown")?;
         from.require(queued <= QUEUE_LENGTH, "queue")?;
         let (line, rest) = b.queue[row].split_at(queued);
         let trains = b.kind[row].trains();
@@ -277,7 +290,13 @@ fn check_units(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
             units.amount[row] <= CARRY && (load || units.amount[row] == 0),
             "load",
         )?;
-        from.require(units.work[row] <= GATHER_TICKS, "work")?;
+        let works = matches!(
+            units.order[row],
+            Order::Gather | Order::Return | Order::Construct | Order::Farm | Order::Repair
+        );
+        from.require(!works || stats.gather_ticks > 0, "order")?;
+        let longest = stats.gather_ticks.max(stats.farm_ticks);
+        from.require(units.work[row] <= longest, "work")?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use super::{
     Kind, World,
+    fog::{self, Fog},
     generate::{self, Drawn, MapKind, StartPlace, mix},
     grid::Grid,
     map::{LARGEST_PLAYED, SMALLEST},
@@ -32,6 +33,8 @@ pub struct Setup {
     pub wood: u32,
     /// Match minutes at normal speed, 1 to 600, after which the highest score wins.
     pub minutes: u16,
+    /// Whether seats see only what is near their units and buildings.
+    pub fog: bool,
 }
 
 impl Default for Setup {
@@ -45,6 +48,7 @@ impl Default for Setup {
             gold: 250,
             wood: 200,
             minutes: 60,
+            fog: true,
         }
     }
 }
@@ -71,6 +75,7 @@ impl Setup {
             gold: self.gold.min(100_000),
             wood: self.wood.min(100_000),
             minutes: self.minutes.clamp(1, 600),
+            fog: self.fog,
         }
     }
 }
@@ -112,6 +117,7 @@ pub(super) fn begin(start: &Start<Setup>) -> World {
         units: super::units::Units::default(),
         buildings: super::buildings::Buildings::default(),
         projectiles: super::combat::Projectiles::default(),
+        fog: Fog::default(),
         next_id: 1,
         path_cursor: 0,
         random: Stream::named(&start.seed, "weapons"),
@@ -136,6 +142,8 @@ pub(super) fn begin(start: &Start<Setup>) -> World {
         settle(&mut world, row as u8, place);
     }
     world.map.refresh_regions();
+    world.fog = Fog::new(world.setup.fog, world.map.size(), world.seats.len());
+    fog::refresh_all(&mut world);
     world
 }
 

@@ -103,6 +103,16 @@ impl Step {
     }
 }
 
+/// The point in the middle of a square of tiles.
+pub(super) fn middle_of(tile: Tile, size: u16) -> Point {
+    let corner = tile.centre();
+    let half = (i32::from(size) - 1) * (ONE / 2);
+    Point {
+        x: corner.x.saturating_add(half),
+        y: corner.y.saturating_add(half),
+    }
+}
+
 /// One tile, in the units of [`Point`].
 pub const ONE: i32 = 1 << 16;
 

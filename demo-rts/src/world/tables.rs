@@ -1,8 +1,11 @@
 //! The one table of what everything costs, can do and can bear.
 
-use super::space::ONE;
+mod check;
+mod lines;
 
-/// What a thing is.
+pub use check::{Fault, TableError};
+
+/// What a thing is. Numbers are never reused: new kinds are appended.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
@@ -18,19 +21,40 @@ pub enum Kind {
     TownHall = 3,
     /// Houses eight.
     House = 4,
-    /// Trains swordsmen and archers.
+    /// Trains swordsmen.
     Barracks = 5,
+    /// Rides fast and fights hand to hand.
+    Knight = 6,
+    /// Trains archers.
+    Range = 7,
+    /// Trains knights.
+    Stable = 8,
+    /// Shoots at whoever comes near.
+    Tower = 9,
+    /// Yields a little gold for ever to one worker.
+    Farm = 10,
+    /// Stands in the way.
+    Wall = 11,
 }
+
+/// How many kinds there are.
+pub(super) const KINDS: usize = 12;
 
 impl Kind {
     /// Every kind, in the order of its number.
-    pub const ALL: [Kind; 6] = [
+    pub const ALL: [Kind; KINDS] = [
         Kind::Worker,
         Kind::Swordsman,
         Kind::Archer,
         Kind::TownHall,
         Kind::House,
         Kind::Barracks,
+        Kind::Knight,
+        Kind::Range,
+        Kind::Stable,
+        Kind::Tower,
+        Kind::Farm,
+        Kind::Wall,
     ];
 
     /// The kind with this number.
@@ -38,9 +62,9 @@ impl Kind {
         Kind::ALL.get(usize::from(number)).copied()
     }
 
-    /// Its line of the table.
+    /// Its line of the table, before any upgrade.
     pub fn stats(self) -> &'static Stats {
-        &TABLE[self as usize]
+        &TABLES.kinds[self as usize]
     }
 
     /// Whether it stands on the ground and never moves.
@@ -50,16 +74,13 @@ impl Kind {
 
     /// Whether its business is to fight.
     pub fn is_soldier(self) -> bool {
-        matches!(self, Kind::Swordsman | Kind::Archer)
+        let stats = self.stats();
+        stats.size == 0 && stats.gather_ticks == 0
     }
 
     /// What it can train.
     pub fn trains(self) -> &'static [Kind] {
-        match self {
-            Kind::TownHall => &[Kind::Worker],
-            Kind::Barracks => &[Kind::Swordsman, Kind::Archer],
-            _ => &[],
-        }
+        self.stats().trains
     }
 }
 
@@ -72,10 +93,16 @@ pub struct Stats {
     pub gold: u32,
     /// Price in wood.
     pub wood: u32,
+    /// Finished buildings that its owner must have, one of each kind.
+    pub needs: &'static [Kind],
     /// Damage it can take.
     pub hit_points: u16,
+    /// What every hit on it loses; a hit always does 1.
+    pub armour: u16,
     /// Damage of one hit on a unit. 0: cannot attack.
     pub damage: u16,
+    /// Damage that a hit on such a unit does beyond `damage`.
+    pub bonus: &'static [(Kind, u16)],
     /// Damage of one hit on a building.
     pub siege: u16,
     /// How far it reaches, from edge to edge.
@@ -84,28 +111,59 @@ pub struct Stats {
     pub cooldown: u16,
     /// Way of one arrow in a tick. 0: hits at once.
     pub arrow_speed: i32,
+    /// Arrows that a building shoots at a time by itself.
+    pub arrows: u16,
     /// How far it looks for enemies of its own accord.
     pub alert: i32,
+    /// How far its seat sees from it, in whole tiles.
+    pub sight: u16,
     /// Way of one tick.
     pub speed: i32,
     /// Half its width. A building's is given by `size`.
     pub radius: i32,
     /// Work to train or build it: ticks of one worker, or of the building that trains.
     pub build_ticks: u16,
+    /// Ticks to cut or dig one of something. 0: is no worker.
+    pub gather_ticks: u16,
+    /// Ticks at a farm for one yield.
+    pub farm_ticks: u16,
     /// Room it takes.
     pub population: u16,
     /// Room it gives.
     pub houses: u16,
     /// Edge of a building in tiles. 0: a unit.
     pub size: u16,
+    /// What it trains.
+    pub trains: &'static [Kind],
 }
+
+impl Stats {
+    /// Damage of one hit on a unit of this kind, armour apart.
+    pub fn damage_against(&self, other: Kind) -> u16 {
+        let bonus = self.bonus.iter().find(|(kind, _)| *kind == other);
+        self.damage
+            .saturating_add(bonus.map_or(0, |(_, bonus)| *bonus))
+    }
+}
+
+/// Everything that costs, hurts, lasts or reaches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tables {
+    /// A line for each kind, in the order of their numbers.
+    pub kinds: [Stats; KINDS],
+}
+
+/// The table that is played by.
+pub static TABLES: Tables = Tables {
+    kinds: lines::KIND_LINES,
+};
 
 /// Ticks in a second at normal speed.
 pub const TICKS_PER_SECOND: u32 = 20;
 /// What a worker carries at most.
 pub const CARRY: u16 = 10;
-/// Ticks to cut or dig one of something.
-pub const GATHER_TICKS: u16 = 16;
+/// Gold of one yield of a farm.
+pub const FARM_GOLD: u16 = 5;
 /// Wood in a forest tile.
 pub const TREE_WOOD: u16 = 90;
 /// Gold in a tile of a mine; a mine has four.
@@ -114,163 +172,83 @@ pub const MINE_GOLD: u16 = 1_500;
 pub const QUEUE_LENGTH: usize = 5;
 /// Units that one command may name.
 pub const SELECTION: usize = 64;
-/// Buildings that a seat may own, foundations included.
-pub const BUILDINGS_PER_SEAT: usize = 64;
-
-const TILE: i32 = ONE;
-
-const UNIT: Stats = Stats {
-    name: "",
-    gold: 0,
-    wood: 0,
-    hit_points: 0,
-    damage: 0,
-    siege: 0,
-    range: 0,
-    cooldown: 0,
-    arrow_speed: 0,
-    alert: 0,
-    speed: 0,
-    radius: 0,
-    build_ticks: 0,
-    population: 1,
-    houses: 0,
-    size: 0,
-};
-
-const BUILDING: Stats = Stats {
-    population: 0,
-    ..UNIT
-};
-
-const TABLE: [Stats; 6] = [
-    Stats {
-        name: "worker",
-        gold: 50,
-        hit_points: 40,
-        damage: 3,
-        siege: 2,
-        range: TILE / 4,
-        cooldown: 24,
-        alert: 4 * TILE,
-        speed: TILE * 9 / 64,
-        radius: TILE * 9 / 32,
-        build_ticks: 240,
-        ..UNIT
-    },
-    Stats {
-        name: "swordsman",
-        gold: 60,
-        wood: 20,
-        hit_points: 90,
-        damage: 9,
-        siege: 9,
-        range: TILE / 4,
-        cooldown: 20,
-        alert: 7 * TILE,
-        speed: TILE * 10 / 64,
-        radius: TILE * 11 / 32,
-        build_ticks: 320,
-        ..UNIT
-    },
-    Stats {
-        name: "archer",
-        gold: 40,
-        wood: 45,
-        hit_points: 50,
-        damage: 7,
-        siege: 3,
-        range: 5 * TILE,
-        cooldown: 28,
-        arrow_speed: TILE / 2,
-        alert: 8 * TILE,
-        speed: TILE * 9 / 64,
-        radius: TILE * 10 / 32,
-        build_ticks: 320,
-        ..UNIT
-    },
-    Stats {
-        name: "town hall",
-        gold: 250,
-        wood: 300,
-        hit_points: 1_200,
-        build_ticks: 1_600,
-        houses: 10,
-        size: 3,
-        ..BUILDING
-    },
-    Stats {
-        name: "house",
-        wood: 80,
-        hit_points: 350,
-        build_ticks: 400,
-        houses: 8,
-        size: 2,
-        ..BUILDING
-    },
-    Stats {
-        name: "barracks",
-        gold: 30,
-        wood: 150,
-        hit_points: 800,
-        build_ticks: 700,
-        size: 3,
-        ..BUILDING
-    },
-];
+/// Buildings that a seat may own, foundations and walls included.
+pub const BUILDINGS_PER_SEAT: usize = 160;
 
 /// The table and the constants beside it, as bytes: what `rules` hashes.
-pub(super) fn table_bytes() -> Vec<u8> {
+pub(super) fn table_bytes(tables: &Tables) -> Vec<u8> {
     let mut out = Vec::new();
     let mut put = |number: i64| out.extend_from_slice(&number.to_le_bytes());
-    for kind in Kind::ALL {
-        let s = kind.stats();
-        put(i64::from(kind as u8));
-        put(i64::from(s.gold));
-        put(i64::from(s.wood));
-        put(i64::from(s.hit_points));
-        put(i64::from(s.damage));
-        put(i64::from(s.siege));
-        put(i64::from(s.range));
-        put(i64::from(s.cooldown));
-        put(i64::from(s.arrow_speed));
-        put(i64::from(s.alert));
-        put(i64::from(s.speed));
-        put(i64::from(s.radius));
-        put(i64::from(s.build_ticks));
-        put(i64::from(s.population));
-        put(i64::from(s.houses));
-        put(i64::from(s.size));
-        put(kind.trains().len() as i64);
-        for trained in kind.trains() {
-            put(i64::from(*trained as u8));
+    for line in &tables.kinds {
+        // Every field by name: a new one cannot be forgotten here.
+        let Stats {
+            name,
+            gold,
+            wood,
+            needs,
+            hit_points,
+            armour,
+            damage,
+            bonus,
+            siege,
+            range,
+            cooldown,
+            arrow_speed,
+            arrows,
+            alert,
+            sight,
+            speed,
+            radius,
+            build_ticks,
+            gather_ticks,
+            farm_ticks,
+            population,
+            houses,
+            size,
+            trains,
+        } = *line;
+        put(name.len() as i64);
+        for number in [gold, wood] {
+            put(i64::from(number));
+        }
+        for number in [
+            hit_points,
+            armour,
+            damage,
+            siege,
+            cooldown,
+            arrows,
+            build_ticks,
+            gather_ticks,
+            farm_ticks,
+            population,
+            houses,
+            size,
+            sight,
+        ] {
+            put(i64::from(number));
+        }
+        for number in [range, arrow_speed, alert, speed, radius] {
+            put(i64::from(number));
+        }
+        for kinds in [needs, trains] {
+            put(kinds.len() as i64);
+            kinds.iter().for_each(|kind| put(i64::from(*kind as u8)));
+        }
+        put(bonus.len() as i64);
+        for (kind, more) in bonus {
+            put(i64::from(*kind as u8));
+            put(i64::from(*more));
         }
     }
-    put(i64::from(CARRY));
-    put(i64::from(GATHER_TICKS));
-    put(i64::from(TREE_WOOD));
-    put(i64::from(MINE_GOLD));
-    put(QUEUE_LENGTH as i64);
-    put(SELECTION as i64);
-    put(BUILDINGS_PER_SEAT as i64);
+    for number in [CARRY, FARM_GOLD, TREE_WOOD, MINE_GOLD] {
+        put(i64::from(number));
+    }
+    for number in [QUEUE_LENGTH, SELECTION, BUILDINGS_PER_SEAT] {
+        put(number as i64);
+    }
     out
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_is_in_the_order_of_the_kinds_and_makes_sense() {
-        for (number, kind) in Kind::ALL.into_iter().enumerate() {
-            assert_eq!(kind as usize, number);
-            let s = kind.stats();
-            assert!(s.hit_points > 0 && s.build_ticks > 0 && s.gold + s.wood > 0);
-            assert!(s.damage == 0 || s.cooldown > 0, "{}", s.name);
-            assert_eq!(s.size == 0, s.speed > 0, "{}", s.name);
-            assert!(s.speed < TILE / 4 && s.radius < TILE / 2, "{}", s.name);
-            assert!(kind.trains().iter().all(|trained| !trained.is_building()));
-        }
-        assert!(Kind::Archer.stats().range > Kind::Swordsman.stats().range);
-    }
-}
+mod tests;

@@ -1,5 +1,7 @@
 //! Rules of the world, each by itself; then everything at once, with nonsense for commands.
 
+mod kinds;
+
 use super::{generate::mix, map::Map, orders, seats::Held, units::Way, victory::RETURN_TICKS, *};
 use sim::{SeatState, Seed, State};
 
@@ -20,9 +22,14 @@ fn world(seats: u8, seed: u64) -> World {
     World::new(&start(seats, seed, Setup::default()))
 }
 
-/// Two seats on open ground, each with a hall in its corner and nobody else.
+/// Two seats on open ground without fog, each with a hall in its corner and nobody else.
 fn meadow() -> World {
-    let mut w = world(2, 1);
+    let setup = Setup {
+        fog: false,
+        size: Some(64),
+        ..Setup::default()
+    };
+    let mut w = World::new(&start(2, 1, setup));
     w.units = units::Units::default();
     w.buildings = buildings::Buildings::default();
     w.map = Map::new(64, Vec::new(), Vec::new());
@@ -120,6 +127,7 @@ fn settings_and_seats_out_of_range_still_make_a_world() {
         gold: u32::MAX,
         wood: u32::MAX,
         minutes: 0,
+        fog: true,
     };
     let mut begin = start(2, 3, wild);
     begin.seats = (0..=255).rev().map(Seat).collect();
@@ -363,17 +371,17 @@ fn opposite_crowds_pass_a_gap_of_one_tile() {
 }
 
 #[test]
-fn archers_strike_first_and_swords_win_at_arms_length() {
+fn archers_strike_first_and_knights_win_at_arms_length() {
     let mut w = meadow();
     let bow = put(&mut w, Kind::Archer, 0, 20, 20);
-    let sword = put(&mut w, Kind::Swordsman, 1, 27, 20);
-    let effects = run(&mut w, 30);
+    let rider = put(&mut w, Kind::Knight, 1, 28, 20);
+    let effects = run(&mut w, 24);
     let launched = effects
         .iter()
         .any(|e| matches!(e, Effect::Launched { from, .. } if *from == bow));
     assert!(launched);
     let hurt = |w: &World, id| w.unit(id).map_or(0, |unit| unit.hit_points);
-    assert!(hurt(&w, sword) < Kind::Swordsman.stats().hit_points);
+    assert!(hurt(&w, rider) < Kind::Knight.stats().hit_points);
     assert_eq!(hurt(&w, bow), Kind::Archer.stats().hit_points);
     let effects = run(&mut w, 600);
     assert_eq!(w.unit(bow), None);
@@ -644,7 +652,7 @@ impl Dice {
     fn command(&mut self, w: &World) -> Command {
         let count = self.below(70) as usize;
         let units = (0..count).map(|_| self.id(w)).collect::<Selection>();
-        let kind = Kind::ALL[self.below(6) as usize];
+        let kind = Kind::ALL[self.below(Kind::ALL.len() as u64) as usize];
         let (to, building, target) = (self.tile(w), self.id(w), self.id(w));
         match self.below(40) {
             0..=3 => Command::Move { units, to },

@@ -31,6 +31,10 @@ pub enum Order {
     Return = 6,
     /// Building.
     Construct = 7,
+    /// Working a farm.
+    Farm = 8,
+    /// Mending a building.
+    Repair = 9,
 }
 
 impl Order {
@@ -44,6 +48,8 @@ impl Order {
             5 => Order::Gather,
             6 => Order::Return,
             7 => Order::Construct,
+            8 => Order::Farm,
+            9 => Order::Repair,
             _ => return None,
         })
     }

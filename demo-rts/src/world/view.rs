@@ -88,6 +88,8 @@ pub struct BuildingView {
     pub training: Option<(Kind, u16)>,
     /// Where its units go.
     pub rally: Tile,
+    /// Whether it is out of sight and as it was last seen: only in [`Seen`](super::Seen).
+    pub remembered: bool,
 }
 
 /// An arrow in flight.
@@ -173,18 +175,23 @@ impl World {
     }
 
     /// The command by which a right click of these units on a tile is meant: attack an enemy there,
-    /// help a foundation, gather, or go.
+    /// build, mend or farm there, gather, or go.
     pub fn meant_by_click(&self, seat: Seat, units: super::Selection, on: Tile) -> Command {
         let enemy = self
             .units()
-            .find(|unit| unit.tile == on && unit.seat != seat)
+            .find(|unit| unit.tile == on && unit.seat != seat && self.sees(seat, on))
             .map(|unit| unit.id);
         let building = self.map.occupant(on).and_then(|id| self.building(id));
+        let building = building.filter(|b| b.seat == seat || self.sees(seat, on));
         let target = enemy.or(building.filter(|b| b.seat != seat).map(|b| b.id));
         if let Some(target) = target {
             return Command::Attack { units, target };
         }
-        if let Some(own) = building.filter(|b| !b.complete) {
+        let helps = |b: &BuildingView| {
+            let damaged = b.hit_points < b.kind.stats().hit_points;
+            !b.complete || damaged || b.kind == Kind::Farm
+        };
+        if let Some(own) = building.filter(helps) {
             return Command::Assist {
                 units,
                 building: own.id,
@@ -196,7 +203,7 @@ impl World {
         }
     }
 
-    fn seat_view(&self, row: usize, room: super::buildings::Room) -> SeatView {
+    pub(super) fn seat_view(&self, row: usize, room: super::buildings::Room) -> SeatView {
         let seats = &self.seats;
         SeatView {
             seat: Seat(seats.seat[row]),
@@ -216,7 +223,7 @@ impl World {
         }
     }
 
-    fn unit_view(&self, row: usize) -> UnitView {
+    pub(super) fn unit_view(&self, row: usize) -> UnitView {
         let units = &self.units;
         let load = units.load[row].resource();
         UnitView {
@@ -234,7 +241,7 @@ impl World {
         }
     }
 
-    fn building_view(&self, row: usize) -> BuildingView {
+    pub(super) fn building_view(&self, row: usize) -> BuildingView {
         let b = &self.buildings;
         BuildingView {
             id: Id(b.id[row]),
@@ -248,6 +255,7 @@ impl World {
             queued: b.queued[row],
             training: b.queue(row).next().map(|kind| (kind, b.trained[row])),
             rally: self.map.tile_of(b.rally[row]),
+            remembered: false,
         }
     }
 }

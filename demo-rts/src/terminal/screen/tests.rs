@@ -124,6 +124,39 @@ fn closely_each_kind_has_its_letter_and_seat() {
 }
 
 #[test]
+fn a_player_sees_neither_unexplored_ground_nor_what_stands_there() {
+    let (facts, world) = (facts(), world(2));
+    let hand = Hand::new(Seat(0), &world);
+    let mut screen = screen(&facts, Some(&world));
+    screen.close = true;
+    let map = |screen: &Screen<'_>| {
+        let lines = drawn(screen, 200, 70);
+        let map = lines[1..66].iter().map(|line| line.chars().take(160));
+        map.map(|line| line.collect::<String>()).collect::<String>()
+    };
+    let open = map(&screen);
+    assert!(open.contains("T1T1") && !open.contains('.'), "{open}");
+    assert!(
+        drawn(&screen, 200, 70)
+            .concat()
+            .matches(" 250  200")
+            .count()
+            == 2
+    );
+    screen.hand = Some(&hand);
+    let fogged = map(&screen);
+    assert!(fogged.contains("T0T0") && fogged.contains('.'), "{fogged}");
+    assert!(!fogged.contains("T1"), "{fogged}");
+    assert!(
+        drawn(&screen, 200, 70)
+            .concat()
+            .matches(" 250  200")
+            .count()
+            == 1
+    );
+}
+
+#[test]
 fn every_size_draws() {
     let (facts, world) = (facts(), world(8));
     let hand = Hand::new(Seat(0), &world);

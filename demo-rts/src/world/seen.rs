@@ -1,0 +1,233 @@
+//! What one seat may know: the view for its screen and its bot.
+
+use super::{
+    BuildingView, Id, Order, ProjectileView, Resource, SeatView, Setup, Terrain, Tile, UnitView,
+    World, combat::Target, fog,
+};
+use sim::{Seat, SeatState};
+
+/// The world as one seat knows it: its own things, what it sees of others, the buildings that it
+/// remembers, and the ground that it has explored. A pure function of world and seat.
+///
+/// Explored ground is known as it stands: where a forest was cut down out of sight, it is known.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    world: &'a World,
+    row: usize,
+}
+
+/// What everybody may know of another seat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rival {
+    /// Which.
+    pub seat: Seat,
+    /// Who holds it.
+    pub state: SeatState,
+    /// Whether it is out of the match.
+    pub defeated: bool,
+}
+
+impl World {
+    /// Whether a seat sees a tile now. Without fog every seat in play sees the whole map.
+    pub fn sees(&self, seat: Seat, tile: Tile) -> bool {
+        let row = self.seats.row(seat);
+        row.is_some_and(|row| self.fog.sees(row, tile))
+    }
+
+    /// Whether a seat ever saw a tile.
+    pub fn explored(&self, seat: Seat, tile: Tile) -> bool {
+        let row = self.seats.row(seat);
+        row.is_some_and(|row| self.fog.explored(row, tile))
+    }
+
+    /// What a seat may know, if it is in play.
+    pub fn seen_by(&self, seat: Seat) -> Option<Seen<'_>> {
+        let row = self.seats.row(seat)?;
+        Some(Seen { world: self, row })
+    }
+
+    /// Whether the seat in `row` sees any part of a building.
+    pub(super) fn sees_building(&self, row: usize, building: usize) -> bool {
+        let b = &self.buildings;
+        let tile = self.map.tile_of(b.tile[building]);
+        usize::from(b.seat[building]) == row
+            || self.fog.sees_any(row, tile, b.kind[building].stats().size)
+    }
+
+    /// Whether the seat in `row` sees this one. Its own it always sees.
+    pub(super) fn sees_target(&self, row: usize, target: Target) -> bool {
+        match target {
+            Target::Unit(unit) => {
+                usize::from(self.units.seat[unit]) == row
+                    || self.fog.sees(row, self.units.tile(unit))
+            }
+            Target::Building(building) => self.sees_building(row, building),
+        }
+    }
+}
+
+impl<'a> Seen<'a> {
+    /// Ticks stepped so far.
+    pub fn tick(self) -> u32 {
+        self.world.tick
+    }
+
+    /// The settings.
+    pub fn setup(self) -> &'a Setup {
+        &self.world.setup
+    }
+
+    /// The seat that looks.
+    pub fn seat(self) -> SeatView {
+        self.world.seat_view(self.row, self.world.room()[self.row])
+    }
+
+    /// The other seats, ascending.
+    pub fn rivals(self) -> impl Iterator<Item = Rival> + use<'a> {
+        let (seats, own) = (&self.world.seats, self.row);
+        (0..seats.len())
+            .filter(move |row| *row != own)
+            .map(|row| Rival {
+                seat: Seat(seats.seat[row]),
+                state: seats.held[row].state(),
+                defeated: seats.is_defeated(row),
+            })
+    }
+
+    /// Own units, and those of others in sight, by ascending id.
+    pub fn units(self) -> impl Iterator<Item = UnitView> + use<'a> {
+        (0..self.world.units.len()).filter_map(move |row| self.unit_in(row))
+    }
+
+    /// One unit, while it lives and is seen.
+    pub fn unit(self, id: Id) -> Option<UnitView> {
+        self.world.units.row(id).and_then(|row| self.unit_in(row))
+    }
+
+    /// Own buildings and those of others in sight, by ascending id; then those remembered.
+    pub fn buildings(self) -> impl Iterator<Item = BuildingView> + use<'a> {
+        (0..self.world.buildings.len())
+            .filter_map(move |row| self.building_in(row))
+            .chain(self.ghosts())
+    }
+
+    /// One building, while it stands as far as this seat knows.
+    pub fn building(self, id: Id) -> Option<BuildingView> {
+        let row = self.world.buildings.row(id);
+        row.and_then(|row| self.building_in(row))
+            .or_else(|| self.ghosts().find(|ghost| ghost.id == id))
+    }
+
+    /// Arrows in sight.
+    pub fn projectiles(self) -> impl Iterator<Item = ProjectileView> + use<'a> {
+        self.world
+            .projectiles()
+            .filter(move |arrow| self.sees(self.world.map.tile_at(arrow.at)))
+    }
+
+    /// Tiles along an edge of the map.
+    pub fn size(self) -> u16 {
+        self.world.map.size()
+    }
+
+    /// Whether the tile is in sight.
+    pub fn sees(&self, tile: Tile) -> bool {
+        self.world.fog.sees(self.row, tile)
+    }
+
+    /// Whether the tile was ever in sight.
+    pub fn explored(&self, tile: Tile) -> bool {
+        self.world.fog.explored(self.row, tile)
+    }
+
+    /// What an explored tile is.
+    pub fn terrain(&self, tile: Tile) -> Option<Terrain> {
+        self.explored(tile).then(|| self.world.map.terrain(tile))
+    }
+
+    /// What can be gathered on a tile, and how much of it is left; as far as it is explored.
+    pub fn resource(&self, tile: Tile) -> Option<(Resource, u16)> {
+        let found = self.world.map.resource(tile)?;
+        self.explored(tile)
+            .then(|| (found, self.world.map.amount(tile)))
+    }
+
+    /// Equal for two explored tiles between which a unit can walk; 0 for others.
+    pub fn region(&self, tile: Tile) -> u32 {
+        if self.explored(tile) {
+            self.world.map.region(tile)
+        } else {
+            0
+        }
+    }
+
+    fn unit_in(self, row: usize) -> Option<UnitView> {
+        let units = &self.world.units;
+        let own = usize::from(units.seat[row]) == self.row;
+        if units.hp[row] == 0 || !own && !self.sees(units.tile(row)) {
+            return None;
+        }
+        let unit = self.world.unit_view(row);
+        if own {
+            return Some(unit);
+        }
+        // Of others one sees where they are and how they are, not what they are told.
+        Some(UnitView {
+            order: Order::Idle,
+            target: None,
+            goal: unit.tile,
+            ..unit
+        })
+    }
+
+    fn building_in(self, row: usize) -> Option<BuildingView> {
+        let buildings = &self.world.buildings;
+        if buildings.hp[row] == 0 || !self.world.sees_building(self.row, row) {
+            return None;
+        }
+        let building = self.world.building_view(row);
+        if usize::from(buildings.seat[row]) == self.row {
+            return Some(building);
+        }
+        Some(BuildingView {
+            queued: 0,
+            training: None,
+            rally: building.tile,
+            ..building
+        })
+    }
+
+    fn ghosts(self) -> impl Iterator<Item = BuildingView> + use<'a> {
+        let world = self.world;
+        let ghosts = &world.fog.ghosts;
+        (0..ghosts.len())
+            .map(|row| ghosts.row(row))
+            .filter(move |ghost| usize::from(ghost.viewer) == self.row)
+            .filter(move |ghost| {
+                let row = world.buildings.row(Id(ghost.id));
+                let shown = row.is_some_and(|row| world.sees_building(self.row, row));
+                !shown && !fog::is_seen_gone(world, ghost)
+            })
+            .map(|ghost| remembered(world, &ghost))
+    }
+}
+
+fn remembered(world: &World, ghost: &fog::Ghost) -> BuildingView {
+    let stats = ghost.kind.stats();
+    let tile = world.map.tile_of(ghost.tile);
+    let complete = ghost.complete == 1;
+    BuildingView {
+        id: Id(ghost.id),
+        kind: ghost.kind,
+        seat: world.seats.seat(ghost.seat),
+        tile,
+        centre: super::space::middle_of(tile, stats.size),
+        hit_points: ghost.hp,
+        complete,
+        progress: if complete { stats.build_ticks } else { 0 },
+        queued: 0,
+        training: None,
+        rally: tile,
+        remembered: true,
+    }
+}

@@ -1,0 +1,277 @@
+//! Whether a table contradicts itself.
+
+use super::{KINDS, Kind, Stats, Tables};
+use crate::world::{fog, space::ONE as TILE};
+
+/// The first contradiction found in a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line}: {field} {fault}")]
+pub struct TableError {
+    /// The line's name, or its number where it has none.
+    pub line: Line,
+    /// The column.
+    pub field: &'static str,
+    /// What is wrong there.
+    pub fault: Fault,
+}
+
+/// Names a line of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// What a kind costs and can do.
+    Kind(Kind),
+}
+
+impl std::fmt::Display for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Line::Kind(kind) => write!(f, "{kind:?}"),
+        }
+    }
+}
+
+/// What can be wrong with a place of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// It must be something.
+    #[error("is zero or empty")]
+    Zero,
+    /// It is below zero.
+    #[error("is negative")]
+    Negative,
+    /// It is beyond what the rest of the world can bear.
+    #[error("is too large")]
+    TooLarge,
+    /// It is set where nothing can come of it.
+    #[error("means nothing here")]
+    Needless,
+    /// A building is named, or meant, where only a unit can be.
+    #[error("names something that is not a unit")]
+    NotAUnit,
+    /// A unit is named where only a building can be.
+    #[error("names something that is not a building")]
+    NotABuilding,
+    /// The same is said twice.
+    #[error("is there twice")]
+    Twice,
+    /// What it needs needs it in turn.
+    #[error("leads back to itself")]
+    Cycle,
+    /// No building trains this unit.
+    #[error("is in no building's line")]
+    Nowhere,
+}
+
+impl Tables {
+    /// Looks for contradictions.
+    ///
+    /// # Errors
+    /// The first line and column that cannot be meant.
+    pub fn check(&self) -> Result<(), TableError> {
+        for kind in Kind::ALL {
+            let line = &self.kinds[kind as usize];
+            let wrong = |(field, fault)| TableError {
+                line: Line::Kind(kind),
+                field,
+                fault,
+            };
+            check_line(line).map_err(wrong)?;
+            self.check_names(kind).map_err(wrong)?;
+        }
+        let (kind, field, fault) = match self.first_out_of_reach() {
+            None => return Ok(()),
+            Some(found) => found,
+        };
+        Err(TableError {
+            line: Line::Kind(kind),
+            field,
+            fault,
+        })
+    }
+
+    /// The kinds that a line names.
+    fn check_names(&self, kind: Kind) -> Result<(), Wrong> {
+        let line = &self.kinds[kind as usize];
+        let is_building = |kind: &Kind| self.kinds[*kind as usize].size > 0;
+        let same_name = |other: &&Stats| other.name == line.name;
+        require(
+            self.kinds.iter().filter(same_name).count() == 1,
+            "name",
+            Fault::Twice,
+        )?;
+        require(
+            line.needs.iter().all(is_building),
+            "needs",
+            Fault::NotABuilding,
+        )?;
+        require(
+            !line.trains.iter().any(is_building),
+            "trains",
+            Fault::NotAUnit,
+        )?;
+        let bonus: Vec<Kind> = line.bonus.iter().map(|(kind, _)| *kind).collect();
+        require(!bonus.iter().any(is_building), "bonus", Fault::NotAUnit)?;
+        for (field, kinds) in [
+            ("needs", line.needs),
+            ("trains", line.trains),
+            ("bonus", &bonus),
+        ] {
+            require(all_differ(kinds), field, Fault::Twice)?;
+        }
+        require(!line.needs.contains(&kind), "needs", Fault::Cycle)
+    }
+
+    /// A kind that nobody can ever have who begins with a town hall and its workers.
+    fn first_out_of_reach(&self) -> Option<(Kind, &'static str, Fault)> {
+        let mut had = [false; KINDS];
+        had[Kind::TownHall as usize] = true;
+        had[Kind::Worker as usize] = true;
+        let trainers = |kind: Kind| {
+            Kind::ALL
+                .into_iter()
+                .filter(move |by| self.kinds[*by as usize].trains.contains(&kind))
+        };
+        for _ in 0..KINDS {
+            for kind in Kind::ALL {
+                let line = &self.kinds[kind as usize];
+                let allowed = line.needs.iter().all(|need| had[*need as usize]);
+                let made = line.size > 0 || trainers(kind).any(|by| had[by as usize]);
+                had[kind as usize] |= allowed && made;
+            }
+        }
+        for kind in Kind::ALL {
+            let line = &self.kinds[kind as usize];
+            if line.size == 0 && trainers(kind).next().is_none() {
+                return Some((kind, "trains", Fault::Nowhere));
+            }
+            if !had[kind as usize] || !line.needs.iter().all(|need| had[*need as usize]) {
+                return Some((kind, "needs", Fault::Cycle));
+            }
+        }
+        None
+    }
+}
+
+/// What a line says by itself.
+fn check_line(line: &Stats) -> Result<(), Wrong> {
+    require(!line.name.is_empty(), "name", Fault::Zero)?;
+    require(line.gold | line.wood > 0, "gold", Fault::Zero)?;
+    at_most("gold", line.gold, DEAREST)?;
+    at_most("wood", line.wood, DEAREST)?;
+    require(line.hit_points > 0, "hit_points", Fault::Zero)?;
+    at_most("hit_points", line.hit_points.into(), STRONGEST)?;
+    require(line.build_ticks > 0, "build_ticks", Fault::Zero)?;
+    at_most("build_ticks", line.build_ticks.into(), LONGEST)?;
+    for (field, length) in [
+        ("range", line.range),
+        ("alert", line.alert),
+        ("arrow_speed", line.arrow_speed),
+        ("speed", line.speed),
+        ("radius", line.radius),
+    ] {
+        require(length >= 0, field, Fault::Negative)?;
+        require(length <= FARTHEST, field, Fault::TooLarge)?;
+    }
+    require(line.sight > 0, "sight", Fault::Zero)?;
+    at_most("sight", line.sight.into(), fog::MOST_SIGHT.into())?;
+    // It would turn against whom it cannot see.
+    let seen = line.alert < i32::from(line.sight) * TILE;
+    require(seen, "alert", Fault::TooLarge)?;
+    check_weapon(line)?;
+    if line.size == 0 {
+        check_unit(line)
+    } else {
+        check_building(line)
+    }
+}
+
+fn check_weapon(line: &Stats) -> Result<(), Wrong> {
+    let bonus = line.bonus.iter().map(|(_, bonus)| u32::from(*bonus)).max();
+    let hardest = u32::from(line.damage) + bonus.unwrap_or(0);
+    at_most("damage", hardest, HARDEST)?;
+    at_most("siege", line.siege.into(), HARDEST)?;
+    at_most("armour", line.armour.into(), HARDEST)?;
+    at_most("arrows", line.arrows.into(), ARROWS)?;
+    if line.damage == 0 {
+        require(line.siege == 0, "siege", Fault::Needless)?;
+        require(line.bonus.is_empty(), "bonus", Fault::Needless)?;
+        require(line.range == 0, "range", Fault::Needless)?;
+        require(line.cooldown == 0, "cooldown", Fault::Needless)?;
+        require(line.arrow_speed == 0, "arrow_speed", Fault::Needless)?;
+        return require(line.arrows == 0, "arrows", Fault::Needless);
+    }
+    require(line.siege > 0, "siege", Fault::Zero)?;
+    require(line.range > 0, "range", Fault::Zero)?;
+    require(line.cooldown > 0, "cooldown", Fault::Zero)?;
+    at_most("cooldown", line.cooldown.into(), LONGEST)?;
+    // It would not notice whom it can hit.
+    require(line.alert >= line.range, "range", Fault::TooLarge)
+}
+
+fn check_unit(line: &Stats) -> Result<(), Wrong> {
+    require(line.speed > 0, "speed", Fault::Zero)?;
+    require(line.speed < FASTEST, "speed", Fault::TooLarge)?;
+    require(line.radius > 0, "radius", Fault::Zero)?;
+    require(line.radius < WIDEST, "radius", Fault::TooLarge)?;
+    require(line.population > 0, "population", Fault::Zero)?;
+    require(line.trains.is_empty(), "trains", Fault::Needless)?;
+    require(line.arrows == 0, "arrows", Fault::Needless)?;
+    at_most("gather_ticks", line.gather_ticks.into(), LONGEST)?;
+    at_most("farm_ticks", line.farm_ticks.into(), LONGEST)?;
+    let gathers = line.gather_ticks > 0;
+    let field = if gathers {
+        "farm_ticks"
+    } else {
+        "gather_ticks"
+    };
+    require(gathers == (line.farm_ticks > 0), field, Fault::Zero)
+}
+
+fn check_building(line: &Stats) -> Result<(), Wrong> {
+    require(line.size <= BROADEST, "size", Fault::TooLarge)?;
+    require(line.speed == 0, "speed", Fault::Needless)?;
+    require(line.radius == 0, "radius", Fault::Needless)?;
+    require(line.population == 0, "population", Fault::Needless)?;
+    require(line.gather_ticks == 0, "gather_ticks", Fault::Needless)?;
+    require(line.farm_ticks == 0, "farm_ticks", Fault::Needless)?;
+    // Buildings have no arms: what they do is done by arrows.
+    let arrows = line.damage == 0 || line.arrow_speed > 0;
+    require(arrows, "arrow_speed", Fault::Zero)
+}
+
+/// A column, and what is wrong with it.
+type Wrong = (&'static str, Fault);
+
+fn require(good: bool, field: &'static str, fault: Fault) -> Result<(), Wrong> {
+    if good { Ok(()) } else { Err((field, fault)) }
+}
+
+fn at_most(field: &'static str, number: u32, most: u32) -> Result<(), Wrong> {
+    require(number <= most, field, Fault::TooLarge)
+}
+
+fn all_differ(kinds: &[Kind]) -> bool {
+    kinds
+        .iter()
+        .enumerate()
+        .all(|(place, kind)| !kinds[..place].contains(kind))
+}
+
+/// The longest footprint's edge that building, leaving and drawing are made for.
+const BROADEST: u16 = 4;
+/// Beyond it a unit could pass through a wall, or another unit, in one tick.
+const FASTEST: i32 = TILE / 4;
+/// Two wider ones could not pass each other's tiles.
+const WIDEST: i32 = TILE / 2;
+/// Distances of the weapons' kernels fit 32 bits up to here.
+const FARTHEST: i32 = 20 * TILE;
+/// Nobody could ever pay more: a start gives so much.
+const DEAREST: u32 = 100_000;
+/// Shares of hit points are computed in 32 bits.
+const STRONGEST: u32 = 30_000;
+const HARDEST: u32 = 10_000;
+const LONGEST: u32 = 30_000;
+const ARROWS: u32 = 8;
+
+#[cfg(test)]
+mod tests;

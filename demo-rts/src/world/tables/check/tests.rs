@@ -1,0 +1,130 @@
+use super::super::TABLES;
+use super::*;
+
+/// Breaks one line and says what the check finds.
+fn broken(kind: Kind, change: fn(&mut Stats)) -> Option<(Line, &'static str, Fault)> {
+    let mut tables = TABLES.clone();
+    change(&mut tables.kinds[kind as usize]);
+    let found = tables.check().err();
+    found.map(|error| (error.line, error.field, error.fault))
+}
+
+#[test]
+fn every_contradiction_is_found_and_named() {
+    use Fault::{
+        Cycle, Needless, Negative, NotABuilding, NotAUnit, Nowhere, TooLarge, Twice, Zero,
+    };
+    type Case = (Kind, fn(&mut Stats), &'static str, Fault);
+    let cases: Vec<Case> = vec![
+        (Kind::Worker, |s| s.name = "", "name", Zero),
+        (Kind::Worker, |s| s.name = "wall", "name", Twice),
+        (Kind::Worker, |s| (s.gold, s.wood) = (0, 0), "gold", Zero),
+        (Kind::Worker, |s| s.gold = u32::MAX, "gold", TooLarge),
+        (Kind::House, |s| s.wood = 100_001, "wood", TooLarge),
+        (Kind::House, |s| s.hit_points = 0, "hit_points", Zero),
+        (
+            Kind::House,
+            |s| s.hit_points = u16::MAX,
+            "hit_points",
+            TooLarge,
+        ),
+        (Kind::House, |s| s.build_ticks = 0, "build_ticks", Zero),
+        (
+            Kind::House,
+            |s| s.build_ticks = u16::MAX,
+            "build_ticks",
+            TooLarge,
+        ),
+        (Kind::House, |s| s.size = 5, "size", TooLarge),
+        (Kind::House, |s| s.speed = 1, "speed", Needless),
+        (Kind::House, |s| s.radius = 1, "radius", Needless),
+        (Kind::House, |s| s.population = 1, "population", Needless),
+        (
+            Kind::House,
+            |s| s.gather_ticks = 1,
+            "gather_ticks",
+            Needless,
+        ),
+        (Kind::House, |s| s.sight = 0, "sight", Zero),
+        (Kind::House, |s| s.sight = u16::MAX, "sight", TooLarge),
+        (Kind::Knight, |s| s.sight = 7, "alert", TooLarge),
+        (Kind::Tower, |s| s.arrow_speed = 0, "arrow_speed", Zero),
+        (Kind::Tower, |s| s.arrows = 9, "arrows", TooLarge),
+        (Kind::Tower, |s| s.damage = 0, "siege", Needless),
+        (Kind::Knight, |s| s.cooldown = 0, "cooldown", Zero),
+        (
+            Kind::Knight,
+            |s| s.cooldown = u16::MAX,
+            "cooldown",
+            TooLarge,
+        ),
+        (Kind::Knight, |s| s.siege = 0, "siege", Zero),
+        (Kind::Knight, |s| s.damage = 9_999, "damage", TooLarge),
+        (Kind::Knight, |s| s.range = 0, "range", Zero),
+        (Kind::Knight, |s| s.range = -1, "range", Negative),
+        (Kind::Knight, |s| s.alert = 0, "range", TooLarge),
+        (Kind::Knight, |s| s.alert = i32::MAX, "alert", TooLarge),
+        (Kind::Knight, |s| s.speed = 0, "speed", Zero),
+        (Kind::Knight, |s| s.speed = TILE / 4, "speed", TooLarge),
+        (Kind::Knight, |s| s.radius = TILE / 2, "radius", TooLarge),
+        (Kind::Knight, |s| s.radius = 0, "radius", Zero),
+        (Kind::Knight, |s| s.population = 0, "population", Zero),
+        (Kind::Knight, |s| s.arrows = 1, "arrows", Needless),
+        (Kind::Knight, |s| s.farm_ticks = 1, "gather_ticks", Zero),
+        (Kind::Worker, |s| s.farm_ticks = 0, "farm_ticks", Zero),
+        (
+            Kind::Knight,
+            |s| s.bonus = &[(Kind::Wall, 1)],
+            "bonus",
+            NotAUnit,
+        ),
+        (
+            Kind::Knight,
+            |s| s.bonus = &[(Kind::Worker, 1), (Kind::Worker, 1)],
+            "bonus",
+            Twice,
+        ),
+        (
+            Kind::Knight,
+            |s| s.trains = &[Kind::Worker],
+            "trains",
+            Needless,
+        ),
+        (
+            Kind::Stable,
+            |s| s.trains = &[Kind::Wall],
+            "trains",
+            NotAUnit,
+        ),
+        (
+            Kind::Stable,
+            |s| s.needs = &[Kind::Knight],
+            "needs",
+            NotABuilding,
+        ),
+        (Kind::Stable, |s| s.needs = &[Kind::Stable], "needs", Cycle),
+        (
+            Kind::Stable,
+            |s| s.needs = &[Kind::House, Kind::House],
+            "needs",
+            Twice,
+        ),
+    ];
+    for (kind, change, field, fault) in cases {
+        let expected = Some((Line::Kind(kind), field, fault));
+        assert_eq!(broken(kind, change), expected);
+    }
+    let orphan = broken(Kind::Stable, |s| s.trains = &[]);
+    assert_eq!(orphan, Some((Line::Kind(Kind::Knight), "trains", Nowhere)));
+    // The barracks need the stable, which needs the barracks.
+    let round = broken(Kind::Barracks, |s| s.needs = &[Kind::Stable]);
+    assert!(matches!(round, Some((_, "needs", Cycle))), "{round:?}");
+}
+
+#[test]
+fn an_error_says_where_and_what() {
+    let mut tables = TABLES.clone();
+    tables.kinds[Kind::Wall as usize].hit_points = 0;
+    let error = tables.check().unwrap_err();
+    assert_eq!(error.to_string(), "Wall: hit_points is zero or empty");
+}

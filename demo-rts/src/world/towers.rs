@@ -1,0 +1,70 @@
+//! Buildings that shoot.
+
+use super::{
+    Effect, Id, World,
+    combat::{Projectile, distance_to_square},
+};
+
+/// Lets every building shoot whose weapon is ready and that has somebody in reach.
+pub(super) fn shoot(w: &mut World, effects: &mut Vec<Effect>) {
+    for row in 0..w.buildings.len() {
+        let arrows = w.buildings.kind[row].stats().arrows;
+        if arrows == 0 || w.buildings.hp[row] == 0 || !w.buildings.is_complete(row) {
+            continue;
+        }
+        w.buildings.cooldown[row] = w.buildings.cooldown[row].saturating_sub(1);
+        // Who sees nobody looks again a little later, spread over the ticks by id.
+        let looks = w
+            .tick
+            .wrapping_add(w.buildings.id[row])
+            .is_multiple_of(LOOK_TICKS);
+        if w.buildings.cooldown[row] == 0
+            && looks
+            && let Some(target) = nearest_enemy(w, row)
+        {
+            w.buildings.cooldown[row] = w.buildings.kind[row].stats().cooldown;
+            for _ in 0..arrows {
+                launch(w, row, target, effects);
+            }
+        }
+    }
+}
+
+/// The row of the enemy's unit in reach that is nearest; soldiers before others.
+fn nearest_enemy(w: &World, row: usize) -> Option<usize> {
+    let stats = w.buildings.kind[row].stats();
+    let tile = w.map.tile_of(w.buildings.tile[row]);
+    let seat = w.buildings.seat[row];
+    (0..w.units.len())
+        .filter(|unit| w.units.seat[*unit] != seat && w.units.hp[*unit] > 0)
+        .map(|unit| {
+            let gap = distance_to_square(w.units.at(unit), tile, stats.size);
+            (!w.units.kind[unit].is_soldier(), gap, unit)
+        })
+        .filter(|(_, gap, _)| *gap <= stats.range)
+        .min()
+        .map(|(_, _, unit)| unit)
+}
+
+fn launch(w: &mut World, row: usize, target: usize, effects: &mut Vec<Effect>) {
+    let from = w.building_centre(row);
+    let to = w.units.at(target);
+    let (by, target) = (w.buildings.id[row], w.units.id[target]);
+    w.projectiles.push(Projectile {
+        x: from.x,
+        y: from.y,
+        to_x: to.x,
+        to_y: to.y,
+        target,
+        by,
+        kind: w.buildings.kind[row],
+        seat: w.buildings.seat[row],
+    });
+    effects.push(Effect::Launched {
+        from: Id(by),
+        target: Id(target),
+    });
+}
+
+/// Ticks between two looks.
+const LOOK_TICKS: u32 = 4;
