@@ -32,10 +32,13 @@ mod movement;
 pub mod nav;
 mod orders;
 mod path;
+mod recent;
 mod repair;
+mod roll;
 mod save;
 mod seats;
 mod seen;
+mod selection;
 mod setup;
 mod space;
 mod tables;
@@ -46,11 +49,12 @@ mod units;
 mod victory;
 mod view;
 
-pub use command::{Command, Id, Selection};
+pub use command::{Command, Id};
 pub use effect::{Effect, Refusal};
 pub use generate::MapKind;
 pub use map::{LARGEST, LARGEST_PLAYED, Map, SMALLEST, Terrain};
 pub use seen::{Rival, Seen};
+pub use selection::Selection;
 pub use setup::{MOST_SEATS, Scenario, Setup};
 pub use space::{ONE, Point, Tile};
 pub use tables::{
@@ -73,6 +77,9 @@ pub struct World {
     units: units::Units,
     buildings: buildings::Buildings,
     projectiles: combat::Projectiles,
+    roll: roll::Roll,
+    /// By row of the seats' table.
+    recents: Vec<recent::Recent>,
     fog: fog::Fog,
     next_id: u32,
     /// Id at which the path finder goes on in the next tick.

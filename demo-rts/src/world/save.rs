@@ -9,6 +9,8 @@ use super::{
     grid::Grid,
     map::{LARGEST, SMALLEST, Unfit},
     path::Finder,
+    recent::{self, Recent},
+    roll::Roll,
     seats::Seats,
     setup::MOST_SEATS,
     space::{ONE, Tile},
@@ -51,7 +53,8 @@ impl State for World {
         from.require(amounts.iter().all(|left| *left <= MINE_GOLD), "amount")?;
         let map = Map::load(size, terrain, amounts).map_err(|Unfit| from.fail("terrain"))?;
         let mut rows = || Ok(from.value::<u32>("row count")? as usize);
-        let [seats, units, buildings, projectiles] = [rows()?, rows()?, rows()?, rows()?];
+        let [seats, units, buildings] = [rows()?, rows()?, rows()?];
+        let [projectiles, graves] = [rows()?, rows()?];
         let mut world = World {
             tick,
             setup,
@@ -60,6 +63,8 @@ impl State for World {
             units: Units::load(&mut from, units)?,
             buildings: Buildings::load(&mut from, buildings)?,
             projectiles: Projectiles::load(&mut from, projectiles)?,
+            roll: Roll::default(),
+            recents: Vec::new(),
             fog: Fog::default(),
             next_id,
             path_cursor,
@@ -72,6 +77,12 @@ impl State for World {
         place_buildings(&mut world, &from)?;
         check_units(&world, &from)?;
         check_projectiles(&world, &from)?;
+        world.roll = Roll::load(&mut from, graves, &world.units, seats, tick)?;
+        for seat in 0..seats {
+            let is_number = |number| world.roll.id(seat, number).is_some();
+            let recent = Recent::load(&mut from, is_number)?;
+            world.recents.push(recent);
+        }
         world.fog = Fog::load(&mut from, world.setup.fog, size, seats)?;
         fog::check_ghosts(&world, &from)?;
         from.finish()?;
@@ -112,6 +123,9 @@ impl State for World {
             .visit("buildings", ids(&self.buildings.id).into_iter(), to);
         self.projectiles
             .visit("projectiles", 0..self.projectiles.len() as u64, to);
+        let graves = 0..self.roll.graves.len() as u64;
+        self.roll.graves.visit("graves", graves, to);
+        recent::visit(&self.recents, to);
         self.fog.visit(to);
     }
 }
@@ -129,12 +143,17 @@ fn write(w: &World, to: &mut impl Sink) {
         w.units.len(),
         w.buildings.len(),
         w.projectiles.len(),
+        w.roll.graves.len(),
     ];
     to.column(&rows.map(|rows| rows as u32));
     w.seats.write(to);
     w.units.write(to);
     w.buildings.write(to);
     w.projectiles.write(to);
+    w.roll.graves.write(to);
+    for recent in &w.recents {
+        recent.write(to);
+    }
     w.fog.write(to);
 }
 
