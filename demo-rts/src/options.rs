@@ -1,6 +1,6 @@
 //! What the values on the command line may be.
 
-use crate::world::{Density, Scenario};
+use crate::world::{Density, MapKind, Scenario};
 use lockstep::Plan;
 use lockstep::quic::Impairment;
 
@@ -42,6 +42,9 @@ pub enum OptionError {
         "`{0}` is no density of a swarm: sparse, normal or dense (.01, .05, .25 a square tile)"
     )]
     ScenarioDensity(String),
+    /// A kind of map that does not exist.
+    #[error("`{0}` is no kind of map: plains, valleys or lakes")]
+    Map(String),
     /// Something that this version cannot do yet.
     #[error("{what} comes in a later version; {instead}")]
     Later {
@@ -153,6 +156,17 @@ pub fn scenario(text: &str) -> Result<Scenario, OptionError> {
     }
 }
 
+/// Reads the name of a kind of map.
+///
+/// # Errors
+/// [`OptionError::Map`].
+pub fn map(text: &str) -> Result<MapKind, OptionError> {
+    MapKind::ALL
+        .into_iter()
+        .find(|kind| kind.name() == text)
+        .ok_or_else(|| OptionError::Map(text.to_owned()))
+}
+
 /// Reads an impairment such as `delay=50ms,loss=5%`.
 ///
 /// # Errors
@@ -243,5 +257,15 @@ mod tests {
         }
         let error = scenario("swarm:thick").expect_err("no density");
         assert_eq!(error, OptionError::ScenarioDensity("thick".into()));
+    }
+
+    #[test]
+    fn kinds_of_map() {
+        for kind in MapKind::ALL {
+            assert_eq!(map(kind.name()), Ok(kind));
+        }
+        for text in ["", "Plains", "plains ", "moon"] {
+            assert_eq!(map(text), Err(OptionError::Map(text.into())));
+        }
     }
 }

@@ -52,6 +52,7 @@ mod view;
 
 pub use command::{Command, Id};
 pub use effect::{Effect, Refusal};
+pub use generate::MapKind;
 pub use map::{LARGEST, LARGEST_PLAYED, Map, SMALLEST, Terrain};
 pub use seen::{Rival, Seen};
 pub use selection::Selection;
@@ -204,7 +205,7 @@ impl World {
         fog::refresh(self);
         victory::defeat_the_beaten(self, effects);
         combat::bury(self, effects);
-        self.ground_changed |= self.map.refresh();
+        self.ground_changed |= self.map.refresh_regions();
         self.tick = self.tick.saturating_add(1);
         victory::judge(self);
         done(Phase::Rest);

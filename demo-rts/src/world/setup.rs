@@ -3,7 +3,7 @@
 use super::{
     Kind, World,
     fog::{self, Fog},
-    generate::{self, Drawn, StartPlace, mix},
+    generate::{self, Drawn, MapKind, StartPlace, mix},
     map::{LARGEST_PLAYED, SMALLEST},
     scenarios,
     seats::{Held, SeatRow, Seats},
@@ -18,6 +18,8 @@ use sim::{Seat, Start, Stream};
 pub struct Setup {
     /// Draws the map. `None`: the match seed does.
     pub map_seed: Option<u64>,
+    /// What the land looks like. `None`: the map's seed draws it.
+    pub map: Option<MapKind>,
     /// Tiles along an edge of the map, 48 to 256. `None`: as suits the number of seats.
     pub size: Option<u16>,
     /// How the match begins.
@@ -38,6 +40,7 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             map_seed: None,
+            map: None,
             size: None,
             scenario: Scenario::Standard,
             population: 100,
@@ -59,6 +62,7 @@ impl Setup {
     pub(super) fn in_range(&self) -> Self {
         Self {
             map_seed: self.map_seed,
+            map: self.map,
             size: self.size.map(|size| size.clamp(SMALLEST, LARGEST_PLAYED)),
             scenario: match self.scenario {
                 Scenario::Skirmish { units_per_seat } => Scenario::Skirmish {
@@ -172,6 +176,7 @@ pub(super) fn begin(start: &Start<Setup>) -> World {
             let size = setup.size;
             let Drawn { map, starts } = generate::draw(
                 map_seed,
+                setup.map,
                 seats.len(),
                 size.unwrap_or_else(|| generate::usual_size(seats.len())),
                 mix(agreed ^ 1),
@@ -222,7 +227,7 @@ pub(super) fn begin(start: &Start<Setup>) -> World {
     if !world.seats.seat.is_empty() {
         scenarios::deploy(&mut world, &armies);
     }
-    world.map.refresh();
+    world.map.refresh_regions();
     world.fog = Fog::new(world.setup.fog, world.map.size(), world.seats.len());
     fog::refresh_all(&mut world);
     world

@@ -132,7 +132,7 @@ fn neighbours_push_each_other_apart_and_nobody_else() {
 fn buildings_are_found_by_whoever_sees_one_of_their_tiles() {
     let mut w = crowded(3, 96, 0);
     w.spawn_building(Kind::TownHall, 1, Tile::new(46, 46), true);
-    w.map.refresh();
+    w.map.refresh_regions();
     for (x, y) in [(40, 40), (55, 47), (47, 39), (60, 60), (30, 47)] {
         w.spawn_unit(Kind::Archer, 0, Tile::new(x, y).centre());
     }
