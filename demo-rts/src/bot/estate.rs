@@ -191,7 +191,7 @@ impl<'a> Estate<'a> {
         let ids: Vec<Id> = units.into_iter().map(|unit| unit.id).collect();
         self.busy.extend(&ids);
         self.busy.sort_unstable();
-        Selection::new(ids)
+        self.seen.select(ids)
     }
 
     /// The worker nearest to a place that has nothing better to do than gather.

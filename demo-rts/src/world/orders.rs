@@ -117,14 +117,9 @@ fn obey(
     }
 }
 
-/// Rows of the selected units that live and belong to the seat.
-fn own_units(w: &World, seat: usize, units: &Selection) -> Result<Vec<usize>, Refusal> {
-    let rows: Vec<usize> = units
-        .ids()
-        .iter()
-        .filter_map(|id| w.units.row(*id))
-        .filter(|row| usize::from(w.units.seat[*row]) == seat)
-        .collect();
+/// Rows of the selected units that live.
+fn own_units(w: &mut World, seat: usize, units: &Selection) -> Result<Vec<usize>, Refusal> {
+    let rows = w.selected(seat, units)?;
     if rows.is_empty() {
         Err(Refusal::Nobody)
     } else {
@@ -132,7 +127,7 @@ fn own_units(w: &World, seat: usize, units: &Selection) -> Result<Vec<usize>, Re
     }
 }
 
-fn own_workers(w: &World, seat: usize, units: &Selection) -> Result<Vec<usize>, Refusal> {
+fn own_workers(w: &mut World, seat: usize, units: &Selection) -> Result<Vec<usize>, Refusal> {
     let mut rows = own_units(w, seat, units)?;
     rows.retain(|row| w.units.kind[*row] == Kind::Worker);
     if rows.is_empty() {

@@ -1,8 +1,8 @@
 //! What one seat may know: the view for its screen and its bot.
 
 use super::{
-    BuildingView, Id, Order, ProjectileView, Resource, SeatView, Setup, Terrain, Tile, UnitView,
-    World, combat::Target, fog,
+    BuildingView, Id, Order, ProjectileView, Resource, SeatView, Selection, Setup, Terrain, Tile,
+    UnitView, World, combat::Target, fog,
 };
 use sim::{Seat, SeatState};
 
@@ -125,6 +125,12 @@ impl<'a> Seen<'a> {
             .filter(move |arrow| self.sees(self.world.map.tile_at(arrow.at)))
     }
 
+    /// The shortest selection of these units, as far as they are its own.
+    pub fn select(self, units: impl IntoIterator<Item = Id>) -> Selection {
+        let seat = self.world.seats.seat(self.row as u8);
+        self.world.select(seat, units)
+    }
+
     /// Tiles along an edge of the map.
     pub fn size(self) -> u16 {
         self.world.map.size()
@@ -193,6 +199,7 @@ impl<'a> Seen<'a> {
         }
         // Of others one sees where they are and how they are, not what they are told.
         Some(UnitView {
+            number: 0,
             order: Order::Idle,
             target: None,
             goal: unit.tile,

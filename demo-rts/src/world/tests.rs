@@ -26,10 +26,12 @@ fn world(seats: u8, seed: u64) -> World {
 fn meadow() -> World {
     let setup = Setup {
         fog: false,
+        size: Some(64),
         ..Setup::default()
     };
     let mut w = World::new(&start(2, 1, setup));
     w.units = units::Units::default();
+    w.roll = roll::Roll::new(2);
     w.buildings = buildings::Buildings::default();
     w.map = Map::new(64, Vec::new(), Vec::new());
     w.spawn_building(Kind::TownHall, 0, Tile::new(1, 1), true);
@@ -43,18 +45,13 @@ fn put(w: &mut World, kind: Kind, seat: u8, x: u16, y: u16) -> Id {
 
 fn wall(w: &mut World, tiles: impl IntoIterator<Item = Tile>) {
     for tile in tiles {
-        let at = w.map.index(tile) as usize;
-        w.map.terrain[at] = Terrain::Rock;
-        w.map.set_solid(tile, 1, true);
+        w.map.put(tile, Terrain::Rock, 0);
     }
     w.map.refresh_regions();
 }
 
 fn resource(w: &mut World, tile: Tile, terrain: Terrain, amount: u16) {
-    let at = w.map.index(tile) as usize;
-    w.map.terrain[at] = terrain;
-    w.map.amount[at] = amount;
-    w.map.set_solid(tile, 1, true);
+    w.map.put(tile, terrain, amount);
     w.map.refresh_regions();
 }
 
@@ -86,8 +83,9 @@ fn issue(w: &mut World, seat: Seat, command: Command) -> Result<(), Refusal> {
     refused.map_or(Ok(()), Err)
 }
 
-fn one(id: Id) -> Selection {
-    Selection::new([id])
+fn one(w: &World, id: Id) -> Selection {
+    let row = w.units.row(id).expect("it lives");
+    Selection::new([w.units.number[row]])
 }
 
 fn hall(w: &World, seat: Seat) -> BuildingView {
@@ -99,7 +97,7 @@ fn hall(w: &World, seat: Seat) -> BuildingView {
 fn workers(w: &World, seat: Seat) -> Selection {
     w.units()
         .filter(|unit| unit.seat == seat && unit.kind == Kind::Worker)
-        .map(|unit| unit.id)
+        .map(|unit| unit.number)
         .collect()
 }
 
@@ -110,7 +108,7 @@ fn every_seat_starts_alike() {
         for seat in w.seats() {
             assert_eq!((seat.gold, seat.wood), (250, 200));
             assert_eq!((seat.population, seat.population_limit), (5, 10));
-            assert_eq!(workers(&w, seat.seat).ids().len(), 5);
+            assert_eq!(workers(&w, seat.seat).numbers().map(<[u16]>::len), Ok(5));
         }
         assert_eq!(w.units().count(), 5 * usize::from(seats));
         let scores: Vec<u64> = w.seats().map(|seat| seat.score).collect();
@@ -122,6 +120,7 @@ fn every_seat_starts_alike() {
 fn settings_and_seats_out_of_range_still_make_a_world() {
     let wild = Setup {
         map_seed: Some(u64::MAX),
+        map: Some(MapKind::Lakes),
         size: Some(u16::MAX),
         scenario: Scenario::Skirmish {
             units_per_seat: u16::MAX,
@@ -154,9 +153,9 @@ fn workers_fetch_gold_and_wood_and_take_the_next_tree() {
     resource(&mut w, mine, Terrain::Gold, 900);
     let cutter = put(&mut w, Kind::Worker, 0, 6, 2);
     let digger = put(&mut w, Kind::Worker, 0, 2, 6);
-    let units = one(cutter);
+    let units = one(&w, cutter);
     issue(&mut w, A, Command::Gather { units, from: tree }).unwrap();
-    let units = one(digger);
+    let units = one(&w, digger);
     issue(&mut w, A, Command::Gather { units, from: mine }).unwrap();
     let before = w.seat(A).unwrap();
     let effects = run(&mut w, 1_500);
@@ -250,7 +249,7 @@ fn a_house_is_paid_founded_built_and_solid() {
     let builder = put(&mut w, Kind::Worker, 0, 10, 10);
     let bystander = put(&mut w, Kind::Archer, 0, 14, 14);
     let at = Tile::new(14, 14);
-    let (units, kind) = (one(builder), Kind::House);
+    let (units, kind) = (one(&w, builder), Kind::House);
     let build = Command::Build { units, kind, at };
     issue(&mut w, A, build.clone()).unwrap();
     assert_eq!(w.seat(A).unwrap().wood, 120);
@@ -276,9 +275,10 @@ fn two_workers_build_in_half_the_time_and_a_foundation_can_be_given_up() {
     let mut times = Vec::new();
     for builders in [1, 2] {
         let mut w = meadow();
-        let units: Selection = (0..builders)
+        let units: Vec<Id> = (0..builders)
             .map(|n| put(&mut w, Kind::Worker, 0, 10, 10 + n))
             .collect();
+        let units = w.select(A, units);
         let (kind, at) = (Kind::House, Tile::new(11, 10));
         issue(&mut w, A, Command::Build { units, kind, at }).unwrap();
         times.push(run_until(&mut w, 900, |w| {
@@ -289,7 +289,7 @@ fn two_workers_build_in_half_the_time_and_a_foundation_can_be_given_up() {
 
     let mut w = meadow();
     let builder = put(&mut w, Kind::Worker, 0, 10, 10);
-    let (units, kind, at) = (one(builder), Kind::Barracks, Tile::new(20, 10));
+    let (units, kind, at) = (one(&w, builder), Kind::Barracks, Tile::new(20, 10));
     issue(&mut w, A, Command::Build { units, kind, at }).unwrap();
     let building = w.buildings().last().unwrap().id;
     assert_eq!(
@@ -308,7 +308,7 @@ fn units_walk_around_walls_and_as_near_as_they_can() {
     let mut w = meadow();
     wall(&mut w, (0..55).map(|y| Tile::new(30, y)));
     let runner = put(&mut w, Kind::Swordsman, 0, 20, 10);
-    let (units, to) = (one(runner), Tile::new(40, 10));
+    let (units, to) = (one(&w, runner), Tile::new(40, 10));
     issue(&mut w, A, Command::Move { units, to }).unwrap();
     for _ in 0..1_000 {
         run(&mut w, 1);
@@ -319,7 +319,7 @@ fn units_walk_around_walls_and_as_near_as_they_can() {
 
     let cage = w.map.ring(Tile::new(50, 10), 3).collect::<Vec<_>>();
     wall(&mut w, cage);
-    let (units, to) = (one(runner), Tile::new(51, 11));
+    let (units, to) = (one(&w, runner), Tile::new(51, 11));
     issue(&mut w, A, Command::Move { units, to }).unwrap();
     run(&mut w, 600);
     let unit = w.unit(runner).unwrap();
@@ -333,9 +333,10 @@ fn units_walk_around_walls_and_as_near_as_they_can() {
 #[test]
 fn a_crowd_spreads_out() {
     let mut w = meadow();
-    let units: Selection = (0..60)
+    let units: Vec<Id> = (0..60)
         .map(|n| put(&mut w, Kind::Archer, 0, 20 + n % 2, 20))
         .collect();
+    let units = w.select(A, units);
     let to = Tile::new(40, 30);
     issue(&mut w, A, Command::Move { units, to }).unwrap();
     run(&mut w, 700);
@@ -362,7 +363,7 @@ fn opposite_crowds_pass_a_gap_of_one_tile() {
         .map(|n| put(&mut w, Kind::Worker, 0, 40 + n % 3, 28 + n / 3))
         .collect();
     for (group, x) in [(&left, 45), (&right, 15)] {
-        let units = group.iter().copied().collect();
+        let units = w.select(A, group.iter().copied());
         let to = Tile::new(x, 30);
         issue(&mut w, A, Command::Move { units, to }).unwrap();
     }
@@ -403,7 +404,8 @@ fn holding_units_stay_and_idle_ones_return() {
     let mut w = meadow();
     let holder = put(&mut w, Kind::Swordsman, 0, 20, 20);
     let guard = put(&mut w, Kind::Swordsman, 0, 40, 20);
-    issue(&mut w, A, Command::Hold { units: one(holder) }).unwrap();
+    let units = one(&w, holder);
+    issue(&mut w, A, Command::Hold { units }).unwrap();
     let near_holder = put(&mut w, Kind::Worker, 1, 23, 20);
     let near_guard = put(&mut w, Kind::Worker, 1, 43, 20);
     run(&mut w, 200);
@@ -418,9 +420,10 @@ fn an_attack_brings_a_building_down_and_opens_its_ground() {
     let mut w = meadow();
     w.spawn_building(Kind::House, 1, Tile::new(30, 30), true);
     let house = w.buildings().last().unwrap().id;
-    let units: Selection = (0..6)
+    let units: Vec<Id> = (0..6)
         .map(|n| put(&mut w, Kind::Swordsman, 0, 24, 26 + n))
         .collect();
+    let units = w.select(A, units);
     let own = hall(&w, A).id;
     let at_own = Command::Attack {
         units: units.clone(),
@@ -445,9 +448,10 @@ fn an_attack_brings_a_building_down_and_opens_its_ground() {
 #[test]
 fn an_attack_move_fights_on_the_way_and_goes_on() {
     let mut w = meadow();
-    let units: Selection = (0..4)
+    let units: Vec<Id> = (0..4)
         .map(|n| put(&mut w, Kind::Swordsman, 0, 10, 20 + n))
         .collect();
+    let units = w.select(A, units);
     let victim = put(&mut w, Kind::Worker, 1, 25, 24);
     let to = Tile::new(45, 22);
     issue(&mut w, A, Command::AttackMove { units, to }).unwrap();
@@ -460,12 +464,12 @@ fn an_attack_move_fights_on_the_way_and_goes_on() {
 fn commands_for_others_or_the_dead_are_refused() {
     let mut w = meadow();
     let own = put(&mut w, Kind::Archer, 0, 10, 10);
-    let foreign = put(&mut w, Kind::Worker, 1, 50, 50);
+    put(&mut w, Kind::Worker, 1, 50, 50);
     let to = Tile::new(5, 5);
     let refusals = [
         (
             Command::Move {
-                units: one(foreign),
+                units: Selection::new([9]),
                 to,
             },
             Refusal::Nobody,
@@ -479,34 +483,34 @@ fn commands_for_others_or_the_dead_are_refused() {
         ),
         (
             Command::Stop {
-                units: one(Id(u32::MAX)),
+                units: Selection::recent(0),
             },
-            Refusal::Nobody,
+            Refusal::Forgotten,
         ),
         (
             Command::Move {
-                units: one(own),
+                units: one(&w, own),
                 to: Tile::new(64, 3),
             },
             Refusal::OffTheMap,
         ),
         (
             Command::Attack {
-                units: one(own),
+                units: one(&w, own),
                 target: Id(0),
             },
             Refusal::NoSuchTarget,
         ),
         (
             Command::Gather {
-                units: one(own),
+                units: one(&w, own),
                 from: to,
             },
             Refusal::NothingToGather,
         ),
         (
             Command::Build {
-                units: one(own),
+                units: one(&w, own),
                 kind: Kind::House,
                 at: to,
             },
@@ -654,7 +658,14 @@ impl Dice {
 
     fn command(&mut self, w: &World) -> Command {
         let count = self.below(70) as usize;
-        let units = (0..count).map(|_| self.id(w)).collect::<Selection>();
+        let units = match self.below(4) {
+            0 => Selection::recent(self.below(24) as u8),
+            1 => {
+                let seat = Seat(self.below(4) as u8);
+                w.select(seat, (0..count).map(|_| self.id(w)).collect::<Vec<_>>())
+            }
+            _ => (0..count).map(|_| self.below(80) as u16).collect(),
+        };
         let kind = Kind::ALL[self.below(Kind::ALL.len() as u64) as usize];
         let (to, building, target) = (self.tile(w), self.id(w), self.id(w));
         match self.below(40) {
@@ -717,7 +728,8 @@ fn assert_sound(w: &World) {
         assert_eq!(w.map().occupant(building.tile), Some(building.id));
     }
     for row in 0..w.units.len() {
-        assert!(w.units.way[row] != Way::None || w.units.step_count[row] == 0);
+        let goal = usize::from(w.units.course[row]);
+        assert!(w.units.way[row] != Way::Course || w.goals.size[goal] > 0);
     }
 }
 
@@ -838,9 +850,10 @@ fn workers_crowded_at_one_side_of_a_mine_keep_at_it() {
     resource(&mut w, mine, Terrain::Gold, 1_500);
     let sides = w.map.ring(mine, 1).skip(1).collect::<Vec<_>>();
     wall(&mut w, sides);
-    let units: Selection = (0..8)
+    let units: Vec<Id> = (0..8)
         .map(|_| put(&mut w, Kind::Worker, 0, 11, 1))
         .collect();
+    let units = w.select(A, units);
     issue(&mut w, A, Command::Gather { units, from: mine }).unwrap();
     run(&mut w, 900);
     let at_work = w

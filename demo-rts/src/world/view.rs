@@ -41,6 +41,9 @@ pub struct SeatView {
 pub struct UnitView {
     /// Which.
     pub id: Id,
+    /// What commands call it among the units of its seat; see [`World::select`]. 0 where a seat looks at
+    /// others, see [`World::seen_by`].
+    pub number: u16,
     /// What.
     pub kind: Kind,
     /// Whose.
@@ -228,6 +231,7 @@ impl World {
         let load = units.load[row].resource();
         UnitView {
             id: Id(units.id[row]),
+            number: units.number[row],
             kind: units.kind[row],
             seat: self.seats.seat(units.seat[row]),
             at: units.at(row),
