@@ -4,10 +4,11 @@ use super::{
     Effect, Id, World,
     combat::{self, Blow, LEASH, Target},
     economy::{self, become_idle},
-    farms,
+    farms, garrison,
     movement::PATIENCE,
-    repair,
+    repair, siege,
     units::{Order, Way},
+    waypoints,
 };
 
 /// Lets every unit act, in the order of their ids. Blows fall later, all at once.
@@ -18,7 +19,9 @@ pub(super) fn act(w: &mut World, blows: &mut Vec<Blow>, effects: &mut Vec<Effect
         }
         w.units.cooldown[row] = w.units.cooldown[row].saturating_sub(1);
         match w.units.order[row] {
-            Order::Idle | Order::AttackMove | Order::Hold => guard(w, row, blows, effects),
+            Order::Idle | Order::AttackMove | Order::Hold | Order::Patrol => {
+                guard(w, row, blows, effects);
+            }
             Order::Move => {
                 if w.units.way[row] == Way::None {
                     become_idle(w, row);
@@ -30,6 +33,9 @@ pub(super) fn act(w: &mut World, blows: &mut Vec<Blow>, effects: &mut Vec<Effect
             Order::Construct => economy::construct(w, row, effects),
             Order::Farm => farms::farm(w, row, effects),
             Order::Repair => repair::repair(w, row),
+            Order::Enter => garrison::enter(w, row),
+            Order::Inside => {}
+            Order::AttackGround => siege::attack_ground(w, row, effects),
         }
     }
 }
@@ -43,7 +49,7 @@ fn guard(w: &mut World, row: usize, blows: &mut Vec<Blow>, effects: &mut Vec<Eff
     // Everybody looks around every eighth tick, spread over the ticks by id.
     let looks = w.tick.wrapping_add(w.units.id[row]).is_multiple_of(8);
     if fights && (looks || had && target.is_none()) {
-        let in_reach = target.is_some_and(|t| w.gap(row, t) <= w.units.stats(row).range);
+        let in_reach = target.is_some_and(|t| w.gap(row, t) <= w.able(row).range);
         if !in_reach && let Some(found) = combat::acquire(w, row) {
             w.units.target[row] = found.0;
             target = w.target(found);
@@ -57,6 +63,8 @@ fn guard(w: &mut World, row: usize, blows: &mut Vec<Blow>, effects: &mut Vec<Eff
                 resume(w, row);
             } else if order == Order::AttackMove && w.units.way[row] == Way::None {
                 become_idle(w, row);
+            } else if order == Order::Patrol && w.units.way[row] == Way::None && looks {
+                waypoints::turn(w, row);
             }
         }
     }
@@ -77,7 +85,7 @@ fn current_target(w: &World, row: usize) -> Option<Target> {
                 .distance_squared(at)
                 <= LEASH
         }
-        Order::Hold => w.gap(row, target) <= w.units.stats(row).range,
+        Order::Hold => w.gap(row, target) <= w.able(row).range,
         _ => true,
     };
     allowed.then_some(target)
@@ -88,7 +96,7 @@ fn resume(w: &mut World, row: usize) {
     w.units.failures[row] = 0;
     w.units.halt(row);
     match w.units.order[row] {
-        Order::AttackMove => w.units.ask(row, w.units.goal[row]),
+        Order::AttackMove | Order::Patrol => w.units.ask(row, w.units.goal[row]),
         Order::Idle => w.units.ask(row, w.units.post[row]),
         _ => {}
     }
@@ -117,7 +125,7 @@ fn fight(
     blows: &mut Vec<Blow>,
     effects: &mut Vec<Effect>,
 ) {
-    if w.gap(row, target) <= w.units.stats(row).range {
+    if w.gap(row, target) <= w.able(row).range {
         w.units.failures[row] = 0;
         if w.units.way[row] != Way::None {
             w.units.halt(row);
@@ -145,7 +153,7 @@ fn fight(
 fn give_up(w: &mut World, row: usize) {
     w.units.target[row] = 0;
     match w.units.order[row] {
-        Order::AttackMove => resume(w, row),
+        Order::AttackMove | Order::Patrol => resume(w, row),
         _ => become_idle(w, row),
     }
 }

@@ -3,8 +3,9 @@
 use super::{
     Effect, Id, World,
     columns::columns,
-    damage,
+    damage, garrison,
     map::Map,
+    siege,
     space::{ONE, Point, Tile},
     units::Order,
 };
@@ -45,16 +46,18 @@ pub(super) enum Target {
 /// Damage on its way. All blows of a tick fall together, so that no seat strikes first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blow {
-    target: Id,
-    damage: u16,
-    by: Id,
-    seat: u8,
+    pub target: Id,
+    pub damage: u16,
+    pub by: Id,
+    pub seat: u8,
 }
 
 impl World {
-    /// The living thing of this id.
+    /// The living thing of this id, as far as it can be met.
     pub(super) fn target(&self, id: Id) -> Option<Target> {
-        let unit = self.units.row(id).map(Target::Unit);
+        let unit = self.units.row(id);
+        let unit = unit.filter(|row| !self.units.is_inside(*row));
+        let unit = unit.map(Target::Unit);
         unit.or_else(|| self.buildings.row(id).map(Target::Building))
     }
 
@@ -116,7 +119,7 @@ pub(super) fn distance_to_square(from: Point, tile: Tile, size: u16) -> i32 {
 /// buildings last.
 pub(super) fn acquire(w: &World, row: usize) -> Option<Id> {
     let units = &w.units;
-    let stats = units.stats(row);
+    let stats = w.able(row);
     let own = units.seat[row];
     let at = units.at(row);
     let sight = match units.order[row] {
@@ -167,14 +170,14 @@ pub(super) fn acquire(w: &World, row: usize) -> Option<Id> {
 
 fn can_reach(w: &World, row: usize, other: usize, region: u32) -> bool {
     w.map.region(w.units.tile(other)) == region
-        || w.gap(row, Target::Unit(other)) <= w.units.stats(row).range
+        || w.gap(row, Target::Unit(other)) <= w.able(row).range
 }
 
 fn can_reach_building(w: &World, row: usize, other: usize, region: u32) -> bool {
     let tile = w.map.tile_of(w.buildings.tile[other]);
     let size = w.buildings.kind[other].stats().size;
     w.map.touches_region(tile, size, region)
-        || w.gap(row, Target::Building(other)) <= w.units.stats(row).range
+        || w.gap(row, Target::Building(other)) <= w.able(row).range
 }
 
 /// Strikes a target in reach, if the weapon is ready.
@@ -197,7 +200,7 @@ pub(super) fn strike(
         Target::Building(other) => w.buildings.id[other],
     });
     if stats.arrow_speed == 0 {
-        let damage = damage::draw(w, w.units.kind[row], target);
+        let damage = damage::draw(w, w.units.kind[row], seat, target);
         blows.push(Blow {
             target: id,
             damage,
@@ -206,8 +209,12 @@ pub(super) fn strike(
         });
         return;
     }
-    let from = w.units.at(row);
     let to = w.target_at(target);
+    if stats.splash > 0 {
+        siege::throw(w, row, to, effects);
+        return;
+    }
+    let from = w.units.at(row);
     w.projectiles.push(Projectile {
         x: from.x,
         y: from.y,
@@ -250,8 +257,11 @@ pub(super) fn fly(w: &mut World, blows: &mut Vec<Blow>) {
         arrows.y[row] = at.y.saturating_add(step.y);
         if at.distance(to) <= stats.arrow_speed.unsigned_abs() {
             *gone = true;
-            if let Some(target) = target {
-                let damage = damage::draw(w, w.projectiles.kind[row], target);
+            if stats.splash > 0 {
+                siege::burst(w, row, blows);
+            } else if let Some(target) = target {
+                let (kind, seat) = (w.projectiles.kind[row], w.projectiles.seat[row]);
+                let damage = damage::draw(w, kind, seat, target);
                 let arrows = &w.projectiles;
                 blows.push(Blow {
                     target: id,
@@ -288,8 +298,11 @@ pub(super) fn fall(w: &mut World, blows: &[Blow], effects: &mut Vec<Effect>) {
             if let Target::Unit(row) = target {
                 die(w, row, effects);
             }
-            let killed = &mut w.seats.killed[usize::from(blow.seat)];
-            *killed = killed.saturating_add(1);
+            // Stones hit friends as well; that is nothing to be proud of.
+            if w.owner(target) != blow.seat {
+                let killed = &mut w.seats.killed[usize::from(blow.seat)];
+                *killed = killed.saturating_add(1);
+            }
         } else if let Target::Unit(row) = target {
             answer(w, row, blow.by);
         }
@@ -339,6 +352,7 @@ pub(super) fn bury(w: &mut World, effects: &mut Vec<Effect>) {
                     w.buildings.tile[row],
                     w.buildings.kind[row].stats().size,
                 );
+                garrison::fall(w, row);
             }
         }
         let gone: Vec<bool> = w.buildings.hp.iter().map(|hp| *hp == 0).collect();
@@ -353,7 +367,7 @@ fn clear_ground(map: &mut Map, tile: u32, size: u16) {
 }
 
 /// Whole tiles that a length spans, and one more.
-fn tiles(length: i32) -> u16 {
+pub(super) fn tiles(length: i32) -> u16 {
     (length / ONE + 1).clamp(0, 64) as u16
 }
 

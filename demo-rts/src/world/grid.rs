@@ -2,7 +2,7 @@
 
 use super::{map::Map, space::Tile, units::Units};
 
-/// Rows of living units in the order of their tiles.
+/// Rows of the living units on the map, in the order of their tiles.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Grid {
     size: u16,
@@ -18,7 +18,7 @@ impl Grid {
         self.begin.clear();
         self.begin.resize(map.tiles() + 2, 0);
         let tile = |row: usize| map.index_at(units.at(row)) as usize;
-        let living = || (0..units.len()).filter(|row| units.is_alive(*row));
+        let living = || (0..units.len()).filter(|row| units.is_on_map(*row));
         for row in living() {
             self.begin[tile(row) + 2] += 1;
         }

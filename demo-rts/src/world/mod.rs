@@ -23,8 +23,11 @@ mod command;
 mod damage;
 mod economy;
 mod effect;
+mod errands;
 mod farms;
 mod fog;
+mod formation;
+mod garrison;
 mod generate;
 mod grid;
 mod map;
@@ -33,10 +36,12 @@ pub mod nav;
 mod orders;
 mod path;
 mod repair;
+mod research;
 mod save;
 mod seats;
 mod seen;
 mod setup;
+mod siege;
 mod space;
 mod tables;
 #[cfg(test)]
@@ -45,16 +50,18 @@ mod towers;
 mod units;
 mod victory;
 mod view;
+mod waypoints;
 
-pub use command::{Command, Id, Selection};
+pub use command::{Command, Id, Selection, Task};
 pub use effect::{Effect, Refusal};
 pub use map::{LARGEST, LARGEST_PLAYED, Map, SMALLEST, Terrain};
+pub use research::Job;
 pub use seen::{Rival, Seen};
 pub use setup::{MOST_SEATS, Scenario, Setup};
 pub use space::{ONE, Point, Tile};
 pub use tables::{
-    BUILDINGS_PER_SEAT, CARRY, Fault, Kind, QUEUE_LENGTH, Stats, TABLES, TICKS_PER_SECOND,
-    TableError, Tables,
+    Ability, BUILDINGS_PER_SEAT, CARRY, Change, Fault, Kind, Line, QUEUE_LENGTH, Stats, TABLES,
+    TICKS_PER_SECOND, TableError, Tables, Upgrade, UpgradeStats, WAYPOINTS,
 };
 pub use units::{Order, Resource};
 pub use view::{BuildingView, ProjectileView, SeatView, UnitView};
@@ -73,6 +80,7 @@ pub struct World {
     buildings: buildings::Buildings,
     projectiles: combat::Projectiles,
     fog: fog::Fog,
+    waypoints: waypoints::Waypoints,
     next_id: u32,
     /// Id at which the path finder goes on in the next tick.
     path_cursor: u32,
@@ -80,6 +88,8 @@ pub struct World {
     random: Stream,
     ending: victory::Ending,
     /// From here on: made anew in every tick that uses it, and never state.
+    /// The table as each seat's upgrades change it: made anew when they do.
+    abilities: research::Abilities,
     grid: grid::Grid,
     finder: path::Finder,
 }
@@ -118,6 +128,7 @@ impl Simulation for World {
         let mut blows = Vec::new();
         self.map.refresh_regions();
         self.units.index_rows();
+        waypoints::go_on(self);
         self.grid.fill(&self.map, &self.units);
         behaviour::act(self, &mut blows, effects);
         towers::shoot(self, effects);

@@ -7,9 +7,11 @@ use super::{
     grid::Grid,
     map::{LARGEST_PLAYED, SMALLEST},
     path::Finder,
+    research::Abilities,
     seats::{Held, SeatRow, Seats},
     space::{ONE, Point, Tile},
-    tables::TICKS_PER_SECOND,
+    tables::{TICKS_PER_SECOND, UPGRADES},
+    waypoints::Waypoints,
 };
 use serde::{Deserialize, Serialize};
 use sim::{Seat, Start, Stream};
@@ -41,7 +43,7 @@ impl Default for Setup {
             map_seed: None,
             size: None,
             scenario: Scenario::Standard,
-            population: 100,
+            population: 150,
             gold: 250,
             wood: 200,
             minutes: 60,
@@ -113,10 +115,12 @@ pub(super) fn begin(start: &Start<Setup>) -> World {
         buildings: super::buildings::Buildings::default(),
         projectiles: super::combat::Projectiles::default(),
         fog: Fog::default(),
+        waypoints: Waypoints::default(),
         next_id: 1,
         path_cursor: 0,
         random: Stream::named(&start.seed, "weapons"),
         ending: super::victory::Ending::default(),
+        abilities: Abilities::default(),
         grid: Grid::default(),
         finder: Finder::default(),
     };
@@ -128,12 +132,14 @@ pub(super) fn begin(start: &Start<Setup>) -> World {
             held: Held::Played,
             idle_since: 0,
             defeated: 0,
+            upgrades: [0; UPGRADES],
             home: world.map.index(place.hall),
             trained: 0,
             lost: 0,
             killed: 0,
             gathered: 0,
         });
+        world.abilities = Abilities::of_seats(&world.seats);
         settle(&mut world, row as u8, place);
     }
     world.map.refresh_regions();
