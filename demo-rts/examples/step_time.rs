@@ -82,7 +82,7 @@ fn march(world: &World, seats: &[Seat]) -> Vec<Entry<Command>> {
             entries.push(Entry::Command {
                 seat: *seat,
                 command: Command::AttackMove {
-                    units: group.iter().copied().collect(),
+                    units: world.select(*seat, group.iter().copied()),
                     to: Tile::new(middle, middle),
                 },
             });

@@ -4,7 +4,7 @@ use super::{
     Habits,
     estate::{Estate, middle},
 };
-use crate::world::{Command, Kind, Order, Selection, Tile, UnitView};
+use crate::world::{Command, Kind, Order, Tile, UnitView};
 
 /// Sends everybody near against whoever comes near the household.
 pub(super) fn defend(estate: &Estate<'_>, commands: &mut Vec<Command>) {
@@ -23,13 +23,13 @@ pub(super) fn defend(estate: &Estate<'_>, commands: &mut Vec<Command>) {
     let Some((_, _, at)) = threat else {
         return;
     };
-    let defenders: Selection = estate
+    let defenders = estate
         .soldiers
         .iter()
         .filter(|unit| unit.target.is_none() && unit.tile.king_steps(at) <= CALL)
         .filter(|unit| unit.order == Order::Idle || unit.goal.king_steps(at) > ALARM)
-        .map(|unit| unit.id)
-        .collect();
+        .map(|unit| unit.id);
+    let defenders = estate.select(defenders);
     if !defenders.is_empty() {
         commands.push(Command::AttackMove {
             units: defenders,
@@ -44,13 +44,13 @@ pub(super) fn defend(estate: &Estate<'_>, commands: &mut Vec<Command>) {
         .filter(|enemy| enemy.tile.king_steps(at) <= 6)
         .count();
     if estate.soldiers.is_empty() && raiders <= 3 {
-        let workers: Selection = estate
+        let workers = estate
             .workers
             .iter()
             .filter(|unit| unit.tile.king_steps(at) <= 8 && unit.order != Order::AttackMove)
             .map(|unit| unit.id)
-            .take(raiders * 4)
-            .collect();
+            .take(raiders * 4);
+        let workers = estate.select(workers);
         if !workers.is_empty() {
             commands.push(Command::AttackMove {
                 units: workers,
@@ -85,11 +85,11 @@ pub(super) fn focus(estate: &Estate<'_>, habits: &Habits, commands: &mut Vec<Com
         let Some(victim) = victim else {
             continue;
         };
-        let units: Selection = band
+        let units = band
             .iter()
             .filter(|unit| unit.target != Some(victim.id))
-            .map(|unit| unit.id)
-            .collect();
+            .map(|unit| unit.id);
+        let units = estate.select(units);
         if !units.is_empty() && band.len() > 1 {
             commands.push(Command::Attack {
                 units,
@@ -114,12 +114,14 @@ pub(super) fn attack(estate: &Estate<'_>, habits: &Habits, commands: &mut Vec<Co
     if let Some(first) = out.first()
         && let Some(to) = next_target(estate, first.tile)
     {
-        let band: Selection = out
+        let band = out
             .iter()
             .filter(|unit| unit.tile.king_steps(first.tile) <= CALL)
-            .map(|unit| unit.id)
-            .collect();
-        commands.push(Command::AttackMove { units: band, to });
+            .map(|unit| unit.id);
+        commands.push(Command::AttackMove {
+            units: estate.select(band),
+            to,
+        });
     }
     let waiting: Vec<&UnitView> = idle()
         .filter(|unit| unit.tile.king_steps(home) <= CALL)
@@ -127,7 +129,7 @@ pub(super) fn attack(estate: &Estate<'_>, habits: &Habits, commands: &mut Vec<Co
     let ready = waiting.len() >= habits.wave && outnumbers(estate, habits, waiting.len());
     let enough = ready || waiting.len() >= 2 * habits.wave || cannot_grow(estate);
     if enough && let Some(to) = next_target(estate, home) {
-        let wave: Selection = waiting.iter().map(|unit| unit.id).collect();
+        let wave = estate.select(waiting.iter().map(|unit| unit.id));
         if !wave.is_empty() {
             commands.push(Command::AttackMove { units: wave, to });
         }

@@ -4,7 +4,7 @@ use super::{
     Habits,
     estate::{Estate, middle},
 };
-use crate::world::{Command, Id, Kind, Order, Resource, Selection, Terrain, Tile};
+use crate::world::{Command, Id, Kind, Order, Resource, Terrain, Tile};
 
 /// Keeps the household growing, most urgent first.
 pub(super) fn run(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Command>) {
@@ -47,7 +47,7 @@ fn employ_idle(estate: &Estate<'_>, commands: &mut Vec<Command>) {
     idle.rotate_left(turn);
     if let Some(from) = from {
         commands.push(Command::Gather {
-            units: idle.into_iter().take(some).collect(),
+            units: estate.select(idle.into_iter().take(some)),
             from,
         });
     }
@@ -91,13 +91,13 @@ fn rebalance(estate: &Estate<'_>, commands: &mut Vec<Command>) {
     if !(estate.world.tick() / 16).is_multiple_of(8) {
         return;
     }
-    let movers: Selection = estate
+    let movers = estate
         .workers
         .iter()
         .filter(|worker| worker.carries.is_none() && estate.gathers(worker) == Some(from))
         .map(|worker| worker.id)
-        .take(2)
-        .collect();
+        .take(2);
+    let movers = estate.select(movers);
     let place = estate.nearest_resource(to, estate.home());
     if let (Some(from), false) = (place, movers.is_empty()) {
         commands.push(Command::Gather {
@@ -119,7 +119,7 @@ fn finish_foundations(estate: &Estate<'_>, commands: &mut Vec<Command>) {
         }
         if let Some(worker) = estate.free_worker(site.tile) {
             commands.push(Command::Assist {
-                units: Selection::new([worker]),
+                units: estate.select([worker]),
                 building: site.id,
             });
         }
@@ -212,7 +212,7 @@ fn found(estate: &mut Estate<'_>, kind: Kind, at: Tile, commands: &mut Vec<Comma
     if let Some(worker) = estate.free_worker(at) {
         estate.pay(kind);
         commands.push(Command::Build {
-            units: Selection::new([worker]),
+            units: estate.select([worker]),
             kind,
             at,
         });

@@ -1,6 +1,8 @@
 //! What a seat has, sorted for thinking.
 
-use crate::world::{BuildingView, Id, Kind, Order, Resource, SeatView, Tile, UnitView, World};
+use crate::world::{
+    BuildingView, Id, Kind, Order, Resource, SeatView, Selection, Tile, UnitView, World,
+};
 use sim::Seat;
 
 pub(super) struct Estate<'a> {
@@ -48,6 +50,11 @@ impl<'a> Estate<'a> {
             }
         }
         Some(estate)
+    }
+
+    /// These units of the household, as a command names them.
+    pub fn select(&self, units: impl IntoIterator<Item = Id>) -> Selection {
+        self.world.select(self.seat.seat, units)
     }
 
     /// Where the household is centred: a finished hall, or any building, or where it all began.

@@ -83,20 +83,20 @@ impl Hand {
             KeyCode::Char('w') => self.select_idle_workers(world),
             KeyCode::Char('e') => self.select_soldiers(world),
             KeyCode::Char('t') => self.go_home(world),
-            KeyCode::Enter => {
-                self.order(|units, hand| world.meant_by_click(hand.seat, units, hand.cursor))
-            }
-            KeyCode::Char('m') => self.order(|units, hand| Command::Move {
+            KeyCode::Enter => self.order(world, |units, hand| {
+                world.meant_by_click(hand.seat, units, hand.cursor)
+            }),
+            KeyCode::Char('m') => self.order(world, |units, hand| Command::Move {
                 units,
                 to: hand.cursor,
             }),
-            KeyCode::Char('a') => self.order(|units, hand| hand.attack(units, world)),
-            KeyCode::Char('g') => self.order(|units, hand| Command::Gather {
+            KeyCode::Char('a') => self.order(world, |units, hand| hand.attack(units, world)),
+            KeyCode::Char('g') => self.order(world, |units, hand| Command::Gather {
                 units,
                 from: hand.cursor,
             }),
-            KeyCode::Char('h') => self.order(|units, _| Command::Hold { units }),
-            KeyCode::Char('x') => self.order(|units, _| Command::Stop { units }),
+            KeyCode::Char('h') => self.order(world, |units, _| Command::Hold { units }),
+            KeyCode::Char('x') => self.order(world, |units, _| Command::Stop { units }),
             KeyCode::Char('b') => self.open(Menu::Build),
             KeyCode::Char('n') => self.open(Menu::Train),
             KeyCode::Char('r') => self.rally(world),
@@ -214,11 +214,11 @@ impl Hand {
         Act::Moved
     }
 
-    fn order(&self, command: impl FnOnce(Selection, &Hand) -> Command) -> Act {
+    fn order(&self, world: &World, command: impl FnOnce(Selection, &Hand) -> Command) -> Act {
         if self.selection.is_empty() {
             return Act::Say("select somebody first: space, v, w or e");
         }
-        let units = Selection::new(self.selection.iter().copied());
+        let units = world.select(self.seat, self.selection.iter().copied());
         Act::Issue(command(units, self))
     }
 
@@ -237,7 +237,7 @@ impl Hand {
             .selection
             .iter()
             .filter(|id| kind_of(**id, world) == Some(Kind::Worker));
-        let units: Selection = workers.copied().collect();
+        let units = world.select(self.seat, workers.copied());
         if units.is_empty() {
             return Act::Say("select workers first: w selects the idle ones");
         }

@@ -225,7 +225,11 @@ impl World {
     pub(super) fn spawn_unit(&mut self, kind: Kind, seat: u8, at: Point) -> Id {
         let id = self.fresh_id();
         let post = self.map.index_at(at);
-        self.units.push(Unit::new(id, kind, seat, at, post));
+        let number = self.roll.enlist(usize::from(seat), id);
+        self.units.push(Unit {
+            number,
+            ..Unit::new(id, kind, seat, at, post)
+        });
         id
     }
 

@@ -98,6 +98,19 @@ impl<T: Cell> Field for Shown<T> {
     }
 }
 
+/// Lends a list of cells to a visitor.
+pub(super) struct Listed<'a, T>(pub &'a [T]);
+
+impl<T: Cell> Field for Listed<'_, T> {
+    fn bytes(&self, out: &mut Vec<u8>) {
+        T::write(self.0, out);
+    }
+    fn text(&self) -> String {
+        let texts: Vec<String> = self.0.iter().map(|cell| cell.text()).collect();
+        texts.join(" ")
+    }
+}
+
 /// Reads a snapshot from front to back; errors say what was wrong.
 pub(super) struct Reader<'a>(sim::Reader<'a>);
 

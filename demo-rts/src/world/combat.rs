@@ -323,6 +323,9 @@ fn answer(w: &mut World, row: usize, by: Id) {
 pub(super) fn die(w: &mut World, row: usize, effects: &mut Vec<Effect>) {
     w.units.hp[row] = 0;
     let seat = w.units.seat[row];
+    let number = w.units.number[row];
+    w.roll.bury(seat, number, w.tick);
+    w.recents[usize::from(seat)].forget(number);
     let lost = &mut w.seats.lost[usize::from(seat)];
     *lost = lost.saturating_add(1);
     effects.push(Effect::Died {
@@ -335,6 +338,7 @@ pub(super) fn die(w: &mut World, row: usize, effects: &mut Vec<Effect>) {
 
 /// Takes fallen buildings off the map, and now and then the rows of dead units.
 pub(super) fn bury(w: &mut World, effects: &mut Vec<Effect>) {
+    w.roll.rise(w.tick);
     if w.tick.is_multiple_of(BURIAL_TICKS) {
         w.units.bury();
     }

@@ -1,7 +1,7 @@
-//! What a player can want, and how a selection is written compactly.
+//! What a player can want.
 
-use super::{Kind, Tile, Upgrade, tables::SELECTION};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use super::{Kind, Selection, Tile, Upgrade};
+use serde::{Deserialize, Serialize};
 
 /// Names a unit or a building for as long as the match lasts; never used again after its death.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -229,85 +229,6 @@ impl Command {
     }
 }
 
-/// Up to [`Selection::MOST`] different units, ascending. Written as gaps, so that a group is a few bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Selection(Vec<Id>);
-
-impl Selection {
-    /// Units that a selection holds at most.
-    pub const MOST: usize = SELECTION;
-
-    /// These units, once each; of too many, those with the lowest ids.
-    pub fn new(units: impl IntoIterator<Item = Id>) -> Self {
-        let mut ids: Vec<Id> = units.into_iter().collect();
-        ids.sort_unstable();
-        ids.dedup();
-        ids.truncate(Self::MOST);
-        Self(ids)
-    }
-
-    /// The units, ascending.
-    pub fn ids(&self) -> &[Id] {
-        &self.0
-    }
-
-    /// Whether it names nobody.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl FromIterator<Id> for Selection {
-    fn from_iter<I: IntoIterator<Item = Id>>(units: I) -> Self {
-        Self::new(units)
-    }
-}
-
-impl Serialize for Selection {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut last = 0;
-        serializer.collect_seq(self.0.iter().map(|id| {
-            let gap = id.0.wrapping_sub(last);
-            last = id.0;
-            gap
-        }))
-    }
-}
-
-impl<'de> Deserialize<'de> for Selection {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(Gaps)
-    }
-}
-
-struct Gaps;
-
-impl<'de> de::Visitor<'de> for Gaps {
-    type Value = Selection;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "at most {SELECTION} gaps between ascending ids")
-    }
-
-    fn visit_seq<A: de::SeqAccess<'de>>(self, mut seq: A) -> Result<Selection, A::Error> {
-        let mut ids = Vec::new();
-        let mut last: u32 = 0;
-        while let Some(gap) = seq.next_element::<u32>()? {
-            if ids.len() == SELECTION {
-                return Err(de::Error::invalid_length(SELECTION + 1, &self));
-            }
-            if gap == 0 && !ids.is_empty() {
-                return Err(de::Error::custom("a unit selected twice"));
-            }
-            last = last
-                .checked_add(gap)
-                .ok_or_else(|| de::Error::custom("an id beyond 32 bits"))?;
-            ids.push(Id(last));
-        }
-        Ok(Selection(ids))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -318,7 +239,7 @@ mod tests {
 
     #[test]
     fn every_command_comes_back() {
-        let units = Selection::new([Id(7), Id(9), Id(300), Id(u32::MAX)]);
+        let units = Selection::new([7, 9, 300, 65_000]);
         let to = Tile::new(3, u16::MAX);
         let all = [
             Command::Move {
@@ -398,31 +319,33 @@ mod tests {
 
     #[test]
     fn the_largest_command_fits_its_limit() {
-        let spread = (0..64).map(|n| Id(n * (u32::MAX / 64) + 1));
-        let command = Command::Move {
-            units: spread.collect(),
+        let most = Selection::MOST as u16;
+        for spread in [1, 3, 64, 200, u16::MAX / most] {
+            let command = Command::Move {
+                units: (0..most).map(|n| n * spread + n % 2).collect(),
+                to: Tile::new(u16::MAX, u16::MAX),
+            };
+            assert!(bytes(&command).len() <= 350, "{}", bytes(&command).len());
+        }
+    }
+
+    #[test]
+    fn twenty_neighbours_take_little_and_a_reference_takes_less() {
+        let to = Tile::new(100, 127);
+        let command = Command::AttackMove {
+            units: (500..520).collect(),
+            to,
+        };
+        assert!(bytes(&command).len() <= 9, "{:?}", bytes(&command));
+        let again = Command::AttackMove {
+            units: Selection::recent(200),
             to: Tile::new(u16::MAX, u16::MAX),
         };
-        assert!(bytes(&command).len() <= 400, "{}", bytes(&command).len());
-    }
-
-    #[test]
-    fn twenty_neighbours_take_little() {
-        let command = Command::AttackMove {
-            units: (500..520).map(Id).collect(),
-            to: Tile::new(40, 40),
+        assert!(bytes(&again).len() <= 8);
+        let again = Command::AttackMove {
+            units: Selection::recent(200),
+            to,
         };
-        assert!(bytes(&command).len() <= 26);
-    }
-
-    #[test]
-    fn hostile_selections_do_not_decode() {
-        let too_many = vec![1_u32; SELECTION + 1];
-        let twice = vec![5_u32, 0];
-        let beyond = vec![u32::MAX, 1];
-        for gaps in [too_many, twice, beyond] {
-            let bytes = postcard::to_allocvec(&gaps).unwrap();
-            assert!(postcard::from_bytes::<Selection>(&bytes).is_err());
-        }
+        assert_eq!(bytes(&again).len(), 5);
     }
 }

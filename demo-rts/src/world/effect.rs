@@ -94,6 +94,9 @@ pub enum Refusal {
     /// None of the units is alive and the seat's own, or able to do this.
     #[error("nobody there to do it")]
     Nobody,
+    /// The selection that it refers to is no longer remembered.
+    #[error("that selection is forgotten")]
+    Forgotten,
     /// Not an own, finished building that can do this.
     #[error("no such building of yours")]
     NoSuchBuilding,

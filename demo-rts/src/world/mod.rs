@@ -35,11 +35,14 @@ mod movement;
 pub mod nav;
 mod orders;
 mod path;
+mod recent;
 mod repair;
 mod research;
+mod roll;
 mod save;
 mod seats;
 mod seen;
+mod selection;
 mod setup;
 mod siege;
 mod space;
@@ -52,11 +55,12 @@ mod victory;
 mod view;
 mod waypoints;
 
-pub use command::{Command, Id, Selection, Task};
+pub use command::{Command, Id, Task};
 pub use effect::{Effect, Refusal};
 pub use map::{LARGEST, LARGEST_PLAYED, Map, SMALLEST, Terrain};
 pub use research::Job;
 pub use seen::{Rival, Seen};
+pub use selection::Selection;
 pub use setup::{MOST_SEATS, Scenario, Setup};
 pub use space::{ONE, Point, Tile};
 pub use tables::{
@@ -79,6 +83,9 @@ pub struct World {
     units: units::Units,
     buildings: buildings::Buildings,
     projectiles: combat::Projectiles,
+    roll: roll::Roll,
+    /// By row of the seats' table.
+    recents: Vec<recent::Recent>,
     fog: fog::Fog,
     waypoints: waypoints::Waypoints,
     next_id: u32,

@@ -165,14 +165,10 @@ fn forget_waypoints(w: &mut World, rows: &[usize]) {
     w.waypoints.forget(&units);
 }
 
-/// Rows of the selected units that live and belong to the seat.
-fn own_units(w: &World, seat: usize, units: &Selection) -> Result<Vec<usize>, Refusal> {
-    let rows: Vec<usize> = units
-        .ids()
-        .iter()
-        .filter_map(|id| w.units.row(*id))
-        .filter(|row| usize::from(w.units.seat[*row]) == seat && !w.units.is_inside(*row))
-        .collect();
+/// Rows of the selected units that live and are not inside a building.
+fn own_units(w: &mut World, seat: usize, units: &Selection) -> Result<Vec<usize>, Refusal> {
+    let mut rows = w.selected(seat, units)?;
+    rows.retain(|row| !w.units.is_inside(*row));
     if rows.is_empty() {
         Err(Refusal::Nobody)
     } else {

@@ -9,7 +9,9 @@ use super::{
     grid::Grid,
     map::{LARGEST, SMALLEST, Terrain},
     path::Finder,
+    recent::{self, Recent},
     research::{Abilities, Job},
+    roll::Roll,
     seats::Seats,
     setup::MOST_SEATS,
     space::{ONE, Tile},
@@ -59,7 +61,8 @@ impl State for World {
         )?;
         from.require(amount.iter().all(|amount| *amount <= MINE_GOLD), "amount")?;
         let mut rows = || Ok(from.value::<u32>("row count")? as usize);
-        let [seats, units, buildings, projectiles] = [rows()?, rows()?, rows()?, rows()?];
+        let [seats, units, buildings] = [rows()?, rows()?, rows()?];
+        let [projectiles, graves] = [rows()?, rows()?];
         let mut world = World {
             tick,
             setup,
@@ -68,6 +71,8 @@ impl State for World {
             units: Units::load(&mut from, units)?,
             buildings: Buildings::load(&mut from, buildings)?,
             projectiles: Projectiles::load(&mut from, projectiles)?,
+            roll: Roll::default(),
+            recents: Vec::new(),
             fog: Fog::default(),
             waypoints: Waypoints::default(),
             next_id,
@@ -85,6 +90,12 @@ impl State for World {
         check_units(&world, &from)?;
         check_garrisons(&world, &from)?;
         check_projectiles(&world, &from)?;
+        world.roll = Roll::load(&mut from, graves, &world.units, seats, tick)?;
+        for seat in 0..seats {
+            let is_number = |number| world.roll.id(seat, number).is_some();
+            let recent = Recent::load(&mut from, is_number)?;
+            world.recents.push(recent);
+        }
         world.fog = Fog::load(&mut from, world.setup.fog, size, seats)?;
         fog::check_ghosts(&world, &from)?;
         let rows = from.value::<u32>("waypoint count")? as usize;
@@ -127,6 +138,9 @@ impl State for World {
             .visit("buildings", ids(&self.buildings.id).into_iter(), to);
         self.projectiles
             .visit("projectiles", 0..self.projectiles.len() as u64, to);
+        let graves = 0..self.roll.graves.len() as u64;
+        self.roll.graves.visit("graves", graves, to);
+        recent::visit(&self.recents, to);
         self.fog.visit(to);
         self.waypoints
             .visit("waypoints", 0..self.waypoints.len() as u64, to);
@@ -146,12 +160,17 @@ fn write(w: &World, to: &mut impl Sink) {
         w.units.len(),
         w.buildings.len(),
         w.projectiles.len(),
+        w.roll.graves.len(),
     ];
     to.column(&rows.map(|rows| rows as u32));
     w.seats.write(to);
     w.units.write(to);
     w.buildings.write(to);
     w.projectiles.write(to);
+    w.roll.graves.write(to);
+    for recent in &w.recents {
+        recent.write(to);
+    }
     w.fog.write(to);
     to.value(w.waypoints.len() as u32);
     w.waypoints.write(to);

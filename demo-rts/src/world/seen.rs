@@ -174,6 +174,7 @@ impl<'a> Seen<'a> {
         }
         // Of others one sees where they are and how they are, not what they are told.
         Some(UnitView {
+            number: 0,
             order: Order::Idle,
             target: None,
             goal: unit.tile,

@@ -114,6 +114,8 @@ pub(super) fn begin(start: &Start<Setup>) -> World {
         units: super::units::Units::default(),
         buildings: super::buildings::Buildings::default(),
         projectiles: super::combat::Projectiles::default(),
+        roll: super::roll::Roll::new(seats.len()),
+        recents: vec![super::recent::Recent::default(); seats.len()],
         fog: Fog::default(),
         waypoints: Waypoints::default(),
         next_id: 1,

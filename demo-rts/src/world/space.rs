@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A square of the map. `x` grows to the right, `y` downwards.
+/// A square of the map. `x` grows to the right, `y` downwards. Written as one number, the smaller the
+/// nearer it is to the corner: two bytes on maps of up to 128 tiles a side, three on those of 256.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "u32", from = "u32")]
 pub struct Tile {
     /// Column.
     pub x: u16,
@@ -32,6 +34,26 @@ impl Tile {
     /// Steps of a king from here to `other`.
     pub fn king_steps(self, other: Tile) -> u16 {
         self.x.abs_diff(other.x).max(self.y.abs_diff(other.y))
+    }
+}
+
+impl From<Tile> for u32 {
+    /// Its place in an order by the larger of `x` and `y`.
+    fn from(tile: Tile) -> u32 {
+        let (x, y) = (u32::from(tile.x), u32::from(tile.y));
+        if x < y { y * y + x } else { x * x + x + y }
+    }
+}
+
+impl From<u32> for Tile {
+    fn from(place: u32) -> Tile {
+        let larger = place.isqrt();
+        let rest = place - larger * larger;
+        if rest < larger {
+            Tile::new(rest as u16, larger as u16)
+        } else {
+            Tile::new(larger as u16, (rest - larger) as u16)
+        }
     }
 }
 
@@ -119,6 +141,16 @@ pub const ONE: i32 = 1 << 16;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_number_is_one_tile() {
+        let far = (0..=u32::MAX).step_by(65_521);
+        for place in (0..100_000).chain(far).chain([u32::MAX]) {
+            assert_eq!(u32::from(Tile::from(place)), place);
+        }
+        assert_eq!(Tile::from(u32::MAX), Tile::new(u16::MAX, u16::MAX));
+        assert!(u32::from(Tile::new(127, 127)) < 1 << 14);
+    }
 
     #[test]
     fn distance_is_exact_on_a_right_triangle() {

@@ -187,7 +187,15 @@ pub const MINE_GOLD: u16 = 1_500;
 /// Places in a training queue.
 pub const QUEUE_LENGTH: usize = 5;
 /// Units that one command may name.
-pub const SELECTION: usize = 64;
+pub const SELECTION: usize = 250;
+/// Selections of each seat that the world remembers.
+pub const SELECTIONS_KEPT: usize = 16;
+/// Of these, so many of the newest are referred to by new commands; the others are for commands on their way.
+pub const SELECTIONS_NAMED: usize = 9;
+/// Fewer units are spelled out faster than remembered.
+pub const SELECTION_WORTH_KEEPING: usize = 3;
+/// Ticks after a death before another unit may have the number.
+pub const NUMBER_REST: u32 = 256;
 /// Errands that may wait for a unit.
 pub const WAYPOINTS: usize = 8;
 /// Buildings that a seat may own, foundations and walls included.
@@ -290,9 +298,18 @@ pub(super) fn table_bytes(tables: &Tables) -> Vec<u8> {
     for number in [CARRY, FARM_GOLD, TREE_WOOD, MINE_GOLD] {
         put(i64::from(number));
     }
-    for number in [QUEUE_LENGTH, SELECTION, WAYPOINTS, BUILDINGS_PER_SEAT] {
+    for number in [
+        QUEUE_LENGTH,
+        SELECTION,
+        SELECTIONS_KEPT,
+        SELECTIONS_NAMED,
+        SELECTION_WORTH_KEEPING,
+        WAYPOINTS,
+        BUILDINGS_PER_SEAT,
+    ] {
         put(number as i64);
     }
+    put(i64::from(NUMBER_REST));
     out
 }
 

@@ -31,6 +31,7 @@ fn meadow() -> World {
     };
     let mut w = World::new(&start(2, 1, setup));
     w.units = units::Units::default();
+    w.roll = roll::Roll::new(2);
     w.buildings = buildings::Buildings::default();
     w.map = Map::new(64, Vec::new(), Vec::new());
     w.spawn_building(Kind::TownHall, 0, Tile::new(1, 1), true);
@@ -87,8 +88,9 @@ fn issue(w: &mut World, seat: Seat, command: Command) -> Result<(), Refusal> {
     refused.map_or(Ok(()), Err)
 }
 
-fn one(id: Id) -> Selection {
-    Selection::new([id])
+fn one(w: &World, id: Id) -> Selection {
+    let row = w.units.row(id).expect("it lives");
+    Selection::new([w.units.number[row]])
 }
 
 fn hall(w: &World, seat: Seat) -> BuildingView {
@@ -100,7 +102,7 @@ fn hall(w: &World, seat: Seat) -> BuildingView {
 fn workers(w: &World, seat: Seat) -> Selection {
     w.units()
         .filter(|unit| unit.seat == seat && unit.kind == Kind::Worker)
-        .map(|unit| unit.id)
+        .map(|unit| unit.number)
         .collect()
 }
 
@@ -111,7 +113,7 @@ fn every_seat_starts_alike() {
         for seat in w.seats() {
             assert_eq!((seat.gold, seat.wood), (250, 200));
             assert_eq!((seat.population, seat.population_limit), (5, 10));
-            assert_eq!(workers(&w, seat.seat).ids().len(), 5);
+            assert_eq!(workers(&w, seat.seat).numbers().map(<[u16]>::len), Ok(5));
         }
         assert_eq!(w.units().count(), 5 * usize::from(seats));
         let scores: Vec<u64> = w.seats().map(|seat| seat.score).collect();
@@ -155,9 +157,9 @@ fn workers_fetch_gold_and_wood_and_take_the_next_tree() {
     resource(&mut w, mine, Terrain::Gold, 900);
     let cutter = put(&mut w, Kind::Worker, 0, 6, 2);
     let digger = put(&mut w, Kind::Worker, 0, 2, 6);
-    let units = one(cutter);
+    let units = one(&w, cutter);
     issue(&mut w, A, Command::Gather { units, from: tree }).unwrap();
-    let units = one(digger);
+    let units = one(&w, digger);
     issue(&mut w, A, Command::Gather { units, from: mine }).unwrap();
     let before = w.seat(A).unwrap();
     let effects = run(&mut w, 1_500);
@@ -251,7 +253,7 @@ fn a_house_is_paid_founded_built_and_solid() {
     let builder = put(&mut w, Kind::Worker, 0, 10, 10);
     let bystander = put(&mut w, Kind::Archer, 0, 14, 14);
     let at = Tile::new(14, 14);
-    let (units, kind) = (one(builder), Kind::House);
+    let (units, kind) = (one(&w, builder), Kind::House);
     let build = Command::Build { units, kind, at };
     issue(&mut w, A, build.clone()).unwrap();
     assert_eq!(w.seat(A).unwrap().wood, 120);
@@ -277,9 +279,10 @@ fn two_workers_build_in_half_the_time_and_a_foundation_can_be_given_up() {
     let mut times = Vec::new();
     for builders in [1, 2] {
         let mut w = meadow();
-        let units: Selection = (0..builders)
+        let units: Vec<Id> = (0..builders)
             .map(|n| put(&mut w, Kind::Worker, 0, 10, 10 + n))
             .collect();
+        let units = w.select(A, units);
         let (kind, at) = (Kind::House, Tile::new(11, 10));
         issue(&mut w, A, Command::Build { units, kind, at }).unwrap();
         times.push(run_until(&mut w, 900, |w| {
@@ -290,7 +293,7 @@ fn two_workers_build_in_half_the_time_and_a_foundation_can_be_given_up() {
 
     let mut w = meadow();
     let builder = put(&mut w, Kind::Worker, 0, 10, 10);
-    let (units, kind, at) = (one(builder), Kind::Barracks, Tile::new(20, 10));
+    let (units, kind, at) = (one(&w, builder), Kind::Barracks, Tile::new(20, 10));
     issue(&mut w, A, Command::Build { units, kind, at }).unwrap();
     let building = w.buildings().last().unwrap().id;
     assert_eq!(
@@ -309,7 +312,7 @@ fn units_walk_around_walls_and_as_near_as_they_can() {
     let mut w = meadow();
     wall(&mut w, (0..55).map(|y| Tile::new(30, y)));
     let runner = put(&mut w, Kind::Swordsman, 0, 20, 10);
-    let (units, to) = (one(runner), Tile::new(40, 10));
+    let (units, to) = (one(&w, runner), Tile::new(40, 10));
     issue(&mut w, A, Command::Move { units, to }).unwrap();
     for _ in 0..1_000 {
         run(&mut w, 1);
@@ -320,7 +323,7 @@ fn units_walk_around_walls_and_as_near_as_they_can() {
 
     let cage = w.map.ring(Tile::new(50, 10), 3).collect::<Vec<_>>();
     wall(&mut w, cage);
-    let (units, to) = (one(runner), Tile::new(51, 11));
+    let (units, to) = (one(&w, runner), Tile::new(51, 11));
     issue(&mut w, A, Command::Move { units, to }).unwrap();
     run(&mut w, 600);
     let unit = w.unit(runner).unwrap();
@@ -334,9 +337,10 @@ fn units_walk_around_walls_and_as_near_as_they_can() {
 #[test]
 fn a_crowd_spreads_out() {
     let mut w = meadow();
-    let units: Selection = (0..60)
+    let units: Vec<Id> = (0..60)
         .map(|n| put(&mut w, Kind::Archer, 0, 20 + n % 2, 20))
         .collect();
+    let units = w.select(A, units);
     let to = Tile::new(40, 30);
     issue(&mut w, A, Command::Move { units, to }).unwrap();
     run(&mut w, 700);
@@ -363,7 +367,7 @@ fn opposite_crowds_pass_a_gap_of_one_tile() {
         .map(|n| put(&mut w, Kind::Worker, 0, 40 + n % 3, 28 + n / 3))
         .collect();
     for (group, x) in [(&left, 45), (&right, 15)] {
-        let units = group.iter().copied().collect();
+        let units = w.select(A, group.iter().copied());
         let to = Tile::new(x, 30);
         issue(&mut w, A, Command::Move { units, to }).unwrap();
     }
@@ -404,7 +408,8 @@ fn holding_units_stay_and_idle_ones_return() {
     let mut w = meadow();
     let holder = put(&mut w, Kind::Swordsman, 0, 20, 20);
     let guard = put(&mut w, Kind::Swordsman, 0, 40, 20);
-    issue(&mut w, A, Command::Hold { units: one(holder) }).unwrap();
+    let units = one(&w, holder);
+    issue(&mut w, A, Command::Hold { units }).unwrap();
     let near_holder = put(&mut w, Kind::Worker, 1, 23, 20);
     let near_guard = put(&mut w, Kind::Worker, 1, 43, 20);
     run(&mut w, 200);
@@ -419,9 +424,10 @@ fn an_attack_brings_a_building_down_and_opens_its_ground() {
     let mut w = meadow();
     w.spawn_building(Kind::House, 1, Tile::new(30, 30), true);
     let house = w.buildings().last().unwrap().id;
-    let units: Selection = (0..6)
+    let units: Vec<Id> = (0..6)
         .map(|n| put(&mut w, Kind::Swordsman, 0, 24, 26 + n))
         .collect();
+    let units = w.select(A, units);
     let own = hall(&w, A).id;
     let at_own = Command::Attack {
         units: units.clone(),
@@ -446,9 +452,10 @@ fn an_attack_brings_a_building_down_and_opens_its_ground() {
 #[test]
 fn an_attack_move_fights_on_the_way_and_goes_on() {
     let mut w = meadow();
-    let units: Selection = (0..4)
+    let units: Vec<Id> = (0..4)
         .map(|n| put(&mut w, Kind::Swordsman, 0, 10, 20 + n))
         .collect();
+    let units = w.select(A, units);
     let victim = put(&mut w, Kind::Worker, 1, 25, 24);
     let to = Tile::new(45, 22);
     issue(&mut w, A, Command::AttackMove { units, to }).unwrap();
@@ -461,12 +468,12 @@ fn an_attack_move_fights_on_the_way_and_goes_on() {
 fn commands_for_others_or_the_dead_are_refused() {
     let mut w = meadow();
     let own = put(&mut w, Kind::Archer, 0, 10, 10);
-    let foreign = put(&mut w, Kind::Worker, 1, 50, 50);
+    put(&mut w, Kind::Worker, 1, 50, 50);
     let to = Tile::new(5, 5);
     let refusals = [
         (
             Command::Move {
-                units: one(foreign),
+                units: Selection::new([9]),
                 to,
             },
             Refusal::Nobody,
@@ -480,34 +487,34 @@ fn commands_for_others_or_the_dead_are_refused() {
         ),
         (
             Command::Stop {
-                units: one(Id(u32::MAX)),
+                units: Selection::recent(0),
             },
-            Refusal::Nobody,
+            Refusal::Forgotten,
         ),
         (
             Command::Move {
-                units: one(own),
+                units: one(&w, own),
                 to: Tile::new(64, 3),
             },
             Refusal::OffTheMap,
         ),
         (
             Command::Attack {
-                units: one(own),
+                units: one(&w, own),
                 target: Id(0),
             },
             Refusal::NoSuchTarget,
         ),
         (
             Command::Gather {
-                units: one(own),
+                units: one(&w, own),
                 from: to,
             },
             Refusal::NothingToGather,
         ),
         (
             Command::Build {
-                units: one(own),
+                units: one(&w, own),
                 kind: Kind::House,
                 at: to,
             },
@@ -655,7 +662,14 @@ impl Dice {
 
     fn command(&mut self, w: &World) -> Command {
         let count = self.below(70) as usize;
-        let units = (0..count).map(|_| self.id(w)).collect::<Selection>();
+        let units = match self.below(4) {
+            0 => Selection::recent(self.below(24) as u8),
+            1 => {
+                let seat = Seat(self.below(4) as u8);
+                w.select(seat, (0..count).map(|_| self.id(w)).collect::<Vec<_>>())
+            }
+            _ => (0..count).map(|_| self.below(80) as u16).collect(),
+        };
         let kind = Kind::ALL[self.below(Kind::ALL.len() as u64) as usize];
         let (to, building, target) = (self.tile(w), self.id(w), self.id(w));
         let task = match self.below(10) {
@@ -863,9 +877,10 @@ fn workers_crowded_at_one_side_of_a_mine_keep_at_it() {
     resource(&mut w, mine, Terrain::Gold, 1_500);
     let sides = w.map.ring(mine, 1).skip(1).collect::<Vec<_>>();
     wall(&mut w, sides);
-    let units: Selection = (0..8)
+    let units: Vec<Id> = (0..8)
         .map(|_| put(&mut w, Kind::Worker, 0, 11, 1))
         .collect();
+    let units = w.select(A, units);
     issue(&mut w, A, Command::Gather { units, from: mine }).unwrap();
     run(&mut w, 900);
     let at_work = w

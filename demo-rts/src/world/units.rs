@@ -3,6 +3,7 @@
 use super::{
     Id, Kind,
     columns::{byte_cell, columns},
+    selection::NAMELESS,
     space::{Point, Tile},
     tables::Stats,
 };
@@ -148,6 +149,8 @@ columns! {
     /// All units, by ascending id. The dead keep their rows, without hit points, until the next burial.
     Units of Unit {
         id: u32,
+        /// What commands call it, among the units of its seat.
+        number: u16,
         kind: Kind,
         /// Row of the owner in the seats' table.
         seat: u8,
@@ -196,10 +199,11 @@ struct Rows {
 }
 
 impl Unit {
-    /// A fresh idle unit.
+    /// A fresh idle unit that has no number yet.
     pub fn new(id: Id, kind: Kind, seat: u8, at: Point, post: u32) -> Self {
         Self {
             id: id.0,
+            number: NAMELESS,
             kind,
             seat,
             x: at.x,

@@ -46,6 +46,9 @@ pub struct SeatView {
 pub struct UnitView {
     /// Which.
     pub id: Id,
+    /// What commands call it among the units of its seat; see [`World::select`]. 0 where a seat looks at
+    /// others, see [`World::seen_by`].
+    pub number: u16,
     /// What.
     pub kind: Kind,
     /// Whose.
@@ -216,8 +219,12 @@ impl World {
             let building = own.id;
             let whole = self.stats(seat, own.kind).map_or(0, |line| line.hit_points);
             let works = !own.complete || own.hit_points < whole || own.kind == Kind::Farm;
-            let kind = |id: &Id| self.unit(*id).map(|unit| unit.kind);
-            let workers = units.ids().iter().any(|id| kind(id) == Some(Kind::Worker));
+            let row = self.seats.row(seat);
+            let named = row.map(|row| self.named(row, &units));
+            let workers = named
+                .into_iter()
+                .flatten()
+                .any(|row| self.units.kind[row] == Kind::Worker);
             if works && workers {
                 return Command::Assist { units, building };
             }
@@ -257,6 +264,7 @@ impl World {
         let load = units.load[row].resource();
         UnitView {
             id: Id(units.id[row]),
+            number: units.number[row],
             kind: units.kind[row],
             seat: self.seats.seat(units.seat[row]),
             at: units.at(row),

@@ -7,7 +7,7 @@
 use super::{median_and, now};
 use crate::simulator::{execute, to_bytes};
 use demo_rts::bot::{Bot, Level};
-use demo_rts::world::{Command, Selection, Setup, Tile, World};
+use demo_rts::world::{Command, Setup, Tile, World};
 use lockstep::log::{LogStore, Record};
 use lockstep::session::{HostConfig, Input, Output, Role, Session, SessionConfig};
 use lockstep::sign::{Ed25519, Signer};
@@ -344,7 +344,7 @@ impl Peers {
                         x: shift(near.x),
                         y: shift(near.y),
                     };
-                    let units = Selection::new(group.into_iter().map(|(id, _)| id));
+                    let units = world.select(seat, group.into_iter().map(|(id, _)| id));
                     orders.push((seat, Command::Move { units, to }));
                 }
             }

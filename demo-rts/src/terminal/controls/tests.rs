@@ -30,7 +30,7 @@ fn selecting_workers_and_ordering_them_issues_commands() {
     ));
     assert_eq!(press(&mut hand, &world, KeyCode::Char('w')), Act::Moved);
     assert_eq!(hand.selection.len(), 5);
-    let units = Selection::new(hand.selection.clone());
+    let units = world.select(Seat(1), hand.selection.clone());
     let to = hand.cursor;
     assert_eq!(
         press(&mut hand, &world, KeyCode::Char('m')),

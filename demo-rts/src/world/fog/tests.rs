@@ -1,5 +1,5 @@
 use super::super::{
-    Command, Effect, Order, Refusal, Selection, Setup, Terrain, buildings, orders, units,
+    Command, Effect, Order, Refusal, Setup, Terrain, buildings, orders, roll, units,
 };
 use super::*;
 use sim::{Seat, Seed, Simulation, Start, State};
@@ -15,6 +15,7 @@ fn meadow() -> World {
         seats: vec![A, B],
     });
     w.units = units::Units::default();
+    w.roll = roll::Roll::new(2);
     w.buildings = buildings::Buildings::default();
     w.map = Map::new(64, Vec::new(), Vec::new());
     w.spawn_building(Kind::TownHall, 0, Tile::new(1, 1), true);
@@ -104,7 +105,7 @@ fn one_sees_enemies_only_where_one_looks_and_not_what_they_are_told() {
     let far = put(&mut w, Kind::Worker, 1, Tile::new(50, 50));
     run(&mut w, 8);
     let to = Tile::new(60, 5);
-    let units = Selection::new([near]);
+    let units = w.select(B, [near]);
     issue(&mut w, B, Command::Move { units, to }).unwrap();
     let seen = w.seen_by(A).unwrap();
     let ids: Vec<Id> = seen.units().map(|unit| unit.id).collect();
@@ -181,8 +182,9 @@ fn one_targets_only_what_one_sees() {
     let archer = put(&mut w, Kind::Archer, 0, Tile::new(10, 30));
     let victim = put(&mut w, Kind::Worker, 1, Tile::new(40, 30));
     run(&mut w, 8);
+    let units = w.select(A, [archer]);
     let attack = |target| Command::Attack {
-        units: Selection::new([archer]),
+        units: units.clone(),
         target,
     };
     assert_eq!(issue(&mut w, A, attack(victim)), Err(Refusal::OutOfSight));
@@ -200,15 +202,16 @@ fn one_builds_and_gathers_only_where_one_has_been() {
     let mut w = meadow();
     let builder = put(&mut w, Kind::Worker, 0, Tile::new(10, 10));
     run(&mut w, 8);
+    let units = w.select(A, [builder]);
     let build = |x, y| Command::Build {
-        units: Selection::new([builder]),
+        units: units.clone(),
         kind: Kind::House,
         at: Tile::new(x, y),
     };
     assert_eq!(issue(&mut w, A, build(40, 40)), Err(Refusal::Unexplored));
     assert_eq!(issue(&mut w, A, build(12, 12)), Ok(()));
     let gather = Command::Gather {
-        units: Selection::new([builder]),
+        units: w.select(A, [builder]),
         from: Tile::new(40, 40),
     };
     assert_eq!(issue(&mut w, A, gather), Err(Refusal::Unexplored));

@@ -13,9 +13,10 @@ fn battle(kinds: [Kind; 2], budget: u32, draws: u32) -> [usize; 2] {
         let price = kind.stats().gold + kind.stats().wood;
         counts[seat] = ((budget + price / 2) / price) as usize;
         let x = [22, 34][seat];
-        let units: Selection = (0..counts[seat] as u16)
+        let units: Vec<Id> = (0..counts[seat] as u16)
             .map(|n| put(&mut w, kind, seat as u8, x + n / 8, 20 + n % 8))
             .collect();
+        let units = w.select(Seat(seat as u8), units);
         let to = Tile::new([34, 22][seat], 24);
         issue(&mut w, Seat(seat as u8), Command::AttackMove { units, to }).unwrap();
     }
@@ -74,10 +75,8 @@ fn a_tower_shoots_who_comes_near_and_nobody_else() {
 #[test]
 fn a_farm_feeds_one_worker_for_ever() {
     let mut w = meadow();
-    let units: Selection = (0..2)
-        .map(|n| put(&mut w, Kind::Worker, 0, 20, 20 + n))
-        .collect();
-    let [first, second] = [units.ids()[0], units.ids()[1]];
+    let [first, second] = [20, 21].map(|y| put(&mut w, Kind::Worker, 0, 20, y));
+    let units = w.select(A, [first, second]);
     let (kind, at) = (Kind::Farm, Tile::new(22, 20));
     let build = Command::Build {
         units: units.clone(),
@@ -100,12 +99,13 @@ fn a_farm_feeds_one_worker_for_ever() {
     assert!((45..=50).contains(&earned), "{earned}");
 
     let help = Command::Assist {
-        units: one(second),
+        units: one(&w, second),
         building: farm,
     };
     let again = issue(&mut w, A, help.clone());
     assert_eq!(again, Err(Refusal::NothingToDo));
-    issue(&mut w, A, Command::Stop { units: one(first) }).unwrap();
+    let units = one(&w, first);
+    issue(&mut w, A, Command::Stop { units }).unwrap();
     issue(&mut w, A, help).unwrap();
     assert_eq!(w.unit(second).unwrap().order, Order::Farm);
 }
@@ -117,9 +117,10 @@ fn workers_left_over_take_the_next_farm() {
         w.spawn_building(Kind::Farm, 0, Tile::new(22, y), true);
     }
     let farm = w.buildings().last().unwrap().id;
-    let units: Selection = (0..4)
+    let units: Vec<Id> = (0..4)
         .map(|n| put(&mut w, Kind::Worker, 0, 20, 20 + n))
         .collect();
+    let units = w.select(A, units);
     let help = Command::Assist {
         units,
         building: farm,
@@ -143,7 +144,7 @@ fn mending_costs_half_the_price_of_what_is_mended() {
     let building = w.buildings().last().unwrap().id;
     let mender = put(&mut w, Kind::Worker, 0, 19, 20);
     let help = Command::Assist {
-        units: one(mender),
+        units: one(&w, mender),
         building,
     };
     assert_eq!(issue(&mut w, A, help.clone()), Err(Refusal::NothingToDo));
@@ -174,7 +175,7 @@ fn a_stable_needs_finished_barracks_of_ones_own() {
     let mut w = meadow();
     let builder = put(&mut w, Kind::Worker, 0, 20, 20);
     let stable = Command::Build {
-        units: one(builder),
+        units: one(&w, builder),
         kind: Kind::Stable,
         at: Tile::new(22, 20),
     };
@@ -197,7 +198,7 @@ fn a_wall_without_a_gap_keeps_everybody_out_until_it_falls() {
         w.spawn_building(Kind::Wall, 0, tile, true);
     }
     let raider = put(&mut w, Kind::Swordsman, 1, 40, 30);
-    let units = one(raider);
+    let units = one(&w, raider);
     let go = Command::Move {
         units: units.clone(),
         to: inside,

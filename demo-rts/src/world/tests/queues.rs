@@ -121,7 +121,7 @@ fn queued_orders_are_done_one_after_the_other() {
     let tree = Tile::new(40, 12);
     resource(&mut w, tree, Terrain::Forest, 90);
     let worker = put(&mut w, Kind::Worker, 0, 20, 20);
-    let units = one(worker);
+    let units = one(&w, worker);
     let queue = |w: &mut World, task| {
         let units = units.clone();
         issue(w, A, Command::Queue { units, task })
@@ -162,7 +162,7 @@ fn queued_orders_are_done_one_after_the_other() {
 fn eight_errands_wait_and_a_direct_order_drops_them() {
     let mut w = meadow();
     let unit = put(&mut w, Kind::Swordsman, 0, 20, 20);
-    let units = one(unit);
+    let units = one(&w, unit);
     let to = Tile::new(50, 20);
     let go = Command::Move {
         units: units.clone(),
@@ -195,7 +195,7 @@ fn what_is_queued_and_gone_is_passed_over() {
     let mut w = meadow();
     let unit = put(&mut w, Kind::Knight, 0, 20, 20);
     let victim = put(&mut w, Kind::Worker, 1, 25, 25);
-    let units = one(unit);
+    let units = one(&w, unit);
     let (there, then) = (Tile::new(20, 24), Tile::new(20, 30));
     issue(
         &mut w,
@@ -220,7 +220,7 @@ fn what_is_queued_and_gone_is_passed_over() {
 fn a_patrol_goes_to_and_fro_and_round_and_fights() {
     let mut w = meadow();
     let guard = put(&mut w, Kind::Swordsman, 0, 20, 20);
-    let units = one(guard);
+    let units = one(&w, guard);
     let ends = [Tile::new(20, 20), Tile::new(30, 20)];
     issue(
         &mut w,
@@ -259,7 +259,7 @@ fn archers_inside_a_tower_shoot_with_it_and_leave_when_told() {
     let guests: Vec<Id> = (0..5)
         .map(|n| put(&mut w, Kind::Archer, 0, 18, 18 + n))
         .collect();
-    let units: Selection = guests.iter().copied().collect();
+    let units = w.select(A, guests.iter().copied());
     let building = tower;
     let enter = Command::Garrison {
         units: units.clone(),
@@ -276,8 +276,9 @@ fn archers_inside_a_tower_shoot_with_it_and_leave_when_told() {
     let ordered = issue(&mut w, A, Command::Stop { units });
     assert_eq!(ordered, Ok(()), "one stayed outside");
     let guest = w.units().find(|u| u.order == Order::Inside).unwrap().id;
+    let knight = put(&mut w, Kind::Knight, 1, 40, 40);
     let attack = Command::Attack {
-        units: one(put(&mut w, Kind::Knight, 1, 40, 40)),
+        units: one(&w, knight),
         target: guest,
     };
     assert_eq!(issue(&mut w, B, attack), Err(Refusal::NoSuchTarget));
@@ -301,9 +302,10 @@ fn archers_inside_a_tower_shoot_with_it_and_leave_when_told() {
 fn who_is_inside_stands_on_the_ruins_when_the_building_falls() {
     let mut w = meadow();
     let tower = raise(&mut w, Kind::Tower, 0, 20, 20);
-    let units: Selection = (0..3)
+    let guests: Vec<Id> = (0..3)
         .map(|n| put(&mut w, Kind::Worker, 0, 18, 18 + n))
         .collect();
+    let units = w.select(A, guests);
     let building = tower;
     issue(&mut w, A, Command::Garrison { units, building }).unwrap();
     run_until(&mut w, 200, |w| w.building(tower).unwrap().inside == 3);
@@ -326,24 +328,19 @@ fn stones_hit_a_place_friend_and_foe_and_walls_hardest() {
     let far = put(&mut w, Kind::Worker, 1, 30, 26);
     let at = Tile::new(27, 20);
     let by_sword = Command::AttackGround {
-        units: one(sword),
+        units: one(&w, sword),
         at,
     };
     assert_eq!(issue(&mut w, A, by_sword), Err(Refusal::Nobody));
-    issue(&mut w, A, Command::Hold { units: one(sword) }).unwrap();
+    let units = one(&w, sword);
+    issue(&mut w, A, Command::Hold { units }).unwrap();
     for unit in [friend, foe] {
         let seat = w.unit(unit).unwrap().seat;
-        issue(&mut w, seat, Command::Hold { units: one(unit) }).unwrap();
+        let units = one(&w, unit);
+        issue(&mut w, seat, Command::Hold { units }).unwrap();
     }
-    issue(
-        &mut w,
-        A,
-        Command::AttackGround {
-            units: one(thrower),
-            at,
-        },
-    )
-    .unwrap();
+    let units = one(&w, thrower);
+    issue(&mut w, A, Command::AttackGround { units, at }).unwrap();
     run(&mut w, 60);
     let lost = |id| {
         let unit = w.unit(id).unwrap();
@@ -371,10 +368,10 @@ fn hostile_garrisons_and_errands_do_not_load() {
     let tower = raise(&mut w, Kind::Tower, 0, 20, 20);
     let guest = put(&mut w, Kind::Archer, 0, 18, 20);
     let other = put(&mut w, Kind::Swordsman, 0, 30, 30);
-    let (units, building) = (one(guest), tower);
+    let (units, building) = (one(&w, guest), tower);
     issue(&mut w, A, Command::Garrison { units, building }).unwrap();
     run_until(&mut w, 100, |w| w.building(tower).unwrap().inside == 1);
-    let (units, task) = (one(other), Task::Hold);
+    let (units, task) = (one(&w, other), Task::Hold);
     issue(&mut w, A, Command::Queue { units, task }).unwrap();
     assert!(World::load(&bytes(&w)).is_ok());
     let (site, row) = (w.buildings.row(tower).unwrap(), w.units.row(guest).unwrap());
