@@ -1,6 +1,6 @@
 //! What the values on the command line may be.
 
-use crate::world::Scenario;
+use crate::world::{MapKind, Scenario};
 use lockstep::Plan;
 use lockstep::quic::Impairment;
 
@@ -24,6 +24,9 @@ pub enum OptionError {
         "`{0}` is no scenario: standard, skirmish, or skirmish:N with N soldiers a seat, 1 to 2500"
     )]
     Scenario(String),
+    /// A kind of map that does not exist.
+    #[error("`{0}` is no kind of map: plains, valleys or lakes")]
+    Map(String),
     /// Something that this version cannot do yet.
     #[error("{what} comes in a later version; {instead}")]
     Later {
@@ -112,6 +115,17 @@ pub fn scenario(text: &str) -> Result<Scenario, OptionError> {
     }
 }
 
+/// Reads the name of a kind of map.
+///
+/// # Errors
+/// [`OptionError::Map`].
+pub fn map(text: &str) -> Result<MapKind, OptionError> {
+    MapKind::ALL
+        .into_iter()
+        .find(|kind| kind.name() == text)
+        .ok_or_else(|| OptionError::Map(text.to_owned()))
+}
+
 /// Reads an impairment such as `delay=50ms,loss=5%`.
 ///
 /// # Errors
@@ -176,6 +190,16 @@ mod tests {
             "skirmish:2501",
         ] {
             assert_eq!(scenario(text), Err(OptionError::Scenario(text.into())));
+        }
+    }
+
+    #[test]
+    fn kinds_of_map() {
+        for kind in MapKind::ALL {
+            assert_eq!(map(kind.name()), Ok(kind));
+        }
+        for text in ["", "Plains", "plains ", "moon"] {
+            assert_eq!(map(text), Err(OptionError::Map(text.into())));
         }
     }
 }

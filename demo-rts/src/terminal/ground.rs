@@ -315,7 +315,7 @@ fn letter(kind: Kind) -> char {
         Kind::Tower => 'I',
         Kind::Farm => 'F',
         Kind::Wall => 'W',
-        Kind::Catapult => 'c',
+        Kind::Catapult => 't',
         Kind::Workshop => 'M',
     }
 }

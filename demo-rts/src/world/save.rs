@@ -1,13 +1,13 @@
 //! The world as bytes: little-endian columns, and everything checked on the way back.
 
 use super::{
-    Map, Scenario, Setup, World,
+    Map, MapKind, Scenario, Setup, World,
     buildings::Buildings,
-    columns::{Cell, Reader, Shown},
+    columns::{Reader, Shown},
     combat::Projectiles,
     fog::{self, Fog},
     grid::Grid,
-    map::{LARGEST, SMALLEST, Terrain},
+    map::{LARGEST, SMALLEST, Unfit},
     path::Finder,
     recent::{self, Recent},
     research::{Abilities, Job},
@@ -50,23 +50,17 @@ impl State for World {
         let size = from.value::<u16>("map size")?;
         from.require((SMALLEST..=LARGEST).contains(&size), "map size")?;
         let tiles = usize::from(size) * usize::from(size);
-        let terrain = from.column::<Terrain>(tiles, "terrain")?;
-        let amount = from.column::<u16>(tiles, "amount")?;
-        from.require(
-            terrain
-                .iter()
-                .zip(&amount)
-                .all(|(terrain, amount)| (*amount > 0) == terrain.resource().is_some()),
-            "amount",
-        )?;
-        from.require(amount.iter().all(|amount| *amount <= MINE_GOLD), "amount")?;
+        let terrain = from.column::<u8>(tiles, "terrain")?;
+        let amounts = from.column::<u16>(Map::deposits(&terrain).len(), "amount")?;
+        from.require(amounts.iter().all(|left| *left <= MINE_GOLD), "amount")?;
+        let map = Map::load(size, terrain, amounts).map_err(|Unfit| from.fail("terrain"))?;
         let mut rows = || Ok(from.value::<u32>("row count")? as usize);
         let [seats, units, buildings] = [rows()?, rows()?, rows()?];
         let [projectiles, graves] = [rows()?, rows()?];
         let mut world = World {
             tick,
             setup,
-            map: Map::new(size, terrain, amount),
+            map,
             seats: Seats::load(&mut from, seats)?,
             units: Units::load(&mut from, units)?,
             buildings: Buildings::load(&mut from, buildings)?,
@@ -124,8 +118,9 @@ impl State for World {
         if to.section("tiles", self.map.tiles()) {
             for at in 0..self.map.tiles() {
                 if to.row(at as u64) {
-                    to.field("terrain", &Shown(self.map.terrain[at]));
-                    to.field("amount", &Shown(self.map.amount[at]));
+                    let tile = self.map.tile_of(at as u32);
+                    to.field("terrain", &Shown(self.map.terrain(tile)));
+                    to.field("amount", &Shown(self.map.amount(tile)));
                 }
             }
         }
@@ -153,8 +148,8 @@ fn write(w: &World, to: &mut impl Sink) {
     write_setup(&w.setup, to);
     to.column(&[w.ending.verdict as u8, w.ending.winner]);
     to.value(w.map.size());
-    Cell::write(&w.map.terrain, to);
-    to.column(&w.map.amount);
+    to.column(w.map.terrain_column());
+    to.column(w.map.amount_column());
     let rows = [
         w.seats.len(),
         w.units.len(),
@@ -181,7 +176,8 @@ fn write_setup(setup: &Setup, to: &mut impl Sink) {
         Scenario::Standard => (0_u8, 0_u16),
         Scenario::Skirmish { units_per_seat } => (1, units_per_seat),
     };
-    to.column(&[u8::from(setup.map_seed.is_some()), kind]);
+    let map = setup.map.map_or(0, |map| map as u8 + 1);
+    to.column(&[u8::from(setup.map_seed.is_some()), map, kind]);
     to.value(setup.map_seed.unwrap_or_default());
     to.column(&[
         setup.size.unwrap_or_default(),
@@ -195,12 +191,14 @@ fn write_setup(setup: &Setup, to: &mut impl Sink) {
 
 fn load_setup(from: &mut Reader<'_>) -> Result<Setup, LoadError> {
     let seeded = from.value::<u8>("map seed")?;
+    let map = from.value::<u8>("map")?;
     let kind = from.value::<u8>("scenario")?;
     let map_seed = from.value::<u64>("map seed")?;
     let size = from.value::<u16>("size")?;
     let units_per_seat = from.value::<u16>("units per seat")?;
     let setup = Setup {
         map_seed: (seeded == 1).then_some(map_seed),
+        map: map.checked_sub(1).and_then(MapKind::from_number),
         size: (size > 0).then_some(size),
         scenario: match kind {
             0 => Scenario::Standard,
@@ -217,6 +215,7 @@ fn load_setup(from: &mut Reader<'_>) -> Result<Setup, LoadError> {
         },
     };
     let canonical = seeded <= 1
+        && (map == 0) == setup.map.is_none()
         && kind <= 1
         && (seeded == 1 || map_seed == 0)
         && (kind == 1 || units_per_seat == 0);

@@ -3,7 +3,7 @@
 use super::{
     Kind, World,
     fog::{self, Fog},
-    generate::{self, Drawn, StartPlace, mix},
+    generate::{self, Drawn, MapKind, StartPlace, mix},
     grid::Grid,
     map::{LARGEST_PLAYED, SMALLEST},
     path::Finder,
@@ -21,6 +21,8 @@ use sim::{Seat, Start, Stream};
 pub struct Setup {
     /// Draws the map. `None`: the match seed does.
     pub map_seed: Option<u64>,
+    /// What the land looks like. `None`: the map's seed draws it.
+    pub map: Option<MapKind>,
     /// Tiles along an edge of the map, 48 to 256. `None`: as suits the number of seats.
     pub size: Option<u16>,
     /// How the match begins.
@@ -41,6 +43,7 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             map_seed: None,
+            map: None,
             size: None,
             scenario: Scenario::Standard,
             population: 150,
@@ -62,6 +65,7 @@ impl Setup {
     pub(super) fn in_range(&self) -> Self {
         Self {
             map_seed: self.map_seed,
+            map: self.map,
             size: self.size.map(|size| size.clamp(SMALLEST, LARGEST_PLAYED)),
             scenario: match self.scenario {
                 Scenario::Skirmish { units_per_seat } => Scenario::Skirmish {
@@ -100,6 +104,7 @@ pub(super) fn begin(start: &Start<Setup>) -> World {
     let agreed = fold(&start.seed.0);
     let Drawn { map, starts } = generate::draw(
         setup.map_seed.unwrap_or_else(|| mix(agreed)),
+        setup.map,
         seats.len(),
         setup
             .size

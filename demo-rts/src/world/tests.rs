@@ -27,6 +27,7 @@ fn world(seats: u8, seed: u64) -> World {
 fn meadow() -> World {
     let setup = Setup {
         fog: false,
+        size: Some(64),
         ..Setup::default()
     };
     let mut w = World::new(&start(2, 1, setup));
@@ -45,18 +46,13 @@ fn put(w: &mut World, kind: Kind, seat: u8, x: u16, y: u16) -> Id {
 
 fn wall(w: &mut World, tiles: impl IntoIterator<Item = Tile>) {
     for tile in tiles {
-        let at = w.map.index(tile) as usize;
-        w.map.terrain[at] = Terrain::Rock;
-        w.map.set_solid(tile, 1, true);
+        w.map.put(tile, Terrain::Rock, 0);
     }
     w.map.refresh_regions();
 }
 
 fn resource(w: &mut World, tile: Tile, terrain: Terrain, amount: u16) {
-    let at = w.map.index(tile) as usize;
-    w.map.terrain[at] = terrain;
-    w.map.amount[at] = amount;
-    w.map.set_solid(tile, 1, true);
+    w.map.put(tile, terrain, amount);
     w.map.refresh_regions();
 }
 
@@ -125,6 +121,7 @@ fn every_seat_starts_alike() {
 fn settings_and_seats_out_of_range_still_make_a_world() {
     let wild = Setup {
         map_seed: Some(u64::MAX),
+        map: Some(MapKind::Lakes),
         size: Some(u16::MAX),
         scenario: Scenario::Skirmish {
             units_per_seat: u16::MAX,
