@@ -2,11 +2,11 @@
 
 use super::{
     Effect, Id, World,
-    combat::{Blow, Projectile, Target, distance_to_square, tiles},
+    combat::{Blow, Projectile, Target, distance_to_square},
     damage,
     economy::become_idle,
     movement::PATIENCE,
-    space::Point,
+    space::{ONE, Point},
     units::Way,
 };
 
@@ -69,13 +69,10 @@ pub(super) fn burst(w: &mut World, projectile: usize, blows: &mut Vec<Blow>) {
         Id(arrows.by[projectile]),
     );
     let splash = kind.stats().splash;
-    let middle = w.map.tile_at(at);
-    // One tile more: the grid says where units were before this tick's moves.
+    // Two tiles more: for the width of whoever is hit, and for this tick's moves.
     let mut rows: Vec<usize> = w
-        .grid
-        .around(middle, tiles(splash) + 1)
-        .flatten()
-        .map(|row| *row as usize)
+        .crowd
+        .near(at, splash + 2 * ONE)
         .filter(|row| w.units.is_on_map(*row))
         .filter(|row| {
             let reach = splash + w.units.stats(*row).radius;

@@ -2,8 +2,9 @@
 
 use super::{
     Effect, Id, Kind, World,
-    combat::{Projectile, Target, distance_to_square, tiles},
+    combat::{Projectile, Target, distance_to_square},
     garrison,
+    space::ONE,
 };
 
 /// Lets every building shoot whose weapon is ready and that has somebody in reach.
@@ -45,11 +46,9 @@ fn nearest_enemy(w: &World, row: usize) -> Option<usize> {
     let stats = w.able_building(row);
     let tile = w.map.tile_of(w.buildings.tile[row]);
     let seat = w.buildings.seat[row];
-    let middle = w.map.tile_at(w.building_centre(row));
-    w.grid
-        .around(middle, tiles(stats.range) + stats.size)
-        .flatten()
-        .map(|unit| *unit as usize)
+    let reach = stats.range + i32::from(stats.size) * ONE;
+    w.crowd
+        .near(w.building_centre(row), reach)
         .filter(|unit| w.units.seat[*unit] != seat && w.units.is_on_map(*unit))
         .filter(|unit| w.sees_target(usize::from(seat), Target::Unit(*unit)))
         .map(|unit| {
