@@ -139,17 +139,17 @@ fn goes_to(world: &World, unit: &UnitView) -> Option<Target> {
     };
     let goal = square(unit.goal, 1);
     let (target, arrival) = match unit.order {
-        Order::Idle | Order::Hold => return None,
+        Order::Idle | Order::Hold | Order::Inside | Order::AttackGround => return None,
         // Whoever has met an enemy fights, or waits behind those who do.
-        Order::AttackMove | Order::Attack if unit.target.is_some() => {
+        Order::AttackMove | Order::Attack | Order::Patrol if unit.target.is_some() => {
             let enemy = unit.target.and_then(|id| world.unit(id));
             let place = enemy.map(|enemy| square(enemy.tile, 1));
             let reach = unit.kind.stats().range.unsigned_abs() + FIGHT;
             (place.or_else(|| building(unit.target))?, reach)
         }
-        Order::Move | Order::AttackMove | Order::Attack => (goal, ARRIVAL),
+        Order::Move | Order::AttackMove | Order::Attack | Order::Patrol => (goal, ARRIVAL),
         Order::Gather => (goal, BESIDE),
-        Order::Return | Order::Construct | Order::Farm | Order::Repair => {
+        Order::Return | Order::Construct | Order::Farm | Order::Repair | Order::Enter => {
             (building(unit.target)?, BESIDE)
         }
     };

@@ -1,7 +1,7 @@
 //! Whole matches between bots.
 
 use super::*;
-use crate::world::{Effect, Id, Refusal, Selection, Setup};
+use crate::world::{Effect, Id, Refusal, Selection, Setup, Task};
 use sim::{Entry, Outcome, Seed, Simulation, Start, State};
 
 struct Played {
@@ -143,20 +143,25 @@ fn a_seat_that_is_not_in_play_thinks_nothing() {
 
 /// The units, the own building, and the target that a command names.
 fn named(command: &Command) -> (Option<&Selection>, Option<Id>, Option<Id>) {
-    match command {
-        Command::Attack { units, target } => (Some(units), None, Some(*target)),
-        Command::Move { units, .. }
-        | Command::AttackMove { units, .. }
-        | Command::Hold { units }
-        | Command::Stop { units }
-        | Command::Gather { units, .. }
-        | Command::Build { units, .. } => (Some(units), None, None),
-        Command::Assist { units, building } => (Some(units), Some(*building), None),
+    let (units, task) = match command {
+        Command::Queue { units, task } => (units, *task),
+        Command::Stop { units } => return (Some(units), None, None),
         Command::Train { building, .. }
-        | Command::CancelTrain { building }
+        | Command::CancelTrain { building, .. }
         | Command::Rally { building, .. }
-        | Command::CancelBuild { building } => (None, Some(*building), None),
-        Command::Surrender => (None, None, None),
+        | Command::CancelBuild { building }
+        | Command::Leave { building }
+        | Command::Research { building, .. }
+        | Command::Demolish { building } => return (None, Some(*building), None),
+        Command::Surrender => return (None, None, None),
+        other => other.task().expect("the others are tasks"),
+    };
+    match task {
+        Task::Attack { target } => (Some(units), None, Some(target)),
+        Task::Assist { building } | Task::Garrison { building } => {
+            (Some(units), Some(building), None)
+        }
+        _ => (Some(units), None, None),
     }
 }
 
