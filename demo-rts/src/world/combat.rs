@@ -66,6 +66,13 @@ impl World {
         }
     }
 
+    pub(super) fn id_of(&self, target: Target) -> Id {
+        Id(match target {
+            Target::Unit(row) => self.units.id[row],
+            Target::Building(row) => self.buildings.id[row],
+        })
+    }
+
     pub(super) fn target_at(&self, target: Target) -> Point {
         match target {
             Target::Unit(row) => self.units.at(row),
@@ -96,6 +103,20 @@ impl World {
             }
         }
     }
+
+    /// Whether a unit's weapon reaches the target.
+    #[inline]
+    pub(super) fn is_in_reach(&self, row: usize, target: Target) -> bool {
+        let stats = self.units.stats(row);
+        match target {
+            Target::Unit(other) => {
+                let reach = stats.range + stats.radius + self.units.stats(other).radius;
+                let apart = self.units.at(row).distance_squared(self.units.at(other));
+                apart <= u64::from(reach.unsigned_abs()).pow(2)
+            }
+            Target::Building(_) => self.gap(row, target) <= stats.range,
+        }
+    }
 }
 
 /// From a point to the nearest edge of a square of tiles; 0 inside.
@@ -110,71 +131,6 @@ pub(super) fn distance_to_square(from: Point, tile: Tile, size: u16) -> i32 {
         y: outside(from.y, tile.y),
     };
     Point::default().distance(gap) as i32
-}
-
-/// The enemy that a unit turns against of its own accord: near ones first, soldiers before others,
-/// buildings last.
-pub(super) fn acquire(w: &World, row: usize) -> Option<Id> {
-    let units = &w.units;
-    let stats = units.stats(row);
-    let own = units.seat[row];
-    let at = units.at(row);
-    let sight = match units.order[row] {
-        Order::Hold => stats.range + stats.radius + ONE / 2,
-        _ => stats.alert,
-    };
-    let far = u64::from(sight.unsigned_abs()).pow(2);
-    let region = w.map.region(units.tile(row));
-    let leash = (units.order[row] == Order::Idle).then(|| w.map.tile_of(units.post[row]).centre());
-    let mut best: Option<(u64, u32)> = None;
-    for line in w.grid.around(units.tile(row), tiles(sight)) {
-        for other in line {
-            let other = *other as usize;
-            if units.seat[other] == own || units.hp[other] == 0 {
-                continue;
-            }
-            let there = units.at(other);
-            let apart = at.distance_squared(there);
-            let tied = leash.is_some_and(|post| post.distance_squared(there) > LEASH);
-            if apart > far || tied || !w.fog.sees(usize::from(own), units.tile(other)) {
-                continue;
-            }
-            let worth = apart
-                + if units.kind[other].is_soldier() {
-                    0
-                } else {
-                    BEFORE
-                };
-            if best.is_none_or(|(least, _)| worth < least) && can_reach(w, row, other, region) {
-                best = Some((worth, units.id[other]));
-            }
-        }
-    }
-    if let Some((_, id)) = best {
-        return Some(Id(id));
-    }
-    (0..w.buildings.len())
-        .filter(|other| w.buildings.seat[*other] != own && w.buildings.hp[*other] > 0)
-        .filter(|other| w.sees_building(usize::from(own), *other))
-        .filter(|other| {
-            leash.is_none_or(|post| post.distance_squared(w.building_centre(*other)) <= LEASH)
-        })
-        .map(|other| (w.gap(row, Target::Building(other)), other))
-        .filter(|(gap, other)| *gap <= sight && can_reach_building(w, row, *other, region))
-        .min()
-        .map(|(_, other)| Id(w.buildings.id[other]))
-}
-
-fn can_reach(w: &World, row: usize, other: usize, region: u32) -> bool {
-    w.map.region(w.units.tile(other)) == region
-        || w.gap(row, Target::Unit(other)) <= w.units.stats(row).range
-}
-
-fn can_reach_building(w: &World, row: usize, other: usize, region: u32) -> bool {
-    let tile = w.map.tile_of(w.buildings.tile[other]);
-    let size = w.buildings.kind[other].stats().size;
-    w.map.touches_region(tile, size, region)
-        || w.gap(row, Target::Building(other)) <= w.units.stats(row).range
 }
 
 /// Strikes a target in reach, if the weapon is ready.
@@ -192,10 +148,7 @@ pub(super) fn strike(
     w.units.cooldown[row] = stats.cooldown;
     let by = Id(w.units.id[row]);
     let seat = w.units.seat[row];
-    let id = Id(match target {
-        Target::Unit(other) => w.units.id[other],
-        Target::Building(other) => w.buildings.id[other],
-    });
+    let id = w.id_of(target);
     if stats.arrow_speed == 0 {
         let damage = damage::draw(w, w.units.kind[row], target);
         blows.push(Blow {
@@ -356,14 +309,9 @@ fn clear_ground(map: &mut Map, tile: u32, size: u16) {
     map.set_solid(tile, size, false);
 }
 
-/// Whole tiles that a length spans, and one more.
-fn tiles(length: i32) -> u16 {
-    (length / ONE + 1).clamp(0, 64) as u16
-}
-
 /// Square of the way from its post beyond which an idle soldier pursues nobody.
 pub(super) const LEASH: u64 = (12 * ONE as u64).pow(2);
 /// Ticks between two burials of units.
 const BURIAL_TICKS: u32 = 16;
-/// A soldier this much farther away (in squares) is still dealt with before others.
-const BEFORE: u64 = (5 * ONE as u64).pow(2);
+/// A soldier this much farther away (in squares, of 1/1024 of a tile) is still dealt with before others.
+pub(super) const LENIENCE: i32 = (5 << 10) * (5 << 10);

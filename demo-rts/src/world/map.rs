@@ -3,7 +3,7 @@
 use super::{
     Id, Resource,
     columns::byte_cell,
-    nav::Nav,
+    nav::{Direction, FieldId, Goal, Nav},
     space::{ONE, Point, Tile},
 };
 
@@ -300,9 +300,30 @@ impl Map {
         }
     }
 
-    /// Takes note of what was blocked or opened: regions and ways change only here.
-    pub(super) fn refresh_regions(&mut self) {
-        self.nav.refresh();
+    /// Takes note of what was blocked or opened: regions and ways change only here. Whether anything was.
+    pub(super) fn refresh_regions(&mut self) -> bool {
+        self.nav.refresh()
+    }
+
+    /// Bytes of what follows from the terrain and the buildings.
+    pub(super) fn scratch_bytes(&self) -> usize {
+        self.nav.memory() + size_of::<u32>() * (self.deposits.capacity() + self.occupant.capacity())
+    }
+
+    pub(super) fn is_clear(&self, from: Point, to: Point) -> bool {
+        self.nav.is_clear(from, to, 0)
+    }
+
+    pub(super) fn prepare(&mut self, goal: Goal, at: Tile) -> FieldId {
+        self.nav.prepare(goal, at)
+    }
+
+    pub(super) fn close_goal(&mut self, goal: Goal) {
+        self.nav.close(goal);
+    }
+
+    pub(super) fn direction(&self, id: FieldId, tile: Tile) -> Option<Direction> {
+        self.nav.direction(id, tile)
     }
 
     fn at(&self, tile: Tile) -> usize {

@@ -1,21 +1,20 @@
 //! The world as bytes: little-endian columns, and everything checked on the way back.
 
 use super::{
-    Kind, Map, MapKind, Scenario, Setup, World,
+    Density, Kind, Map, MapKind, Scenario, Setup, World,
     buildings::Buildings,
     columns::{Reader, Shown},
     combat::Projectiles,
     fog::{self, Fog},
-    grid::Grid,
+    goals::{Goals, most_goals},
     map::{LARGEST, SMALLEST, Unfit},
-    path::Finder,
     recent::{self, Recent},
     roll::Roll,
     seats::Seats,
     setup::MOST_SEATS,
     space::{ONE, Tile},
     tables::{CARRY, MINE_GOLD, QUEUE_LENGTH},
-    units::{Load, Order, STEPS, Units, Way},
+    units::{Load, Order, Units, Way},
     victory::{Ending, Verdict},
 };
 use sim::{Checksum, Field, LoadError, Sink, State, Stream, Sum, Visit};
@@ -38,7 +37,6 @@ impl State for World {
         from.require(magic == MAGIC, "magic")?;
         let tick = from.value("tick")?;
         let next_id = from.value("next id")?;
-        let path_cursor = from.value("path cursor")?;
         let random: Stream = from.serde()?;
         let setup = load_setup(&mut from)?;
         let ending = Ending {
@@ -54,7 +52,7 @@ impl State for World {
         let map = Map::load(size, terrain, amounts).map_err(|Unfit| from.fail("terrain"))?;
         let mut rows = || Ok(from.value::<u32>("row count")? as usize);
         let [seats, units, buildings] = [rows()?, rows()?, rows()?];
-        let [projectiles, graves] = [rows()?, rows()?];
+        let [projectiles, goals, graves] = [rows()?, rows()?, rows()?];
         let mut world = World {
             tick,
             setup,
@@ -63,20 +61,24 @@ impl State for World {
             units: Units::load(&mut from, units)?,
             buildings: Buildings::load(&mut from, buildings)?,
             projectiles: Projectiles::load(&mut from, projectiles)?,
+            goals: Goals::load(&mut from, goals)?,
             roll: Roll::default(),
             recents: Vec::new(),
             fog: Fog::default(),
             next_id,
-            path_cursor,
             random,
             ending,
-            grid: Grid::default(),
-            finder: Finder::default(),
+            crowd: super::crowd::Crowd::default(),
+            blows: Vec::new(),
+            ground_changed: false,
+            threads: super::crowd::Threads::default(),
+            plain: false,
         };
         check_seats(&world, &from)?;
         place_buildings(&mut world, &from)?;
         check_units(&world, &from)?;
         check_projectiles(&world, &from)?;
+        check_goals(&world, &from)?;
         world.roll = Roll::load(&mut from, graves, &world.units, seats, tick)?;
         for seat in 0..seats {
             let is_number = |number| world.roll.id(seat, number).is_some();
@@ -95,7 +97,6 @@ impl State for World {
         if to.section("world", 1) && to.row(0) {
             to.field("tick", &Shown(self.tick));
             to.field("next_id", &Shown(self.next_id));
-            to.field("path_cursor", &Shown(self.path_cursor));
             let mut random = Vec::new();
             random.serde(&self.random);
             to.field("random", &Raw(random));
@@ -123,6 +124,7 @@ impl State for World {
             .visit("buildings", ids(&self.buildings.id).into_iter(), to);
         self.projectiles
             .visit("projectiles", 0..self.projectiles.len() as u64, to);
+        self.goals.visit("goals", 0..self.goals.len() as u64, to);
         let graves = 0..self.roll.graves.len() as u64;
         self.roll.graves.visit("graves", graves, to);
         recent::visit(&self.recents, to);
@@ -131,7 +133,7 @@ impl State for World {
 }
 
 fn write(w: &World, to: &mut impl Sink) {
-    to.column(&[MAGIC, w.tick, w.next_id, w.path_cursor]);
+    to.column(&[MAGIC, w.tick, w.next_id]);
     to.serde(&w.random);
     write_setup(&w.setup, to);
     to.column(&[w.ending.verdict as u8, w.ending.winner]);
@@ -143,6 +145,7 @@ fn write(w: &World, to: &mut impl Sink) {
         w.units.len(),
         w.buildings.len(),
         w.projectiles.len(),
+        w.goals.len(),
         w.roll.graves.len(),
     ];
     to.column(&rows.map(|rows| rows as u32));
@@ -150,6 +153,7 @@ fn write(w: &World, to: &mut impl Sink) {
     w.units.write(to);
     w.buildings.write(to);
     w.projectiles.write(to);
+    w.goals.write(to);
     w.roll.graves.write(to);
     for recent in &w.recents {
         recent.write(to);
@@ -158,20 +162,22 @@ fn write(w: &World, to: &mut impl Sink) {
 }
 
 fn write_setup(setup: &Setup, to: &mut impl Sink) {
-    let (kind, units) = match setup.scenario {
-        Scenario::Standard => (0_u8, 0_u16),
-        Scenario::Skirmish { units_per_seat } => (1, units_per_seat),
+    let (kind, units, density) = match setup.scenario {
+        Scenario::Standard => (0_u8, 0, 0),
+        Scenario::Skirmish { units_per_seat } => (1, u32::from(units_per_seat), 0),
+        Scenario::Archers { units_per_seat } => (2, u32::from(units_per_seat), 0),
+        Scenario::March { units } => (3, units, 0),
+        Scenario::Swarm { units, density } => (4, units, density as u32),
     };
     let map = setup.map.map_or(0, |map| map as u8 + 1);
     to.column(&[u8::from(setup.map_seed.is_some()), map, kind]);
     to.value(setup.map_seed.unwrap_or_default());
     to.column(&[
         setup.size.unwrap_or_default(),
-        units,
         setup.population,
         setup.minutes,
     ]);
-    to.column(&[setup.gold, setup.wood]);
+    to.column(&[setup.gold, setup.wood, units, density]);
     to.value(u8::from(setup.fog));
 }
 
@@ -181,30 +187,49 @@ fn load_setup(from: &mut Reader<'_>) -> Result<Setup, LoadError> {
     let kind = from.value::<u8>("scenario")?;
     let map_seed = from.value::<u64>("map seed")?;
     let size = from.value::<u16>("size")?;
-    let units_per_seat = from.value::<u16>("units per seat")?;
+    let population = from.value("population")?;
+    let minutes = from.value("minutes")?;
+    let gold = from.value("gold")?;
+    let wood = from.value("wood")?;
+    let units = from.value::<u32>("units")?;
+    let density = from.value::<u32>("density")?;
+    let fog = match from.value::<u8>("fog")? {
+        0 => false,
+        1 => true,
+        _ => return Err(from.fail("fog")),
+    };
+    let units_per_seat = u16::try_from(units).unwrap_or(u16::MAX);
+    let scenario = match kind {
+        0 => Scenario::Standard,
+        1 => Scenario::Skirmish { units_per_seat },
+        2 => Scenario::Archers { units_per_seat },
+        3 => Scenario::March { units },
+        _ => Scenario::Swarm {
+            units,
+            density: Density::from_number(density).unwrap_or(Density::Sparse),
+        },
+    };
     let setup = Setup {
         map_seed: (seeded == 1).then_some(map_seed),
         map: map.checked_sub(1).and_then(MapKind::from_number),
         size: (size > 0).then_some(size),
-        scenario: match kind {
-            0 => Scenario::Standard,
-            _ => Scenario::Skirmish { units_per_seat },
-        },
-        population: from.value("population")?,
-        minutes: from.value("minutes")?,
-        gold: from.value("gold")?,
-        wood: from.value("wood")?,
-        fog: match from.value::<u8>("fog")? {
-            0 => false,
-            1 => true,
-            _ => return Err(from.fail("fog")),
-        },
+        scenario,
+        population,
+        minutes,
+        gold,
+        wood,
+        fog,
     };
-    let canonical = seeded <= 1
-        && (map == 0) == setup.map.is_none()
-        && kind <= 1
-        && (seeded == 1 || map_seed == 0)
-        && (kind == 1 || units_per_seat == 0);
+    // What is not used is zero, so that a setup has one encoding.
+    let fits = match kind {
+        0 => units == 0 && density == 0,
+        1 | 2 => u32::from(units_per_seat) == units && density == 0,
+        3 => density == 0,
+        4 => Density::from_number(density).is_some(),
+        _ => false,
+    };
+    let canonical =
+        seeded <= 1 && (map == 0) == setup.map.is_none() && fits && (seeded == 1 || map_seed == 0);
     from.require(canonical && setup == setup.in_range(), "setup")?;
     Ok(setup)
 }
@@ -282,7 +307,6 @@ fn check_units(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
     }
     for row in 0..units.len() {
         let stats = units.stats(row);
-        let steps = usize::from(units.step_count[row]);
         from.require(!units.kind[row].is_building(), "unit kind")?;
         from.require(usize::from(units.seat[row]) < w.seats.len(), "unit seat")?;
         from.require(units.hp[row] <= stats.hit_points, "unit hit points")?;
@@ -298,12 +322,9 @@ fn check_units(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
             "unit ground",
         )?;
         from.require(units.cooldown[row] <= stats.cooldown, "cooldown")?;
-        from.require(
-            steps <= STEPS && units.step[row] <= units.step_count[row],
-            "steps",
-        )?;
-        from.require(in_map(w, &units.steps[row]), "steps")?;
-        from.require(units.way[row] != Way::None || steps == 0, "way")?;
+        let course = usize::from(units.course[row]);
+        let leads = w.goals.size.get(course).is_some_and(|size| *size > 0);
+        from.require(units.way[row] != Way::Course || leads, "course")?;
         let load = units.load[row] != Load::Nothing;
         from.require(
             units.amount[row] <= CARRY && (load || units.amount[row] == 0),
@@ -332,6 +353,15 @@ fn check_projectiles(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
         from.require(usize::from(p.seat[row]) < w.seats.len(), "projectile seat")?;
     }
     Ok(())
+}
+
+fn check_goals(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
+    let goals = &w.goals;
+    from.require(goals.len() <= most_goals(w), "goals")?;
+    from.require(in_map(w, &goals.tile), "goal")?;
+    from.require(goals.size.iter().all(|size| *size <= 16), "goal")?;
+    let flags = goals.pursuit.iter().chain(&goals.open);
+    from.require(flags.copied().all(|flag| flag <= 1), "goal")
 }
 
 fn in_map(w: &World, tiles: &[u32]) -> bool {

@@ -728,7 +728,8 @@ fn assert_sound(w: &World) {
         assert_eq!(w.map().occupant(building.tile), Some(building.id));
     }
     for row in 0..w.units.len() {
-        assert!(w.units.way[row] != Way::None || w.units.step_count[row] == 0);
+        let goal = usize::from(w.units.course[row]);
+        assert!(w.units.way[row] != Way::Course || w.goals.size[goal] > 0);
     }
 }
 
