@@ -5,10 +5,11 @@ use super::{
     combat::{self, Blow},
     crowd::{LOOK_TICKS, Note},
     economy::{self, become_idle},
-    farms,
+    farms, garrison,
     movement::PATIENCE,
-    repair,
+    repair, siege,
     units::{Order, Way},
+    waypoints,
 };
 
 /// Lets every unit act, in the order of their ids. Blows fall later, all at once.
@@ -19,7 +20,9 @@ pub(super) fn act(w: &mut World, blows: &mut Vec<Blow>, effects: &mut Vec<Effect
         }
         w.units.cooldown[row] = w.units.cooldown[row].saturating_sub(1);
         match w.units.order[row] {
-            Order::Idle | Order::AttackMove | Order::Hold => guard(w, row, blows, effects),
+            Order::Idle | Order::AttackMove | Order::Hold | Order::Patrol => {
+                guard(w, row, blows, effects);
+            }
             Order::Move => {
                 if w.units.way[row] == Way::None {
                     become_idle(w, row);
@@ -31,6 +34,9 @@ pub(super) fn act(w: &mut World, blows: &mut Vec<Blow>, effects: &mut Vec<Effect
             Order::Construct => economy::construct(w, row, effects),
             Order::Farm => farms::farm(w, row, effects),
             Order::Repair => repair::repair(w, row),
+            Order::Enter => garrison::enter(w, row),
+            Order::Inside => {}
+            Order::AttackGround => siege::attack_ground(w, row, effects),
         }
     }
 }
@@ -38,11 +44,13 @@ pub(super) fn act(w: &mut World, blows: &mut Vec<Blow>, effects: &mut Vec<Effect
 /// Fights whoever comes near, else minds its order.
 fn guard(w: &mut World, row: usize, blows: &mut Vec<Blow>, effects: &mut Vec<Effect>) {
     match w.crowd.sensed(row).note() {
-        Note::Nothing => {
-            if w.units.order[row] == Order::AttackMove && w.units.way[row] == Way::None {
-                become_idle(w, row);
-            }
-        }
+        Note::Nothing if w.units.way[row] == Way::None => match w.units.order[row] {
+            Order::AttackMove => become_idle(w, row),
+            // It turns in its own tick, so that one who cannot go anywhere does not ask in every tick.
+            Order::Patrol if is_its_turn(w, row) => waypoints::turn(w, row),
+            _ => {}
+        },
+        Note::Nothing => {}
         Note::Found(target) => w.units.target[row] = w.id_of(target).0,
         Note::Lost => {
             w.units.target[row] = 0;
@@ -52,12 +60,17 @@ fn guard(w: &mut World, row: usize, blows: &mut Vec<Blow>, effects: &mut Vec<Eff
     }
 }
 
+fn is_its_turn(w: &World, row: usize) -> bool {
+    let turn = w.tick.wrapping_add(w.units.id[row]);
+    turn.is_multiple_of(LOOK_TICKS)
+}
+
 /// After a fight: back to the post, or on to the goal.
 fn resume(w: &mut World, row: usize) {
     w.units.failures[row] = 0;
     w.units.halt(row);
     match w.units.order[row] {
-        Order::AttackMove => w.units.ask(row, w.units.goal[row]),
+        Order::AttackMove | Order::Patrol => w.units.ask(row, w.units.goal[row]),
         Order::Idle => w.units.ask(row, w.units.post[row]),
         _ => {}
     }
@@ -86,10 +99,7 @@ fn fight(w: &mut World, row: usize, note: Note, blows: &mut Vec<Blow>, effects: 
         }
         return;
     }
-    let looks = w
-        .tick
-        .wrapping_add(w.units.id[row])
-        .is_multiple_of(LOOK_TICKS);
+    let looks = is_its_turn(w, row);
     let fresh = w.units.way[row] == Way::None && w.units.failures[row] == 0;
     if w.units.order[row] == Order::Hold || !(looks || fresh) {
         return;
@@ -122,7 +132,7 @@ fn strays(w: &World, row: usize, aim: u32) -> bool {
 fn give_up(w: &mut World, row: usize) {
     w.units.target[row] = 0;
     match w.units.order[row] {
-        Order::AttackMove => resume(w, row),
+        Order::AttackMove | Order::Patrol => resume(w, row),
         _ => become_idle(w, row),
     }
 }

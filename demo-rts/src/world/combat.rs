@@ -3,8 +3,9 @@
 use super::{
     Effect, Id, World,
     columns::columns,
-    damage,
+    damage, garrison,
     map::Map,
+    siege,
     space::{ONE, Point, Tile},
     units::Order,
 };
@@ -45,16 +46,18 @@ pub(super) enum Target {
 /// Damage on its way. All blows of a tick fall together, so that no seat strikes first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blow {
-    target: Id,
-    damage: u16,
-    by: Id,
-    seat: u8,
+    pub target: Id,
+    pub damage: u16,
+    pub by: Id,
+    pub seat: u8,
 }
 
 impl World {
-    /// The living thing of this id.
+    /// The living thing of this id, as far as it can be met.
     pub(super) fn target(&self, id: Id) -> Option<Target> {
-        let unit = self.units.row(id).map(Target::Unit);
+        let unit = self.units.row(id);
+        let unit = unit.filter(|row| !self.units.is_inside(*row));
+        let unit = unit.map(Target::Unit);
         unit.or_else(|| self.buildings.row(id).map(Target::Building))
     }
 
@@ -107,7 +110,7 @@ impl World {
     /// Whether a unit's weapon reaches the target.
     #[inline]
     pub(super) fn is_in_reach(&self, row: usize, target: Target) -> bool {
-        let stats = self.units.stats(row);
+        let stats = self.able(row);
         match target {
             Target::Unit(other) => {
                 let reach = stats.range + stats.radius + self.units.stats(other).radius;
@@ -150,7 +153,7 @@ pub(super) fn strike(
     let seat = w.units.seat[row];
     let id = w.id_of(target);
     if stats.arrow_speed == 0 {
-        let damage = damage::draw(w, w.units.kind[row], target);
+        let damage = damage::draw(w, w.units.kind[row], seat, target);
         blows.push(Blow {
             target: id,
             damage,
@@ -159,8 +162,12 @@ pub(super) fn strike(
         });
         return;
     }
-    let from = w.units.at(row);
     let to = w.target_at(target);
+    if stats.splash > 0 {
+        siege::throw(w, row, to, effects);
+        return;
+    }
+    let from = w.units.at(row);
     w.projectiles.push(Projectile {
         x: from.x,
         y: from.y,
@@ -203,8 +210,11 @@ pub(super) fn fly(w: &mut World, blows: &mut Vec<Blow>) {
         arrows.y[row] = at.y.saturating_add(step.y);
         if at.distance(to) <= stats.arrow_speed.unsigned_abs() {
             *gone = true;
-            if let Some(target) = target {
-                let damage = damage::draw(w, w.projectiles.kind[row], target);
+            if stats.splash > 0 {
+                siege::burst(w, row, blows);
+            } else if let Some(target) = target {
+                let (kind, seat) = (w.projectiles.kind[row], w.projectiles.seat[row]);
+                let damage = damage::draw(w, kind, seat, target);
                 let arrows = &w.projectiles;
                 blows.push(Blow {
                     target: id,
@@ -241,8 +251,11 @@ pub(super) fn fall(w: &mut World, blows: &[Blow], effects: &mut Vec<Effect>) {
             if let Target::Unit(row) = target {
                 die(w, row, effects);
             }
-            let killed = &mut w.seats.killed[usize::from(blow.seat)];
-            *killed = killed.saturating_add(1);
+            // Stones hit friends as well; that is nothing to be proud of.
+            if w.owner(target) != blow.seat {
+                let killed = &mut w.seats.killed[usize::from(blow.seat)];
+                *killed = killed.saturating_add(1);
+            }
         } else if let Target::Unit(row) = target {
             answer(w, row, blow.by);
         }
@@ -296,6 +309,7 @@ pub(super) fn bury(w: &mut World, effects: &mut Vec<Effect>) {
                     w.buildings.tile[row],
                     w.buildings.kind[row].stats().size,
                 );
+                garrison::fall(w, row);
             }
         }
         let gone: Vec<bool> = w.buildings.hp.iter().map(|hp| *hp == 0).collect();

@@ -24,8 +24,11 @@ mod crowd;
 mod damage;
 mod economy;
 mod effect;
+mod errands;
 mod farms;
 mod fog;
+mod formation;
+mod garrison;
 mod generate;
 mod goals;
 mod map;
@@ -34,6 +37,7 @@ pub mod nav;
 mod orders;
 mod recent;
 mod repair;
+mod research;
 mod roll;
 mod save;
 mod scenarios;
@@ -41,6 +45,7 @@ mod seats;
 mod seen;
 mod selection;
 mod setup;
+mod siege;
 mod space;
 mod tables;
 #[cfg(test)]
@@ -49,18 +54,20 @@ mod towers;
 mod units;
 mod victory;
 mod view;
+mod waypoints;
 
-pub use command::{Command, Id};
+pub use command::{Command, Id, Task};
 pub use effect::{Effect, Refusal};
 pub use generate::MapKind;
 pub use map::{LARGEST, LARGEST_PLAYED, Map, SMALLEST, Terrain};
+pub use research::Job;
 pub use seen::{Rival, Seen};
 pub use selection::Selection;
 pub use setup::{Density, MOST_SEATS, Scenario, Setup};
 pub use space::{ONE, Point, Tile};
 pub use tables::{
-    BUILDINGS_PER_SEAT, CARRY, Fault, Kind, QUEUE_LENGTH, Stats, TABLES, TICKS_PER_SECOND,
-    TableError, Tables,
+    Ability, BUILDINGS_PER_SEAT, CARRY, Change, Fault, Kind, Line, QUEUE_LENGTH, Stats, TABLES,
+    TICKS_PER_SECOND, TableError, Tables, Upgrade, UpgradeStats, WAYPOINTS,
 };
 pub use units::{Order, Resource};
 pub use view::{BuildingView, ProjectileView, SeatView, UnitView};
@@ -82,6 +89,7 @@ pub struct World {
     /// By row of the seats' table.
     recents: Vec<recent::Recent>,
     fog: fog::Fog,
+    waypoints: waypoints::Waypoints,
     next_id: u32,
     /// Where units are on their way to.
     goals: goals::Goals,
@@ -89,6 +97,8 @@ pub struct World {
     random: Stream,
     ending: victory::Ending,
     /// From here on: follows from the above, or changes no result; never state.
+    /// The table as each seat's upgrades change it: made anew when they do.
+    abilities: research::Abilities,
     crowd: crowd::Crowd,
     blows: Vec<combat::Blow>,
     /// Something was blocked or opened since units last found their ways.
@@ -186,6 +196,7 @@ impl World {
         blows.clear();
         let threads = self.threads.for_units(self.units.len());
         self.units.index_rows();
+        waypoints::go_on(self);
         crowd::Crowd::fill(self);
         done(Phase::Sort);
         crowd::scan(self, threads);

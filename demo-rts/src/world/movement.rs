@@ -73,7 +73,7 @@ impl Parts for Moving<'_> {
 fn move_part(w: &World, from: usize, part: Moving<'_>) {
     for at in 0..part.x.len() {
         let row = from + at;
-        if w.units.hp[row] == 0 {
+        if !w.units.is_on_map(row) {
             continue;
         }
         let push = w.crowd.sensed(row).push();

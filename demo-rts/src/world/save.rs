@@ -1,7 +1,7 @@
 //! The world as bytes: little-endian columns, and everything checked on the way back.
 
 use super::{
-    Density, Kind, Map, MapKind, Scenario, Setup, World,
+    Density, Map, MapKind, Scenario, Setup, World,
     buildings::Buildings,
     columns::{Reader, Shown},
     combat::Projectiles,
@@ -9,13 +9,15 @@ use super::{
     goals::{Goals, most_goals},
     map::{LARGEST, SMALLEST, Unfit},
     recent::{self, Recent},
+    research::{Abilities, Job},
     roll::Roll,
     seats::Seats,
     setup::MOST_SEATS,
     space::{ONE, Tile},
-    tables::{CARRY, MINE_GOLD, QUEUE_LENGTH},
+    tables::{CARRY, MINE_GOLD, QUEUE_LENGTH, UPGRADES, Upgrade},
     units::{Load, Order, Units, Way},
     victory::{Ending, Verdict},
+    waypoints::{self, Waypoints},
 };
 use sim::{Checksum, Field, LoadError, Sink, State, Stream, Sum, Visit};
 
@@ -65,9 +67,11 @@ impl State for World {
             roll: Roll::default(),
             recents: Vec::new(),
             fog: Fog::default(),
+            waypoints: Waypoints::default(),
             next_id,
             random,
             ending,
+            abilities: Abilities::default(),
             crowd: super::crowd::Crowd::default(),
             blows: Vec::new(),
             ground_changed: false,
@@ -75,8 +79,11 @@ impl State for World {
             plain: false,
         };
         check_seats(&world, &from)?;
+        world.abilities = Abilities::of_seats(&world.seats);
         place_buildings(&mut world, &from)?;
+        check_research(&world, &from)?;
         check_units(&world, &from)?;
+        check_garrisons(&world, &from)?;
         check_projectiles(&world, &from)?;
         check_goals(&world, &from)?;
         world.roll = Roll::load(&mut from, graves, &world.units, seats, tick)?;
@@ -87,6 +94,9 @@ impl State for World {
         }
         world.fog = Fog::load(&mut from, world.setup.fog, size, seats)?;
         fog::check_ghosts(&world, &from)?;
+        let rows = from.value::<u32>("waypoint count")? as usize;
+        world.waypoints = Waypoints::load(&mut from, rows)?;
+        from.require(waypoints::are_sound(&world), "waypoints")?;
         from.finish()?;
         world.map.refresh_regions();
         world.units.index_rows();
@@ -129,6 +139,8 @@ impl State for World {
         self.roll.graves.visit("graves", graves, to);
         recent::visit(&self.recents, to);
         self.fog.visit(to);
+        self.waypoints
+            .visit("waypoints", 0..self.waypoints.len() as u64, to);
     }
 }
 
@@ -159,6 +171,8 @@ fn write(w: &World, to: &mut impl Sink) {
         recent.write(to);
     }
     w.fog.write(to);
+    to.value(w.waypoints.len() as u32);
+    w.waypoints.write(to);
 }
 
 fn write_setup(setup: &Setup, to: &mut impl Sink) {
@@ -240,6 +254,11 @@ fn check_seats(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
     from.require(seats.seat.is_sorted_by(|a, b| a < b), "seats")?;
     from.require(seats.defeated.iter().all(|flag| *flag <= 1), "defeated")?;
     from.require(in_map(w, &seats.home), "home")?;
+    let known = |levels: &[u8; UPGRADES]| {
+        let mut pairs = Upgrade::ALL.into_iter().zip(levels);
+        pairs.all(|(upgrade, level)| *level <= upgrade.stats().levels)
+    };
+    from.require(seats.upgrades.iter().all(known), "upgrades")?;
     let won = w.ending.verdict == Verdict::Won;
     let winner = usize::from(w.ending.winner);
     from.require(
@@ -263,25 +282,23 @@ fn place_buildings(w: &mut World, from: &Reader<'_>) -> Result<(), LoadError> {
         let queued = usize::from(b.queued[row]);
         from.require(b.kind[row].is_building(), "building kind")?;
         from.require(usize::from(b.seat[row]) < w.seats.len(), "building seat")?;
-        from.require(
-            (1..=stats.hit_points).contains(&b.hp[row]),
-            "building hit points",
-        )?;
+        let most = w.able_building(row).hit_points;
+        from.require((1..=most).contains(&b.hp[row]), "building hit points")?;
         from.require(b.progress[row] <= stats.build_ticks, "progress")?;
         from.require(b.cooldown[row] <= stats.cooldown, "building cooldown")?;
         from.require(queued <= QUEUE_LENGTH, "queue")?;
         let (line, rest) = b.queue[row].split_at(queued);
-        let trains = b.kind[row].trains();
-        let known = |number: &u8| Kind::from_number(*number).is_some_and(|k| trains.contains(&k));
+        let known =
+            |number: &u8| Job::from_number(*number).is_some_and(|job| job.is_done_at(b.kind[row]));
         from.require(
             line.iter().all(known) && rest.iter().all(|n| *n == 0),
             "queue",
         )?;
-        let most = b
-            .queue(row)
-            .next()
-            .map_or(0, |kind| kind.stats().build_ticks);
+        let most = b.queue(row).next().map_or(0, Job::ticks);
         from.require(b.trained[row] <= most, "training")?;
+        let inside = u16::from(b.inside[row]);
+        from.require(inside <= stats.shelters, "building inside")?;
+        from.require(inside == 0 || b.is_complete(row), "building inside")?;
         let tile: Tile = w.map.tile_of(b.tile[row]);
         from.require(w.map.has_room(tile, stats.size), "building ground")?;
         let id = super::Id(b.id[row]);
@@ -318,7 +335,7 @@ fn check_units(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
         )?;
         // Something may have been built where a unit died.
         from.require(
-            !units.is_alive(row) || !w.map.is_blocked_at(at),
+            !units.is_on_map(row) || !w.map.is_blocked_at(at),
             "unit ground",
         )?;
         from.require(units.cooldown[row] <= stats.cooldown, "cooldown")?;
@@ -335,10 +352,52 @@ fn check_units(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
             Order::Gather | Order::Return | Order::Construct | Order::Farm | Order::Repair
         );
         from.require(!works || stats.gather_ticks > 0, "order")?;
+        let throws = units.order[row] == Order::AttackGround;
+        from.require(!throws || stats.splash > 0, "order")?;
         let longest = stats.gather_ticks.max(stats.farm_ticks);
         from.require(units.work[row] <= longest, "work")?;
     }
     Ok(())
+}
+
+/// Nobody researches what is known, or one thing twice.
+fn check_research(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
+    let mut levels = w.seats.upgrades.clone();
+    for row in 0..w.buildings.len() {
+        for job in w.buildings.queue(row) {
+            if let Job::Research(upgrade) = job {
+                let known = w.seats.upgrades[usize::from(w.buildings.seat[row])][upgrade as usize];
+                let level = &mut levels[usize::from(w.buildings.seat[row])][upgrade as usize];
+                *level += 1;
+                from.require(*level == known + 1, "research")?;
+                from.require(*level <= upgrade.stats().levels, "research")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whoever is inside is inside a building of its own seat, in its middle; and every guest is counted.
+fn check_garrisons(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
+    let units = &w.units;
+    let mut inside = vec![0_u32; w.buildings.len()];
+    for row in (0..units.len()).filter(|row| units.is_inside(*row) && units.is_alive(*row)) {
+        let building = w.buildings.row(super::Id(units.target[row]));
+        let own = building.filter(|b| w.buildings.seat[*b] == units.seat[row]);
+        from.require(
+            own.is_some_and(|b| w.building_centre(b) == units.at(row)),
+            "garrison",
+        )?;
+        from.require(
+            units.way[row] == Way::None && units.stats(row).splash == 0,
+            "garrison",
+        )?;
+        if let Some(building) = own {
+            inside[building] += 1;
+        }
+    }
+    let counted = w.buildings.inside.iter().map(|count| u32::from(*count));
+    from.require(counted.eq(inside), "garrison")
 }
 
 fn check_projectiles(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {

@@ -5,10 +5,12 @@ use super::{
     fog::{self, Fog},
     generate::{self, Drawn, MapKind, StartPlace, mix},
     map::{LARGEST_PLAYED, SMALLEST},
+    research::Abilities,
     scenarios,
     seats::{Held, SeatRow, Seats},
     space::{ONE, Point, Tile},
-    tables::TICKS_PER_SECOND,
+    tables::{TICKS_PER_SECOND, UPGRADES},
+    waypoints::Waypoints,
 };
 use serde::{Deserialize, Serialize};
 use sim::{Seat, Start, Stream};
@@ -43,7 +45,7 @@ impl Default for Setup {
             map: None,
             size: None,
             scenario: Scenario::Standard,
-            population: 100,
+            population: 150,
             gold: 250,
             wood: 200,
             minutes: 60,
@@ -195,10 +197,12 @@ pub(super) fn begin(start: &Start<Setup>) -> World {
         roll: super::roll::Roll::new(seats.len()),
         recents: vec![super::recent::Recent::default(); seats.len()],
         fog: Fog::default(),
+        waypoints: Waypoints::default(),
         next_id: 1,
         goals: super::goals::Goals::default(),
         random: Stream::named(&start.seed, "weapons"),
         ending: super::victory::Ending::default(),
+        abilities: Abilities::default(),
         crowd: super::crowd::Crowd::default(),
         blows: Vec::new(),
         ground_changed: false,
@@ -214,12 +218,14 @@ pub(super) fn begin(start: &Start<Setup>) -> World {
             held: Held::Played,
             idle_since: 0,
             defeated: 0,
+            upgrades: [0; UPGRADES],
             home: place.map_or(0, |place| world.map.index(place.hall)),
             trained: 0,
             lost: 0,
             killed: 0,
             gathered: 0,
         });
+        world.abilities = Abilities::of_seats(&world.seats);
         if let Some(place) = place {
             settle(&mut world, row as u8, place);
         }

@@ -2,6 +2,7 @@
 
 mod crowds;
 mod kinds;
+mod queues;
 
 use super::{generate::mix, map::Map, orders, seats::Held, units::Way, victory::RETURN_TICKS, *};
 use sim::{SeatState, Seed, State};
@@ -185,7 +186,7 @@ fn training_costs_takes_room_and_can_be_cancelled() {
         issue(&mut w, A, Command::Train { building, kind }),
         Err(Refusal::Queue)
     );
-    issue(&mut w, A, Command::CancelTrain { building }).unwrap();
+    issue(&mut w, A, Command::CancelTrain { building, place: 4 }).unwrap();
     assert_eq!(w.seat(A).unwrap().gold, 50);
     let swordsman = Kind::Swordsman;
     let train = Command::Train {
@@ -669,7 +670,27 @@ impl Dice {
         };
         let kind = Kind::ALL[self.below(Kind::ALL.len() as u64) as usize];
         let (to, building, target) = (self.tile(w), self.id(w), self.id(w));
-        match self.below(40) {
+        let task = match self.below(10) {
+            0 => Task::Move { to },
+            1 => Task::Attack { target },
+            2 => Task::AttackMove { to },
+            3 => Task::Hold,
+            4 => Task::Gather { from: to },
+            5 => Task::Build { kind, at: to },
+            6 => Task::Assist { building },
+            7 => Task::Patrol { to },
+            8 => Task::AttackGround { at: to },
+            _ => Task::Garrison { building },
+        };
+        let upgrade = Upgrade::ALL[self.below(Upgrade::ALL.len() as u64) as usize];
+        match self.below(60) {
+            40..=45 => Command::Queue { units, task },
+            46..=47 => Command::Patrol { units, to },
+            48 => Command::AttackGround { units, at: to },
+            49..=51 => Command::Garrison { units, building },
+            52 => Command::Leave { building },
+            53..=55 => Command::Research { building, upgrade },
+            56 => Command::Demolish { building },
             0..=3 => Command::Move { units, to },
             4..=6 => Command::Attack { units, target },
             7..=10 => Command::AttackMove { units, to },
@@ -685,7 +706,10 @@ impl Dice {
                 at: to,
             },
             24..=29 => Command::Train { building, kind },
-            30 => Command::CancelTrain { building },
+            30 => Command::CancelTrain {
+                building,
+                place: self.below(6) as u8,
+            },
             31..=32 => Command::Rally { building, to },
             33..=35 => Command::Assist { units, building },
             36 => Command::CancelBuild { building },
@@ -722,7 +746,8 @@ impl Dice {
 /// What must hold after every tick, whatever was commanded.
 fn assert_sound(w: &World) {
     for unit in w.units() {
-        assert!(!w.map().is_blocked(unit.tile), "{unit:?}");
+        let inside = unit.order == Order::Inside;
+        assert!(inside || !w.map().is_blocked(unit.tile), "{unit:?}");
         assert!(unit.hit_points > 0);
     }
     for building in w.buildings() {

@@ -36,6 +36,14 @@ pub enum Order {
     Farm = 8,
     /// Mending a building.
     Repair = 9,
+    /// Going to and fro, fighting on the way.
+    Patrol = 10,
+    /// Going into a building.
+    Enter = 11,
+    /// Inside a building: on no tile of the map, and nobody's target.
+    Inside = 12,
+    /// Hitting a place.
+    AttackGround = 13,
 }
 
 impl Order {
@@ -51,13 +59,20 @@ impl Order {
             7 => Order::Construct,
             8 => Order::Farm,
             9 => Order::Repair,
+            10 => Order::Patrol,
+            11 => Order::Enter,
+            12 => Order::Inside,
+            13 => Order::AttackGround,
             _ => return None,
         })
     }
 
     /// Whether who has it turns against enemies of its own accord.
     pub(super) fn guards(self) -> bool {
-        matches!(self, Order::Idle | Order::AttackMove | Order::Hold)
+        matches!(
+            self,
+            Order::Idle | Order::AttackMove | Order::Hold | Order::Patrol
+        )
     }
 
     /// Whether its target is somebody to strike.
@@ -243,6 +258,16 @@ impl Units {
 
     pub fn is_alive(&self, row: usize) -> bool {
         self.hp[row] > 0
+    }
+
+    /// Whether it is inside a building.
+    pub fn is_inside(&self, row: usize) -> bool {
+        self.order[row] == Order::Inside
+    }
+
+    /// Whether it lives and can be met.
+    pub fn is_on_map(&self, row: usize) -> bool {
+        self.is_alive(row) && !self.is_inside(row)
     }
 
     /// Makes the table of rows anew, if units came since. Ids too far apart for a table are searched for.

@@ -16,12 +16,13 @@ pub(super) use threads::{Parts, Threads, in_parts};
 
 use super::{
     Kind, World,
+    space::Point,
     units::{Load, Order, Units, Way},
 };
 use bodies::{Bodies, Body, CIVIL, FIRM, GHOST, GUARDS, LOOKS, TARGETS};
 use masks::Masks;
 
-/// All living units, sorted by cell, and which seats are where.
+/// All units on the map, sorted by cell, and which seats are where.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Crowd {
     bodies: Bodies,
@@ -54,9 +55,18 @@ impl Crowd {
         w.crowd = crowd;
     }
 
-    /// What a living unit found out in this tick.
+    /// What a unit on the map found out in this tick.
     pub fn sensed(&self, row: usize) -> Sensed {
         self.sensed[self.place[row] as usize]
+    }
+
+    /// Rows of the units that were within `reach` of a place when the tick began, and of some beyond. Their
+    /// order means nothing.
+    pub fn near(&self, at: Point, reach: i32) -> impl Iterator<Item = usize> + '_ {
+        let (x, y) = (at.x >> COARSER, at.y >> COARSER);
+        self.around(x, y, (reach >> COARSER) + 1)
+            .flat_map(|(from, to)| &self.bodies.row[from..to])
+            .map(|row| *row as usize)
     }
 
     /// Bytes that it keeps from tick to tick.
@@ -82,7 +92,7 @@ impl Crowd {
         self.cells.clear();
         let mut living = 0;
         for row in 0..units.len() {
-            if units.hp[row] == 0 {
+            if !units.is_on_map(row) {
                 self.cells.push(NOWHERE);
                 continue;
             }

@@ -208,7 +208,7 @@ fn look(w: &World, row: usize, own: Own) -> Option<Target> {
 
 /// How far a unit looks just now, in the units of a point.
 fn sight(w: &World, row: usize) -> i32 {
-    let stats = w.units.stats(row);
+    let stats = w.able(row);
     match w.units.order[row] {
         Order::Hold => stats.range + stats.radius + ONE / 2,
         Order::Idle => {
@@ -243,8 +243,7 @@ fn look_for_building(w: &World, row: usize, sight: i32) -> Option<Target> {
         .filter(|(gap, other)| {
             let tile = w.map.tile_of(w.buildings.tile[*other]);
             let size = w.buildings.kind[*other].stats().size;
-            *gap <= sight
-                && (*gap <= w.units.stats(row).range || w.map.touches_region(tile, size, region))
+            *gap <= sight && (*gap <= w.able(row).range || w.map.touches_region(tile, size, region))
         })
         .min()
         .map(|(_, other)| Target::Building(other))
