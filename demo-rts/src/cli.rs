@@ -3,7 +3,7 @@
 use crate::bot::Level;
 use crate::log::LogLevel;
 use crate::options;
-use crate::world::Scenario;
+use crate::world::{MapKind, Scenario};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lockstep::Plan;
 use lockstep::quic::Impairment;
@@ -183,6 +183,9 @@ pub struct Common {
     /// Draws the map. Without it the match seed does.
     #[arg(long, value_name = "N")]
     pub map_seed: Option<u64>,
+    /// What the land looks like: plains, valleys or lakes. Without it the map's seed draws it.
+    #[arg(long, value_name = "KIND", value_parser = options::map)]
+    pub map: Option<MapKind>,
     /// How the match begins: standard, skirmish, or skirmish:N with N soldiers a seat.
     #[arg(long, value_name = "NAME", value_parser = options::scenario)]
     pub scenario: Option<Scenario>,
@@ -222,6 +225,7 @@ impl Common {
             record: self.record.or_else(|| outer.record.clone()),
             seed: self.seed.or(outer.seed),
             map_seed: self.map_seed.or(outer.map_seed),
+            map: self.map.or(outer.map),
             scenario: self.scenario.or(outer.scenario),
             identity: self.identity.or_else(|| outer.identity.clone()),
             name: self.name.or_else(|| outer.name.clone()),
@@ -277,7 +281,7 @@ mod tests {
             "demo-rts local --peers 8 --json",
             "demo-rts skirmish --bots 7 --level hard",
             "demo-rts host --listen 127.0.0.1:4000 --seats 8 --ticket-file t",
-            "demo-rts host --headless --bot normal --turns 9 --record f --seed 1 --map-seed 2 --scenario standard \
+            "demo-rts host --headless --bot normal --turns 9 --record f --seed 1 --map-seed 2 --map lakes --scenario standard \
              --identity k --name Ada --plan 200x2 --json --log debug \
              --impair delay=50ms,jitter=10ms,loss=5%,dup=1%,reorder=1%,burst=100ms,seed=7",
             "demo-rts join @file --headless",
@@ -311,6 +315,7 @@ mod tests {
             ("demo-rts local --impair loss=101%", "--impair"),
             ("demo-rts local --impair speed=3", "speed"),
             ("demo-rts local --scenario chess", "chess"),
+            ("demo-rts local --map moon", "moon"),
             ("demo-rts local --log loud", "--log"),
             ("demo-rts local --seed x", "--seed"),
             ("demo-rts join", "TICKET"),

@@ -1,6 +1,6 @@
 //! What the values on the command line may be.
 
-use crate::world::Scenario;
+use crate::world::{Density, MapKind, Scenario};
 use lockstep::Plan;
 use lockstep::quic::Impairment;
 
@@ -21,9 +21,30 @@ pub enum OptionError {
     },
     /// A scenario that does not exist.
     #[error(
-        "`{0}` is no scenario: standard, skirmish, or skirmish:N with N soldiers a seat, 1 to 2500"
+        "`{0}` is no scenario: standard, skirmish[:N], archers[:N], march[:N], or \
+         swarm[:sparse|normal|dense]"
     )]
     Scenario(String),
+    /// A number of units that a scenario does not take.
+    #[error("{scenario} takes 1 to {most} units{each}, not `{given}`")]
+    ScenarioUnits {
+        /// Which.
+        scenario: &'static str,
+        /// What was given.
+        given: String,
+        /// The largest number it takes.
+        most: u32,
+        /// Whether they are counted by seat.
+        each: &'static str,
+    },
+    /// A density that does not exist.
+    #[error(
+        "`{0}` is no density of a swarm: sparse, normal or dense (.01, .05, .25 a square tile)"
+    )]
+    ScenarioDensity(String),
+    /// A kind of map that does not exist.
+    #[error("`{0}` is no kind of map: plains, valleys or lakes")]
+    Map(String),
     /// Something that this version cannot do yet.
     #[error("{what} comes in a later version; {instead}")]
     Later {
@@ -89,27 +110,61 @@ pub fn networked(plan: Plan) -> Result<Plan, OptionError> {
 /// Reads the name of a scenario.
 ///
 /// # Errors
-/// [`OptionError::Scenario`].
+/// [`OptionError`], naming what is allowed.
 pub fn scenario(text: &str) -> Result<Scenario, OptionError> {
     let (name, number) = match text.split_once(':') {
         Some((name, number)) => (name, Some(number)),
         None => (text, None),
     };
-    let unknown = || OptionError::Scenario(text.to_owned());
-    match (name, number) {
-        ("standard", None) => Ok(Scenario::Standard),
-        ("skirmish", number) => {
-            let units_per_seat = match number {
-                Some(number) => number.parse().map_err(|_| unknown())?,
-                None => 50,
-            };
-            if !(1..=2_500).contains(&units_per_seat) {
-                return Err(unknown());
-            }
-            Ok(Scenario::Skirmish { units_per_seat })
+    let units = |scenario, most: u32, usual: u32, each| match number {
+        None => Ok(usual),
+        Some(given) => {
+            let plain = !given.is_empty() && given.bytes().all(|byte| byte.is_ascii_digit());
+            let units = given
+                .parse()
+                .ok()
+                .filter(|units| plain && (1..=most).contains(units));
+            units.ok_or_else(|| OptionError::ScenarioUnits {
+                scenario,
+                given: given.to_owned(),
+                most,
+                each,
+            })
         }
-        _ => Err(unknown()),
+    };
+    match name {
+        "standard" if number.is_none() => Ok(Scenario::Standard),
+        "skirmish" => Ok(Scenario::Skirmish {
+            units_per_seat: units("skirmish", 2_500, 50, " a seat")? as u16,
+        }),
+        "archers" => Ok(Scenario::Archers {
+            units_per_seat: units("archers", 2_500, 200, " a seat")? as u16,
+        }),
+        "march" => Ok(Scenario::March {
+            units: units("march", 10_000, 10_000, "")?,
+        }),
+        "swarm" => Ok(Scenario::Swarm {
+            units: 100_000,
+            density: match number {
+                Some("sparse") => Density::Sparse,
+                None | Some("normal") => Density::Normal,
+                Some("dense") => Density::Dense,
+                Some(other) => return Err(OptionError::ScenarioDensity(other.to_owned())),
+            },
+        }),
+        _ => Err(OptionError::Scenario(text.to_owned())),
     }
+}
+
+/// Reads the name of a kind of map.
+///
+/// # Errors
+/// [`OptionError::Map`].
+pub fn map(text: &str) -> Result<MapKind, OptionError> {
+    MapKind::ALL
+        .into_iter()
+        .find(|kind| kind.name() == text)
+        .ok_or_else(|| OptionError::Map(text.to_owned()))
 }
 
 /// Reads an impairment such as `delay=50ms,loss=5%`.
@@ -167,15 +222,50 @@ mod tests {
         let army = |units_per_seat| Ok(Scenario::Skirmish { units_per_seat });
         assert_eq!(scenario("skirmish"), army(50));
         assert_eq!(scenario("skirmish:200"), army(200));
-        for text in [
-            "",
-            "melee",
-            "standard:1",
-            "skirmish:",
-            "skirmish:0",
-            "skirmish:2501",
+        let archers = |units_per_seat| Ok(Scenario::Archers { units_per_seat });
+        assert_eq!(scenario("archers"), archers(200));
+        assert_eq!(scenario("archers:2500"), archers(2_500));
+        let march = |units| Ok(Scenario::March { units });
+        assert_eq!(scenario("march"), march(10_000));
+        assert_eq!(scenario("march:1"), march(1));
+        for (text, density) in [
+            ("swarm", Density::Normal),
+            ("swarm:sparse", Density::Sparse),
+            ("swarm:normal", Density::Normal),
+            ("swarm:dense", Density::Dense),
         ] {
+            let units = 100_000;
+            assert_eq!(scenario(text), Ok(Scenario::Swarm { units, density }));
+        }
+        for text in ["", "melee", "standard:1", "Standard", "swarms", ":"] {
             assert_eq!(scenario(text), Err(OptionError::Scenario(text.into())));
+        }
+        for (name, number, most) in [
+            ("skirmish", "", 2_500),
+            ("skirmish", "0", 2_500),
+            ("skirmish", "2501", 2_500),
+            ("archers", "-1", 2_500),
+            ("archers", "99999999999999999999", 2_500),
+            ("march", "10001", 10_000),
+            ("march", "+5", 10_000),
+            ("march", "5:5", 10_000),
+        ] {
+            let error = scenario(&format!("{name}:{number}")).expect_err("out of range");
+            let message = error.to_string();
+            assert!(message.contains(&most.to_string()), "{message}");
+            assert!(message.contains(&format!("`{number}`")), "{message}");
+        }
+        let error = scenario("swarm:thick").expect_err("no density");
+        assert_eq!(error, OptionError::ScenarioDensity("thick".into()));
+    }
+
+    #[test]
+    fn kinds_of_map() {
+        for kind in MapKind::ALL {
+            assert_eq!(map(kind.name()), Ok(kind));
+        }
+        for text in ["", "Plains", "plains ", "moon"] {
+            assert_eq!(map(text), Err(OptionError::Map(text.into())));
         }
     }
 }

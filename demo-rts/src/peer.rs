@@ -291,6 +291,7 @@ fn setup(common: &Common) -> Setup {
     let usual = Setup::default();
     Setup {
         map_seed: common.map_seed,
+        map: common.map,
         scenario: common.scenario.unwrap_or(usual.scenario),
         ..usual
     }

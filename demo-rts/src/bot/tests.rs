@@ -67,7 +67,7 @@ fn matches_end_with_a_winner() {
             "{a_minute} commands a minute"
         );
         assert!(
-            played.refused * 20 <= played.issued,
+            played.refused * 16 <= played.issued,
             "{} of {} refused",
             played.refused,
             played.issued

@@ -315,6 +315,8 @@ fn letter(kind: Kind) -> char {
         Kind::Tower => 'I',
         Kind::Farm => 'F',
         Kind::Wall => 'W',
+        Kind::Catapult => 't',
+        Kind::Workshop => 'M',
     }
 }
 

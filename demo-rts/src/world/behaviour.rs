@@ -2,12 +2,14 @@
 
 use super::{
     Effect, Id, World,
-    combat::{self, Blow, LEASH, Target},
+    combat::{self, Blow},
+    crowd::{LOOK_TICKS, Note},
     economy::{self, become_idle},
-    farms,
+    farms, garrison,
     movement::PATIENCE,
-    repair,
+    repair, siege,
     units::{Order, Way},
+    waypoints,
 };
 
 /// Lets every unit act, in the order of their ids. Blows fall later, all at once.
@@ -18,7 +20,9 @@ pub(super) fn act(w: &mut World, blows: &mut Vec<Blow>, effects: &mut Vec<Effect
         }
         w.units.cooldown[row] = w.units.cooldown[row].saturating_sub(1);
         match w.units.order[row] {
-            Order::Idle | Order::AttackMove | Order::Hold => guard(w, row, blows, effects),
+            Order::Idle | Order::AttackMove | Order::Hold | Order::Patrol => {
+                guard(w, row, blows, effects);
+            }
             Order::Move => {
                 if w.units.way[row] == Way::None {
                     become_idle(w, row);
@@ -30,57 +34,35 @@ pub(super) fn act(w: &mut World, blows: &mut Vec<Blow>, effects: &mut Vec<Effect
             Order::Construct => economy::construct(w, row, effects),
             Order::Farm => farms::farm(w, row, effects),
             Order::Repair => repair::repair(w, row),
+            Order::Enter => garrison::enter(w, row),
+            Order::Inside => {}
+            Order::AttackGround => siege::attack_ground(w, row, effects),
         }
     }
 }
 
 /// Fights whoever comes near, else minds its order.
 fn guard(w: &mut World, row: usize, blows: &mut Vec<Blow>, effects: &mut Vec<Effect>) {
-    let order = w.units.order[row];
-    let fights = w.units.kind[row].is_soldier() || order != Order::Idle;
-    let had = w.units.target[row] != 0;
-    let mut target = current_target(w, row);
-    // Everybody looks around every eighth tick, spread over the ticks by id.
-    let looks = w.tick.wrapping_add(w.units.id[row]).is_multiple_of(8);
-    if fights && (looks || had && target.is_none()) {
-        let in_reach = target.is_some_and(|t| w.gap(row, t) <= w.units.stats(row).range);
-        if !in_reach && let Some(found) = combat::acquire(w, row) {
-            w.units.target[row] = found.0;
-            target = w.target(found);
-        }
-    }
-    match target {
-        Some(target) => fight(w, row, target, blows, effects),
-        None => {
+    match w.crowd.sensed(row).note() {
+        Note::Nothing if w.units.way[row] == Way::None => match w.units.order[row] {
+            Order::AttackMove => become_idle(w, row),
+            // It turns in its own tick, so that one who cannot go anywhere does not ask in every tick.
+            Order::Patrol if is_its_turn(w, row) => waypoints::turn(w, row),
+            _ => {}
+        },
+        Note::Nothing => {}
+        Note::Found(target) => w.units.target[row] = w.id_of(target).0,
+        Note::Lost => {
             w.units.target[row] = 0;
-            if had {
-                resume(w, row);
-            } else if order == Order::AttackMove && w.units.way[row] == Way::None {
-                become_idle(w, row);
-            }
+            resume(w, row);
         }
+        note @ (Note::InReach | Note::Far) => fight(w, row, note, blows, effects),
     }
 }
 
-/// The target, while it lives and the order allows to pursue it.
-fn current_target(w: &World, row: usize) -> Option<Target> {
-    if w.units.target[row] == 0 {
-        return None;
-    }
-    let target = seen_target(w, row)?;
-    let at = w.target_at(target);
-    let allowed = match w.units.order[row] {
-        Order::Idle => {
-            w.map
-                .tile_of(w.units.post[row])
-                .centre()
-                .distance_squared(at)
-                <= LEASH
-        }
-        Order::Hold => w.gap(row, target) <= w.units.stats(row).range,
-        _ => true,
-    };
-    allowed.then_some(target)
+fn is_its_turn(w: &World, row: usize) -> bool {
+    let turn = w.tick.wrapping_add(w.units.id[row]);
+    turn.is_multiple_of(LOOK_TICKS)
 }
 
 /// After a fight: back to the post, or on to the goal.
@@ -88,64 +70,69 @@ fn resume(w: &mut World, row: usize) {
     w.units.failures[row] = 0;
     w.units.halt(row);
     match w.units.order[row] {
-        Order::AttackMove => w.units.ask(row, w.units.goal[row]),
+        Order::AttackMove | Order::Patrol => w.units.ask(row, w.units.goal[row]),
         Order::Idle => w.units.ask(row, w.units.post[row]),
         _ => {}
     }
 }
 
-/// The target, while it lives and the unit's seat sees it.
-fn seen_target(w: &World, row: usize) -> Option<Target> {
-    let target = w.target(Id(w.units.target[row]))?;
-    w.sees_target(usize::from(w.units.seat[row]), target)
-        .then_some(target)
-}
-
 /// Pursues one target until it is dead or out of sight.
 fn attack(w: &mut World, row: usize, blows: &mut Vec<Blow>, effects: &mut Vec<Effect>) {
-    match seen_target(w, row) {
-        Some(target) => fight(w, row, target, blows, effects),
-        None => become_idle(w, row),
+    match w.crowd.sensed(row).note() {
+        Note::InReach => fight(w, row, Note::InReach, blows, effects),
+        Note::Far => fight(w, row, Note::Far, blows, effects),
+        _ => become_idle(w, row),
     }
 }
 
 /// Strikes a target in reach, walks towards one that is not.
-fn fight(
-    w: &mut World,
-    row: usize,
-    target: Target,
-    blows: &mut Vec<Blow>,
-    effects: &mut Vec<Effect>,
-) {
-    if w.gap(row, target) <= w.units.stats(row).range {
+fn fight(w: &mut World, row: usize, note: Note, blows: &mut Vec<Blow>, effects: &mut Vec<Effect>) {
+    if note == Note::InReach {
         w.units.failures[row] = 0;
         if w.units.way[row] != Way::None {
             w.units.halt(row);
         }
-        combat::strike(w, row, target, blows, effects);
-        return;
-    }
-    let looks = w.tick.wrapping_add(w.units.id[row]).is_multiple_of(8);
-    if w.units.order[row] == Order::Hold || w.units.way[row] == Way::Asked || !looks {
-        return;
-    }
-    let aim = w.target_tile(target);
-    if w.units.way[row] == Way::None {
-        w.units.failures[row] = w.units.failures[row].saturating_add(1);
-        if w.units.failures[row] > PATIENCE {
-            give_up(w, row);
-            return;
+        if w.units.cooldown[row] == 0
+            && let Some(target) = w.target(Id(w.units.target[row]))
+        {
+            combat::strike(w, row, target, blows, effects);
         }
-        w.units.ask(row, aim);
-    } else if w.units.aim[row] != aim {
-        w.units.ask(row, aim);
+        return;
     }
+    let looks = is_its_turn(w, row);
+    let fresh = w.units.way[row] == Way::None && w.units.failures[row] == 0;
+    if w.units.order[row] == Order::Hold || !(looks || fresh) {
+        return;
+    }
+    let Some(target) = w.target(Id(w.units.target[row])) else {
+        return;
+    };
+    let aim = w.target_tile(target);
+    match w.units.way[row] {
+        Way::None => {
+            w.units.failures[row] = w.units.failures[row].saturating_add(1);
+            if w.units.failures[row] > PATIENCE {
+                give_up(w, row);
+            } else {
+                w.units.ask(row, aim);
+            }
+        }
+        Way::Straight => w.units.aim[row] = aim,
+        Way::Course if strays(w, row, aim) => w.units.ask(row, aim),
+        Way::Course | Way::Asked => {}
+    }
+}
+
+/// Whether the target has gone so far from where it was that the way there no longer serves.
+fn strays(w: &World, row: usize, aim: u32) -> bool {
+    let (then, now) = (w.map.tile_of(w.units.aim[row]), w.map.tile_of(aim));
+    then.king_steps(now) > 2
 }
 
 fn give_up(w: &mut World, row: usize) {
     w.units.target[row] = 0;
     match w.units.order[row] {
-        Order::AttackMove => resume(w, row),
+        Order::AttackMove | Order::Patrol => resume(w, row),
         _ => become_idle(w, row),
     }
 }

@@ -4,6 +4,7 @@ use super::{
     Effect, Id, Kind, World,
     columns::columns,
     economy,
+    research::{self, Job},
     space::{Point, Tile, middle_of},
     tables::QUEUE_LENGTH,
     units::{Order, Unit},
@@ -21,7 +22,7 @@ columns! {
         hp: u16,
         /// Work done on it; complete at the table's `build_ticks`.
         progress: u16,
-        /// Kinds in training; the first is being worked on.
+        /// Numbers of jobs; the first is being worked on.
         queue: [u8; QUEUE_LENGTH],
         queued: u8,
         /// Work done on the first in the queue. 0: not begun.
@@ -32,6 +33,8 @@ columns! {
         cooldown: u16,
         /// The worker who has taken this farm. 0: nobody has.
         farmer: u32,
+        /// Units inside.
+        inside: u8,
     }
 }
 
@@ -55,12 +58,12 @@ impl Buildings {
         self.progress[row] > 0
     }
 
-    /// The kinds in its queue.
-    pub fn queue(&self, row: usize) -> impl Iterator<Item = Kind> + '_ {
+    /// The jobs in its queue.
+    pub fn queue(&self, row: usize) -> impl Iterator<Item = Job> + '_ {
         self.queue[row]
             .iter()
             .take(usize::from(self.queued[row]))
-            .filter_map(|number| Kind::from_number(*number))
+            .filter_map(|number| Job::from_number(*number))
     }
 
     /// Takes the entry at `place` out of the queue.
@@ -100,7 +103,7 @@ impl World {
                 seat.given += u32::from(self.buildings.kind[row].stats().houses);
             }
             if self.buildings.trained[row] > 0
-                && let Some(kind) = self.buildings.queue(row).next()
+                && let Some(Job::Train(kind)) = self.buildings.queue(row).next()
             {
                 seat.taken += u32::from(kind.stats().population);
             }
@@ -129,28 +132,40 @@ impl World {
     }
 }
 
-/// One tick of every training queue.
+/// One tick of every queue.
 pub(super) fn train(w: &mut World, effects: &mut Vec<Effect>) {
     let mut room = w.room();
     for row in 0..w.buildings.len() {
         if w.buildings.hp[row] == 0 || w.buildings.queued[row] == 0 {
             continue;
         }
-        let Some(kind) = w.buildings.queue(row).next() else {
+        let Some(job) = w.buildings.queue(row).next() else {
             continue;
         };
-        let seat = &mut room[usize::from(w.buildings.seat[row])];
-        let stats = kind.stats();
-        if w.buildings.trained[row] == 0 {
+        if let Job::Train(kind) = job
+            && w.buildings.trained[row] == 0
+        {
+            let seat = &mut room[usize::from(w.buildings.seat[row])];
+            let stats = kind.stats();
             if seat.taken + u32::from(stats.population) > seat.given {
                 continue;
             }
             seat.taken += u32::from(stats.population);
         }
-        if w.buildings.trained[row] < stats.build_ticks {
+        if w.buildings.trained[row] < job.ticks() {
             w.buildings.trained[row] += 1;
         }
-        if w.buildings.trained[row] >= stats.build_ticks && release(w, row, kind, effects) {
+        if w.buildings.trained[row] < job.ticks() {
+            continue;
+        }
+        let done = match job {
+            Job::Train(kind) => release(w, row, kind, effects),
+            Job::Research(upgrade) => {
+                research::learn(w, w.buildings.seat[row], upgrade, effects);
+                true
+            }
+        };
+        if done {
             w.buildings.unqueue(row, 0);
         }
     }
@@ -223,12 +238,13 @@ impl World {
         let id = self.fresh_id();
         let stats = kind.stats();
         let tile = self.map.index(at);
+        let most = self.abilities.of(seat, kind).hit_points;
         self.buildings.push(Building {
             id: id.0,
             kind,
             seat,
             tile,
-            hp: if complete { stats.hit_points } else { 1 },
+            hp: if complete { most } else { 1 },
             progress: if complete { stats.build_ticks } else { 0 },
             queue: [0; QUEUE_LENGTH],
             queued: 0,
@@ -236,6 +252,7 @@ impl World {
             rally: tile,
             cooldown: 0,
             farmer: 0,
+            inside: 0,
         });
         self.map.occupy(at, stats.size, id);
         if complete {

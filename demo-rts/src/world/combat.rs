@@ -3,8 +3,9 @@
 use super::{
     Effect, Id, World,
     columns::columns,
-    damage,
+    damage, garrison,
     map::Map,
+    siege,
     space::{ONE, Point, Tile},
     units::Order,
 };
@@ -45,16 +46,18 @@ pub(super) enum Target {
 /// Damage on its way. All blows of a tick fall together, so that no seat strikes first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blow {
-    target: Id,
-    damage: u16,
-    by: Id,
-    seat: u8,
+    pub target: Id,
+    pub damage: u16,
+    pub by: Id,
+    pub seat: u8,
 }
 
 impl World {
-    /// The living thing of this id.
+    /// The living thing of this id, as far as it can be met.
     pub(super) fn target(&self, id: Id) -> Option<Target> {
-        let unit = self.units.row(id).map(Target::Unit);
+        let unit = self.units.row(id);
+        let unit = unit.filter(|row| !self.units.is_inside(*row));
+        let unit = unit.map(Target::Unit);
         unit.or_else(|| self.buildings.row(id).map(Target::Building))
     }
 
@@ -64,6 +67,13 @@ impl World {
             Target::Unit(row) => self.units.seat[row],
             Target::Building(row) => self.buildings.seat[row],
         }
+    }
+
+    pub(super) fn id_of(&self, target: Target) -> Id {
+        Id(match target {
+            Target::Unit(row) => self.units.id[row],
+            Target::Building(row) => self.buildings.id[row],
+        })
     }
 
     pub(super) fn target_at(&self, target: Target) -> Point {
@@ -96,6 +106,20 @@ impl World {
             }
         }
     }
+
+    /// Whether a unit's weapon reaches the target.
+    #[inline]
+    pub(super) fn is_in_reach(&self, row: usize, target: Target) -> bool {
+        let stats = self.able(row);
+        match target {
+            Target::Unit(other) => {
+                let reach = stats.range + stats.radius + self.units.stats(other).radius;
+                let apart = self.units.at(row).distance_squared(self.units.at(other));
+                apart <= u64::from(reach.unsigned_abs()).pow(2)
+            }
+            Target::Building(_) => self.gap(row, target) <= stats.range,
+        }
+    }
 }
 
 /// From a point to the nearest edge of a square of tiles; 0 inside.
@@ -110,71 +134,6 @@ pub(super) fn distance_to_square(from: Point, tile: Tile, size: u16) -> i32 {
         y: outside(from.y, tile.y),
     };
     Point::default().distance(gap) as i32
-}
-
-/// The enemy that a unit turns against of its own accord: near ones first, soldiers before others,
-/// buildings last.
-pub(super) fn acquire(w: &World, row: usize) -> Option<Id> {
-    let units = &w.units;
-    let stats = units.stats(row);
-    let own = units.seat[row];
-    let at = units.at(row);
-    let sight = match units.order[row] {
-        Order::Hold => stats.range + stats.radius + ONE / 2,
-        _ => stats.alert,
-    };
-    let far = u64::from(sight.unsigned_abs()).pow(2);
-    let region = w.map.region(units.tile(row));
-    let leash = (units.order[row] == Order::Idle).then(|| w.map.tile_of(units.post[row]).centre());
-    let mut best: Option<(u64, u32)> = None;
-    for line in w.grid.around(units.tile(row), tiles(sight)) {
-        for other in line {
-            let other = *other as usize;
-            if units.seat[other] == own || units.hp[other] == 0 {
-                continue;
-            }
-            let there = units.at(other);
-            let apart = at.distance_squared(there);
-            let tied = leash.is_some_and(|post| post.distance_squared(there) > LEASH);
-            if apart > far || tied || !w.fog.sees(usize::from(own), units.tile(other)) {
-                continue;
-            }
-            let worth = apart
-                + if units.kind[other].is_soldier() {
-                    0
-                } else {
-                    BEFORE
-                };
-            if best.is_none_or(|(least, _)| worth < least) && can_reach(w, row, other, region) {
-                best = Some((worth, units.id[other]));
-            }
-        }
-    }
-    if let Some((_, id)) = best {
-        return Some(Id(id));
-    }
-    (0..w.buildings.len())
-        .filter(|other| w.buildings.seat[*other] != own && w.buildings.hp[*other] > 0)
-        .filter(|other| w.sees_building(usize::from(own), *other))
-        .filter(|other| {
-            leash.is_none_or(|post| post.distance_squared(w.building_centre(*other)) <= LEASH)
-        })
-        .map(|other| (w.gap(row, Target::Building(other)), other))
-        .filter(|(gap, other)| *gap <= sight && can_reach_building(w, row, *other, region))
-        .min()
-        .map(|(_, other)| Id(w.buildings.id[other]))
-}
-
-fn can_reach(w: &World, row: usize, other: usize, region: u32) -> bool {
-    w.map.region(w.units.tile(other)) == region
-        || w.gap(row, Target::Unit(other)) <= w.units.stats(row).range
-}
-
-fn can_reach_building(w: &World, row: usize, other: usize, region: u32) -> bool {
-    let tile = w.map.tile_of(w.buildings.tile[other]);
-    let size = w.buildings.kind[other].stats().size;
-    w.map.touches_region(tile, size, region)
-        || w.gap(row, Target::Building(other)) <= w.units.stats(row).range
 }
 
 /// Strikes a target in reach, if the weapon is ready.
@@ -192,12 +151,9 @@ pub(super) fn strike(
     w.units.cooldown[row] = stats.cooldown;
     let by = Id(w.units.id[row]);
     let seat = w.units.seat[row];
-    let id = Id(match target {
-        Target::Unit(other) => w.units.id[other],
-        Target::Building(other) => w.buildings.id[other],
-    });
+    let id = w.id_of(target);
     if stats.arrow_speed == 0 {
-        let damage = damage::draw(w, w.units.kind[row], target);
+        let damage = damage::draw(w, w.units.kind[row], seat, target);
         blows.push(Blow {
             target: id,
             damage,
@@ -206,8 +162,12 @@ pub(super) fn strike(
         });
         return;
     }
-    let from = w.units.at(row);
     let to = w.target_at(target);
+    if stats.splash > 0 {
+        siege::throw(w, row, to, effects);
+        return;
+    }
+    let from = w.units.at(row);
     w.projectiles.push(Projectile {
         x: from.x,
         y: from.y,
@@ -250,8 +210,11 @@ pub(super) fn fly(w: &mut World, blows: &mut Vec<Blow>) {
         arrows.y[row] = at.y.saturating_add(step.y);
         if at.distance(to) <= stats.arrow_speed.unsigned_abs() {
             *gone = true;
-            if let Some(target) = target {
-                let damage = damage::draw(w, w.projectiles.kind[row], target);
+            if stats.splash > 0 {
+                siege::burst(w, row, blows);
+            } else if let Some(target) = target {
+                let (kind, seat) = (w.projectiles.kind[row], w.projectiles.seat[row]);
+                let damage = damage::draw(w, kind, seat, target);
                 let arrows = &w.projectiles;
                 blows.push(Blow {
                     target: id,
@@ -288,8 +251,11 @@ pub(super) fn fall(w: &mut World, blows: &[Blow], effects: &mut Vec<Effect>) {
             if let Target::Unit(row) = target {
                 die(w, row, effects);
             }
-            let killed = &mut w.seats.killed[usize::from(blow.seat)];
-            *killed = killed.saturating_add(1);
+            // Stones hit friends as well; that is nothing to be proud of.
+            if w.owner(target) != blow.seat {
+                let killed = &mut w.seats.killed[usize::from(blow.seat)];
+                *killed = killed.saturating_add(1);
+            }
         } else if let Target::Unit(row) = target {
             answer(w, row, blow.by);
         }
@@ -343,6 +309,7 @@ pub(super) fn bury(w: &mut World, effects: &mut Vec<Effect>) {
                     w.buildings.tile[row],
                     w.buildings.kind[row].stats().size,
                 );
+                garrison::fall(w, row);
             }
         }
         let gone: Vec<bool> = w.buildings.hp.iter().map(|hp| *hp == 0).collect();
@@ -356,14 +323,9 @@ fn clear_ground(map: &mut Map, tile: u32, size: u16) {
     map.set_solid(tile, size, false);
 }
 
-/// Whole tiles that a length spans, and one more.
-fn tiles(length: i32) -> u16 {
-    (length / ONE + 1).clamp(0, 64) as u16
-}
-
 /// Square of the way from its post beyond which an idle soldier pursues nobody.
 pub(super) const LEASH: u64 = (12 * ONE as u64).pow(2);
 /// Ticks between two burials of units.
 const BURIAL_TICKS: u32 = 16;
-/// A soldier this much farther away (in squares) is still dealt with before others.
-const BEFORE: u64 = (5 * ONE as u64).pow(2);
+/// A soldier this much farther away (in squares, of 1/1024 of a tile) is still dealt with before others.
+pub(super) const LENIENCE: i32 = (5 << 10) * (5 << 10);

@@ -1,6 +1,6 @@
 //! What a player can want.
 
-use super::{Kind, Selection, Tile};
+use super::{Kind, Selection, Tile, Upgrade};
 use serde::{Deserialize, Serialize};
 
 /// Names a unit or a building for as long as the match lasts; never used again after its death.
@@ -72,10 +72,12 @@ pub enum Command {
         /// What.
         kind: Kind,
     },
-    /// Take the last unit out of the queue, for its full price.
+    /// Take a unit or an upgrade out of the queue, for its full price.
     CancelTrain {
         /// Where.
         building: Id,
+        /// Its place in the queue, from 0.
+        place: u8,
     },
     /// Send units there as they are trained. Workers start to gather there.
     Rally {
@@ -98,6 +100,133 @@ pub enum Command {
         /// An unfinished building.
         building: Id,
     },
+    /// Do this after everything that was ordered before. At most eight errands wait for a unit.
+    Queue {
+        /// Who.
+        units: Selection,
+        /// What.
+        task: Task,
+    },
+    /// Go there and back again, fighting whoever is met. Patrols queued make a round.
+    Patrol {
+        /// Who.
+        units: Selection,
+        /// Where.
+        to: Tile,
+    },
+    /// Hit a place, whoever is there. Catapults only.
+    AttackGround {
+        /// Who.
+        units: Selection,
+        /// Where.
+        at: Tile,
+    },
+    /// Go inside a building.
+    Garrison {
+        /// Who.
+        units: Selection,
+        /// A finished building of the same seat with room inside.
+        building: Id,
+    },
+    /// Send everybody out who is inside.
+    Leave {
+        /// Where.
+        building: Id,
+    },
+    /// Queue the next level of an upgrade, paid at once.
+    Research {
+        /// Where.
+        building: Id,
+        /// What.
+        upgrade: Upgrade,
+    },
+    /// Tear a finished building down, for nothing.
+    Demolish {
+        /// Where.
+        building: Id,
+    },
+}
+
+/// What units can be told to do, now or after something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Task {
+    /// As [`Command::Move`].
+    Move {
+        /// Where.
+        to: Tile,
+    },
+    /// As [`Command::Attack`].
+    Attack {
+        /// A unit or building of another seat.
+        target: Id,
+    },
+    /// As [`Command::AttackMove`].
+    AttackMove {
+        /// Where.
+        to: Tile,
+    },
+    /// As [`Command::Hold`].
+    Hold,
+    /// As [`Command::Gather`].
+    Gather {
+        /// A tile of forest or of a mine.
+        from: Tile,
+    },
+    /// As [`Command::Build`].
+    Build {
+        /// What.
+        kind: Kind,
+        /// Its upper left tile.
+        at: Tile,
+    },
+    /// As [`Command::Assist`].
+    Assist {
+        /// A building of the same seat.
+        building: Id,
+    },
+    /// As [`Command::Patrol`].
+    Patrol {
+        /// Where.
+        to: Tile,
+    },
+    /// As [`Command::AttackGround`].
+    AttackGround {
+        /// Where.
+        at: Tile,
+    },
+    /// As [`Command::Garrison`].
+    Garrison {
+        /// A finished building of the same seat with room inside.
+        building: Id,
+    },
+}
+
+impl Command {
+    /// The task that it gives and to whom, if that is what it does at once.
+    pub fn task(&self) -> Option<(&Selection, Task)> {
+        Some(match self {
+            Command::Move { units, to } => (units, Task::Move { to: *to }),
+            Command::Attack { units, target } => (units, Task::Attack { target: *target }),
+            Command::AttackMove { units, to } => (units, Task::AttackMove { to: *to }),
+            Command::Hold { units } => (units, Task::Hold),
+            Command::Gather { units, from } => (units, Task::Gather { from: *from }),
+            Command::Build { units, kind, at } => {
+                let (kind, at) = (*kind, *at);
+                (units, Task::Build { kind, at })
+            }
+            Command::Assist { units, building } => {
+                let building = *building;
+                (units, Task::Assist { building })
+            }
+            Command::Patrol { units, to } => (units, Task::Patrol { to: *to }),
+            Command::AttackGround { units, at } => (units, Task::AttackGround { at: *at }),
+            Command::Garrison { units, building } => {
+                let building = *building;
+                (units, Task::Garrison { building })
+            }
+            _ => return None,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -144,17 +273,42 @@ mod tests {
                 building: Id(2),
                 kind: Kind::Archer,
             },
-            Command::CancelTrain { building: Id(2) },
+            Command::CancelTrain {
+                building: Id(2),
+                place: 4,
+            },
             Command::Rally {
                 building: Id(2),
                 to,
             },
             Command::Surrender,
             Command::Assist {
-                units,
+                units: units.clone(),
                 building: Id(2),
             },
             Command::CancelBuild { building: Id(2) },
+            Command::Queue {
+                units: units.clone(),
+                task: Task::Patrol { to },
+            },
+            Command::Patrol {
+                units: units.clone(),
+                to,
+            },
+            Command::AttackGround {
+                units: units.clone(),
+                at: to,
+            },
+            Command::Garrison {
+                units,
+                building: Id(2),
+            },
+            Command::Leave { building: Id(2) },
+            Command::Research {
+                building: Id(2),
+                upgrade: Upgrade::Tools,
+            },
+            Command::Demolish { building: Id(2) },
         ];
         for (number, command) in all.iter().enumerate() {
             let bytes = bytes(command);

@@ -2,18 +2,13 @@
 
 use super::{Kind, World, combat::Target};
 
-/// Damage of one hit by a `kind` of `seat` on `target`: the table's, give or take a quarter, less the
-/// target's armour, and never nothing.
-pub(super) fn draw(w: &mut World, kind: Kind, target: Target) -> u16 {
+/// Damage of one hit on `target` by a `kind` of the seat in `by`: the table's with the seat's upgrades,
+/// give or take a quarter, less the target's armour, and never nothing.
+pub(super) fn draw(w: &mut World, kind: Kind, by: u8, target: Target) -> u16 {
+    let stats = w.abilities.of(by, kind);
     let (usual, armour) = match target {
-        Target::Unit(row) => {
-            let other = w.units.kind[row];
-            (kind.stats().damage_against(other), other.stats().armour)
-        }
-        Target::Building(row) => {
-            let other = w.buildings.kind[row];
-            (kind.stats().siege, other.stats().armour)
-        }
+        Target::Unit(row) => (stats.damage_against(w.units.kind[row]), w.able(row).armour),
+        Target::Building(row) => (stats.siege, w.able_building(row).armour),
     };
     let spread = usual / 4;
     let drawn = w.random.below(u32::from(spread) * 2 + 1) as u16;

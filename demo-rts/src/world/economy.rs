@@ -8,6 +8,7 @@ use super::{
     space::{ONE, Tile},
     tables::CARRY,
     units::{Load, Order, Way},
+    waypoints,
 };
 
 /// Orders a worker to fetch from a tile.
@@ -46,7 +47,7 @@ pub(super) fn gather(w: &mut World, row: usize, effects: &mut Vec<Effect>) {
     }
     arrive(w, row);
     w.units.work[row] += 1;
-    if w.units.work[row] <= w.units.stats(row).gather_ticks {
+    if w.units.work[row] <= w.able(row).gather_ticks {
         return;
     }
     w.units.work[row] = 1;
@@ -93,6 +94,10 @@ pub(super) fn bring_home(w: &mut World, row: usize, effects: &mut Vec<Effect>) {
     }
     w.units.load[row] = Load::Nothing;
     w.units.amount[row] = 0;
+    if waypoints::waits(w, row) {
+        become_idle(w, row);
+        return;
+    }
     let site = w.units.site[row];
     send_to_gather(w, row, site);
 }
@@ -105,7 +110,7 @@ pub(super) fn construct(w: &mut World, row: usize, effects: &mut Vec<Effect>) {
         return;
     };
     let kind = w.buildings.kind[building];
-    let stats = kind.stats();
+    let stats = *w.able_building(building);
     let tile = w.map.tile_of(w.buildings.tile[building]);
     if !is_beside(w, row, tile, stats.size) {
         approach(w, row, w.buildings.tile[building]);
@@ -188,6 +193,10 @@ fn go_on_nearby(w: &mut World, row: usize) {
 
 /// After building: the next foundation nearby, else the farm just built, else something to gather.
 pub(super) fn look_for_work(w: &mut World, row: usize) {
+    if waypoints::waits(w, row) {
+        become_idle(w, row);
+        return;
+    }
     let tile = w.units.tile(row);
     let seat = w.units.seat[row];
     let built = w.buildings.row(Id(w.units.target[row]));
@@ -259,7 +268,7 @@ fn clear_site(w: &mut World, tile: Tile, size: u16) {
     w.map.set_solid(tile, size, true);
     for row in 0..w.units.len() {
         let stands = w.units.tile(row);
-        if !w.units.is_alive(row) || !w.map.is_blocked(stands) {
+        if !w.units.is_on_map(row) || !w.map.is_blocked(stands) {
             continue;
         }
         let at = w.units.at(row);

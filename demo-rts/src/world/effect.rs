@@ -1,6 +1,6 @@
 //! What a step tells the screen. Never state.
 
-use super::{Id, Kind, Point, Resource, Tile};
+use super::{Id, Kind, Point, Resource, Tile, Upgrade};
 use sim::Seat;
 
 /// Something that just happened.
@@ -19,7 +19,7 @@ pub enum Effect {
     Launched {
         /// Who shot.
         from: Id,
-        /// At whom.
+        /// At whom. 0: at a place.
         target: Id,
     },
     /// A unit or building is no more.
@@ -50,6 +50,15 @@ pub enum Effect {
         kind: Kind,
         /// Whose.
         seat: Seat,
+    },
+    /// A seat has learnt something.
+    Researched {
+        /// Whose.
+        seat: Seat,
+        /// What.
+        upgrade: Upgrade,
+        /// Levels that it knows now.
+        level: u8,
     },
     /// A worker brought something home.
     Gathered {
@@ -130,6 +139,12 @@ pub enum Refusal {
     /// A finished, undamaged building that no more workers can work at.
     #[error("nothing to build, mend or work there")]
     NothingToDo,
+    /// The seat knows every level, or is researching it.
+    #[error("already known or being researched")]
+    AlreadyKnown,
+    /// Eight errands wait for every one of the units.
+    #[error("too many orders are waiting")]
+    TooManyWaypoints,
     /// The seat is out of the match.
     #[error("out of the match")]
     Defeated,

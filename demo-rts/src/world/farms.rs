@@ -42,7 +42,7 @@ pub(super) fn farm(w: &mut World, row: usize, effects: &mut Vec<Effect>) {
     arrive(w, row);
     w.buildings.farmer[farm] = w.units.id[row];
     w.units.work[row] += 1;
-    if w.units.work[row] <= w.units.stats(row).farm_ticks {
+    if w.units.work[row] <= w.able(row).farm_ticks {
         return;
     }
     w.units.work[row] = 1;

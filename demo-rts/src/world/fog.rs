@@ -349,7 +349,8 @@ pub(super) fn check_ghosts(w: &World, from: &Reader<'_>) -> Result<(), LoadError
         from.require(ghost.id > 0 && ghost.id < w.next_id, "ghost id")?;
         from.require(ghost.kind.is_building(), "ghost kind")?;
         let stats = ghost.kind.stats();
-        from.require((1..=stats.hit_points).contains(&ghost.hp), "ghost")?;
+        let most = w.abilities.of(ghost.seat, ghost.kind).hit_points;
+        from.require((1..=most).contains(&ghost.hp), "ghost")?;
         from.require(ghost.complete <= 1, "ghost")?;
         from.require(fits(&w.map, ghost.tile, stats.size), "ghost ground")?;
     }

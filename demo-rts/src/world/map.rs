@@ -3,6 +3,7 @@
 use super::{
     Id, Resource,
     columns::byte_cell,
+    nav::{Direction, FieldId, Goal, Nav},
     space::{ONE, Point, Tile},
 };
 
@@ -24,6 +25,8 @@ pub enum Terrain {
 }
 
 impl Terrain {
+    const LAST: u8 = Terrain::Water as u8;
+
     fn from_number(number: u8) -> Option<Terrain> {
         Some(match number {
             0 => Terrain::Ground,
@@ -51,37 +54,86 @@ byte_cell!(Terrain, Terrain::from_number);
 #[derive(Clone, Debug)]
 pub struct Map {
     size: u16,
-    pub(super) terrain: Vec<Terrain>,
-    pub(super) amount: Vec<u16>,
+    /// A number of [`Terrain`] for each tile, so that the column is its own bytes.
+    terrain: Vec<u8>,
+    /// Tiles that hold a resource, ascending, and what is left there.
+    deposits: Vec<u32>,
+    amounts: Vec<u16>,
+    /// For each tile the building on it; empty before the first is founded.
     occupant: Vec<Id>,
-    blocked: Vec<bool>,
-    region: Vec<u32>,
-    regions_stale: bool,
+    nav: Nav,
 }
 
 impl Map {
-    /// Of this size, which is at most [`LARGEST`]; missing tiles are open ground.
-    pub(super) fn new(size: u16, terrain: Vec<Terrain>, amount: Vec<u16>) -> Self {
-        assert!(size > 0 && size <= LARGEST, "a map's size is checked first");
+    /// Of this size, which is at most [`LARGEST`], row by row; missing tiles are open ground. `amounts` has
+    /// a value, not 0, for each tile with a resource.
+    pub(super) fn new(size: u16, terrain: Vec<Terrain>, amounts: Vec<u16>) -> Self {
+        let mut numbers: Vec<u8> = terrain.into_iter().map(|terrain| terrain as u8).collect();
+        numbers.resize(usize::from(size) * usize::from(size), Terrain::Ground as u8);
+        Self::load(size, numbers, amounts).expect("whoever draws a map draws a good one")
+    }
+
+    /// From columns that were saved.
+    pub(super) fn load(size: u16, terrain: Vec<u8>, amounts: Vec<u16>) -> Result<Self, Unfit> {
         let tiles = usize::from(size) * usize::from(size);
-        let mut map = Self {
+        let known = terrain.iter().all(|number| *number <= Terrain::LAST);
+        if size == 0 || size > LARGEST || terrain.len() != tiles || !known {
+            return Err(Unfit);
+        }
+        let deposits = Self::deposits(&terrain);
+        if deposits.len() != amounts.len() || amounts.contains(&0) {
+            return Err(Unfit);
+        }
+        let edge = usize::from(size);
+        let nav = Nav::new(size, |tile| {
+            terrain[usize::from(tile.y) * edge + usize::from(tile.x)] != Terrain::Ground as u8
+        });
+        Ok(Self {
             size,
             terrain,
-            amount,
-            occupant: vec![Id::NONE; tiles],
-            blocked: Vec::new(),
-            region: vec![0; tiles],
-            regions_stale: true,
-        };
-        map.terrain.resize(tiles, Terrain::Ground);
-        map.amount.resize(tiles, 0);
-        map.blocked = map
-            .terrain
-            .iter()
-            .map(|terrain| *terrain != Terrain::Ground)
-            .collect();
-        map.refresh_regions();
-        map
+            deposits,
+            amounts,
+            occupant: Vec::new(),
+            nav,
+        })
+    }
+
+    /// The tiles of these numbers that hold a resource.
+    pub(super) fn deposits(terrain: &[u8]) -> Vec<u32> {
+        let holds = [Terrain::Forest as u8, Terrain::Gold as u8];
+        let tiles = terrain.iter().enumerate();
+        tiles
+            .filter(|(_, number)| holds.contains(number))
+            .map(|(at, _)| at as u32)
+            .collect()
+    }
+
+    /// Makes one tile something else, with so much to gather there.
+    #[cfg(test)]
+    pub(super) fn put(&mut self, tile: Tile, terrain: Terrain, amount: u16) {
+        let at = self.at(tile);
+        self.terrain[at] = terrain as u8;
+        let index = at as u32;
+        if let Ok(row) = self.deposits.binary_search(&index) {
+            self.deposits.remove(row);
+            self.amounts.remove(row);
+        }
+        if terrain.resource().is_some() {
+            let row = self.deposits.partition_point(|other| *other < index);
+            self.deposits.insert(row, index);
+            self.amounts.insert(row, amount);
+        }
+        self.nav.set_blocked(tile, terrain != Terrain::Ground);
+    }
+
+    /// A number for each tile, row by row: state.
+    pub(super) fn terrain_column(&self) -> &[u8] {
+        &self.terrain
+    }
+
+    /// What is left on each tile with a resource, row by row: state.
+    pub(super) fn amount_column(&self) -> &[u16] {
+        &self.amounts
     }
 
     /// Tiles along an edge.
@@ -96,32 +148,29 @@ impl Map {
 
     /// What the tile is; rock beyond the edge.
     pub fn terrain(&self, tile: Tile) -> Terrain {
-        if self.contains(tile) {
-            self.terrain[self.at(tile)]
-        } else {
-            Terrain::Rock
+        if !self.contains(tile) {
+            return Terrain::Rock;
         }
+        Terrain::from_number(self.terrain[self.at(tile)]).unwrap_or_default()
     }
 
     /// What is left to gather there.
     pub fn amount(&self, tile: Tile) -> u16 {
-        if self.contains(tile) {
-            self.amount[self.at(tile)]
-        } else {
-            0
+        if self.terrain(tile).resource().is_none() {
+            return 0;
         }
+        let row = self.deposits.binary_search(&self.index(tile));
+        row.map_or(0, |row| self.amounts[row])
     }
 
     /// What can be gathered there, if anything is left.
     pub fn resource(&self, tile: Tile) -> Option<Resource> {
-        self.terrain(tile)
-            .resource()
-            .filter(|_| self.amount(tile) > 0)
+        self.terrain(tile).resource()
     }
 
     /// Whether no unit can be there.
     pub fn is_blocked(&self, tile: Tile) -> bool {
-        !self.contains(tile) || self.blocked[self.at(tile)]
+        self.nav.is_blocked(tile)
     }
 
     /// The building or foundation on the tile.
@@ -129,7 +178,8 @@ impl Map {
         if !self.contains(tile) {
             return None;
         }
-        Some(self.occupant[self.at(tile)]).filter(|id| *id != Id::NONE)
+        let id = self.occupant.get(self.at(tile)).copied();
+        id.filter(|id| *id != Id::NONE)
     }
 
     /// Whether a building of this size can be founded with its upper left tile there.
@@ -166,20 +216,12 @@ impl Map {
 
     /// Equal for two open tiles between which a unit can walk; 0 for blocked ones.
     pub fn region(&self, tile: Tile) -> u32 {
-        if self.contains(tile) {
-            self.region[self.at(tile)]
-        } else {
-            0
-        }
+        self.nav.region(tile)
     }
 
     /// The open tile of `region` nearest to `to`, wherever `to` is.
     pub fn nearest_in_region(&self, to: Tile, region: u32) -> Option<Tile> {
-        let centre = to.centre();
-        (0..self.region.len())
-            .filter(|index| region != 0 && self.region[*index] == region)
-            .map(|index| self.tile_of(index as u32))
-            .min_by_key(|tile| tile.centre().distance_squared(centre))
+        self.nav.nearest_open(to, region)
     }
 
     /// The tile of one building's or resource's side that borders on `region`, if any does.
@@ -224,20 +266,25 @@ impl Map {
             || self.is_blocked(Tile::new((point.x / ONE) as u16, (point.y / ONE) as u16))
     }
 
-    /// Takes one piece away; `true` if it was the last.
+    /// Takes one piece away; `true` if it was the last. There must be one.
     pub(super) fn take(&mut self, tile: Tile) -> bool {
-        let at = self.at(tile);
-        self.amount[at] = self.amount[at].saturating_sub(1);
-        if self.amount[at] > 0 {
+        let Ok(row) = self.deposits.binary_search(&self.index(tile)) else {
+            return false;
+        };
+        self.amounts[row] -= 1;
+        if self.amounts[row] > 0 {
             return false;
         }
-        self.terrain[at] = Terrain::Ground;
-        self.blocked[at] = false;
-        self.regions_stale = true;
+        self.deposits.remove(row);
+        self.amounts.remove(row);
+        let at = self.at(tile);
+        self.terrain[at] = Terrain::Ground as u8;
+        self.nav.set_blocked(tile, false);
         true
     }
 
     pub(super) fn occupy(&mut self, tile: Tile, size: u16, id: Id) {
+        self.occupant.resize(self.tiles(), Id::NONE);
         for t in self.footprint(tile, size) {
             if self.contains(t) {
                 let at = self.at(t);
@@ -248,53 +295,45 @@ impl Map {
 
     pub(super) fn set_solid(&mut self, tile: Tile, size: u16, solid: bool) {
         for t in self.footprint(tile, size) {
-            if self.contains(t) {
-                let at = self.at(t);
-                self.blocked[at] = solid || self.terrain[at] != Terrain::Ground;
-            }
+            let blocked = solid || self.terrain(t) != Terrain::Ground;
+            self.nav.set_blocked(t, blocked);
         }
-        self.regions_stale = true;
     }
 
-    /// Labels the regions anew if anything was blocked or opened.
-    pub(super) fn refresh_regions(&mut self) {
-        if !self.regions_stale {
-            return;
-        }
-        self.regions_stale = false;
-        self.region.fill(0);
-        let edge = usize::from(self.size);
-        let mut label = 0;
-        let mut open = Vec::new();
-        for seed in 0..self.region.len() {
-            if self.blocked[seed] || self.region[seed] != 0 {
-                continue;
-            }
-            label += 1;
-            self.region[seed] = label;
-            open.push(seed);
-            while let Some(at) = open.pop() {
-                let (x, y) = (at % edge, at / edge);
-                let neighbours = [
-                    (x > 0).then(|| at - 1),
-                    (x + 1 < edge).then(|| at + 1),
-                    (y > 0).then(|| at - edge),
-                    (y + 1 < edge).then(|| at + edge),
-                ];
-                for next in neighbours.into_iter().flatten() {
-                    if !self.blocked[next] && self.region[next] == 0 {
-                        self.region[next] = label;
-                        open.push(next);
-                    }
-                }
-            }
-        }
+    /// Takes note of what was blocked or opened: regions and ways change only here. Whether anything was.
+    pub(super) fn refresh_regions(&mut self) -> bool {
+        self.nav.refresh()
+    }
+
+    /// Bytes of what follows from the terrain and the buildings.
+    pub(super) fn scratch_bytes(&self) -> usize {
+        self.nav.memory() + size_of::<u32>() * (self.deposits.capacity() + self.occupant.capacity())
+    }
+
+    pub(super) fn is_clear(&self, from: Point, to: Point) -> bool {
+        self.nav.is_clear(from, to, 0)
+    }
+
+    pub(super) fn prepare(&mut self, goal: Goal, at: Tile) -> FieldId {
+        self.nav.prepare(goal, at)
+    }
+
+    pub(super) fn close_goal(&mut self, goal: Goal) {
+        self.nav.close(goal);
+    }
+
+    pub(super) fn direction(&self, id: FieldId, tile: Tile) -> Option<Direction> {
+        self.nav.direction(id, tile)
     }
 
     fn at(&self, tile: Tile) -> usize {
         usize::from(tile.y) * usize::from(self.size) + usize::from(tile.x)
     }
 }
+
+/// Columns that are no map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unfit;
 
 /// The longest edge of a map: its points lie within 28 of 32 bits.
 pub const LARGEST: u16 = 4_096;

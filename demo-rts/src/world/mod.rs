@@ -20,26 +20,32 @@ mod buildings;
 mod columns;
 mod combat;
 mod command;
+mod crowd;
 mod damage;
 mod economy;
 mod effect;
+mod errands;
 mod farms;
 mod fog;
+mod formation;
+mod garrison;
 mod generate;
-mod grid;
+mod goals;
 mod map;
 mod movement;
 pub mod nav;
 mod orders;
-mod path;
 mod recent;
 mod repair;
+mod research;
 mod roll;
 mod save;
+mod scenarios;
 mod seats;
 mod seen;
 mod selection;
 mod setup;
+mod siege;
 mod space;
 mod tables;
 #[cfg(test)]
@@ -48,17 +54,20 @@ mod towers;
 mod units;
 mod victory;
 mod view;
+mod waypoints;
 
-pub use command::{Command, Id};
+pub use command::{Command, Id, Task};
 pub use effect::{Effect, Refusal};
+pub use generate::MapKind;
 pub use map::{LARGEST, LARGEST_PLAYED, Map, SMALLEST, Terrain};
+pub use research::Job;
 pub use seen::{Rival, Seen};
 pub use selection::Selection;
-pub use setup::{MOST_SEATS, Scenario, Setup};
+pub use setup::{Density, MOST_SEATS, Scenario, Setup};
 pub use space::{ONE, Point, Tile};
 pub use tables::{
-    BUILDINGS_PER_SEAT, CARRY, Fault, Kind, QUEUE_LENGTH, Stats, TABLES, TICKS_PER_SECOND,
-    TableError, Tables,
+    Ability, BUILDINGS_PER_SEAT, CARRY, Change, Fault, Kind, Line, QUEUE_LENGTH, Stats, TABLES,
+    TICKS_PER_SECOND, TableError, Tables, Upgrade, UpgradeStats, WAYPOINTS,
 };
 pub use units::{Order, Resource};
 pub use view::{BuildingView, ProjectileView, SeatView, UnitView};
@@ -80,15 +89,23 @@ pub struct World {
     /// By row of the seats' table.
     recents: Vec<recent::Recent>,
     fog: fog::Fog,
+    waypoints: waypoints::Waypoints,
     next_id: u32,
-    /// Id at which the path finder goes on in the next tick.
-    path_cursor: u32,
+    /// Where units are on their way to.
+    goals: goals::Goals,
     /// Draws what weapons do.
     random: Stream,
     ending: victory::Ending,
-    /// From here on: made anew in every tick that uses it, and never state.
-    grid: grid::Grid,
-    finder: path::Finder,
+    /// From here on: follows from the above, or changes no result; never state.
+    /// The table as each seat's upgrades change it: made anew when they do.
+    abilities: research::Abilities,
+    crowd: crowd::Crowd,
+    blows: Vec<combat::Blow>,
+    /// Something was blocked or opened since units last found their ways.
+    ground_changed: bool,
+    threads: crowd::Threads,
+    /// Leave the machine's widest vectors alone.
+    plain: bool,
 }
 
 impl Simulation for World {
@@ -112,6 +129,58 @@ impl Simulation for World {
     }
 
     fn step(&mut self, entries: &[Entry<Command>], effects: &mut Vec<Effect>) {
+        self.step_watched(entries, effects, |_| {});
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        self.ending_outcome()
+    }
+}
+
+/// A part of a step, for those who measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// Commands, seat events, and the bots of absent players.
+    Commands = 0,
+    /// Sorting everybody by place.
+    Sort = 1,
+    /// Neighbours and enemies, on all threads.
+    Scan = 2,
+    /// What each unit does.
+    Act = 3,
+    /// Goals and the fields that lead to them.
+    Ways = 4,
+    /// Moves, on all threads.
+    Move = 5,
+    /// Arrows and blows.
+    Combat = 6,
+    /// Training, burials, changed ground, the verdict.
+    Rest = 7,
+}
+
+impl Phase {
+    /// All, in the order of a step.
+    pub const ALL: [Phase; 8] = [
+        Phase::Commands,
+        Phase::Sort,
+        Phase::Scan,
+        Phase::Act,
+        Phase::Ways,
+        Phase::Move,
+        Phase::Combat,
+        Phase::Rest,
+    ];
+}
+
+impl World {
+    /// [`step`](Simulation::step), telling `done` of each phase when it ends.
+    pub fn step_watched(
+        &mut self,
+        entries: &[Entry<Command>],
+        effects: &mut Vec<Effect>,
+        mut done: impl FnMut(Phase),
+    ) {
         for entry in entries {
             match entry {
                 Entry::Command { seat, command } => orders::execute(self, *seat, command, effects),
@@ -121,33 +190,56 @@ impl Simulation for World {
             }
         }
         self.play_for_the_absent(effects);
+        done(Phase::Commands);
 
-        let mut blows = Vec::new();
-        self.map.refresh_regions();
+        let mut blows = std::mem::take(&mut self.blows);
+        blows.clear();
+        let threads = self.threads.for_units(self.units.len());
         self.units.index_rows();
-        self.grid.fill(&self.map, &self.units);
+        waypoints::go_on(self);
+        crowd::Crowd::fill(self);
+        done(Phase::Sort);
+        crowd::scan(self, threads);
+        done(Phase::Scan);
         behaviour::act(self, &mut blows, effects);
         towers::shoot(self, effects);
-        self.map.refresh_regions();
-        path::find_ways(self);
-        movement::move_units(self);
+        done(Phase::Act);
+        goals::serve(self);
+        done(Phase::Ways);
+        movement::move_units(self, threads);
+        done(Phase::Move);
         combat::fly(self, &mut blows);
         combat::fall(self, &blows, effects);
+        self.blows = blows;
+        done(Phase::Combat);
         buildings::train(self, effects);
         fog::refresh(self);
         victory::defeat_the_beaten(self, effects);
         combat::bury(self, effects);
-        self.map.refresh_regions();
+        self.ground_changed |= self.map.refresh_regions();
         self.tick = self.tick.saturating_add(1);
         victory::judge(self);
+        done(Phase::Rest);
     }
 
-    fn outcome(&self) -> Option<Outcome> {
-        self.ending_outcome()
+    /// Uses so many threads from now on, at most 16; by itself it takes one for few units and else as many
+    /// as the machine has cores. No result depends on it.
+    pub fn set_threads(&mut self, threads: std::num::NonZeroUsize) {
+        self.threads = crowd::Threads::Given(threads);
     }
-}
 
-impl World {
+    /// Bytes kept from tick to tick that are not state: what sorts, finds and remembers ways.
+    pub fn scratch_bytes(&self) -> usize {
+        self.crowd.memory()
+            + self.map.scratch_bytes()
+            + self.blows.capacity() * size_of::<combat::Blow>()
+    }
+
+    /// Whether to keep to instructions that every machine has. No result depends on it.
+    pub fn set_plain(&mut self, plain: bool) {
+        self.plain = plain;
+    }
+
     /// Seats that no peer holds any more may be played by the bot, at the pace of a person.
     fn play_for_the_absent(&mut self, effects: &mut Vec<Effect>) {
         for row in 0..self.seats.len() {
@@ -163,7 +255,7 @@ impl World {
 }
 
 /// Grows with every change of code that changes what a step computes.
-const CODE_VERSION: u32 = 2;
+const CODE_VERSION: u32 = 3;
 /// Ticks between two thoughts for an absent player; more than three times the seats.
 const AI_PERIOD: u32 = 30;
 const FNV_OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;

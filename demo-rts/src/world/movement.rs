@@ -1,183 +1,303 @@
-//! How units move: along their ways, apart from each other, never into blocked tiles.
+//! How units move: straight to what they see and else by the field of their goal, apart from each other,
+//! never into blocked tiles.
+//!
+//! All move from where they were when the tick began, so threads may share the work. A push is weaker
+//! than the will to go on: nobody keeps anybody from moving for good, and no choke point is jammed.
 
 use super::{
     World,
-    path::clear_line,
-    space::{ONE, Point, Step},
-    units::{Load, Order, Way},
+    combat::distance_to_square,
+    crowd::{LOOK_TICKS, Parts, in_parts},
+    nav::Direction,
+    space::{ONE, Point, Step, Tile},
+    units::Way,
 };
 
-/// Moves everybody by one tick. All see where the others were before it.
-pub(super) fn move_units(w: &mut World) {
-    for row in 0..w.units.len() {
-        if w.units.is_alive(row) {
-            pass_corners(w, row);
-        }
+/// Moves everybody by one tick.
+pub(super) fn move_units(w: &mut World, threads: usize) {
+    let units = &mut w.units;
+    let mut x = std::mem::take(&mut units.x);
+    let mut y = std::mem::take(&mut units.y);
+    let mut way = std::mem::take(&mut units.way);
+    let mut aim = std::mem::take(&mut units.aim);
+    let mut stuck = std::mem::take(&mut units.stuck);
+    let mut failures = std::mem::take(&mut units.failures);
+    let moving = Moving {
+        x: &mut x,
+        y: &mut y,
+        way: &mut way,
+        aim: &mut aim,
+        stuck: &mut stuck,
+        failures: &mut failures,
+    };
+    let world = &*w;
+    in_parts(threads, world.units.len(), moving, |from, part| {
+        move_part(world, from, part);
+    });
+    let units = &mut w.units;
+    (units.x, units.y, units.way) = (x, y, way);
+    (units.aim, units.stuck, units.failures) = (aim, stuck, failures);
+}
+
+/// The columns that a move changes, of some consecutive rows. The world lacks them meanwhile.
+struct Moving<'a> {
+    x: &'a mut [i32],
+    y: &'a mut [i32],
+    way: &'a mut [Way],
+    aim: &'a mut [u32],
+    stuck: &'a mut [u8],
+    failures: &'a mut [u8],
+}
+
+impl Parts for Moving<'_> {
+    fn cut(self, at: usize) -> (Self, Self) {
+        let (x, y) = (self.x.split_at_mut(at), self.y.split_at_mut(at));
+        let (way, aim) = (self.way.split_at_mut(at), self.aim.split_at_mut(at));
+        let stuck = self.stuck.split_at_mut(at);
+        let failures = self.failures.split_at_mut(at);
+        let part = |x, y, way, aim, stuck, failures| Moving {
+            x,
+            y,
+            way,
+            aim,
+            stuck,
+            failures,
+        };
+        (
+            part(x.0, y.0, way.0, aim.0, stuck.0, failures.0),
+            part(x.1, y.1, way.1, aim.1, stuck.1, failures.1),
+        )
     }
-    let moves: Vec<(Step, Step)> = (0..w.units.len())
-        .map(|row| {
-            if !w.units.is_alive(row) {
-                return Default::default();
-            }
-            let wish = wish(w, row);
-            (wish, push(w, row, wish))
-        })
-        .collect();
-    for (row, (wish, push)) in moves.into_iter().enumerate() {
-        let from = w.units.at(row);
-        let to = slide(w, from, wish.plus(push));
-        w.units.place(row, to);
+}
+
+fn move_part(w: &World, from: usize, part: Moving<'_>) {
+    for at in 0..part.x.len() {
+        let row = from + at;
+        if !w.units.is_on_map(row) {
+            continue;
+        }
+        let push = w.crowd.sensed(row).push();
+        let here = Point {
+            x: part.x[at],
+            y: part.y[at],
+        };
+        if part.way[at] == Way::None && push == Step::default() {
+            continue;
+        }
+        let mut walker = Walker {
+            row,
+            at: here,
+            way: part.way[at],
+            aim: part.aim[at],
+            stuck: part.stuck[at],
+            failures: part.failures[at],
+        };
+        let speed = w.units.stats(row).speed;
+        let wish = walker.steer(w, speed);
+        let most = if wish == Step::default() {
+            MOST_PUSH
+        } else {
+            speed / 2
+        };
+        let push = around(push, wish).held(most);
+        let to = slide(w, here, wish.plus(push));
         if wish != Step::default() {
-            notice_stuck(w, row, from, to, wish);
+            walker.notice_stuck(w, to, wish);
+        }
+        part.x[at] = to.x;
+        part.y[at] = to.y;
+        part.way[at] = walker.way;
+        part.aim[at] = walker.aim;
+        part.stuck[at] = walker.stuck;
+        part.failures[at] = walker.failures;
+    }
+}
+
+/// A unit on the move.
+struct Walker {
+    row: usize,
+    at: Point,
+    way: Way,
+    aim: u32,
+    stuck: u8,
+    failures: u8,
+}
+
+impl Walker {
+    /// Where it would go if it were alone.
+    fn steer(&mut self, w: &World, speed: i32) -> Step {
+        let turn = w.tick.wrapping_add(w.units.id[self.row]);
+        match self.way {
+            Way::None => Step::default(),
+            Way::Asked => self.step_to(self.end(w).centre(), speed),
+            Way::Straight => {
+                let end = self.end(w).centre();
+                if self.at.distance_squared(end) < square(ONE / 16) {
+                    self.stop();
+                    return Step::default();
+                }
+                // It saw all of the way when it set out; a push may have taken it behind a corner.
+                if turn.is_multiple_of(LOOK_TICKS) {
+                    let ahead = self.step_to(end, GLANCE);
+                    if !w.map.is_clear(self.at, self.at.plus(ahead)) {
+                        self.way = Way::Asked;
+                    }
+                }
+                self.step_to(end, speed)
+            }
+            Way::Course => self.follow(w, speed, turn.is_multiple_of(2 * LOOK_TICKS)),
+        }
+    }
+
+    /// Along the field of its goal, until it sees its end.
+    fn follow(&mut self, w: &World, speed: i32, looks: bool) -> Step {
+        let course = w.units.course[self.row];
+        if looks {
+            let end = self.end(w).centre();
+            let near = self.at.x.abs_diff(end.x).max(self.at.y.abs_diff(end.y)) < NEAR;
+            if near && w.map.is_clear(self.at, end) {
+                self.way = Way::Straight;
+                return self.step_to(end, speed);
+            }
+        }
+        let Some(field) = w.goals.field(course) else {
+            return self.step_to(self.end(w).centre(), speed);
+        };
+        let here = w.map.tile_at(self.at);
+        match w.map.direction(field, here) {
+            None => {
+                self.way = Way::Asked;
+                Step::default()
+            }
+            Some(Direction::Here) => self.come_to(w, speed, course),
+            Some(direction) => onward(self.at, direction, speed),
+        }
+    }
+
+    /// At the end of the field: on to the side of what is there, or to its own place.
+    fn come_to(&mut self, w: &World, speed: i32, course: u16) -> Step {
+        let (place, size) = w.goals.place(course);
+        let corner = w.map.tile_of(place);
+        if w.map.is_blocked(corner) {
+            if distance_to_square(self.at, corner, size) <= ONE / 2 {
+                self.stop();
+                return Step::default();
+            }
+            let (low_x, low_y) = (i32::from(corner.x) * ONE, i32::from(corner.y) * ONE);
+            let edge = i32::from(size) * ONE;
+            let nearest = Point {
+                x: self.at.x.clamp(low_x, low_x + edge),
+                y: self.at.y.clamp(low_y, low_y + edge),
+            };
+            return self.step_to(nearest, speed);
+        }
+        let end = self.end(w);
+        self.aim = w.map.index(end);
+        self.way = Way::Asked;
+        self.step_to(end.centre(), speed)
+    }
+
+    fn step_to(&self, to: Point, speed: i32) -> Step {
+        Step {
+            x: to.x.wrapping_sub(self.at.x),
+            y: to.y.wrapping_sub(self.at.y),
+        }
+        .heading(speed)
+    }
+
+    fn stop(&mut self) {
+        self.way = Way::None;
+        self.stuck = 0;
+    }
+
+    fn end(&self, w: &World) -> Tile {
+        end_of(w, self.row, self.aim)
+    }
+
+    /// Counts ticks without advance; asks anew, or is content when it is near enough.
+    fn notice_stuck(&mut self, w: &World, to: Point, wish: Step) {
+        let done = Step {
+            x: to.x - self.at.x,
+            y: to.y - self.at.y,
+        };
+        if done.along(wish).saturating_mul(5) >= wish.along(wish) {
+            self.stuck = self.stuck.saturating_sub(1);
+            return;
+        }
+        self.stuck = self.stuck.saturating_add(1);
+        let end = self.end(w).centre();
+        if self.stuck >= 8 && to.distance_squared(end) < square(ONE * 5 / 2) {
+            self.stop();
+        } else if self.stuck >= 32 {
+            self.failures = self.failures.saturating_add(1);
+            self.stuck = 0;
+            self.way = if self.failures < PATIENCE {
+                Way::Asked
+            } else {
+                Way::None
+            };
         }
     }
 }
 
-/// Steps over the corners that are reached, and ends the way at the last.
-fn pass_corners(w: &mut World, row: usize) {
-    if !w.units.is_moving(row) {
-        return;
+/// The tile at which a unit's way ends: its own place near the goal of its order, or what it aims at.
+pub(super) fn end(w: &World, row: usize) -> Tile {
+    end_of(w, row, w.units.aim[row])
+}
+
+fn end_of(w: &World, row: usize, aim: u32) -> Tile {
+    let units = &w.units;
+    let own = aim == units.goal[row];
+    w.map.tile_of(if own { units.post[row] } else { aim })
+}
+
+/// A step to the next tile, on the same track as now, so that many walk side by side; away from the edge
+/// of the tile, where corners are.
+fn onward(at: Point, direction: Direction, speed: i32) -> Step {
+    let (x, y) = direction.step();
+    if x != 0 && y != 0 {
+        let part = speed * 181 / 256;
+        return Step {
+            x: x * part,
+            y: y * part,
+        };
     }
-    let at = w.units.at(row);
-    let corner = |step: u8| {
-        w.map
-            .tile_of(w.units.steps[row][usize::from(step)])
-            .centre()
+    let aside = |at: i32| {
+        let within = at & (ONE - 1);
+        let most = speed / 2;
+        (ONE / 8 - within).clamp(0, most) - (within - ONE * 7 / 8).clamp(0, most)
     };
-    let step = w.units.step[row];
-    let here = corner(step);
-    if step + 1 < w.units.step_count[row] {
-        let looks = (w.tick ^ w.units.id[row]).is_multiple_of(4);
-        let passed = at.distance_squared(here) < square(ONE * 3 / 8)
-            || looks && clear_line(&w.map, at, corner(step + 1));
-        if passed {
-            w.units.step[row] += 1;
+    if x != 0 {
+        Step {
+            x: x * speed,
+            y: aside(at.y),
         }
-    } else if at.distance_squared(here) < square(ONE / 16) {
-        end_way(w, row);
-    }
-}
-
-fn end_way(w: &mut World, row: usize) {
-    let aim = w.units.aim[row];
-    match w.units.way[row] {
-        Way::Part => {
-            w.units.halt(row);
-            w.units.ask(row, aim);
-        }
-        Way::Asked => {
-            w.units.halt(row);
-            w.units.ask(row, aim);
-        }
-        Way::Found | Way::None => w.units.halt(row),
-    }
-}
-
-/// Where it would go if it were alone.
-fn wish(w: &World, row: usize) -> Step {
-    let units = &w.units;
-    if !units.is_moving(row) {
-        return Step::default();
-    }
-    let corner = units.steps[row][usize::from(units.step[row])];
-    let to = w.map.tile_of(corner).centre();
-    units.at(row).towards(to, units.stats(row).speed)
-}
-
-/// How its neighbours push it.
-fn push(w: &World, row: usize, wish: Step) -> Step {
-    let units = &w.units;
-    let at = units.at(row);
-    let radius = units.stats(row).radius;
-    let moves = wish != Step::default();
-    let busy = is_hauling(w, row);
-    let mut sum = Step::default();
-    for line in w.grid.around(units.tile(row), 1) {
-        for other in line {
-            let other = *other as usize;
-            if other == row || busy && is_hauling(w, other) {
-                continue;
-            }
-            let there = units.at(other);
-            let least = radius + units.stats(other).radius;
-            let (dx, dy) = (at.x - there.x, at.y - there.y);
-            if dx.abs() >= least || dy.abs() >= least {
-                continue;
-            }
-            let apart = at.distance(there) as i32;
-            if apart >= least {
-                continue;
-            }
-            let share = share(w, row, other, moves);
-            let overlap = i64::from((least - apart) * share / 8);
-            if apart < ONE / 256 {
-                sum = sum.plus(parting(units.id[row], units.id[other], overlap as i32));
-                continue;
-            }
-            let x = (i64::from(dx) * overlap / i64::from(apart)) as i32;
-            let y = (i64::from(dy) * overlap / i64::from(apart)) as i32;
-            sum = sum.plus(Step { x, y });
-            if moves && !units.is_moving(other) {
-                // Around whoever stands in the way, on the side that is nearer to the wish.
-                let side = Step { x: -y, y: x };
-                let left = side.along(wish) >= 0;
-                sum = sum.plus(if left { side } else { Step { x: y, y: -x } });
-            }
-        }
-    }
-    // A push weaker than the wish keeps every moving unit moving: nobody blocks anybody for good.
-    let most = if moves {
-        units.stats(row).speed * 3 / 4
     } else {
-        ONE / 12
+        Step {
+            x: aside(at.x),
+            y: y * speed,
+        }
+    }
+}
+
+/// The push, and around whoever stands in the way, on the side that is nearer to the wish.
+fn around(push: Step, wish: Step) -> Step {
+    if push.along(wish) >= 0 {
+        return push;
+    }
+    let side = Step {
+        x: -push.y,
+        y: push.x,
     };
-    sum.shortened(most)
-}
-
-/// Eighths of an overlap that `row` makes way for.
-fn share(w: &World, row: usize, other: usize, moves: bool) -> i32 {
-    match (moves, w.units.is_moving(other)) {
-        (true, false) => 4,
-        (false, true) if stands_firm(w, row) => 1,
-        (false, true) => 2,
-        _ if stands_firm(w, row) && !stands_firm(w, other) => 2,
-        _ => 4,
-    }
-}
-
-fn stands_firm(w: &World, row: usize) -> bool {
-    w.units.target[row] != 0 || w.units.order[row] == Order::Hold
-}
-
-/// Workers on their rounds walk through each other, so that nobody jams a mine.
-fn is_hauling(w: &World, row: usize) -> bool {
-    let units = &w.units;
-    let rounds = matches!(units.order[row], Order::Gather | Order::Return);
-    rounds && (units.is_moving(row) || units.load[row] != Load::Nothing)
-}
-
-/// Sends two units that stand on one point different ways.
-fn parting(own: u32, other: u32, length: i32) -> Step {
-    let way = own.min(other) % 4;
-    let sign = if own < other { length } else { -length };
-    match way {
-        0 => Step {
-            x: sign,
-            y: sign / 3,
-        },
-        1 => Step {
-            x: sign / 3,
-            y: sign,
-        },
-        2 => Step {
-            x: -sign,
-            y: sign / 2,
-        },
-        _ => Step {
-            x: sign / 2,
-            y: -sign,
-        },
-    }
+    let left = side.along(wish) >= 0;
+    push.plus(if left {
+        side
+    } else {
+        Step {
+            x: push.y,
+            y: -push.x,
+        }
+    })
 }
 
 /// The end of a step that stops at blocked tiles, along each axis by itself.
@@ -203,43 +323,15 @@ fn slide(w: &World, from: Point, step: Step) -> Point {
     Point { x, y }
 }
 
-/// Counts ticks without advance; asks for a new way, or is content when it is near enough.
-fn notice_stuck(w: &mut World, row: usize, from: Point, to: Point, wish: Step) {
-    let done = Step {
-        x: to.x - from.x,
-        y: to.y - from.y,
-    };
-    let advances = done.along(wish).saturating_mul(5) >= wish.along(wish);
-    let stuck = &mut w.units.stuck[row];
-    if advances {
-        *stuck = stuck.saturating_sub(1);
-        return;
-    }
-    *stuck = stuck.saturating_add(1);
-    if w.units.way[row] == Way::Asked {
-        return;
-    }
-    let step = w.units.step[row];
-    let corner = w
-        .map
-        .tile_of(w.units.steps[row][usize::from(step)])
-        .centre();
-    let last = step + 1 == w.units.step_count[row] && w.units.way[row] == Way::Found;
-    if last && *stuck >= 8 && to.distance_squared(corner) < square(ONE * 5 / 2) {
-        w.units.halt(row);
-    } else if *stuck >= 16 {
-        let aim = w.units.aim[row];
-        w.units.failures[row] = w.units.failures[row].saturating_add(1);
-        w.units.halt(row);
-        if w.units.failures[row] < PATIENCE {
-            w.units.ask(row, aim);
-        }
-    }
-}
-
 fn square(length: i32) -> u64 {
     u64::from(length.unsigned_abs()).pow(2)
 }
 
+/// How far a unit looks whether its straight way is still clear, in the units of a point.
+const GLANCE: i32 = ONE - 1;
+/// Within this a unit that follows a field looks for its end.
+const NEAR: u32 = 24 * ONE as u32;
+/// How far a unit that stands is pushed in a tick at most.
+const MOST_PUSH: i32 = ONE / 12;
 /// Ways that may fail before a unit gives up.
 pub(super) const PATIENCE: u8 = 6;

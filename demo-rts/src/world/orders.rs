@@ -2,13 +2,15 @@
 
 use super::{
     Command, Effect, Id, Kind, Refusal, Selection, World,
-    economy::{become_idle, send_to_build, send_to_gather},
-    farms::send_to_farm,
-    repair::{is_damaged, send_to_repair},
+    combat::Target,
+    command::Task,
+    economy::become_idle,
+    errands::{self, Errand},
+    garrison,
+    research::Job,
     seats::Held,
     space::Tile,
-    tables::{BUILDINGS_PER_SEAT, QUEUE_LENGTH},
-    units::Order,
+    tables::{BUILDINGS_PER_SEAT, QUEUE_LENGTH, Upgrade, WAYPOINTS},
     victory,
 };
 use sim::{Seat, SeatState};
@@ -51,46 +53,30 @@ fn obey(
     command: &Command,
     effects: &mut Vec<Effect>,
 ) -> Result<(), Refusal> {
+    if let Some((units, task)) = command.task() {
+        return order(w, seat, units, task);
+    }
     match command {
-        Command::Move { units, to } => {
-            let units = own_units(w, seat, units)?;
-            go(w, units, Order::Move, *to)
-        }
-        Command::AttackMove { units, to } => {
-            let units = own_units(w, seat, units)?;
-            go(w, units, Order::AttackMove, *to)
-        }
-        Command::Attack { units, target } => attack(w, seat, units, *target),
-        Command::Hold { units } => {
-            for row in own_units(w, seat, units)? {
-                become_idle(w, row);
-                w.units.order[row] = Order::Hold;
-            }
-            Ok(())
-        }
+        Command::Queue { units, task } => queue(w, seat, units, *task),
         Command::Stop { units } => {
-            for row in own_units(w, seat, units)? {
+            let rows = own_units(w, seat, units)?;
+            forget_waypoints(w, &rows);
+            for row in rows {
                 become_idle(w, row);
             }
             Ok(())
-        }
-        Command::Gather { units, from } => gather(w, seat, units, *from),
-        Command::Build { units, kind, at } => build(w, seat, units, *kind, *at),
-        Command::Assist { units, building } => {
-            let workers = own_workers(w, seat, units)?;
-            let site = own_building(w, seat, *building)?;
-            assist(w, workers, site)
         }
         Command::Train { building, kind } => train(w, seat, *building, *kind),
-        Command::CancelTrain { building } => {
+        Command::CancelTrain { building, place } => {
             let site = own_building(w, seat, *building)?;
-            let kind = w.buildings.queue(site).last().ok_or(Refusal::Queue)?;
-            let last = usize::from(w.buildings.queued[site]) - 1;
-            w.buildings.unqueue(site, last);
-            let stats = kind.stats();
-            w.seats.earn(seat, stats.gold, stats.wood);
+            let place = usize::from(*place);
+            let job = w.buildings.queue(site).nth(place).ok_or(Refusal::Queue)?;
+            w.buildings.unqueue(site, place);
+            let (gold, wood) = price(w, seat, job);
+            w.seats.earn(seat, gold, wood);
             Ok(())
         }
+        Command::Research { building, upgrade } => research(w, seat, *building, *upgrade),
         Command::Rally { building, to } => {
             let site = own_building(w, seat, *building)?;
             if w.buildings.kind[site].trains().is_empty() {
@@ -109,17 +95,80 @@ fn obey(
             w.buildings.hp[site] = 0;
             Ok(())
         }
+        Command::Demolish { building } => {
+            let site = own_building(w, seat, *building)?;
+            if !w.buildings.is_complete(site) {
+                return Err(Refusal::NoSuchBuilding);
+            }
+            w.buildings.hp[site] = 0;
+            Ok(())
+        }
+        Command::Leave { building } => {
+            let site = own_building(w, seat, *building)?;
+            garrison::leave(w, site)
+        }
         Command::Surrender => {
             w.seats.held[seat] = Held::Resigned;
             victory::defeat(w, seat, effects);
             Ok(())
         }
+        // All that is a task was ordered above.
+        Command::Move { .. }
+        | Command::Attack { .. }
+        | Command::AttackMove { .. }
+        | Command::Hold { .. }
+        | Command::Gather { .. }
+        | Command::Build { .. }
+        | Command::Assist { .. }
+        | Command::Patrol { .. }
+        | Command::AttackGround { .. }
+        | Command::Garrison { .. } => Ok(()),
     }
 }
 
-/// Rows of the selected units that live.
+/// Gives units a task, in place of everything that they had to do.
+fn order(w: &mut World, seat: usize, units: &Selection, task: Task) -> Result<(), Refusal> {
+    let units = own_units(w, seat, units)?;
+    let mut anybody = Vec::new();
+    for (row, errand) in errands::plan(w, seat, units, task)? {
+        if errands::begin(w, row, errand) {
+            anybody.push(row);
+        }
+    }
+    if anybody.is_empty() {
+        return Err(Refusal::NothingToDo);
+    }
+    forget_waypoints(w, &anybody);
+    Ok(())
+}
+
+/// Gives units a task for when they are done with what they have to do.
+fn queue(w: &mut World, seat: usize, units: &Selection, task: Task) -> Result<(), Refusal> {
+    let mut units = own_units(w, seat, units)?;
+    // Nothing is paid for who cannot remember it.
+    units.retain(|row| w.waypoints.of(w.units.id[*row]).len() < WAYPOINTS);
+    if units.is_empty() {
+        return Err(Refusal::TooManyWaypoints);
+    }
+    let mut errands: Vec<(u32, Errand)> = errands::plan(w, seat, units, task)?
+        .into_iter()
+        .map(|(row, errand)| (w.units.id[row], errand))
+        .collect();
+    errands.sort_unstable_by_key(|(unit, _)| *unit);
+    w.waypoints.append(&errands);
+    Ok(())
+}
+
+fn forget_waypoints(w: &mut World, rows: &[usize]) {
+    let mut units: Vec<u32> = rows.iter().map(|row| w.units.id[*row]).collect();
+    units.sort_unstable();
+    w.waypoints.forget(&units);
+}
+
+/// Rows of the selected units that live and are not inside a building.
 fn own_units(w: &mut World, seat: usize, units: &Selection) -> Result<Vec<usize>, Refusal> {
-    let rows = w.selected(seat, units)?;
+    let mut rows = w.selected(seat, units)?;
+    rows.retain(|row| !w.units.is_inside(*row));
     if rows.is_empty() {
         Err(Refusal::Nobody)
     } else {
@@ -127,24 +176,14 @@ fn own_units(w: &mut World, seat: usize, units: &Selection) -> Result<Vec<usize>
     }
 }
 
-fn own_workers(w: &mut World, seat: usize, units: &Selection) -> Result<Vec<usize>, Refusal> {
-    let mut rows = own_units(w, seat, units)?;
-    rows.retain(|row| w.units.kind[*row] == Kind::Worker);
-    if rows.is_empty() {
-        Err(Refusal::Nobody)
-    } else {
-        Ok(rows)
-    }
-}
-
-fn own_building(w: &World, seat: usize, id: Id) -> Result<usize, Refusal> {
+pub(super) fn own_building(w: &World, seat: usize, id: Id) -> Result<usize, Refusal> {
     w.buildings
         .row(id)
         .filter(|row| usize::from(w.buildings.seat[*row]) == seat)
         .ok_or(Refusal::NoSuchBuilding)
 }
 
-fn on_map(w: &World, tile: Tile) -> Result<u32, Refusal> {
+pub(super) fn on_map(w: &World, tile: Tile) -> Result<u32, Refusal> {
     if w.map.contains(tile) {
         Ok(w.map.index(tile))
     } else {
@@ -152,139 +191,40 @@ fn on_map(w: &World, tile: Tile) -> Result<u32, Refusal> {
     }
 }
 
-/// Sends a group: each unit gets its own place near the goal, and keeps its place in the group.
-fn go(w: &mut World, mut units: Vec<usize>, order: Order, to: Tile) -> Result<(), Refusal> {
-    let goal = on_map(w, to)?;
-    let Some(first) = units.first() else {
-        return Err(Refusal::Nobody);
-    };
-    let region = w.map.region(w.units.tile(*first));
-    let mut places = places_around(w, to, units.len(), region);
-    places.sort_unstable_by_key(|tile| (tile.y, tile.x));
-    units.sort_by_key(|row| (w.units.y[*row], w.units.x[*row]));
-    for (number, row) in units.into_iter().enumerate() {
-        w.units.command(row, order);
-        w.units.goal[row] = goal;
-        w.units.post[row] = places.get(number).map_or(goal, |place| w.map.index(*place));
-        w.units.ask(row, goal);
-    }
-    Ok(())
-}
-
-/// The open tiles of `region` nearest to `to`, as many as asked for or as there are nearby.
-fn places_around(w: &World, to: Tile, count: usize, region: u32) -> Vec<Tile> {
-    let reach = (count as u64).isqrt() as u16 / 2 + 3;
-    let edge = w.map.size() - 1;
-    let (left, right) = (
-        to.x.saturating_sub(reach),
-        to.x.saturating_add(reach).min(edge),
-    );
-    let (top, bottom) = (
-        to.y.saturating_sub(reach),
-        to.y.saturating_add(reach).min(edge),
-    );
-    let mut tiles: Vec<Tile> = (top..=bottom)
-        .flat_map(|y| (left..=right).map(move |x| Tile::new(x, y)))
-        .filter(|tile| w.map.region(*tile) == region && region != 0)
-        .collect();
-    let centre = to.centre();
-    tiles.sort_by_key(|tile| tile.centre().distance_squared(centre));
-    tiles.truncate(count);
-    tiles
-}
-
-fn attack(w: &mut World, seat: usize, units: &Selection, target: Id) -> Result<(), Refusal> {
-    let units = own_units(w, seat, units)?;
+/// The living thing of this id, if a unit of the seat may be ordered to attack it: another seat's, and
+/// in sight.
+pub(super) fn targetable(w: &World, seat: usize, id: Id) -> Result<Target, Refusal> {
     let enemy = w
-        .target(target)
-        .filter(|found| usize::from(w.owner(*found)) != seat);
-    let enemy = enemy.ok_or(Refusal::NoSuchTarget)?;
-    if !w.sees_target(seat, enemy) {
-        return Err(Refusal::OutOfSight);
-    }
-    let aim = w.target_tile(enemy);
-    for row in units {
-        w.units.command(row, Order::Attack);
-        w.units.target[row] = target.0;
-        w.units.goal[row] = aim;
-        w.units.post[row] = aim;
-        w.units.ask(row, aim);
-    }
-    Ok(())
-}
-
-fn gather(w: &mut World, seat: usize, units: &Selection, from: Tile) -> Result<(), Refusal> {
-    let units = own_units(w, seat, units)?;
-    let site = on_map(w, from)?;
-    if !w.fog.explored(seat, from) {
-        return Err(Refusal::Unexplored);
-    }
-    if w.map.resource(from).is_none() {
-        return Err(Refusal::NothingToGather);
-    }
-    let (workers, others): (Vec<usize>, Vec<usize>) = units
-        .into_iter()
-        .partition(|row| w.units.kind[*row] == Kind::Worker);
-    for row in workers {
-        send_to_gather(w, row, site);
-    }
-    if others.is_empty() {
-        Ok(())
+        .target(id)
+        .filter(|found| usize::from(w.owner(*found)) != seat)
+        .ok_or(Refusal::NoSuchTarget)?;
+    if w.sees_target(seat, enemy) {
+        Ok(enemy)
     } else {
-        go(w, others, Order::Move, from)
+        Err(Refusal::OutOfSight)
     }
 }
 
-/// Sends workers to build what is unfinished, mend what is damaged, or work a farm.
-fn assist(w: &mut World, workers: Vec<usize>, site: usize) -> Result<(), Refusal> {
-    if !w.buildings.is_complete(site) {
-        for worker in workers {
-            send_to_build(w, worker, site);
-        }
-        return Ok(());
-    }
-    if is_damaged(w, site, w.buildings.seat[site]) {
-        for worker in workers {
-            send_to_repair(w, worker, site);
-        }
-        return Ok(());
-    }
-    if w.buildings.kind[site] != Kind::Farm {
-        return Err(Refusal::NothingToDo);
-    }
-    let mut anybody = false;
-    for worker in workers {
-        anybody |= send_to_farm(w, worker, site);
-    }
-    if anybody {
-        Ok(())
-    } else {
-        Err(Refusal::NothingToDo)
-    }
-}
-
-fn build(
+/// Founds a building that these workers shall build, and pays for it. Its row.
+pub(super) fn found(
     w: &mut World,
     seat: usize,
-    units: &Selection,
+    workers: &[usize],
     kind: Kind,
     at: Tile,
-) -> Result<(), Refusal> {
-    let workers = own_workers(w, seat, units)?;
+) -> Result<usize, Refusal> {
     on_map(w, at)?;
-    let stats = kind.stats();
-    let Some(first) = workers.first().filter(|_| kind.is_building()) else {
+    let first = *workers.first().ok_or(Refusal::Nobody)?;
+    if !kind.is_building() {
         return Err(Refusal::CannotTrain);
-    };
-    let mut ground = w
-        .map
-        .footprint(at, stats.size)
-        .filter(|t| w.map.contains(*t));
+    }
+    let size = kind.stats().size;
+    let mut ground = w.map.footprint(at, size).filter(|t| w.map.contains(*t));
     if !ground.all(|tile| w.fog.explored(seat, tile)) {
         return Err(Refusal::Unexplored);
     }
-    let region = w.map.region(w.units.tile(*first));
-    if !w.map.has_room(at, stats.size) || !w.map.touches_region(at, stats.size, region) {
+    let region = w.map.region(w.units.tile(first));
+    if !w.map.has_room(at, size) || !w.map.touches_region(at, size, region) {
         return Err(Refusal::NoRoom);
     }
     let owned = w
@@ -295,34 +235,63 @@ fn build(
     if owned.count() >= BUILDINGS_PER_SEAT {
         return Err(Refusal::TooManyBuildings);
     }
-    has_what_it_needs(w, seat, kind)?;
-    pay(w, seat, kind)?;
+    has_what_it_needs(w, seat, kind.stats().needs)?;
+    let stats = kind.stats();
+    pay(w, seat, stats.gold, stats.wood)?;
     w.spawn_building(kind, seat as u8, at, false);
-    let site = w.buildings.len() - 1;
-    for worker in workers {
-        send_to_build(w, worker, site);
-    }
-    Ok(())
+    Ok(w.buildings.len() - 1)
 }
 
 fn train(w: &mut World, seat: usize, building: Id, kind: Kind) -> Result<(), Refusal> {
     let site = own_building(w, seat, building)?;
-    if !w.buildings.is_complete(site) || !w.buildings.kind[site].trains().contains(&kind) {
+    enqueue(w, seat, site, Job::Train(kind), kind.stats().needs)
+}
+
+fn research(w: &mut World, seat: usize, building: Id, upgrade: Upgrade) -> Result<(), Refusal> {
+    let site = own_building(w, seat, building)?;
+    let stats = upgrade.stats();
+    let level = w.seats.upgrades[seat][upgrade as usize];
+    if level >= stats.levels || w.is_researching(seat, upgrade) {
+        return Err(Refusal::AlreadyKnown);
+    }
+    enqueue(w, seat, site, Job::Research(upgrade), stats.needs)
+}
+
+fn enqueue(
+    w: &mut World,
+    seat: usize,
+    site: usize,
+    job: Job,
+    needs: &[Kind],
+) -> Result<(), Refusal> {
+    if !w.buildings.is_complete(site) || !job.is_done_at(w.buildings.kind[site]) {
         return Err(Refusal::CannotTrain);
     }
     let place = usize::from(w.buildings.queued[site]);
     if place >= QUEUE_LENGTH {
         return Err(Refusal::Queue);
     }
-    has_what_it_needs(w, seat, kind)?;
-    pay(w, seat, kind)?;
-    w.buildings.queue[site][place] = kind as u8;
+    has_what_it_needs(w, seat, needs)?;
+    let (gold, wood) = price(w, seat, job);
+    pay(w, seat, gold, wood)?;
+    w.buildings.queue[site][place] = job.number();
     w.buildings.queued[site] += 1;
     Ok(())
 }
 
-fn has_what_it_needs(w: &World, seat: usize, kind: Kind) -> Result<(), Refusal> {
-    let needs = kind.stats().needs;
+/// What a job costs: an upgrade's price grows with the levels that the seat knows, and those do not
+/// change while it is in a queue.
+fn price(w: &World, seat: usize, job: Job) -> (u32, u32) {
+    match job {
+        Job::Train(kind) => (kind.stats().gold, kind.stats().wood),
+        Job::Research(upgrade) => {
+            let level = w.seats.upgrades[seat][upgrade as usize];
+            upgrade.stats().price(level.saturating_add(1))
+        }
+    }
+}
+
+fn has_what_it_needs(w: &World, seat: usize, needs: &[Kind]) -> Result<(), Refusal> {
     if needs.iter().all(|need| w.owns_finished(seat, *need)) {
         Ok(())
     } else {
@@ -330,14 +299,13 @@ fn has_what_it_needs(w: &World, seat: usize, kind: Kind) -> Result<(), Refusal> 
     }
 }
 
-fn pay(w: &mut World, seat: usize, kind: Kind) -> Result<(), Refusal> {
-    let stats = kind.stats();
-    if w.seats.gold[seat] < stats.gold {
+fn pay(w: &mut World, seat: usize, gold: u32, wood: u32) -> Result<(), Refusal> {
+    if w.seats.gold[seat] < gold {
         return Err(Refusal::NoGold);
     }
-    if w.seats.wood[seat] < stats.wood {
+    if w.seats.wood[seat] < wood {
         return Err(Refusal::NoWood);
     }
-    w.seats.pay(seat, stats.gold, stats.wood);
+    w.seats.pay(seat, gold, wood);
     Ok(())
 }

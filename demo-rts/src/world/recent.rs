@@ -101,6 +101,18 @@ impl World {
         }
     }
 
+    /// Rows of the living units of a selection, for who only wants to know.
+    pub(super) fn named(&self, seat: usize, selection: &Selection) -> Vec<usize> {
+        let numbers = match selection.numbers() {
+            Ok(numbers) => numbers,
+            Err(serial) => self.recents[seat].get(serial).unwrap_or_default(),
+        };
+        let rows = numbers
+            .iter()
+            .filter_map(|number| self.living(seat, *number));
+        rows.collect()
+    }
+
     /// Rows of the living units of a selection, ascending. A selection that is spelled out is remembered.
     pub(super) fn selected(
         &mut self,

@@ -24,7 +24,7 @@ pub(super) fn repair(w: &mut World, row: usize) {
         }
         return;
     };
-    let stats = w.buildings.kind[building].stats();
+    let stats = *w.able_building(building);
     let tile = w.map.tile_of(w.buildings.tile[building]);
     if !is_beside(w, row, tile, stats.size) {
         approach(w, row, w.buildings.tile[building]);
@@ -61,7 +61,7 @@ pub(super) fn is_damaged(w: &World, building: usize, seat: u8) -> bool {
     w.buildings.seat[building] == seat
         && w.buildings.is_complete(building)
         && hp > 0
-        && hp < w.buildings.kind[building].stats().hit_points
+        && hp < w.able_building(building).hit_points
 }
 
 fn nearest_damaged(w: &World, row: usize) -> Option<usize> {

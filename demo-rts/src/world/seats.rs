@@ -1,6 +1,9 @@
 //! The columns of the seats in play.
 
-use super::columns::{byte_cell, columns};
+use super::{
+    columns::{byte_cell, columns},
+    tables::UPGRADES,
+};
 use sim::{Seat, SeatState};
 
 /// [`SeatState`] as one byte.
@@ -54,6 +57,8 @@ columns! {
         idle_since: u32,
         /// 1: out of the match.
         defeated: u8,
+        /// Levels of every upgrade that it knows.
+        upgrades: [u8; UPGRADES],
         /// Where it began: the middle of its first town hall.
         home: u32,
         trained: u32,

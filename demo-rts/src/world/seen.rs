@@ -1,8 +1,8 @@
 //! What one seat may know: the view for its screen and its bot.
 
 use super::{
-    BuildingView, Id, Order, ProjectileView, Resource, SeatView, Setup, Terrain, Tile, UnitView,
-    World, combat::Target, fog,
+    BuildingView, Id, Order, ProjectileView, QUEUE_LENGTH, Resource, SeatView, Setup, Terrain,
+    Tile, UnitView, World, combat::Target, fog,
 };
 use sim::{Seat, SeatState};
 
@@ -164,7 +164,8 @@ impl<'a> Seen<'a> {
     fn unit_in(self, row: usize) -> Option<UnitView> {
         let units = &self.world.units;
         let own = usize::from(units.seat[row]) == self.row;
-        if units.hp[row] == 0 || !own && !self.sees(units.tile(row)) {
+        let met = units.is_on_map(row) && self.sees(units.tile(row));
+        if units.hp[row] == 0 || !own && !met {
             return None;
         }
         let unit = self.world.unit_view(row);
@@ -192,7 +193,10 @@ impl<'a> Seen<'a> {
         }
         Some(BuildingView {
             queued: 0,
+            queue: [None; QUEUE_LENGTH],
+            worked: 0,
             training: None,
+            inside: 0,
             rally: building.tile,
             ..building
         })
@@ -227,7 +231,10 @@ fn remembered(world: &World, ghost: &fog::Ghost) -> BuildingView {
         complete,
         progress: if complete { stats.build_ticks } else { 0 },
         queued: 0,
+        queue: [None; QUEUE_LENGTH],
+        worked: 0,
         training: None,
+        inside: 0,
         rally: tile,
         remembered: true,
     }

@@ -3,13 +3,14 @@
 use super::{
     Kind, World,
     fog::{self, Fog},
-    generate::{self, Drawn, StartPlace, mix},
-    grid::Grid,
+    generate::{self, Drawn, MapKind, StartPlace, mix},
     map::{LARGEST_PLAYED, SMALLEST},
-    path::Finder,
+    research::Abilities,
+    scenarios,
     seats::{Held, SeatRow, Seats},
     space::{ONE, Point, Tile},
-    tables::TICKS_PER_SECOND,
+    tables::{TICKS_PER_SECOND, UPGRADES},
+    waypoints::Waypoints,
 };
 use serde::{Deserialize, Serialize};
 use sim::{Seat, Start, Stream};
@@ -19,6 +20,8 @@ use sim::{Seat, Start, Stream};
 pub struct Setup {
     /// Draws the map. `None`: the match seed does.
     pub map_seed: Option<u64>,
+    /// What the land looks like. `None`: the map's seed draws it.
+    pub map: Option<MapKind>,
     /// Tiles along an edge of the map, 48 to 256. `None`: as suits the number of seats.
     pub size: Option<u16>,
     /// How the match begins.
@@ -39,9 +42,10 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             map_seed: None,
+            map: None,
             size: None,
             scenario: Scenario::Standard,
-            population: 100,
+            population: 150,
             gold: 250,
             wood: 200,
             minutes: 60,
@@ -60,10 +64,21 @@ impl Setup {
     pub(super) fn in_range(&self) -> Self {
         Self {
             map_seed: self.map_seed,
+            map: self.map,
             size: self.size.map(|size| size.clamp(SMALLEST, LARGEST_PLAYED)),
             scenario: match self.scenario {
                 Scenario::Skirmish { units_per_seat } => Scenario::Skirmish {
                     units_per_seat: units_per_seat.clamp(1, MOST_PER_SEAT),
+                },
+                Scenario::Archers { units_per_seat } => Scenario::Archers {
+                    units_per_seat: units_per_seat.clamp(1, MOST_PER_SEAT),
+                },
+                Scenario::March { units } => Scenario::March {
+                    units: units.clamp(1, MOST_MARCHING),
+                },
+                Scenario::Swarm { units, density } => Scenario::Swarm {
+                    units: units.clamp(1, MOST_SWARMING),
+                    density,
                 },
                 Scenario::Standard => Scenario::Standard,
             },
@@ -71,7 +86,7 @@ impl Setup {
             gold: self.gold.min(100_000),
             wood: self.wood.min(100_000),
             minutes: self.minutes.clamp(1, 600),
-            fog: self.fog,
+            fog: self.fog && !self.scenario.is_staged(),
         }
     }
 }
@@ -86,6 +101,53 @@ pub enum Scenario {
         /// Soldiers of each seat, 1 to 2,500.
         units_per_seat: u16,
     },
+    /// An army of archers for each seat, in a circle, on its way to the middle.
+    Archers {
+        /// Archers of each seat, 1 to 2,500.
+        units_per_seat: u16,
+    },
+    /// Soldiers of all seats on their way through walls with gaps.
+    March {
+        /// Units in all, 1 to 10,000.
+        units: u32,
+    },
+    /// Soldiers of all seats that attack whomever they meet, on a map as large as their density demands.
+    Swarm {
+        /// Units in all, 1 to 100,000.
+        units: u32,
+        /// How thick they stand.
+        density: Density,
+    },
+}
+
+impl Scenario {
+    /// Whether it is a stage for armies: a map of its own, no fog, nothing to build.
+    pub fn is_staged(self) -> bool {
+        matches!(
+            self,
+            Scenario::Archers { .. } | Scenario::March { .. } | Scenario::Swarm { .. }
+        )
+    }
+}
+
+/// Units for each square tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[repr(u8)]
+pub enum Density {
+    /// 0.01.
+    Sparse = 0,
+    /// 0.05.
+    Normal = 1,
+    /// 0.25.
+    Dense = 2,
+}
+
+impl Density {
+    pub(super) fn from_number(number: u32) -> Option<Density> {
+        [Density::Sparse, Density::Normal, Density::Dense]
+            .into_iter()
+            .find(|density| *density as u32 == number)
+    }
 }
 
 /// The world before its first tick.
@@ -96,14 +158,34 @@ pub(super) fn begin(start: &Start<Setup>) -> World {
     seats.dedup();
     seats.truncate(MOST_SEATS);
     let agreed = fold(&start.seed.0);
-    let Drawn { map, starts } = generate::draw(
-        setup.map_seed.unwrap_or_else(|| mix(agreed)),
-        seats.len(),
-        setup
-            .size
-            .unwrap_or_else(|| generate::usual_size(seats.len())),
-        mix(agreed ^ 1),
-    );
+    let map_seed = setup.map_seed.unwrap_or_else(|| mix(agreed));
+    let stage = match setup.scenario {
+        Scenario::Standard | Scenario::Skirmish { .. } => None,
+        Scenario::Archers { units_per_seat } => {
+            Some(scenarios::archers(map_seed, seats.len(), units_per_seat))
+        }
+        Scenario::March { units } => Some(scenarios::march(seats.len(), units)),
+        Scenario::Swarm { units, density } => {
+            Some(scenarios::swarm(map_seed, seats.len(), units, density))
+        }
+    };
+    let (map, starts, armies) = match stage {
+        Some(stage) => {
+            let (map, armies) = stage.settle();
+            (map, Vec::new(), armies)
+        }
+        None => {
+            let size = setup.size;
+            let Drawn { map, starts } = generate::draw(
+                map_seed,
+                setup.map,
+                seats.len(),
+                size.unwrap_or_else(|| generate::usual_size(seats.len())),
+                mix(agreed ^ 1),
+            );
+            (map, starts, Vec::new())
+        }
+    };
     let mut world = World {
         tick: 0,
         setup,
@@ -115,14 +197,20 @@ pub(super) fn begin(start: &Start<Setup>) -> World {
         roll: super::roll::Roll::new(seats.len()),
         recents: vec![super::recent::Recent::default(); seats.len()],
         fog: Fog::default(),
+        waypoints: Waypoints::default(),
         next_id: 1,
-        path_cursor: 0,
+        goals: super::goals::Goals::default(),
         random: Stream::named(&start.seed, "weapons"),
         ending: super::victory::Ending::default(),
-        grid: Grid::default(),
-        finder: Finder::default(),
+        abilities: Abilities::default(),
+        crowd: super::crowd::Crowd::default(),
+        blows: Vec::new(),
+        ground_changed: false,
+        threads: super::crowd::Threads::default(),
+        plain: false,
     };
-    for (row, (seat, place)) in seats.iter().zip(&starts).enumerate() {
+    for (row, seat) in seats.iter().enumerate() {
+        let place = starts.get(row);
         world.seats.push(SeatRow {
             seat: seat.0,
             gold: world.setup.gold,
@@ -130,13 +218,20 @@ pub(super) fn begin(start: &Start<Setup>) -> World {
             held: Held::Played,
             idle_since: 0,
             defeated: 0,
-            home: world.map.index(place.hall),
+            upgrades: [0; UPGRADES],
+            home: place.map_or(0, |place| world.map.index(place.hall)),
             trained: 0,
             lost: 0,
             killed: 0,
             gathered: 0,
         });
-        settle(&mut world, row as u8, place);
+        world.abilities = Abilities::of_seats(&world.seats);
+        if let Some(place) = place {
+            settle(&mut world, row as u8, place);
+        }
+    }
+    if !world.seats.seat.is_empty() {
+        scenarios::deploy(&mut world, &armies);
     }
     world.map.refresh_regions();
     world.fog = Fog::new(world.setup.fog, world.map.size(), world.seats.len());
@@ -163,6 +258,7 @@ fn settle(world: &mut World, seat: u8, place: &StartPlace) {
                 world.spawn_unit(kind, seat, at);
             }
         }
+        Scenario::Archers { .. } | Scenario::March { .. } | Scenario::Swarm { .. } => {}
     }
 }
 
@@ -189,6 +285,10 @@ fn fold(seed: &[u8; 32]) -> u64 {
 
 /// Seats that a map has room for.
 pub const MOST_SEATS: usize = 8;
+/// Units of a march.
+const MOST_MARCHING: u32 = 10_000;
+/// Units of a swarm.
+const MOST_SWARMING: u32 = 100_000;
 /// Units of a seat that a scenario may begin with.
 pub(super) const MOST_PER_SEAT: u16 = 2_500;
 const WORKERS: usize = 5;

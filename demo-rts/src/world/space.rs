@@ -79,6 +79,14 @@ impl Point {
         self.distance_squared(other).isqrt() as u32
     }
 
+    /// Where a step leads from here.
+    pub(super) fn plus(self, step: Step) -> Point {
+        Point {
+            x: self.x.saturating_add(step.x),
+            y: self.y.saturating_add(step.y),
+        }
+    }
+
     /// The step of at most `reach` that leads from here towards `to`.
     pub(super) fn towards(self, to: Point, reach: i32) -> Step {
         let dx = to.x.saturating_sub(self.x);
@@ -86,6 +94,24 @@ impl Point {
         Step { x: dx, y: dy }.shortened(reach)
     }
 }
+
+/// Unit steps by steepness: for the shorter part over the longer in 1/256, what the longer and the shorter
+/// part of a step of length 1 are, in 1/65,536.
+static UNIT: [(u32, u32); 257] = {
+    let mut table = [(0, 0); 257];
+    let mut at = 0;
+    while at < 257 {
+        let long = 256_u64;
+        let short = at as u64;
+        let length = ((long * long + short * short) << 32).isqrt();
+        table[at] = (
+            ((long << 32) / length) as u32,
+            ((short << 32) / length) as u32,
+        );
+        at += 1;
+    }
+    table
+};
 
 /// A way to go, in the units of [`Point`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -108,6 +134,41 @@ impl Step {
         Step {
             x: scale(self.x),
             y: scale(self.y),
+        }
+    }
+
+    /// This way with a length of about `reach` (below 2¹⁶), or unchanged if neither part is longer than
+    /// that: within a tenth of a degree, by a table instead of a root.
+    #[inline]
+    pub fn heading(self, reach: i32) -> Step {
+        let (x, y) = (self.x.unsigned_abs(), self.y.unsigned_abs());
+        let (long, short) = (x.max(y), x.min(y));
+        if long <= reach.unsigned_abs() {
+            return self;
+        }
+        // 23 bits are left of the longer part, so the shorter fits 31 when taken 256 times.
+        let coarser = 9_u32.saturating_sub(long.leading_zeros());
+        let steepness = ((short >> coarser) << 8) / (long >> coarser);
+        let (along, aside) = UNIT[steepness as usize];
+        let scale = |part: u32| (part.wrapping_mul(reach.unsigned_abs() & 0xffff) >> 16) as i32;
+        let (along, aside) = (scale(along), scale(aside));
+        let (across, down) = if x >= y {
+            (along, aside)
+        } else {
+            (aside, along)
+        };
+        Step {
+            x: if self.x < 0 { -across } else { across },
+            y: if self.y < 0 { -down } else { down },
+        }
+    }
+
+    /// The same way, each part at most `most`.
+    #[inline]
+    pub fn held(self, most: i32) -> Step {
+        Step {
+            x: self.x.clamp(-most, most),
+            y: self.y.clamp(-most, most),
         }
     }
 
@@ -170,6 +231,33 @@ mod tests {
             };
             assert!(from.distance(end) <= 8_000);
         }
+    }
+
+    #[test]
+    fn a_heading_has_the_way_and_length_that_was_asked() {
+        for (x, y) in [
+            (90_000, 3),
+            (-70_000, 70_000),
+            (i32::MAX, i32::MIN),
+            (5, -8_001),
+            (123_456_789, -23_456_789),
+        ] {
+            let step = Step { x, y }.heading(8_000);
+            let (exact_x, exact_y) = (i64::from(x), i64::from(y));
+            let length = (exact_x * exact_x + exact_y * exact_y).isqrt();
+            for (part, exact) in [(step.x, exact_x), (step.y, exact_y)] {
+                let expected = exact * 8_000 / length;
+                assert!(
+                    (i64::from(part) - expected).abs() <= 32,
+                    "{x} {y}: {step:?}"
+                );
+            }
+        }
+        let short = Step {
+            x: -7_000,
+            y: 8_000,
+        };
+        assert_eq!(short.heading(8_000), short);
     }
 
     #[test]

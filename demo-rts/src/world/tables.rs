@@ -2,8 +2,11 @@
 
 mod check;
 mod lines;
+mod upgrades;
 
-pub use check::{Fault, TableError};
+pub use check::{Fault, Line, TableError};
+pub use upgrades::{Ability, Change, Upgrade, UpgradeStats};
+pub(super) use upgrades::{UPGRADES, with_levels};
 
 /// What a thing is. Numbers are never reused: new kinds are appended.
 #[derive(
@@ -17,7 +20,7 @@ pub enum Kind {
     Swordsman = 1,
     /// Fights from afar.
     Archer = 2,
-    /// Trains workers, takes what they carry, houses ten.
+    /// Trains workers, takes what they carry, houses ten, shelters.
     TownHall = 3,
     /// Houses eight.
     House = 4,
@@ -29,16 +32,20 @@ pub enum Kind {
     Range = 7,
     /// Trains knights.
     Stable = 8,
-    /// Shoots at whoever comes near.
+    /// Shoots at whoever comes near; shelters.
     Tower = 9,
     /// Yields a little gold for ever to one worker.
     Farm = 10,
     /// Stands in the way.
     Wall = 11,
+    /// Throws stones from very far, at walls and crowds, friends or not.
+    Catapult = 12,
+    /// Makes catapults.
+    Workshop = 13,
 }
 
 /// How many kinds there are.
-pub(super) const KINDS: usize = 12;
+pub(super) const KINDS: usize = 14;
 
 impl Kind {
     /// Every kind, in the order of its number.
@@ -55,6 +62,8 @@ impl Kind {
         Kind::Tower,
         Kind::Farm,
         Kind::Wall,
+        Kind::Catapult,
+        Kind::Workshop,
     ];
 
     /// The kind with this number.
@@ -111,6 +120,8 @@ pub struct Stats {
     pub cooldown: u16,
     /// Way of one arrow in a tick. 0: hits at once.
     pub arrow_speed: i32,
+    /// Around the place hit, how far everybody is hit. 0: only the target.
+    pub splash: i32,
     /// Arrows that a building shoots at a time by itself.
     pub arrows: u16,
     /// How far it looks for enemies of its own accord.
@@ -133,6 +144,8 @@ pub struct Stats {
     pub houses: u16,
     /// Edge of a building in tiles. 0: a unit.
     pub size: u16,
+    /// Units that find room inside.
+    pub shelters: u16,
     /// What it trains.
     pub trains: &'static [Kind],
 }
@@ -151,11 +164,14 @@ impl Stats {
 pub struct Tables {
     /// A line for each kind, in the order of their numbers.
     pub kinds: [Stats; KINDS],
+    /// A line for each upgrade, in the order of their numbers.
+    pub upgrades: [UpgradeStats; UPGRADES],
 }
 
 /// The table that is played by.
 pub static TABLES: Tables = Tables {
     kinds: lines::KIND_LINES,
+    upgrades: upgrades::UPGRADE_LINES,
 };
 
 /// Ticks in a second at normal speed.
@@ -180,6 +196,8 @@ pub const SELECTIONS_NAMED: usize = 9;
 pub const SELECTION_WORTH_KEEPING: usize = 3;
 /// Ticks after a death before another unit may have the number.
 pub const NUMBER_REST: u32 = 256;
+/// Errands that may wait for a unit.
+pub const WAYPOINTS: usize = 8;
 /// Buildings that a seat may own, foundations and walls included.
 pub const BUILDINGS_PER_SEAT: usize = 160;
 
@@ -202,6 +220,7 @@ pub(super) fn table_bytes(tables: &Tables) -> Vec<u8> {
             range,
             cooldown,
             arrow_speed,
+            splash,
             arrows,
             alert,
             sight,
@@ -213,6 +232,7 @@ pub(super) fn table_bytes(tables: &Tables) -> Vec<u8> {
             population,
             houses,
             size,
+            shelters,
             trains,
         } = *line;
         put(name.len() as i64);
@@ -232,11 +252,12 @@ pub(super) fn table_bytes(tables: &Tables) -> Vec<u8> {
             population,
             houses,
             size,
+            shelters,
             sight,
         ] {
             put(i64::from(number));
         }
-        for number in [range, arrow_speed, alert, speed, radius] {
+        for number in [range, arrow_speed, splash, alert, speed, radius] {
             put(i64::from(number));
         }
         for kinds in [needs, trains] {
@@ -249,6 +270,31 @@ pub(super) fn table_bytes(tables: &Tables) -> Vec<u8> {
             put(i64::from(*more));
         }
     }
+    for line in &tables.upgrades {
+        let UpgradeStats {
+            name,
+            gold,
+            wood,
+            ticks,
+            levels,
+            at,
+            needs,
+            changes,
+        } = *line;
+        put(name.len() as i64);
+        for number in [gold, wood, ticks.into(), levels.into(), at as u32] {
+            put(i64::from(number));
+        }
+        put(needs.len() as i64);
+        needs.iter().for_each(|kind| put(i64::from(*kind as u8)));
+        put(changes.len() as i64);
+        for Change { of, what, by } in changes {
+            put(of.len() as i64);
+            of.iter().for_each(|kind| put(i64::from(*kind as u8)));
+            put(i64::from(*what as u8));
+            put(i64::from(*by));
+        }
+    }
     for number in [CARRY, FARM_GOLD, TREE_WOOD, MINE_GOLD] {
         put(i64::from(number));
     }
@@ -258,6 +304,7 @@ pub(super) fn table_bytes(tables: &Tables) -> Vec<u8> {
         SELECTIONS_KEPT,
         SELECTIONS_NAMED,
         SELECTION_WORTH_KEEPING,
+        WAYPOINTS,
         BUILDINGS_PER_SEAT,
     ] {
         put(number as i64);

@@ -1,6 +1,7 @@
 //! Rules of the world, each by itself; then everything at once, with nonsense for commands.
 
 mod kinds;
+mod queues;
 
 use super::{generate::mix, map::Map, orders, seats::Held, units::Way, victory::RETURN_TICKS, *};
 use sim::{SeatState, Seed, State};
@@ -26,6 +27,7 @@ fn world(seats: u8, seed: u64) -> World {
 fn meadow() -> World {
     let setup = Setup {
         fog: false,
+        size: Some(64),
         ..Setup::default()
     };
     let mut w = World::new(&start(2, 1, setup));
@@ -44,18 +46,13 @@ fn put(w: &mut World, kind: Kind, seat: u8, x: u16, y: u16) -> Id {
 
 fn wall(w: &mut World, tiles: impl IntoIterator<Item = Tile>) {
     for tile in tiles {
-        let at = w.map.index(tile) as usize;
-        w.map.terrain[at] = Terrain::Rock;
-        w.map.set_solid(tile, 1, true);
+        w.map.put(tile, Terrain::Rock, 0);
     }
     w.map.refresh_regions();
 }
 
 fn resource(w: &mut World, tile: Tile, terrain: Terrain, amount: u16) {
-    let at = w.map.index(tile) as usize;
-    w.map.terrain[at] = terrain;
-    w.map.amount[at] = amount;
-    w.map.set_solid(tile, 1, true);
+    w.map.put(tile, terrain, amount);
     w.map.refresh_regions();
 }
 
@@ -124,6 +121,7 @@ fn every_seat_starts_alike() {
 fn settings_and_seats_out_of_range_still_make_a_world() {
     let wild = Setup {
         map_seed: Some(u64::MAX),
+        map: Some(MapKind::Lakes),
         size: Some(u16::MAX),
         scenario: Scenario::Skirmish {
             units_per_seat: u16::MAX,
@@ -187,7 +185,7 @@ fn training_costs_takes_room_and_can_be_cancelled() {
         issue(&mut w, A, Command::Train { building, kind }),
         Err(Refusal::Queue)
     );
-    issue(&mut w, A, Command::CancelTrain { building }).unwrap();
+    issue(&mut w, A, Command::CancelTrain { building, place: 4 }).unwrap();
     assert_eq!(w.seat(A).unwrap().gold, 50);
     let swordsman = Kind::Swordsman;
     let train = Command::Train {
@@ -671,7 +669,27 @@ impl Dice {
         };
         let kind = Kind::ALL[self.below(Kind::ALL.len() as u64) as usize];
         let (to, building, target) = (self.tile(w), self.id(w), self.id(w));
-        match self.below(40) {
+        let task = match self.below(10) {
+            0 => Task::Move { to },
+            1 => Task::Attack { target },
+            2 => Task::AttackMove { to },
+            3 => Task::Hold,
+            4 => Task::Gather { from: to },
+            5 => Task::Build { kind, at: to },
+            6 => Task::Assist { building },
+            7 => Task::Patrol { to },
+            8 => Task::AttackGround { at: to },
+            _ => Task::Garrison { building },
+        };
+        let upgrade = Upgrade::ALL[self.below(Upgrade::ALL.len() as u64) as usize];
+        match self.below(60) {
+            40..=45 => Command::Queue { units, task },
+            46..=47 => Command::Patrol { units, to },
+            48 => Command::AttackGround { units, at: to },
+            49..=51 => Command::Garrison { units, building },
+            52 => Command::Leave { building },
+            53..=55 => Command::Research { building, upgrade },
+            56 => Command::Demolish { building },
             0..=3 => Command::Move { units, to },
             4..=6 => Command::Attack { units, target },
             7..=10 => Command::AttackMove { units, to },
@@ -687,7 +705,10 @@ impl Dice {
                 at: to,
             },
             24..=29 => Command::Train { building, kind },
-            30 => Command::CancelTrain { building },
+            30 => Command::CancelTrain {
+                building,
+                place: self.below(6) as u8,
+            },
             31..=32 => Command::Rally { building, to },
             33..=35 => Command::Assist { units, building },
             36 => Command::CancelBuild { building },
@@ -724,14 +745,16 @@ impl Dice {
 /// What must hold after every tick, whatever was commanded.
 fn assert_sound(w: &World) {
     for unit in w.units() {
-        assert!(!w.map().is_blocked(unit.tile), "{unit:?}");
+        let inside = unit.order == Order::Inside;
+        assert!(inside || !w.map().is_blocked(unit.tile), "{unit:?}");
         assert!(unit.hit_points > 0);
     }
     for building in w.buildings() {
         assert_eq!(w.map().occupant(building.tile), Some(building.id));
     }
     for row in 0..w.units.len() {
-        assert!(w.units.way[row] != Way::None || w.units.step_count[row] == 0);
+        let goal = usize::from(w.units.course[row]);
+        assert!(w.units.way[row] != Way::Course || w.goals.size[goal] > 0);
     }
 }
 

@@ -1,15 +1,17 @@
-//! Buildings that shoot.
+//! Buildings that shoot: by themselves, or for the archers inside.
 
 use super::{
-    Effect, Id, World,
-    combat::{Projectile, distance_to_square},
+    Effect, Id, Kind, World,
+    combat::{Projectile, Target, distance_to_square},
+    garrison,
+    space::ONE,
 };
 
 /// Lets every building shoot whose weapon is ready and that has somebody in reach.
 pub(super) fn shoot(w: &mut World, effects: &mut Vec<Effect>) {
     for row in 0..w.buildings.len() {
-        let arrows = w.buildings.kind[row].stats().arrows;
-        if arrows == 0 || w.buildings.hp[row] == 0 || !w.buildings.is_complete(row) {
+        let armed = w.buildings.kind[row].stats().damage > 0;
+        if !armed || w.buildings.hp[row] == 0 || !w.buildings.is_complete(row) {
             continue;
         }
         w.buildings.cooldown[row] = w.buildings.cooldown[row].saturating_sub(1);
@@ -20,9 +22,10 @@ pub(super) fn shoot(w: &mut World, effects: &mut Vec<Effect>) {
             .is_multiple_of(LOOK_TICKS);
         if w.buildings.cooldown[row] == 0
             && looks
+            && let arrows @ 1.. = arrows(w, row)
             && let Some(target) = nearest_enemy(w, row)
         {
-            w.buildings.cooldown[row] = w.buildings.kind[row].stats().cooldown;
+            w.buildings.cooldown[row] = w.able_building(row).cooldown;
             for _ in 0..arrows {
                 launch(w, row, target, effects);
             }
@@ -30,13 +33,24 @@ pub(super) fn shoot(w: &mut World, effects: &mut Vec<Effect>) {
     }
 }
 
+/// Its own arrows, and one of every archer inside.
+fn arrows(w: &World, row: usize) -> usize {
+    let archers = garrison::inside(w, row)
+        .into_iter()
+        .filter(|guest| w.units.kind[*guest] == Kind::Archer);
+    usize::from(w.buildings.kind[row].stats().arrows) + archers.count()
+}
+
 /// The row of the enemy's unit in reach that is nearest; soldiers before others.
 fn nearest_enemy(w: &World, row: usize) -> Option<usize> {
-    let stats = w.buildings.kind[row].stats();
+    let stats = w.able_building(row);
     let tile = w.map.tile_of(w.buildings.tile[row]);
     let seat = w.buildings.seat[row];
-    (0..w.units.len())
-        .filter(|unit| w.units.seat[*unit] != seat && w.units.hp[*unit] > 0)
+    let reach = stats.range + i32::from(stats.size) * ONE;
+    w.crowd
+        .near(w.building_centre(row), reach)
+        .filter(|unit| w.units.seat[*unit] != seat && w.units.is_on_map(*unit))
+        .filter(|unit| w.sees_target(usize::from(seat), Target::Unit(*unit)))
         .map(|unit| {
             let gap = distance_to_square(w.units.at(unit), tile, stats.size);
             (!w.units.kind[unit].is_soldier(), gap, unit)

@@ -36,6 +36,14 @@ pub enum Order {
     Farm = 8,
     /// Mending a building.
     Repair = 9,
+    /// Going to and fro, fighting on the way.
+    Patrol = 10,
+    /// Going into a building.
+    Enter = 11,
+    /// Inside a building: on no tile of the map, and nobody's target.
+    Inside = 12,
+    /// Hitting a place.
+    AttackGround = 13,
 }
 
 impl Order {
@@ -51,8 +59,25 @@ impl Order {
             7 => Order::Construct,
             8 => Order::Farm,
             9 => Order::Repair,
+            10 => Order::Patrol,
+            11 => Order::Enter,
+            12 => Order::Inside,
+            13 => Order::AttackGround,
             _ => return None,
         })
+    }
+
+    /// Whether who has it turns against enemies of its own accord.
+    pub(super) fn guards(self) -> bool {
+        matches!(
+            self,
+            Order::Idle | Order::AttackMove | Order::Hold | Order::Patrol
+        )
+    }
+
+    /// Whether its target is somebody to strike.
+    pub(super) fn strikes(self) -> bool {
+        self.guards() || self == Order::Attack
     }
 }
 
@@ -65,17 +90,17 @@ pub(super) enum Way {
     /// It is not going anywhere.
     #[default]
     None = 0,
-    /// It waits for the path finder.
+    /// It wants a way, and goes towards its aim meanwhile.
     Asked = 1,
-    /// It follows its steps.
-    Found = 2,
-    /// It follows its steps, which lead only a part of the way.
-    Part = 3,
+    /// It sees its end and goes there.
+    Straight = 2,
+    /// It follows the field of a goal.
+    Course = 3,
 }
 
 impl Way {
     fn from_number(number: u8) -> Option<Way> {
-        [Way::None, Way::Asked, Way::Found, Way::Part]
+        [Way::None, Way::Asked, Way::Straight, Way::Course]
             .into_iter()
             .find(|way| *way as u8 == number)
     }
@@ -130,8 +155,6 @@ byte_cell!(Load, Load::from_number);
 
 /// In the table of rows: nobody.
 const NO_ROW: u32 = u32::MAX;
-/// Corners of a way that a unit keeps in mind.
-pub(super) const STEPS: usize = 8;
 
 columns! {
     /// All units, by ascending id. The dead keep their rows, without hit points, until the next burial.
@@ -157,10 +180,8 @@ columns! {
         way: Way,
         /// Tile that the way leads to.
         aim: u32,
-        /// Corners of the way.
-        steps: [u32; STEPS],
-        step: u8,
-        step_count: u8,
+        /// Row of the goals' table whose field it follows.
+        course: u16,
         /// Grows while it fails to advance.
         stuck: u8,
         /// Ways that ended without reaching what they were for.
@@ -204,9 +225,7 @@ impl Unit {
             target: 0,
             way: Way::None,
             aim: post,
-            steps: [0; STEPS],
-            step: 0,
-            step_count: 0,
+            course: 0,
             stuck: 0,
             failures: 0,
             load: Load::Nothing,
@@ -239,6 +258,16 @@ impl Units {
 
     pub fn is_alive(&self, row: usize) -> bool {
         self.hp[row] > 0
+    }
+
+    /// Whether it is inside a building.
+    pub fn is_inside(&self, row: usize) -> bool {
+        self.order[row] == Order::Inside
+    }
+
+    /// Whether it lives and can be met.
+    pub fn is_on_map(&self, row: usize) -> bool {
+        self.is_alive(row) && !self.is_inside(row)
     }
 
     /// Makes the table of rows anew, if units came since. Ids too far apart for a table are searched for.
@@ -298,20 +327,14 @@ impl Units {
     /// Stops where it is.
     pub fn halt(&mut self, row: usize) {
         self.way[row] = Way::None;
-        self.step[row] = 0;
-        self.step_count[row] = 0;
         self.stuck[row] = 0;
     }
 
-    /// Asks for a way to `aim`; what is left of the old one is followed meanwhile.
+    /// Asks for a way to a tile, or to the side of what stands on it.
     pub fn ask(&mut self, row: usize, aim: u32) {
         self.way[row] = Way::Asked;
         self.aim[row] = aim;
         self.stuck[row] = 0;
-    }
-
-    pub fn is_moving(&self, row: usize) -> bool {
-        self.step[row] < self.step_count[row]
     }
 
     /// Gives a new order, forgetting the old one.

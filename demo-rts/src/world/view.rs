@@ -1,6 +1,9 @@
 //! What views and bots may read.
 
-use super::{Command, Id, Kind, Map, Order, Point, Resource, Setup, Tile, World, units::Way};
+use super::{
+    Command, Id, Job, Kind, Map, Order, Point, QUEUE_LENGTH, Resource, Setup, Stats, Tile, Upgrade,
+    World, units::Way,
+};
 use sim::{Seat, SeatState};
 
 /// A seat, as it stands.
@@ -34,6 +37,8 @@ pub struct SeatView {
     pub killed: u32,
     /// Gold and wood brought home.
     pub gathered: u32,
+    /// Levels that it knows, in the order of [`Upgrade::ALL`].
+    pub upgrades: [u8; Upgrade::ALL.len()],
 }
 
 /// A unit, as it stands.
@@ -85,8 +90,14 @@ pub struct BuildingView {
     pub complete: bool,
     /// Ticks of work done on it, of the table's `build_ticks`.
     pub progress: u16,
-    /// Units in its queue.
+    /// Jobs in its queue.
     pub queued: u8,
+    /// Its queue; the first is being worked on.
+    pub queue: [Option<Job>; QUEUE_LENGTH],
+    /// Ticks of work done on the first in the queue.
+    pub worked: u16,
+    /// Units inside.
+    pub inside: u8,
     /// The unit being trained, and the ticks of work done on it.
     pub training: Option<(Kind, u16)>,
     /// Where its units go.
@@ -172,13 +183,27 @@ impl World {
         })
     }
 
+    /// The line of a kind with the upgrades of a seat, if it is in play.
+    pub fn stats(&self, seat: Seat, kind: Kind) -> Option<&Stats> {
+        let row = self.seats.row(seat)?;
+        Some(self.abilities.of(row as u8, kind))
+    }
+
+    /// What a unit shall do after what it does: the orders that wait, and the tiles they name.
+    pub fn waypoints(&self, id: Id) -> impl Iterator<Item = (Order, Tile)> + '_ {
+        self.waypoints.of(id.0).map(|at| {
+            let goal = self.map.tile_of(self.waypoints.goal[at]);
+            (self.waypoints.order[at], goal)
+        })
+    }
+
     /// The price of what a seat owns, and a quarter of what it has in store.
     pub fn score(&self, seat: Seat) -> Option<u64> {
         self.seats.row(seat).map(|row| self.worth(row))
     }
 
     /// The command by which a right click of these units on a tile is meant: attack an enemy there,
-    /// build, mend or farm there, gather, or go.
+    /// build, mend, farm or shelter there, gather, or go.
     pub fn meant_by_click(&self, seat: Seat, units: super::Selection, on: Tile) -> Command {
         let enemy = self
             .units()
@@ -190,15 +215,22 @@ impl World {
         if let Some(target) = target {
             return Command::Attack { units, target };
         }
-        let helps = |b: &BuildingView| {
-            let damaged = b.hit_points < b.kind.stats().hit_points;
-            !b.complete || damaged || b.kind == Kind::Farm
-        };
-        if let Some(own) = building.filter(helps) {
-            return Command::Assist {
-                units,
-                building: own.id,
-            };
+        if let Some(own) = building {
+            let building = own.id;
+            let whole = self.stats(seat, own.kind).map_or(0, |line| line.hit_points);
+            let works = !own.complete || own.hit_points < whole || own.kind == Kind::Farm;
+            let row = self.seats.row(seat);
+            let named = row.map(|row| self.named(row, &units));
+            let workers = named
+                .into_iter()
+                .flatten()
+                .any(|row| self.units.kind[row] == Kind::Worker);
+            if works && workers {
+                return Command::Assist { units, building };
+            }
+            if own.complete && own.kind.stats().shelters > 0 {
+                return Command::Garrison { units, building };
+            }
         }
         match self.map.resource(on) {
             Some(_) => Command::Gather { units, from: on },
@@ -223,6 +255,7 @@ impl World {
             lost: seats.lost[row],
             killed: seats.killed[row],
             gathered: seats.gathered[row],
+            upgrades: seats.upgrades[row],
         }
     }
 
@@ -257,7 +290,13 @@ impl World {
             complete: b.is_complete(row),
             progress: b.progress[row],
             queued: b.queued[row],
-            training: b.queue(row).next().map(|kind| (kind, b.trained[row])),
+            queue: std::array::from_fn(|place| b.queue(row).nth(place)),
+            worked: b.trained[row],
+            inside: b.inside[row],
+            training: b.queue(row).next().and_then(|job| match job {
+                Job::Train(kind) => Some((kind, b.trained[row])),
+                Job::Research(_) => None,
+            }),
             rally: self.map.tile_of(b.rally[row]),
             remembered: false,
         }

@@ -42,19 +42,21 @@ fn price(gold: u32, wood: u32) -> String {
     }
 }
 
-pub(super) const BUILD: [(char, Kind); 8] = [
+pub(super) const BUILD: [(char, Kind); 9] = [
     ('h', Kind::House),
     ('f', Kind::Farm),
     ('b', Kind::Barracks),
     ('r', Kind::Range),
     ('s', Kind::Stable),
+    ('m', Kind::Workshop),
     ('i', Kind::Tower),
     ('w', Kind::Wall),
     ('t', Kind::TownHall),
 ];
-pub(super) const TRAIN: [(char, Kind); 4] = [
+pub(super) const TRAIN: [(char, Kind); 5] = [
     ('w', Kind::Worker),
     ('s', Kind::Swordsman),
     ('a', Kind::Archer),
     ('k', Kind::Knight),
+    ('t', Kind::Catapult),
 ];

@@ -10,7 +10,10 @@ const B: Seat = Seat(1);
 /// Two seats on open ground with fog, each with a hall in its corner and nobody else.
 fn meadow() -> World {
     let mut w = World::new(&Start {
-        setup: Setup::default(),
+        setup: Setup {
+            size: Some(64),
+            ..Setup::default()
+        },
         seed: Seed([1; 32]),
         seats: vec![A, B],
     });
@@ -237,6 +240,7 @@ fn soldiers_leave_alone_whom_nobody_sees() {
 fn without_fog_everybody_sees_everything() {
     let setup = Setup {
         fog: false,
+        size: Some(64),
         ..Setup::default()
     };
     let w = World::new(&Start {

@@ -218,8 +218,8 @@ impl Nav {
             .nearest(to, region, |tile| self.now.is_blocked(tile))
     }
 
-    /// Takes note of all that was blocked and opened since the last time.
-    pub fn refresh(&mut self) {
+    /// Takes note of all that was blocked and opened since the last time; whether anything was.
+    pub fn refresh(&mut self) -> bool {
         self.age = self.age.wrapping_add(1);
         if self.age.is_multiple_of(KEPT) {
             let then = self.age.saturating_sub(KEPT);
@@ -229,7 +229,7 @@ impl Nav {
                 .for_each(|flow| flow.forget(then));
         }
         if self.dirty.is_empty() {
-            return;
+            return false;
         }
         let mut changed = vec![false; self.land.sectors.len()];
         let mut dirty = std::mem::take(&mut self.dirty);
@@ -239,6 +239,7 @@ impl Nav {
             self.take_over(sector, &mut changed);
         }
         self.rebuild(&changed);
+        true
     }
 
     /// Copies a sector's bits, and marks it and the neighbours whose portals may have changed.

@@ -1,6 +1,6 @@
 //! Whether a table contradicts itself.
 
-use super::{KINDS, Kind, Stats, Tables};
+use super::{Ability, KINDS, Kind, Stats, Tables, Upgrade, UpgradeStats};
 use crate::world::{fog, space::ONE as TILE};
 
 /// The first contradiction found in a table.
@@ -20,12 +20,15 @@ pub struct TableError {
 pub enum Line {
     /// What a kind costs and can do.
     Kind(Kind),
+    /// What an upgrade costs and changes.
+    Upgrade(Upgrade),
 }
 
 impl std::fmt::Display for Line {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Line::Kind(kind) => write!(f, "{kind:?}"),
+            Line::Upgrade(upgrade) => write!(f, "{upgrade:?}"),
         }
     }
 }
@@ -78,6 +81,15 @@ impl Tables {
             check_line(line).map_err(wrong)?;
             self.check_names(kind).map_err(wrong)?;
         }
+        for upgrade in Upgrade::ALL {
+            let wrong = |(field, fault)| TableError {
+                line: Line::Upgrade(upgrade),
+                field,
+                fault,
+            };
+            self.check_upgrade(&self.upgrades[upgrade as usize])
+                .map_err(wrong)?;
+        }
         let (kind, field, fault) = match self.first_out_of_reach() {
             None => return Ok(()),
             Some(found) => found,
@@ -87,6 +99,51 @@ impl Tables {
             field,
             fault,
         })
+    }
+
+    fn check_upgrade(&self, line: &UpgradeStats) -> Result<(), Wrong> {
+        let is_building = |kind: &Kind| self.kinds[*kind as usize].size > 0;
+        require(!line.name.is_empty(), "name", Fault::Zero)?;
+        let same_name = |other: &&UpgradeStats| other.name == line.name;
+        let names = self.upgrades.iter().filter(same_name).count();
+        require(names == 1, "name", Fault::Twice)?;
+        require(line.gold | line.wood > 0, "gold", Fault::Zero)?;
+        at_most("gold", line.gold, DEAREST)?;
+        at_most("wood", line.wood, DEAREST)?;
+        require(line.ticks > 0, "ticks", Fault::Zero)?;
+        at_most("ticks", line.ticks.into(), LONGEST)?;
+        require(line.levels > 0, "levels", Fault::Zero)?;
+        at_most("levels", line.levels.into(), LEVELS)?;
+        require(is_building(&line.at), "at", Fault::NotABuilding)?;
+        let buildings = line.needs.iter().all(is_building);
+        require(buildings, "needs", Fault::NotABuilding)?;
+        require(all_differ(line.needs), "needs", Fault::Twice)?;
+        require(!line.changes.is_empty(), "changes", Fault::Zero)?;
+        for change in line.changes {
+            require(
+                change.by != 0 && !change.of.is_empty(),
+                "changes",
+                Fault::Zero,
+            )?;
+            require(all_differ(change.of), "changes", Fault::Twice)?;
+            for kind in change.of {
+                let kind = &self.kinds[*kind as usize];
+                let arms = kind.damage > 0;
+                let means = match change.what {
+                    Ability::Damage | Ability::Siege | Ability::Range => arms,
+                    Ability::GatherTicks | Ability::FarmTicks => kind.gather_ticks > 0,
+                    Ability::Armour => true,
+                    // Whoever is hurt would have to be healed, or hurt, by learning.
+                    Ability::HitPoints => kind.size > 0,
+                };
+                require(means, "changes", Fault::Needless)?;
+                let mut learnt = *kind;
+                change.apply(&mut learnt, line.levels);
+                require(learnt != *kind, "changes", Fault::Needless)?;
+                check_line(&learnt).map_err(|(_, fault)| ("changes", fault))?;
+            }
+        }
+        Ok(())
     }
 
     /// The kinds that a line names.
@@ -166,6 +223,7 @@ fn check_line(line: &Stats) -> Result<(), Wrong> {
         ("range", line.range),
         ("alert", line.alert),
         ("arrow_speed", line.arrow_speed),
+        ("splash", line.splash),
         ("speed", line.speed),
         ("radius", line.radius),
     ] {
@@ -198,12 +256,16 @@ fn check_weapon(line: &Stats) -> Result<(), Wrong> {
         require(line.range == 0, "range", Fault::Needless)?;
         require(line.cooldown == 0, "cooldown", Fault::Needless)?;
         require(line.arrow_speed == 0, "arrow_speed", Fault::Needless)?;
+        require(line.splash == 0, "splash", Fault::Needless)?;
         return require(line.arrows == 0, "arrows", Fault::Needless);
     }
     require(line.siege > 0, "siege", Fault::Zero)?;
     require(line.range > 0, "range", Fault::Zero)?;
     require(line.cooldown > 0, "cooldown", Fault::Zero)?;
     at_most("cooldown", line.cooldown.into(), LONGEST)?;
+    // A blow by hand has no place to land.
+    let thrown = line.splash == 0 || line.arrow_speed > 0;
+    require(thrown, "splash", Fault::Needless)?;
     // It would not notice whom it can hit.
     require(line.alert >= line.range, "range", Fault::TooLarge)
 }
@@ -216,6 +278,7 @@ fn check_unit(line: &Stats) -> Result<(), Wrong> {
     require(line.population > 0, "population", Fault::Zero)?;
     require(line.trains.is_empty(), "trains", Fault::Needless)?;
     require(line.arrows == 0, "arrows", Fault::Needless)?;
+    require(line.shelters == 0, "shelters", Fault::Needless)?;
     at_most("gather_ticks", line.gather_ticks.into(), LONGEST)?;
     at_most("farm_ticks", line.farm_ticks.into(), LONGEST)?;
     let gathers = line.gather_ticks > 0;
@@ -234,6 +297,11 @@ fn check_building(line: &Stats) -> Result<(), Wrong> {
     require(line.population == 0, "population", Fault::Needless)?;
     require(line.gather_ticks == 0, "gather_ticks", Fault::Needless)?;
     require(line.farm_ticks == 0, "farm_ticks", Fault::Needless)?;
+    at_most("shelters", line.shelters.into(), CROWD)?;
+    require(line.splash == 0, "splash", Fault::Needless)?;
+    // Without arrows of its own it shoots for those inside.
+    let shoots = line.arrows > 0 || line.shelters > 0;
+    require(line.damage == 0 || shoots, "arrows", Fault::Zero)?;
     // Buildings have no arms: what they do is done by arrows.
     let arrows = line.damage == 0 || line.arrow_speed > 0;
     require(arrows, "arrow_speed", Fault::Zero)
@@ -272,6 +340,9 @@ const STRONGEST: u32 = 30_000;
 const HARDEST: u32 = 10_000;
 const LONGEST: u32 = 30_000;
 const ARROWS: u32 = 8;
+const LEVELS: u32 = 8;
+/// Guests are counted in a byte.
+const CROWD: u32 = 50;
 
 #[cfg(test)]
 mod tests;

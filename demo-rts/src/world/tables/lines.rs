@@ -16,6 +16,7 @@ const UNIT: Stats = Stats {
     range: 0,
     cooldown: 0,
     arrow_speed: 0,
+    splash: 0,
     arrows: 0,
     alert: 0,
     sight: 9,
@@ -27,6 +28,7 @@ const UNIT: Stats = Stats {
     population: 1,
     houses: 0,
     size: 0,
+    shelters: 0,
     trains: &[],
 };
 
@@ -92,10 +94,17 @@ pub(super) const KIND_LINES: [Stats; KINDS] = [
         gold: 250,
         wood: 300,
         hit_points: 1_200,
+        damage: 8,
+        siege: 2,
+        range: 6 * TILE,
+        cooldown: 36,
+        arrow_speed: TILE / 2,
+        alert: 7 * TILE,
         sight: 11,
         build_ticks: 1_600,
         houses: 10,
         size: 3,
+        shelters: 10,
         trains: &[Kind::Worker],
         ..BUILDING
     },
@@ -177,6 +186,7 @@ pub(super) const KIND_LINES: [Stats; KINDS] = [
         sight: 11,
         build_ticks: 600,
         size: 2,
+        shelters: 4,
         ..BUILDING
     },
     Stats {
@@ -196,6 +206,37 @@ pub(super) const KIND_LINES: [Stats; KINDS] = [
         sight: 4,
         build_ticks: 100,
         size: 1,
+        ..BUILDING
+    },
+    Stats {
+        name: "catapult",
+        gold: 120,
+        wood: 150,
+        hit_points: 110,
+        damage: 24,
+        siege: 60,
+        range: 8 * TILE,
+        cooldown: 100,
+        arrow_speed: TILE / 4,
+        splash: TILE * 5 / 4,
+        alert: 9 * TILE,
+        speed: TILE * 6 / 64,
+        radius: TILE * 14 / 32,
+        sight: 10,
+        build_ticks: 600,
+        population: 2,
+        ..UNIT
+    },
+    Stats {
+        name: "workshop",
+        gold: 80,
+        wood: 200,
+        needs: &[Kind::Barracks],
+        hit_points: 800,
+        sight: 8,
+        build_ticks: 800,
+        size: 3,
+        trains: &[Kind::Catapult],
         ..BUILDING
     },
 ];

@@ -1,4 +1,4 @@
-use super::super::TABLES;
+use super::super::{Change, TABLES};
 use super::*;
 
 /// Breaks one line and says what the check finds.
@@ -51,6 +51,11 @@ fn every_contradiction_is_found_and_named() {
         (Kind::Tower, |s| s.arrow_speed = 0, "arrow_speed", Zero),
         (Kind::Tower, |s| s.arrows = 9, "arrows", TooLarge),
         (Kind::Tower, |s| s.damage = 0, "siege", Needless),
+        (Kind::Tower, |s| s.shelters = 51, "shelters", TooLarge),
+        (Kind::Tower, |s| s.splash = 1, "splash", Needless),
+        (Kind::TownHall, |s| s.shelters = 0, "arrows", Zero),
+        (Kind::Catapult, |s| s.arrow_speed = 0, "splash", Needless),
+        (Kind::Knight, |s| s.shelters = 1, "shelters", Needless),
         (Kind::Knight, |s| s.cooldown = 0, "cooldown", Zero),
         (
             Kind::Knight,
@@ -120,6 +125,54 @@ fn every_contradiction_is_found_and_named() {
     let round = broken(Kind::Barracks, |s| s.needs = &[Kind::Stable]);
     assert!(matches!(round, Some((_, "needs", Cycle))), "{round:?}");
 }
+
+#[test]
+fn contradictory_upgrades_are_found_and_named() {
+    use Fault::{Needless, NotABuilding, TooLarge, Twice, Zero};
+    type Case = (fn(&mut UpgradeStats), &'static str, Fault);
+    let cases: [Case; 14] = [
+        (|u| u.name = "", "name", Zero),
+        (|u| u.name = "armour", "name", Twice),
+        (|u| (u.gold, u.wood) = (0, 0), "gold", Zero),
+        (|u| u.wood = u32::MAX, "wood", TooLarge),
+        (|u| u.ticks = 0, "ticks", Zero),
+        (|u| u.ticks = u16::MAX, "ticks", TooLarge),
+        (|u| u.levels = 0, "levels", Zero),
+        (|u| u.levels = 9, "levels", TooLarge),
+        (|u| u.at = Kind::Knight, "at", NotABuilding),
+        (|u| u.needs = &[Kind::Knight], "needs", NotABuilding),
+        (|u| u.changes = &[], "changes", Zero),
+        (|u| u.changes = &NOTHING, "changes", Zero),
+        (|u| u.changes = &UNARMED, "changes", Needless),
+        (|u| u.changes = &TOO_FAR, "changes", TooLarge),
+    ];
+    for (change, field, fault) in cases {
+        let mut tables = TABLES.clone();
+        change(&mut tables.upgrades[Upgrade::Blades as usize]);
+        let expected = TableError {
+            line: Line::Upgrade(Upgrade::Blades),
+            field,
+            fault,
+        };
+        assert_eq!(tables.check(), Err(expected));
+    }
+}
+
+const NOTHING: [Change; 1] = [Change {
+    of: &[Kind::Knight],
+    what: Ability::Damage,
+    by: 0,
+}];
+const UNARMED: [Change; 1] = [Change {
+    of: &[Kind::Farm],
+    what: Ability::Damage,
+    by: 1,
+}];
+const TOO_FAR: [Change; 1] = [Change {
+    of: &[Kind::Archer],
+    what: Ability::Range,
+    by: 15 * TILE,
+}];
 
 #[test]
 fn an_error_says_where_and_what() {

@@ -1,0 +1,84 @@
+//! What neighbours need to know of each other, sorted by cell, in as few bytes as will do.
+
+/// Lanes that the kernels take at a time; after the last body as many empty ones follow.
+pub const LANES: usize = 8;
+
+/// All living units in the order of their cells. Coordinates in 1/1024 of a tile, so that squares of all
+/// lengths that matter fit 32 bits.
+#[derive(Clone, Debug, Default)]
+pub struct Bodies {
+    pub x: Vec<i32>,
+    pub y: Vec<i32>,
+    /// See [`Body`].
+    pub body: Vec<i32>,
+    /// Row in the units' table. It also breaks ties: rows are in the order of the ids.
+    pub row: Vec<u32>,
+    len: usize,
+}
+
+/// Radius, firmness, seat and flags in one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Body(pub i32);
+
+impl Body {
+    /// Of this radius (1/1024 of a tile, below 1024), firmness (0 to 7) and seat.
+    pub fn new(radius: i32, firm: i32, seat: u8) -> Self {
+        Self((radius & RADIUS) | (firm & 7) << FIRM_AT | i32::from(seat) << SEAT_AT)
+    }
+
+    /// With the flag, if it is so.
+    pub fn with(self, flag: i32, so: bool) -> Self {
+        Self(if so { self.0 | flag } else { self.0 })
+    }
+
+    pub fn is_civil(self) -> bool {
+        self.0 & CIVIL != 0
+    }
+
+    pub fn seat(self) -> u8 {
+        (self.0 >> SEAT_AT & 0xff) as u8
+    }
+}
+
+impl Bodies {
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes that it keeps from tick to tick.
+    pub fn memory(&self) -> usize {
+        4 * (self.x.capacity() + self.y.capacity() + self.body.capacity() + self.row.capacity())
+    }
+
+    /// Makes room for so many, and ends with empty lanes.
+    pub fn resize(&mut self, len: usize) {
+        self.len = len;
+        for column in [&mut self.x, &mut self.y, &mut self.body] {
+            column.resize(len + LANES, 0);
+            column[len..].fill(0);
+        }
+        self.row.resize(len + LANES, 0);
+        self.row[len..].fill(u32::MAX);
+    }
+}
+
+/// In a [`Body`]: the radius.
+pub const RADIUS: i32 = 0x3ff;
+/// In a [`Body`]: where the firmness begins, three bits.
+pub const FIRM_AT: i32 = 10;
+/// In a [`Body`]: is hardly pushed about.
+pub const FIRM: i32 = 1 << 13;
+/// In a [`Body`]: walks through others who have it too.
+pub const GHOST: i32 = 1 << 14;
+/// In a [`Body`]: no soldier, dealt with after soldiers.
+pub const CIVIL: i32 = 1 << 15;
+/// In a [`Body`]: where the seat begins, eight bits.
+pub const SEAT_AT: i32 = 16;
+/// In a [`Body`]: it is its turn to look around.
+pub const LOOKS: i32 = 1 << 24;
+/// In a [`Body`]: it turns against enemies of its own accord.
+pub const GUARDS: i32 = 1 << 25;
+/// In a [`Body`]: it has a target to strike.
+pub const TARGETS: i32 = 1 << 26;
+/// Bits by which the kernels' coordinates are coarser than the world's.
+pub const COARSER: i32 = 6;

@@ -1,0 +1,139 @@
+//! The two loops that every unit runs over its neighbours: who pushes it, and which enemy is nearest.
+//!
+//! Sums wrap and ties are broken by row, so the order of the neighbours, and with it the size of cells,
+//! the number of threads and the instruction set, changes no result.
+
+use super::bodies::{Bodies, CIVIL, FIRM_AT, GHOST, LANES, RADIUS, SEAT_AT};
+
+/// Who looks around.
+#[derive(Clone, Copy, Debug)]
+pub struct Own {
+    pub x: i32,
+    pub y: i32,
+    pub body: i32,
+}
+
+/// What all neighbours together push, before it is scaled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Push {
+    pub x: i32,
+    pub y: i32,
+    /// Bodies on exactly the same point, oneself included.
+    pub same: i32,
+}
+
+/// The nearest enemy so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Best {
+    /// Square of the distance, and more for civilians.
+    pub worth: i32,
+    pub row: u32,
+}
+
+impl Best {
+    pub const NONE: Best = Best {
+        worth: i32::MAX,
+        row: u32::MAX,
+    };
+}
+
+type Lanes = [i32; LANES];
+
+#[inline(always)]
+fn lanes(column: &[i32], at: usize) -> Lanes {
+    let mut out = [0; LANES];
+    out.copy_from_slice(&column[at..at + LANES]);
+    out
+}
+
+/// The push of the bodies in `runs`.
+#[inline(always)]
+pub fn push(own: Own, bodies: &Bodies, runs: impl Iterator<Item = (usize, usize)>) -> Push {
+    let (mut sum_x, mut sum_y, mut same) = ([0_i32; LANES], [0_i32; LANES], [0_i32; LANES]);
+    let radius = own.body & RADIUS;
+    let ghost = own.body & GHOST;
+    for (from, to) in runs {
+        let mut at = from;
+        while at < to {
+            let (x, y) = (lanes(&bodies.x, at), lanes(&bodies.y, at));
+            let body = lanes(&bodies.body, at);
+            let left = (to - at) as i32;
+            for lane in 0..LANES {
+                let live = -i32::from((lane as i32) < left);
+                let through = -i32::from(body[lane] & ghost != 0);
+                let dx = own.x.wrapping_sub(x[lane]);
+                let dy = own.y.wrapping_sub(y[lane]);
+                let least = radius.wrapping_add(body[lane] & RADIUS);
+                let apart = dx.wrapping_mul(dx).wrapping_add(dy.wrapping_mul(dy));
+                let deep = least.wrapping_mul(least).wrapping_sub(apart).max(0) & live & !through;
+                let firm = body[lane] >> FIRM_AT & 7;
+                let along_x = deep.wrapping_mul(dx) >> 12;
+                let along_y = deep.wrapping_mul(dy) >> 12;
+                sum_x[lane] = sum_x[lane].wrapping_add(along_x.wrapping_mul(firm));
+                sum_y[lane] = sum_y[lane].wrapping_add(along_y.wrapping_mul(firm));
+                same[lane] = same[lane].wrapping_sub(-i32::from(dx | dy == 0) & live & !through);
+            }
+            at += LANES;
+        }
+    }
+    let total = |lanes: Lanes| {
+        lanes
+            .iter()
+            .fold(0_i32, |sum, lane| sum.wrapping_add(*lane))
+    };
+    Push {
+        x: total(sum_x),
+        y: total(sum_y),
+        same: total(same),
+    }
+}
+
+/// The nearest enemy among the bodies in `runs`, at most `far` (a square) away. A civilian counts as
+/// `behind` (a square) farther away.
+#[inline(always)]
+pub fn seek(
+    own: Own,
+    far: i32,
+    behind: i32,
+    bodies: &Bodies,
+    runs: impl Iterator<Item = (usize, usize)>,
+) -> Best {
+    let mut best = [i32::MAX; LANES];
+    let mut best_row = [u32::MAX; LANES];
+    let seat = own.body >> SEAT_AT & 0xff;
+    for (from, to) in runs {
+        let mut at = from;
+        while at < to {
+            let (x, y) = (lanes(&bodies.x, at), lanes(&bodies.y, at));
+            let body = lanes(&bodies.body, at);
+            let mut row = [0; LANES];
+            row.copy_from_slice(&bodies.row[at..at + LANES]);
+            let left = (to - at) as i32;
+            for lane in 0..LANES {
+                let dx = own.x.wrapping_sub(x[lane]);
+                let dy = own.y.wrapping_sub(y[lane]);
+                let apart = dx.wrapping_mul(dx).wrapping_add(dy.wrapping_mul(dy));
+                let late = -i32::from(body[lane] & CIVIL != 0) & behind;
+                let worth = apart.wrapping_add(late);
+                let enemy = (body[lane] >> SEAT_AT & 0xff) != seat;
+                let near = apart <= far;
+                let better =
+                    worth < best[lane] || (worth == best[lane] && row[lane] < best_row[lane]);
+                let takes = ((lane as i32) < left) & enemy & near & better;
+                best[lane] = if takes { worth } else { best[lane] };
+                best_row[lane] = if takes { row[lane] } else { best_row[lane] };
+            }
+            at += LANES;
+        }
+    }
+    let mut found = Best::NONE;
+    for lane in 0..LANES {
+        if (best[lane], best_row[lane]) < (found.worth, found.row) {
+            found = Best {
+                worth: best[lane],
+                row: best_row[lane],
+            };
+        }
+    }
+    found
+}

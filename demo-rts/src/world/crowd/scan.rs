@@ -1,0 +1,289 @@
+//! What every unit finds out about those around it, before anybody acts. It only reads the world, so
+//! threads may share the work.
+
+use super::{
+    Crowd,
+    bodies::{Body, COARSER, FIRM, GUARDS, LOOKS, RADIUS, TARGETS},
+    kernel::{self, Best, Own},
+    masks::MASK_REACH,
+    threads::in_parts,
+    wide,
+};
+use crate::world::{
+    Id, World,
+    combat::{LEASH, LENIENCE, Target},
+    space::{ONE, Step},
+    units::Order,
+};
+
+/// What one unit found out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sensed {
+    push_x: i32,
+    push_y: i32,
+    note: u32,
+}
+
+/// News of a unit's target, or of a better one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// It has no target and saw none.
+    Nothing,
+    /// It saw somebody to turn against.
+    Found(Target),
+    /// Its target is dead, or out of bounds for its order.
+    Lost,
+    /// Its target can be struck.
+    InReach,
+    /// Its target lives and is too far away to be struck.
+    Far,
+}
+
+impl Sensed {
+    /// How its neighbours push it, in the units of a point.
+    pub fn push(self) -> Step {
+        Step {
+            x: self.push_x,
+            y: self.push_y,
+        }
+    }
+
+    pub fn note(self) -> Note {
+        let row = (self.note & ROW) as usize;
+        match self.note & !ROW {
+            UNIT => Note::Found(Target::Unit(row)),
+            BUILDING => Note::Found(Target::Building(row)),
+            STATUS if self.note == LOST => Note::Lost,
+            STATUS if self.note == IN_REACH => Note::InReach,
+            STATUS => Note::Far,
+            _ => Note::Nothing,
+        }
+    }
+}
+
+/// Lets everybody look.
+pub fn scan(w: &mut World, threads: usize) {
+    let mut sensed = std::mem::take(&mut w.crowd.sensed);
+    let bodies = w.crowd.bodies.len();
+    sensed.resize(bodies, Sensed::default());
+    let world = &*w;
+    in_parts(threads, bodies, sensed.as_mut_slice(), |from, part| {
+        wide::scan(world, from, part);
+    });
+    w.crowd.sensed = sensed;
+}
+
+/// What the bodies from `from` on find out.
+#[inline(always)]
+pub fn scan_part(w: &World, from: usize, out: &mut [Sensed]) {
+    let crowd = &w.crowd;
+    let bodies = &crowd.bodies;
+    for (place, out) in (from..).zip(out) {
+        let own = Own {
+            x: bodies.x[place],
+            y: bodies.y[place],
+            body: bodies.body[place],
+        };
+        let reach = (own.body & RADIUS) + crowd.widest;
+        let mut push = kernel::push(own, bodies, crowd.around(own.x, own.y, reach));
+        if push.same > 1 {
+            part(crowd, place, own, &mut push);
+        }
+        let soft = if own.body & FIRM == 0 { 4 } else { 1 };
+        let news = GUARDS & own.body != 0 && LOOKS & own.body != 0;
+        let note = if own.body & TARGETS != 0 || news {
+            let row = bodies.row[place] as usize;
+            sense(w, row, own)
+        } else {
+            0
+        };
+        *out = Sensed {
+            push_x: push.x.wrapping_mul(soft) >> PUSH_SHIFT,
+            push_y: push.y.wrapping_mul(soft) >> PUSH_SHIFT,
+            note,
+        };
+    }
+}
+
+/// Sends those who stand on one point different ways.
+fn part(crowd: &Crowd, place: usize, own: Own, push: &mut kernel::Push) {
+    let bodies = &crowd.bodies;
+    let row = bodies.row[place];
+    for (from, to) in crowd.around(own.x, own.y, 0) {
+        for other in from..to {
+            let there = (bodies.x[other], bodies.y[other]);
+            if there == (own.x, own.y) && other != place {
+                let away = if row < bodies.row[other] {
+                    PARTING
+                } else {
+                    -PARTING
+                };
+                let turned = if (row ^ bodies.row[other]) & 1 == 0 {
+                    away
+                } else {
+                    -away
+                };
+                push.x = push.x.wrapping_add(away);
+                push.y = push.y.wrapping_add(turned);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn sense(w: &World, row: usize, own: Own) -> u32 {
+    let status = if own.body & TARGETS == 0 {
+        0
+    } else {
+        target_status(w, row)
+    };
+    let looks = match status {
+        LOST => true,
+        IN_REACH => false,
+        _ => own.body & LOOKS != 0,
+    };
+    if looks && own.body & GUARDS != 0 {
+        match look(w, row, own) {
+            None => {}
+            Some(target) if w.id_of(target).0 == w.units.target[row] => {}
+            Some(Target::Unit(other)) => return UNIT | other as u32,
+            Some(Target::Building(other)) => return BUILDING | other as u32,
+        }
+    }
+    status
+}
+
+/// How it stands with the target of a unit that has one.
+fn target_status(w: &World, row: usize) -> u32 {
+    let seen = |target: &Target| w.sees_target(usize::from(w.units.seat[row]), *target);
+    let Some(target) = w.target(Id(w.units.target[row])).filter(seen) else {
+        return LOST;
+    };
+    let in_reach = w.is_in_reach(row, target);
+    let allowed = match w.units.order[row] {
+        Order::Idle => {
+            let post = w.map.tile_of(w.units.post[row]).centre();
+            post.distance_squared(w.target_at(target)) <= LEASH
+        }
+        Order::Hold => in_reach,
+        _ => true,
+    };
+    match (allowed, in_reach) {
+        (false, _) => LOST,
+        (true, true) => IN_REACH,
+        (true, false) => FAR,
+    }
+}
+
+/// The enemy that a unit turns against of its own accord: near ones first, soldiers before others,
+/// buildings last.
+#[inline(always)]
+fn look(w: &World, row: usize, own: Own) -> Option<Target> {
+    let crowd = &w.crowd;
+    let sight = sight(w, row) >> COARSER;
+    if sight <= 0 {
+        return None;
+    }
+    let seat = Body(own.body).seat();
+    let beyond = sight > MASK_REACH << 10;
+    if beyond || crowd.masks.has_others(own.x, own.y, seat) {
+        let far = sight.wrapping_mul(sight);
+        let runs = crowd.around(own.x, own.y, sight);
+        let best = kernel::seek(own, far, LENIENCE, &crowd.bodies, runs);
+        if best != Best::NONE {
+            if may_turn_against(w, row, best.row as usize) {
+                return Some(Target::Unit(best.row as usize));
+            }
+            let other = search(w, own, sight, |other| may_turn_against(w, row, other));
+            if other.is_some() {
+                return other.map(Target::Unit);
+            }
+        }
+    }
+    if beyond || crowd.masks.has_other_buildings(own.x, own.y, seat) {
+        return look_for_building(w, row, sight << COARSER);
+    }
+    None
+}
+
+/// How far a unit looks just now, in the units of a point.
+fn sight(w: &World, row: usize) -> i32 {
+    let stats = w.able(row);
+    match w.units.order[row] {
+        Order::Hold => stats.range + stats.radius + ONE / 2,
+        Order::Idle => {
+            // Whatever it sees within this is within the leash of its post.
+            let post = w.map.tile_of(w.units.post[row]).centre();
+            let away = w.units.at(row).distance(post).min(i32::MAX as u32) as i32;
+            stats.alert.min((LEASH.isqrt() as i32).saturating_sub(away))
+        }
+        _ => stats.alert,
+    }
+    .min(MOST_SIGHT)
+}
+
+fn may_turn_against(w: &World, row: usize, other: usize) -> bool {
+    let (here, there) = (w.units.tile(row), w.units.tile(other));
+    let reachable =
+        w.map.region(there) == w.map.region(here) || w.is_in_reach(row, Target::Unit(other));
+    reachable && w.fog.sees(usize::from(w.units.seat[row]), there)
+}
+
+fn look_for_building(w: &World, row: usize, sight: i32) -> Option<Target> {
+    let own = w.units.seat[row];
+    let region = w.map.region(w.units.tile(row));
+    let around = w
+        .crowd
+        .masks
+        .buildings_around(w.units.at(row), sight / ONE + 1);
+    around
+        .filter(|other| w.buildings.seat[*other] != own && w.buildings.hp[*other] > 0)
+        .filter(|other| w.sees_building(usize::from(own), *other))
+        .map(|other| (w.gap(row, Target::Building(other)), other))
+        .filter(|(gap, other)| {
+            let tile = w.map.tile_of(w.buildings.tile[*other]);
+            let size = w.buildings.kind[*other].stats().size;
+            *gap <= sight && (*gap <= w.able(row).range || w.map.touches_region(tile, size, region))
+        })
+        .min()
+        .map(|(_, other)| Target::Building(other))
+}
+
+/// The nearest enemy that suits, one by one: for the few whose nearest enemy does not.
+fn search(w: &World, own: Own, sight: i32, suits: impl Fn(usize) -> bool) -> Option<usize> {
+    let bodies = &w.crowd.bodies;
+    let seat = Body(own.body).seat();
+    let mut best: Option<(i32, u32)> = None;
+    for (from, to) in w.crowd.around(own.x, own.y, sight) {
+        for place in from..to {
+            let body = Body(bodies.body[place]);
+            let (dx, dy) = (own.x - bodies.x[place], own.y - bodies.y[place]);
+            let apart = dx.wrapping_mul(dx).wrapping_add(dy.wrapping_mul(dy));
+            if body.seat() == seat || apart > sight.wrapping_mul(sight) {
+                continue;
+            }
+            let worth = apart + if body.is_civil() { LENIENCE } else { 0 };
+            let row = bodies.row[place];
+            if best.is_none_or(|best| (worth, row) < best) && suits(row as usize) {
+                best = Some((worth, row));
+            }
+        }
+    }
+    best.map(|(_, row)| row as usize)
+}
+
+/// Squares of longer lengths do not fit the kernels' numbers.
+const MOST_SIGHT: i32 = 22 * ONE;
+/// Scales the neighbours' pushes to the units of a point: of two that touch at half their depth each
+/// goes half of the way.
+const PUSH_SHIFT: i32 = 7;
+/// How strongly two on one point push each other apart.
+const PARTING: i32 = 1 << 16;
+/// In a note: the row of whom was found.
+const ROW: u32 = (1 << 30) - 1;
+const UNIT: u32 = 1 << 30;
+const BUILDING: u32 = 2 << 30;
+const STATUS: u32 = 3 << 30;
+const LOST: u32 = STATUS | 1;
+const IN_REACH: u32 = STATUS | 2;
+const FAR: u32 = STATUS | 3;

@@ -1,0 +1,54 @@
+//! The ways in which a square map can be laid over itself.
+
+use crate::world::space::Tile;
+
+/// A map of this size looks the same after each of so many turns and reflections.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Symmetry {
+    pub size: u16,
+    pub copies: usize,
+}
+
+impl Symmetry {
+    pub fn for_seats(seats: usize, size: u16) -> Self {
+        let copies = match seats {
+            0..=2 => 2,
+            3..=4 => 4,
+            _ => 8,
+        };
+        Self { size, copies }
+    }
+
+    /// Where `tile` comes to lie in one of the copies; copy 0 is the tile itself.
+    pub fn image(self, tile: Tile, copy: usize) -> Tile {
+        let far = self.size - 1;
+        let (x, y) = (tile.x, tile.y);
+        let (x, y) = match (self.copies, copy) {
+            (_, 0) => (x, y),
+            (2, _) | (_, 1) => (far - x, far - y),
+            (_, 2) => (far - y, x),
+            (_, 3) => (y, far - x),
+            (_, 4) => (y, x),
+            (_, 5) => (far - y, far - x),
+            (_, 6) => (x, far - y),
+            _ => (far - x, y),
+        };
+        Tile::new(x, y)
+    }
+
+    pub fn images(self, tile: Tile) -> impl Iterator<Item = Tile> {
+        (0..self.copies).map(move |copy| self.image(tile, copy))
+    }
+
+    /// Grows as one goes around the middle of the map.
+    pub fn bearing(self, tile: Tile) -> i32 {
+        let dx = 2 * i32::from(tile.x) - i32::from(self.size - 1);
+        let dy = 2 * i32::from(tile.y) - i32::from(self.size - 1);
+        let part = dy * 10_000 / (dx.abs() + dy.abs()).max(1);
+        match (dx >= 0, dy >= 0) {
+            (true, true) => part,
+            (false, _) => 20_000 - part,
+            (true, false) => 40_000 + part,
+        }
+    }
+}
