@@ -318,9 +318,10 @@ impl Hand {
             let boxed = own.iter().filter(|unit| unit.tile.king_steps(middle) <= 5);
             self.group = boxed.map(|unit| unit.id).take(24).collect();
         }
-        let near = world.unit(*self.group.first()?)?.tile;
+        // At home, so that nobody meets an enemy and the match lasts.
+        let near = world.seat(seat)?.home;
         let last = i32::from(world.map().size()) - 1;
-        let mut shift = |from: u16| (i32::from(from) + random.range(-12..13)).clamp(0, last) as u16;
+        let mut shift = |from: u16| (i32::from(from) + random.range(-9..10)).clamp(0, last) as u16;
         let to = Tile {
             x: shift(near.x),
             y: shift(near.y),
@@ -378,7 +379,15 @@ impl Peers {
         for hand in hands {
             let seat = hand.bot.seat();
             let peaceful = |command: &Command| {
-                !matches!(command, Command::Attack { .. } | Command::AttackMove { .. })
+                matches!(
+                    command,
+                    Command::Gather { .. }
+                        | Command::Build { .. }
+                        | Command::Train { .. }
+                        | Command::Assist { .. }
+                        | Command::Rally { .. }
+                        | Command::Research { .. }
+                )
             };
             orders.extend(
                 hand.bot
