@@ -60,6 +60,13 @@ fn small() {
         each[each.len() - 1],
     );
 
+    let (spent, ()) = timed(|| {
+        for at in 0..256_u16 {
+            nav.prepare(warm, Tile::new(at % 16 * 16, at / 16 * 16));
+        }
+    });
+    report("256²", "the field of a sector", spent / 255);
+
     let mut ticks = Vec::new();
     for _ in 0..600 {
         ticks.push(tick(&mut nav, &mut units, &goals));

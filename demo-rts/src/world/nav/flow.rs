@@ -9,7 +9,7 @@ use super::{
     ground::{SIDES, TILES, local, on_side},
     land::Land,
     sector::{LONGEST, opposite},
-    spread::{FAR, OFFSETS, STRAIGHT, Scratch, exits, step_cost},
+    spread::{FAR, STRAIGHT, Scratch, exits, step_cost},
 };
 use crate::world::space::Tile;
 use std::{cmp::Reverse, collections::BinaryHeap};
@@ -39,6 +39,13 @@ struct Field {
     used: u32,
     /// Four bits for each tile.
     ways: [u8; TILES / 2],
+}
+
+impl Field {
+    #[inline]
+    fn code(&self, tile: u8) -> u8 {
+        self.ways[usize::from(tile / 2)] >> (tile % 2 * 4) & 15
+    }
 }
 
 impl Flow {
@@ -136,9 +143,30 @@ impl Flow {
     /// The way out of a tile of a prepared sector.
     #[inline]
     pub fn way(&self, sector: u32, tile: u8) -> Option<Direction> {
+        Direction::from_code(self.field(sector)?.code(tile))
+    }
+
+    /// The way from a blocked tile of a prepared sector to the nearest tile of it that has one.
+    pub fn way_out(&self, sector: u32, tile: u8) -> Option<Direction> {
+        let field = self.field(sector)?;
+        let (x, y) = (i32::from(tile % 16), i32::from(tile / 16));
+        let apart = |other: &u8| {
+            let (dx, dy) = (i32::from(other % 16) - x, i32::from(other / 16) - y);
+            (dx.abs().max(dy.abs()), dx.abs() + dy.abs())
+        };
+        let nearest = (0..=255)
+            .filter(|other| field.code(*other) != Direction::NONE)
+            .min_by_key(apart)?;
+        let (dx, dy) = (i32::from(nearest % 16) - x, i32::from(nearest / 16) - y);
+        let step = (dx.signum(), dy.signum());
+        let way = Direction::STEPS.iter().position(|other| *other == step)?;
+        Direction::from_code(way as u8)
+    }
+
+    #[inline]
+    fn field(&self, sector: u32) -> Option<&Field> {
         let number = self.fields.get(sector as usize)?.checked_sub(1)?;
-        let pair = self.local[number as usize].ways[usize::from(tile / 2)];
-        Direction::from_code(pair >> (tile % 2 * 4) & 15)
+        self.local.get(number as usize)
     }
 
     /// The cost to go from a tile of a prepared sector.
@@ -345,20 +373,26 @@ impl Flow {
         for (_, tile) in self.ends_in(sector) {
             codes[usize::from(tile)] = Direction::HERE;
         }
-        for tile in 0..TILES {
-            if codes[tile] != Direction::NONE || cost[tile] == FAR {
-                continue;
-            }
-            let leads_down = |way: &u8| {
-                let way = usize::from(*way);
-                let there = usize::from((tile as u8).wrapping_add(OFFSETS[way]));
-                exits[tile] >> way & 1 != 0 && cost[there] + step_cost(way) == cost[tile]
-            };
-            if let Some(way) = PREFERRED.iter().find(|way| leads_down(way)) {
-                codes[tile] = *way;
+        // A margin, so that no tile needs another look at where its neighbour lies.
+        let mut around = [FAR; TILES + 2 * MARGIN];
+        around[MARGIN..][..TILES].copy_from_slice(cost);
+        let mut found = [Direction::NONE; TILES];
+        for way in PREFERRED.into_iter().rev() {
+            let (dx, dy) = Direction::STEPS[usize::from(way)];
+            let there = &around[(MARGIN as i32 + dy * 16 + dx) as usize..][..TILES];
+            let step = step_cost(usize::from(way));
+            for (tile, code) in found.iter_mut().enumerate() {
+                let leads_down = cost[tile] == there[tile].wrapping_add(step) && cost[tile] != FAR;
+                if leads_down && exits[tile] >> way & 1 != 0 {
+                    *code = way;
+                }
             }
         }
-        lead_out(&mut codes, |tile| rows[tile / 16] >> (tile % 16) & 1 != 0);
+        for (code, found) in codes.iter_mut().zip(found) {
+            if *code == Direction::NONE {
+                *code = found;
+            }
+        }
         let mut ways = [0; TILES / 2];
         for (pair, way) in codes.chunks_exact(2).zip(&mut ways) {
             *way = pair[0] | pair[1] << 4;
@@ -376,30 +410,6 @@ impl Flow {
     }
 }
 
-/// Gives every blocked tile the way back to the nearest tile that has one.
-fn lead_out(codes: &mut [u8; TILES], is_open: impl Fn(usize) -> bool) {
-    let mut known: Vec<u8> = (0..=255)
-        .filter(|tile| codes[usize::from(*tile)] != Direction::NONE)
-        .collect();
-    let mut next = 0;
-    while let Some(tile) = known.get(next).copied() {
-        next += 1;
-        for way in PREFERRED.into_iter().rev() {
-            // From there this way leads here.
-            let (dx, dy) = Direction::STEPS[usize::from(way)];
-            let (x, y) = (i32::from(tile % 16) - dx, i32::from(tile / 16) - dy);
-            if !(0..16).contains(&x) || !(0..16).contains(&y) {
-                continue;
-            }
-            let there = (y * 16 + x) as usize;
-            if codes[there] == Direction::NONE && !is_open(there) {
-                codes[there] = way;
-                known.push(there as u8);
-            }
-        }
-    }
-}
-
 /// A tile from which the way may leave its sector.
 #[derive(Clone, Copy, Debug)]
 struct Crossing {
@@ -410,5 +420,7 @@ struct Crossing {
 
 /// Of equally good ways the first of these: diagonals first, so that what is left is straight.
 const PREFERRED: [u8; 8] = [1, 3, 5, 7, 0, 2, 4, 6];
+/// Tiles before and after those of a sector, into which steps over its border lead.
+const MARGIN: usize = 17;
 /// More than the cost from the middle of a portal to its ends, there and back.
 const AROUND: u32 = 2 * LONGEST as u32 * STRAIGHT;

@@ -370,7 +370,11 @@ impl Nav {
         if self.land.is_beyond(tile) {
             return None;
         }
-        flow.way(self.land.ground.sector_of(tile), local(tile))
+        let (sector, place) = (self.land.ground.sector_of(tile), local(tile));
+        match flow.way(sector, place) {
+            None if self.land.ground.is_blocked(tile) => flow.way_out(sector, place),
+            way => way,
+        }
     }
 
     /// What it costs to go to the goal, 5 for a tile, along the directions, from a tile whose sector was

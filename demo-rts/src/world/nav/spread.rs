@@ -131,18 +131,23 @@ pub(super) fn exits(rows: &Rows) -> [u8; TILES] {
             up,
             up >> 1 & up & east,
         ];
-        for x in 0..16 {
-            if here >> x & 1 == 0 {
-                continue;
-            }
-            let mut mask = 0;
+        for (half, tiles) in exits[y * 16..][..16].chunks_exact_mut(8).enumerate() {
+            let mut masks = 0;
             for (number, way) in ways.iter().enumerate() {
-                mask |= ((way >> x & 1) as u8) << number;
+                masks |= spaced((way & here) >> (half * 8)) << number;
             }
-            exits[y * 16 + x] = mask;
+            tiles.copy_from_slice(&masks.to_le_bytes());
         }
     }
     exits
+}
+
+/// The lowest eight bits, each as the lowest bit of a byte.
+fn spaced(bits: u16) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    // In byte n only bit n stays; adding then carries any bit into the highest of its byte.
+    let apart = u64::from(bits & 0xff).wrapping_mul(EACH) & 0x8040_2010_0804_0201;
+    (apart.wrapping_add(0x7f * EACH) >> 7) & EACH
 }
 
 /// The cost of a step in one of the eight ways.
@@ -163,7 +168,7 @@ pub(super) fn octile(a: u8, b: u8) -> u32 {
 }
 
 /// What each of the eight ways adds to a tile's number within its sector.
-pub(super) const OFFSETS: [u8; 8] = [1, 17, 16, 15, 255, 239, 240, 241];
+const OFFSETS: [u8; 8] = [1, 17, 16, 15, 255, 239, 240, 241];
 /// Rows of a sector without an obstacle.
 pub(super) const OPEN: Rows = [u16::MAX; 16];
 /// No way.

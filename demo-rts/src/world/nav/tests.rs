@@ -283,6 +283,58 @@ fn assert_same_answers(nav: &mut Nav, drawing: &Drawing, goals: &[Goal], dice: &
 }
 
 #[test]
+fn what_else_was_asked_does_not_matter() {
+    for seed in 0..16 {
+        let mut dice = Dice(mix(seed ^ 77));
+        let size = 60 + dice.below(40) as u16;
+        let drawing = Drawing::random(seed, size, dice.below(5) * 10);
+        let goal = dice.goal(size);
+        let mut asked = drawing.nav();
+        for tile in drawing.tiles() {
+            asked.prepare(goal, tile);
+        }
+        let corners = drawing
+            .tiles()
+            .filter(|tile| tile.x % 16 == 0 && tile.y % 16 == 0);
+        for corner in corners {
+            let mut alone = drawing.nav();
+            let (one, two) = (asked.prepare(goal, corner), alone.prepare(goal, corner));
+            for tile in Goal::square(corner, 16).tiles(0) {
+                assert_eq!(
+                    asked.direction(one, tile),
+                    alone.direction(two, tile),
+                    "{tile:?}"
+                );
+            }
+            let last = Tile::new(corner.x + 15, corner.y + 15);
+            assert_eq!(asked.cost(one, last), alone.cost(two, last), "{last:?}");
+        }
+    }
+}
+
+#[test]
+fn a_new_pocket_elsewhere_renames_regions_and_breaks_no_way() {
+    let mut drawing = Drawing::open(64);
+    for y in 0..64 {
+        drawing.set(Tile::new(40, y), true);
+    }
+    let mut nav = drawing.nav();
+    let goal = Goal::tile(Tile::new(60, 60));
+    let (near, far) = (Tile::new(55, 60), Tile::new(50, 3));
+    nav.prepare(goal, near);
+    let before = nav.region(far);
+    for tile in Goal::square(Tile::new(4, 4), 3).tiles(0) {
+        let ring = tile != Tile::new(5, 5);
+        drawing.set(tile, ring);
+        nav.set_blocked(tile, ring);
+    }
+    nav.refresh();
+    assert_ne!(nav.region(far), before, "the case that this is about");
+    assert!(drawing.walk(&mut nav, goal, far).is_some());
+    assert_eq!(drawing.walk(&mut nav, goal, Tile::new(3, 3)), None);
+}
+
+#[test]
 fn nothing_but_blockage_changes_before_a_refresh() {
     let drawing = Drawing::random(5, 64, 10);
     let (mut nav, mut other) = (drawing.nav(), drawing.nav());
