@@ -218,5 +218,5 @@ const THREADS: [NonZeroUsize; 3] = [
 const STORMS: [u32; 3] = [40, 400, 5];
 const TICKS: u32 = 3_000;
 const REMEMBERED: usize = 512;
-const USUAL_COMMANDS: u64 = 200_000;
+const USUAL_COMMANDS: u64 = 100_000;
 const USUAL_SEED: u64 = 20_261_121;
