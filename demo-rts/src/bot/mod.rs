@@ -1,25 +1,31 @@
-//! A player that wants to win. It reads the world as a view does and issues commands as a person does.
+//! A player that wants to win. It knows what its seat sees and no more, and issues commands as a person
+//! does: below [`think`] nothing holds the world, only [`Seen`].
 
 mod army;
 mod economy;
 mod estate;
+mod habits;
+mod places;
+mod scout;
 #[cfg(test)]
 mod tests;
+mod training;
 
-use crate::world::{Command, World};
+use crate::world::{Command, Seen, World};
 use estate::Estate;
+use habits::Habits;
 use serde::{Deserialize, Serialize};
 use sim::Seat;
 
 /// How well a bot plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub enum Level {
-    /// Thinks seldom, keeps a small household, attacks late and with few.
+    /// Thinks seldom, keeps a small household, attacks with few and never gives up a fight.
     Easy,
     /// Plays like somebody who knows the game.
     #[default]
     Normal,
-    /// Thinks often, grows fast, attacks in force.
+    /// Thinks often, grows fast, trains what beats the enemy, attacks in force.
     Hard,
 }
 
@@ -53,18 +59,27 @@ pub struct UnknownLevel;
 
 /// One thought: what this seat should do now, most urgent first. Empty when there is nothing to do.
 ///
-/// It remembers nothing. Called again before its commands were executed, it says much the same again;
-/// [`Bot`] keeps the pace.
+/// It is a function of what the seat sees: it remembers nothing. Called again before its commands were
+/// executed, it says much the same again; [`Bot`] keeps the pace.
 pub fn think(world: &World, seat: Seat, level: Level) -> Vec<Command> {
-    let Some(mut estate) = Estate::of(world, seat) else {
+    let seen = world.seen_by(seat);
+    seen.map_or_else(Vec::new, |seen| decide(seen, &level.habits()))
+}
+
+fn decide(seen: Seen<'_>, habits: &Habits) -> Vec<Command> {
+    let Some(mut estate) = Estate::of(seen) else {
         return Vec::new();
     };
-    let habits = level.habits();
     let mut commands = Vec::new();
-    army::defend(&estate, &mut commands);
-    army::focus(&estate, &habits, &mut commands);
-    economy::run(&mut estate, &habits, &mut commands);
-    army::attack(&estate, &habits, &mut commands);
+    army::defend(&mut estate, habits, &mut commands);
+    army::retreat(&mut estate, habits, &mut commands);
+    army::focus(&mut estate, habits, &mut commands);
+    scout::run(&mut estate, habits, &mut commands);
+    let saves = economy::run(&mut estate, habits, &mut commands);
+    if !saves {
+        training::run(&mut estate, habits, &mut commands);
+    }
+    army::attack(&mut estate, habits, &mut commands);
     commands.truncate(habits.commands);
     commands
 }
@@ -92,69 +107,18 @@ impl Bot {
         self.seat
     }
 
-    /// What it wants now. Mostly empty: it thinks about once a second.
+    /// Whether it thinks at this tick.
+    pub fn is_due(&self, world: &World) -> bool {
+        let rewound = self.next > world.tick().saturating_add(2 * self.level.habits().period);
+        world.tick() >= self.next || rewound
+    }
+
+    /// What it wants now. Empty when it is not [due](Bot::is_due), and often otherwise.
     pub fn think(&mut self, world: &World) -> Vec<Command> {
-        let period = self.level.habits().period;
-        let rewound = self.next > world.tick().saturating_add(2 * period);
-        if world.tick() < self.next && !rewound {
+        if !self.is_due(world) {
             return Vec::new();
         }
-        self.next = world.tick().saturating_add(period);
+        self.next = world.tick().saturating_add(self.level.habits().period);
         think(world, self.seat, self.level)
-    }
-}
-
-/// What makes the levels differ.
-struct Habits {
-    /// Ticks between two thoughts.
-    period: u32,
-    /// Commands of one thought.
-    commands: usize,
-    workers: usize,
-    barracks: usize,
-    /// Soldiers that set out together.
-    wave: usize,
-    /// Fifths of the nearest enemy's soldiers that a wave must have.
-    odds: usize,
-    /// Bands that shoot at one target each, in one thought.
-    bands: usize,
-    /// Free room below which it builds a house.
-    spare_room: u32,
-}
-
-impl Level {
-    fn habits(self) -> Habits {
-        match self {
-            Level::Easy => Habits {
-                period: 80,
-                commands: 2,
-                workers: 10,
-                barracks: 1,
-                wave: 12,
-                odds: 3,
-                bands: 0,
-                spare_room: 2,
-            },
-            Level::Normal => Habits {
-                period: 24,
-                commands: 4,
-                workers: 22,
-                barracks: 3,
-                wave: 12,
-                odds: 5,
-                bands: 1,
-                spare_room: 4,
-            },
-            Level::Hard => Habits {
-                period: 16,
-                commands: 5,
-                workers: 22,
-                barracks: 4,
-                wave: 20,
-                odds: 7,
-                bands: 2,
-                spare_room: 6,
-            },
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! What one seat may know: the view for its screen and its bot.
 
 use super::{
-    BuildingView, Id, Order, ProjectileView, QUEUE_LENGTH, Resource, SeatView, Setup, Terrain,
-    Tile, UnitView, World, combat::Target, fog,
+    BuildingView, Id, Order, ProjectileView, QUEUE_LENGTH, Resource, SeatView, Selection, Setup,
+    Terrain, Tile, UnitView, World, combat::Target, fog,
 };
 use sim::{Seat, SeatState};
 
@@ -125,6 +125,12 @@ impl<'a> Seen<'a> {
             .filter(move |arrow| self.sees(self.world.map.tile_at(arrow.at)))
     }
 
+    /// The shortest selection of these units, as far as they are its own.
+    pub fn select(self, units: impl IntoIterator<Item = Id>) -> Selection {
+        let seat = self.world.seats.seat(self.row as u8);
+        self.world.select(seat, units)
+    }
+
     /// Tiles along an edge of the map.
     pub fn size(self) -> u16 {
         self.world.map.size()
@@ -150,6 +156,26 @@ impl<'a> Seen<'a> {
         let found = self.world.map.resource(tile)?;
         self.explored(tile)
             .then(|| (found, self.world.map.amount(tile)))
+    }
+
+    /// Whether a building of this size could be founded there, as far as this seat knows.
+    pub fn has_room(self, tile: Tile, size: u16) -> bool {
+        let map = &self.world.map;
+        let open = |part: Tile| {
+            let occupant = map
+                .occupant(part)
+                .and_then(|id| self.world.buildings.row(id));
+            self.terrain(part) == Some(Terrain::Ground)
+                && !occupant.is_some_and(|row| self.world.sees_building(self.row, row))
+        };
+        let apart = |at: u16, long: u16, other: u16, wide: u16| {
+            at.saturating_add(long) <= other || other.saturating_add(wide) <= at
+        };
+        map.footprint(tile, size).all(open)
+            && self.ghosts().all(|ghost| {
+                let wide = ghost.kind.stats().size;
+                apart(tile.x, size, ghost.tile.x, wide) || apart(tile.y, size, ghost.tile.y, wide)
+            })
     }
 
     /// Equal for two explored tiles between which a unit can walk; 0 for others.

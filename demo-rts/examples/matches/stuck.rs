@@ -1,0 +1,169 @@
+//! Who stands under orders although there is a way.
+
+use demo_rts::world::{Id, Kind, ONE, Order, Point, Tile, UnitView, World};
+use sim::Seat;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A unit that stood under an order for [`TICKS`], farther from its goal than it may.
+pub struct Stuck {
+    tick: u32,
+    id: Id,
+    kind: Kind,
+    seat: Seat,
+    at: Tile,
+    order: Order,
+    goal: Tile,
+    target: Option<Id>,
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.kind.stats().name;
+        write!(
+            f,
+            "tick {} seat {} {name} {} at {},{} {:?} to {},{}",
+            self.tick,
+            self.seat.0,
+            self.id.0,
+            self.at.x,
+            self.at.y,
+            self.order,
+            self.goal.x,
+            self.goal.y
+        )?;
+        match self.target {
+            Some(target) => write!(f, " for {}", target.0),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Where a unit was when it last moved, or was last told something.
+struct Anchor {
+    at: Point,
+    since: u32,
+    order: Order,
+    goal: Tile,
+}
+
+/// Follows all units of a match.
+#[derive(Default)]
+pub struct Watch {
+    anchors: BTreeMap<Id, Anchor>,
+}
+
+impl Watch {
+    /// Looks at everybody, now and then.
+    pub fn look(&mut self, world: &World, stuck: &mut Vec<Stuck>) {
+        if !world.tick().is_multiple_of(EVERY) {
+            return;
+        }
+        let mut anchors = BTreeMap::new();
+        for unit in world.units() {
+            let Some(target) = goes_to(world, &unit) else {
+                continue;
+            };
+            let fresh = Anchor {
+                at: unit.at,
+                since: world.tick(),
+                order: unit.order,
+                goal: unit.goal,
+            };
+            let mut anchor = match self.anchors.remove(&unit.id) {
+                Some(old)
+                    if old.order == unit.order
+                        && old.goal == unit.goal
+                        && old.at.distance(unit.at) < HALF =>
+                {
+                    old
+                }
+                _ => fresh,
+            };
+            if world.tick() - anchor.since >= TICKS && target.is_reachable(world, unit.tile) {
+                stuck.push(Stuck {
+                    tick: world.tick(),
+                    id: unit.id,
+                    kind: unit.kind,
+                    seat: unit.seat,
+                    at: unit.tile,
+                    order: unit.order,
+                    goal: unit.goal,
+                    target: unit.target,
+                });
+                anchor.since = world.tick();
+            }
+            anchors.insert(unit.id, anchor);
+        }
+        self.anchors = anchors;
+    }
+}
+
+/// A square of tiles that somebody walks to.
+struct Target {
+    tile: Tile,
+    size: u16,
+}
+
+impl Target {
+    /// Whether one can walk there, or to its side.
+    fn is_reachable(&self, world: &World, from: Tile) -> bool {
+        let map = world.map();
+        let region = map.region(from);
+        let mut beside = map
+            .footprint(self.tile, self.size)
+            .chain(map.ring(self.tile, self.size));
+        beside.any(|tile| map.contains(tile) && map.region(tile) == region)
+    }
+
+    /// From a point to the nearest edge.
+    fn gap(&self, from: Point) -> u32 {
+        let outside = |at: i32, tile: u16| {
+            let low = i32::from(tile) * ONE;
+            let high = low + i32::from(self.size) * ONE;
+            (low - at).max(at - high).max(0)
+        };
+        Point::default().distance(Point {
+            x: outside(from.x, self.tile.x),
+            y: outside(from.y, self.tile.y),
+        })
+    }
+}
+
+/// Where a unit should be going; `None` for those who are where they should be, or fight.
+fn goes_to(world: &World, unit: &UnitView) -> Option<Target> {
+    let square = |tile, size| Target { tile, size };
+    let building = |id: Option<Id>| {
+        let building = id.and_then(|id| world.building(id))?;
+        Some(square(building.tile, building.kind.stats().size))
+    };
+    let goal = square(unit.goal, 1);
+    let (target, arrival) = match unit.order {
+        Order::Idle | Order::Hold | Order::Inside | Order::AttackGround => return None,
+        // Whoever has met an enemy fights, or waits behind those who do.
+        Order::AttackMove | Order::Attack | Order::Patrol if unit.target.is_some() => {
+            let enemy = unit.target.and_then(|id| world.unit(id));
+            let place = enemy.map(|enemy| square(enemy.tile, 1));
+            let reach = unit.kind.stats().range.unsigned_abs() + FIGHT;
+            (place.or_else(|| building(unit.target))?, reach)
+        }
+        Order::Move | Order::AttackMove | Order::Attack | Order::Patrol => (goal, ARRIVAL),
+        Order::Gather => (goal, BESIDE),
+        Order::Return | Order::Construct | Order::Farm | Order::Repair | Order::Enter => {
+            (building(unit.target)?, BESIDE)
+        }
+    };
+    (target.gap(unit.at) > arrival).then_some(target)
+}
+
+/// Ticks without moving half a tile that count as stuck.
+pub const TICKS: u32 = 200;
+/// Ticks between two looks.
+const EVERY: u32 = 10;
+const HALF: u32 = ONE as u32 / 2;
+/// How near a group's goal the last of a group may come to stand.
+const ARRIVAL: u32 = 3 * ONE as u32;
+/// How near to a building or a mine one works.
+const BESIDE: u32 = 2 * ONE as u32;
+/// How far behind those who fight one may wait.
+const FIGHT: u32 = 4 * ONE as u32;
