@@ -55,6 +55,7 @@
 //! may be deleted.
 
 pub mod cli;
+mod content;
 pub mod diff;
 mod error;
 mod format;
@@ -63,6 +64,7 @@ mod player;
 mod reader;
 mod recorder;
 mod scan;
+mod segment;
 pub mod verify;
 mod writer;
 

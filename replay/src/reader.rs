@@ -1,9 +1,11 @@
 //! Reading a file to its longest valid prefix.
 
 use crate::Error;
+use crate::content;
 use crate::error::KeyframeFault;
-use crate::format::{self, Found, KeyframeHead, Window};
+use crate::format::{KeyframeHead, Window};
 use crate::scan::{Mark, Scan, Span, scan};
+use crate::segment::{Found, Kind, Stop, item_at, segment_at};
 use lockstep::log::{Codec, End, Keyframe, Record, Start};
 use lockstep::{Limits, LogHash, TurnNumber};
 use sim::Simulation;
@@ -24,18 +26,18 @@ impl<T: Read + Seek + Send> Source for T {}
 pub enum Tail {
     /// With the agreed end of the match.
     Complete,
-    /// Behind a whole group, but without the end of the match: the recording stopped, or still runs.
+    /// Behind a whole item, but without the end of the match: the recording stopped, or still runs.
     Open,
-    /// In the middle of a group.
+    /// In the middle of an item.
     Cut {
-        /// Offset at which the group begins.
+        /// Offset at which the item begins.
         at: u64,
         /// Bytes of the file.
         of: u64,
     },
     /// With bytes that do not hold.
     Damaged {
-        /// Offset of the first group that does not hold.
+        /// Offset of the first item or segment that does not hold.
         at: u64,
     },
 }
@@ -45,7 +47,7 @@ pub enum Tail {
 pub struct KeyframeAt {
     /// Turns that its world has executed.
     pub turns: u32,
-    /// Offset of its group.
+    /// Offset of its item.
     pub at: u64,
     /// Bytes that it takes in the file.
     pub packed_bytes: u64,
@@ -57,7 +59,7 @@ pub struct KeyframeAt {
 
 /// A replay file, read to its longest valid prefix.
 ///
-/// Opening reads the file once. Memory stays within a small part of the file's length, and one group's content.
+/// Opening reads the file once. Memory stays within a small part of the file's length, and one segment.
 ///
 /// ```no_run
 /// let mut reader = replay::Reader::open("match.replay".as_ref())?;
@@ -207,11 +209,10 @@ impl Reader {
         let changed = Error::Changed { at: keyframe.at };
         let end = self.scan.valid_bytes;
         let limit = self.limits.snapshot_bytes;
-        let Found::Group(group) = format::group_at(&mut self.window, keyframe.at, end, limit)?
-        else {
+        let Found::Item(item) = item_at(&mut self.window, keyframe.at, end, limit)? else {
             return Err(changed);
         };
-        let content = group.content(&mut self.window)?;
+        let content = item.content(&mut self.window)?;
         let Some((head, packed_at)) = KeyframeHead::read(content) else {
             return Err(changed);
         };
@@ -281,7 +282,7 @@ impl Iterator for Records<'_> {
     }
 }
 
-/// A place in a file, and the records of the group before it that were not given yet.
+/// A place in a file, and the records of the segment before it that were not given yet.
 pub(crate) struct Cursor {
     at: u64,
     crc: u32,
@@ -316,25 +317,40 @@ impl Cursor {
                 return Ok(Some(record));
             }
             let changed = Error::Changed { at: self.at };
-            let group = match format::group_at(window, self.at, end, limits.snapshot_bytes)? {
+            match item_at(window, self.at, end, limits.snapshot_bytes)? {
                 Found::Nothing => return Ok(None),
-                Found::Group(group) => group,
-                Found::Cut | Found::Damaged => return Err(changed),
-            };
-            if group.kind >= format::FIRST_OWN_KIND {
-                // The first pass has checked it; its bytes may be many.
-                self.crc = group.written_crc(window)?;
-            } else {
-                let Some(crc) = group.check(window, self.crc)? else {
-                    return Err(changed);
-                };
-                match self.codec.decode_all(group.content(window)?, limits) {
-                    Ok(records) => self.ready.extend(records),
-                    Err(_) => return Err(changed),
+                Found::Item(item) if item.kind == Kind::Keyframe => {
+                    // The first pass has checked it; its bytes may be many.
+                    self.at = item.end;
+                    match item_at(window, self.at, end, limits.snapshot_bytes)? {
+                        Found::Nothing => return Ok(None),
+                        Found::Item(seal) if seal.kind == Kind::Seal => {
+                            self.crc = seal.seal_crc(window)?;
+                            self.at = seal.end;
+                        }
+                        _ => return Err(changed),
+                    }
+                    continue;
                 }
-                self.crc = crc;
+                _ => {}
             }
-            self.at = group.end;
+            let segment = segment_at(window, self.at, end, self.crc, limits.snapshot_bytes)?;
+            match segment.stop {
+                Stop::Sealed(crc) => self.crc = crc,
+                Stop::Nothing => {}
+                Stop::Cut | Stop::Damaged => return Err(changed),
+            }
+            for item in &segment.items {
+                if item.kind == Kind::Index {
+                    continue;
+                }
+                let content = item.content(window)?;
+                match content::decode(item.kind, content, &mut self.codec, limits) {
+                    Some(records) => self.ready.extend(records),
+                    None => return Err(changed),
+                }
+            }
+            self.at = segment.end;
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Recording a match.
 
+use crate::content;
 use crate::format;
 use crate::output::{Output, write_all};
 use crate::reader::Cursor;
@@ -108,7 +109,7 @@ impl Recorder {
             codec: Codec::default(),
             match_time: Duration::ZERO,
             next_checksum_at: CHECKSUMS_EVERY,
-            next_attests_at: KEYFRAMES_EVERY,
+            next_attests_at: ATTESTS_EVERY,
             checksum: None,
             attests: Vec::new(),
             newest_keyframe: None,
@@ -169,9 +170,11 @@ impl Recorder {
                 let after_newest = self.newest_keyframe.is_none_or(|old| keyframe.turns > old);
                 let fits = keyframe.snapshot.len() as u64 <= self.limits.snapshot_bytes;
                 if after_newest && fits && self.shared.push(Job::Keyframe(keyframe.clone()))? {
+                    if self.newest_keyframe.is_none() {
+                        // The first signatures come right behind the first keyframe, the others in their own time.
+                        self.next_attests_at = self.match_time;
+                    }
                     self.newest_keyframe = Some(keyframe.turns);
-                    // The signatures that go with a keyframe come right behind it.
-                    self.next_attests_at = self.match_time;
                 }
                 Ok(())
             }
@@ -194,30 +197,32 @@ impl Recorder {
     }
 
     fn write_attests(&mut self) -> Result<(), StoreError> {
-        self.next_attests_at = self.match_time + KEYFRAMES_EVERY;
+        self.next_attests_at = self.match_time + ATTESTS_EVERY;
         let mut attests = std::mem::take(&mut self.attests);
         attests.sort_by_key(|batch| batch.peer);
         let records: Vec<Record> = attests.into_iter().map(Record::Attest).collect();
         self.write(&records)
     }
 
-    /// Hands one group to the writer.
+    /// Hands one item to the writer.
     fn write(&mut self, records: &[Record]) -> Result<(), StoreError> {
         if records.is_empty() {
             return Ok(());
         }
         let codec = self.codec.clone();
-        let mut bytes = Vec::new();
-        for record in records {
-            self.codec.encode(record, &mut bytes);
-        }
-        if bytes.len() as u64 > format::MAX_RECORDS_BYTES {
+        let (kind, content) = content::encode(&mut self.codec, records);
+        if content.len() as u64 > format::MAX_RECORDS_BYTES {
             return Err(StoreError::Full {
                 limit: format::MAX_RECORDS_BYTES,
             });
         }
-        let bytes = bytes.into();
-        self.shared.push(Job::Records { bytes, codec }).map(drop)
+        let content = content.into();
+        let job = Job::Records {
+            kind,
+            content,
+            codec,
+        };
+        self.shared.push(job).map(drop)
     }
 
     /// Writes what was held back and lets the writer finish.
@@ -301,8 +306,14 @@ impl LogStore for Recorder {
             }
         }
         for job in waiting {
-            if let Job::Records { bytes, mut codec } = job {
-                for record in codec.decode_all(&bytes, &self.limits).unwrap_or_default() {
+            if let Job::Records {
+                kind,
+                content,
+                mut codec,
+            } = job
+            {
+                let records = content::decode(kind, &content, &mut codec, &self.limits);
+                for record in records.unwrap_or_default() {
                     page.take(record);
                 }
             }
@@ -355,6 +366,8 @@ impl Page {
 }
 
 const KEYFRAMES_EVERY: Duration = Duration::from_secs(30);
+/// Match time between the archived signatures of a peer: each covers everything before it.
+const ATTESTS_EVERY: Duration = Duration::from_secs(60);
 const CHECKSUMS_EVERY: Duration = Duration::from_secs(5);
 /// How long the end of a match waits for a disk that hangs.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(10);

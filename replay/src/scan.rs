@@ -1,6 +1,8 @@
 //! The first pass over a file: how far it holds, and where its parts are.
 
-use crate::format::{self, Found, Group, KeyframeHead, Window};
+use crate::content;
+use crate::format::{self, KeyframeHead, Window};
+use crate::segment::{Item, Kind, Segment, Stop, segment_at};
 use crate::{Error, KeyframeAt, Tail};
 use lockstep::log::{Bundle, Codec, End, Record, Start, start_hash, turn_hash};
 use lockstep::{Limits, LogHash};
@@ -28,9 +30,9 @@ pub(crate) struct Scan {
 /// A place at which reading may begin.
 #[derive(Clone, Debug)]
 pub(crate) struct Mark {
-    /// Offset of a group.
+    /// Offset of a segment.
     pub at: u64,
-    /// CRC of the group before it.
+    /// CRC of the seal before it.
     pub crc: u32,
     /// The codec before it; knows the next turn.
     pub codec: Codec,
@@ -82,28 +84,27 @@ struct Pass {
 pub(crate) fn scan(window: &mut Window, limits: &Limits) -> Result<Scan, Error> {
     let file_bytes = window.length()?;
     check_header(window, file_bytes)?;
-    let mut pass = match Pass::begin(window, file_bytes, limits)? {
-        Some(pass) => pass,
-        None => {
-            return Err(Error::Start {
-                at: format::HEADER_BYTES,
-            });
-        }
+    let at = format::HEADER_BYTES;
+    let crc = format::header_crc();
+    let mut segment = segment_at(window, at, file_bytes, crc, limits.snapshot_bytes)?;
+    let Some(mut pass) = Pass::begin(window, &segment, file_bytes, limits)? else {
+        return Err(Error::Start { at });
     };
     loop {
+        let holds = pass.take(window, &segment, limits)?;
         let at = pass.scan.valid_bytes;
-        match format::group_at(window, at, file_bytes, limits.snapshot_bytes)? {
-            Found::Nothing => break,
-            Found::Cut => {
-                pass.scan.tail = Tail::Cut { at, of: file_bytes };
-                break;
+        match segment.stop {
+            _ if !holds => pass.scan.tail = Tail::Damaged { at },
+            Stop::Sealed(crc) => {
+                pass.crc = crc;
+                segment = segment_at(window, at, file_bytes, crc, limits.snapshot_bytes)?;
+                continue;
             }
-            Found::Group(group) if pass.take(window, &group, limits)? => {}
-            Found::Group(_) | Found::Damaged => {
-                pass.scan.tail = Tail::Damaged { at };
-                break;
-            }
+            Stop::Nothing => {}
+            Stop::Cut => pass.scan.tail = Tail::Cut { at, of: file_bytes },
+            Stop::Damaged => pass.scan.tail = Tail::Damaged { at },
         }
+        break;
     }
     if pass.scan.tail == Tail::Open && pass.scan.end.is_some() {
         pass.scan.tail = Tail::Complete;
@@ -134,103 +135,100 @@ fn check_header(window: &mut Window, file_bytes: u64) -> Result<(), Error> {
 }
 
 impl Pass {
-    /// Reads the first group. `None` where it does not hold or does not begin with a start.
+    /// Before the first segment; `None` where it does not begin with a start.
     fn begin(
         window: &mut Window,
+        segment: &Segment,
         file_bytes: u64,
         limits: &Limits,
-    ) -> Result<Option<Pass>, io::Error> {
-        let at = format::HEADER_BYTES;
-        let before = format::header_crc();
-        let Found::Group(group) = format::group_at(window, at, file_bytes, limits.snapshot_bytes)?
-        else {
+    ) -> io::Result<Option<Pass>> {
+        let Some(item) = segment.items.first() else {
             return Ok(None);
         };
-        let Some(crc) = group.check(window, before)? else {
-            return Ok(None);
-        };
-        if group.kind >= format::FIRST_OWN_KIND {
-            return Ok(None);
-        }
-        let mut codec = Codec::default();
-        let Ok(records) = codec.decode_all(group.content(window)?, limits) else {
-            return Ok(None);
-        };
-        let Some((Record::Start(start), rest)) = records.split_first() else {
+        let content = item.content(window)?;
+        let records = content::decode(item.kind, content, &mut Codec::default(), limits);
+        let Some(Record::Start(start)) = records.iter().flatten().next() else {
             return Ok(None);
         };
         let log_hash = start_hash(start);
-        let mut pass = Pass {
+        Ok(Some(Pass {
             scan: Scan {
                 start: start.clone(),
                 turns: 0,
                 log_hash,
                 end: None,
                 tail: Tail::Open,
-                valid_bytes: group.end,
+                valid_bytes: format::HEADER_BYTES,
                 file_bytes,
                 keyframes: Vec::new(),
-                marks: vec![Mark {
-                    at,
-                    crc: before,
-                    codec: Codec::default(),
-                }],
+                marks: Vec::new(),
                 spans: Vec::new(),
             },
-            codec,
-            crc,
+            codec: Codec::default(),
+            crc: format::header_crc(),
             hashes: VecDeque::from([log_hash]),
-            marked_bytes: group.content_bytes,
+            marked_bytes: MARK_EVERY_BYTES,
             closed: false,
-        };
-        Ok(pass.take_records(rest).then_some(pass))
+        }))
     }
 
-    /// Takes one more group. False where it does not hold.
-    fn take(&mut self, window: &mut Window, group: &Group, limits: &Limits) -> io::Result<bool> {
-        let Some(crc) = group.check(window, self.crc)? else {
-            return Ok(false);
-        };
-        let holds = !self.closed
-            && match group.kind {
-                format::KEYFRAME => {
-                    let head = window.bytes(
-                        group.content_at,
-                        group.content_bytes.min(KEYFRAME_HEAD_BYTES) as usize,
-                    )?;
-                    self.take_keyframe(head, group)
-                }
-                format::INDEX => {
-                    let keyframes = self.scan.keyframes.iter();
-                    let expected = format::index_content(keyframes.map(|k| (k.turns, k.at)));
-                    self.closed = true;
-                    group.content(window)? == expected
-                }
-                kind if kind >= format::FIRST_OWN_KIND => false,
-                _ => {
-                    if self.marked_bytes >= MARK_EVERY_BYTES {
-                        self.marked_bytes = 0;
-                        self.scan.marks.push(Mark {
-                            at: group.at,
-                            crc: self.crc,
-                            codec: self.codec.clone(),
-                        });
-                    }
-                    self.marked_bytes += group.content_bytes;
-                    match self.codec.decode_all(group.content(window)?, limits) {
-                        Ok(records) => self.take_records(&records),
-                        Err(_) => false,
-                    }
-                }
-            };
-        if holds {
-            self.crc = crc;
-            self.scan.valid_bytes = group.end;
+    /// Takes the items of a segment. False where one does not belong there.
+    fn take(
+        &mut self,
+        window: &mut Window,
+        segment: &Segment,
+        limits: &Limits,
+    ) -> io::Result<bool> {
+        let keyframe = |item: &Item| item.kind == Kind::Keyframe;
+        if self.marked_bytes >= MARK_EVERY_BYTES && !segment.items.first().is_some_and(keyframe) {
+            self.marked_bytes = 0;
+            self.scan.marks.push(Mark {
+                at: self.scan.valid_bytes,
+                crc: self.crc,
+                codec: self.codec.clone(),
+            });
         }
-        Ok(holds)
+        for item in &segment.items {
+            if !self.take_item(window, item, limits)? {
+                return Ok(false);
+            }
+            self.scan.valid_bytes = item.end;
+        }
+        self.scan.valid_bytes = segment.end;
+        Ok(true)
     }
 
-    fn take_keyframe(&mut self, head: &[u8], group: &Group) -> bool {
+    fn take_item(&mut self, window: &mut Window, item: &Item, limits: &Limits) -> io::Result<bool> {
+        if self.closed {
+            return Ok(false);
+        }
+        match item.kind {
+            Kind::Keyframe => {
+                let head = item.content_bytes.min(KEYFRAME_HEAD_BYTES) as usize;
+                let head = window.bytes(item.content_at, head)?;
+                Ok(self.take_keyframe(head, item))
+            }
+            Kind::Index => {
+                let keyframes = self.scan.keyframes.iter();
+                let expected = format::index_content(keyframes.map(|k| (k.turns, k.at)));
+                self.closed = true;
+                Ok(item.content(window)? == expected)
+            }
+            kind => {
+                self.marked_bytes += item.content_bytes;
+                let content = item.content(window)?;
+                let first = self.scan.valid_bytes == format::HEADER_BYTES;
+                let records = content::decode(kind, content, &mut self.codec, limits);
+                Ok(match records.as_deref() {
+                    Some([Record::Start(_), rest @ ..]) if first => self.take_records(rest),
+                    Some(records) => self.take_records(records),
+                    None => false,
+                })
+            }
+        }
+    }
+
+    fn take_keyframe(&mut self, head: &[u8], item: &Item) -> bool {
         let Some((head, _)) = KeyframeHead::read(head) else {
             return false;
         };
@@ -245,15 +243,15 @@ impl Pass {
         let newest = self.hashes.len() - 1;
         self.scan.keyframes.push(KeyframeAt {
             turns: head.turns,
-            at: group.at,
-            packed_bytes: group.content_bytes,
+            at: item.at,
+            packed_bytes: item.content_bytes,
             unpacked_bytes: head.unpacked,
             log_hash: newest.checked_sub(behind).map(|place| self.hashes[place]),
         });
         true
     }
 
-    /// Takes the records of one group, or nothing of them.
+    /// Takes the records of one item, or nothing of them.
     fn take_records(&mut self, records: &[Record]) -> bool {
         let mut ended = self.scan.end.is_some();
         for record in records {

@@ -3,6 +3,7 @@
 use crate::format::{self, KeyframeHead};
 use crate::output::{Output, write_all};
 use crate::scan::{MARK_EVERY_BYTES, Mark};
+use crate::segment::{Encoder, Kind};
 use lockstep::log::{Codec, Keyframe, Record, StoreError};
 use std::collections::VecDeque;
 use std::io;
@@ -21,10 +22,12 @@ const PACKING_LEVEL: i32 = 3;
 /// One thing to write.
 #[derive(Clone)]
 pub(crate) enum Job {
-    /// The records of one group.
+    /// Records that are one item.
     Records {
-        /// Their encoding.
-        bytes: Arc<[u8]>,
+        /// How they are written.
+        kind: Kind,
+        /// The item's content.
+        content: Arc<[u8]>,
         /// The codec before them.
         codec: Codec,
     },
@@ -35,7 +38,7 @@ pub(crate) enum Job {
 impl Job {
     fn bytes(&self) -> usize {
         match self {
-            Job::Records { bytes, .. } => bytes.len() + size_of::<Job>(),
+            Job::Records { content, .. } => content.len() + size_of::<Job>(),
             Job::Keyframe(_) => 0,
         }
     }
@@ -62,7 +65,7 @@ pub(crate) struct State {
     /// Why the writer gave up.
     pub error: Option<StoreError>,
     pub done: bool,
-    /// Bytes of whole groups in the file.
+    /// Bytes of whole items in the file.
     pub written: u64,
     /// Places of the file at which reading may begin.
     pub marks: Vec<Mark>,
@@ -134,7 +137,7 @@ impl Shared {
 pub(crate) fn run(shared: &Shared, output: Box<dyn Output>) {
     let mut writer = Writer {
         output,
-        crc: format::header_crc(),
+        encoder: Encoder::new(),
         written: format::HEADER_BYTES,
         keyframes: Vec::new(),
         unmarked_bytes: MARK_EVERY_BYTES,
@@ -157,9 +160,8 @@ pub(crate) fn run(shared: &Shared, output: Box<dyn Output>) {
 
 struct Writer {
     output: Box<dyn Output>,
-    /// CRC of the last group.
-    crc: u32,
-    /// Bytes of whole groups.
+    encoder: Encoder,
+    /// Bytes of whole items.
     written: u64,
     /// Turns and offset of every keyframe.
     keyframes: Vec<(u32, u64)>,
@@ -222,26 +224,43 @@ impl Writer {
         }
     }
 
-    /// Writes one group. Gives a mark where it is time for one.
+    /// Writes one item. Gives a mark where it is time for one.
     fn write(&mut self, job: &Job) -> io::Result<Option<Mark>> {
         match job {
-            Job::Records { bytes, codec } => {
-                let mark = (self.unmarked_bytes >= MARK_EVERY_BYTES).then(|| Mark {
+            Job::Records {
+                kind,
+                content,
+                codec,
+            } => {
+                let due = self.unmarked_bytes >= MARK_EVERY_BYTES;
+                let sealed = self.encoder.sealed().filter(|_| due);
+                let mark = sealed.map(|crc| Mark {
                     at: self.written,
-                    crc: self.crc,
+                    crc,
                     codec: codec.clone(),
                 });
                 if mark.is_some() {
                     self.unmarked_bytes = 0;
                 }
-                self.unmarked_bytes += bytes.len() as u64;
-                self.group(bytes)?;
+                self.unmarked_bytes += content.len() as u64;
+                let mut bytes = Vec::with_capacity(content.len() + 16);
+                self.encoder.item(*kind, content, &mut bytes);
+                if self.encoder.is_full() {
+                    self.encoder.seal(&mut bytes);
+                }
+                self.append(&bytes)?;
                 Ok(mark)
             }
             Job::Keyframe(keyframe) => {
+                let mut bytes = Vec::new();
+                self.encoder.seal(&mut bytes);
+                self.append(&bytes)?;
                 let at = self.written;
                 let content = self.pack(keyframe)?;
-                self.group(&content)?;
+                bytes.clear();
+                self.encoder.item(Kind::Keyframe, &content, &mut bytes);
+                self.encoder.seal(&mut bytes);
+                self.append(&bytes)?;
                 self.keyframes.push((keyframe.turns, at));
                 Ok(None)
             }
@@ -262,11 +281,9 @@ impl Writer {
         Ok(content)
     }
 
-    fn group(&mut self, content: &[u8]) -> io::Result<()> {
-        let mut bytes = Vec::with_capacity(content.len() + 16);
-        let crc = format::put_group(self.crc, content, &mut bytes);
-        write_all(&mut *self.output, &bytes)?;
-        self.crc = crc;
+    /// Appends whole items.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        write_all(&mut *self.output, bytes)?;
         self.written += bytes.len() as u64;
         if self.unsynced_since.is_none() {
             self.unsynced_since = Some(now());
@@ -281,13 +298,16 @@ impl Writer {
 
     fn finish(&mut self) -> io::Result<()> {
         let index = format::index_content(self.keyframes.iter().copied());
+        let mut bytes = Vec::new();
         if index.len() as u64 <= format::MAX_RECORDS_BYTES {
-            self.group(&index)?;
+            self.encoder.item(Kind::Index, &index, &mut bytes);
         }
+        self.encoder.seal(&mut bytes);
+        self.append(&bytes)?;
         self.sync()
     }
 
-    /// The disk failed: leaves whole groups only. What fails here too is cut off by every reader.
+    /// The disk failed: leaves whole items only. What fails here too is cut off by every reader.
     fn give_up(&mut self) {
         if self.output.truncate(self.written).is_ok() {
             self.output.sync().ok();

@@ -2,9 +2,11 @@
 
 mod menu;
 
-use crate::world::{Command, Id, Kind, Order, Selection, Terrain, Tile, World};
+use crate::world::{
+    BuildingView, Command, Id, Job, Kind, Order, Selection, Terrain, Tile, Upgrade, World,
+};
 use lockstep::Seat;
-use menu::Menu;
+use menu::{Choice, Menu};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Where a person points, and at what.
@@ -67,8 +69,30 @@ impl Hand {
             .retain(|id| world.unit(*id).is_some() || world.building(*id).is_some());
     }
 
-    /// What `key` means.
+    /// What `key` means. A capital letter means what the small one does, but after what was ordered
+    /// before.
     pub fn press(&mut self, key: KeyEvent, world: &World) -> Act {
+        let (key, later) = match key.code {
+            KeyCode::Char(letter) if letter.is_ascii_uppercase() => {
+                let code = KeyCode::Char(letter.to_ascii_lowercase());
+                (KeyEvent { code, ..key }, true)
+            }
+            KeyCode::Enter => (key, key.modifiers.contains(KeyModifiers::SHIFT)),
+            _ => (key, false),
+        };
+        match self.press_small(key, world) {
+            Act::Issue(command) if later => match command.task() {
+                Some((units, task)) => {
+                    let units = units.clone();
+                    Act::Issue(Command::Queue { units, task })
+                }
+                None => Act::Issue(command),
+            },
+            act => act,
+        }
+    }
+
+    fn press_small(&mut self, key: KeyEvent, world: &World) -> Act {
         if let Some(menu) = self.menu.take() {
             return self.choose(menu, key.code, world);
         }
@@ -83,7 +107,7 @@ impl Hand {
             KeyCode::Char('w') => self.select_idle_workers(world),
             KeyCode::Char('e') => self.select_soldiers(world),
             KeyCode::Char('t') => self.go_home(world),
-            KeyCode::Enter => self.order(world, |units, hand| {
+            KeyCode::Enter | KeyCode::Char('f') => self.order(world, |units, hand| {
                 world.meant_by_click(hand.seat, units, hand.cursor)
             }),
             KeyCode::Char('m') => self.order(world, |units, hand| Command::Move {
@@ -96,9 +120,25 @@ impl Hand {
                 from: hand.cursor,
             }),
             KeyCode::Char('h') => self.order(world, |units, _| Command::Hold { units }),
+            KeyCode::Char('y') => self.order(world, |units, hand| Command::Patrol {
+                units,
+                to: hand.cursor,
+            }),
+            KeyCode::Char('d') => self.order(world, |units, hand| Command::AttackGround {
+                units,
+                at: hand.cursor,
+            }),
+            KeyCode::Char('i') => self.enter(world),
+            KeyCode::Char('l') => self.with_building(world, |building| Command::Leave { building }),
+            KeyCode::Char(digit @ '1'..='5') => self.with_building(world, |building| {
+                let place = digit as u8 - b'1';
+                Command::CancelTrain { building, place }
+            }),
+            KeyCode::Delete => self.tear_down(world),
             KeyCode::Char('x') => self.order(world, |units, _| Command::Stop { units }),
             KeyCode::Char('b') => self.open(Menu::Build),
             KeyCode::Char('n') => self.open(Menu::Train),
+            KeyCode::Char('u') => self.open(Menu::Research),
             KeyCode::Char('r') => self.rally(world),
             KeyCode::Esc => {
                 self.selection.clear();
@@ -112,7 +152,7 @@ impl Hand {
     /// What is selected and what lies under the cursor, in words.
     pub fn describe(&self, world: &World) -> String {
         if let Some(menu) = self.menu {
-            return menu.describe();
+            return menu.describe(world, self.seat);
         }
         let ground = match world.map().terrain(self.cursor) {
             _ if !world.explored(self.seat, self.cursor) => "unexplored".to_owned(),
@@ -133,9 +173,13 @@ impl Hand {
                 counts.push(format!("{count} {}", kind.stats().name));
             }
         }
-        let training = self.selection.first().and_then(|id| world.building(*id));
-        if let Some((kind, _)) = training.and_then(|building| building.training) {
-            counts.push(format!("training {}", kind.stats().name));
+        let first = self.selection.first();
+        if let Some(building) = first.and_then(|id| world.building(*id)) {
+            counts.extend(business(&building));
+        }
+        let waiting = first.map_or(0, |id| world.waypoints(*id).count());
+        if waiting > 0 {
+            counts.push(format!("{waiting} orders waiting"));
         }
         let selected = if counts.is_empty() {
             "nothing selected".to_owned()
@@ -255,6 +299,52 @@ impl Hand {
         }
     }
 
+    fn research(&self, upgrade: Upgrade, world: &World) -> Act {
+        let able = world.buildings().filter(|building| {
+            building.seat == self.seat && building.complete && building.kind == upgrade.stats().at
+        });
+        let building = able.min_by_key(|b| (!self.selection.contains(&b.id), b.queued, b.id));
+        match building.map(|building| building.id) {
+            Some(building) => Act::Issue(Command::Research { building, upgrade }),
+            None => Act::Say("no finished building of yours researches that"),
+        }
+    }
+
+    /// Sends the selected units into the building under the cursor.
+    fn enter(&self, world: &World) -> Act {
+        match self.own_building_here(world) {
+            Some(building) => self.order(world, |units, _| Command::Garrison { units, building }),
+            None => Act::Say("point at a building of yours first"),
+        }
+    }
+
+    fn own_building_here(&self, world: &World) -> Option<Id> {
+        let building = world.building(world.map().occupant(self.cursor)?)?;
+        (building.seat == self.seat).then_some(building.id)
+    }
+
+    /// Issues a command for the selected building, or for the one under the cursor.
+    fn with_building(&self, world: &World, command: impl FnOnce(Id) -> Command) -> Act {
+        let selected = self
+            .selection
+            .first()
+            .filter(|id| world.building(**id).is_some());
+        match selected.copied().or_else(|| self.own_building_here(world)) {
+            Some(building) => Act::Issue(command(building)),
+            None => Act::Say("select a building, or point at one of yours"),
+        }
+    }
+
+    /// Gives up the selected foundation, or tears the selected building down.
+    fn tear_down(&self, world: &World) -> Act {
+        let first = self.selection.first().and_then(|id| world.building(*id));
+        match first {
+            Some(b) if b.complete => Act::Issue(Command::Demolish { building: b.id }),
+            Some(b) => Act::Issue(Command::CancelBuild { building: b.id }),
+            None => Act::Say("select the building first"),
+        }
+    }
+
     fn rally(&self, world: &World) -> Act {
         match self.trainer(world, None) {
             Some(building) => Act::Issue(Command::Rally {
@@ -289,8 +379,9 @@ impl Hand {
 
     fn choose(&self, menu: Menu, key: KeyCode, world: &World) -> Act {
         match menu.chosen(key) {
-            Some(kind) if kind.is_building() => self.build(kind, world),
-            Some(kind) => self.train(kind, world),
+            Some(Choice::Kind(kind)) if kind.is_building() => self.build(kind, world),
+            Some(Choice::Kind(kind)) => self.train(kind, world),
+            Some(Choice::Upgrade(upgrade)) => self.research(upgrade, world),
             None => Act::Moved,
         }
     }
@@ -305,12 +396,34 @@ impl Hand {
 }
 
 /// What the keys do, a string a line.
-pub const KEYS: [&str; 4] = [
+pub const KEYS: [&str; 5] = [
     "arrows move (shift: far)  space select  v box  w idle workers  e soldiers  t home",
-    "enter do what is meant  m move  a attack  g gather  h hold  x stop  r rally",
-    "b build ...  n train ...  (a second key says what)",
+    "f or enter do what is meant  m move  a attack  g gather  h hold  x stop  y patrol",
+    "d hit the ground  i go inside  l all leave  r rally  1-5 cancel  del tear down",
+    "b build ...  n train ...  u research ...    capitals: after the orders before",
     "z zoom  c chat  p pause  q leave",
 ];
+
+/// What a building is busy with, in words.
+fn business(building: &BuildingView) -> Vec<String> {
+    let mut words = Vec::new();
+    let jobs = building.queue.iter().flatten().zip(1..);
+    for (job, place) in jobs {
+        let name = match job {
+            Job::Train(kind) => kind.stats().name,
+            Job::Research(upgrade) => upgrade.stats().name,
+        };
+        let done = u32::from(building.worked) * 100 / u32::from(job.ticks());
+        words.push(match place {
+            1 => format!("1: {name} {done} %"),
+            _ => format!("{place}: {name}"),
+        });
+    }
+    if building.inside > 0 {
+        words.push(format!("{} inside", building.inside));
+    }
+    words
+}
 
 fn kind_of(id: Id, world: &World) -> Option<Kind> {
     let unit = world.unit(id).map(|unit| unit.kind);

@@ -1,7 +1,9 @@
 //! The map: terrain, buildings, units, and the cursor upon them.
 
 use super::controls::Hand;
-use crate::world::{BuildingView, Id, Kind, ProjectileView, Seen, Terrain, Tile, UnitView, World};
+use crate::world::{
+    BuildingView, Id, Kind, Order, ProjectileView, Seen, Terrain, Tile, UnitView, World,
+};
 use lockstep::Seat;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -112,7 +114,8 @@ pub(super) fn draw(world: &World, frame: &Frame, hand: Option<&Hand>, buffer: &m
         Some(seen) => seen.units().collect(),
         None => world.units().collect(),
     };
-    for unit in units {
+    let on_map = |unit: &&UnitView| unit.order != Order::Inside;
+    for unit in units.iter().filter(on_map) {
         let thing = Thing {
             seat: unit.seat,
             letter: letter(unit.kind),

@@ -37,6 +37,26 @@ impl Codec {
         self.next
     }
 
+    /// Whether a bundle is the next one, with plan and pause as they were.
+    pub fn continues(&self, bundle: &Bundle) -> bool {
+        (bundle.turn, bundle.plan, bundle.paused) == (self.next, self.plan, self.paused)
+    }
+
+    /// The next bundle, with plan and pause as they were; `None` behind the last possible turn.
+    pub fn next_bundle(&mut self, entries: Vec<LogEntry>) -> Option<Bundle> {
+        let turn = self.next;
+        if turn.0 == u32::MAX {
+            return None;
+        }
+        self.next = turn.next();
+        Some(Bundle {
+            turn,
+            plan: self.plan,
+            paused: self.paused,
+            entries,
+        })
+    }
+
     /// Appends the encoding of `record`.
     ///
     /// # Panics
@@ -256,17 +276,10 @@ impl Codec {
         entries: Vec<LogEntry>,
         reader: &Reader<'_>,
     ) -> Result<Record, DecodeError> {
-        let turn = self.next;
-        if turn.0 == u32::MAX {
-            return Err(reader.fail("too many turns"));
-        }
-        self.next = turn.next();
-        Ok(Record::Bundle(Bundle {
-            turn,
-            plan: self.plan,
-            paused: self.paused,
-            entries,
-        }))
+        let bundle = self.next_bundle(entries);
+        bundle
+            .map(Record::Bundle)
+            .ok_or_else(|| reader.fail("too many turns"))
     }
 }
 

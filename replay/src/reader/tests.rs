@@ -1,5 +1,7 @@
 use super::*;
 use crate::fixture;
+use crate::format;
+use crate::segment::Encoder;
 use proptest::prelude::*;
 
 /// The records before keyframes and thinning: what a prefix must be a prefix of.
@@ -29,7 +31,7 @@ fn a_whole_file_gives_everything_back() {
 }
 
 #[test]
-fn a_file_cut_anywhere_holds_every_group_before_the_cut() {
+fn a_file_cut_anywhere_holds_every_item_before_the_cut() {
     let file = fixture::file_of(&fixture::play(60).records);
     let whole = records(file.clone());
     let mut most = 0;
@@ -59,7 +61,7 @@ fn a_file_cut_anywhere_holds_every_group_before_the_cut() {
 }
 
 #[test]
-fn a_flipped_bit_ends_the_prefix_at_its_group() {
+fn a_flipped_bit_ends_the_prefix_before_it() {
     let file = fixture::file_of(&fixture::play(60).records);
     let whole = records(file.clone());
     for bit in 0..file.len() * 8 {
@@ -83,21 +85,54 @@ fn a_flipped_bit_ends_the_prefix_at_its_group() {
     }
 }
 
+/// What a crash leaves has no last seal: the checks alone must tell.
 #[test]
-fn a_group_holds_in_its_place_only() {
-    let file = fixture::file_of(&fixture::play(30).records);
-    let mut window = Window::new(Box::new(io::Cursor::new(file.clone())));
-    let mut groups = Vec::new();
-    let mut at = format::HEADER_BYTES;
-    while let Ok(Found::Group(group)) =
-        format::group_at(&mut window, at, file.len() as u64, 1 << 20)
-    {
-        groups.push(&file[group.at as usize..group.end as usize]);
-        at = group.end;
+fn a_flipped_bit_behind_the_last_seal_is_found() {
+    let file = fixture::file_of(&fixture::play(40).records);
+    let whole = records(file.clone());
+    let mut tails = 0;
+    for end in 500..file.len() {
+        let mut window = Window::new(Box::new(io::Cursor::new(file[..end].to_vec())));
+        let (mut at, mut crc) = (format::HEADER_BYTES, format::header_crc());
+        let tail = loop {
+            let segment = segment_at(&mut window, at, end as u64, crc, 1 << 20).unwrap();
+            match segment.stop {
+                Stop::Sealed(sealed) => (at, crc) = (segment.end, sealed),
+                stop => break (stop == Stop::Nothing && segment.items.len() > 4).then_some(at),
+            }
+        };
+        let Some(tail) = tail else {
+            continue;
+        };
+        tails += 1;
+        for bit in tail as usize * 8..end * 8 {
+            let mut flipped = file[..end].to_vec();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            let mut reader = Reader::from_bytes(flipped).expect("the start is whole");
+            assert!(reader.valid_bytes() <= bit as u64 / 8, "bit {bit} of {end}");
+            let kept: Vec<Record> = reader.records().map(|r| r.unwrap()).collect();
+            assert_eq!(kept, whole[..kept.len()]);
+            assert!(reader.tail() != Tail::Open && reader.tail() != Tail::Complete);
+        }
     }
-    // Idle turns have equal contents, and yet no two groups can change places.
-    for place in 1..groups.len() - 1 {
-        let mut swapped = groups.clone();
+    assert!(tails > 20);
+}
+
+#[test]
+fn a_segment_holds_in_its_place_only() {
+    let file = fixture::file_of(&fixture::play(300).records);
+    let mut window = Window::new(Box::new(io::Cursor::new(file.clone())));
+    let mut segments = Vec::new();
+    let (mut at, mut crc) = (format::HEADER_BYTES, format::header_crc());
+    while let Ok(segment) = segment_at(&mut window, at, file.len() as u64, crc, 1 << 20)
+        && let Stop::Sealed(sealed) = segment.stop
+    {
+        segments.push(&file[at as usize..segment.end as usize]);
+        (at, crc) = (segment.end, sealed);
+    }
+    assert!(segments.len() > 4);
+    for place in 1..segments.len() - 1 {
+        let mut swapped = segments.clone();
         swapped.swap(place, place + 1);
         let mut bytes = format::header();
         bytes.extend(swapped.concat());
@@ -116,16 +151,15 @@ fn files_that_are_no_replays_are_named() {
     let foreign = Reader::from_bytes(b"GIF89a, or anything else".to_vec());
     assert!(matches!(foreign, Err(Error::Foreign)));
     let mut newer = format::header();
-    newer[8] = 2;
+    newer[8] = 3;
     let newer = Reader::from_bytes(newer);
-    assert!(matches!(newer, Err(Error::Version { format: 2, .. })));
+    assert!(matches!(newer, Err(Error::Version { format: 3, .. })));
     let bare = Reader::from_bytes(format::header());
     assert!(matches!(bare, Err(Error::Start { at: 12 })));
     let missing = Reader::open(Path::new("no such file"));
     assert!(matches!(missing, Err(Error::Io(_))));
 }
 
-/// The format is a promise: other builds must read what this one writes.
 #[test]
 fn a_packed_length_that_lies_is_refused() {
     let packed = zstd::encode_all(&b"world"[..], 0).expect("in memory");
@@ -135,12 +169,13 @@ fn a_packed_length_that_lies_is_refused() {
     }
 }
 
+/// The format is a promise: other builds must read what this one writes.
 #[test]
 fn the_bytes_of_a_file_are_pinned() {
     let mut records = fixture::play(2).records;
     records.retain(|record| matches!(record, Record::Start(_) | Record::Bundle(_)));
     let file = fixture::file_of(&records);
-    assert_eq!(&file[..12], b"\x93replay\n\x01\x00\x01\x00");
+    assert_eq!(&file[..12], b"\x93replay\n\x02\x00\x01\x00");
     let tail: String = file[file.len() - 31..]
         .iter()
         .map(|byte| format!("{byte:02x}"))
@@ -152,7 +187,7 @@ fn the_bytes_of_a_file_are_pinned() {
     );
 }
 
-const GOLDEN: (usize, u32) = (430, 3_897_408_724);
+const GOLDEN: (usize, u32) = (425, 4_242_993_071);
 
 proptest! {
     /// On failure proptest prints the seed and stores it in `proptest-regressions/`, from where it is repeated first.
@@ -165,16 +200,22 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_groups_never_panic(contents in proptest::collection::vec(
-        proptest::collection::vec(any::<u8>(), 1..60), 0..30,
+    fn arbitrary_items_never_panic(contents in proptest::collection::vec(
+        (0..4, proptest::collection::vec(any::<u8>(), 1..80)), 0..30,
     )) {
         let played = fixture::play(1);
         let mut start = Vec::new();
         Codec::default().encode(&played.records[0], &mut start);
         let mut bytes = format::header();
-        let mut crc = format::put_group(format::header_crc(), &start, &mut bytes);
-        for content in contents {
-            crc = format::put_group(crc, &content, &mut bytes);
+        let mut encoder = Encoder::new();
+        encoder.item(Kind::Records, &start, &mut bytes);
+        for (kind, content) in contents {
+            match kind {
+                0 => encoder.seal(&mut bytes),
+                1 => encoder.item(Kind::Idle, &[], &mut bytes),
+                2 => encoder.item(Kind::Turn, &content, &mut bytes),
+                _ => encoder.item(Kind::Records, &content, &mut bytes),
+            }
         }
         let mut reader = Reader::from_bytes(bytes).expect("the start holds");
         let turns = reader.records().filter(|r| matches!(r, Ok(Record::Bundle(_)))).count();

@@ -2,12 +2,13 @@
 //!
 //! The match is played headless at full speed: one session for each seat on links without loss in virtual time, every
 //! batch signed with Ed25519, one world. Bots build up without attacking, so that the match lasts, and each seat moves
-//! a group about once a second, so that its rate of commands is that of a busy player.
+//! a group about once a second, so that its rate of commands is that of a busy player. Seven of ten such moves are of
+//! the group before; the others are of up to 24 units in a box.
 
 use super::{median_and, now};
 use crate::simulator::{execute, to_bytes};
 use demo_rts::bot::{Bot, Level};
-use demo_rts::world::{Command, Setup, Tile, World};
+use demo_rts::world::{Command, Id, Setup, Tile, UnitView, World};
 use lockstep::log::{LogStore, Record};
 use lockstep::session::{HostConfig, Input, Output, Role, Session, SessionConfig};
 use lockstep::sign::{Ed25519, Signer};
@@ -39,13 +40,26 @@ pub fn print(minutes: u32, seats: u8) {
         played.units,
         begun.elapsed().as_secs_f64(),
     );
+    let plain = bytes_of(&path, |_| true);
+    let unsigned = bytes_of(&path, |record| !matches!(record, Record::Attest(_)));
+    let turns = bytes_of(&path, |record| {
+        !matches!(record, Record::Attest(_) | Record::Checksum { .. })
+    });
+    println!("  bytes per hour and player: {:.1} kB", per(bytes));
     println!(
-        "  {bytes} bytes: {:.1} kB per hour and player; {:.1} without keyframes; commands alone {:.1}, signatures {:.1}, keyframes {:.1} (before compression)",
-        per(bytes),
-        per(plain_bytes(&path)),
-        per(played.command_bytes),
-        per(played.attest_bytes),
+        "    {:.1} keyframes ({:.0} unpacked), {:.1} signatures (newest of each peer once a minute), {:.1} all the rest",
+        per(bytes - plain),
         per(played.snapshot_bytes),
+        per(plain - unsigned),
+        per(unsigned),
+    );
+    println!(
+        "    of the rest: {:.1} commands ({:.1} bytes each, {:.0} % of the groups are references), {:.1} checksums, {:.1} turns and framing",
+        per(played.command_bytes),
+        played.command_bytes as f64 / played.commands as f64,
+        100.0 * played.references as f64 / played.moves.max(1) as f64,
+        per(unsigned - turns),
+        per(turns - played.command_bytes),
     );
     verify(&path, minutes);
     show(&path);
@@ -54,7 +68,9 @@ pub fn print(minutes: u32, seats: u8) {
 struct Played {
     commands: u64,
     command_bytes: u64,
-    attest_bytes: u64,
+    /// Moves of groups, and how many of them name the group by a reference.
+    moves: u64,
+    references: u64,
     snapshot_bytes: u64,
     units: usize,
 }
@@ -145,8 +161,8 @@ fn show(path: &Path) {
     );
 }
 
-/// The same file without keyframes.
-fn plain_bytes(path: &Path) -> u64 {
+/// Bytes of a file without keyframes that has only these records of another.
+fn bytes_of(path: &Path, keep: impl Fn(&Record) -> bool) -> u64 {
     let plain = path.with_extension("plain");
     let mut recorder = Recorder::create(&plain)
         .expect("the folder is ours")
@@ -154,12 +170,14 @@ fn plain_bytes(path: &Path) -> u64 {
     let mut reader = Reader::open(path).expect("the replay was just written");
     for record in reader.records() {
         let record = record.expect("the replay is whole");
-        if !matches!(record, Record::Keyframe(_)) {
+        if keep(&record) {
             recorder.append(&record).expect("the disk takes it");
         }
     }
     recorder.close().expect("the disk takes it");
-    std::fs::metadata(&plain).map_or(0, |file| file.len())
+    let bytes = std::fs::metadata(&plain).map_or(0, |file| file.len());
+    std::fs::remove_file(&plain).ok();
+    bytes
 }
 
 /// To whom, on which link, what (a message, or the link itself), and whether the receiver dialled it.
@@ -196,14 +214,18 @@ fn play(minutes: u32, seats: u8, path: &Path) -> Played {
         played: Played {
             commands: 0,
             command_bytes: 0,
-            attest_bytes: 0,
+            moves: 0,
+            references: 0,
             snapshot_bytes: 0,
             units: 0,
         },
         ended: 0,
     };
-    let mut bots: Vec<Bot> = (0..seats)
-        .map(|seat| Bot::new(Seat(seat), Level::Normal))
+    let mut hands: Vec<Hand> = (0..seats)
+        .map(|seat| Hand {
+            bot: Bot::new(Seat(seat), Level::Normal),
+            group: Vec::new(),
+        })
         .collect();
     let mut random = Stream::named(&Seed([4; 32]), "moves");
     let mut thought = 0;
@@ -211,7 +233,7 @@ fn play(minutes: u32, seats: u8, path: &Path) -> Played {
         peers.advance();
         if peers.turns.len() > thought {
             thought = peers.turns.len();
-            peers.think(&mut bots, &mut random);
+            peers.think(&mut hands, &mut random);
         }
     }
     peers.recorder.close().expect("the disk takes it");
@@ -274,6 +296,41 @@ fn session(seat: u8, seats: u8, turn_limit: u32) -> Session {
     Session::new(config, Box::new(Ed25519::new(&key(seat)))).expect("the config is in range")
 }
 
+/// One who plays: a bot, and a hand that moves groups.
+struct Hand {
+    bot: Bot,
+    group: Vec<Id>,
+}
+
+impl Hand {
+    /// Orders the group of the last order again, or in three of ten cases draws a box around another.
+    fn move_a_group(&mut self, world: &World, random: &mut Stream) -> Option<Command> {
+        let seat = self.bot.seat();
+        let own: Vec<UnitView> = world
+            .units()
+            .filter(|unit| unit.seat == seat && unit.carries.is_none())
+            .collect();
+        self.group.retain(|id| world.unit(*id).is_some());
+        if self.group.is_empty() || random.chance(3, 10) {
+            let middle = own
+                .get(random.below(own.len().max(1) as u32) as usize)?
+                .tile;
+            let boxed = own.iter().filter(|unit| unit.tile.king_steps(middle) <= 5);
+            self.group = boxed.map(|unit| unit.id).take(24).collect();
+        }
+        // At home, so that nobody meets an enemy and the match lasts.
+        let near = world.seat(seat)?.home;
+        let last = i32::from(world.map().size()) - 1;
+        let mut shift = |from: u16| (i32::from(from) + random.range(-9..10)).clamp(0, last) as u16;
+        let to = Tile {
+            x: shift(near.x),
+            y: shift(near.y),
+        };
+        let units = world.select(seat, self.group.iter().copied());
+        Some(Command::Move { units, to })
+    }
+}
+
 impl Peers {
     /// Handles the next arrival or timer.
     fn advance(&mut self) {
@@ -314,39 +371,39 @@ impl Peers {
         }
     }
 
-    fn think(&mut self, bots: &mut [Bot], random: &mut Stream) {
+    fn think(&mut self, hands: &mut [Hand], random: &mut Stream) {
         let mut orders: Vec<(Seat, Command)> = Vec::new();
         let Some(world) = &self.world else {
             return;
         };
-        for bot in bots {
-            let seat = bot.seat();
+        for hand in hands {
+            let seat = hand.bot.seat();
             let peaceful = |command: &Command| {
-                !matches!(command, Command::Attack { .. } | Command::AttackMove { .. })
+                matches!(
+                    command,
+                    Command::Gather { .. }
+                        | Command::Build { .. }
+                        | Command::Train { .. }
+                        | Command::Assist { .. }
+                        | Command::Rally { .. }
+                        | Command::Research { .. }
+                )
             };
             orders.extend(
-                bot.think(world)
+                hand.bot
+                    .think(world)
                     .into_iter()
                     .filter(peaceful)
                     .map(|command| (seat, command)),
             );
-            if random.chance(1, 5) {
-                let soldiers = world
-                    .units()
-                    .filter(|unit| unit.seat == seat && unit.carries.is_none());
-                let mut group: Vec<_> = soldiers.map(|unit| (unit.id, unit.tile)).collect();
-                random.shuffle(&mut group);
-                group.truncate(12);
-                if let Some((_, near)) = group.first().copied() {
-                    let mut shift =
-                        |from: u16| (i32::from(from) + random.range(-12..13)).clamp(0, 120) as u16;
-                    let to = Tile {
-                        x: shift(near.x),
-                        y: shift(near.y),
-                    };
-                    let units = world.select(seat, group.into_iter().map(|(id, _)| id));
-                    orders.push((seat, Command::Move { units, to }));
+            if random.chance(1, 5)
+                && let Some(command) = hand.move_a_group(world, random)
+            {
+                if let Command::Move { units, .. } = &command {
+                    self.played.moves += 1;
+                    self.played.references += u64::from(units.numbers().is_err());
                 }
+                orders.push((seat, command));
             }
         }
         for (seat, command) in orders {
@@ -439,17 +496,13 @@ impl Peers {
     }
 
     fn record(&mut self, record: &Record) {
-        match record {
-            Record::Bundle(bundle) => {
-                for entry in &bundle.entries {
-                    if let lockstep::log::What::Command(bytes) = &entry.what {
-                        self.played.commands += 1;
-                        self.played.command_bytes += bytes.len() as u64;
-                    }
+        if let Record::Bundle(bundle) = record {
+            for entry in &bundle.entries {
+                if let lockstep::log::What::Command(bytes) = &entry.what {
+                    self.played.commands += 1;
+                    self.played.command_bytes += bytes.len() as u64;
                 }
             }
-            Record::Attest(batch) => self.played.attest_bytes += batch.content.len() as u64 + 65,
-            _ => {}
         }
         // The queue of the recorder is sized for matches in real time.
         self.recorder.append(record).expect("the disk keeps up");

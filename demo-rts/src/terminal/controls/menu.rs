@@ -1,6 +1,7 @@
-//! Menus of one key: what can be built and trained.
+//! Menus of one key: what can be built, trained and researched.
 
-use crate::world::Kind;
+use crate::world::{Kind, Upgrade, World};
+use lockstep::Seat;
 use ratatui::crossterm::event::KeyCode;
 
 /// What a second key chooses from.
@@ -8,28 +9,51 @@ use ratatui::crossterm::event::KeyCode;
 pub(super) enum Menu {
     Build,
     Train,
+    Research,
+}
+
+/// What was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    Kind(Kind),
+    Upgrade(Upgrade),
 }
 
 impl Menu {
     /// What stands behind a key.
-    pub fn chosen(self, key: KeyCode) -> Option<Kind> {
+    pub fn chosen(self, key: KeyCode) -> Option<Choice> {
         let line = self.lines().iter().find(|(k, _)| KeyCode::Char(*k) == key);
-        line.map(|(_, kind)| *kind)
+        line.map(|(_, choice)| *choice)
     }
 
     /// Keys, names and prices.
-    pub fn describe(self) -> String {
-        let choices = self.lines().iter().map(|(key, kind)| {
-            let stats = kind.stats();
-            format!("{key} {} ({})", stats.name, price(stats.gold, stats.wood))
+    pub fn describe(self, world: &World, seat: Seat) -> String {
+        let levels = world.seat(seat).map(|seat| seat.upgrades);
+        let choices = self.lines().iter().map(|(key, choice)| match choice {
+            Choice::Kind(kind) => {
+                let stats = kind.stats();
+                let price = price(stats.gold, stats.wood);
+                format!("{key} {} ({price})", stats.name)
+            }
+            Choice::Upgrade(upgrade) => {
+                let stats = upgrade.stats();
+                let known = levels.map_or(0, |levels| levels[*upgrade as usize]);
+                if known >= stats.levels {
+                    return format!("{key} {} (known)", stats.name);
+                }
+                let (gold, wood) = stats.price(known + 1);
+                let price = price(gold, wood);
+                format!("{key} {} {} ({price})", stats.name, known + 1)
+            }
         });
         choices.collect::<Vec<_>>().join("  ")
     }
 
-    fn lines(self) -> &'static [(char, Kind)] {
+    fn lines(self) -> &'static [(char, Choice)] {
         match self {
             Menu::Build => &BUILD,
             Menu::Train => &TRAIN,
+            Menu::Research => &RESEARCH,
         }
     }
 }
@@ -42,21 +66,28 @@ fn price(gold: u32, wood: u32) -> String {
     }
 }
 
-pub(super) const BUILD: [(char, Kind); 9] = [
-    ('h', Kind::House),
-    ('f', Kind::Farm),
-    ('b', Kind::Barracks),
-    ('r', Kind::Range),
-    ('s', Kind::Stable),
-    ('m', Kind::Workshop),
-    ('i', Kind::Tower),
-    ('w', Kind::Wall),
-    ('t', Kind::TownHall),
+pub(super) const BUILD: [(char, Choice); 9] = [
+    ('h', Choice::Kind(Kind::House)),
+    ('f', Choice::Kind(Kind::Farm)),
+    ('b', Choice::Kind(Kind::Barracks)),
+    ('r', Choice::Kind(Kind::Range)),
+    ('s', Choice::Kind(Kind::Stable)),
+    ('m', Choice::Kind(Kind::Workshop)),
+    ('i', Choice::Kind(Kind::Tower)),
+    ('w', Choice::Kind(Kind::Wall)),
+    ('t', Choice::Kind(Kind::TownHall)),
 ];
-pub(super) const TRAIN: [(char, Kind); 5] = [
-    ('w', Kind::Worker),
-    ('s', Kind::Swordsman),
-    ('a', Kind::Archer),
-    ('k', Kind::Knight),
-    ('t', Kind::Catapult),
+pub(super) const TRAIN: [(char, Choice); 5] = [
+    ('w', Choice::Kind(Kind::Worker)),
+    ('s', Choice::Kind(Kind::Swordsman)),
+    ('a', Choice::Kind(Kind::Archer)),
+    ('k', Choice::Kind(Kind::Knight)),
+    ('t', Choice::Kind(Kind::Catapult)),
+];
+pub(super) const RESEARCH: [(char, Choice); 5] = [
+    ('b', Choice::Upgrade(Upgrade::Blades)),
+    ('a', Choice::Upgrade(Upgrade::Armour)),
+    ('f', Choice::Upgrade(Upgrade::Fletching)),
+    ('t', Choice::Upgrade(Upgrade::Tools)),
+    ('m', Choice::Upgrade(Upgrade::Masonry)),
 ];

@@ -1,5 +1,5 @@
 use super::*;
-use crate::world::Setup;
+use crate::world::{Setup, Task};
 use sim::{Seed, Simulation, Start};
 
 fn world() -> World {
@@ -89,26 +89,93 @@ fn a_box_selects_only_what_is_ones_own_and_the_cursor_stays_on_the_map() {
 }
 
 #[test]
-fn every_kind_can_be_chosen_and_any_other_key_closes_the_menu() {
-    for list in [&menu::BUILD[..], &menu::TRAIN] {
+fn everything_can_be_chosen_and_any_other_key_closes_the_menu() {
+    let lists = [&menu::BUILD[..], &menu::TRAIN, &menu::RESEARCH];
+    for list in lists {
         for (place, (key, _)) in list.iter().enumerate() {
             assert!(list[..place].iter().all(|(other, _)| other != key));
             // These work at any time.
             assert!(!"cpqz".contains(*key));
         }
     }
-    for kind in Kind::ALL {
-        let list = if kind.is_building() {
-            &menu::BUILD[..]
-        } else {
-            &menu::TRAIN
-        };
-        assert!(list.iter().any(|(_, other)| *other == kind), "{kind:?}");
-    }
+    let offered = |choice| lists.concat().iter().any(|(_, other)| *other == choice);
+    assert!(
+        Kind::ALL
+            .into_iter()
+            .all(|kind| offered(Choice::Kind(kind)))
+    );
+    let mut upgrades = Upgrade::ALL.into_iter();
+    assert!(upgrades.all(|upgrade| offered(Choice::Upgrade(upgrade))));
     let world = world();
     let mut hand = Hand::new(Seat(0), &world);
     press(&mut hand, &world, KeyCode::Char('b'));
     assert!(hand.describe(&world).contains("h house (80 wood)"));
     assert_eq!(press(&mut hand, &world, KeyCode::Char('9')), Act::Moved);
     assert!(hand.describe(&world).starts_with("nothing selected"));
+    press(&mut hand, &world, KeyCode::Char('u'));
+    assert!(
+        hand.describe(&world)
+            .contains("t tools 1 (60 gold 80 wood)")
+    );
+    let researched = press(&mut hand, &world, KeyCode::Char('t'));
+    let upgrade = Upgrade::Tools;
+    assert!(matches!(
+        researched,
+        Act::Issue(Command::Research { upgrade: found, .. }) if found == upgrade
+    ));
+}
+
+#[test]
+fn capital_letters_queue_and_small_ones_do_not() {
+    let world = world();
+    let mut hand = Hand::new(Seat(0), &world);
+    press(&mut hand, &world, KeyCode::Char('w'));
+    let to = hand.cursor;
+    let now = press(&mut hand, &world, KeyCode::Char('y'));
+    assert!(matches!(now, Act::Issue(Command::Patrol { .. })));
+    let later = press(&mut hand, &world, KeyCode::Char('Y'));
+    assert!(matches!(
+        later,
+        Act::Issue(Command::Queue { task: Task::Patrol { to: found }, .. }) if found == to
+    ));
+    let house = choose(&mut hand, &world, 'b', 'H');
+    assert!(matches!(
+        house,
+        Act::Issue(Command::Queue {
+            task: Task::Build {
+                kind: Kind::House,
+                ..
+            },
+            ..
+        })
+    ));
+}
+
+#[test]
+fn a_selected_building_is_left_cancelled_and_torn_down() {
+    let world = world();
+    let mut hand = Hand::new(Seat(0), &world);
+    let say = press(&mut hand, &world, KeyCode::Delete);
+    assert!(matches!(say, Act::Say(_)));
+    press(&mut hand, &world, KeyCode::Char('t'));
+    let building = hand.selection[0];
+    let mut means = |code| press(&mut hand, &world, code);
+    let place = 2;
+    assert_eq!(
+        means(KeyCode::Char('3')),
+        Act::Issue(Command::CancelTrain { building, place })
+    );
+    assert_eq!(
+        means(KeyCode::Char('l')),
+        Act::Issue(Command::Leave { building })
+    );
+    assert_eq!(
+        means(KeyCode::Delete),
+        Act::Issue(Command::Demolish { building })
+    );
+    means(KeyCode::Char('w'));
+    assert!(matches!(
+        means(KeyCode::Char('i')),
+        Act::Issue(Command::Garrison { building: found, .. }) if found == building
+    ));
 }

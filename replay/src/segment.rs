@@ -1,0 +1,488 @@
+//! Items and the segments that they form: writing, finding and checking them.
+
+use crate::format::{
+    FIRST_OWN_KIND, INDEX, KEYFRAME, MAX_RECORDS_BYTES, MOST_ITEMS, WINDOW_BYTES, Window,
+    header_crc,
+};
+use std::io;
+
+/// What an item is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A turn without entries.
+    Idle,
+    /// A turn in its short form.
+    Turn,
+    /// Log records, as the codec writes them.
+    Records,
+    Keyframe,
+    Index,
+    Seal,
+}
+
+/// An item whose length is known and plausible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    pub at: u64,
+    pub kind: Kind,
+    pub content_at: u64,
+    pub content_bytes: u64,
+    /// Where the next item begins.
+    pub end: u64,
+}
+
+impl Item {
+    pub(crate) fn content<'a>(&self, window: &'a mut Window) -> io::Result<&'a [u8]> {
+        // A 64-bit machine may have written more than a 32-bit one can hold.
+        let count = usize::try_from(self.content_bytes).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        window.bytes(self.content_at, count)
+    }
+
+    /// The CRC that a seal carries.
+    pub(crate) fn seal_crc(&self, window: &mut Window) -> io::Result<u32> {
+        let bytes = window.bytes(self.end - LONG_CHECK, LONG_CHECK as usize)?;
+        Ok(u32::from_le_bytes(
+            bytes.try_into().expect("four bytes were asked for"),
+        ))
+    }
+}
+
+/// Makes the bytes of items, one after the other.
+pub(crate) struct Encoder {
+    checks: Checks,
+    items: usize,
+    bytes: usize,
+    /// Nothing is sealed yet.
+    first: bool,
+}
+
+impl Encoder {
+    /// Behind the header of a file.
+    pub(crate) fn new() -> Self {
+        Encoder {
+            checks: Checks::after(header_crc()),
+            items: 0,
+            bytes: 0,
+            first: true,
+        }
+    }
+
+    /// Appends an item that is no seal. `content` of an idle turn is empty, of others it is not.
+    pub(crate) fn item(&mut self, kind: Kind, content: &[u8], out: &mut Vec<u8>) {
+        let from = out.len();
+        put_head(
+            content.len() as u64 * 2 + u64::from(kind == Kind::Turn),
+            out,
+        );
+        if kind == Kind::Idle {
+            self.checks.cover(&out[from..], true);
+        } else {
+            let head = out.len() - from;
+            out.extend_from_slice(content);
+            let mut check = self.checks.of(content.len() as u64);
+            check.update(&out[from..from + head]);
+            check.update(content);
+            let (bytes, count) = check.finish();
+            self.checks
+                .cover(&out[from..], is_short(content.len() as u64));
+            self.checks.cover(&bytes[..count], true);
+            out.extend_from_slice(&bytes[..count]);
+        }
+        self.items += 1;
+        self.bytes += out.len() - from;
+    }
+
+    /// Appends a seal, unless there is nothing to seal.
+    pub(crate) fn seal(&mut self, out: &mut Vec<u8>) {
+        if self.items > 0 {
+            let from = out.len();
+            put_head(SEAL, out);
+            self.checks.cover(&out[from..], true);
+            let crc = self.checks.seal();
+            out.extend_from_slice(&crc.to_le_bytes());
+            self.checks = Checks::after(crc);
+            self.items = 0;
+            self.bytes = 0;
+            self.first = false;
+        }
+    }
+
+    /// Whether it is time for a seal: a damaged one takes its segment along. The start, without which nothing can be
+    /// read, gets one of its own.
+    pub(crate) fn is_full(&self) -> bool {
+        self.first || self.items >= SEAL_AFTER_ITEMS || self.bytes >= SEAL_AFTER_BYTES
+    }
+
+    /// The CRC of the last seal, if nothing was written since.
+    pub(crate) fn sealed(&self) -> Option<u32> {
+        (self.items == 0).then_some(self.checks.before)
+    }
+}
+
+/// The checks of one segment so far.
+struct Checks {
+    /// The CRC of the seal before.
+    before: u32,
+    short: u8,
+    long: crc32fast::Hasher,
+}
+
+impl Checks {
+    fn after(before: u32) -> Self {
+        let mut long = crc32fast::Hasher::new();
+        long.update(&before.to_le_bytes());
+        Checks {
+            before,
+            short: before as u8,
+            long,
+        }
+    }
+
+    /// The check of the item that comes next, over nothing yet.
+    fn of(&self, content_bytes: u64) -> Check {
+        if is_short(content_bytes) {
+            return Check::Short(self.short);
+        }
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(&[self.short]);
+        Check::Long(crc)
+    }
+
+    /// Goes on over bytes of the file. `in_short` is false where they have a check of their own.
+    fn cover(&mut self, bytes: &[u8], in_short: bool) {
+        self.long.update(bytes);
+        if in_short {
+            self.short = crc8(self.short, bytes);
+        }
+    }
+
+    fn seal(&self) -> u32 {
+        self.long.clone().finalize()
+    }
+}
+
+enum Check {
+    Short(u8),
+    Long(crc32fast::Hasher),
+}
+
+impl Check {
+    fn update(&mut self, bytes: &[u8]) {
+        match self {
+            Check::Short(crc) => *crc = crc8(*crc, bytes),
+            Check::Long(crc) => crc.update(bytes),
+        }
+    }
+
+    /// Its bytes, and how many they are.
+    fn finish(self) -> ([u8; LONG_CHECK as usize], usize) {
+        match self {
+            Check::Short(crc) => ([crc, 0, 0, 0], 1),
+            Check::Long(crc) => (crc.finalize().to_le_bytes(), LONG_CHECK as usize),
+        }
+    }
+}
+
+fn crc8(crc: u8, bytes: &[u8]) -> u8 {
+    bytes
+        .iter()
+        .fold(crc, |crc, byte| CRC8[usize::from(crc ^ byte)])
+}
+
+const CRC8: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut place = 0;
+    while place < 256 {
+        let mut crc = place as u8;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = (crc << 1) ^ (if crc & 0x80 == 0 { 0 } else { 0x07 });
+            bit += 1;
+        }
+        table[place] = crc;
+        place += 1;
+    }
+    table
+};
+
+fn put_head(mut number: u64, out: &mut Vec<u8>) {
+    loop {
+        let more = u8::from(number >= 64) << 7;
+        let byte = more | ((number as u8 & 63) << 1);
+        out.push(byte | u8::from(byte.count_ones().is_multiple_of(2)));
+        number >>= 6;
+        if number == 0 {
+            return;
+        }
+    }
+}
+
+/// The number that a head is, and its bytes.
+enum Head {
+    Is(u64, u64),
+    Cut,
+    Damaged,
+}
+
+fn head(bytes: &[u8]) -> Head {
+    let mut number = 0;
+    for (place, byte) in bytes.iter().enumerate() {
+        let part = u64::from(byte >> 1 & 63);
+        let longer_than_needed = place > 0 && *byte < 0x80 && part == 0;
+        if byte.count_ones().is_multiple_of(2) || longer_than_needed {
+            return Head::Damaged;
+        }
+        number |= part << (6 * place);
+        if *byte < 0x80 {
+            return Head::Is(number, place as u64 + 1);
+        }
+    }
+    if (bytes.len() as u64) < MOST_HEAD {
+        Head::Cut
+    } else {
+        Head::Damaged
+    }
+}
+
+/// What stands at an offset.
+pub(crate) enum Found {
+    Item(Item),
+    /// The file ends here.
+    Nothing,
+    /// The file ends within the item.
+    Cut,
+    /// No item begins like this.
+    Damaged,
+}
+
+/// The item at `at` of a file that ends at `end`; nothing of it is checked yet but its head.
+pub(crate) fn item_at(
+    window: &mut Window,
+    at: u64,
+    end: u64,
+    snapshot_bytes: u64,
+) -> io::Result<Found> {
+    if at >= end {
+        return Ok(Found::Nothing);
+    }
+    let there = (end - at).min(MOST_HEAD) as usize;
+    let (number, head_bytes) = match head(window.bytes(at, there)?) {
+        Head::Is(number, bytes) => (number, bytes),
+        Head::Cut => return Ok(Found::Cut),
+        Head::Damaged => return Ok(Found::Damaged),
+    };
+    let content_at = at + head_bytes;
+    let content_bytes = number / 2;
+    let is_turn = number % 2 == 1;
+    let (kind, check_bytes) = match number {
+        0 => (Kind::Idle, 0),
+        SEAL => (Kind::Seal, LONG_CHECK),
+        _ if content_at >= end => return Ok(Found::Cut),
+        _ => {
+            let kind = match window.bytes(content_at, 1)?[0] {
+                _ if is_turn => Kind::Turn,
+                KEYFRAME => Kind::Keyframe,
+                INDEX => Kind::Index,
+                ..FIRST_OWN_KIND => Kind::Records,
+                _ => return Ok(Found::Damaged),
+            };
+            (kind, check_bytes(content_bytes))
+        }
+    };
+    // Packed bytes may be a little longer than what they pack.
+    let most = match kind {
+        Kind::Keyframe => snapshot_bytes.saturating_add(snapshot_bytes / 64 + (1 << 10)),
+        _ => MAX_RECORDS_BYTES,
+    };
+    if content_bytes > most {
+        return Ok(Found::Damaged);
+    }
+    let item_end = content_at + content_bytes + check_bytes;
+    if item_end > end {
+        return Ok(Found::Cut);
+    }
+    Ok(Found::Item(Item {
+        at,
+        kind,
+        content_at,
+        content_bytes,
+        end: item_end,
+    }))
+}
+
+fn is_short(content_bytes: u64) -> bool {
+    content_bytes < LONG_CONTENT
+}
+
+fn check_bytes(content_bytes: u64) -> u64 {
+    if is_short(content_bytes) {
+        1
+    } else {
+        LONG_CHECK
+    }
+}
+
+/// Items that hold, and why there are no more of them.
+pub(crate) struct Segment {
+    pub items: Vec<Item>,
+    pub stop: Stop,
+    /// Behind the seal, or where the first item begins that does not hold.
+    pub end: u64,
+}
+
+/// How a segment ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// With a seal of this CRC.
+    Sealed(u32),
+    /// With the file.
+    Nothing,
+    Cut,
+    Damaged,
+}
+
+/// The segment at `at`, behind a seal with the CRC `before`. Takes memory for its items, not for their contents.
+pub(crate) fn segment_at(
+    window: &mut Window,
+    at: u64,
+    end: u64,
+    before: u32,
+    snapshot_bytes: u64,
+) -> io::Result<Segment> {
+    let mut checks = Checks::after(before);
+    let mut segment = Segment {
+        items: Vec::new(),
+        stop: Stop::Nothing,
+        end: at,
+    };
+    loop {
+        let item = match item_at(window, segment.end, end, snapshot_bytes)? {
+            Found::Item(item) => item,
+            Found::Nothing => return Ok(segment),
+            Found::Cut => {
+                segment.stop = Stop::Cut;
+                return Ok(segment);
+            }
+            Found::Damaged => {
+                segment.stop = Stop::Damaged;
+                return Ok(segment);
+            }
+        };
+        if item.kind == Kind::Seal {
+            let head = (item.content_at - item.at) as usize;
+            checks.cover(window.bytes(item.at, head)?, true);
+            let crc = checks.seal();
+            if item.seal_crc(window)? == crc && !segment.items.is_empty() {
+                segment.stop = Stop::Sealed(crc);
+                segment.end = item.end;
+            } else {
+                // Nobody knows which of them is wrong.
+                segment.items.clear();
+                segment.stop = Stop::Damaged;
+                segment.end = at;
+            }
+            return Ok(segment);
+        }
+        let keyframe = |item: &Item| item.kind == Kind::Keyframe;
+        let alone = segment.items.is_empty()
+            || !keyframe(&item) && !segment.items.first().is_some_and(keyframe);
+        if !alone || segment.items.len() == MOST_ITEMS || !holds(window, &item, &mut checks)? {
+            segment.stop = Stop::Damaged;
+            return Ok(segment);
+        }
+        segment.end = item.end;
+        segment.items.push(item);
+    }
+}
+
+/// Whether the check of an item is right. Takes constant memory.
+fn holds(window: &mut Window, item: &Item, checks: &mut Checks) -> io::Result<bool> {
+    let content_end = item.content_at + item.content_bytes;
+    let mut check = checks.of(item.content_bytes);
+    let short = is_short(item.content_bytes);
+    let mut at = item.at;
+    while at < content_end {
+        let count = (content_end - at).min(WINDOW_BYTES as u64) as usize;
+        let bytes = window.bytes(at, count)?;
+        check.update(bytes);
+        checks.cover(bytes, short);
+        at += count as u64;
+    }
+    if item.kind == Kind::Idle {
+        return Ok(true);
+    }
+    let (expected, count) = check.finish();
+    let written = window.bytes(content_end, count)?;
+    checks.cover(written, true);
+    Ok(written == &expected[..count])
+}
+
+const SEAL: u64 = 1;
+/// Bytes of a CRC-32.
+const LONG_CHECK: u64 = 4;
+/// Contents of so many bytes have a CRC-32 of their own.
+const LONG_CONTENT: u64 = 64;
+/// Enough for the head of any item that is allowed.
+const MOST_HEAD: u64 = 6;
+const SEAL_AFTER_ITEMS: usize = 64;
+const SEAL_AFTER_BYTES: usize = 4 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_is_read_as_written_and_no_flipped_bit_makes_another() {
+        for number in [0, 1, 2, 63, 64, 4_095, 4_096, 1 << 35] {
+            let mut bytes = Vec::new();
+            put_head(number, &mut bytes);
+            let count = bytes.len() as u64;
+            assert!(matches!(head(&bytes), Head::Is(n, c) if (n, c) == (number, count)));
+            for bit in 0..bytes.len() * 8 {
+                let mut flipped = bytes.clone();
+                flipped[bit / 8] ^= 1 << (bit % 8);
+                assert!(
+                    matches!(head(&flipped), Head::Damaged),
+                    "{number}, bit {bit}"
+                );
+            }
+        }
+        assert!(matches!(head(&[0; 6]), Head::Damaged), "zeros are no turns");
+        assert!(matches!(head(&[0x80]), Head::Cut));
+        assert!(
+            matches!(head(&[0x80, 0x01]), Head::Damaged),
+            "not the shortest"
+        );
+    }
+
+    #[test]
+    fn the_short_check_is_the_usual_crc_8() {
+        assert_eq!(crc8(0, b"123456789"), 0xf4);
+    }
+
+    #[test]
+    fn a_segment_holds_only_after_the_one_before_it() {
+        let mut bytes = Vec::new();
+        let mut encoder = Encoder::new();
+        encoder.item(Kind::Records, b"abc", &mut bytes);
+        encoder.item(Kind::Idle, b"", &mut bytes);
+        encoder.item(Kind::Turn, &[7; 100], &mut bytes);
+        encoder.seal(&mut bytes);
+        let end = bytes.len() as u64;
+        let mut window = Window::new(Box::new(io::Cursor::new(bytes)));
+        let mut at = |before| segment_at(&mut window, 0, end, before, 0).expect("in memory");
+        let whole = at(header_crc());
+        assert_eq!(whole.items.len(), 3);
+        assert_eq!(
+            whole.stop,
+            Stop::Sealed(encoder.sealed().expect("just sealed"))
+        );
+        // Its lowest byte fits, so that only the seal tells.
+        let other = at(header_crc() ^ 0x100);
+        assert_eq!(
+            (other.items.len(), other.stop, other.end),
+            (0, Stop::Damaged, 0)
+        );
+        assert_eq!(at(header_crc() ^ 1).items.len(), 0);
+    }
+}
