@@ -55,6 +55,32 @@ fn main() {
                 *dead.entry((seat.0, kind.stats().name)).or_insert(0) += 1;
             }
         }
+        if w.tick() == 16090 {
+            let m = w.map();
+            for y in 20..38u16 {
+                let mut l = String::new();
+                for x in 75..96u16 {
+                    let t = Tile::new(x, y);
+                    let n = w.units().filter(|u| u.tile == t).count();
+                    l += &if n > 0 {
+                        format!("{n:>3}")
+                    } else if let Some(id) = m.occupant(t) {
+                        format!(" {}", &w.building(id).unwrap().kind.stats().name[..2])
+                    } else if m.is_blocked(t) {
+                        "  #".into()
+                    } else {
+                        format!("{:>3}", m.region(t))
+                    };
+                }
+                println!("{y} {l}");
+            }
+            for u in w.units().filter(|u| u.tile == Tile::new(85, 28)).take(3) {
+                println!("{u:?}");
+            }
+            if let Some(u) = w.unit(Id(100)) {
+                println!("target {u:?}");
+            }
+        }
         if w.tick() % every == 0 {
             println!("dead {dead:?}");
             for s in w.seats() {
