@@ -1,6 +1,7 @@
 //! Rules of the world, each by itself; then everything at once, with nonsense for commands.
 
 mod kinds;
+mod march;
 mod queues;
 
 use super::{generate::mix, map::Map, orders, seats::Held, units::Way, victory::RETURN_TICKS, *};
