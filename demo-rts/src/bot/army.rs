@@ -80,12 +80,25 @@ fn flee(estate: &mut Estate<'_>, raiders: &[UnitView], commands: &mut Vec<Comman
     };
     let workers: Vec<UnitView> = estate
         .free_workers()
-        .filter(|worker| worker.order != Order::Move && danger(worker.tile, 6))
+        .filter(|worker| !matches!(worker.order, Order::Move | Order::Enter | Order::Inside))
+        .filter(|worker| danger(worker.tile, 6))
         .copied()
         .collect();
     let Some(first) = workers.first() else {
         return;
     };
+    let room = |b: &BuildingView| b.kind.stats().shelters.saturating_sub(u16::from(b.inside));
+    let shelter = estate
+        .buildings
+        .iter()
+        .filter(|b| b.complete && room(b) > 0 && middle(b).king_steps(first.tile) <= ALARM)
+        .min_by_key(|b| (middle(b).king_steps(first.tile), b.id))
+        .map(|b| (b.id, usize::from(room(b))));
+    if let Some((building, room)) = shelter {
+        let units = estate.select(workers.iter().take(room));
+        commands.push(Command::Garrison { units, building });
+        return;
+    }
     let refuge = estate
         .buildings
         .iter()
@@ -101,6 +114,19 @@ fn flee(estate: &mut Estate<'_>, raiders: &[UnitView], commands: &mut Vec<Comman
     if let Some(to) = refuge {
         let units = estate.select(&workers);
         commands.push(Command::Move { units, to });
+    }
+}
+
+/// Lets those out who hid, once nobody is near any more.
+pub(super) fn come_out(estate: &mut Estate<'_>, commands: &mut Vec<Command>) {
+    let safe = |b: &BuildingView| {
+        let near =
+            |unit: &UnitView| unit.kind.is_soldier() && unit.tile.king_steps(middle(b)) <= ALARM;
+        !estate.enemy_units.iter().any(near)
+    };
+    let full = estate.buildings.iter().find(|b| b.inside > 0 && safe(b));
+    if let Some(building) = full.map(|b| b.id) {
+        commands.push(Command::Leave { building });
     }
 }
 

@@ -273,7 +273,8 @@ fn mend(estate: &mut Estate<'_>, commands: &mut Vec<Command>) {
         return;
     }
     let damaged = estate.buildings.iter().find(|b| {
-        let hurt = b.complete && b.hit_points * 10 < b.kind.stats().hit_points * 8;
+        let whole = u32::from(b.kind.stats().hit_points);
+        let hurt = b.complete && u32::from(b.hit_points) * 10 < whole * 8;
         let mended = estate
             .workers
             .iter()

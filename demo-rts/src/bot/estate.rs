@@ -203,7 +203,14 @@ impl<'a> Estate<'a> {
         };
         self.free_workers()
             .filter(|worker| {
-                !matches!(worker.order, Order::Construct | Order::Repair | Order::Move)
+                let busy = [
+                    Order::Construct,
+                    Order::Repair,
+                    Order::Move,
+                    Order::Enter,
+                    Order::Inside,
+                ];
+                !busy.contains(&worker.order)
             })
             .min_by_key(|worker| (worker.tile.king_steps(near) + busy(worker), worker.id))
             .copied()

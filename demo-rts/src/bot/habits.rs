@@ -1,6 +1,7 @@
 //! What makes the levels differ: pace, household, composition and care. None of them sees more.
 
 use super::Level;
+use crate::world::Upgrade;
 
 pub(super) struct Habits {
     /// Ticks between two thoughts.
@@ -45,6 +46,8 @@ pub(super) struct Habits {
     pub scout_every: u32,
     /// Whether it trains what beats the enemy that it knows.
     pub counters: bool,
+    /// Upgrades that it researches, the first one first.
+    pub upgrades: &'static [Upgrade],
     /// Whether it mends what is damaged.
     pub mends: bool,
 }
@@ -63,8 +66,8 @@ impl Level {
                 halls: 1,
                 reserve: 300,
                 farms: 4,
-                towers: 0,
-                wave: 10,
+                towers: 1,
+                wave: 12,
                 odds: 8,
                 retreat: 0,
                 stand: 0,
@@ -74,6 +77,7 @@ impl Level {
                 scout_from: 4_800,
                 scout_every: 6_000,
                 counters: false,
+                upgrades: &[],
                 mends: false,
             },
             Level::Normal => Habits {
@@ -88,7 +92,7 @@ impl Level {
                 reserve: 1_200,
                 farms: 8,
                 towers: 1,
-                wave: 14,
+                wave: 18,
                 odds: 10,
                 retreat: 4,
                 stand: 4,
@@ -98,6 +102,7 @@ impl Level {
                 scout_from: 1_800,
                 scout_every: 4_800,
                 counters: false,
+                upgrades: &[Upgrade::Blades, Upgrade::Armour],
                 mends: true,
             },
             Level::Hard => Habits {
@@ -112,7 +117,7 @@ impl Level {
                 reserve: 3_000,
                 farms: 14,
                 towers: 2,
-                wave: 20,
+                wave: 26,
                 odds: 12,
                 retreat: 6,
                 stand: 8,
@@ -122,6 +127,13 @@ impl Level {
                 scout_from: 900,
                 scout_every: 3_600,
                 counters: true,
+                upgrades: &[
+                    Upgrade::Tools,
+                    Upgrade::Fletching,
+                    Upgrade::Blades,
+                    Upgrade::Armour,
+                    Upgrade::Masonry,
+                ],
                 mends: true,
             },
         }

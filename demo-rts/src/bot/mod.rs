@@ -72,6 +72,7 @@ fn decide(seen: Seen<'_>, habits: &Habits) -> Vec<Command> {
     };
     let mut commands = Vec::new();
     army::defend(&mut estate, habits, &mut commands);
+    army::come_out(&mut estate, &mut commands);
     army::retreat(&mut estate, habits, &mut commands);
     army::focus(&mut estate, habits, &mut commands);
     scout::run(&mut estate, habits, &mut commands);

@@ -4,7 +4,7 @@ use super::{
     Habits,
     estate::{Estate, middle, nearest, square},
 };
-use crate::world::{Command, Order, Tile, UnitView};
+use crate::world::{Command, Order, Task, Tile, UnitView};
 
 /// Sends somebody to look, and on from where they have looked.
 pub(super) fn run(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Command>) {
@@ -42,8 +42,26 @@ pub(super) fn run(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<C
             .filter(|_| again)
             .unwrap_or_else(|| goal(estate, scout.tile));
         let units = estate.select([&scout]);
-        commands.push(Command::Move { units, to });
+        let next = beyond(estate, to);
+        commands.push(Command::Move {
+            units: units.clone(),
+            to,
+        });
+        if let Some(to) = next {
+            let task = Task::Move { to };
+            commands.push(Command::Queue { units, task });
+        }
     }
+}
+
+/// Where to look after `to`, if somebody may have begun there too.
+fn beyond(estate: &Estate<'_>, to: Tile) -> Option<Tile> {
+    let seen = estate.seen;
+    starts(estate.seat.home, seen.size())
+        .into_iter()
+        .filter(|start| start.king_steps(estate.seat.home) > OUTSIDE && !seen.explored(*start))
+        .filter(|start| start.king_steps(to) > OUTSIDE)
+        .min_by_key(|start| (start.king_steps(to), *start))
 }
 
 /// A worker that stands idle where nothing is its own: it was sent to look.

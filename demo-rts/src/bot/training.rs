@@ -5,25 +5,32 @@ use super::{
     estate::{Estate, nearest},
     places,
 };
-use crate::world::{Command, Kind, Tile};
+use crate::world::{BuildingView, Command, Job, Kind, Tile};
 
 /// Builds what trains soldiers, and trains them.
 pub(super) fn run(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Command>) {
     let plan = Plan::of(estate, habits);
     build_trainers(estate, habits, &plan, commands);
+    research(estate, habits, commands);
     train(estate, habits, &plan, commands);
     build_towers(estate, habits, commands);
     set_rally(estate, commands);
 }
 
 /// How many of each kind of soldier should be among so many.
-struct Plan([(Kind, u32); 3]);
+struct Plan([(Kind, u32); 4]);
 
 impl Plan {
     fn of(estate: &Estate<'_>, habits: &Habits) -> Self {
-        let mut plan = Plan([(Kind::Swordsman, 4), (Kind::Archer, 4), (Kind::Knight, 3)]);
+        let throws = estate.soldiers.len() >= habits.wave && habits.trainers > 2;
+        let mut plan = Plan([
+            (Kind::Swordsman, 4),
+            (Kind::Archer, 4),
+            (Kind::Knight, 3),
+            (Kind::Catapult, u32::from(throws)),
+        ]);
         if habits.counters {
-            for (kind, share) in &mut plan.0 {
+            for (kind, share) in plan.0.iter_mut().take(3) {
                 let victim = beaten_by(*kind);
                 let known = estate.enemy_units.iter().filter(|unit| unit.kind == victim);
                 let trained = estate
@@ -40,7 +47,7 @@ impl Plan {
     fn choose(&self, have: impl Fn(Kind) -> u32, may: impl Fn(Kind) -> bool) -> Option<Kind> {
         self.0
             .iter()
-            .filter(|(kind, _)| may(*kind))
+            .filter(|(kind, share)| *share > 0 && may(*kind))
             .max_by_key(|(kind, share)| (share * 1_000 / (have(*kind) + 1), *kind))
             .map(|(kind, _)| *kind)
     }
@@ -89,6 +96,42 @@ fn build_trainers(
     if let Some(kind) = wanted.filter(|kind| estate.can_pay(*kind)) {
         let home = estate.home();
         places::found_near(estate, kind, home, commands);
+    }
+}
+
+/// The upgrades that its level cares for, one at a time, as soon as they do not keep soldiers waiting.
+fn research(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Command>) {
+    let is_busy = |b: &BuildingView| {
+        b.queue
+            .iter()
+            .flatten()
+            .any(|job| matches!(job, Job::Research(_)))
+    };
+    if estate.soldiers.len() < habits.wave / 2 || estate.buildings.iter().any(is_busy) {
+        return;
+    }
+    for upgrade in habits.upgrades {
+        let stats = upgrade.stats();
+        let level = estate.seat.upgrades[*upgrade as usize];
+        let (gold, wood) = stats.price(level + 1);
+        let able = estate.complete(stats.at).find(|b| b.queued < habits.queue);
+        let stands = stats
+            .needs
+            .iter()
+            .all(|need| estate.complete(*need).next().is_some());
+        if level >= stats.levels || !stands {
+            continue;
+        }
+        let Some(building) = able.map(|b| b.id) else {
+            continue;
+        };
+        if estate.gold >= gold + 60 && estate.wood >= wood + 40 {
+            estate.gold -= gold;
+            estate.wood -= wood;
+            let upgrade = *upgrade;
+            commands.push(Command::Research { building, upgrade });
+        }
+        return;
     }
 }
 

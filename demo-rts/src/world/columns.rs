@@ -191,7 +191,10 @@ macro_rules! columns {
             }
 
             pub fn write(&self, to: &mut impl sim::Sink) {
-                $( <$t as $crate::world::columns::Cell>::write(&self.$field, to); )*
+                $(
+                    to.field(stringify!($field));
+                    <$t as $crate::world::columns::Cell>::write(&self.$field, to);
+                )*
             }
 
             pub fn load(

@@ -136,8 +136,11 @@ impl Fog {
 
     /// Writes the bitmaps; their length follows from the settings.
     pub fn write(&self, to: &mut impl Sink) {
+        to.field("visible");
         to.column(&self.visible);
+        to.field("explored");
         to.column(&self.explored);
+        to.section("ghosts");
         to.value(self.ghosts.len() as u32);
         self.ghosts.write(to);
     }

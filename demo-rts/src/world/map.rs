@@ -322,6 +322,7 @@ impl Map {
         self.nav.close(goal);
     }
 
+    #[inline]
     pub(super) fn direction(&self, id: FieldId, tile: Tile) -> Option<Direction> {
         self.nav.direction(id, tile)
     }

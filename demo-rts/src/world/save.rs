@@ -19,7 +19,7 @@ use super::{
     victory::{Ending, Verdict},
     waypoints::{self, Waypoints},
 };
-use sim::{Checksum, Field, LoadError, Sink, State, Stream, Sum, Visit};
+use sim::{Checksum, Digest, Digester, Field, LoadError, Sink, State, Stream, Sum, Visit};
 
 impl State for World {
     fn save(&self, out: &mut Vec<u8>) {
@@ -31,6 +31,12 @@ impl State for World {
         let mut sum = Sum::new();
         write(self, &mut sum);
         sum.checksum()
+    }
+
+    fn digest(&self) -> Digest {
+        let mut digester = Digester::new();
+        write(self, &mut digester);
+        digester.finish()
     }
 
     fn load(bytes: &[u8]) -> Result<Self, LoadError> {
@@ -144,14 +150,20 @@ impl State for World {
     }
 }
 
+/// The names are those of [`World::visit`], as far as both have one.
 fn write(w: &World, to: &mut impl Sink) {
+    to.section("world");
     to.column(&[MAGIC, w.tick, w.next_id]);
     to.serde(&w.random);
     write_setup(&w.setup, to);
     to.column(&[w.ending.verdict as u8, w.ending.winner]);
     to.value(w.map.size());
+    to.section("tiles");
+    to.field("terrain");
     to.column(w.map.terrain_column());
+    to.field("amount");
     to.column(w.map.amount_column());
+    to.section("rows");
     let rows = [
         w.seats.len(),
         w.units.len(),
@@ -161,16 +173,25 @@ fn write(w: &World, to: &mut impl Sink) {
         w.roll.graves.len(),
     ];
     to.column(&rows.map(|rows| rows as u32));
+    to.section("seats");
     w.seats.write(to);
+    to.section("units");
     w.units.write(to);
+    to.section("buildings");
     w.buildings.write(to);
+    to.section("projectiles");
     w.projectiles.write(to);
+    to.section("goals");
     w.goals.write(to);
+    to.section("graves");
     w.roll.graves.write(to);
+    to.section("selections");
     for recent in &w.recents {
         recent.write(to);
     }
+    to.section("fog");
     w.fog.write(to);
+    to.section("waypoints");
     to.value(w.waypoints.len() as u32);
     w.waypoints.write(to);
 }

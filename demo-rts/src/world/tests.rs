@@ -1,6 +1,5 @@
 //! Rules of the world, each by itself; then everything at once, with nonsense for commands.
 
-mod crowds;
 mod kinds;
 mod queues;
 
@@ -49,12 +48,12 @@ fn wall(w: &mut World, tiles: impl IntoIterator<Item = Tile>) {
     for tile in tiles {
         w.map.put(tile, Terrain::Rock, 0);
     }
-    w.ground_changed |= w.map.refresh_regions();
+    w.map.refresh_regions();
 }
 
 fn resource(w: &mut World, tile: Tile, terrain: Terrain, amount: u16) {
     w.map.put(tile, terrain, amount);
-    w.ground_changed |= w.map.refresh_regions();
+    w.map.refresh_regions();
 }
 
 fn run(w: &mut World, ticks: u32) -> Vec<Effect> {
@@ -887,4 +886,19 @@ fn workers_crowded_at_one_side_of_a_mine_keep_at_it() {
         .filter(|unit| matches!(unit.order, Order::Gather | Order::Return));
     assert_eq!(at_work.count(), 8);
     assert!(w.seat(A).unwrap().gathered >= 160);
+}
+
+#[test]
+fn digests_name_the_column_and_the_rows_that_differ() {
+    let ours = world(2, 3);
+    let mut theirs = ours.clone();
+    assert_eq!(ours.digest().difference(&theirs.digest()), None);
+    theirs.units.hp[4] -= 1;
+    let spot = ours.digest().difference(&theirs.digest()).expect("a spot");
+    assert_eq!((spot.section, spot.field), ("units", "hp"));
+    assert!(spot.rows.contains(&4));
+    theirs = ours.clone();
+    theirs.seats.gold[1] += 1;
+    let spot = ours.digest().difference(&theirs.digest()).expect("a spot");
+    assert_eq!(spot.to_string(), "seats.gold, rows 0 to 1");
 }

@@ -102,15 +102,17 @@ impl Crowd {
             self.begin[cell as usize + 2] += 1;
             living += 1;
         }
+        if w.tick.is_multiple_of(FITTING_TICKS) {
+            let squares = self.begin[2..]
+                .iter()
+                .map(|here| u64::from(*here) * u64::from(*here));
+            self.fitting = Some(fitting_side(side, tiles, living, squares.sum()));
+        }
         let mut sum: u32 = 0;
-        let mut crowded: u64 = 0;
         for begin in &mut self.begin[2..] {
-            let here = *begin;
-            crowded += u64::from(here) * u64::from(here);
-            sum = sum.wrapping_add(here);
+            sum = sum.wrapping_add(*begin);
             *begin = sum;
         }
-        self.fitting = Some(fitting_side(side, tiles, living, crowded));
         self.bodies.resize(living);
         self.place.resize(units.len(), NOWHERE);
         for row in 0..units.len() {
@@ -173,7 +175,7 @@ fn body(units: &Units, row: usize, tick: u32) -> Body {
 fn usual_side(tiles: i32, units: usize) -> u32 {
     let tiles = u64::from(tiles.unsigned_abs()).pow(2);
     (0..LARGEST_SIDE)
-        .find(|side| tiles >> (2 * side) <= 4 * units as u64 + 4_096)
+        .find(|side| tiles >> (2 * side) <= 2 * units as u64 + 1_024)
         .unwrap_or(LARGEST_SIDE)
 }
 
@@ -182,7 +184,7 @@ fn fitting_side(side: u32, tiles: i32, units: usize, crowded: u64) -> u32 {
     let units = units.max(1) as u64;
     let tiles = u64::from(tiles.unsigned_abs()).pow(2);
     let usual = usual_side(tiles.isqrt() as i32, units as usize);
-    if side > 0 && crowded > units * 4 && tiles >> (2 * (side - 1)) <= 24 * units + 4_096 {
+    if side > 0 && crowded > units * 4 && tiles >> (2 * (side - 1)) <= 12 * units + 1_024 {
         side - 1
     } else if side < usual && crowded < units * 3 / 2 {
         side + 1
@@ -200,6 +202,8 @@ fn widest() -> i32 {
 
 /// Everybody looks around once in so many ticks.
 pub(super) const LOOK_TICKS: u32 = 8;
+/// Ticks between two looks whether other cells would suit better.
+const FITTING_TICKS: u32 = 16;
 /// No place among the bodies.
 const NOWHERE: u32 = u32::MAX;
 /// The largest cell's edge: 8 tiles.
