@@ -16,11 +16,8 @@ pub(crate) const QUEUE_BYTES: usize = 8 << 20;
 const KEYFRAME_BYTES: usize = 64 << 20;
 /// How long appended turns may be unsafe from a loss of power.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
-/// For worlds of up to [`SMALL_WORLD`] bytes: some milliseconds on the writer's own thread.
-const SMALL_WORLD_LEVEL: i32 = 15;
 /// Fast, and close to the best on worlds in columns.
 const PACKING_LEVEL: i32 = 3;
-const SMALL_WORLD: usize = 1 << 20;
 
 /// One thing to write.
 #[derive(Clone)]
@@ -280,12 +277,7 @@ impl Writer {
             unpacked: record.len() as u64,
         }
         .put(&mut content);
-        let level = if record.len() > SMALL_WORLD {
-            PACKING_LEVEL
-        } else {
-            SMALL_WORLD_LEVEL
-        };
-        zstd::stream::copy_encode(&record[..], &mut content, level)?;
+        zstd::stream::copy_encode(&record[..], &mut content, PACKING_LEVEL)?;
         Ok(content)
     }
 

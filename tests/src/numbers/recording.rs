@@ -47,7 +47,7 @@ pub fn print(minutes: u32, seats: u8) {
     });
     println!("  bytes per hour and player: {:.1} kB", per(bytes));
     println!(
-        "    {:.1} keyframes ({:.0} unpacked), {:.1} signatures (newest of each peer once a minute), {:.1} all the rest",
+        "    {:.1} keyframes ({:.0} unpacked), {:.1} signatures (newest of each peer every 90 s), {:.1} all the rest",
         per(bytes - plain),
         per(played.snapshot_bytes),
         per(plain - unsigned),
