@@ -113,7 +113,7 @@ impl Target {
         let mut beside = map
             .footprint(self.tile, self.size)
             .chain(map.ring(self.tile, self.size));
-        beside.any(|tile| map.contains(tile) && map.region(tile) == region)
+        beside.any(|tile| region != 0 && map.region(tile) == region)
     }
 
     /// From a point to the nearest edge.

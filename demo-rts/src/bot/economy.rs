@@ -256,8 +256,14 @@ fn train_workers(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Co
 /// Farms, when the mines have no room for more.
 fn plant(estate: &mut Estate<'_>, habits: &Habits, commands: &mut Vec<Command>) {
     let full = estate.mines.iter().all(|mine| mine.miners >= mine.room);
+    // Wood that nothing else wants is well spent on gold for ever.
+    let most = if estate.wood > estate.gold + 800 {
+        2 * habits.farms
+    } else {
+        habits.farms
+    };
     let ready = full
-        && estate.count(Kind::Farm) < habits.farms
+        && estate.count(Kind::Farm) < most
         && empty_farms(estate).next().is_none()
         && !estate.is_being_built(Kind::Farm)
         && estate.wood > estate.gold / 2 + 60;

@@ -171,7 +171,8 @@ pub(super) fn train(w: &mut World, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Sets the trained unit on a free tile beside the building. `false` while there is none.
+/// Sets the trained unit on a free tile beside the building, if possible on one from which it can walk
+/// to the rally point: a door may open into a pocket between trees. `false` while there is none.
 fn release(w: &mut World, row: usize, kind: Kind, effects: &mut Vec<Effect>) -> bool {
     let tile = w.map.tile_of(w.buildings.tile[row]);
     let rally = w.map.tile_of(w.buildings.rally[row]);
@@ -179,7 +180,10 @@ fn release(w: &mut World, row: usize, kind: Kind, effects: &mut Vec<Effect>) -> 
     let Some(door) = doors
         .filter(|door| !w.map.is_blocked(*door))
         .min_by_key(|door| {
+            let region = w.map.region(*door);
+            let leads = w.map.region(rally) == region || w.map.touches_region(rally, 1, region);
             (
+                !leads,
                 door.centre().distance_squared(rally.centre()),
                 door.y,
                 door.x,

@@ -15,6 +15,7 @@
     clippy::disallowed_methods
 )]
 
+mod bands;
 mod behaviour;
 mod buildings;
 mod columns;
@@ -91,6 +92,8 @@ pub struct World {
     fog: fog::Fog,
     waypoints: waypoints::Waypoints,
     next_id: u32,
+    /// Number of the last band that was formed.
+    last_band: u16,
     /// Where units are on their way to.
     goals: goals::Goals,
     /// Draws what weapons do.
@@ -100,6 +103,7 @@ pub struct World {
     /// The table as each seat's upgrades change it: made anew when they do.
     abilities: research::Abilities,
     crowd: crowd::Crowd,
+    bands: bands::Bands,
     blows: Vec<combat::Blow>,
     /// Something was blocked or opened since units last found their ways.
     ground_changed: bool,
@@ -206,6 +210,7 @@ impl World {
         done(Phase::Act);
         goals::serve(self);
         done(Phase::Ways);
+        bands::Bands::fill(self);
         movement::move_units(self, threads);
         done(Phase::Move);
         combat::fly(self, &mut blows);

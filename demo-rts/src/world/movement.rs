@@ -92,7 +92,7 @@ fn move_part(w: &World, from: usize, part: Moving<'_>) {
             stuck: part.stuck[at],
             failures: part.failures[at],
         };
-        let speed = w.units.stats(row).speed;
+        let speed = w.bands.speed(w, row, here, walker.way);
         let wish = walker.steer(w, speed);
         let most = if wish == Step::default() {
             MOST_PUSH

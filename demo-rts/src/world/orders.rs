@@ -139,6 +139,7 @@ fn order(w: &mut World, seat: usize, units: &Selection, task: Task) -> Result<()
         return Err(Refusal::NothingToDo);
     }
     forget_waypoints(w, &anybody);
+    w.form_band(&anybody);
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use super::{
     Density, Map, MapKind, Scenario, Setup, World,
+    bands::BANDS,
     buildings::Buildings,
     columns::{Reader, Shown},
     combat::Projectiles,
@@ -45,6 +46,8 @@ impl State for World {
         from.require(magic == MAGIC, "magic")?;
         let tick = from.value("tick")?;
         let next_id = from.value("next id")?;
+        let last_band = from.value::<u16>("last band")?;
+        from.require(last_band < BANDS, "last band")?;
         let random: Stream = from.serde()?;
         let setup = load_setup(&mut from)?;
         let ending = Ending {
@@ -75,9 +78,11 @@ impl State for World {
             fog: Fog::default(),
             waypoints: Waypoints::default(),
             next_id,
+            last_band,
             random,
             ending,
             abilities: Abilities::default(),
+            bands: super::bands::Bands::default(),
             crowd: super::crowd::Crowd::default(),
             blows: Vec::new(),
             ground_changed: false,
@@ -113,6 +118,7 @@ impl State for World {
         if to.section("world", 1) && to.row(0) {
             to.field("tick", &Shown(self.tick));
             to.field("next_id", &Shown(self.next_id));
+            to.field("last_band", &Shown(self.last_band));
             let mut random = Vec::new();
             random.serde(&self.random);
             to.field("random", &Raw(random));
@@ -154,6 +160,7 @@ impl State for World {
 fn write(w: &World, to: &mut impl Sink) {
     to.section("world");
     to.column(&[MAGIC, w.tick, w.next_id]);
+    to.value(w.last_band);
     to.serde(&w.random);
     write_setup(&w.setup, to);
     to.column(&[w.ending.verdict as u8, w.ending.winner]);
@@ -343,6 +350,7 @@ fn check_units(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
     for tiles in [&units.goal, &units.post, &units.aim, &units.site] {
         from.require(in_map(w, tiles), "a unit's tile")?;
     }
+    from.require(units.band.iter().all(|band| *band < BANDS), "band")?;
     for row in 0..units.len() {
         let stats = units.stats(row);
         from.require(!units.kind[row].is_building(), "unit kind")?;

@@ -1,6 +1,7 @@
 //! Rules of the world, each by itself; then everything at once, with nonsense for commands.
 
 mod kinds;
+mod march;
 mod queues;
 
 use super::{generate::mix, map::Map, orders, seats::Held, units::Way, victory::RETURN_TICKS, *};
@@ -242,6 +243,21 @@ fn the_trained_go_where_they_are_sent() {
         to: Tile::new(64, 0),
     };
     assert_eq!(issue(&mut w, A, off), Err(Refusal::OffTheMap));
+}
+
+#[test]
+fn the_trained_do_not_come_out_into_a_pocket() {
+    let mut w = meadow();
+    let building = hall(&w, A).id;
+    // The door nearest to the rally point leads nowhere.
+    let pocket = [(4, 1), (5, 1), (5, 2), (5, 3), (4, 3)];
+    wall(&mut w, pocket.map(|(x, y)| Tile::new(x, y)));
+    let to = Tile::new(20, 2);
+    issue(&mut w, A, Command::Rally { building, to }).unwrap();
+    let kind = Kind::Worker;
+    issue(&mut w, A, Command::Train { building, kind }).unwrap();
+    run(&mut w, 600);
+    assert_eq!(w.units().next().unwrap().tile, to);
 }
 
 #[test]

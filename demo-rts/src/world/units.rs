@@ -192,6 +192,8 @@ columns! {
         work: u16,
         /// Tile it gathers from.
         site: u32,
+        /// Whom it marches with: those with the same number. 0: nobody.
+        band: u16,
     }
     derived {
         rows: Rows,
@@ -232,6 +234,7 @@ impl Unit {
             amount: 0,
             work: 0,
             site: post,
+            band: 0,
         }
     }
 }

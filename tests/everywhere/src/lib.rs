@@ -13,6 +13,7 @@ mod worlds;
 
 pub use compare::{Difference, compare};
 pub use lines::Lines;
+pub use worlds::How;
 
 /// The trace of the toolkit alone: in a second even under emulation.
 #[must_use]
@@ -24,8 +25,8 @@ pub fn toolkit() -> Lines {
 
 /// The whole trace.
 #[must_use]
-pub fn everything() -> Lines {
+pub fn everything(how: How) -> Lines {
     let mut lines = toolkit();
-    worlds::trace(&mut lines);
+    worlds::trace(how, &mut lines);
     lines
 }

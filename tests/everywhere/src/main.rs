@@ -1,9 +1,11 @@
 //! Prints the golden trace as this build computes it, compares it, or writes it anew.
 
-use everywhere::{compare, everything, toolkit};
+use everywhere::{How, compare, everything, toolkit};
 use std::process::ExitCode;
 
 const USAGE: &str = "everywhere                        prints the trace
+everywhere threads N              prints it, computed by so many threads
+everywhere plain                  prints it, computed without the instructions that only newer machines have
 everywhere toolkit                prints the part of the toolkit `sim`
 everywhere compare GOLDEN FOUND   compares two files, and names the first line that differs
 everywhere write                  writes tests/golden/trace.txt anew";
@@ -22,17 +24,23 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words[..] {
-        [] => {
-            print!("{}", everything().text());
-            Ok(())
-        }
+        [] => print(How::default()),
+        ["threads", number] => number.parse().map_or(Err(USAGE.to_owned()), |number| {
+            print(How {
+                threads: Some(number),
+                ..How::default()
+            })
+        }),
+        ["plain"] => print(How {
+            plain: true,
+            ..How::default()
+        }),
         ["toolkit"] => {
             print!("{}", toolkit().text());
             Ok(())
         }
         ["compare", golden, found] => compare_files(golden, found),
-        ["write"] => std::fs::write(GOLDEN, format!("{HEAD}{}", everything().text()))
-            .map_err(|error| error.to_string()),
+        ["write"] => write(),
         _ => Err(USAGE.to_owned()),
     };
     match done {
@@ -42,6 +50,17 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn print(how: How) -> Result<(), String> {
+    print!("{}", everything(how).text());
+    Ok(())
+}
+
+fn write() -> Result<(), String> {
+    let trace = everything(How::default());
+    std::fs::write(GOLDEN, format!("{HEAD}{}", trace.text()))
+        .map_err(|error| format!("{GOLDEN} cannot be written: {error}"))
 }
 
 fn compare_files(golden: &str, found: &str) -> Result<(), String> {

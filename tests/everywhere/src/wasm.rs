@@ -10,7 +10,7 @@ static TRACE: OnceLock<String> = OnceLock::new();
 pub extern "C" fn trace(only_toolkit: u32) -> *const u8 {
     let compute = || {
         if only_toolkit == 0 {
-            crate::everything()
+            crate::everything(crate::How::default())
         } else {
             crate::toolkit()
         }

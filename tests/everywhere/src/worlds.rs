@@ -3,27 +3,29 @@
 use crate::lines::Lines;
 use demo_rts::{
     bot::{Bot, Level},
-    world::{Scenario, Setup, World},
+    world::{Command, Density, MapKind, Scenario, Setup, World},
 };
-use sim::{Checksum, Entry, Outcome, Seat, SeatState, Seed, Simulation, Sink, Start, State, Sum};
+use sim::{
+    Checksum, Entry, Outcome, RulesId, Seat, SeatState, Seed, Simulation, Sink, Start, State, Sum,
+};
+use std::num::NonZeroUsize;
 
 /// Every run. A new scenario is one more entry.
 fn runs() -> Vec<Run> {
     vec![
+        // A whole match, to its end.
         Run {
             name: "match",
             seed: 2,
-            seats: 2,
             most_ticks: 60 * MINUTE,
-            every_turns: 50,
             ..Run::default()
         },
+        // Seats that change hands: one is gone and then played by the world itself, another gives up.
         Run {
             name: "four",
+            map: Some(MapKind::Valleys),
             seats: 4,
             most_ticks: 3 * MINUTE,
-            every_turns: 50,
-            // One is gone and comes back under the world's own rules, another gives up.
             changes: vec![
                 (MINUTE, Seat(3), SeatState::Idle),
                 (2 * MINUTE, Seat(3), SeatState::Ai),
@@ -33,27 +35,67 @@ fn runs() -> Vec<Run> {
         },
         Run {
             name: "skirmish",
+            map: Some(MapKind::Lakes),
             scenario: Scenario::Skirmish {
                 units_per_seat: 100,
             },
             seats: 3,
-            most_ticks: MINUTE,
             every_turns: 20,
+            ..Run::default()
+        },
+        Run {
+            name: "archers",
+            scenario: Scenario::Archers { units_per_seat: 50 },
+            seats: 8,
+            bots: false,
+            every_turns: 20,
+            ..Run::default()
+        },
+        Run {
+            name: "march",
+            scenario: Scenario::March { units: 1_500 },
+            bots: false,
+            most_ticks: MINUTE / 2,
+            every_turns: 10,
+            ..Run::default()
+        },
+        Run {
+            name: "swarm",
+            scenario: Scenario::Swarm {
+                units: 4_000,
+                density: Density::Dense,
+            },
+            seats: 8,
+            bots: false,
+            most_ticks: MINUTE / 8,
+            every_turns: 5,
             ..Run::default()
         },
     ]
 }
 
 const MINUTE: u32 = 60 * 20;
-/// As in the default plan: bots think once a turn, and the first tick executes what they said.
+/// As in the default plan: bots think once a turn, and its first tick executes what they said.
 const TICKS_A_TURN: u32 = 4;
+
+/// How worlds are computed; what they compute must not depend on it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct How {
+    /// So many threads; `None`: as many as the world sees fit.
+    pub threads: Option<NonZeroUsize>,
+    /// Without the instructions that only newer machines have.
+    pub plain: bool,
+}
 
 /// One match to trace.
 struct Run {
     name: &'static str,
+    map: Option<MapKind>,
     scenario: Scenario,
     seed: u8,
     seats: u8,
+    /// Whether bots play; without them the units do what the scenario began.
+    bots: bool,
     /// It ends here, or before with its outcome.
     most_ticks: u32,
     /// From one line to the next.
@@ -66,9 +108,11 @@ impl Default for Run {
     fn default() -> Self {
         Self {
             name: "",
+            map: None,
             scenario: Scenario::Standard,
             seed: 1,
             seats: 2,
+            bots: true,
             most_ticks: MINUTE,
             every_turns: 50,
             changes: Vec::new(),
@@ -76,16 +120,20 @@ impl Default for Run {
     }
 }
 
-pub(crate) fn trace(lines: &mut Lines) {
+pub(crate) fn trace(how: How, lines: &mut Lines) {
+    // Peers of different machines play together only if they name their rules alike.
+    let RulesId(rules) = World::rules(&Setup::default());
+    lines.sum("rules", |sum| sum.bytes(&rules));
     for run in runs() {
-        run.trace(lines);
+        run.trace(how, lines);
     }
 }
 
 impl Run {
-    fn trace(&self, lines: &mut Lines) {
+    fn trace(&self, how: How, lines: &mut Lines) {
         let seats: Vec<Seat> = (0..self.seats).map(Seat).collect();
         let setup = Setup {
+            map: self.map,
             scenario: self.scenario,
             ..Setup::default()
         };
@@ -94,10 +142,12 @@ impl Run {
             seed: Seed([self.seed; 32]),
             seats: seats.clone(),
         });
+        how.set(&mut world);
         let levels = [Level::Normal, Level::Hard, Level::Easy];
         let mut bots: Vec<Bot> = seats
             .iter()
             .zip(levels.into_iter().cycle())
+            .filter(|_| self.bots)
             .map(|(seat, level)| Bot::new(*seat, level))
             .collect();
         // Every command and the world after every turn, also between the lines.
@@ -120,6 +170,7 @@ impl Run {
                 self.line(lines, &format!("turn-{turn:05}"), &world, &history);
                 // A machine that takes over here must come out where one does that played on.
                 world = reloaded(&world);
+                how.set(&mut world);
             }
         }
         self.line(lines, "end", &world, &history);
@@ -134,29 +185,23 @@ impl Run {
         );
     }
 
-    fn entries(
-        &self,
-        world: &World,
-        bots: &mut [Bot],
-        tick: u32,
-    ) -> Vec<Entry<<World as Simulation>::Command>> {
-        let mut entries = Vec::new();
+    /// What reaches the world in this turn, in seat order.
+    fn entries(&self, world: &World, bots: &mut [Bot], tick: u32) -> Vec<Entry<Command>> {
+        let due = self.changes.iter().filter(|(when, ..)| *when == tick);
+        let mut entries: Vec<_> = due
+            .map(|(_, seat, state)| Entry::Seat {
+                seat: *seat,
+                state: *state,
+            })
+            .collect();
         for bot in bots {
             let seat = bot.seat();
-            for (_, _, state) in self
-                .changes
-                .iter()
-                .filter(|(when, whose, _)| (*when, *whose) == (tick, seat))
-            {
-                entries.push(Entry::Seat {
-                    seat,
-                    state: *state,
-                });
-            }
-            for command in bot.think(world) {
-                entries.push(Entry::Command { seat, command });
-            }
+            let thoughts = bot.think(world).into_iter();
+            entries.extend(thoughts.map(|command| Entry::Command { seat, command }));
         }
+        entries.sort_by_key(|entry| match entry {
+            Entry::Command { seat, .. } | Entry::Seat { seat, .. } => *seat,
+        });
         entries
     }
 
@@ -173,6 +218,15 @@ impl Run {
     }
 }
 
+impl How {
+    fn set(self, world: &mut World) {
+        world.set_plain(self.plain);
+        if let Some(threads) = self.threads {
+            world.set_threads(threads);
+        }
+    }
+}
+
 fn reloaded(world: &World) -> World {
     let mut bytes = Vec::new();
     world.save(&mut bytes);
@@ -184,7 +238,7 @@ fn reloaded(world: &World) -> World {
     World::load(&bytes).expect("a world loads what it saved")
 }
 
-fn put_entry(sum: &mut Sum, entry: &Entry<<World as Simulation>::Command>) {
+fn put_entry(sum: &mut Sum, entry: &Entry<Command>) {
     match entry {
         Entry::Command { seat, command } => {
             sum.serde(seat);

@@ -1,16 +1,27 @@
-//! The committed trace is what this build computes.
+//! The committed trace is what this build computes, whatever number of threads computes it.
 
-use everywhere::{compare, toolkit};
+use everywhere::{How, compare, everything};
+use std::num::NonZeroUsize;
 
 const GOLDEN: &str = include_str!("../../golden/trace.txt");
 
+fn is_golden(threads: usize) {
+    let how = How {
+        threads: NonZeroUsize::new(threads),
+        ..How::default()
+    };
+    let equal = compare(GOLDEN, everything(how).text()).unwrap_or_else(|difference| {
+        panic!("{difference}; if the rules changed on purpose: cargo run --release -p everywhere -- write")
+    });
+    assert!(equal > 100, "{equal} lines");
+}
+
 #[test]
-fn the_toolkit_computes_the_golden_trace() {
-    let golden: String = GOLDEN
-        .lines()
-        .filter(|line| line.starts_with("sim/"))
-        .map(|line| format!("{line}\n"))
-        .collect();
-    let equal = compare(&golden, toolkit().text()).unwrap_or_else(|found| panic!("{found}"));
-    assert!(equal > 30, "{equal} lines");
+fn one_thread_computes_the_golden_trace() {
+    is_golden(1);
+}
+
+#[test]
+fn three_threads_compute_the_golden_trace() {
+    is_golden(3);
 }

@@ -218,13 +218,15 @@ impl Visit for Describe<'_> {
     }
 }
 
-/// What is said of snapshots that were cut or changed: also where memory and lengths have 32 bits.
+/// Snapshots that were cut or changed.
 fn refusals(sum: &mut Sum) {
     let mut bytes = Vec::new();
     Everything::new().save(&mut bytes);
     for length in 0..bytes.len() {
         put_error(sum, Everything::load(&bytes[..length]).map(drop));
     }
+    // Changed bytes may make a length that 32 bits cannot hold: refused there earlier and in other words, but
+    // refused on every machine.
     let mut random = stream("refusals");
     for _ in 0..3_000 {
         let mut changed = bytes.clone();
@@ -232,7 +234,11 @@ fn refusals(sum: &mut Sum) {
             let at = random.below(changed.len() as u32) as usize;
             changed[at] = random.next_u32() as u8;
         }
-        put_error(sum, Everything::load(&changed).map(drop));
+        let loaded = Everything::load(&changed);
+        sum.value(u8::from(loaded.is_ok()));
+        if let Ok(loaded) = loaded {
+            sum.value(loaded.checksum().0);
+        }
     }
     // Lengths of 2^31, 2^32, 2^32 + 1, 2^35 and 2^64 − 1, written in front of nothing.
     let lengths: [&[u8]; 5] = [

@@ -1,0 +1,132 @@
+//! Who marches together keeps together: at the pace of the slowest, those ahead waiting for those behind.
+//!
+//! A group that one command sends is a band. How far each has to go is measured to its own place at the
+//! goal, so a band that keeps its shape has nobody ahead. Where a choke point draws a band out, the first
+//! wait behind it, but never stop: nobody can block the way of those for whom he waits.
+
+use super::{
+    World,
+    space::Point,
+    units::{Order, Way},
+};
+
+/// What the bands on the march have in common in this tick. Made anew in every tick, never state.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bands {
+    bands: Vec<Band>,
+    /// Whether any unit belongs to one.
+    any: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Band {
+    slowest: i32,
+    /// Where its first member goes. Who goes elsewhere keeps the pace but waits for nobody.
+    goal: u32,
+    /// What those who go there have to go in all, in [`STEP`]s.
+    remaining: u64,
+    members: u32,
+}
+
+impl Bands {
+    /// Looks at everybody on the march.
+    pub fn fill(w: &mut World) {
+        let mut bands = std::mem::take(&mut w.bands);
+        bands.look(w);
+        w.bands = bands;
+    }
+
+    fn look(&mut self, w: &World) {
+        if self.any || self.bands.is_empty() {
+            self.bands.clear();
+            self.bands.resize(usize::from(BANDS), Band::default());
+            self.any = false;
+        }
+        for (row, number) in w.units.band.iter().enumerate() {
+            if *number == 0 || w.units.hp[row] == 0 || !marches(w, row, w.units.way[row]) {
+                continue;
+            }
+            self.any = true;
+            let band = &mut self.bands[usize::from(*number)];
+            let speed = w.units.stats(row).speed;
+            let goal = w.units.goal[row];
+            if band.members == 0 {
+                (band.slowest, band.goal) = (speed, goal);
+            }
+            band.slowest = band.slowest.min(speed);
+            if band.goal == goal {
+                band.remaining += u64::from(remaining(w, row, w.units.at(row)));
+                band.members += 1;
+            }
+        }
+    }
+
+    /// How far a unit goes in this tick.
+    #[inline]
+    pub fn speed(&self, w: &World, row: usize, at: Point, way: Way) -> i32 {
+        let own = w.units.stats(row).speed;
+        let number = w.units.band[row];
+        if number == 0 || !marches(w, row, way) {
+            return own;
+        }
+        let band = &self.bands[usize::from(number)];
+        let alone = band.goal != w.units.goal[row] || w.units.order[row] == Order::Patrol;
+        let Some(mean) = band.remaining.checked_div(u64::from(band.members)) else {
+            return own;
+        };
+        if alone {
+            return band.slowest.min(own);
+        }
+        let ahead = mean as i64 - i64::from(remaining(w, row, at));
+        match ahead {
+            ..=BEHIND => own,
+            // Who is so far ahead does not march with them.
+            TOO_FAR.. => band.slowest,
+            FAR_AHEAD.. => band.slowest / 2,
+            AHEAD.. => band.slowest * 3 / 4,
+            _ => band.slowest,
+        }
+        .min(own)
+    }
+}
+
+impl World {
+    /// Makes one band of those who were just sent somewhere together, and takes the others out of theirs.
+    pub(super) fn form_band(&mut self, rows: &[usize]) {
+        let goes = |w: &World, row: usize| is_march(w.units.order[row]);
+        let together = rows.iter().filter(|row| goes(self, **row)).count() > 1;
+        if together {
+            self.last_band = self.last_band % (BANDS - 1) + 1;
+        }
+        for row in rows {
+            let joins = together && goes(self, *row);
+            self.units.band[*row] = if joins { self.last_band } else { 0 };
+        }
+    }
+}
+
+fn is_march(order: Order) -> bool {
+    matches!(order, Order::Move | Order::AttackMove | Order::Patrol)
+}
+
+/// Whether a unit is on its way, and not after somebody.
+fn marches(w: &World, row: usize, way: Way) -> bool {
+    way != Way::None && w.units.target[row] == 0 && is_march(w.units.order[row])
+}
+
+/// About how far a unit is from its own place at the goal, in [`STEP`]s: at most an eighth too much.
+fn remaining(w: &World, row: usize, at: Point) -> u32 {
+    let place = w.map.tile_of(w.units.post[row]).centre();
+    let (dx, dy) = (at.x.abs_diff(place.x), at.y.abs_diff(place.y));
+    let (long, short) = (dx.max(dy), dx.min(dy));
+    (long / STEP).saturating_add(short / STEP / 2)
+}
+
+/// Bands have numbers below this. A number comes round long after its band has arrived.
+pub(super) const BANDS: u16 = 1_024;
+/// The unit of distances here: 1/16 of a tile.
+const STEP: u32 = 1 << 12;
+const AHEAD: i64 = 24;
+const FAR_AHEAD: i64 = 56;
+const TOO_FAR: i64 = 16 * 16;
+const BEHIND: i64 = -12;
