@@ -34,13 +34,13 @@ pub enum Error {
     /// The file is cut or damaged before its first turn, so that nothing of the match is left.
     #[error("the start of the match is damaged at byte {at}: nothing can be read from this file")]
     Start {
-        /// Offset of the first group that does not hold.
+        /// Offset of the first item that does not hold.
         at: u64,
     },
     /// A part of the file changed after it was opened.
     #[error("the file changed while it was read, at byte {at}: open it again")]
     Changed {
-        /// Offset of the group.
+        /// Offset of the item.
         at: u64,
     },
     /// A keyframe cannot be unpacked.

@@ -367,7 +367,7 @@ impl Page {
 
 const KEYFRAMES_EVERY: Duration = Duration::from_secs(30);
 /// Match time between the archived signatures of a peer: each covers everything before it.
-const ATTESTS_EVERY: Duration = Duration::from_secs(60);
+const ATTESTS_EVERY: Duration = Duration::from_secs(90);
 const CHECKSUMS_EVERY: Duration = Duration::from_secs(5);
 /// How long the end of a match waits for a disk that hangs.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(10);

@@ -1,5 +1,7 @@
 //! The proofs: simulator and judge, and the pure targets that fuzzing and property tests share.
 
+#[cfg(feature = "demo")]
+pub mod golden;
 pub mod judge;
 #[cfg(feature = "demo")]
 pub mod numbers;
@@ -7,5 +9,7 @@ pub mod numbers;
 pub mod peers;
 pub mod processes;
 pub mod random;
+#[cfg(feature = "demo")]
+pub mod recorded;
 pub mod simulator;
 pub mod targets;

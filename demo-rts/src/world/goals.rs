@@ -94,7 +94,7 @@ impl Goals {
 pub(super) fn serve(w: &mut World) {
     let mut goals = std::mem::take(&mut w.goals);
     answer(w, &mut goals);
-    open(&mut goals);
+    open(&mut goals, if is_vast(w) { 1 } else { OPENED_PER_TICK });
     if w.tick.is_multiple_of(SWEEP_TICKS) {
         sweep(w, &mut goals);
     }
@@ -180,8 +180,8 @@ fn corner(w: &World, tile: u32) -> u32 {
 }
 
 /// Opens those who have waited longest.
-fn open(goals: &mut Goals) {
-    for _ in 0..OPENED_PER_TICK {
+fn open(goals: &mut Goals, most: usize) {
+    for _ in 0..most {
         let waiting = (0..goals.len()).filter(|row| goals.size[*row] > 0 && goals.open[*row] == 0);
         let first = waiting.min_by_key(|row| (goals.pursuit[*row], goals.since[*row], *row));
         let Some(row) = first else {
@@ -253,10 +253,15 @@ fn ready(w: &mut World, goals: &mut Goals) {
 
 /// Places that may be in use at once: fewer on the largest maps, where each takes more memory.
 pub(super) fn most_goals(w: &World) -> usize {
-    if w.map.size() <= 512 { 512 } else { 128 }
+    if is_vast(w) { 128 } else { 512 }
 }
 
-/// Goals opened in a tick.
+/// Whether a goal's ways may lead through thousands of sectors.
+fn is_vast(w: &World) -> bool {
+    w.map.size() > 512
+}
+
+/// Goals opened in a tick; on vast maps it is one.
 const OPENED_PER_TICK: usize = 4;
 /// Searches in a tick for the nearest tile that can be reached; who comes later asks again.
 const SEARCHES_PER_TICK: u32 = 8;

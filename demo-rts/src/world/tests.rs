@@ -1,5 +1,6 @@
 //! Rules of the world, each by itself; then everything at once, with nonsense for commands.
 
+mod crowds;
 mod kinds;
 mod march;
 mod queues;
@@ -49,12 +50,12 @@ fn wall(w: &mut World, tiles: impl IntoIterator<Item = Tile>) {
     for tile in tiles {
         w.map.put(tile, Terrain::Rock, 0);
     }
-    w.map.refresh_regions();
+    w.ground_changed |= w.map.refresh_regions();
 }
 
 fn resource(w: &mut World, tile: Tile, terrain: Terrain, amount: u16) {
     w.map.put(tile, terrain, amount);
-    w.map.refresh_regions();
+    w.ground_changed |= w.map.refresh_regions();
 }
 
 fn run(w: &mut World, ticks: u32) -> Vec<Effect> {
