@@ -358,15 +358,19 @@ impl Cursor {
 /// Unpacks exactly `length` bytes.
 fn unpack(packed: &[u8], length: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
+    let mut decoder = zstd::Decoder::with_buffer(packed).ok()?;
+    // The window is memory too, and its size is the file's claim.
+    decoder.window_log_max(MOST_WINDOW).ok()?;
     // Grows with what is really there: the length named may lie.
-    zstd::Decoder::with_buffer(packed)
-        .ok()?
+    decoder
         .take(length.saturating_add(1))
         .read_to_end(&mut bytes)
         .ok()?;
     (bytes.len() as u64 == length).then_some(bytes)
 }
 
+/// 8 MiB, as a power of two: what zstd's own format asks of every reader. The recorder needs less.
+const MOST_WINDOW: u32 = 23;
 /// A keyframe record takes at most so many bytes beside its snapshot.
 pub(crate) const RECORD_HEAD_BYTES: u64 = 64;
 

@@ -265,6 +265,7 @@ impl Digester {
 
 impl Sink for Digester {
     fn bytes(&mut self, bytes: &[u8]) {
+        self.field.width = 0;
         let mut rest = bytes;
         while !rest.is_empty() {
             let room = (Digest::CHUNK - self.filled) as usize;
@@ -284,13 +285,11 @@ impl Sink for Digester {
     }
 
     fn column<T: Scalar>(&mut self, column: &[T]) {
-        // Two columns under one name have no common row.
-        self.field.width = if self.field.len == 0 {
-            size_of::<T>() as u32
-        } else {
-            0
-        };
+        // A column may come in pieces. Two columns of different numbers under one name have no rows.
+        let width = size_of::<T>() as u32;
+        let goes_on = self.field.len == 0 || self.field.width == width;
         crate::columns::write_column(self, column);
+        self.field.width = if goes_on { width } else { 0 };
     }
 
     fn section(&mut self, name: &'static str) {

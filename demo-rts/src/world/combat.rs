@@ -293,6 +293,9 @@ pub(super) fn die(w: &mut World, row: usize, effects: &mut Vec<Effect>) {
 pub(super) fn bury(w: &mut World, effects: &mut Vec<Effect>) {
     w.roll.rise(w.tick);
     if w.tick.is_multiple_of(BURIAL_TICKS) {
+        let ids = w.units.id.iter().zip(&w.units.hp);
+        let dead: Vec<u32> = ids.filter(|(_, hp)| **hp == 0).map(|(id, _)| *id).collect();
+        w.waypoints.forget(&dead);
         w.units.bury();
     }
     if w.buildings.hp.contains(&0) {
@@ -326,6 +329,6 @@ fn clear_ground(map: &mut Map, tile: u32, size: u16) {
 /// Square of the way from its post beyond which an idle soldier pursues nobody.
 pub(super) const LEASH: u64 = (12 * ONE as u64).pow(2);
 /// Ticks between two burials of units.
-const BURIAL_TICKS: u32 = 16;
+pub(super) const BURIAL_TICKS: u32 = 16;
 /// A soldier this much farther away (in squares, of 1/1024 of a tile) is still dealt with before others.
 pub(super) const LENIENCE: i32 = (5 << 10) * (5 << 10);

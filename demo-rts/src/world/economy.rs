@@ -271,12 +271,8 @@ fn clear_site(w: &mut World, tile: Tile, size: u16) {
         if !w.units.is_on_map(row) || !w.map.is_blocked(stands) {
             continue;
         }
-        let at = w.units.at(row);
-        let exit = (0..w.map.tiles())
-            .map(|index| w.map.tile_of(index as u32))
-            .filter(|free| !w.map.is_blocked(*free))
-            .min_by_key(|free| free.centre().distance_squared(at));
-        if let Some(exit) = exit {
+        // Never to the other side of a wall: regions are still those of before the site became solid.
+        if let Some(exit) = w.map.nearest_in_region(stands, w.map.region(stands)) {
             w.units.place(row, exit.centre());
         }
     }

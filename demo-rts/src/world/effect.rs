@@ -100,12 +100,9 @@ pub enum Refusal {
     /// Not an own, finished building that can do this.
     #[error("no such building of yours")]
     NoSuchBuilding,
-    /// The target is dead, or one's own.
+    /// The target is dead, out of sight, or one's own.
     #[error("nothing there to attack")]
     NoSuchTarget,
-    /// The seat does not see the target.
-    #[error("out of sight")]
-    OutOfSight,
     /// The seat never saw the ground.
     #[error("nobody has been there")]
     Unexplored,

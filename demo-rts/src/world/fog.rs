@@ -239,7 +239,11 @@ fn look(w: &mut World, seat: usize) {
             let stats = w.buildings.kind[row].stats();
             let corner = w.map.tile_of(w.buildings.tile[row]);
             let middle = Tile::new(corner.x + stats.size / 2, corner.y + stats.size / 2);
-            // A foundation is a rope on the ground: it shows its own place and no more.
+            // Where nobody has worked yet, nobody looks either: a foundation costs too little for that.
+            if !w.buildings.is_solid(row) {
+                continue;
+            }
+            // One being built shows its own place and no more.
             let sight = if w.buildings.is_complete(row) {
                 stats.sight
             } else {

@@ -7,6 +7,7 @@
 use super::{
     World,
     columns::columns,
+    combat::BURIAL_TICKS,
     nav::{FieldId, Goal},
     units::Way,
 };
@@ -24,6 +25,8 @@ columns! {
         pursuit: u8,
         /// 1: ways to it are known.
         open: u8,
+        /// Row in the seats' table of who asked first. Nobody may fill the table with places of their own.
+        seat: u8,
     }
     derived {
         fields: Fields,
@@ -44,26 +47,24 @@ impl Goals {
         self.tile.len()
     }
 
-    /// The row of a place; `None` if all rows are taken.
-    fn ask(&mut self, tile: u32, size: u8, pursuit: bool, now: u32, most: usize) -> Option<u16> {
-        let same = |row: &usize| self.tile[*row] == tile && self.size[*row] == size;
+    /// The row of a place; `None` if all rows are taken, or all of the seat's share.
+    fn ask(&mut self, fresh: GoalRow, most: usize, share: usize) -> Option<u16> {
+        let same = |row: &usize| self.tile[*row] == fresh.tile && self.size[*row] == fresh.size;
         if let Some(row) = (0..self.len()).find(same) {
-            self.pursuit[row] &= u8::from(pursuit);
+            self.pursuit[row] &= fresh.pursuit;
             return Some(row as u16);
         }
-        let fresh = GoalRow {
-            tile,
-            size,
-            since: now,
-            pursuit: u8::from(pursuit),
-            open: 0,
-        };
+        let own = |row: &usize| self.size[*row] > 0 && self.seat[*row] == fresh.seat;
+        if (0..self.len()).filter(own).count() >= share {
+            return None;
+        }
         if let Some(row) = self.size.iter().position(|size| *size == 0) {
             self.tile[row] = fresh.tile;
             self.size[row] = fresh.size;
             self.since[row] = fresh.since;
             self.pursuit[row] = fresh.pursuit;
             self.open[row] = fresh.open;
+            self.seat[row] = fresh.seat;
             return Some(row as u16);
         }
         if self.len() >= most {
@@ -105,10 +106,14 @@ pub(super) fn serve(w: &mut World) {
 /// Sends everybody who asks straight to what it sees, and the others to the row of their place.
 fn answer(w: &mut World, goals: &mut Goals) {
     let most = most_goals(w);
+    let share = most / w.seats.len().max(1);
     let mut searches = 0;
     // Neighbouring rows mostly want the same.
     let mut last = None;
-    for row in 0..w.units.len() {
+    // Others come first in every tick, so that those whose places are dear keep nobody waiting for ever.
+    let rows = w.units.len();
+    let first = w.tick.wrapping_mul(STRIDE) as usize % rows.max(1);
+    for row in (first..rows).chain(0..first) {
         if w.units.way[row] != Way::Asked || w.units.hp[row] == 0 {
             continue;
         }
@@ -142,7 +147,15 @@ fn answer(w: &mut World, goals: &mut Goals) {
         }
         let tile = if size > 1 { corner(w, aim) } else { aim };
         let pursuit = w.units.target[row] != 0 && w.units.order[row].guards();
-        if let Some(course) = goals.ask(tile, size, pursuit, w.tick, most) {
+        let place = GoalRow {
+            tile,
+            size,
+            since: w.tick,
+            pursuit: u8::from(pursuit),
+            open: 0,
+            seat: w.units.seat[row],
+        };
+        if let Some(course) = goals.ask(place, most, share) {
             w.units.way[row] = Way::Course;
             w.units.course[row] = course;
         }
@@ -261,12 +274,16 @@ fn is_vast(w: &World) -> bool {
     w.map.size() > 512
 }
 
+/// How far the first to be answered moves on from tick to tick.
+const STRIDE: u32 = 617;
 /// Goals opened in a tick; on vast maps it is one.
 const OPENED_PER_TICK: usize = 4;
 /// Searches in a tick for the nearest tile that can be reached; who comes later asks again.
 const SEARCHES_PER_TICK: u32 = 8;
 /// Ticks between two looks for goals that nobody uses.
 const SWEEP_TICKS: u32 = 16;
+// The dead keep the course that they were on: no row that they name may be freed before they are buried.
+const _: () = assert!(SWEEP_TICKS.is_multiple_of(BURIAL_TICKS));
 /// Ticks after which a goal's sectors are asked for again, so that `nav` keeps them: it does for 64.
 const READY_TICKS: u32 = 48;
 /// Tiles along the edge of one of `nav`'s sectors.

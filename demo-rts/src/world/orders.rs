@@ -195,15 +195,11 @@ pub(super) fn on_map(w: &World, tile: Tile) -> Result<u32, Refusal> {
 /// The living thing of this id, if a unit of the seat may be ordered to attack it: another seat's, and
 /// in sight.
 pub(super) fn targetable(w: &World, seat: usize, id: Id) -> Result<Target, Refusal> {
-    let enemy = w
-        .target(id)
+    // The answer is one for the dead and the hidden: else it would tell which ids live.
+    w.target(id)
         .filter(|found| usize::from(w.owner(*found)) != seat)
-        .ok_or(Refusal::NoSuchTarget)?;
-    if w.sees_target(seat, enemy) {
-        Ok(enemy)
-    } else {
-        Err(Refusal::OutOfSight)
-    }
+        .filter(|found| w.sees_target(seat, *found))
+        .ok_or(Refusal::NoSuchTarget)
 }
 
 /// Founds a building that these workers shall build, and pays for it. Its row.

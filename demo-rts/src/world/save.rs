@@ -448,6 +448,17 @@ fn check_goals(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
     from.require(goals.len() <= most_goals(w), "goals")?;
     from.require(in_map(w, &goals.tile), "goal")?;
     from.require(goals.size.iter().all(|size| *size <= 16), "goal")?;
+    let seats = w.seats.len();
+    from.require(
+        goals.seat.iter().all(|seat| usize::from(*seat) < seats),
+        "goal",
+    )?;
+    let mut places: Vec<_> = goals.tile.iter().zip(&goals.size).collect();
+    places.retain(|(_, size)| **size > 0);
+    let used = places.len();
+    places.sort_unstable();
+    places.dedup();
+    from.require(places.len() == used, "a goal twice")?;
     let flags = goals.pursuit.iter().chain(&goals.open);
     from.require(flags.copied().all(|flag| flag <= 1), "goal")
 }

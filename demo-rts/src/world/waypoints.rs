@@ -43,11 +43,9 @@ impl Waypoints {
         }
     }
 
-    /// Appends an errand to each of these units, which are in ascending order. Returns whether any
-    /// still had room for one.
-    pub fn append(&mut self, units: &[(u32, Errand)]) -> bool {
+    /// Appends an errand to each of these units, which are in ascending order and had room for one.
+    pub fn append(&mut self, units: &[(u32, Errand)]) {
         let mut merged = Waypoints::default();
-        let mut anybody = false;
         let mut at = 0;
         for (unit, errand) in units {
             while at < self.len() && self.unit[at] <= *unit {
@@ -57,7 +55,6 @@ impl Waypoints {
             if merged.of(*unit).len() >= WAYPOINTS {
                 continue;
             }
-            anybody = true;
             merged.push(Waypoint {
                 unit: *unit,
                 order: errand.order,
@@ -70,7 +67,6 @@ impl Waypoints {
             merged.push(self.row(rest));
         }
         *self = merged;
-        anybody
     }
 
     /// Drops every errand of these units, which are in ascending order.

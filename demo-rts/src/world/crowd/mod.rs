@@ -60,13 +60,20 @@ impl Crowd {
         self.sensed[self.place[row] as usize]
     }
 
-    /// Rows of the units that were within `reach` of a place when the tick began, and of some beyond. Their
+    /// Rows of the units that were within `reach` of a place, along each axis, when the tick began. Their
     /// order means nothing.
     pub fn near(&self, at: Point, reach: i32) -> impl Iterator<Item = usize> + '_ {
         let (x, y) = (at.x >> COARSER, at.y >> COARSER);
-        self.around(x, y, (reach >> COARSER) + 1)
-            .flat_map(|(from, to)| &self.bodies.row[from..to])
-            .map(|row| *row as usize)
+        let reach = (reach >> COARSER) + 1;
+        // Cells reach farther, as far as their size has it, and that must show in no result.
+        let near = move |place: &usize| {
+            let (dx, dy) = (self.bodies.x[*place] - x, self.bodies.y[*place] - y);
+            dx.abs() <= reach && dy.abs() <= reach
+        };
+        self.around(x, y, reach)
+            .flat_map(|(from, to)| from..to)
+            .filter(near)
+            .map(|place| self.bodies.row[place] as usize)
     }
 
     /// Bytes that it keeps from tick to tick.

@@ -190,7 +190,7 @@ fn one_targets_only_what_one_sees() {
         units: units.clone(),
         target,
     };
-    assert_eq!(issue(&mut w, A, attack(victim)), Err(Refusal::OutOfSight));
+    assert_eq!(issue(&mut w, A, attack(victim)), Err(Refusal::NoSuchTarget));
     w.units.place(1, Tile::new(17, 30).centre());
     run(&mut w, 8);
     assert_eq!(issue(&mut w, A, attack(victim)), Ok(()));
@@ -328,4 +328,17 @@ fn snapshots_with_impossible_fog_are_refused() {
     let mut fine = good.clone();
     fine.fog.ghosts.push(ghost);
     assert!(World::load(&bytes(&fine)).is_ok());
+}
+
+#[test]
+fn a_foundation_that_nobody_works_on_sees_nothing() {
+    let mut w = meadow();
+    let far = Tile::new(40, 40);
+    w.spawn_building(Kind::TownHall, 0, far, false);
+    run(&mut w, 40);
+    assert!(!w.sees(A, far));
+    let site = w.buildings.len() - 1;
+    w.buildings.progress[site] = 1;
+    run(&mut w, 40);
+    assert!(w.sees(A, far));
 }

@@ -1,7 +1,7 @@
 //! Research, queues of every kind, patrols, shelters, and stones that hit a place.
 
 use super::*;
-use crate::world::tables::WAYPOINTS;
+use crate::world::{command::Task, tables::WAYPOINTS};
 
 fn rich() -> World {
     let mut w = meadow();
@@ -389,5 +389,49 @@ fn hostile_garrisons_and_errands_do_not_load() {
         let mut bad = w.clone();
         change(&mut bad);
         assert!(World::load(&bytes(&bad)).is_err(), "change {number}");
+    }
+}
+
+#[test]
+fn a_snapshot_after_a_burial_knows_nothing_of_the_dead_ones_errands() {
+    let mut w = meadow();
+    let unit = put(&mut w, Kind::Swordsman, 0, 20, 20);
+    put(&mut w, Kind::Worker, 0, 22, 22);
+    let units = one(&w, unit);
+    let task = Task::Move {
+        to: Tile::new(40, 20),
+    };
+    for _ in 0..3 {
+        let units = units.clone();
+        assert_eq!(issue(&mut w, A, Command::Queue { units, task }), Ok(()));
+    }
+    while !w.tick.is_multiple_of(16) {
+        run(&mut w, 1);
+    }
+    let row = w.units.row(unit).unwrap();
+    w.units.hp[row] = 0;
+    run(&mut w, 1);
+    let mut bytes = Vec::new();
+    w.save(&mut bytes);
+    assert!(World::load(&bytes).is_ok());
+}
+
+#[test]
+fn a_foundation_throws_nobody_over_a_wall() {
+    let mut w = meadow();
+    wall(&mut w, (0..64).map(|x| Tile::new(x, 30)));
+    w.seats.earn(0, 5_000, 5_000);
+    let workers: Vec<Id> = (0..6)
+        .map(|n| put(&mut w, Kind::Worker, 0, 20 + n % 3, 31))
+        .collect();
+    run(&mut w, 20);
+    let number = |id: &Id| w.units.number[w.units.row(*id).unwrap()];
+    let units = Selection::new(workers.iter().map(number));
+    let at = Tile::new(20, 31);
+    let kind = Kind::Barracks;
+    assert_eq!(issue(&mut w, A, Command::Build { units, kind, at }), Ok(()));
+    run(&mut w, 200);
+    for id in &workers {
+        assert!(w.unit(*id).unwrap().tile.y > 30);
     }
 }
