@@ -76,8 +76,10 @@ fn waiting_far_from_home(estate: &Estate<'_>) -> Option<UnitView> {
     estate.free_workers().find(far).copied()
 }
 
-/// Where somebody at `from` should look next: where others may have begun, then at the nearest edge of
-/// the explored ground, and at last here and there.
+/// Where somebody at `from` should look next: at the edge of the explored ground, first where it is
+/// nearest to a place where others may have begun; and at last here and there.
+///
+/// The edge can be reached and is explored by going there, so nobody waits before a place that cannot.
 pub(super) fn goal(estate: &Estate<'_>, from: Tile) -> Tile {
     let seen = estate.seen;
     let size = seen.size();
@@ -85,11 +87,8 @@ pub(super) fn goal(estate: &Estate<'_>, from: Tile) -> Tile {
         .into_iter()
         .filter(|start| start.king_steps(estate.seat.home) > OUTSIDE && !seen.explored(*start))
         .min_by_key(|start| (start.king_steps(from), *start));
-    if let Some(start) = start {
-        return start;
-    }
     let region = seen.region(from);
-    let edge = nearest(from, size, size, |tile| {
+    let edge = nearest(start.unwrap_or(from), size, size, |tile| {
         seen.region(tile) == region
             && region != 0
             && square(tile, 1, size).any(|next| !seen.explored(next))
@@ -97,7 +96,9 @@ pub(super) fn goal(estate: &Estate<'_>, from: Tile) -> Tile {
     edge.unwrap_or_else(|| {
         let turn = seen.tick() / LOOK_TICKS * 31 + u32::from(estate.seat.seat.0) * 7;
         let part = |stride: u32| (turn.wrapping_mul(stride) % u32::from(size)) as u16;
-        Tile::new(part(37), part(53))
+        let somewhere = Tile::new(part(37), part(53));
+        let open = nearest(somewhere, size, size, |tile| seen.region(tile) == region);
+        open.unwrap_or(somewhere)
     })
 }
 

@@ -2,18 +2,25 @@
 
 use super::{Refusal, World, errands::Errand, orders::on_map, space::Tile, units::Order};
 
-/// Sends a group: each unit gets its own place near the goal, and keeps its place in the group.
+/// Sends a group: each unit gets its own place near the goal, and keeps its place in the group. Where it
+/// cannot go, the goal is as near as it gets.
 pub(super) fn spread(
     w: &World,
     mut units: Vec<usize>,
     order: Order,
     to: Tile,
 ) -> Result<Vec<(usize, Errand)>, Refusal> {
-    let goal = on_map(w, to)?;
+    on_map(w, to)?;
     let Some(first) = units.first() else {
         return Ok(Vec::new());
     };
     let region = w.map.region(w.units.tile(*first));
+    let to = if w.map.region(to) == region {
+        to
+    } else {
+        w.map.nearest_in_region(to, region).unwrap_or(to)
+    };
+    let goal = w.map.index(to);
     let mut places = places_around(w, to, units.len(), region);
     places.sort_unstable_by_key(|tile| (tile.y, tile.x));
     units.sort_by_key(|row| (w.units.y[*row], w.units.x[*row]));

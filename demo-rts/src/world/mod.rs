@@ -261,7 +261,7 @@ impl World {
 }
 
 /// Grows with every change of code that changes what a step computes.
-const CODE_VERSION: u32 = 4;
+const CODE_VERSION: u32 = 5;
 /// Ticks between two thoughts for an absent player; more than three times the seats.
 const AI_PERIOD: u32 = 30;
 const FNV_OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;

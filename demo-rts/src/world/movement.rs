@@ -170,7 +170,8 @@ impl Walker {
             Way::Asked => self.step_to(self.end(w).centre(), speed),
             Way::Straight => {
                 let end = self.end(w).centre();
-                if self.at.distance_squared(end) < square(ONE / 16) {
+                // A push, at most half a step each way, can keep a unit from its end for ever, but not by a step.
+                if self.at.distance_squared(end) < square(speed.max(ONE / 16)) {
                     self.stop();
                     return Step::default();
                 }
@@ -258,9 +259,13 @@ impl Walker {
             self.stuck = self.stuck.saturating_sub(1);
             return;
         }
-        self.stuck = self.stuck.saturating_add(1);
-        let end = self.end(w).centre();
-        if self.stuck >= 8 && to.distance_squared(end) < square(ONE * 5 / 2) {
+        // Nothing but a crowd is in the way of one who sees its end. There a unit that is pushed to and fro
+        // does not hope for ever, and is content the sooner, the nearer it came.
+        let sees = self.way == Way::Straight;
+        self.stuck = self.stuck.saturating_add(1 + u8::from(sees));
+        let end = to.distance_squared(self.end(w).centre());
+        let near = self.stuck >= 8 && end < square(ONE * 5 / 2);
+        if near || sees && self.stuck >= 24 && end < square(CROWDED) {
             self.stop();
         } else if self.stuck >= 32 {
             self.failures = self.failures.saturating_add(1);
@@ -369,5 +374,7 @@ const GLANCE: i32 = ONE - 1;
 const NEAR: u32 = 24 * ONE as u32;
 /// How far a unit that stands is pushed in a tick at most.
 const MOST_PUSH: i32 = ONE / 12;
+/// Within this of its end a unit that cannot get through a crowd has come near enough.
+const CROWDED: i32 = 8 * ONE;
 /// Ways that may fail before a unit gives up.
 pub(super) const PATIENCE: u8 = 6;

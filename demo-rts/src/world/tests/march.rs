@@ -92,3 +92,68 @@ fn band_numbers_come_round_and_are_never_nobody() {
         assert_eq!(w.units.band[w.units.row(units[3]).unwrap()], expected);
     }
 }
+
+/// A wall along y = 27 and 28 with a pocket of one tile at (30, 28), open only to the south.
+fn pocket(w: &mut World) -> Tile {
+    let tile = Tile::new(30, 28);
+    let wide = (0..64).flat_map(|x| [Tile::new(x, 27), Tile::new(x, 28)]);
+    wall(w, wide.filter(|t| *t != tile));
+    tile
+}
+
+fn crowd(w: &mut World, at: Tile) -> Vec<Id> {
+    (0..75)
+        .map(|_| put(w, Kind::Swordsman, 0, at.x, at.y))
+        .collect()
+}
+
+fn is_idle(w: &World, units: &[Id]) -> bool {
+    units
+        .iter()
+        .all(|id| w.unit(*id).unwrap().order == Order::Idle)
+}
+
+#[test]
+fn a_crowd_sent_beyond_a_wall_spreads_before_it_and_is_done() {
+    let mut w = meadow();
+    let tile = pocket(&mut w);
+    let crowd = crowd(&mut w, tile);
+    go(&mut w, &crowd, 24, 17);
+    run_until(&mut w, 600, |w| is_idle(w, &crowd));
+    run(&mut w, 100);
+    for id in &crowd {
+        let at = w.unit(*id).unwrap().tile;
+        assert!(
+            at.y >= 28 && at.king_steps(Tile::new(24, 29)) <= 10,
+            "{at:?}"
+        );
+    }
+    let mut tiles: Vec<Tile> = crowd.iter().map(|id| w.unit(*id).unwrap().tile).collect();
+    tiles.sort_unstable();
+    tiles.dedup();
+    assert!(tiles.len() > 30, "{} tiles for 75", tiles.len());
+}
+
+#[test]
+fn a_crowd_whose_members_are_each_sent_to_one_tile_is_done_there() {
+    let mut w = meadow();
+    let tile = pocket(&mut w);
+    let crowd = crowd(&mut w, Tile::new(30, 40));
+    for id in &crowd {
+        go(&mut w, std::slice::from_ref(id), tile.x, tile.y);
+    }
+    run_until(&mut w, 900, |w| is_idle(w, &crowd));
+}
+
+#[test]
+fn a_crowd_on_one_point_in_a_dead_end_gets_out_again() {
+    let mut w = meadow();
+    let tile = pocket(&mut w);
+    let crowd = crowd(&mut w, tile);
+    go(&mut w, &crowd, 30, 50);
+    run_until(&mut w, 900, |w| is_idle(w, &crowd));
+    for id in &crowd {
+        let at = w.unit(*id).unwrap().tile;
+        assert!(at.king_steps(Tile::new(30, 50)) <= 8, "{at:?}");
+    }
+}
