@@ -186,7 +186,7 @@ pub struct Common {
     /// What the land looks like: plains, valleys or lakes. Without it the map's seed draws it.
     #[arg(long, value_name = "KIND", value_parser = options::map)]
     pub map: Option<MapKind>,
-    /// How the match begins: standard, skirmish, or skirmish:N with N soldiers a seat.
+    /// How the match begins: `standard`, `skirmish[:N]`, `archers[:N]`, `march[:N]` or `swarm[:sparse|:normal|:dense]`.
     #[arg(long, value_name = "NAME", value_parser = options::scenario)]
     pub scenario: Option<Scenario>,
     /// The key to be known by; made if the file does not exist.

@@ -74,6 +74,15 @@ impl Goals {
         Some((self.len() - 1) as u16)
     }
 
+    /// Bytes that it keeps from tick to tick, beside `nav`.
+    pub fn scratch_bytes(&self) -> usize {
+        let fields = &self.fields;
+        let bits: usize = fields.ready.iter().map(Vec::capacity).sum();
+        8 * bits
+            + fields.id.capacity() * size_of::<Option<FieldId>>()
+            + fields.ready.capacity() * size_of::<Vec<u64>>()
+    }
+
     /// The name of the ways to an open goal.
     #[inline]
     pub fn field(&self, row: u16) -> Option<FieldId> {

@@ -237,6 +237,7 @@ impl World {
     pub fn scratch_bytes(&self) -> usize {
         self.crowd.memory()
             + self.map.scratch_bytes()
+            + self.goals.scratch_bytes()
             + self.blows.capacity() * size_of::<combat::Blow>()
     }
 

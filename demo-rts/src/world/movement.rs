@@ -49,6 +49,15 @@ struct Moving<'a> {
     failures: &'a mut [u8],
 }
 
+impl Moving<'_> {
+    fn here(&self, at: usize) -> Point {
+        Point {
+            x: self.x[at],
+            y: self.y[at],
+        }
+    }
+}
+
 impl Parts for Moving<'_> {
     fn cut(self, at: usize) -> (Self, Self) {
         let (x, y) = (self.x.split_at_mut(at), self.y.split_at_mut(at));
@@ -70,53 +79,82 @@ impl Parts for Moving<'_> {
     }
 }
 
-fn move_part(w: &World, from: usize, part: Moving<'_>) {
-    for at in 0..part.x.len() {
-        let row = from + at;
-        if !w.units.is_on_map(row) {
-            continue;
+fn move_part(w: &World, from: usize, mut part: Moving<'_>) {
+    // Fields lie all over the memory. Asked for one right after the other, with little to decide in
+    // between, they come together.
+    let mut ahead = [None; BATCH];
+    let mut begin = 0;
+    while begin < part.x.len() {
+        let end = part.x.len().min(begin + BATCH);
+        for (at, ahead) in (begin..end).zip(&mut ahead) {
+            *ahead = match part.way[at] {
+                Way::Course => field_ahead(w, from + at, part.here(at)),
+                _ => None,
+            };
         }
-        let push = w.crowd.sensed(row).push();
-        let here = Point {
-            x: part.x[at],
-            y: part.y[at],
-        };
-        if part.way[at] == Way::None && push == Step::default() {
-            continue;
+        for at in begin..end {
+            move_one(w, from, &mut part, at, ahead[at - begin]);
         }
-        let mut walker = Walker {
-            row,
-            at: here,
-            way: part.way[at],
-            aim: part.aim[at],
-            stuck: part.stuck[at],
-            failures: part.failures[at],
-        };
-        let speed = w.bands.speed(w, row, here, walker.way);
-        let wish = walker.steer(w, speed);
-        let most = if wish == Step::default() {
-            MOST_PUSH
-        } else {
-            speed / 2
-        };
-        let push = around(push, wish).held(most);
-        let to = slide(w, here, wish.plus(push));
-        if wish != Step::default() {
-            walker.notice_stuck(w, to, wish);
-        }
-        part.x[at] = to.x;
-        part.y[at] = to.y;
-        part.way[at] = walker.way;
-        part.aim[at] = walker.aim;
-        part.stuck[at] = walker.stuck;
-        part.failures[at] = walker.failures;
+        begin = end;
     }
+}
+
+/// Which way the field of its goal leads a unit, if the goal has one.
+#[inline(always)]
+fn field_ahead(w: &World, row: usize, here: Point) -> Option<Option<Direction>> {
+    let field = w.goals.field(w.units.course[row])?;
+    Some(w.map.direction(field, w.map.tile_at(here)))
+}
+
+#[inline(always)]
+fn move_one(
+    w: &World,
+    from: usize,
+    part: &mut Moving<'_>,
+    at: usize,
+    ahead: Option<Option<Direction>>,
+) {
+    let row = from + at;
+    let push = w.crowd.sensed(row).push();
+    if part.way[at] == Way::None && push == Step::default() || !w.units.is_on_map(row) {
+        return;
+    }
+    let here = part.here(at);
+    let mut walker = Walker {
+        row,
+        at: here,
+        ahead,
+        way: part.way[at],
+        aim: part.aim[at],
+        stuck: part.stuck[at],
+        failures: part.failures[at],
+    };
+    let speed = w.bands.speed(w, row, here, walker.way);
+    let wish = walker.steer(w, speed);
+    let most = if wish == Step::default() {
+        MOST_PUSH
+    } else {
+        speed / 2
+    };
+    let push = around(push, wish).held(most);
+    let to = slide(w, here, wish.plus(push));
+    if wish != Step::default() {
+        walker.notice_stuck(w, to, wish);
+    }
+    part.x[at] = to.x;
+    part.y[at] = to.y;
+    part.way[at] = walker.way;
+    part.aim[at] = walker.aim;
+    part.stuck[at] = walker.stuck;
+    part.failures[at] = walker.failures;
 }
 
 /// A unit on the move.
 struct Walker {
     row: usize,
     at: Point,
+    /// Which way the field of its goal leads, if it follows one that is known.
+    ahead: Option<Option<Direction>>,
     way: Way,
     aim: u32,
     stuck: u8,
@@ -152,7 +190,6 @@ impl Walker {
 
     /// Along the field of its goal, until it sees its end.
     fn follow(&mut self, w: &World, speed: i32, looks: bool) -> Step {
-        let course = w.units.course[self.row];
         if looks {
             let end = self.end(w).centre();
             let near = self.at.x.abs_diff(end.x).max(self.at.y.abs_diff(end.y)) < NEAR;
@@ -161,17 +198,14 @@ impl Walker {
                 return self.step_to(end, speed);
             }
         }
-        let Some(field) = w.goals.field(course) else {
-            return self.step_to(self.end(w).centre(), speed);
-        };
-        let here = w.map.tile_at(self.at);
-        match w.map.direction(field, here) {
-            None => {
+        match self.ahead {
+            None => self.step_to(self.end(w).centre(), speed),
+            Some(None) => {
                 self.way = Way::Asked;
                 Step::default()
             }
-            Some(Direction::Here) => self.come_to(w, speed, course),
-            Some(direction) => onward(self.at, direction, speed),
+            Some(Some(Direction::Here)) => self.come_to(w, speed, w.units.course[self.row]),
+            Some(Some(direction)) => onward(self.at, direction, speed),
         }
     }
 
@@ -332,6 +366,8 @@ fn square(length: i32) -> u64 {
     u64::from(length.unsigned_abs()).pow(2)
 }
 
+/// Units whose fields are asked together.
+const BATCH: usize = 64;
 /// How far a unit looks whether its straight way is still clear, in the units of a point.
 const GLANCE: i32 = ONE - 1;
 /// Within this a unit that follows a field looks for its end.

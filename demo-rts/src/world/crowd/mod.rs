@@ -42,6 +42,8 @@ pub(super) struct Crowd {
     widest: i32,
     masks: Masks,
     /// What each body found out, in the order of the bodies.
+    found: Vec<Sensed>,
+    /// The same for each row, in which order it is read.
     sensed: Vec<Sensed>,
 }
 
@@ -55,9 +57,10 @@ impl Crowd {
         w.crowd = crowd;
     }
 
-    /// What a unit on the map found out in this tick.
+    /// What a unit found out in this tick: nothing, if it was not on the map.
+    #[inline]
     pub fn sensed(&self, row: usize) -> Sensed {
-        self.sensed[self.place[row] as usize]
+        self.sensed[row]
     }
 
     /// Rows of the units that were within `reach` of a place, along each axis, when the tick began. Their
@@ -82,7 +85,7 @@ impl Crowd {
             + self.masks.memory()
             + size_of::<u32>()
                 * (self.begin.capacity() + self.cells.capacity() + self.place.capacity())
-            + size_of::<Sensed>() * self.sensed.capacity()
+            + size_of::<Sensed>() * (self.found.capacity() + self.sensed.capacity())
     }
 
     fn sort(&mut self, w: &World) {

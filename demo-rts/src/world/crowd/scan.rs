@@ -63,13 +63,25 @@ impl Sensed {
 
 /// Lets everybody look.
 pub fn scan(w: &mut World, threads: usize) {
-    let mut sensed = std::mem::take(&mut w.crowd.sensed);
+    let mut found = std::mem::take(&mut w.crowd.found);
     let bodies = w.crowd.bodies.len();
-    sensed.resize(bodies, Sensed::default());
+    found.resize(bodies, Sensed::default());
     let world = &*w;
-    in_parts(threads, bodies, sensed.as_mut_slice(), |from, part| {
+    in_parts(threads, bodies, found.as_mut_slice(), |from, part| {
         wide::scan(world, from, part);
     });
+    // Whoever reads it goes by rows: fetched here in one loop without decisions, which waits for the
+    // memory once and not for each unit.
+    let mut sensed = std::mem::take(&mut w.crowd.sensed);
+    let rows = w.crowd.place.len();
+    sensed.resize(rows, Sensed::default());
+    let places = &w.crowd.place;
+    in_parts(threads, rows, sensed.as_mut_slice(), |from, part| {
+        for (sensed, place) in part.iter_mut().zip(&places[from..]) {
+            *sensed = found.get(*place as usize).copied().unwrap_or_default();
+        }
+    });
+    w.crowd.found = found;
     w.crowd.sensed = sensed;
 }
 
