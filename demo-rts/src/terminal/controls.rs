@@ -63,6 +63,17 @@ impl Hand {
         )
     }
 
+    /// Whether the next key chooses from a menu.
+    pub fn is_choosing(&self) -> bool {
+        self.menu.is_some()
+    }
+
+    /// Whether a building is selected, which [`KeyCode::Delete`] would take away.
+    pub fn holds_building(&self, world: &World) -> bool {
+        let first = self.selection.first();
+        first.is_some_and(|id| world.building(*id).is_some())
+    }
+
     /// Forgets whom the world no longer holds.
     pub fn forget_the_dead(&mut self, world: &World) {
         self.selection
@@ -395,12 +406,12 @@ impl Hand {
     }
 }
 
-/// What the keys do, a string a line.
+/// What the keys do, parted by two spaces.
 pub const KEYS: [&str; 5] = [
     "arrows move (shift: far)  space select  v box  w idle workers  e soldiers  t home",
     "f or enter do what is meant  m move  a attack  g gather  h hold  x stop  y patrol",
     "d hit the ground  i go inside  l all leave  r rally  1-5 cancel  del tear down",
-    "b build ...  n train ...  u research ...    capitals: after the orders before",
+    "b build at the cursor ...  n train ...  u research ...  capitals: after the orders before",
     "z zoom  c chat  p pause  q leave",
 ];
 

@@ -2,6 +2,7 @@
 
 pub mod controls;
 pub mod facts;
+mod flow;
 mod ground;
 mod panels;
 pub mod screen;

@@ -2,7 +2,7 @@
 
 use super::controls::Hand;
 use super::facts::Facts;
-use super::{ground, panels};
+use super::{flow, ground, panels};
 use crate::world::{Tile, World};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -24,19 +24,30 @@ pub struct Screen<'a> {
     pub notice: &'a str,
     /// What is typed or selected.
     pub prompt: String,
-    /// The keys, one string a line.
+    /// The keys, parted by two spaces. They give way to a menu.
     pub keys: &'a [&'a str],
 }
 
 impl Screen<'_> {
     /// Draws into `area`, however small or large it is.
     pub fn render(&self, area: Rect, buffer: &mut Buffer) {
-        let keys = u16::try_from(self.keys.len()).unwrap_or(u16::MAX);
+        let prompt_lines = flow::wrap(&self.prompt, area.width);
+        let key_lines = flow::wrap(&self.keys.join("  "), area.width);
+        let prompt_rows = rows(&prompt_lines).max(1);
+        // On a very small terminal the map is worth more than the keys; an open menu is worth more than both.
+        let key_rows = rows(&key_lines).min(area.height / 3);
+        let choosing = self.hand.is_some_and(Hand::is_choosing);
+        let key_rows = if choosing {
+            // The map keeps its place where a menu needs no more room than the keys did.
+            (key_rows + 1).saturating_sub(prompt_rows)
+        } else {
+            key_rows
+        };
         let [top, middle, prompt, help] = Layout::vertical([
             Constraint::Length(1),
             Constraint::Fill(1),
-            Constraint::Length(1),
-            Constraint::Max(keys),
+            Constraint::Length(prompt_rows),
+            Constraint::Length(key_rows),
         ])
         .areas(area);
         let middle = if self.world.is_none() {
@@ -58,15 +69,14 @@ impl Screen<'_> {
         if panel_width > 0 {
             panels::draw(self.facts, self.world, self.hand, right, buffer);
         }
-        Paragraph::new(self.prompt.as_str())
+        let said: Vec<Line<'_>> = prompt_lines.into_iter().map(Line::from).collect();
+        Paragraph::new(said)
             .style(Style::new().bold())
             .render(prompt, buffer);
-        let keys: Vec<Line<'_>> = self
-            .keys
-            .iter()
-            .map(|line| Line::from(*line).dim())
-            .collect();
-        Paragraph::new(keys).render(help, buffer);
+        if !choosing {
+            let keys = key_lines.into_iter().map(|line| Line::from(line).dim());
+            Paragraph::new(keys.collect::<Vec<_>>()).render(help, buffer);
+        }
     }
 
     /// Draws the notice over the whole width, so that a ticket in it can be selected without what stands beside it.
@@ -112,6 +122,10 @@ impl Screen<'_> {
         let frame = ground::Frame::new(area, size, self.close, cursor);
         ground::draw(world, &frame, self.hand, buffer);
     }
+}
+
+fn rows(lines: &[String]) -> u16 {
+    u16::try_from(lines.len()).unwrap_or(u16::MAX)
 }
 
 const PANEL_WIDTH: u16 = 33;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::terminal::controls::KEYS;
 use crate::world::Setup;
 use lockstep::{
     Checksum, EndReason, Ended, Event, MatchId, Outcome, PeerId, Plan, Seat, SeatInfo, Status,
@@ -6,6 +7,7 @@ use lockstep::{
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use sim::{Seed, Simulation, Start};
 use std::time::Duration;
 
@@ -218,5 +220,36 @@ fn a_ticket_in_the_lobby_shares_its_rows_with_nothing() {
         let text: String = rows[first..last].concat();
         let told = text.replace("demo-rts join", "").replace(' ', "");
         assert_eq!(told, ticket, "{width} columns");
+    }
+}
+
+#[test]
+fn every_choice_of_a_menu_and_every_key_is_on_the_screen() {
+    let (facts, world) = (facts(), world(4));
+    for (width, height) in [(80, 24), (140, 45)] {
+        let mut hand = Hand::new(Seat(0), &world);
+        let shown = |hand: &Hand, wanted: &str| {
+            let mut screen = screen(&facts, Some(&world));
+            screen.hand = Some(hand);
+            screen.close = true;
+            screen.prompt = hand.describe(&world);
+            screen.keys = &KEYS;
+            let all = drawn(&screen, width, height).join("\n");
+            for choice in wanted.split("  ") {
+                assert!(all.contains(choice.trim()), "{choice} in\n{all}");
+            }
+            assert!(all.contains("T0T0"), "the map is still there:\n{all}");
+        };
+        shown(&hand, &KEYS.join("  "));
+        for menu in ['b', 'n', 'u'] {
+            hand.press(
+                KeyEvent::new(KeyCode::Char(menu), KeyModifiers::NONE),
+                &world,
+            );
+            let choices = hand.describe(&world);
+            assert!(choices.matches("gold").count() > 3, "{choices}");
+            shown(&hand, &choices);
+            hand.press(KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE), &world);
+        }
     }
 }
