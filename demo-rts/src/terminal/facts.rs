@@ -37,8 +37,17 @@ pub struct Facts {
     /// How it ended.
     pub ended: Option<Ended>,
     /// Newest last.
-    pub log: VecDeque<String>,
+    pub log: VecDeque<Note>,
     stall_told: Option<u32>,
+}
+
+/// A line of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// When, in ticks of the match.
+    pub tick: u64,
+    /// The time and what happened.
+    pub text: String,
 }
 
 impl Facts {
@@ -118,7 +127,15 @@ impl Facts {
             Event::RecordingStopped { why } => self.note(format!("recording: {why}")),
             Event::Desync(desync) => self.note(format!("DESYNC after turn {}", desync.turn)),
             Event::Ended(ended) => {
-                self.note(ended.reason.to_string());
+                let reason = ended.reason.to_string();
+                // A replay ends anew after every seek to its end.
+                if self
+                    .log
+                    .back()
+                    .is_none_or(|last| !last.text.ends_with(&reason))
+                {
+                    self.note(reason);
+                }
                 self.ended = Some(ended.clone());
             }
             Event::Executed { .. } | Event::CommandRefused { .. } => {}
@@ -128,10 +145,18 @@ impl Facts {
     /// Adds a line to the log.
     pub fn note(&mut self, line: impl Into<String>) {
         let line: String = line.into().chars().filter(|c| !c.is_control()).collect();
-        self.log.push_back(format!("{} {line}", self.clock()));
+        self.log.push_back(Note {
+            tick: self.tick,
+            text: format!("{} {line}", self.clock()),
+        });
         while self.log.len() > LOG_LINES {
             self.log.pop_front();
         }
+    }
+
+    /// Forgets what the log tells of later than `tick`, where a replay goes back to it.
+    pub fn rewind(&mut self, tick: u64) {
+        self.log.retain(|note| note.tick <= tick);
     }
 
     /// Match time.
@@ -158,7 +183,9 @@ impl Facts {
                 let tenths = since.as_millis() % 1_000 / 100;
                 format!("waiting for {} for {seconds}.{tenths} s", names.join(", "))
             }
-            Some(Status::CatchingUp { behind }) => format!("{behind} turns behind"),
+            Some(Status::CatchingUp { behind }) => {
+                format!("{} behind", plain::count(u64::from(*behind), "turn"))
+            }
             Some(Status::Paused) => "paused".to_owned(),
             Some(Status::Desynced) => "DESYNC".to_owned(),
             Some(Status::Ended) => "over".to_owned(),
@@ -174,7 +201,8 @@ impl Facts {
 
 fn seats(seats: &[Seat]) -> String {
     let numbers: Vec<String> = seats.iter().map(|seat| seat.0.to_string()).collect();
-    format!("seat {}", numbers.join(", "))
+    let plural = if numbers.len() == 1 { "" } else { "s" };
+    format!("seat{plural} {}", numbers.join(", "))
 }
 
 const LOG_LINES: usize = 100;
