@@ -110,6 +110,7 @@ pub fn ms(value: Option<f64>) -> String {
 fn end_text(end: &EndLine) -> String {
     let winner = match end.winner {
         Some(seat) => format!(", seat {seat} won"),
+        None if end.reason == "decided" => ", a draw".to_owned(),
         None => String::new(),
     };
     let mut text = format!(

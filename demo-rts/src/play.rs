@@ -15,11 +15,16 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Plays until the match has ended and the screen is closed.
+/// Plays until the match has ended and the screen is closed. `notes` stand at the beginning of the log.
 ///
 /// # Errors
 /// [`Problem::Terminal`].
-pub fn run(mut peer: Peer, title: &str, asked: &Asked) -> Result<ExitCode, Problem> {
+pub fn run(
+    mut peer: Peer,
+    title: &str,
+    notes: &[String],
+    asked: &Asked,
+) -> Result<ExitCode, Problem> {
     let ticket = peer.ticket().map(|ticket| ticket.to_string());
     let mut table = Table {
         facts: Facts::new(title),
@@ -36,6 +41,7 @@ pub fn run(mut peer: Peer, title: &str, asked: &Asked) -> Result<ExitCode, Probl
         ended: None,
         closing: false,
     };
+    notes.iter().for_each(|note| table.facts.note(note));
     let console = Console::open().map_err(Problem::Terminal)?;
     let played = table.play(&mut peer, console, asked);
     // The console is closed by now: these lines stay on the ordinary screen.
