@@ -221,7 +221,7 @@ impl World {
         fog::refresh(self);
         victory::defeat_the_beaten(self, effects);
         combat::bury(self, effects);
-        self.ground_changed |= self.map.refresh_regions();
+        goals::refresh(self);
         self.tick = self.tick.saturating_add(1);
         victory::judge(self);
         done(Phase::Rest);
@@ -261,7 +261,7 @@ impl World {
 }
 
 /// Grows with every change of code that changes what a step computes.
-const CODE_VERSION: u32 = 6;
+const CODE_VERSION: u32 = 7;
 /// Ticks between two thoughts for an absent player; more than three times the seats.
 const AI_PERIOD: u32 = 30;
 const FNV_OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;

@@ -8,6 +8,7 @@ use super::{
     World,
     combat::distance_to_square,
     crowd::{LOOK_TICKS, Parts, in_parts},
+    goals::ahead as ahead_of,
     nav::Direction,
     space::{ONE, Point, Step, Tile},
     units::Way,
@@ -88,7 +89,7 @@ fn move_part(w: &World, from: usize, mut part: Moving<'_>) {
         let end = part.x.len().min(begin + BATCH);
         for (at, ahead) in (begin..end).zip(&mut ahead) {
             *ahead = match part.way[at] {
-                Way::Course => field_ahead(w, from + at, part.here(at)),
+                Way::Course => ahead_of(w, w.units.course[from + at], part.here(at)),
                 _ => None,
             };
         }
@@ -97,13 +98,6 @@ fn move_part(w: &World, from: usize, mut part: Moving<'_>) {
         }
         begin = end;
     }
-}
-
-/// Which way the field of its goal leads a unit, if the goal has one.
-#[inline(always)]
-fn field_ahead(w: &World, row: usize, here: Point) -> Option<Option<Direction>> {
-    let field = w.goals.field(w.units.course[row])?;
-    Some(w.map.direction(field, w.map.tile_at(here)))
 }
 
 #[inline(always)]

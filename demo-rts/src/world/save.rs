@@ -7,7 +7,7 @@ use super::{
     columns::{Reader, Shown},
     combat::Projectiles,
     fog::{self, Fog},
-    goals::{Goals, most_goals},
+    goals::{Goals, MOST_STEPS, most_goals},
     map::{LARGEST, SMALLEST, Unfit},
     recent::{self, Recent},
     research::{Abilities, Job},
@@ -459,8 +459,9 @@ fn check_goals(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
     places.sort_unstable();
     places.dedup();
     from.require(places.len() == used, "a goal twice")?;
-    let flags = goals.pursuit.iter().chain(&goals.open);
-    from.require(flags.copied().all(|flag| flag <= 1), "goal")
+    from.require(goals.pursuit.iter().all(|flag| *flag <= 1), "goal")?;
+    let steps: u64 = goals.steps.iter().map(|steps| u64::from(*steps)).sum();
+    from.require(steps <= MOST_STEPS, "steps of searches")
 }
 
 fn in_map(w: &World, tiles: &[u32]) -> bool {

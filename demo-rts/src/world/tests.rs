@@ -4,6 +4,7 @@ mod crowds;
 mod kinds;
 mod march;
 mod queues;
+mod ways;
 
 use super::{generate::mix, map::Map, orders, seats::Held, units::Way, victory::RETURN_TICKS, *};
 use sim::{SeatState, Seed, State};
@@ -50,12 +51,12 @@ fn wall(w: &mut World, tiles: impl IntoIterator<Item = Tile>) {
     for tile in tiles {
         w.map.put(tile, Terrain::Rock, 0);
     }
-    w.ground_changed |= w.map.refresh_regions();
+    goals::refresh(w);
 }
 
 fn resource(w: &mut World, tile: Tile, terrain: Terrain, amount: u16) {
     w.map.put(tile, terrain, amount);
-    w.ground_changed |= w.map.refresh_regions();
+    goals::refresh(w);
 }
 
 fn run(w: &mut World, ticks: u32) -> Vec<Effect> {
