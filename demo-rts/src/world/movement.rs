@@ -11,6 +11,7 @@ use super::{
     goals::ahead as ahead_of,
     nav::Direction,
     space::{ONE, Point, Step, Tile},
+    tables::RULES,
     units::Way,
 };
 
@@ -264,7 +265,7 @@ impl Walker {
         } else if self.stuck >= 32 {
             self.failures = self.failures.saturating_add(1);
             self.stuck = 0;
-            self.way = if self.failures < PATIENCE {
+            self.way = if self.failures < RULES.failures {
                 Way::Asked
             } else {
                 Way::None
@@ -370,5 +371,3 @@ const NEAR: u32 = 24 * ONE as u32;
 const MOST_PUSH: i32 = ONE / 12;
 /// Within this of its end a unit that cannot get through a crowd has come near enough.
 const CROWDED: i32 = 8 * ONE;
-/// Ways that may fail before a unit gives up.
-pub(super) const PATIENCE: u8 = 6;

@@ -15,7 +15,7 @@ use super::{
     seats::Seats,
     setup::MOST_SEATS,
     space::{ONE, Tile},
-    tables::{CARRY, MINE_GOLD, QUEUE_LENGTH, UPGRADES, Upgrade},
+    tables::{CARRY, QUEUE_LENGTH, RULES, UPGRADES, Upgrade},
     units::{Load, Order, Units, Way},
     victory::{Ending, Verdict},
     waypoints::{self, Waypoints},
@@ -59,7 +59,10 @@ impl State for World {
         let tiles = usize::from(size) * usize::from(size);
         let terrain = from.column::<u8>(tiles, "terrain")?;
         let amounts = from.column::<u16>(Map::deposits(&terrain).len(), "amount")?;
-        from.require(amounts.iter().all(|left| *left <= MINE_GOLD), "amount")?;
+        from.require(
+            amounts.iter().all(|left| *left <= RULES.mine_gold),
+            "amount",
+        )?;
         let map = Map::load(size, terrain, amounts).map_err(|Unfit| from.fail("terrain"))?;
         let mut rows = || Ok(from.value::<u32>("row count")? as usize);
         let [seats, units, buildings] = [rows()?, rows()?, rows()?];

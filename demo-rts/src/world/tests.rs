@@ -6,7 +6,7 @@ mod march;
 mod queues;
 mod ways;
 
-use super::{generate::mix, map::Map, orders, seats::Held, units::Way, victory::RETURN_TICKS, *};
+use super::{generate::mix, map::Map, orders, seats::Held, units::Way, *};
 use sim::{SeatState, Seed, State};
 
 const A: Seat = Seat(0);
@@ -600,13 +600,13 @@ fn an_abandoned_seat_can_be_taken_up_again_for_a_while() {
     let mut w = meadow();
     let to = |state| [Entry::Seat { seat: B, state }];
     w.step(&to(SeatState::Idle), &mut Vec::new());
-    run(&mut w, RETURN_TICKS - 2);
+    run(&mut w, RULES.return_ticks - 2);
     assert_eq!(w.outcome(), None);
     w.step(&to(SeatState::Played), &mut Vec::new());
-    run(&mut w, RETURN_TICKS);
+    run(&mut w, RULES.return_ticks);
     assert_eq!(w.outcome(), None);
     w.step(&to(SeatState::Idle), &mut Vec::new());
-    run(&mut w, RETURN_TICKS);
+    run(&mut w, RULES.return_ticks);
     assert_eq!(w.outcome(), Some(Outcome { winner: Some(A) }));
 }
 
