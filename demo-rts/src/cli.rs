@@ -33,10 +33,17 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Several real peers on this machine, each with its own session and QUIC endpoint; bots play.
-    #[command(after_help = "Example: demo-rts local --peers 4 --impair delay=50ms,loss=5%")]
+    #[command(
+        mut_arg("identity", |option| option.hide(true)),
+        after_help = "Example: demo-rts local --peers 4 --impair delay=50ms,loss=5%"
+    )]
     Local(Local),
     /// You against bots, without a network.
-    #[command(after_help = "Example: demo-rts skirmish --bots 3 --level easy")]
+    #[command(
+        mut_arg("identity", |option| option.hide(true)),
+        mut_arg("impair", |option| option.hide(true)),
+        after_help = "Example: demo-rts skirmish --bots 3 --level easy"
+    )]
     Skirmish(Skirmish),
     /// Opens a match and prints its ticket.
     #[command(
@@ -45,8 +52,15 @@ pub enum Command {
     )]
     Host(Host),
     /// Joins the match of a ticket.
-    #[command(after_help = "Example: demo-rts join @match.ticket --name Ada\n\
-                            Example: demo-rts join TICKET --headless --bot hard --json")]
+    #[command(
+        mut_arg("map_seed", |option| option.hide(true)),
+        mut_arg("map", |option| option.hide(true)),
+        mut_arg("scenario", |option| option.hide(true)),
+        mut_arg("plan", |option| option.hide(true)),
+        after_help = "The host decides about map, scenario and plan.\n\n\
+                      Example: demo-rts join @match.ticket --name Ada\n\
+                      Example: demo-rts join TICKET --headless --bot hard --json"
+    )]
     Join(Join),
     /// Comes back into a match after a crash. Comes in a later version.
     #[command(after_help = "Example: demo-rts rejoin match.replay")]
@@ -72,7 +86,7 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct Local {
     /// Peers, each with one seat.
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(2..=8))]
+    #[arg(long, value_name = "N", default_value_t = 4, allow_negative_numbers = true, value_parser = options::whole(2, 8_u8))]
     pub peers: u8,
     /// Options of every match.
     #[command(flatten)]
@@ -83,7 +97,7 @@ pub struct Local {
 #[derive(Debug, Args)]
 pub struct Skirmish {
     /// Opponents.
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=7))]
+    #[arg(long, value_name = "N", default_value_t = 3, allow_negative_numbers = true, value_parser = options::whole(1, 7_u8))]
     pub bots: u8,
     /// How well they play: easy, normal or hard.
     #[arg(long, default_value = "normal", value_parser = str::parse::<Level>)]
@@ -97,10 +111,10 @@ pub struct Skirmish {
 #[derive(Debug, Args)]
 pub struct Host {
     /// Where to listen.
-    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:0")]
+    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:0", value_parser = options::address)]
     pub listen: SocketAddr,
     /// Seats of the match; it begins when all are taken.
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=8))]
+    #[arg(long, value_name = "N", default_value_t = 2, allow_negative_numbers = true, value_parser = options::whole(1, 8_u8))]
     pub seats: u8,
     /// Also writes the ticket to this file, whole or not at all.
     #[arg(long, value_name = "F")]
@@ -133,9 +147,12 @@ pub struct Watch {
     /// In the terminal: the only way until the window comes.
     #[arg(long)]
     pub terminal: bool,
-    /// Options of every match.
-    #[command(flatten)]
-    pub common: Common,
+    /// Without a terminal. Comes in a later version.
+    #[arg(long, hide = true)]
+    pub headless: bool,
+    /// As lines of JSON. Comes in a later version.
+    #[arg(long, hide = true)]
+    pub json: bool,
 }
 
 /// A command that comes in a later version: whatever is typed behind it is taken and not used.
@@ -172,16 +189,16 @@ pub struct Common {
     #[arg(long, value_name = "LEVEL", value_parser = str::parse::<Level>)]
     pub bot: Option<Level>,
     /// End after this many turns. A joiner that gives fewer than the host leaves then.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = options::whole(1, u32::MAX))]
     pub turns: Option<u32>,
     /// Record the match to this new file.
     #[arg(long, value_name = "F")]
     pub record: Option<PathBuf>,
     /// Fixes this peer's own randomness: its bot, and its share of the match seed.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = options::whole(0, u64::MAX))]
     pub seed: Option<u64>,
     /// Draws the map. Without it the match seed does.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = options::whole(0, u64::MAX))]
     pub map_seed: Option<u64>,
     /// What the land looks like: plains, valleys or lakes. Without it the map's seed draws it.
     #[arg(long, value_name = "KIND", value_parser = options::map)]
@@ -193,7 +210,7 @@ pub struct Common {
     #[arg(long, value_name = "F")]
     pub identity: Option<PathBuf>,
     /// What to be called, up to 32 bytes.
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = options::name)]
     pub name: Option<String>,
     /// Milliseconds in a turn x command delay in turns: 50, 100, 200 or 400 by 2 to 8. Default 200x2.
     #[arg(long, value_name = "WxD", value_parser = options::plan)]
@@ -210,6 +227,27 @@ pub struct Common {
 }
 
 impl Common {
+    /// The options among these that were given, by name. For commands that cannot use every one.
+    pub fn given(&self, options: &[&'static str]) -> Vec<&'static str> {
+        let given = |name: &&'static str| match *name {
+            "--headless" => self.headless,
+            "--bot" => self.bot.is_some(),
+            "--turns" => self.turns.is_some(),
+            "--record" => self.record.is_some(),
+            "--seed" => self.seed.is_some(),
+            "--map-seed" => self.map_seed.is_some(),
+            "--map" => self.map.is_some(),
+            "--scenario" => self.scenario.is_some(),
+            "--identity" => self.identity.is_some(),
+            "--name" => self.name.is_some(),
+            "--plan" => self.plan.is_some(),
+            "--impair" => self.impair.is_some(),
+            "--json" => self.json,
+            _ => self.log != LogLevel::default(),
+        };
+        options.iter().copied().filter(given).collect()
+    }
+
     /// Whether nothing is to be drawn.
     pub fn without_screen(&self) -> bool {
         self.headless || self.json
@@ -273,6 +311,42 @@ mod tests {
     }
 
     #[test]
+    fn help_lists_only_what_a_command_uses() {
+        let mut command = Cli::command();
+        for (sub, shown, hidden) in [
+            ("join", "--turns", &["--map", "--scenario", "--plan"][..]),
+            (
+                "watch",
+                "--terminal",
+                &["--seed", "--map", "--bot", "--name", "--json"],
+            ),
+            ("skirmish", "--map", &["--identity", "--impair"]),
+            ("local", "--impair", &["--identity"]),
+        ] {
+            let sub = command.find_subcommand_mut(sub).expect("it is there");
+            let help = sub.render_help().to_string();
+            assert!(help.contains(shown), "{help}");
+            for option in hidden {
+                assert!(!help.contains(option), "{option} in {help}");
+            }
+        }
+    }
+
+    #[test]
+    fn options_are_found_by_name() {
+        let given = |line: &str| {
+            let common = parse(line).expect(line).common;
+            common.given(&["--map-seed", "--map", "--log", "--json"])
+        };
+        assert!(given("demo-rts --seed 1").is_empty());
+        assert_eq!(given("demo-rts --map lakes --seed 1"), ["--map"]);
+        assert_eq!(
+            given("demo-rts --json --map-seed 0"),
+            ["--map-seed", "--json"]
+        );
+    }
+
+    #[test]
     fn what_is_documented_is_taken() {
         for line in [
             "demo-rts",
@@ -306,9 +380,20 @@ mod tests {
             ("demo-rts host --seats 0", "--seats"),
             ("demo-rts host --seats 9", "--seats"),
             ("demo-rts host --listen nowhere", "--listen"),
-            ("demo-rts local --turns 0", "--turns"),
-            ("demo-rts local --turns -1", "-1"),
+            ("demo-rts local --turns 0", "from 1 to 4294967295"),
+            ("demo-rts local --turns -1", "not `-1`"),
+            ("demo-rts local --turns=-1", "not `-1`"),
             ("demo-rts local --turns 4294967296", "--turns"),
+            ("demo-rts --map-seed -1", "from 0 to 18446744073709551615"),
+            ("demo-rts skirmish --bots -2", "from 1 to 7"),
+            ("demo-rts local --peers two", "from 2 to 8"),
+            ("demo-rts host --seats -0", "from 1 to 8"),
+            ("demo-rts host --listen 4433", "address and port"),
+            (
+                "demo-rts host --name 123456789012345678901234567890123",
+                "33 bytes",
+            ),
+            ("demo-rts watch f --seed 3", "--seed"),
             ("demo-rts local --plan 170x2", "50, 100, 200 or 400"),
             ("demo-rts local --plan 200x9", "out of range"),
             ("demo-rts local --plan adaptive", "later version"),
@@ -317,7 +402,10 @@ mod tests {
             ("demo-rts local --scenario chess", "chess"),
             ("demo-rts local --map moon", "moon"),
             ("demo-rts local --log loud", "--log"),
-            ("demo-rts local --seed x", "--seed"),
+            (
+                "demo-rts local --seed abc",
+                "a whole number from 0 to 18446744073709551615 is expected, not `abc`",
+            ),
             ("demo-rts join", "TICKET"),
             ("demo-rts dance", "dance"),
         ] {

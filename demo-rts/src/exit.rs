@@ -79,8 +79,14 @@ impl Problem {
         match self {
             Problem::Usage(_) | Problem::Ticket(_) => USAGE,
             Problem::Replay { source, .. } => replay_code(source),
+            _ if self.is_closed_pipe() => GOOD,
             _ => IO,
         }
+    }
+
+    /// Whether whoever read the output has enough of it, as `head` has.
+    fn is_closed_pipe(&self) -> bool {
+        matches!(self, Problem::Terminal(error) if error.kind() == std::io::ErrorKind::BrokenPipe)
     }
 }
 
@@ -117,8 +123,10 @@ pub fn word(reason: &EndReason) -> &'static str {
 
 /// Says what went wrong on stderr, and gives the exit code.
 pub fn report(problem: &Problem) -> ExitCode {
-    // Where stderr is closed, nobody is left to tell.
-    let _ = writeln!(std::io::stderr(), "demo-rts: {problem}");
+    if !problem.is_closed_pipe() {
+        // Where stderr is closed, nobody is left to tell.
+        let _ = writeln!(std::io::stderr(), "demo-rts: {problem}");
+    }
     ExitCode::from(problem.code())
 }
 
@@ -133,6 +141,13 @@ fn replay_code(error: &replay::Error) -> u8 {
 mod tests {
     use super::*;
     use lockstep::{JoinRefused, LinkError, Seat};
+
+    #[test]
+    fn a_closed_pipe_is_no_problem_and_a_full_disk_is_one() {
+        let problem = |kind: std::io::ErrorKind| Problem::Terminal(kind.into());
+        assert_eq!(problem(std::io::ErrorKind::BrokenPipe).code(), GOOD);
+        assert_eq!(problem(std::io::ErrorKind::StorageFull).code(), IO);
+    }
 
     #[test]
     fn every_end_has_its_documented_number() {

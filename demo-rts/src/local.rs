@@ -29,6 +29,9 @@ use std::time::{Duration, Instant};
 /// [`Problem`]: no socket, no file, or no terminal.
 pub fn run(peers: u8, common: &Common) -> Result<ExitCode, Problem> {
     options::networked(common.plan.unwrap_or_default())?;
+    if let Some(name) = &common.name {
+        options::short_name(name, options::NAME_BYTES - NUMBERED)?;
+    }
     let asked = Asked::listen().map_err(Problem::Terminal)?;
     let record = common.record.clone().unwrap_or_else(free_name);
     let started = start_all(peers, common, &record)?;
@@ -290,6 +293,8 @@ fn next_steps(record: &Path) -> String {
 
 /// Five minutes at the default plan.
 const TURNS: u32 = 1_500;
+/// Bytes of what a peer's number adds to its name.
+const NUMBERED: usize = 2;
 const NEWS: usize = 1_024;
 const FRAME: Duration = Duration::from_millis(100);
 const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);

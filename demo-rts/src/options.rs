@@ -3,6 +3,7 @@
 use crate::world::{Density, MapKind, Scenario};
 use lockstep::Plan;
 use lockstep::quic::Impairment;
+use std::net::SocketAddr;
 
 /// A value that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,6 +46,38 @@ pub enum OptionError {
     /// A kind of map that does not exist.
     #[error("`{0}` is no kind of map: plains, valleys or lakes")]
     Map(String),
+    /// Not a number in the range of an option.
+    #[error("a whole number from {least} to {most} is expected, not `{given}`")]
+    Whole {
+        /// What was given.
+        given: String,
+        /// The smallest number it takes.
+        least: u64,
+        /// The largest.
+        most: u64,
+    },
+    /// A name that would not be shown whole.
+    #[error("a name of {bytes} bytes is too long: {most} bytes at most, here")]
+    LongName {
+        /// What was given.
+        bytes: usize,
+        /// What fits.
+        most: usize,
+    },
+    /// A name of which nothing would be seen.
+    #[error("a name of at least one visible letter is expected")]
+    EmptyName,
+    /// Not an address with a port.
+    #[error("an address and port such as 0.0.0.0:4433 are expected, not `{0}`")]
+    Address(String),
+    /// An option that means nothing for a command.
+    #[error("{command} takes no {options}")]
+    NotTaken {
+        /// Which command.
+        command: &'static str,
+        /// Which options, parted by commas.
+        options: String,
+    },
     /// Something that this version cannot do yet.
     #[error("{what} comes in a later version; {instead}")]
     Later {
@@ -167,6 +200,62 @@ pub fn map(text: &str) -> Result<MapKind, OptionError> {
         .ok_or_else(|| OptionError::Map(text.to_owned()))
 }
 
+/// A parser of whole numbers from `least` to `most`. It says what is expected in the words of a person, unlike that
+/// of the library.
+pub fn whole<N>(
+    least: N,
+    most: N,
+) -> impl Fn(&str) -> Result<N, OptionError> + Clone + Send + Sync + 'static
+where
+    N: Copy + Into<u64> + TryFrom<u64> + Send + Sync + 'static,
+{
+    let (least, most) = (least.into(), most.into());
+    move |text| {
+        let plain = text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = text.parse().ok().filter(|_| plain);
+        number
+            .filter(|number| (least..=most).contains(number))
+            .and_then(|number| N::try_from(number).ok())
+            .ok_or_else(|| OptionError::Whole {
+                given: text.to_owned(),
+                least,
+                most,
+            })
+    }
+}
+
+/// Reads a player's name.
+///
+/// # Errors
+/// [`OptionError`]: too long, or nothing to be seen.
+pub fn name(text: &str) -> Result<String, OptionError> {
+    short_name(text, NAME_BYTES)
+}
+
+/// As [`name`], where something of so many bytes is added to it.
+///
+/// # Errors
+/// As [`name`].
+pub fn short_name(text: &str, most: usize) -> Result<String, OptionError> {
+    let bytes = text.len();
+    if bytes > most {
+        return Err(OptionError::LongName { bytes, most });
+    }
+    if text.chars().all(|c| c.is_whitespace() || c.is_control()) {
+        return Err(OptionError::EmptyName);
+    }
+    Ok(text.to_owned())
+}
+
+/// Reads where to listen.
+///
+/// # Errors
+/// [`OptionError::Address`].
+pub fn address(text: &str) -> Result<SocketAddr, OptionError> {
+    text.parse()
+        .map_err(|_| OptionError::Address(text.to_owned()))
+}
+
 /// Reads an impairment such as `delay=50ms,loss=5%`.
 ///
 /// # Errors
@@ -175,6 +264,8 @@ pub fn impairment(text: &str) -> Result<Impairment, lockstep::quic::ImpairmentEr
     text.parse()
 }
 
+/// What a session keeps of a name.
+pub const NAME_BYTES: usize = 32;
 /// Milliseconds in a tick of this world.
 const TICK_MS: u16 = 50;
 
@@ -257,6 +348,38 @@ mod tests {
         }
         let error = scenario("swarm:thick").expect_err("no density");
         assert_eq!(error, OptionError::ScenarioDensity("thick".into()));
+    }
+
+    #[test]
+    fn whole_numbers() {
+        let small = whole(1, 8_u8);
+        assert_eq!((small("1"), small("8")), (Ok(1), Ok(8)));
+        let large = whole(0, u64::MAX);
+        assert_eq!(large("18446744073709551615"), Ok(u64::MAX));
+        for text in ["", "0", "9", "-1", "+1", " 1", "1.0", "x", "257"] {
+            let message = small(text).expect_err(text).to_string();
+            let wanted = format!("a whole number from 1 to 8 is expected, not `{text}`");
+            assert_eq!(message, wanted);
+        }
+        assert!(large("18446744073709551616").is_err());
+    }
+
+    #[test]
+    fn names_are_taken_whole_or_not_at_all() {
+        let longest = "ä".repeat(16);
+        assert_eq!(name(&longest), Ok(longest.clone()));
+        let message = name(&(longest + "b")).expect_err("33 bytes").to_string();
+        assert!(
+            message.contains("33 bytes") && message.contains("32 bytes"),
+            "{message}"
+        );
+        assert_eq!(
+            short_name("Ada", 2),
+            Err(OptionError::LongName { bytes: 3, most: 2 })
+        );
+        for text in ["", " ", "\u{1b}\n"] {
+            assert_eq!(name(text), Err(OptionError::EmptyName));
+        }
     }
 
     #[test]

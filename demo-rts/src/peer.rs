@@ -38,6 +38,8 @@ pub enum Bots {
     Nobody,
     /// Every seat.
     All(Level),
+    /// Every seat: the first and the others by different levels.
+    FirstAndOthers(Level, Level),
     /// Every seat but the first, which a person plays.
     AllButFirst(Level),
 }
@@ -187,7 +189,7 @@ impl Peer {
     /// The seat that a person plays here, if one does.
     pub fn person(&self) -> Option<Seat> {
         match self.bots {
-            Bots::All(_) => None,
+            Bots::All(_) | Bots::FirstAndOthers(..) => None,
             Bots::Nobody | Bots::AllButFirst(_) => self.game.own_seats().first().copied(),
         }
     }
@@ -298,14 +300,16 @@ fn setup(common: &Common) -> Setup {
 }
 
 fn bot_hands(bots: Bots, own: &[Seat], seed: u64) -> Vec<BotHands> {
-    let (first, level) = match bots {
+    let (first, others) = match bots {
         Bots::Nobody => return Vec::new(),
-        Bots::All(level) => (0, level),
-        Bots::AllButFirst(level) => (1, level),
+        Bots::All(level) => (Some(level), level),
+        Bots::FirstAndOthers(first, others) => (Some(first), others),
+        Bots::AllButFirst(others) => (None, others),
     };
-    let seats = own.iter().skip(first);
-    seats
-        .map(|seat| BotHands::new(*seat, level, seed))
+    let levels = std::iter::once(first).chain(std::iter::repeat(Some(others)));
+    own.iter()
+        .zip(levels)
+        .filter_map(|(seat, level)| Some(BotHands::new(*seat, level?, seed)))
         .collect()
 }
 

@@ -14,6 +14,7 @@ use crate::{
 use clap::Parser;
 use lockstep::Ticket;
 use std::ffi::OsString;
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -43,7 +44,9 @@ fn bare(common: Common) -> Result<ExitCode, Problem> {
         .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
     log::set(Some(common.log));
     if has_display && !common.json {
-        eprintln!("The window comes in a later version; playing in the terminal.");
+        let told = "The window comes in a later version; playing in the terminal.";
+        // Where stderr is closed, nobody is left to tell.
+        let _ = writeln!(std::io::stderr(), "{told}");
     }
     local::run(4, &common)
 }
@@ -52,12 +55,14 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
     match command {
         Command::Local(local) => {
             let common = begin(local.common, outer);
+            not_used(&common, &["--identity"], "each peer makes a key of its own");
             local::run(local.peers, &common)
         }
         Command::Skirmish(skirmish) => {
             let common = begin(skirmish.common, outer);
+            not_used(&common, &["--identity", "--impair"], "there is no network");
             let bots = match common.bot {
-                Some(_) => Bots::All(skirmish.level),
+                Some(first) => Bots::FirstAndOthers(first, skirmish.level),
                 None => Bots::AllButFirst(skirmish.level),
             };
             let part = Part::Alone {
@@ -80,12 +85,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
         }
         Command::Join(join) => {
             let common = begin(join.common, outer);
-            if common.plan.is_some() {
-                say(
-                    LogLevel::Warn,
-                    format_args!("the host sets the plan: --plan is not used"),
-                );
-            }
+            not_used(&common, &HOST_DECIDES, "the host decides that");
             let ticket = ticket(&join.ticket)?;
             let bots = common.bot.map_or(Bots::Nobody, Bots::All);
             let part = Part::Join {
@@ -95,7 +95,12 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             play(&part, bots, "join", &common, None)
         }
         Command::Watch(watch) => {
-            let common = begin(watch.common, outer);
+            let options = outer.given(&NO_MATCH).join(", ");
+            if !options.is_empty() {
+                let command = "watch";
+                return Err(OptionError::NotTaken { command, options }.into());
+            }
+            let without_screen = watch.headless || watch.json || outer.without_screen();
             if watch.what.parse::<Ticket>().is_ok() {
                 let instead = "watch its replay once it is recorded";
                 return Err(later("watching a running match", instead).into());
@@ -104,7 +109,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             if !path.exists() && watch.what.starts_with("ls1-") {
                 return ticket(&watch.what).map(|_| ExitCode::from(exit::USAGE));
             }
-            if common.without_screen() || !terminal::is_there() {
+            if without_screen || !terminal::is_there() {
                 let instead = "`demo-rts replay info FILE` and `show` work without a terminal";
                 return Err(later("watching without a terminal", instead).into());
             }
@@ -147,6 +152,13 @@ fn begin(common: Common, outer: &Common) -> Common {
     common
 }
 
+/// Says which of these options mean nothing here, and why.
+fn not_used(common: &Common, options: &[&'static str], why: &str) {
+    for option in common.given(options) {
+        say(LogLevel::Warn, format_args!("{option} is not used: {why}"));
+    }
+}
+
 fn listen() -> Result<Asked, Problem> {
     Asked::listen().map_err(Problem::Terminal)
 }
@@ -177,5 +189,21 @@ fn later(what: &'static str, instead: &'static str) -> OptionError {
     OptionError::Later { what, instead }
 }
 
+/// What a joiner takes over from the host.
+const HOST_DECIDES: [&str; 4] = ["--map-seed", "--map", "--scenario", "--plan"];
+/// What means nothing where no match is run.
+const NO_MATCH: [&str; 11] = [
+    "--bot",
+    "--turns",
+    "--record",
+    "--seed",
+    "--map-seed",
+    "--map",
+    "--scenario",
+    "--identity",
+    "--name",
+    "--plan",
+    "--impair",
+];
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 const TICKET_FILE_BYTES: u64 = 16 << 10;

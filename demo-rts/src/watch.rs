@@ -11,6 +11,7 @@ use lockstep::source::TurnSource;
 use lockstep::{Match, Plan, TurnNumber};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use replay::{Player, Speed};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -26,7 +27,10 @@ pub fn run(path: &Path, asked: &Asked) -> Result<ExitCode, Problem> {
     })?;
     let mut console = Console::open().map_err(Problem::Terminal)?;
     let name = path.file_name().unwrap_or(path.as_os_str());
+    let damage = game.source().reader().damage();
     let mut viewer = Viewer {
+        damage: damage
+            .map(|damage| format!("this file {damage}: {}", damage.remedy(path.display()))),
         facts: Facts::new(name.to_string_lossy()),
         speed: 2,
         paused: false,
@@ -38,8 +42,18 @@ pub fn run(path: &Path, asked: &Asked) -> Result<ExitCode, Problem> {
     if let Some(seat) = viewer.facts.ended.and_then(|ended| ended.outcome?.winner) {
         crate::plain::print(&format!("{} won", seat_name(seat))).map_err(Problem::Terminal)?;
     }
-    if let Some(error) = game.source().error() {
-        eprintln!("demo-rts: {}: {error}", path.display());
+    let (name, source) = (path.display(), game.source());
+    let mut wrong = Vec::new();
+    if let Some(damage) = source.reader().damage() {
+        wrong.push(format!("{name}: {damage}"));
+        wrong.push(format!("{name}: {}", damage.remedy(&name)));
+    }
+    wrong.extend(source.error().map(|error| format!("{name}: {error}")));
+    for line in &wrong {
+        // Where stderr is closed, nobody is left to tell.
+        let _ = writeln!(std::io::stderr(), "demo-rts: {line}");
+    }
+    if !wrong.is_empty() {
         return Ok(ExitCode::from(exit::DAMAGED));
     }
     Ok(ExitCode::from(exit::GOOD))
@@ -47,6 +61,8 @@ pub fn run(path: &Path, asked: &Asked) -> Result<ExitCode, Problem> {
 
 struct Viewer {
     facts: Facts,
+    /// Where the file breaks off, and what to do about it.
+    damage: Option<String>,
     /// Place in [`speeds`].
     speed: usize,
     paused: bool,
@@ -149,7 +165,12 @@ impl Viewer {
     fn prompt(&self) -> String {
         let (_, name) = speeds()[self.speed];
         let paused = if self.paused { "paused, " } else { "" };
-        format!("{paused}speed {name}")
+        let mut prompt = format!("{paused}speed {name}");
+        if let Some(damage) = &self.damage {
+            prompt.push_str("  ");
+            prompt.push_str(damage);
+        }
+        prompt
     }
 }
 

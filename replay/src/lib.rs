@@ -56,6 +56,7 @@
 
 pub mod cli;
 mod content;
+mod damage;
 pub mod diff;
 mod error;
 mod format;
@@ -66,11 +67,13 @@ mod recorder;
 mod scan;
 mod segment;
 pub mod verify;
+mod words;
 mod writer;
 
 #[cfg(test)]
 mod fixture;
 
+pub use damage::Damage;
 pub use error::Error;
 pub use output::Output;
 pub use player::{Player, Speed};

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::content;
+use crate::damage::Damage;
 use crate::error::KeyframeFault;
 use crate::format::{KeyframeHead, Window};
 use crate::scan::{Mark, Scan, Span, scan};
@@ -146,6 +147,11 @@ impl Reader {
     /// The agreed end, if the file has it.
     pub fn end(&self) -> Option<&End> {
         self.scan.end.as_ref()
+    }
+
+    /// Where the file breaks off, if it does. A recording that merely was not ended does not.
+    pub fn damage(&self) -> Option<Damage> {
+        Damage::of(self)
     }
 
     /// How the file ends.

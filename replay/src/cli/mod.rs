@@ -77,7 +77,7 @@ enum Command {
         #[command(flatten)]
         file: OneFile,
         /// The next turn to execute; the number of turns shows the end.
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = turn)]
         turn: u32,
     },
     /// Counts commands by seat and minute, and bytes by kind of record.
@@ -98,11 +98,12 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Finds the first tick at which two builds differ. Comes later.
+    /// Finds the first tick at which two builds differ. Comes in a later version.
     #[command(after_help = "Example: replay bisect match.replay")]
     Bisect {
-        /// A replay.
-        file: PathBuf,
+        /// A replay, or one of each build.
+        #[arg(num_args = 0..=2, value_name = "FILE")]
+        files: Vec<PathBuf>,
     },
     /// Writes the valid part of a cut or damaged file to a new, clean one.
     #[command(
@@ -207,11 +208,11 @@ fn command<S: Simulation>(command: &Command, to: &mut Printer<'_>) -> Result<Ver
         Command::Show { file, turn } => state::show::<S>(&file.file, file.json, *turn, to),
         Command::Stats(file) => contents::stats(&file.file, file.json, to),
         Command::Diff { left, right, json } => report::diff(left, right, *json, to),
-        Command::Bisect { file } => {
-            to.tell(&format!(
-                "{}: bisect comes with a later release; `replay verify --every-tick` and `replay diff` are here",
-                file.display()
-            ));
+        Command::Bisect { .. } => {
+            to.tell(
+                "bisect comes in a later version; `replay diff A B` finds the first difference of two files, and \
+                 `replay verify --every-tick FILE` checks a file tick by tick",
+            );
             Ok(Verdict::Usage)
         }
         Command::Trim { file, output } => {
@@ -220,6 +221,18 @@ fn command<S: Simulation>(command: &Command, to: &mut Printer<'_>) -> Result<Ver
         Command::Export(file) => contents::export::<S>(&file.file, to),
     }
 }
+
+/// Reads the number of a turn.
+fn turn(text: &str) -> Result<u32, TurnError> {
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse().ok().filter(|_| plain);
+    number.ok_or_else(|| TurnError(text.to_owned()))
+}
+
+/// Not the number of a turn.
+#[derive(Debug, thiserror::Error)]
+#[error("a whole number from 0 to the turns of the file is expected, not `{0}`")]
+struct TurnError(String);
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,8 @@ use crate::Tail;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use std::io::{self, Write};
-use std::time::Duration;
+
+pub(super) use crate::words::{clock, count, thousands};
 
 /// Writes results to one place and complaints to another. A reader that goes away ends the output, not the program.
 pub(super) struct Printer<'a> {
@@ -70,31 +71,6 @@ impl<'a> Printer<'a> {
             Err(_) => bar,
         }
     }
-}
-
-/// `5,520`.
-pub(super) fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// `18:24`.
-pub(super) fn clock(time: Duration) -> String {
-    let seconds = time.as_secs();
-    format!("{}:{:02}", seconds / 60, seconds % 60)
-}
-
-/// `1 turn`, `2,210 turns`.
-pub(super) fn count(number: u64, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {what}{plural}", thousands(number))
 }
 
 pub(super) fn tail_json(tail: Tail) -> Value {

@@ -280,40 +280,21 @@ pub(super) fn tail_verdict(
     json: bool,
     to: &mut Printer<'_>,
 ) -> Verdict {
-    let turns = reader.turns();
-    let place = format!(
-        "turn {}, {}",
-        thousands(u64::from(turns)),
-        clock(reader.time_of(TurnNumber(turns)))
-    );
     let name = path.display();
-    let trouble = match reader.tail() {
-        Tail::Complete => return Verdict::Good,
-        Tail::Open => {
-            if !json {
-                to.line(&format!(
-                    "{name}: whole up to its last turn ({place}); the recording was not ended"
-                ));
-            }
-            return Verdict::Good;
-        }
-        Tail::Cut { at, of } => format!(
-            "ends in the middle of a record at byte {} of {}",
-            thousands(at),
-            thousands(of)
-        ),
-        Tail::Damaged { at } => format!(
-            "is damaged at byte {} of {}",
-            thousands(at),
-            thousands(reader.file_bytes())
-        ),
-    };
-    to.tell(&format!("{name}: {trouble} ({place})"));
-    to.tell(&format!(
-        "  the {} before it can be used; `replay trim {name}` writes them to a clean file",
-        count(u64::from(turns), "turn")
-    ));
-    Verdict::Damaged
+    if let Some(damage) = reader.damage() {
+        to.tell(&format!("{name}: {damage}"));
+        to.tell(&format!("  {}", damage.remedy(name)));
+        return Verdict::Damaged;
+    }
+    if reader.tail() == Tail::Open && !json {
+        let turns = reader.turns();
+        to.line(&format!(
+            "{name}: whole up to its last turn (turn {}, {}); the recording was not ended",
+            thousands(u64::from(turns)),
+            clock(reader.time_of(TurnNumber(turns)))
+        ));
+    }
+    Verdict::Good
 }
 
 #[expect(

@@ -24,7 +24,11 @@ pub(super) fn show<S: Simulation>(
             path.display(),
             count(u64::from(reader.turns()), "turn")
         ));
-        return Ok(Verdict::Usage);
+        // Where the file breaks off, that is the reason.
+        return Ok(match tail_verdict(path, &reader, json, to) {
+            Verdict::Damaged => Verdict::Damaged,
+            _ => Verdict::Usage,
+        });
     }
     let bar = to.bar(turn);
     let mut game: Match<S, Player> = Match::over(Player::new(reader));

@@ -107,6 +107,17 @@ fn info_show_stats_and_diff_answer() {
     assert_eq!(shown["sections"][0]["rows"], 2);
     assert_eq!(replay(&["show", "--turn", "121", &path("whole")]).code, 2);
 
+    // Beyond a damaged end, the damage is what is wrong.
+    let beyond = replay(&["show", "--turn", "121", &path("cut")]);
+    assert_eq!(beyond.code, 5);
+    for wanted in [
+        "--turn 121 is beyond",
+        "ends in the middle of a record",
+        "replay trim",
+    ] {
+        assert!(beyond.err.contains(wanted), "{wanted} in {}", beyond.err);
+    }
+
     let stats = replay(&["stats", "--json", &path("whole")]);
     let stats: Value = serde_json::from_str(&stats.out).unwrap();
     let bytes = stats["bytes"].as_object().unwrap().values();
@@ -170,11 +181,20 @@ fn usage_errors_and_help_have_their_codes() {
         &["no-such"],
         &[],
         &["show", "x"],
+        &["bisect"],
         &["bisect", "x"],
+        &["bisect", "x", "y"],
+        &["bisect", "x", "y", "z"],
     ] {
         let ran = replay(wrong);
         assert_eq!(ran.code, 2, "{wrong:?}");
         assert!(!ran.err.is_empty());
+    }
+    for given in ["-1", "x", "4294967296"] {
+        let ran = replay(&["show", "--turn", given, "x"]);
+        let wanted =
+            format!("a whole number from 0 to the turns of the file is expected, not `{given}`");
+        assert!(ran.code == 2 && ran.err.contains(&wanted), "{}", ran.err);
     }
     for command in [
         "info", "verify", "show", "stats", "diff", "bisect", "trim", "export",

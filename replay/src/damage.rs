@@ -1,0 +1,66 @@
+//! Where a file breaks off, and what of it can be used.
+
+use crate::words::{clock, count, thousands};
+use crate::{Reader, Tail};
+use lockstep::TurnNumber;
+use std::fmt;
+use std::time::Duration;
+
+/// Where and how a file breaks off, and what of it can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Offset of the first byte that cannot be used.
+    pub at: u64,
+    /// Bytes of the file.
+    pub of: u64,
+    /// It ends in the middle of an item, rather than with bytes that do not hold.
+    pub cut: bool,
+    /// Whole turns before it.
+    pub turns: u32,
+    /// How long they took to play.
+    pub time: Duration,
+}
+
+impl Damage {
+    pub(crate) fn of(reader: &Reader) -> Option<Damage> {
+        let (at, cut) = match reader.tail() {
+            Tail::Complete | Tail::Open => return None,
+            Tail::Cut { at, .. } => (at, true),
+            Tail::Damaged { at } => (at, false),
+        };
+        let turns = reader.turns();
+        Some(Damage {
+            at,
+            of: reader.file_bytes(),
+            cut,
+            turns,
+            time: reader.time_of(TurnNumber(turns)),
+        })
+    }
+
+    /// What can be done about it, for the file of this name: a sentence without its end.
+    pub fn remedy(&self, name: impl fmt::Display) -> String {
+        format!(
+            "the {} before it can be used; `replay trim {name}` writes them to a clean file",
+            count(u64::from(self.turns), "turn")
+        )
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.cut {
+            "ends in the middle of a record"
+        } else {
+            "is damaged"
+        };
+        write!(
+            f,
+            "{what} at byte {} of {} (turn {}, {})",
+            thousands(self.at),
+            thousands(self.of),
+            thousands(u64::from(self.turns)),
+            clock(self.time)
+        )
+    }
+}
