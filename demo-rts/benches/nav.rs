@@ -103,6 +103,43 @@ fn small() {
         builds[builds.len() - 1],
     );
     println!("256²    memory {} KiB", nav.memory() / 1024);
+    close_a_wall(nav, &units, &goals);
+}
+
+/// A wall across the map, but for a gap, under all the ways: at once, and in the parts that a world does
+/// in a tick.
+fn close_a_wall(mut nav: Nav, units: &[(Tile, Goal)], goals: &[Goal]) {
+    for y in (0..256).filter(|y| *y != 77) {
+        nav.set_blocked(Tile::new(128, y), true);
+    }
+    let mut twin = nav.clone();
+    let (spent, ()) = timed(|| {
+        twin.refresh();
+        for (at, goal) in units {
+            twin.prepare(*goal, *at);
+        }
+    });
+    report("256²", "a wall across 60 ways, all at once", spent);
+    let (spent, _) = timed(|| nav.refresh());
+    report("256²", "a wall across 60 ways, taken note of", spent);
+    let mut wanted = units.to_vec();
+    wanted.sort_unstable_by_key(|(at, goal)| (*goal, at.y / 16, at.x / 16));
+    wanted.dedup_by_key(|(at, goal)| (*goal, at.y / 16, at.x / 16));
+    let ids: Vec<_> = goals.iter().map(|goal| (*goal, nav.open(*goal))).collect();
+    let mut ticks = Vec::new();
+    while !wanted.is_empty() {
+        let mut budget = STEPS_PER_TICK;
+        let (spent, ()) = timed(|| {
+            wanted.retain(|(at, goal)| {
+                let id = ids.iter().find(|(other, _)| other == goal);
+                id.is_some_and(|(_, id)| !nav.prepare_within(*id, *at, &mut budget))
+            });
+        });
+        ticks.push(spent);
+    }
+    let most = ticks.iter().copied().max().unwrap_or_default();
+    report("256²", "a wall across 60 ways, a tick, most", most);
+    println!("256²    ... and {} ticks", ticks.len());
 }
 
 /// All units ask once and walk a tile; who is there turns around.
@@ -140,8 +177,21 @@ fn large() {
     let goal = Goal::tile(middle(&nav));
     let (spent, _) = timed(|| nav.prepare(goal, Tile::new(2200, 2200)));
     report("4096²", "a goal opened from 220 tiles away", spent);
-    let (spent, _) = timed(|| nav.prepare(goal, Tile::new(4090, 4090)));
-    report("4096²", "the same goal from a corner", spent);
+    let mut parts = nav.clone();
+    let (spent, id) = timed(|| nav.prepare(goal, Tile::new(4090, 4090)));
+    report("4096²", "the same goal from a corner, at once", spent);
+    println!("4096²   ... and {} steps", nav.steps(id));
+    let mut ticks = Vec::new();
+    let mut ready = false;
+    while !ready {
+        let mut budget = STEPS_PER_TICK;
+        let (spent, now) = timed(|| parts.prepare_within(id, Tile::new(4090, 4090), &mut budget));
+        ready = now;
+        ticks.push(spent);
+    }
+    let most = ticks.iter().copied().max().unwrap_or_default();
+    report("4096²", "the same in parts, a tick, most", most);
+    println!("4096²   ... and {} ticks", ticks.len());
     let (spent, ()) = timed(|| {
         for at in 0..65_536_u32 {
             nav.prepare(
@@ -169,6 +219,9 @@ fn middle(nav: &Nav) -> Tile {
         .find(|tile| !nav.is_blocked(*tile))
         .unwrap_or(Tile::new(half, half))
 }
+
+/// Steps that a world's searches take together in a tick.
+const STEPS_PER_TICK: u32 = 16_384;
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {

@@ -5,9 +5,8 @@ use super::{
     combat::{self, Blow},
     crowd::{LOOK_TICKS, Note},
     economy::{self, become_idle},
-    farms, garrison,
-    movement::PATIENCE,
-    repair, siege,
+    farms, garrison, repair, siege,
+    tables::RULES,
     units::{Order, Way},
     waypoints,
 };
@@ -111,7 +110,7 @@ fn fight(w: &mut World, row: usize, note: Note, blows: &mut Vec<Blow>, effects: 
     match w.units.way[row] {
         Way::None => {
             w.units.failures[row] = w.units.failures[row].saturating_add(1);
-            if w.units.failures[row] > PATIENCE {
+            if w.units.failures[row] > RULES.failures {
                 give_up(w, row);
             } else {
                 w.units.ask(row, aim);

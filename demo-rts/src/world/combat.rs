@@ -7,6 +7,7 @@ use super::{
     map::Map,
     siege,
     space::{ONE, Point, Tile},
+    tables::RULES,
     units::Order,
 };
 
@@ -163,24 +164,33 @@ pub(super) fn strike(
         return;
     }
     let to = w.target_at(target);
-    if stats.splash > 0 {
-        siege::throw(w, row, to, effects);
-        return;
-    }
-    let from = w.units.at(row);
+    // What hits a place follows nobody.
+    let after = if stats.splash > 0 { Id::NONE } else { id };
+    launch(w, Target::Unit(row), after, to, effects);
+}
+
+/// Sends an arrow or a stone from a unit or building on its way to a place, after whoever is `at`; nobody,
+/// if that names none.
+pub(super) fn launch(w: &mut World, by: Target, at: Id, to: Point, effects: &mut Vec<Effect>) {
+    let from = w.target_at(by);
+    let kind = match by {
+        Target::Unit(row) => w.units.kind[row],
+        Target::Building(row) => w.buildings.kind[row],
+    };
+    let id = w.id_of(by);
     w.projectiles.push(Projectile {
         x: from.x,
         y: from.y,
         to_x: to.x,
         to_y: to.y,
-        target: id.0,
-        by: by.0,
-        kind: w.units.kind[row],
-        seat,
+        target: at.0,
+        by: id.0,
+        kind,
+        seat: w.owner(by),
     });
     effects.push(Effect::Launched {
-        from: by,
-        target: id,
+        from: id,
+        target: at,
     });
 }
 
@@ -327,8 +337,8 @@ fn clear_ground(map: &mut Map, tile: u32, size: u16) {
 }
 
 /// Square of the way from its post beyond which an idle soldier pursues nobody.
-pub(super) const LEASH: u64 = (12 * ONE as u64).pow(2);
+pub(super) const LEASH: u64 = (RULES.leash_tiles as u64 * ONE as u64).pow(2);
 /// Ticks between two burials of units.
 pub(super) const BURIAL_TICKS: u32 = 16;
 /// A soldier this much farther away (in squares, of 1/1024 of a tile) is still dealt with before others.
-pub(super) const LENIENCE: i32 = (5 << 10) * (5 << 10);
+pub(super) const LENIENCE: i32 = (RULES.lenience_tiles as i32 * (1 << 10)).pow(2);

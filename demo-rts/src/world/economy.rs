@@ -4,9 +4,8 @@ use super::{
     Effect, Id, Kind, Resource, World,
     combat::distance_to_square,
     farms,
-    movement::PATIENCE,
     space::{ONE, Tile},
-    tables::CARRY,
+    tables::{CARRY, RULES},
     units::{Load, Order, Way},
     waypoints,
 };
@@ -19,9 +18,9 @@ pub(super) fn send_to_gather(w: &mut World, row: usize, from: u32) {
     w.units.post[row] = from;
 }
 
-/// Orders a worker to build.
-pub(super) fn send_to_build(w: &mut World, row: usize, building: usize) {
-    w.units.command(row, Order::Construct);
+/// Orders a unit to build, mend, work or enter a building.
+pub(super) fn send_to_building(w: &mut World, row: usize, order: Order, building: usize) {
+    w.units.command(row, order);
     w.units.target[row] = w.buildings.id[building];
     w.units.goal[row] = w.buildings.tile[building];
     w.units.post[row] = w.buildings.tile[building];
@@ -161,7 +160,7 @@ pub(super) fn approach(w: &mut World, row: usize, aim: u32) {
     if w.units.way[row] != Way::None {
         return;
     }
-    if w.units.failures[row] >= PATIENCE {
+    if w.units.failures[row] >= RULES.failures {
         become_idle(w, row);
         return;
     }
@@ -205,10 +204,10 @@ pub(super) fn look_for_work(w: &mut World, row: usize) {
         .filter(|b| w.buildings.seat[*b] == seat && w.buildings.hp[*b] > 0)
         .filter(|b| !w.buildings.is_complete(*b))
         .map(|b| (w.map.tile_of(w.buildings.tile[b]).king_steps(tile), b))
-        .filter(|(steps, _)| *steps <= SEARCH)
+        .filter(|(steps, _)| *steps <= RULES.search_tiles)
         .min();
     if let Some((_, building)) = foundation {
-        send_to_build(w, row, building);
+        send_to_building(w, row, Order::Construct, building);
         return;
     }
     if farm.is_some_and(|farm| farms::send_to_farm(w, row, farm)) {
@@ -234,8 +233,8 @@ pub(super) fn nearest_resource(
 ) -> Option<Tile> {
     let centre = from.centre();
     let edge = w.map.size() - 1;
-    let low = |at: u16| at.saturating_sub(SEARCH);
-    let high = |at: u16| at.saturating_add(SEARCH).min(edge);
+    let low = |at: u16| at.saturating_sub(RULES.search_tiles);
+    let high = |at: u16| at.saturating_add(RULES.search_tiles).min(edge);
     (low(from.y)..=high(from.y))
         .flat_map(|y| (low(from.x)..=high(from.x)).map(move |x| Tile::new(x, y)))
         .filter(|tile| {
@@ -284,6 +283,3 @@ pub(super) fn become_idle(w: &mut World, row: usize) {
     w.units.goal[row] = here;
     w.units.post[row] = here;
 }
-
-/// How far a worker looks for the next place to gather or build, in tiles.
-pub(super) const SEARCH: u16 = 14;

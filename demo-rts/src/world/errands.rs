@@ -4,11 +4,11 @@ use super::{
     Id, Kind, Refusal, World,
     combat::Target,
     command::Task,
-    economy::{become_idle, send_to_build, send_to_gather},
+    economy::{become_idle, send_to_building, send_to_gather},
     farms::send_to_farm,
     formation,
     orders::{self, found, on_map, targetable},
-    repair::{is_damaged, send_to_repair},
+    repair::is_damaged,
     units::Order,
     waypoints::Waypoint,
 };
@@ -168,24 +168,21 @@ pub(super) fn begin(w: &mut World, row: usize, errand: Errand) -> bool {
             let Some(site) = building().filter(|site| !w.buildings.is_complete(*site)) else {
                 return false;
             };
-            send_to_build(w, row, site);
+            send_to_building(w, row, errand.order, site);
         }
         Order::Repair => {
             let seat = w.units.seat[row];
             let Some(site) = building().filter(|site| is_damaged(w, *site, seat)) else {
                 return false;
             };
-            send_to_repair(w, row, site);
+            send_to_building(w, row, errand.order, site);
         }
         Order::Farm => return building().is_some_and(|farm| send_to_farm(w, row, farm)),
         Order::Enter => {
             let Some(site) = building() else {
                 return false;
             };
-            w.units.command(row, Order::Enter);
-            w.units.target[row] = errand.target;
-            w.units.goal[row] = w.buildings.tile[site];
-            w.units.post[row] = w.buildings.tile[site];
+            send_to_building(w, row, errand.order, site);
         }
         Order::Inside => return false,
     }

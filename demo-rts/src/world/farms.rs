@@ -2,8 +2,8 @@
 
 use super::{
     Effect, Id, Kind, Resource, World,
-    economy::{approach, arrive, is_beside, look_for_work},
-    tables::FARM_GOLD,
+    economy::{approach, arrive, is_beside, look_for_work, send_to_building},
+    tables::RULES,
     units::Order,
 };
 
@@ -18,10 +18,7 @@ pub(super) fn send_to_farm(w: &mut World, row: usize, farm: usize) -> bool {
     let Some(farm) = farm else {
         return false;
     };
-    w.units.command(row, Order::Farm);
-    w.units.target[row] = w.buildings.id[farm];
-    w.units.goal[row] = w.buildings.tile[farm];
-    w.units.post[row] = w.buildings.tile[farm];
+    send_to_building(w, row, Order::Farm, farm);
     w.buildings.farmer[farm] = w.units.id[row];
     true
 }
@@ -47,13 +44,13 @@ pub(super) fn farm(w: &mut World, row: usize, effects: &mut Vec<Effect>) {
     }
     w.units.work[row] = 1;
     let seat = usize::from(w.units.seat[row]);
-    w.seats.earn(seat, u32::from(FARM_GOLD), 0);
+    w.seats.earn(seat, u32::from(RULES.farm_gold), 0);
     let gathered = &mut w.seats.gathered[seat];
-    *gathered = gathered.saturating_add(u32::from(FARM_GOLD));
+    *gathered = gathered.saturating_add(u32::from(RULES.farm_gold));
     effects.push(Effect::Gathered {
         seat: w.seats.seat(w.units.seat[row]),
         resource: Resource::Gold,
-        amount: FARM_GOLD,
+        amount: RULES.farm_gold,
     });
 }
 

@@ -1,14 +1,18 @@
 //! Where units are on their way to: one row for each place, shared by all who go there.
 //!
-//! A place costs a search, so the rows wait in line: in each tick a fixed number is opened, those of
-//! orders before those of pursuits, and among these the one that waits longest. The table is state; the
-//! ways that `nav` finds to the open ones are not.
+//! A place costs a search, so the rows wait in line: all searches together go a fixed number of steps in
+//! a tick, those of orders before those of pursuits, and among these the one that waits longest. Where
+//! the search from its place has not yet come to, a unit goes straight towards its end.
+//!
+//! When the ground changes, the searches that have passed there begin anew, at the end of the line. The
+//! table with the steps taken is state; what `nav` finds within them follows from it.
 
 use super::{
     World,
     columns::columns,
     combat::BURIAL_TICKS,
-    nav::{FieldId, Goal},
+    nav::{Direction, FieldId, Goal},
+    space::{Point, Tile},
     units::Way,
 };
 
@@ -19,12 +23,12 @@ columns! {
         tile: u32,
         /// Edge in tiles. 0: the row is free.
         size: u8,
-        /// Tick at which somebody first asked for it.
+        /// Tick since which it waits in line.
         since: u32,
         /// 1: only those ask for it who pursue somebody.
         pursuit: u8,
-        /// 1: ways to it are known.
-        open: u8,
+        /// Steps that the search from it has taken. 0: it has not begun.
+        steps: u32,
         /// Row in the seats' table of who asked first. Nobody may fill the table with places of their own.
         seat: u8,
     }
@@ -33,7 +37,7 @@ columns! {
     }
 }
 
-/// What is known of the ways to open goals. Follows from the table, the ground and where units are.
+/// What is known of the ways to goals. Follows from the table, the ground and where units are.
 #[derive(Clone, Debug, Default)]
 struct Fields {
     /// For each row, under what name `nav` knows it.
@@ -63,7 +67,7 @@ impl Goals {
             self.size[row] = fresh.size;
             self.since[row] = fresh.since;
             self.pursuit[row] = fresh.pursuit;
-            self.open[row] = fresh.open;
+            self.steps[row] = fresh.steps;
             self.seat[row] = fresh.seat;
             return Some(row as u16);
         }
@@ -83,9 +87,9 @@ impl Goals {
             + fields.ready.capacity() * size_of::<Vec<u64>>()
     }
 
-    /// The name of the ways to an open goal.
+    /// The name of the ways to a goal that somebody has gone to.
     #[inline]
-    pub fn field(&self, row: u16) -> Option<FieldId> {
+    fn field(&self, row: u16) -> Option<FieldId> {
         self.fields.id.get(usize::from(row)).copied().flatten()
     }
 
@@ -100,16 +104,38 @@ impl Goals {
     }
 }
 
-/// Finds ways for those who ask, opens goals, and readies the ground where units are.
+/// Which way the field of a row leads from a place, if the search has come to there.
+#[inline(always)]
+pub(super) fn ahead(w: &World, row: u16, here: Point) -> Option<Option<Direction>> {
+    let field = w.goals.field(row)?;
+    w.map.direction_if_ready(field, w.map.tile_at(here))
+}
+
+/// Finds ways for those who ask, and readies the ground where units are.
 pub(super) fn serve(w: &mut World) {
     let mut goals = std::mem::take(&mut w.goals);
     answer(w, &mut goals);
-    open(&mut goals, if is_vast(w) { 1 } else { OPENED_PER_TICK });
     if w.tick.is_multiple_of(SWEEP_TICKS) {
         sweep(w, &mut goals);
     }
-    ready(w, &mut goals);
+    let waiting = ready(w, &mut goals);
+    search(w, &mut goals, waiting);
     w.goals = goals;
+}
+
+/// Takes note of what was blocked or opened. Searches that had passed there wait in line again.
+pub(super) fn refresh(w: &mut World) {
+    if !w.map.refresh_regions() {
+        return;
+    }
+    w.ground_changed = true;
+    for row in 0..w.goals.len() {
+        let field = w.goals.field(row as u16);
+        if w.goals.steps[row] > 0 && field.is_some_and(|id| w.map.steps(id) == 0) {
+            w.goals.steps[row] = 0;
+            w.goals.since[row] = w.tick;
+        }
+    }
 }
 
 /// Sends everybody who asks straight to what it sees, and the others to the row of their place.
@@ -161,7 +187,7 @@ fn answer(w: &mut World, goals: &mut Goals) {
             size,
             since: w.tick,
             pursuit: u8::from(pursuit),
-            open: 0,
+            steps: 0,
             seat: w.units.seat[row],
         };
         if let Some(course) = goals.ask(place, most, share) {
@@ -201,18 +227,6 @@ fn corner(w: &World, tile: u32) -> u32 {
     row.map_or(tile, |row| w.buildings.tile[row])
 }
 
-/// Opens those who have waited longest.
-fn open(goals: &mut Goals, most: usize) {
-    for _ in 0..most {
-        let waiting = (0..goals.len()).filter(|row| goals.size[*row] > 0 && goals.open[*row] == 0);
-        let first = waiting.min_by_key(|row| (goals.pursuit[*row], goals.since[*row], *row));
-        let Some(row) = first else {
-            return;
-        };
-        goals.open[row] = 1;
-    }
-}
-
 /// Frees the rows that nobody uses any more.
 fn sweep(w: &mut World, goals: &mut Goals) {
     let mut used = vec![false; goals.len()];
@@ -231,16 +245,32 @@ fn sweep(w: &mut World, goals: &mut Goals) {
                 bits.fill(0);
             }
             goals.size[row] = 0;
-            goals.open[row] = 0;
+            goals.steps[row] = 0;
         }
     }
 }
 
-/// Readies the sector around every unit that follows a course.
-fn ready(w: &mut World, goals: &mut Goals) {
+/// A sector that somebody is in whose way leads to a place, and a tile of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Wanted {
+    course: u16,
+    sector: u32,
+    tile: Tile,
+}
+
+/// Names all goals in use, and lists the sectors around units that follow a course, as far as they were
+/// not ready of late.
+fn ready(w: &mut World, goals: &mut Goals) -> Vec<Wanted> {
     let rows = goals.len();
     goals.fields.id.resize(rows, None);
     goals.fields.ready.resize(rows, Vec::new());
+    for row in 0..rows {
+        if goals.size[row] > 0 && goals.fields.id[row].is_none() {
+            let id = w.map.open_goal(goals.goal(w, row));
+            w.map.resume(id, goals.steps[row]);
+            goals.fields.id[row] = Some(id);
+        }
+    }
     let turn = w.tick % READY_TICKS;
     for (row, bits) in goals.fields.ready.iter_mut().enumerate() {
         if w.ground_changed || row as u32 % READY_TICKS == turn {
@@ -249,44 +279,68 @@ fn ready(w: &mut World, goals: &mut Goals) {
     }
     w.ground_changed = false;
     let across = u32::from(w.map.size()).div_ceil(SECTOR);
+    let mut wanted: Vec<Wanted> = Vec::new();
     for row in 0..w.units.len() {
         if w.units.way[row] != Way::Course || w.units.hp[row] == 0 {
             continue;
         }
-        let course = usize::from(w.units.course[row]);
-        if goals.open[course] == 0 {
-            continue;
-        }
+        let course = w.units.course[row];
         let tile = w.units.tile(row);
         let sector = u32::from(tile.y) / SECTOR * across + u32::from(tile.x) / SECTOR;
-        let sector = sector as usize;
-        let bits = &mut goals.fields.ready[course];
+        let bits = &mut goals.fields.ready[usize::from(course)];
         if bits.is_empty() {
             bits.resize(across.pow(2).div_ceil(64) as usize, 0);
         }
-        let word = &mut bits[sector / 64];
-        if *word >> (sector % 64) & 1 == 0 {
-            *word |= 1 << (sector % 64);
-            let goal = goals.goal(w, course);
-            goals.fields.id[course] = Some(w.map.prepare(goal, tile));
+        if bits[sector as usize / 64] >> (sector % 64) & 1 == 0 {
+            wanted.push(Wanted {
+                course,
+                sector,
+                tile,
+            });
         }
+    }
+    wanted
+}
+
+/// Readies the sectors that are wanted, as far as this tick's steps reach.
+fn search(w: &mut World, goals: &mut Goals, mut wanted: Vec<Wanted>) {
+    let place = |wanted: &Wanted| {
+        let course = usize::from(wanted.course);
+        (goals.pursuit[course], goals.since[course], *wanted)
+    };
+    wanted.sort_unstable_by_key(place);
+    wanted.dedup_by_key(|wanted| (wanted.course, wanted.sector));
+    let taken = goals.steps.iter().map(|steps| u64::from(*steps)).sum();
+    let mut budget = MOST_STEPS.saturating_sub(taken).min(STEPS_PER_TICK) as u32;
+    for Wanted {
+        course,
+        sector,
+        tile,
+    } in wanted
+    {
+        let Some(id) = goals.field(course) else {
+            continue;
+        };
+        let course = usize::from(course);
+        if w.map.prepare_within(id, tile, &mut budget) {
+            goals.fields.ready[course][sector as usize / 64] |= 1 << (sector % 64);
+        }
+        goals.steps[course] = w.map.steps(id);
     }
 }
 
 /// Places that may be in use at once: fewer on the largest maps, where each takes more memory.
 pub(super) fn most_goals(w: &World) -> usize {
-    if is_vast(w) { 128 } else { 512 }
-}
-
-/// Whether a goal's ways may lead through thousands of sectors.
-fn is_vast(w: &World) -> bool {
-    w.map.size() > 512
+    if w.map.size() > 512 { 128 } else { 512 }
 }
 
 /// How far the first to be answered moves on from tick to tick.
 const STRIDE: u32 = 617;
-/// Goals opened in a tick; on vast maps it is one.
-const OPENED_PER_TICK: usize = 4;
+/// Steps of all searches together in a tick: a few milliseconds.
+pub(super) const STEPS_PER_TICK: u64 = 16_384;
+/// Steps that the searches of all goals in use have taken at most: what a world that was loaded makes up
+/// for in its first tick.
+pub(super) const MOST_STEPS: u64 = 1 << 24;
 /// Searches in a tick for the nearest tile that can be reached; who comes later asks again.
 const SEARCHES_PER_TICK: u32 = 8;
 /// Ticks between two looks for goals that nobody uses.

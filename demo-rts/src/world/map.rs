@@ -314,8 +314,20 @@ impl Map {
         self.nav.is_clear(from, to, 0)
     }
 
-    pub(super) fn prepare(&mut self, goal: Goal, at: Tile) -> FieldId {
-        self.nav.prepare(goal, at)
+    pub(super) fn open_goal(&mut self, goal: Goal) -> FieldId {
+        self.nav.open(goal)
+    }
+
+    pub(super) fn prepare_within(&mut self, id: FieldId, at: Tile, budget: &mut u32) -> bool {
+        self.nav.prepare_within(id, at, budget)
+    }
+
+    pub(super) fn steps(&self, id: FieldId) -> u32 {
+        self.nav.steps(id)
+    }
+
+    pub(super) fn resume(&mut self, id: FieldId, steps: u32) {
+        self.nav.resume(id, steps);
     }
 
     pub(super) fn close_goal(&mut self, goal: Goal) {
@@ -323,8 +335,8 @@ impl Map {
     }
 
     #[inline]
-    pub(super) fn direction(&self, id: FieldId, tile: Tile) -> Option<Direction> {
-        self.nav.direction(id, tile)
+    pub(super) fn direction_if_ready(&self, id: FieldId, tile: Tile) -> Option<Option<Direction>> {
+        self.nav.direction_if_ready(id, tile)
     }
 
     fn at(&self, tile: Tile) -> usize {

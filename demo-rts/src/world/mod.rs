@@ -67,11 +67,13 @@ pub use selection::Selection;
 pub use setup::{Density, MOST_SEATS, Scenario, Setup};
 pub use space::{ONE, Point, Tile};
 pub use tables::{
-    Ability, BUILDINGS_PER_SEAT, CARRY, Change, Fault, Kind, Line, QUEUE_LENGTH, Stats, TABLES,
-    TICKS_PER_SECOND, TableError, Tables, Upgrade, UpgradeStats, WAYPOINTS,
+    Ability, BUILDINGS_PER_SEAT, CARRY, Change, Common, Fault, Kind, Line, QUEUE_LENGTH, Stats,
+    TABLES, TICKS_PER_SECOND, TableError, Tables, Upgrade, UpgradeStats, WAYPOINTS,
 };
 pub use units::{Order, Resource};
 pub use view::{BuildingView, ProjectileView, SeatView, UnitView};
+
+use tables::RULES;
 
 use crate::bot;
 use sim::{Entry, Outcome, RulesId, Seat, Simulation, Start, Stream};
@@ -221,7 +223,7 @@ impl World {
         fog::refresh(self);
         victory::defeat_the_beaten(self, effects);
         combat::bury(self, effects);
-        self.ground_changed |= self.map.refresh_regions();
+        goals::refresh(self);
         self.tick = self.tick.saturating_add(1);
         victory::judge(self);
         done(Phase::Rest);
@@ -250,7 +252,7 @@ impl World {
     fn play_for_the_absent(&mut self, effects: &mut Vec<Effect>) {
         for row in 0..self.seats.len() {
             let seat = Seat(self.seats.seat[row]);
-            let turn = self.tick % AI_PERIOD == row as u32 * 3;
+            let turn = self.tick % RULES.ai_period == row as u32 * 3;
             if self.seats.held[row] == seats::Held::Ai && !self.seats.is_defeated(row) && turn {
                 for command in bot::think(self, seat, bot::Level::Normal) {
                     orders::execute(self, seat, &command, effects);
@@ -261,8 +263,6 @@ impl World {
 }
 
 /// Grows with every change of code that changes what a step computes.
-const CODE_VERSION: u32 = 6;
-/// Ticks between two thoughts for an absent player; more than three times the seats.
-const AI_PERIOD: u32 = 30;
+const CODE_VERSION: u32 = 7;
 const FNV_OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
 const FNV_PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;

@@ -8,8 +8,10 @@ use super::{
     World,
     combat::distance_to_square,
     crowd::{LOOK_TICKS, Parts, in_parts},
+    goals::ahead as ahead_of,
     nav::Direction,
     space::{ONE, Point, Step, Tile},
+    tables::RULES,
     units::Way,
 };
 
@@ -88,7 +90,7 @@ fn move_part(w: &World, from: usize, mut part: Moving<'_>) {
         let end = part.x.len().min(begin + BATCH);
         for (at, ahead) in (begin..end).zip(&mut ahead) {
             *ahead = match part.way[at] {
-                Way::Course => field_ahead(w, from + at, part.here(at)),
+                Way::Course => ahead_of(w, w.units.course[from + at], part.here(at)),
                 _ => None,
             };
         }
@@ -97,13 +99,6 @@ fn move_part(w: &World, from: usize, mut part: Moving<'_>) {
         }
         begin = end;
     }
-}
-
-/// Which way the field of its goal leads a unit, if the goal has one.
-#[inline(always)]
-fn field_ahead(w: &World, row: usize, here: Point) -> Option<Option<Direction>> {
-    let field = w.goals.field(w.units.course[row])?;
-    Some(w.map.direction(field, w.map.tile_at(here)))
 }
 
 #[inline(always)]
@@ -270,7 +265,7 @@ impl Walker {
         } else if self.stuck >= 32 {
             self.failures = self.failures.saturating_add(1);
             self.stuck = 0;
-            self.way = if self.failures < PATIENCE {
+            self.way = if self.failures < RULES.failures {
                 Way::Asked
             } else {
                 Way::None
@@ -376,5 +371,3 @@ const NEAR: u32 = 24 * ONE as u32;
 const MOST_PUSH: i32 = ONE / 12;
 /// Within this of its end a unit that cannot get through a crowd has come near enough.
 const CROWDED: i32 = 8 * ONE;
-/// Ways that may fail before a unit gives up.
-pub(super) const PATIENCE: u8 = 6;

@@ -10,7 +10,7 @@ use super::{
     research::Job,
     seats::Held,
     space::Tile,
-    tables::{BUILDINGS_PER_SEAT, QUEUE_LENGTH, Upgrade, WAYPOINTS},
+    tables::{BUILDINGS_PER_SEAT, QUEUE_LENGTH, RULES, Upgrade, WAYPOINTS},
     victory,
 };
 use sim::{Seat, SeatState};
@@ -91,7 +91,8 @@ fn obey(
                 return Err(Refusal::NoSuchBuilding);
             }
             let stats = w.buildings.kind[site].stats();
-            w.seats.earn(seat, stats.gold * 3 / 4, stats.wood * 3 / 4);
+            let refund = |price: u32| price * RULES.refund_percent / 100;
+            w.seats.earn(seat, refund(stats.gold), refund(stats.wood));
             w.buildings.hp[site] = 0;
             Ok(())
         }

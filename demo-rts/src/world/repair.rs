@@ -2,24 +2,17 @@
 
 use super::{
     Id, World,
-    economy::{SEARCH, approach, arrive, become_idle, is_beside},
+    economy::{approach, arrive, become_idle, is_beside, send_to_building},
+    tables::RULES,
     units::Order,
 };
-
-/// Orders a worker to mend a building.
-pub(super) fn send_to_repair(w: &mut World, row: usize, building: usize) {
-    w.units.command(row, Order::Repair);
-    w.units.target[row] = w.buildings.id[building];
-    w.units.goal[row] = w.buildings.tile[building];
-    w.units.post[row] = w.buildings.tile[building];
-}
 
 /// A tick of a worker that mends.
 pub(super) fn repair(w: &mut World, row: usize) {
     let building = w.buildings.row(Id(w.units.target[row]));
     let Some(building) = building.filter(|b| is_damaged(w, *b, w.units.seat[row])) else {
         match nearest_damaged(w, row) {
-            Some(next) => send_to_repair(w, row, next),
+            Some(next) => send_to_building(w, row, Order::Repair, next),
             None => become_idle(w, row),
         }
         return;
@@ -33,15 +26,16 @@ pub(super) fn repair(w: &mut World, row: usize) {
     arrive(w, row);
     w.units.work[row] = 1;
     let strikes = w.tick.wrapping_add(w.units.id[row]);
-    if !strikes.is_multiple_of(REPAIR_TICKS) {
+    if !strikes.is_multiple_of(RULES.repair_ticks) {
         return;
     }
     let hp = w.buildings.hp[building];
     let mended = (stats.hit_points / stats.build_ticks).max(1);
     let after = hp.saturating_add(mended).min(stats.hit_points);
-    // Of every point the same share of half the price, so that many small repairs cost as much as one.
+    // Of every point the same share, so that many small repairs cost as much as one.
     let paid = |price: u32, hp: u16| {
-        let share = u64::from(price) * u64::from(hp) / (2 * u64::from(stats.hit_points));
+        let whole = u64::from(price) * u64::from(RULES.repair_percent);
+        let share = whole * u64::from(hp) / (100 * u64::from(stats.hit_points));
         share as u32
     };
     let gold = paid(stats.gold, after) - paid(stats.gold, hp);
@@ -69,10 +63,7 @@ fn nearest_damaged(w: &World, row: usize) -> Option<usize> {
     (0..w.buildings.len())
         .filter(|b| is_damaged(w, *b, w.units.seat[row]))
         .map(|b| (w.map.tile_of(w.buildings.tile[b]).king_steps(tile), b))
-        .filter(|(steps, _)| *steps <= SEARCH)
+        .filter(|(steps, _)| *steps <= RULES.search_tiles)
         .min()
         .map(|(_, b)| b)
 }
-
-/// Ticks between two strokes of the hammer.
-const REPAIR_TICKS: u32 = 4;

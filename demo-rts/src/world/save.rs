@@ -7,7 +7,7 @@ use super::{
     columns::{Reader, Shown},
     combat::Projectiles,
     fog::{self, Fog},
-    goals::{Goals, most_goals},
+    goals::{Goals, MOST_STEPS, most_goals},
     map::{LARGEST, SMALLEST, Unfit},
     recent::{self, Recent},
     research::{Abilities, Job},
@@ -15,7 +15,7 @@ use super::{
     seats::Seats,
     setup::MOST_SEATS,
     space::{ONE, Tile},
-    tables::{CARRY, MINE_GOLD, QUEUE_LENGTH, UPGRADES, Upgrade},
+    tables::{CARRY, QUEUE_LENGTH, RULES, UPGRADES, Upgrade},
     units::{Load, Order, Units, Way},
     victory::{Ending, Verdict},
     waypoints::{self, Waypoints},
@@ -59,7 +59,10 @@ impl State for World {
         let tiles = usize::from(size) * usize::from(size);
         let terrain = from.column::<u8>(tiles, "terrain")?;
         let amounts = from.column::<u16>(Map::deposits(&terrain).len(), "amount")?;
-        from.require(amounts.iter().all(|left| *left <= MINE_GOLD), "amount")?;
+        from.require(
+            amounts.iter().all(|left| *left <= RULES.mine_gold),
+            "amount",
+        )?;
         let map = Map::load(size, terrain, amounts).map_err(|Unfit| from.fail("terrain"))?;
         let mut rows = || Ok(from.value::<u32>("row count")? as usize);
         let [seats, units, buildings] = [rows()?, rows()?, rows()?];
@@ -459,8 +462,9 @@ fn check_goals(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
     places.sort_unstable();
     places.dedup();
     from.require(places.len() == used, "a goal twice")?;
-    let flags = goals.pursuit.iter().chain(&goals.open);
-    from.require(flags.copied().all(|flag| flag <= 1), "goal")
+    from.require(goals.pursuit.iter().all(|flag| *flag <= 1), "goal")?;
+    let steps: u64 = goals.steps.iter().map(|steps| u64::from(*steps)).sum();
+    from.require(steps <= MOST_STEPS, "steps of searches")
 }
 
 fn in_map(w: &World, tiles: &[u32]) -> bool {

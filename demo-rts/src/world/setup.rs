@@ -9,7 +9,7 @@ use super::{
     scenarios,
     seats::{Held, SeatRow, Seats},
     space::{ONE, Point, Tile},
-    tables::{TICKS_PER_SECOND, UPGRADES},
+    tables::{RULES, TICKS_PER_SECOND, UPGRADES},
     waypoints::Waypoints,
 };
 use serde::{Deserialize, Serialize};
@@ -247,7 +247,7 @@ fn settle(world: &mut World, seat: u8, place: &StartPlace) {
         Scenario::Standard => {
             let corner = Tile::new(place.hall.x - 1, place.hall.y - 1);
             world.spawn_building(Kind::TownHall, seat, corner, true);
-            for tile in place.units.iter().take(WORKERS) {
+            for tile in place.units.iter().take(RULES.workers.into()) {
                 world.spawn_unit(Kind::Worker, seat, tile.centre());
             }
         }
@@ -293,4 +293,3 @@ const MOST_MARCHING: u32 = 10_000;
 const MOST_SWARMING: u32 = 100_000;
 /// Units of a seat that a scenario may begin with.
 pub(super) const MOST_PER_SEAT: u16 = 2_500;
-const WORKERS: usize = 5;

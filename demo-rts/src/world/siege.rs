@@ -2,11 +2,11 @@
 
 use super::{
     Effect, Id, World,
-    combat::{Blow, Projectile, Target, distance_to_square},
+    combat::{Blow, Target, distance_to_square, launch},
     damage,
     economy::become_idle,
-    movement::PATIENCE,
     space::{ONE, Point},
+    tables::RULES,
     units::Way,
 };
 
@@ -18,7 +18,7 @@ pub(super) fn attack_ground(w: &mut World, row: usize, effects: &mut Vec<Effect>
         if w.units.way[row] != Way::None {
             return;
         }
-        if w.units.failures[row] >= PATIENCE {
+        if w.units.failures[row] >= RULES.failures {
             become_idle(w, row);
             return;
         }
@@ -32,28 +32,8 @@ pub(super) fn attack_ground(w: &mut World, row: usize, effects: &mut Vec<Effect>
     }
     if w.units.cooldown[row] == 0 {
         w.units.cooldown[row] = w.able(row).cooldown;
-        throw(w, row, to, effects);
+        launch(w, Target::Unit(row), Id::NONE, to, effects);
     }
-}
-
-/// Throws at a place. What is there when it lands is hit.
-pub(super) fn throw(w: &mut World, row: usize, to: Point, effects: &mut Vec<Effect>) {
-    let from = w.units.at(row);
-    let by = w.units.id[row];
-    w.projectiles.push(Projectile {
-        x: from.x,
-        y: from.y,
-        to_x: to.x,
-        to_y: to.y,
-        target: Id::NONE.0,
-        by,
-        kind: w.units.kind[row],
-        seat: w.units.seat[row],
-    });
-    effects.push(Effect::Launched {
-        from: Id(by),
-        target: Id::NONE,
-    });
 }
 
 /// A throw lands: hits everybody and every building within its splash.

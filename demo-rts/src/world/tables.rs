@@ -1,10 +1,14 @@
 //! The one table of what everything costs, can do and can bear.
 
+mod bytes;
 mod check;
+mod common;
 mod lines;
 mod upgrades;
 
+pub(super) use bytes::table_bytes;
 pub use check::{Fault, Line, TableError};
+pub use common::Common;
 pub use upgrades::{Ability, Change, Upgrade, UpgradeStats};
 pub(super) use upgrades::{UPGRADES, with_levels};
 
@@ -166,24 +170,24 @@ pub struct Tables {
     pub kinds: [Stats; KINDS],
     /// A line for each upgrade, in the order of their numbers.
     pub upgrades: [UpgradeStats; UPGRADES],
+    /// What holds for all kinds alike.
+    pub common: Common,
 }
 
 /// The table that is played by.
 pub static TABLES: Tables = Tables {
     kinds: lines::KIND_LINES,
     upgrades: upgrades::UPGRADE_LINES,
+    common: RULES,
 };
+
+/// The numbers of the table that belong to no line of it.
+pub(super) const RULES: Common = common::COMMON;
 
 /// Ticks in a second at normal speed.
 pub const TICKS_PER_SECOND: u32 = 20;
 /// What a worker carries at most.
-pub const CARRY: u16 = 10;
-/// Gold of one yield of a farm.
-pub const FARM_GOLD: u16 = 5;
-/// Wood in a forest tile.
-pub const TREE_WOOD: u16 = 90;
-/// Gold in a tile of a mine; a mine has four.
-pub const MINE_GOLD: u16 = 1_500;
+pub const CARRY: u16 = RULES.carry;
 /// Places in a training queue.
 pub const QUEUE_LENGTH: usize = 5;
 /// Units that one command may name.
@@ -200,118 +204,6 @@ pub const NUMBER_REST: u32 = 256;
 pub const WAYPOINTS: usize = 8;
 /// Buildings that a seat may own, foundations and walls included.
 pub const BUILDINGS_PER_SEAT: usize = 160;
-
-/// The table and the constants beside it, as bytes: what `rules` hashes.
-pub(super) fn table_bytes(tables: &Tables) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut put = |number: i64| out.extend_from_slice(&number.to_le_bytes());
-    for line in &tables.kinds {
-        // Every field by name: a new one cannot be forgotten here.
-        let Stats {
-            name,
-            gold,
-            wood,
-            needs,
-            hit_points,
-            armour,
-            damage,
-            bonus,
-            siege,
-            range,
-            cooldown,
-            arrow_speed,
-            splash,
-            arrows,
-            alert,
-            sight,
-            speed,
-            radius,
-            build_ticks,
-            gather_ticks,
-            farm_ticks,
-            population,
-            houses,
-            size,
-            shelters,
-            trains,
-        } = *line;
-        put(name.len() as i64);
-        for number in [gold, wood] {
-            put(i64::from(number));
-        }
-        for number in [
-            hit_points,
-            armour,
-            damage,
-            siege,
-            cooldown,
-            arrows,
-            build_ticks,
-            gather_ticks,
-            farm_ticks,
-            population,
-            houses,
-            size,
-            shelters,
-            sight,
-        ] {
-            put(i64::from(number));
-        }
-        for number in [range, arrow_speed, splash, alert, speed, radius] {
-            put(i64::from(number));
-        }
-        for kinds in [needs, trains] {
-            put(kinds.len() as i64);
-            kinds.iter().for_each(|kind| put(i64::from(*kind as u8)));
-        }
-        put(bonus.len() as i64);
-        for (kind, more) in bonus {
-            put(i64::from(*kind as u8));
-            put(i64::from(*more));
-        }
-    }
-    for line in &tables.upgrades {
-        let UpgradeStats {
-            name,
-            gold,
-            wood,
-            ticks,
-            levels,
-            at,
-            needs,
-            changes,
-        } = *line;
-        put(name.len() as i64);
-        for number in [gold, wood, ticks.into(), levels.into(), at as u32] {
-            put(i64::from(number));
-        }
-        put(needs.len() as i64);
-        needs.iter().for_each(|kind| put(i64::from(*kind as u8)));
-        put(changes.len() as i64);
-        for Change { of, what, by } in changes {
-            put(of.len() as i64);
-            of.iter().for_each(|kind| put(i64::from(*kind as u8)));
-            put(i64::from(*what as u8));
-            put(i64::from(*by));
-        }
-    }
-    for number in [CARRY, FARM_GOLD, TREE_WOOD, MINE_GOLD] {
-        put(i64::from(number));
-    }
-    for number in [
-        QUEUE_LENGTH,
-        SELECTION,
-        SELECTIONS_KEPT,
-        SELECTIONS_NAMED,
-        SELECTION_WORTH_KEEPING,
-        WAYPOINTS,
-        BUILDINGS_PER_SEAT,
-    ] {
-        put(number as i64);
-    }
-    put(i64::from(NUMBER_REST));
-    out
-}
 
 #[cfg(test)]
 mod tests;

@@ -4,8 +4,9 @@ mod crowds;
 mod kinds;
 mod march;
 mod queues;
+mod ways;
 
-use super::{generate::mix, map::Map, orders, seats::Held, units::Way, victory::RETURN_TICKS, *};
+use super::{generate::mix, map::Map, orders, seats::Held, units::Way, *};
 use sim::{SeatState, Seed, State};
 
 const A: Seat = Seat(0);
@@ -50,12 +51,12 @@ fn wall(w: &mut World, tiles: impl IntoIterator<Item = Tile>) {
     for tile in tiles {
         w.map.put(tile, Terrain::Rock, 0);
     }
-    w.ground_changed |= w.map.refresh_regions();
+    goals::refresh(w);
 }
 
 fn resource(w: &mut World, tile: Tile, terrain: Terrain, amount: u16) {
     w.map.put(tile, terrain, amount);
-    w.ground_changed |= w.map.refresh_regions();
+    goals::refresh(w);
 }
 
 fn run(w: &mut World, ticks: u32) -> Vec<Effect> {
@@ -599,13 +600,13 @@ fn an_abandoned_seat_can_be_taken_up_again_for_a_while() {
     let mut w = meadow();
     let to = |state| [Entry::Seat { seat: B, state }];
     w.step(&to(SeatState::Idle), &mut Vec::new());
-    run(&mut w, RETURN_TICKS - 2);
+    run(&mut w, RULES.return_ticks - 2);
     assert_eq!(w.outcome(), None);
     w.step(&to(SeatState::Played), &mut Vec::new());
-    run(&mut w, RETURN_TICKS);
+    run(&mut w, RULES.return_ticks);
     assert_eq!(w.outcome(), None);
     w.step(&to(SeatState::Idle), &mut Vec::new());
-    run(&mut w, RETURN_TICKS);
+    run(&mut w, RULES.return_ticks);
     assert_eq!(w.outcome(), Some(Outcome { winner: Some(A) }));
 }
 

@@ -2,9 +2,10 @@
 
 use super::{
     Effect, Id, Kind, World,
-    combat::{Projectile, Target, distance_to_square},
+    combat::{Target, distance_to_square, launch},
     garrison,
     space::ONE,
+    tables::RULES,
 };
 
 /// Lets every building shoot whose weapon is ready and that has somebody in reach.
@@ -19,15 +20,16 @@ pub(super) fn shoot(w: &mut World, effects: &mut Vec<Effect>) {
         let looks = w
             .tick
             .wrapping_add(w.buildings.id[row])
-            .is_multiple_of(LOOK_TICKS);
+            .is_multiple_of(RULES.tower_look_ticks);
         if w.buildings.cooldown[row] == 0
             && looks
             && let arrows @ 1.. = arrows(w, row)
             && let Some(target) = nearest_enemy(w, row)
         {
             w.buildings.cooldown[row] = w.able_building(row).cooldown;
+            let (at, to) = (Id(w.units.id[target]), w.units.at(target));
             for _ in 0..arrows {
-                launch(w, row, target, effects);
+                launch(w, Target::Building(row), at, to, effects);
             }
         }
     }
@@ -59,26 +61,3 @@ fn nearest_enemy(w: &World, row: usize) -> Option<usize> {
         .min()
         .map(|(_, _, unit)| unit)
 }
-
-fn launch(w: &mut World, row: usize, target: usize, effects: &mut Vec<Effect>) {
-    let from = w.building_centre(row);
-    let to = w.units.at(target);
-    let (by, target) = (w.buildings.id[row], w.units.id[target]);
-    w.projectiles.push(Projectile {
-        x: from.x,
-        y: from.y,
-        to_x: to.x,
-        to_y: to.y,
-        target,
-        by,
-        kind: w.buildings.kind[row],
-        seat: w.buildings.seat[row],
-    });
-    effects.push(Effect::Launched {
-        from: Id(by),
-        target: Id(target),
-    });
-}
-
-/// Ticks between two looks.
-const LOOK_TICKS: u32 = 4;

@@ -1,8 +1,7 @@
 //! Who is out, and who has won.
 
 use super::{
-    Effect, Kind, Scenario, World, columns::byte_cell, combat, seats::Held,
-    tables::TICKS_PER_SECOND,
+    Effect, Kind, Scenario, World, columns::byte_cell, combat, seats::Held, tables::RULES,
 };
 use sim::Outcome;
 
@@ -121,7 +120,7 @@ pub(super) fn judge(w: &mut World) {
 /// Whether a seat can still win. One that its peer left can, for a while: the peer may come back.
 fn contends(w: &World, row: usize) -> bool {
     let left_for = w.tick.saturating_sub(w.seats.idle_since[row]);
-    let forsaken = w.seats.held[row] == Held::Idle && left_for >= RETURN_TICKS;
+    let forsaken = w.seats.held[row] == Held::Idle && left_for >= RULES.return_ticks;
     !w.seats.is_defeated(row) && !forsaken
 }
 
@@ -139,6 +138,3 @@ fn by_worth(w: &World, standing: &[usize]) -> Ending {
         },
     }
 }
-
-/// How long an abandoned seat keeps the others from winning.
-pub(super) const RETURN_TICKS: u32 = 30 * TICKS_PER_SECOND;

@@ -5,7 +5,7 @@ use crate::world::{
     map::{Map, Terrain},
     nav::Nav,
     space::Tile,
-    tables::{MINE_GOLD, TREE_WOOD},
+    tables::RULES,
 };
 
 pub(super) struct Brush {
@@ -87,8 +87,8 @@ impl Brush {
             }
         }
         let amounts = self.terrain.iter().filter_map(|terrain| match terrain {
-            Terrain::Forest => Some(TREE_WOOD),
-            Terrain::Gold => Some(MINE_GOLD),
+            Terrain::Forest => Some(RULES.tree_wood),
+            Terrain::Gold => Some(RULES.mine_gold),
             _ => None,
         });
         let amounts = amounts.collect();

@@ -1,5 +1,4 @@
-//! The ways to one goal: what it costs to go there from each portal, and which way to go in each sector
-//! that somebody asked about.
+//! The ways to one goal: which way to go in each sector that somebody asked about.
 //!
 //! Everything here is a pure function of the bits and the goal: it does not matter in which order, or how
 //! much, was asked.
@@ -8,11 +7,11 @@ use super::{
     Direction, Goal,
     ground::{SIDES, TILES, local, on_side},
     land::Land,
+    search::Search,
     sector::{LONGEST, opposite},
     spread::{FAR, STRAIGHT, Scratch, exits, step_cost},
 };
 use crate::world::space::Tile;
-use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// Ways to one goal.
 #[derive(Clone, Debug)]
@@ -22,10 +21,7 @@ pub(super) struct Flow {
     ends: Vec<(u32, u8)>,
     /// Regions of the ends, sorted.
     regions: Vec<u32>,
-    /// For each portal the cost to go, plus one; 0: not known. Final up to the frontier.
-    costs: Vec<u32>,
-    /// Portals whose cost may still sink: cost, sector, place.
-    frontier: BinaryHeap<Reverse<(u32, u32, u8)>>,
+    search: Search,
     /// For each sector the number of its field, plus one.
     fields: Vec<u32>,
     local: Vec<Field>,
@@ -55,8 +51,7 @@ impl Flow {
             goal,
             ends: Vec::new(),
             regions: Vec::new(),
-            costs: Vec::new(),
-            frontier: BinaryHeap::new(),
+            search: Search::default(),
             fields: Vec::new(),
             local: Vec::new(),
         }
@@ -71,8 +66,9 @@ impl Flow {
         *self = Self::new(self.goal);
     }
 
+    /// Finds where ways end, and the portals around.
     pub fn begin(&mut self, land: &Land, scratch: &mut Scratch) {
-        self.costs = vec![0; land.portals()];
+        self.search = Search::new(land);
         self.fields = vec![0; land.sectors.len()];
         let mut ends: Vec<Tile> = self.goal.inside(land).collect();
         if ends.is_empty() {
@@ -94,7 +90,7 @@ impl Flow {
             for (place, portal) in land.sectors[at].portals.iter().enumerate() {
                 let cost = scratch.cost[usize::from(portal.middle())];
                 if cost != FAR {
-                    self.offer(land, at, place, cost);
+                    self.search.offer(land, at, place, cost);
                 }
             }
         }
@@ -123,13 +119,30 @@ impl Flow {
         self.regions.binary_search(&region).is_ok()
     }
 
-    /// Makes the field of one sector, if there is none. Marks it as used `now`.
-    pub fn prepare(&mut self, land: &mut Land, sector: u32, now: u32, scratch: &mut Scratch) {
-        if let Some(number) = self.fields[sector as usize].checked_sub(1) {
-            self.local[number as usize].used = now;
-            return;
+    /// Makes the field of one sector, if there is none, with at most `budget` steps of the search, which it
+    /// uses up. Marks it as used `now`. Whether there is one.
+    pub fn prepare(
+        &mut self,
+        land: &mut Land,
+        sector: u32,
+        now: u32,
+        budget: &mut u32,
+        scratch: &mut Scratch,
+    ) -> bool {
+        if let Some(number) = self.number_of(sector) {
+            self.local[number].used = now;
+            return true;
         }
-        self.settle(land, sector as usize, scratch);
+        if !self.has_begun() {
+            let Some(left) = budget.checked_sub(1) else {
+                return false;
+            };
+            *budget = left;
+            self.begin(land, scratch);
+        }
+        if !self.settle(land, sector as usize, budget, scratch) {
+            return false;
+        }
         let crossings = self.spread_in(land, sector, scratch);
         let ways = self.ways(land, sector, scratch, &crossings);
         self.local.push(Field {
@@ -138,6 +151,19 @@ impl Flow {
             ways,
         });
         self.fields[sector as usize] = self.local.len() as u32;
+        true
+    }
+
+    /// Whether the sector has a field.
+    #[inline]
+    pub fn is_prepared(&self, sector: u32) -> bool {
+        self.number_of(sector).is_some()
+    }
+
+    #[inline]
+    fn number_of(&self, sector: u32) -> Option<usize> {
+        let number = self.fields.get(sector as usize)?.checked_sub(1)?;
+        Some(number as usize)
     }
 
     /// The way out of a tile of a prepared sector.
@@ -165,13 +191,12 @@ impl Flow {
 
     #[inline]
     fn field(&self, sector: u32) -> Option<&Field> {
-        let number = self.fields.get(sector as usize)?.checked_sub(1)?;
-        self.local.get(number as usize)
+        self.local.get(self.number_of(sector)?)
     }
 
     /// The cost to go from a tile of a prepared sector.
     pub fn cost(&self, land: &Land, sector: u32, tile: u8) -> Option<u32> {
-        self.fields.get(sector as usize)?.checked_sub(1)?;
+        self.number_of(sector)?;
         let mut scratch = Scratch::default();
         self.spread_in(land, sector, &mut scratch);
         Some(scratch.cost[usize::from(tile)]).filter(|cost| *cost != FAR)
@@ -201,93 +226,60 @@ impl Flow {
         self.retain(|field| !land.is_near(field.sector, changed));
     }
 
-    /// Whether any portal of the sector is final, so that others may build on it.
-    pub fn has_passed(&self, land: &Land, sector: usize) -> bool {
-        let count = land.sectors[sector].portals.len();
-        (0..count).any(|place| self.final_cost(land.portal(sector, place)).is_some())
+    /// Whether it matters to this how the sector is cut.
+    pub fn touches(&self, land: &Land, sector: usize) -> bool {
+        self.has_begun() && self.search.touches(land, sector)
     }
 
-    fn offer(&mut self, land: &Land, sector: usize, place: usize, cost: u32) {
-        let known = &mut self.costs[land.portal(sector, place)];
-        if *known == 0 || cost + 1 < *known {
-            *known = cost + 1;
-            self.frontier
-                .push(Reverse((cost, sector as u32, place as u8)));
+    /// Follows portals to their new numbers; `before` holds the old ones. Drops the fields of sectors with
+    /// tiles that no way led from: one may lead from there now.
+    pub fn renumber(&mut self, before: &[u32], land: &Land) {
+        let mut search = std::mem::take(&mut self.search);
+        search.renumber(before, land);
+        self.retain(|field| search.fills(land, field.sector as usize));
+        self.search = search;
+    }
+
+    /// Steps of the search so far; its beginning counts as one.
+    pub fn steps(&self) -> u32 {
+        self.search
+            .steps()
+            .saturating_add(u32::from(self.has_begun()))
+    }
+
+    /// Goes on to so many steps in all.
+    pub fn resume(&mut self, land: &mut Land, steps: u32, scratch: &mut Scratch) {
+        if steps > 0 {
+            if !self.has_begun() {
+                self.begin(land, scratch);
+            }
+            self.search.resume(land, steps - 1, scratch);
         }
     }
 
-    /// The cost to go, once nothing can make it less.
-    fn final_cost(&self, portal: usize) -> Option<u32> {
-        let cost = self.costs[portal].checked_sub(1)?;
-        match self.frontier.peek() {
-            Some(Reverse((least, ..))) if cost > *least => None,
-            _ => Some(cost),
-        }
-    }
-
-    /// Makes final what the field of `sector` depends on.
-    fn settle(&mut self, land: &mut Land, sector: usize, scratch: &mut Scratch) {
+    /// Makes final what the field of `sector` depends on, while `budget` lasts. Whether it is.
+    fn settle(
+        &mut self,
+        land: &mut Land,
+        sector: usize,
+        budget: &mut u32,
+        scratch: &mut Scratch,
+    ) -> bool {
         let mut bound = 0;
         for place in 0..land.sectors[sector].portals.len() {
             let part = land.sectors[sector].portals[place].part;
             if !self.is_reached_from(land.region_of_part(sector, part)) {
                 continue;
             }
-            while self.final_cost(land.portal(sector, place)).is_none()
-                && self.advance(land, scratch)
-            {}
-            if let Some(cost) = self.final_cost(land.portal(sector, place)) {
+            let portal = land.portal(sector, place);
+            if !self.search.find(land, portal, budget, scratch) {
+                return false;
+            }
+            if let Some(cost) = self.search.final_cost(portal) {
                 bound = bound.max(cost);
             }
         }
-        let bound = bound + AROUND;
-        while self
-            .frontier
-            .peek()
-            .is_some_and(|Reverse((cost, ..))| *cost <= bound)
-            && self.advance(land, scratch)
-        {}
-    }
-
-    /// Goes on from the cheapest portal. `false` if there is none.
-    fn advance(&mut self, land: &mut Land, scratch: &mut Scratch) -> bool {
-        let Some(Reverse((cost, sector, place))) = self.frontier.pop() else {
-            return false;
-        };
-        let (at, place) = (sector as usize, usize::from(place));
-        if self.costs[land.portal(at, place)] != cost + 1 {
-            return true;
-        }
-        let Some((there, beyond)) = land.beyond(at, place) else {
-            return true;
-        };
-        // Ways go straight through a sector: what was reached from within goes on across the border, and
-        // what came across the border goes on within.
-        let partner = self.costs[land.portal(there, beyond)].checked_sub(1);
-        let came_across = partner.is_some_and(|left| left + STRAIGHT == cost);
-        if !came_across {
-            self.offer(land, there, beyond, cost + STRAIGHT);
-            return true;
-        }
-        if !land.sectors[at].is_measured() {
-            let rows = land.ground.open_rows(sector);
-            land.sectors[at].measure(&rows, scratch);
-        }
-        for to in 0..land.sectors[at].portals.len() {
-            let distance = land.sectors[at].distance(place, to);
-            if distance != FAR {
-                self.offer(land, at, to, cost + distance);
-            }
-        }
-        true
-    }
-
-    /// What is left to go beyond a portal, if the best way from it leads across the border.
-    fn exit(&self, land: &Land, sector: usize, place: usize) -> Option<u32> {
-        let here = self.final_cost(land.portal(sector, place))?;
-        let (there, beyond) = land.beyond(sector, place)?;
-        let left = self.costs[land.portal(there, beyond)].checked_sub(1)?;
-        (left.checked_add(STRAIGHT)? == here).then_some(left)
+        self.search.reach(land, bound + AROUND, budget, scratch)
     }
 
     /// Fills `scratch.cost` with the costs to go from the tiles of a sector, and says where ways leave it.
@@ -299,7 +291,7 @@ impl Flow {
         let at = sector as usize;
         let here = &land.sectors[at];
         let exits: Vec<Option<u32>> = (0..here.portals.len())
-            .map(|place| self.exit(land, at, place))
+            .map(|place| self.search.exit(land, at, place))
             .collect();
         let bound = exits.iter().flatten().max().map_or(0, |most| most + AROUND);
         let mut crossings = Vec::new();
@@ -343,7 +335,7 @@ impl Flow {
         scratch.seeds.clear();
         scratch.seeds.extend(self.ends_in(sector));
         for (place, portal) in land.sectors[at].portals.iter().enumerate() {
-            if let Some(left) = self.exit(land, at, place)
+            if let Some(left) = self.search.exit(land, at, place)
                 && left <= bound
             {
                 scratch.seeds.push((left + STRAIGHT, portal.middle()));
@@ -402,10 +394,10 @@ impl Flow {
 
     /// Bytes on the heap.
     pub fn memory(&self) -> usize {
-        let lists = self.costs.capacity() + self.fields.capacity() + self.regions.capacity();
+        let lists = self.fields.capacity() + self.regions.capacity();
         lists * 4
+            + self.search.memory()
             + self.ends.capacity() * size_of::<(u32, u8)>()
-            + self.frontier.capacity() * size_of::<(u32, u32, u8)>()
             + self.local.capacity() * size_of::<Field>()
     }
 }

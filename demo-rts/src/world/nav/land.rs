@@ -34,10 +34,11 @@ impl Land {
         land
     }
 
-    /// Numbers portals and parts, and joins the parts to regions.
-    pub fn number(&mut self) {
+    /// Numbers portals and parts, and joins the parts to regions. What the sectors' first portals were
+    /// called before.
+    pub fn number(&mut self) -> Vec<u32> {
         let (mut portals, mut parts) = (0, 0);
-        self.first_portal.clear();
+        let before = std::mem::take(&mut self.first_portal);
         self.first_part.clear();
         for sector in &self.sectors {
             self.first_portal.push(portals);
@@ -47,6 +48,7 @@ impl Land {
         }
         self.first_portal.push(portals);
         self.join(parts);
+        before
     }
 
     /// A region is named after its first part, so labels depend on nothing but the bits.

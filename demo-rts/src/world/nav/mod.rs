@@ -10,21 +10,33 @@
 //! Only [`is_blocked`](Nav::is_blocked) and [`is_clear`](Nav::is_clear) know at once what was blocked
 //! or opened since. A world that refreshes at the end of its tick therefore goes on as its snapshot does.
 //!
+//! A search over the largest map takes some 800,000 steps, or 0.2 seconds. Who cannot wait for so long
+//! asks with a budget ([`prepare_within`](Nav::prepare_within)): then it follows from the blocked tiles,
+//! the goal and [the steps taken](Nav::steps) which sectors are ready, so these belong to the state, and
+//! who loads it [resumes](Nav::resume) there. A change of the ground begins only those searches anew that
+//! passed where the ways from sector to sector changed.
+//!
 //! Memory: about 100 bytes for each open sector, up to 700 for a cluttered one; for each goal 4 bytes for
 //! each portal and sector, and 136 for each sector that somebody walked through to it of late.
 
+mod direction;
 mod flow;
+mod goal;
 mod ground;
 mod land;
 mod line;
+mod search;
 mod sector;
 mod spread;
 #[cfg(test)]
 mod tests;
 
+pub use direction::Direction;
+pub use goal::Goal;
+
 use super::space::{Point, Tile};
 use flow::Flow;
-use ground::{Ground, SIDES, TILES, edge, local};
+use ground::{Ground, Rows, SIDES, TILES, edge, local};
 use land::Land;
 use sector::Sector;
 use spread::Scratch;
@@ -46,118 +58,9 @@ pub struct Nav {
     age: u32,
 }
 
-/// Where to go: a rectangle of tiles. Its open tiles are where ways end; if it has none, as a building's
-/// footprint, the open tiles around it are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Goal {
-    /// The upper left tile.
-    pub tile: Tile,
-    /// Tiles from left to right, 1 to 16; others count as the nearest of these.
-    pub width: u8,
-    /// Tiles from top to bottom, 1 to 16; others count as the nearest of these.
-    pub height: u8,
-}
-
-impl Goal {
-    /// One tile.
-    pub fn tile(tile: Tile) -> Self {
-        Self::square(tile, 1)
-    }
-
-    /// The footprint of a building of `size` × `size` tiles.
-    pub fn square(tile: Tile, size: u8) -> Self {
-        Self {
-            tile,
-            width: size,
-            height: size,
-        }
-    }
-
-    fn inside(self, land: &Land) -> impl Iterator<Item = Tile> {
-        self.tiles(0).filter(|tile| !land.ground.is_blocked(*tile))
-    }
-
-    fn around(self, land: &Land) -> impl Iterator<Item = Tile> {
-        self.tiles(1).filter(|tile| !land.ground.is_blocked(*tile))
-    }
-
-    /// The tiles of the rectangle, made larger by `margin` on every side.
-    fn tiles(self, margin: u16) -> impl Iterator<Item = Tile> {
-        let side = |size: u8| u16::from(size.clamp(1, 16));
-        let (left, top) = (self.tile.x, self.tile.y);
-        let span = move |from: u16, size: u8| {
-            from.saturating_sub(margin)..from.saturating_add(side(size)).saturating_add(margin)
-        };
-        span(top, self.height)
-            .flat_map(move |y| span(left, self.width).map(move |x| Tile::new(x, y)))
-    }
-}
-
 /// Names an open goal until it is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FieldId(u16);
-
-/// Which way to go from a tile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Direction {
-    /// +x.
-    East = 0,
-    /// +x +y.
-    SouthEast = 1,
-    /// +y.
-    South = 2,
-    /// -x +y.
-    SouthWest = 3,
-    /// -x.
-    West = 4,
-    /// -x -y.
-    NorthWest = 5,
-    /// -y.
-    North = 6,
-    /// +x -y.
-    NorthEast = 7,
-    /// Nowhere: the way ends here.
-    Here = 8,
-}
-
-impl Direction {
-    const HERE: u8 = Direction::Here as u8;
-    const NONE: u8 = 15;
-    const STEPS: [(i32, i32); 9] = [
-        (1, 0),
-        (1, 1),
-        (0, 1),
-        (-1, 1),
-        (-1, 0),
-        (-1, -1),
-        (0, -1),
-        (1, -1),
-        (0, 0),
-    ];
-
-    /// What a step adds to column and row.
-    #[inline]
-    pub fn step(self) -> (i32, i32) {
-        Self::STEPS[self as usize]
-    }
-
-    #[inline]
-    fn from_code(code: u8) -> Option<Direction> {
-        const ALL: [Direction; 9] = [
-            Direction::East,
-            Direction::SouthEast,
-            Direction::South,
-            Direction::SouthWest,
-            Direction::West,
-            Direction::NorthWest,
-            Direction::North,
-            Direction::NorthEast,
-            Direction::Here,
-        ];
-        ALL.get(usize::from(code)).copied()
-    }
-}
 
 impl Nav {
     /// A square map of `size` tiles along an edge, 1 to 4,096, with the tiles blocked of which `blocked`
@@ -235,15 +138,17 @@ impl Nav {
         let mut dirty = std::mem::take(&mut self.dirty);
         dirty.sort_unstable();
         dirty.dedup();
-        for sector in dirty {
-            self.take_over(sector, &mut changed);
-        }
-        self.rebuild(&changed);
+        let before: Vec<(u32, Rows)> = dirty
+            .into_iter()
+            .map(|sector| (sector, self.take_over(sector, &mut changed)))
+            .collect();
+        self.rebuild(&changed, &before);
         true
     }
 
-    /// Copies a sector's bits, and marks it and the neighbours whose portals may have changed.
-    fn take_over(&mut self, sector: u32, changed: &mut [bool]) {
+    /// Copies a sector's bits, and marks it and the neighbours whose portals may have changed. Which of
+    /// its tiles were open before.
+    fn take_over(&mut self, sector: u32, changed: &mut [bool]) -> Rows {
         let before = self.land.ground.open_rows(sector);
         let after = self.now.open_rows(sector);
         self.land.ground.copy_sector(sector, &self.now);
@@ -255,46 +160,59 @@ impl Nav {
                 changed[beside as usize] = true;
             }
         }
+        before
     }
 
     /// Finds the changed sectors' portals anew, and drops from the flows what depends on what changed.
-    fn rebuild(&mut self, changed: &[bool]) {
+    fn rebuild(&mut self, changed: &[bool], before: &[(u32, Rows)]) {
         let land = &mut self.land;
         let (mut portals, mut parts) = (false, false);
-        let mut other_costs = Vec::new();
+        // Sectors in which ways from portal to portal are no longer what they were.
+        let mut broken = Vec::new();
+        let mut fresh = Vec::new();
         for number in (0..changed.len()).filter(|number| changed[*number]) {
             let mut sector = Sector::new(&land.ground, number as u32);
-            let before = &land.sectors[number];
-            portals |= !sector.has_portals_of(before);
-            parts |= !sector.has_parts_of(before);
-            // Nobody can have built on distances that nobody measured.
-            if sector.has_portals_of(before) && before.is_measured() {
+            let other_portals = !sector.has_portals_of(&land.sectors[number]);
+            portals |= other_portals;
+            parts |= !sector.has_parts_of(&land.sectors[number]);
+            let mut flows = self.flows.iter().flatten();
+            let matters = flows.any(|flow| flow.touches(land, number));
+            if matters && !other_portals {
                 let rows = land.ground.open_rows(number as u32);
                 sector.measure(&rows, &mut self.scratch);
-                if !sector.has_distances_of(before) {
-                    other_costs.push(number);
-                }
+                // A neighbour's bits are what they were.
+                let old = before.binary_search_by_key(&(number as u32), |(other, _)| *other);
+                let old = old.map_or(rows, |at| before[at].1);
+                land.sectors[number].measure(&old, &mut self.scratch);
             }
-            land.sectors[number] = sector;
+            if matters && (other_portals || !sector.has_distances_of(&land.sectors[number])) {
+                broken.push(number);
+            }
+            fresh.push((number, sector));
         }
-        if portals || parts {
-            land.number();
-        }
-        for flow in self
-            .flows
-            .iter_mut()
-            .flatten()
-            .filter(|flow| flow.has_begun())
-        {
+        for flow in self.flows.iter_mut().flatten() {
             let sectors = flow.goal.tiles(1).filter(|tile| !land.is_beyond(*tile));
             let mut sectors = sectors.map(|tile| land.ground.sector_of(tile) as usize);
-            let built_on = |number: &usize| flow.has_passed(land, *number);
-            if portals || sectors.any(|number| changed[number]) || other_costs.iter().any(built_on)
+            if sectors.any(|number| changed[number])
+                || broken.iter().any(|number| flow.touches(land, *number))
             {
                 flow.reset();
-                continue;
             }
-            if parts {
+        }
+        for (number, sector) in fresh {
+            land.sectors[number] = sector;
+        }
+        let numbers = if portals || parts {
+            land.number()
+        } else {
+            Vec::new()
+        };
+        let begun = self.flows.iter_mut().flatten();
+        for flow in begun.filter(|flow| flow.has_begun()) {
+            if portals {
+                flow.renumber(&numbers, land);
+            }
+            if portals || parts {
                 flow.find_regions(land);
             }
             flow.drop_near(land, changed);
@@ -306,15 +224,19 @@ impl Nav {
     /// # Panics
     /// If more than 65,535 goals are open.
     pub fn prepare(&mut self, goal: Goal, at: Tile) -> FieldId {
-        let id = match self.by_goal.get(&goal) {
-            Some(id) => *id,
-            None => self.open(goal),
-        };
+        let id = self.open(goal);
         self.prepare_at(id, at);
         id
     }
 
-    fn open(&mut self, goal: Goal) -> FieldId {
+    /// Names a goal, about which nothing needs to be known yet.
+    ///
+    /// # Panics
+    /// If more than 65,535 goals are open.
+    pub fn open(&mut self, goal: Goal) -> FieldId {
+        if let Some(id) = self.by_goal.get(&goal) {
+            return *id;
+        }
         let flow = Some(Flow::new(goal));
         let place = match self.flows.iter().position(Option::is_none) {
             Some(free) => {
@@ -333,21 +255,41 @@ impl Nav {
 
     /// Makes the sector around `at` ready to be asked, for an open goal. Nothing happens off the map.
     pub fn prepare_at(&mut self, id: FieldId, at: Tile) {
-        let Some(flow) = self
-            .flows
-            .get_mut(usize::from(id.0))
-            .and_then(Option::as_mut)
-        else {
-            return;
+        self.prepare_within(id, at, &mut { u32::MAX });
+    }
+
+    /// The same with a search of at most `budget` steps, which are taken from it. Whether the sector is
+    /// ready: off the map it never is.
+    ///
+    /// A step looks at one portal and takes about half a microsecond; the first into a sector, if no
+    /// search measured it yet, up to 40. Making ready a sector that the search has reached takes none,
+    /// and some microseconds.
+    pub fn prepare_within(&mut self, id: FieldId, at: Tile, budget: &mut u32) -> bool {
+        let flow = self.flows.get_mut(usize::from(id.0));
+        let Some(flow) = flow.and_then(Option::as_mut) else {
+            return false;
         };
         if self.land.is_beyond(at) {
-            return;
-        }
-        if !flow.has_begun() {
-            flow.begin(&self.land, &mut self.scratch);
+            return false;
         }
         let sector = self.land.ground.sector_of(at);
-        flow.prepare(&mut self.land, sector, self.age, &mut self.scratch);
+        let scratch = &mut self.scratch;
+        flow.prepare(&mut self.land, sector, self.age, budget, scratch)
+    }
+
+    /// Steps that the search from an open goal has taken; 0 again, once ground has changed that it had
+    /// passed. What is known of the ways to the goal follows from this, the blocked tiles and the goal.
+    pub fn steps(&self, id: FieldId) -> u32 {
+        let flow = self.flows.get(usize::from(id.0)).and_then(Option::as_ref);
+        flow.map_or(0, Flow::steps)
+    }
+
+    /// Takes the search from an open goal on to so many steps in all.
+    pub fn resume(&mut self, id: FieldId, steps: u32) {
+        let flow = self.flows.get_mut(usize::from(id.0));
+        if let Some(flow) = flow.and_then(Option::as_mut) {
+            flow.resume(&mut self.land, steps, &mut self.scratch);
+        }
     }
 
     /// Forgets a goal. Its id may name another one later.
@@ -375,6 +317,14 @@ impl Nav {
             None if self.land.ground.is_blocked(tile) => flow.way_out(sector, place),
             way => way,
         }
+    }
+
+    /// The same, or `None` if the tile's sector is not ready; off the map no way leads anywhere.
+    #[inline]
+    pub fn direction_if_ready(&self, id: FieldId, tile: Tile) -> Option<Option<Direction>> {
+        let flow = self.flows.get(usize::from(id.0))?.as_ref()?;
+        let ready = self.land.is_beyond(tile) || flow.is_prepared(self.land.ground.sector_of(tile));
+        ready.then(|| self.direction(id, tile))
     }
 
     /// What it costs to go to the goal, 5 for a tile, along the directions, from a tile whose sector was

@@ -1,7 +1,7 @@
 //! Whether a table contradicts itself.
 
 use super::{Ability, KINDS, Kind, Stats, Tables, Upgrade, UpgradeStats};
-use crate::world::{fog, space::ONE as TILE};
+use crate::world::{fog, setup::MOST_SEATS, space::ONE as TILE};
 
 /// The first contradiction found in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,6 +22,8 @@ pub enum Line {
     Kind(Kind),
     /// What an upgrade costs and changes.
     Upgrade(Upgrade),
+    /// What holds for all kinds alike.
+    Common,
 }
 
 impl std::fmt::Display for Line {
@@ -29,6 +31,7 @@ impl std::fmt::Display for Line {
         match self {
             Line::Kind(kind) => write!(f, "{kind:?}"),
             Line::Upgrade(upgrade) => write!(f, "{upgrade:?}"),
+            Line::Common => f.write_str("all kinds"),
         }
     }
 }
@@ -42,6 +45,9 @@ pub enum Fault {
     /// It is below zero.
     #[error("is negative")]
     Negative,
+    /// Something else in the table needs it to be more.
+    #[error("is too small")]
+    TooSmall,
     /// It is beyond what the rest of the world can bear.
     #[error("is too large")]
     TooLarge,
@@ -90,6 +96,11 @@ impl Tables {
             self.check_upgrade(&self.upgrades[upgrade as usize])
                 .map_err(wrong)?;
         }
+        self.check_common().map_err(|(field, fault)| TableError {
+            line: Line::Common,
+            field,
+            fault,
+        })?;
         let (kind, field, fault) = match self.first_out_of_reach() {
             None => return Ok(()),
             Some(found) => found,
@@ -144,6 +155,50 @@ impl Tables {
             }
         }
         Ok(())
+    }
+
+    fn check_common(&self) -> Result<(), Wrong> {
+        let common = &self.common;
+        for (field, number) in [
+            ("carry", common.carry.into()),
+            ("farm_gold", common.farm_gold.into()),
+            ("tree_wood", common.tree_wood.into()),
+            ("mine_gold", common.mine_gold.into()),
+            ("repair_ticks", common.repair_ticks),
+            ("search_tiles", common.search_tiles.into()),
+            ("tower_look_ticks", common.tower_look_ticks),
+            ("failures", common.failures.into()),
+            ("return_ticks", common.return_ticks),
+            ("workers", common.workers.into()),
+        ] {
+            require(number > 0, field, Fault::Zero)?;
+        }
+        // Founding and giving up, or hurting and mending, would be a trade.
+        at_most("refund_percent", common.refund_percent, 100)?;
+        at_most("repair_percent", common.repair_percent, 100)?;
+        // A hit would heal.
+        let spread = common.damage_spread_percent.into();
+        at_most("damage_spread_percent", spread, 100)?;
+        at_most("repair_ticks", common.repair_ticks, LONGEST)?;
+        at_most("tower_look_ticks", common.tower_look_ticks, LONGEST)?;
+        at_most("return_ticks", common.return_ticks, HOUR)?;
+        at_most("search_tiles", common.search_tiles.into(), SEARCHED)?;
+        let sight = fog::MOST_SIGHT.into();
+        at_most("lenience_tiles", common.lenience_tiles.into(), sight)?;
+        at_most("leash_tiles", common.leash_tiles.into(), 2 * sight)?;
+        // Idle soldiers would turn against whom they must not pursue.
+        let leash = i32::from(common.leash_tiles) * TILE;
+        let held = |line: &&Stats| line.size > 0 || line.alert <= leash;
+        let all_held = self.kinds.iter().filter(held).count() == KINDS;
+        require(all_held, "leash_tiles", Fault::TooSmall)?;
+        let housed = self.kinds[Kind::TownHall as usize].houses;
+        let worker = self.kinds[Kind::Worker as usize].population;
+        let room = u32::from(common.workers) * u32::from(worker) <= u32::from(housed);
+        require(room, "workers", Fault::TooLarge)?;
+        // Each seat thinks in a tick of its own.
+        let turns = common.ai_period > 3 * MOST_SEATS as u32;
+        require(turns, "ai_period", Fault::TooSmall)?;
+        at_most("ai_period", common.ai_period, LONGEST)
     }
 
     /// The kinds that a line names.
@@ -339,6 +394,9 @@ const DEAREST: u32 = 100_000;
 const STRONGEST: u32 = 30_000;
 const HARDEST: u32 = 10_000;
 const LONGEST: u32 = 30_000;
+const HOUR: u32 = 3_600 * super::TICKS_PER_SECOND;
+/// A worker looks over a square of twice as many tiles along its edge.
+const SEARCHED: u32 = 32;
 const ARROWS: u32 = 8;
 const LEVELS: u32 = 8;
 /// Guests are counted in a byte.

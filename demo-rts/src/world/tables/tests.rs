@@ -26,4 +26,16 @@ fn every_number_of_the_table_is_part_of_the_rules() {
         change(&mut tables.kinds[Kind::Archer as usize]);
         assert_ne!(table_bytes(&tables), usual);
     }
+    let changes: [fn(&mut Common); 5] = [
+        |common| common.mine_gold += 1,
+        |common| common.refund_percent += 1,
+        |common| common.leash_tiles += 1,
+        |common| common.return_ticks += 1,
+        |common| common.workers += 1,
+    ];
+    for change in changes {
+        let mut tables = TABLES.clone();
+        change(&mut tables.common);
+        assert_ne!(table_bytes(&tables), usual);
+    }
 }

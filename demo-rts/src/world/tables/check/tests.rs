@@ -1,4 +1,4 @@
-use super::super::{Change, TABLES};
+use super::super::{Change, Common, TABLES};
 use super::*;
 
 /// Breaks one line and says what the check finds.
@@ -180,4 +180,38 @@ fn an_error_says_where_and_what() {
     tables.kinds[Kind::Wall as usize].hit_points = 0;
     let error = tables.check().unwrap_err();
     assert_eq!(error.to_string(), "Wall: hit_points is zero or empty");
+}
+
+#[test]
+fn contradictions_of_what_holds_for_all_are_found_and_named() {
+    use Fault::{TooLarge, TooSmall, Zero};
+    type Case = (fn(&mut Common), &'static str, Fault);
+    let cases: [Case; 15] = [
+        (|c| c.carry = 0, "carry", Zero),
+        (|c| c.mine_gold = 0, "mine_gold", Zero),
+        (|c| c.repair_ticks = 0, "repair_ticks", Zero),
+        (|c| c.tower_look_ticks = 0, "tower_look_ticks", Zero),
+        (|c| c.failures = 0, "failures", Zero),
+        (|c| c.refund_percent = 101, "refund_percent", TooLarge),
+        (|c| c.repair_percent = 101, "repair_percent", TooLarge),
+        (
+            |c| c.damage_spread_percent = 101,
+            "damage_spread_percent",
+            TooLarge,
+        ),
+        (|c| c.return_ticks = u32::MAX, "return_ticks", TooLarge),
+        (|c| c.search_tiles = u16::MAX, "search_tiles", TooLarge),
+        (|c| c.lenience_tiles = 17, "lenience_tiles", TooLarge),
+        (|c| c.leash_tiles = u16::MAX, "leash_tiles", TooLarge),
+        (|c| c.leash_tiles = 3, "leash_tiles", TooSmall),
+        (|c| c.workers = 11, "workers", TooLarge),
+        (|c| c.ai_period = 24, "ai_period", TooSmall),
+    ];
+    for (change, field, fault) in cases {
+        let mut tables = TABLES.clone();
+        change(&mut tables.common);
+        let found = tables.check().err();
+        let found = found.map(|error| (error.line, error.field, error.fault));
+        assert_eq!(found, Some((Line::Common, field, fault)));
+    }
 }
