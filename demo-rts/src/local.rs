@@ -12,7 +12,7 @@ use crate::plain;
 use crate::signals::Asked;
 use crate::tally::Summary;
 use crate::terminal;
-use crate::world::World;
+use crate::world::{Effect, World};
 use agreement::Agreement;
 use lockstep::{Ended, Event, Status};
 use show::Show;
@@ -72,6 +72,8 @@ enum News {
     Events(Vec<Event>),
     /// The world of the first peer, some times a second.
     World(Box<World>, Status, Summary),
+    /// Who is out, in the world of the first peer.
+    Defeated(Vec<Effect>),
     /// A peer is through.
     Over(Ended, Summary),
 }
@@ -108,6 +110,7 @@ impl Outcome {
                 Ok((_, News::World(world, status, summary))) => {
                     show.world(*world, status, &summary, self.agreement.agreed());
                 }
+                Ok((_, News::Defeated(effects))) => show.effects(&effects),
                 Ok((peer, News::Over(ended, summary))) => {
                     show.over(peer, &ended, &summary)?;
                     self.ends[peer] = Some((ended, summary));
@@ -146,14 +149,16 @@ impl Outcome {
         let turns = self.agreement.agreed();
         if differed > 0 {
             tell(&format!(
-                "\nDESYNC: checksums differ after {differed} turns"
+                "\nDESYNC: checksums differ after {}",
+                plain::count(u64::from(differed), "turn")
             ))?;
             return Ok(exit::DESYNC);
         }
         let lost = worst != exit::GOOD;
         tell(&format!(
-            "\nall {} peers computed equal checksums on {turns} turns",
-            self.ends.len()
+            "\nall {} peers computed equal checksums on {}",
+            self.ends.len(),
+            plain::count(u64::from(turns), "turn")
         ))?;
         tell(&format!("\n$ demo-rts replay verify {}", record.display()))?;
         let verified = replay::cli::run::<World>(["verify".into(), record.as_os_str().to_owned()]);
@@ -222,7 +227,11 @@ fn spawn(
             if asked.is_set() {
                 peer.leave();
             }
-            let events = peer.poll(|_, _| {});
+            let mut defeated = Vec::new();
+            let events = peer.poll(|_, effects| {
+                let defeat = |effect: &&Effect| matches!(effect, Effect::Defeated { .. });
+                defeated.extend(effects.iter().filter(defeat).copied());
+            });
             let ended = events.iter().find_map(|event| match event {
                 Event::Ended(ended) => Some(ended.clone()),
                 _ => None,
@@ -230,6 +239,9 @@ fn spawn(
             // A receiver that is gone has a problem of its own; this peer leaves all the same.
             if !events.is_empty() {
                 let _ = sender.send((index, News::Events(events)));
+            }
+            if index == 0 && !defeated.is_empty() {
+                let _ = sender.send((index, News::Defeated(defeated)));
             }
             if index == 0 && shown_at.is_none_or(|at| at.elapsed() >= FRAME) {
                 shown_at = Some(now());

@@ -186,12 +186,15 @@ impl Peer {
         self.game.world()
     }
 
+    /// Whether a person plays here, or will once seats are given.
+    pub fn plays_a_person(&self) -> bool {
+        matches!(self.bots, Bots::Nobody | Bots::AllButFirst(_))
+    }
+
     /// The seat that a person plays here, if one does.
     pub fn person(&self) -> Option<Seat> {
-        match self.bots {
-            Bots::All(_) | Bots::FirstAndOthers(..) => None,
-            Bots::Nobody | Bots::AllButFirst(_) => self.game.own_seats().first().copied(),
-        }
+        let own = self.game.own_seats().first().copied();
+        own.filter(|_| self.plays_a_person())
     }
 
     /// The game itself.

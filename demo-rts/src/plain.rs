@@ -36,7 +36,7 @@ pub fn text(line: &Line) -> Option<String> {
             waiting_on,
             ms,
         } => format!(
-            "turn {turn} waits for {} since {}.{} s",
+            "turn {turn} waits for {} for {}.{} s",
             seats(waiting_on),
             ms / 1_000,
             ms % 1_000 / 100
@@ -73,7 +73,8 @@ pub fn text(line: &Line) -> Option<String> {
             differed,
             replays,
         } => format!(
-            "all peers agree on {agreed} turns, {differed} differ; recorded {}",
+            "all peers agree on {}, {differed} differ; recorded {}",
+            count(u64::from(*agreed), "turn"),
             replays.join(", ")
         ),
     })
@@ -95,6 +96,12 @@ pub fn clock(tick: u64, tick_ms: u64) -> String {
     format!("{}:{:02}", seconds / 60, seconds % 60)
 }
 
+/// `1 turn`, `12 turns`.
+pub fn count(number: u64, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
+}
+
 /// Milliseconds, or a dash where nothing was measured.
 pub fn ms(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}"))
@@ -103,13 +110,14 @@ pub fn ms(value: Option<f64>) -> String {
 fn end_text(end: &EndLine) -> String {
     let winner = match end.winner {
         Some(seat) => format!(", seat {seat} won"),
+        None if end.reason == "decided" => ", a draw".to_owned(),
         None => String::new(),
     };
     let mut text = format!(
-        "{}{winner}: {} turns, checksum {}\n  commands {} issued, {} executed, {} refused; latency p50 {} p99 {} max {} ms\n  \
-         {} late turns, stalled {} ms; {} bytes sent, {} received",
+        "{}{winner}: {}, checksum {}\n  commands {} issued, {} executed, {} refused; latency p50 {} p99 {} max {} ms\n  \
+         {}, stalled {} ms; {} sent, {} received",
         end.detail,
-        end.turns,
+        count(u64::from(end.turns), "turn"),
         end.checksum,
         end.issued,
         end.executed,
@@ -117,9 +125,9 @@ fn end_text(end: &EndLine) -> String {
         ms(end.latency_ms.p50),
         ms(end.latency_ms.p99),
         ms(end.latency_ms.max),
-        end.late_turns,
+        count(end.late_turns, "late turn"),
         end.stalled_ms,
-        end.bytes_sent,
+        count(end.bytes_sent, "byte"),
         end.bytes_received
     );
     if !end.replay.is_empty() {
@@ -130,7 +138,8 @@ fn end_text(end: &EndLine) -> String {
 
 fn seats(numbers: &[u8]) -> String {
     let numbers: Vec<String> = numbers.iter().map(u8::to_string).collect();
-    format!("seat {}", numbers.join(", "))
+    let plural = if numbers.len() == 1 { "" } else { "s" };
+    format!("seat{plural} {}", numbers.join(", "))
 }
 
 #[cfg(test)]
@@ -144,6 +153,17 @@ mod tests {
         assert_eq!(clock(u64::MAX, 50).len(), "307445734561825:51".len());
         assert_eq!(ms(None), "-");
         assert_eq!(ms(Some(300.04)), "300.0");
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!(count(0, "turn"), "0 turns");
+        assert_eq!(count(1, "turn"), "1 turn");
+        assert_eq!(count(12, "late turn"), "12 late turns");
+        assert_eq!(
+            (seats(&[2]), seats(&[2, 3])),
+            ("seat 2".into(), "seats 2, 3".into())
+        );
     }
 
     #[test]

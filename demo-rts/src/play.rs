@@ -5,31 +5,43 @@ use crate::output::{EndLine, Line};
 use crate::peer::{Peer, now};
 use crate::plain;
 use crate::signals::Asked;
-use crate::terminal::controls::{Act, Hand, KEYS};
+use crate::terminal::controls::{Act, Hand, KEYS, stepped};
 use crate::terminal::facts::Facts;
+use crate::terminal::news::News;
 use crate::terminal::{Console, Screen};
-use crate::world::Effect;
+use crate::world::{Effect, Tile, World};
 use lockstep::{Ended, Event, Seat, Status};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Plays until the match has ended and the screen is closed.
+/// Plays until the match has ended and the screen is closed. `notes` stand at the beginning of the log.
 ///
 /// # Errors
 /// [`Problem::Terminal`].
-pub fn run(mut peer: Peer, title: &str, asked: &Asked) -> Result<ExitCode, Problem> {
+pub fn run(
+    mut peer: Peer,
+    title: &str,
+    notes: &[String],
+    asked: &Asked,
+) -> Result<ExitCode, Problem> {
     let ticket = peer.ticket().map(|ticket| ticket.to_string());
     let mut table = Table {
         facts: Facts::new(title),
         hand: None,
         notice: notice(ticket.as_deref()),
-        close: true,
+        close: peer.plays_a_person(),
         chat: None,
-        said: "",
+        said: String::new(),
+        flash: None,
+        news: News::default(),
+        shown: None,
+        centre: None,
+        asking: false,
         ended: None,
         closing: false,
     };
+    notes.iter().for_each(|note| table.facts.note(note));
     let console = Console::open().map_err(Problem::Terminal)?;
     let played = table.play(&mut peer, console, asked);
     // The console is closed by now: these lines stay on the ordinary screen.
@@ -54,7 +66,17 @@ struct Table {
     close: bool,
     /// What is being typed.
     chat: Option<String>,
-    said: &'static str,
+    /// Why the last key did nothing.
+    said: String,
+    /// Why the last command did nothing, and since when.
+    flash: Option<(String, Instant)>,
+    news: News,
+    /// The corners of the part of the map that is on the screen, where it is shown closely.
+    shown: Option<(Tile, Tile)>,
+    /// Where a watcher looks.
+    centre: Option<Tile>,
+    /// Whether the next key decides about leaving the match.
+    asking: bool,
     ended: Option<Ended>,
     closing: bool,
 }
@@ -91,7 +113,9 @@ impl Table {
     fn follow(&mut self, peer: &mut Peer) {
         let person = peer.person();
         let mut refused = None;
-        let events = peer.poll(|_, effects| {
+        let mut lines = Vec::new();
+        let (news, facts, shown) = (&mut self.news, &self.facts, self.shown);
+        let events = peer.poll(|world, effects| {
             for effect in effects {
                 match effect {
                     Effect::Refused { seat, reason } if Some(*seat) == person => {
@@ -100,6 +124,9 @@ impl Table {
                     _ => {}
                 }
             }
+            let named = |seat| facts.name(seat);
+            let on_screen = |tile| shown.is_some_and(|corners| lies_in(tile, corners));
+            lines.extend(news.of(world, effects, person, named, on_screen));
         });
         for event in &events {
             self.facts.take(event);
@@ -110,13 +137,18 @@ impl Table {
                 self.ended = Some(ended.clone());
             }
         }
+        lines.into_iter().for_each(|line| self.facts.note(line));
         if let Some(reason) = refused {
             self.facts.note(reason.to_string());
+            self.flash = Some((reason.to_string(), now()));
         }
         self.facts.status = Some(peer.game().status());
         let person = person.filter(|_| self.hand.is_none());
         if let (Some(seat), Some(world)) = (person, peer.world()) {
             self.hand = Some(Hand::new(seat, world));
+        }
+        if let (None, Some(world)) = (self.centre, peer.world()) {
+            self.centre = Some(home(world));
         }
         if let (Some(hand), Some(world)) = (&mut self.hand, peer.world()) {
             hand.forget_the_dead(world);
@@ -143,11 +175,12 @@ impl Table {
         self.facts.late_turns = summary.late_turns;
         let world = peer.world();
         let prompt = self.prompt(world);
-        console.draw(&Screen {
+        let screen = Screen {
             facts: &self.facts,
             world,
             hand: self.hand.as_ref(),
-            close: self.close && self.hand.is_some(),
+            centre: self.centre,
+            close: self.close,
             notice: &self.notice,
             prompt,
             keys: if self.hand.is_some() {
@@ -155,10 +188,13 @@ impl Table {
             } else {
                 &WATCHING
             },
-        })
+        };
+        let area = console.draw(&screen)?;
+        self.shown = screen.shown(area);
+        Ok(())
     }
 
-    fn prompt(&self, world: Option<&crate::world::World>) -> String {
+    fn prompt(&self, world: Option<&World>) -> String {
         if let Some(text) = &self.chat {
             return format!("to all: {text}_  (enter sends, esc does not)");
         }
@@ -168,28 +204,42 @@ impl Table {
         if self.closing {
             return "leaving ...".to_owned();
         }
-        match (&self.hand, world) {
-            (Some(hand), Some(world)) if self.said.is_empty() => hand.describe(world),
-            _ => self.said.to_owned(),
+        if self.asking {
+            return "leave the match?  q or y = leave  any other key = stay".to_owned();
+        }
+        if !self.said.is_empty() {
+            return self.said.clone();
+        }
+        let (Some(hand), Some(world)) = (&self.hand, world) else {
+            return String::new();
+        };
+        match &self.flash {
+            Some((why, since)) if !hand.is_choosing() && since.elapsed() < FLASH => why.clone(),
+            _ => hand.describe(world),
         }
     }
 
     fn press(&mut self, key: KeyEvent, peer: &mut Peer) {
-        self.said = "";
+        self.said.clear();
+        self.flash = None;
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
-            peer.leave();
-            self.closing = true;
+            self.leave(peer);
             return;
         }
         if self.chat.is_some() {
             self.type_chat(key, peer);
             return;
         }
-        match key.code {
-            KeyCode::Char('q') => {
-                peer.leave();
-                self.closing = true;
+        let running = self.ended.is_none() && peer.world().is_some();
+        if std::mem::take(&mut self.asking) && running {
+            if matches!(key.code, KeyCode::Char('q' | 'y')) {
+                self.leave(peer);
             }
+            return;
+        }
+        match key.code {
+            KeyCode::Char('q') if running && !self.closing => self.asking = true,
+            KeyCode::Char('q') => self.leave(peer),
             KeyCode::Char('z') => self.close = !self.close,
             KeyCode::Char('c') => self.chat = Some(String::new()),
             KeyCode::Char('p') => match peer.game().status() {
@@ -200,10 +250,28 @@ impl Table {
         }
     }
 
+    fn leave(&mut self, peer: &mut Peer) {
+        peer.leave();
+        self.closing = true;
+    }
+
     fn command(&mut self, key: KeyEvent, peer: &mut Peer) {
-        let (Some(hand), Some(world)) = (&mut self.hand, peer.world()) else {
+        let Some(world) = peer.world() else {
             return;
         };
+        let Some(hand) = &mut self.hand else {
+            let far = key.modifiers.contains(KeyModifiers::SHIFT);
+            let at = self.centre.unwrap_or_else(|| home(world));
+            self.centre = stepped(at, key.code, far, world.map().size()).or(self.centre);
+            return;
+        };
+        if key.code == KeyCode::Char('k') && !hand.is_choosing() {
+            match self.news.attacked_at() {
+                Some(tile) => hand.cursor = tile,
+                None => self.said = "nothing of yours was attacked out of sight".to_owned(),
+            }
+            return;
+        }
         match hand.press(key, world) {
             Act::Issue(command) => {
                 if let Err(why) = peer.issue(command) {
@@ -236,6 +304,16 @@ impl Table {
     }
 }
 
+fn lies_in(tile: Tile, (from, to): (Tile, Tile)) -> bool {
+    (from.x..=to.x).contains(&tile.x) && (from.y..=to.y).contains(&tile.y)
+}
+
+/// Where a watcher looks first: where the first seat began.
+pub(crate) fn home(world: &World) -> Tile {
+    let middle = Tile::new(world.map().size() / 2, world.map().size() / 2);
+    world.seats().next().map_or(middle, |seat| seat.home)
+}
+
 /// A seat as people name it.
 pub fn seat_name(seat: Seat) -> String {
     format!("seat {} ({})", seat.0, crate::terminal::colour_name(seat))
@@ -251,7 +329,9 @@ fn notice(ticket: Option<&str>) -> String {
     }
 }
 
-const WATCHING: [&str; 1] = ["z zoom  c chat  p pause  q leave"];
+const WATCHING: [&str; 1] = ["z zoom  arrows move (shift: far)  c chat  p pause  q leave"];
+/// How long a refusal stands above the keys.
+const FLASH: Duration = Duration::from_secs(3);
 const FRAME: Duration = Duration::from_millis(50);
 /// How long a key is waited for: short, because ticks are stepped on this thread too.
 const SHORT: Duration = Duration::from_millis(5);

@@ -60,7 +60,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
         }
         Command::Skirmish(skirmish) => {
             let common = begin(skirmish.common, outer);
-            not_used(&common, &["--identity", "--impair"], "there is no network");
+            let notes = not_used(&common, &["--identity", "--impair"], "there is no network");
             let bots = match common.bot {
                 Some(first) => Bots::FirstAndOthers(first, skirmish.level),
                 None => Bots::AllButFirst(skirmish.level),
@@ -68,7 +68,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             let part = Part::Alone {
                 seats: skirmish.bots + 1,
             };
-            play(&part, bots, "skirmish", &common, None)
+            play(&part, bots, ("skirmish", notes), &common, None)
         }
         Command::Host(host) => {
             let common = begin(host.common, outer);
@@ -81,18 +81,19 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
                 listen: host.listen,
             };
             let bots = common.bot.map_or(Bots::Nobody, Bots::All);
-            play(&part, bots, "host", &common, host.ticket_file.as_deref())
+            let file = host.ticket_file.as_deref();
+            play(&part, bots, ("host", Vec::new()), &common, file)
         }
         Command::Join(join) => {
             let common = begin(join.common, outer);
-            not_used(&common, &HOST_DECIDES, "the host decides that");
+            let notes = not_used(&common, &HOST_DECIDES, "the host decides that");
             let ticket = ticket(&join.ticket)?;
             let bots = common.bot.map_or(Bots::Nobody, Bots::All);
             let part = Part::Join {
                 ticket: &ticket,
                 listen: ANY_PORT,
             };
-            play(&part, bots, "join", &common, None)
+            play(&part, bots, ("join", notes), &common, None)
         }
         Command::Watch(watch) => {
             let options = outer.given(&NO_MATCH).join(", ");
@@ -128,7 +129,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
 fn play(
     part: &Part<'_>,
     bots: Bots,
-    title: &str,
+    (title, notes): (&str, Vec<String>),
     common: &Common,
     ticket_file: Option<&Path>,
 ) -> Result<ExitCode, Problem> {
@@ -143,7 +144,7 @@ fn play(
     if let (Some(path), Some(ticket)) = (ticket_file, peer.ticket()) {
         headless::write_whole(path, &ticket.to_string())?;
     }
-    crate::play::run(peer, title, &asked)
+    crate::play::run(peer, title, &notes, &asked)
 }
 
 fn begin(common: Common, outer: &Common) -> Common {
@@ -152,11 +153,16 @@ fn begin(common: Common, outer: &Common) -> Common {
     common
 }
 
-/// Says which of these options mean nothing here, and why.
-fn not_used(common: &Common, options: &[&'static str], why: &str) {
-    for option in common.given(options) {
-        say(LogLevel::Warn, format_args!("{option} is not used: {why}"));
+/// Says which of these options mean nothing here, and why. Returns it too, for a screen that covers stderr.
+fn not_used(common: &Common, options: &[&'static str], why: &str) -> Vec<String> {
+    let given = common.given(options).into_iter();
+    let notes: Vec<String> = given
+        .map(|option| format!("{option} is not used: {why}"))
+        .collect();
+    for note in &notes {
+        say(LogLevel::Warn, format_args!("{note}"));
     }
+    notes
 }
 
 fn listen() -> Result<Asked, Problem> {

@@ -2,15 +2,18 @@
 
 use crate::exit::{self, Problem};
 use crate::peer::now;
-use crate::play::seat_name;
+use crate::play::{home, seat_name};
 use crate::signals::Asked;
+use crate::terminal::controls::stepped;
 use crate::terminal::facts::Facts;
+use crate::terminal::news::News;
 use crate::terminal::{Console, Screen};
-use crate::world::World;
+use crate::world::{Tile, World};
 use lockstep::source::TurnSource;
-use lockstep::{Match, Plan, TurnNumber};
+use lockstep::{Match, Plan, Status, TurnNumber};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use replay::{Player, Speed};
+use sim::State;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -34,6 +37,9 @@ pub fn run(path: &Path, asked: &Asked) -> Result<ExitCode, Problem> {
         facts: Facts::new(name.to_string_lossy()),
         speed: 2,
         paused: false,
+        close: false,
+        centre: None,
+        seeking: false,
         turn_ms: u64::try_from(Plan::default().turn().as_millis()).unwrap_or(200),
     };
     let shown = viewer.show(&mut game, &mut console, asked);
@@ -66,6 +72,11 @@ struct Viewer {
     /// Place in [`speeds`].
     speed: usize,
     paused: bool,
+    close: bool,
+    /// Where the viewer looks.
+    centre: Option<Tile>,
+    /// The world runs to where a seek leads; what happens on the way is not told.
+    seeking: bool,
     turn_ms: u64,
 }
 
@@ -78,7 +89,16 @@ impl Viewer {
     ) -> std::io::Result<()> {
         let mut drawn_at: Option<Instant> = None;
         while !asked.is_set() {
-            for event in game.poll() {
+            let mut lines = Vec::new();
+            let (facts, silent) = (&self.facts, self.seeking);
+            let events = game.poll_each_tick(|world, effects| {
+                if !silent {
+                    let named = |seat| facts.name(seat);
+                    lines.extend(News::default().of(world, effects, None, named, |_| true));
+                }
+            });
+            lines.into_iter().for_each(|line| self.facts.note(line));
+            for event in events {
                 self.facts.take(&event);
                 if let lockstep::Event::Started { plan, .. } = event {
                     self.turn_ms = u64::try_from(plan.turn().as_millis()).unwrap_or(200);
@@ -89,6 +109,10 @@ impl Viewer {
             // A seek runs silently, so events alone do not tell where it ended.
             self.facts.turn = game.source().next_turn().0.checked_sub(1);
             self.facts.tick = game.ticks();
+            let busy = matches!(game.status(), Status::CatchingUp { .. });
+            if std::mem::replace(&mut self.seeking, busy) && !busy {
+                self.facts.checksum = game.world().map(State::checksum);
+            }
             if drawn_at.is_none_or(|at| at.elapsed() >= FRAME) {
                 drawn_at = Some(now());
                 let prompt = self.prompt();
@@ -96,13 +120,13 @@ impl Viewer {
                     facts: &self.facts,
                     world: game.world(),
                     hand: None,
-                    close: false,
+                    centre: self.centre.or_else(|| game.world().map(home)),
+                    close: self.close,
                     notice: "loading",
                     prompt,
                     keys: &KEYS,
                 })?;
             }
-            let busy = matches!(game.status(), lockstep::Status::CatchingUp { .. });
             let wait = if busy { Duration::ZERO } else { SHORT };
             if let Some(key) = console.key(wait)?
                 && !self.press(key, game)
@@ -142,9 +166,27 @@ impl Viewer {
             KeyCode::Char(',') => self.seek(game, -1),
             KeyCode::Home => self.seek(game, i64::from(i32::MIN)),
             KeyCode::End => self.seek(game, i64::from(u32::MAX)),
+            KeyCode::Char('z') => self.close = !self.close,
+            KeyCode::Char(letter) => self.look(letter, game),
             _ => {}
         }
         true
+    }
+
+    /// Moves the view: the arrows are for time here.
+    fn look(&mut self, letter: char, game: &Match<World, Player>) {
+        let arrow = match letter.to_ascii_lowercase() {
+            'a' => KeyCode::Left,
+            'd' => KeyCode::Right,
+            'w' => KeyCode::Up,
+            's' => KeyCode::Down,
+            _ => return,
+        };
+        if let Some(world) = game.world() {
+            let at = self.centre.unwrap_or_else(|| home(world));
+            let far = letter.is_ascii_uppercase();
+            self.centre = stepped(at, arrow, far, world.map().size());
+        }
     }
 
     fn set_speed(&self, game: &mut Match<World, Player>) {
@@ -158,8 +200,11 @@ impl Viewer {
         let last = i64::from(game.source().turns());
         let to = at.saturating_add(by).clamp(0, last);
         self.facts.ended = None;
-        game.source()
-            .seek(TurnNumber(u32::try_from(to).unwrap_or(0)));
+        self.seeking = true;
+        let to = TurnNumber(u32::try_from(to).unwrap_or(0));
+        let ticks = game.source().reader().ticks_before(to);
+        self.facts.rewind(ticks);
+        game.source().seek(to);
     }
 
     fn prompt(&self) -> String {
@@ -191,7 +236,7 @@ fn speeds() -> [(Speed, &'static str); 9] {
 
 const KEYS: [&str; 2] = [
     "space pause  + - speed  left/right 10 s  page up/down 1 min  , . one turn",
-    "home start  end end  q quit",
+    "home start  end end  z zoom  w a s d look around (capitals: far)  q quit",
 ];
 const FRAME: Duration = Duration::from_millis(50);
 const SHORT: Duration = Duration::from_millis(10);

@@ -6,8 +6,9 @@ use crate::output::{EndLine, Line, Lines, OfPeer, write_json};
 use crate::plain::{self, ms};
 use crate::tally::Summary;
 use crate::terminal::facts::Facts;
+use crate::terminal::news::News;
 use crate::terminal::{Console, Screen};
-use crate::world::World;
+use crate::world::{Effect, World};
 use lockstep::{Ended, Event, Status};
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 use std::io::{self, Write};
@@ -88,6 +89,19 @@ impl Show {
         }
     }
 
+    /// Takes in what happened in the world of the first peer.
+    pub fn effects(&mut self, effects: &[Effect]) {
+        let (Show::Screen(view), true) = (self, !effects.is_empty()) else {
+            return;
+        };
+        let Some(world) = &view.world else {
+            return;
+        };
+        let named = |seat| view.facts.name(seat);
+        let lines = News::default().of(world, effects, None, named, |_| true);
+        lines.into_iter().for_each(|line| view.facts.note(line));
+    }
+
     pub fn over(&mut self, peer: usize, ended: &Ended, summary: &Summary) -> io::Result<()> {
         if let Show::Json(_) = self {
             let line = Line::End(EndLine::new(ended, summary));
@@ -111,6 +125,7 @@ impl Show {
             facts: &view.facts,
             world: view.world.as_ref(),
             hand: None,
+            centre: None,
             close: false,
             notice: "The peers are finding each other.",
             prompt: prompt.to_owned(),
@@ -136,14 +151,14 @@ pub(super) fn peer_line(peer: usize, ended: &Ended, summary: &Summary) -> String
         format!(", {} won", crate::play::seat_name(seat))
     });
     format!(
-        "peer {peer}: {} turns, checksum {checksum}, {}{winner}; {} commands, latency p50 {} p99 {} max {} ms, {} late turns, {:.1} kB/s up",
-        ended.turns,
+        "peer {peer}: {}, checksum {checksum}, {}{winner}; {}, latency p50 {} p99 {} max {} ms, {}, {:.1} kB/s up",
+        plain::count(u64::from(ended.turns), "turn"),
         ended.reason,
-        summary.counts.executed,
+        plain::count(summary.counts.executed, "command"),
         ms(summary.latency.p50),
         ms(summary.latency.p99),
         ms(summary.latency.max),
-        summary.late_turns,
+        plain::count(summary.late_turns, "late turn"),
         summary.traffic.bytes_sent as f64 / 1_000.0 / summary.wall.as_secs_f64().max(1.0)
     )
 }

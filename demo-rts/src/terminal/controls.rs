@@ -1,12 +1,14 @@
 //! A person's hand: cursor and selection, and the commands that keys mean.
 
+mod describe;
 mod menu;
+mod placing;
+mod selecting;
 
-use crate::world::{
-    BuildingView, Command, Id, Job, Kind, Order, Selection, Terrain, Tile, Upgrade, World,
-};
+use crate::world::{Command, Id, Kind, Selection, Tile, Upgrade, World};
 use lockstep::Seat;
 use menu::{Choice, Menu};
+use placing::Site;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Where a person points, and at what.
@@ -19,8 +21,21 @@ pub struct Hand {
     pub corner: Option<Tile>,
     /// Units or a building, by ascending id.
     pub selection: Vec<Id>,
-    /// What the next key chooses from.
-    menu: Option<Menu>,
+    mode: Mode,
+}
+
+/// What the next key is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Mode {
+    /// Anything.
+    #[default]
+    Free,
+    /// It chooses from a menu.
+    Choosing(Menu),
+    /// It says where a building shall stand.
+    Placing(Site),
+    /// It says whether a building shall really be torn down.
+    Asking(Id),
 }
 
 /// What a key came to.
@@ -29,7 +44,7 @@ pub enum Act {
     /// A command to issue.
     Issue(Command),
     /// Something to say about why nothing happened.
-    Say(&'static str),
+    Say(String),
     /// Only the hand has moved.
     Moved,
     /// The key means nothing here.
@@ -45,7 +60,7 @@ impl Hand {
             cursor: world.seat(seat).map_or(middle, |seat| seat.home),
             corner: None,
             selection: Vec::new(),
-            menu: None,
+            mode: Mode::Free,
         }
     }
 
@@ -63,19 +78,18 @@ impl Hand {
         )
     }
 
-    /// Whether the next key chooses from a menu.
+    /// Whether the next key answers the line above the keys: a menu, a building to place, a question.
     pub fn is_choosing(&self) -> bool {
-        self.menu.is_some()
-    }
-
-    /// Whether a building is selected, which [`KeyCode::Delete`] would take away.
-    pub fn holds_building(&self, world: &World) -> bool {
-        let first = self.selection.first();
-        first.is_some_and(|id| world.building(*id).is_some())
+        self.mode != Mode::Free
     }
 
     /// Forgets whom the world no longer holds.
     pub fn forget_the_dead(&mut self, world: &World) {
+        if let Mode::Asking(building) = self.mode
+            && world.building(building).is_none()
+        {
+            self.mode = Mode::Free;
+        }
         self.selection
             .retain(|id| world.unit(*id).is_some() || world.building(*id).is_some());
     }
@@ -91,7 +105,15 @@ impl Hand {
             KeyCode::Enter => (key, key.modifiers.contains(KeyModifiers::SHIFT)),
             _ => (key, false),
         };
-        match self.press_small(key, world) {
+        let mode = std::mem::take(&mut self.mode);
+        let later = later || matches!(mode, Mode::Placing(site) if site.later);
+        let act = match mode {
+            Mode::Free => self.mean(key, world),
+            Mode::Choosing(menu) => self.choose(menu, key.code, later, world),
+            Mode::Placing(site) => self.place(site, key, world),
+            Mode::Asking(building) => answer(building, key.code, world),
+        };
+        match act {
             Act::Issue(command) if later => match command.task() {
                 Some((units, task)) => {
                     let units = units.clone();
@@ -103,16 +125,11 @@ impl Hand {
         }
     }
 
-    fn press_small(&mut self, key: KeyEvent, world: &World) -> Act {
-        if let Some(menu) = self.menu.take() {
-            return self.choose(menu, key.code, world);
+    fn mean(&mut self, key: KeyEvent, world: &World) -> Act {
+        if let Some(act) = self.step(key, world) {
+            return act;
         }
-        let far = key.modifiers.contains(KeyModifiers::SHIFT);
         match key.code {
-            KeyCode::Left => self.step(-1, 0, far, world),
-            KeyCode::Right => self.step(1, 0, far, world),
-            KeyCode::Up => self.step(0, -1, far, world),
-            KeyCode::Down => self.step(0, 1, far, world),
             KeyCode::Char(' ') => self.select_here(world),
             KeyCode::Char('v') => self.draw_box(world),
             KeyCode::Char('w') => self.select_idle_workers(world),
@@ -160,118 +177,16 @@ impl Hand {
         }
     }
 
-    /// What is selected and what lies under the cursor, in words.
-    pub fn describe(&self, world: &World) -> String {
-        if let Some(menu) = self.menu {
-            return menu.describe(world, self.seat);
-        }
-        let ground = match world.map().terrain(self.cursor) {
-            _ if !world.explored(self.seat, self.cursor) => "unexplored".to_owned(),
-            Terrain::Ground => "ground".to_owned(),
-            Terrain::Rock => "rock".to_owned(),
-            Terrain::Water => "water".to_owned(),
-            Terrain::Forest => format!("forest, {} wood", world.map().amount(self.cursor)),
-            Terrain::Gold => format!("mine, {} gold", world.map().amount(self.cursor)),
-        };
-        let mut counts: Vec<String> = Vec::new();
-        for kind in Kind::ALL {
-            let count = self
-                .selection
-                .iter()
-                .filter(|id| kind_of(**id, world) == Some(kind))
-                .count();
-            if count > 0 {
-                counts.push(format!("{count} {}", kind.stats().name));
-            }
-        }
-        let first = self.selection.first();
-        if let Some(building) = first.and_then(|id| world.building(*id)) {
-            counts.extend(business(&building));
-        }
-        let waiting = first.map_or(0, |id| world.waypoints(*id).count());
-        if waiting > 0 {
-            counts.push(format!("{waiting} orders waiting"));
-        }
-        let selected = if counts.is_empty() {
-            "nothing selected".to_owned()
-        } else {
-            counts.join(", ")
-        };
-        format!(
-            "{selected}  |  {},{} {ground}",
-            self.cursor.x, self.cursor.y
-        )
-    }
-
-    fn step(&mut self, dx: i32, dy: i32, far: bool, world: &World) -> Act {
-        let length = if far { FAR } else { 1 };
-        let last = i32::from(world.map().size()) - 1;
-        let moved = |at: u16, by: i32| (i32::from(at) + by * length).clamp(0, last) as u16;
-        self.cursor = Tile::new(moved(self.cursor.x, dx), moved(self.cursor.y, dy));
-        Act::Moved
-    }
-
-    fn select_here(&mut self, world: &World) -> Act {
-        let here = self.cursor;
-        let units = world
-            .units()
-            .filter(|unit| unit.seat == self.seat && unit.tile == here);
-        self.selection = units.map(|unit| unit.id).collect();
-        if self.selection.is_empty() {
-            let building = world.map().occupant(here).and_then(|id| world.building(id));
-            let own = building.filter(|building| building.seat == self.seat);
-            self.selection.extend(own.map(|building| building.id));
-        }
-        self.or_say("nothing of yours is here")
-    }
-
-    fn draw_box(&mut self, world: &World) -> Act {
-        if self.corner.is_none() {
-            self.corner = Some(self.cursor);
-            return Act::Say("go to the other corner and press v again");
-        }
-        let (from, to) = self.marked();
-        self.corner = None;
-        let inside =
-            |tile: Tile| (from.x..=to.x).contains(&tile.x) && (from.y..=to.y).contains(&tile.y);
-        let units = world
-            .units()
-            .filter(|unit| unit.seat == self.seat && inside(unit.tile));
-        self.selection = units.map(|unit| unit.id).take(Selection::MOST).collect();
-        self.or_say("nobody of yours is there")
-    }
-
-    fn select_idle_workers(&mut self, world: &World) -> Act {
-        let idle = world.units().filter(|unit| {
-            unit.seat == self.seat && unit.kind == Kind::Worker && unit.order == Order::Idle
-        });
-        self.selection = idle.map(|unit| unit.id).take(Selection::MOST).collect();
-        self.or_say("no worker is idle")
-    }
-
-    fn select_soldiers(&mut self, world: &World) -> Act {
-        let soldiers = world
-            .units()
-            .filter(|unit| unit.seat == self.seat && unit.kind.is_soldier());
-        self.selection = soldiers.map(|unit| unit.id).take(Selection::MOST).collect();
-        self.or_say("you have no soldiers")
-    }
-
-    fn go_home(&mut self, world: &World) -> Act {
-        let hall = world
-            .buildings()
-            .find(|building| building.seat == self.seat && building.kind == Kind::TownHall);
-        let Some(hall) = hall else {
-            return Act::Say("you have no town hall");
-        };
-        self.cursor = Tile::new(hall.tile.x + 1, hall.tile.y + 1);
-        self.selection = vec![hall.id];
-        Act::Moved
+    /// Moves the cursor, if the key is for that.
+    fn step(&mut self, key: KeyEvent, world: &World) -> Option<Act> {
+        let far = key.modifiers.contains(KeyModifiers::SHIFT);
+        self.cursor = stepped(self.cursor, key.code, far, world.map().size())?;
+        Some(Act::Moved)
     }
 
     fn order(&self, world: &World, command: impl FnOnce(Selection, &Hand) -> Command) -> Act {
         if self.selection.is_empty() {
-            return Act::Say("select somebody first: space, v, w or e");
+            return Act::Say("select somebody first: space, v, w or e".into());
         }
         let units = world.select(self.seat, self.selection.iter().copied());
         Act::Issue(command(units, self))
@@ -287,26 +202,10 @@ impl Hand {
         }
     }
 
-    fn build(&self, kind: Kind, world: &World) -> Act {
-        let workers = self
-            .selection
-            .iter()
-            .filter(|id| kind_of(**id, world) == Some(Kind::Worker));
-        let units = world.select(self.seat, workers.copied());
-        if units.is_empty() {
-            return Act::Say("select workers first: w selects the idle ones");
-        }
-        Act::Issue(Command::Build {
-            units,
-            kind,
-            at: self.cursor,
-        })
-    }
-
     fn train(&self, kind: Kind, world: &World) -> Act {
         match self.trainer(world, Some(kind)) {
             Some(building) => Act::Issue(Command::Train { building, kind }),
-            None => Act::Say("no finished building of yours trains that"),
+            None => Act::Say("no finished building of yours trains that".into()),
         }
     }
 
@@ -317,7 +216,7 @@ impl Hand {
         let building = able.min_by_key(|b| (!self.selection.contains(&b.id), b.queued, b.id));
         match building.map(|building| building.id) {
             Some(building) => Act::Issue(Command::Research { building, upgrade }),
-            None => Act::Say("no finished building of yours researches that"),
+            None => Act::Say("no finished building of yours researches that".into()),
         }
     }
 
@@ -325,7 +224,7 @@ impl Hand {
     fn enter(&self, world: &World) -> Act {
         match self.own_building_here(world) {
             Some(building) => self.order(world, |units, _| Command::Garrison { units, building }),
-            None => Act::Say("point at a building of yours first"),
+            None => Act::Say("point at a building of yours first".into()),
         }
     }
 
@@ -342,17 +241,19 @@ impl Hand {
             .filter(|id| world.building(**id).is_some());
         match selected.copied().or_else(|| self.own_building_here(world)) {
             Some(building) => Act::Issue(command(building)),
-            None => Act::Say("select a building, or point at one of yours"),
+            None => Act::Say("select a building, or point at one of yours".into()),
         }
     }
 
-    /// Gives up the selected foundation, or tears the selected building down.
-    fn tear_down(&self, world: &World) -> Act {
-        let first = self.selection.first().and_then(|id| world.building(*id));
-        match first {
-            Some(b) if b.complete => Act::Issue(Command::Demolish { building: b.id }),
-            Some(b) => Act::Issue(Command::CancelBuild { building: b.id }),
-            None => Act::Say("select the building first"),
+    /// Asks before the selected building is torn down, for nothing brings it back.
+    fn tear_down(&mut self, world: &World) -> Act {
+        let first = self.selection.first();
+        match first.filter(|id| world.building(**id).is_some()) {
+            Some(building) => {
+                self.mode = Mode::Asking(*building);
+                Act::Moved
+            }
+            None => Act::Say("select the building first".into()),
         }
     }
 
@@ -362,7 +263,7 @@ impl Hand {
                 building,
                 to: self.cursor,
             }),
-            None => Act::Say("select a building that trains first"),
+            None => Act::Say("select a building that trains first".into()),
         }
     }
 
@@ -384,57 +285,57 @@ impl Hand {
     }
 
     fn open(&mut self, menu: Menu) -> Act {
-        self.menu = Some(menu);
+        self.mode = Mode::Choosing(menu);
         Act::Moved
     }
 
-    fn choose(&self, menu: Menu, key: KeyCode, world: &World) -> Act {
+    fn choose(&mut self, menu: Menu, key: KeyCode, later: bool, world: &World) -> Act {
         match menu.chosen(key) {
-            Some(Choice::Kind(kind)) if kind.is_building() => self.build(kind, world),
+            Some(Choice::Kind(kind)) if kind.is_building() => self.begin_site(kind, later, world),
             Some(Choice::Kind(kind)) => self.train(kind, world),
             Some(Choice::Upgrade(upgrade)) => self.research(upgrade, world),
             None => Act::Moved,
         }
     }
+}
 
-    fn or_say(&self, otherwise: &'static str) -> Act {
-        if self.selection.is_empty() {
-            Act::Say(otherwise)
-        } else {
-            Act::Moved
+/// Gives up a foundation, or tears a building down, if that is confirmed.
+fn answer(building: Id, key: KeyCode, world: &World) -> Act {
+    match world.building(building) {
+        Some(b) if matches!(key, KeyCode::Delete | KeyCode::Char('y')) => {
+            Act::Issue(if b.complete {
+                Command::Demolish { building }
+            } else {
+                Command::CancelBuild { building }
+            })
         }
+        _ => Act::Moved,
     }
+}
+
+/// The tile that a cursor key leads to, on a map of so many tiles an edge.
+pub fn stepped(at: Tile, key: KeyCode, far: bool, size: u16) -> Option<Tile> {
+    let (dx, dy) = match key {
+        KeyCode::Left => (-1, 0),
+        KeyCode::Right => (1, 0),
+        KeyCode::Up => (0, -1),
+        KeyCode::Down => (0, 1),
+        _ => return None,
+    };
+    let length = if far { FAR } else { 1 };
+    let last = i32::from(size) - 1;
+    let moved = |at: u16, by: i32| (i32::from(at) + by * length).clamp(0, last) as u16;
+    Some(Tile::new(moved(at.x, dx), moved(at.y, dy)))
 }
 
 /// What the keys do, parted by two spaces.
 pub const KEYS: [&str; 5] = [
     "arrows move (shift: far)  space select  v box  w idle workers  e soldiers  t home",
-    "f or enter do what is meant  m move  a attack  g gather  h hold  x stop  y patrol",
+    "f or enter does what is meant  m move  a attack  g gather  h hold  x stop  y patrol",
     "d hit the ground  i go inside  l all leave  r rally  1-5 cancel  del tear down",
-    "b build at the cursor ...  n train ...  u research ...  capitals: after the orders before",
+    "b build  n train  u research  capitals queue an order  k last attack",
     "z zoom  c chat  p pause  q leave",
 ];
-
-/// What a building is busy with, in words.
-fn business(building: &BuildingView) -> Vec<String> {
-    let mut words = Vec::new();
-    let jobs = building.queue.iter().flatten().zip(1..);
-    for (job, place) in jobs {
-        let name = match job {
-            Job::Train(kind) => kind.stats().name,
-            Job::Research(upgrade) => upgrade.stats().name,
-        };
-        let done = u32::from(building.worked) * 100 / u32::from(job.ticks());
-        words.push(match place {
-            1 => format!("1: {name} {done} %"),
-            _ => format!("{place}: {name}"),
-        });
-    }
-    if building.inside > 0 {
-        words.push(format!("{} inside", building.inside));
-    }
-    words
-}
 
 fn kind_of(id: Id, world: &World) -> Option<Kind> {
     let unit = world.unit(id).map(|unit| unit.kind);

@@ -37,8 +37,17 @@ pub struct Facts {
     /// How it ended.
     pub ended: Option<Ended>,
     /// Newest last.
-    pub log: VecDeque<String>,
+    pub log: VecDeque<Note>,
     stall_told: Option<u32>,
+}
+
+/// A line of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// When, in ticks of the match.
+    pub tick: u64,
+    /// The time and what happened.
+    pub text: String,
 }
 
 impl Facts {
@@ -71,7 +80,7 @@ impl Facts {
                 ..
             } => {
                 let names = seats.iter().map(|info| (info.seat, info.name.clone()));
-                self.names = names.collect();
+                self.names = told_apart(names.collect());
                 self.plan = plan.to_string();
                 self.tick_ms = plan.tick_ms;
                 self.note(format!("match {match_id} begins"));
@@ -96,7 +105,7 @@ impl Facts {
             Event::Stalled { turn, on, .. } => {
                 if self.stall_told != Some(turn.0) {
                     self.stall_told = Some(turn.0);
-                    self.note(format!("turn {turn} waits for {}", seats(on)));
+                    self.note(format!("turn {turn} waits for {}", self.all_named(on)));
                 }
             }
             Event::StallEnded { turn, late } => {
@@ -105,20 +114,30 @@ impl Facts {
                     self.note(format!("turn {turn} came {ms} ms late"));
                 }
             }
-            Event::Paused { seat, .. } => self.note(format!("seat {} paused", seat.0)),
+            Event::Paused { seat, .. } => self.note(format!("{} paused", self.name(*seat))),
             Event::Resumed { .. } => self.note("the match goes on"),
             Event::Chat { from, text, .. } => self.note(format!("{from}: {text}")),
             Event::Left { seats: gone, .. } => {
                 self.left.extend(gone);
-                self.note(format!("{} left", seats(gone)));
+                self.note(format!("{} left", self.all_named(gone)));
             }
-            Event::SeatResigned { seat, .. } => self.note(format!("seat {} was closed", seat.0)),
+            Event::SeatResigned { seat, .. } => {
+                self.note(format!("the seat of {} was closed", self.name(*seat)));
+            }
             Event::PeerFault { peer, fault } => self.note(format!("{peer} {fault}")),
             Event::LinkLost { peer, why } => self.note(format!("link to {peer}: {why}")),
             Event::RecordingStopped { why } => self.note(format!("recording: {why}")),
             Event::Desync(desync) => self.note(format!("DESYNC after turn {}", desync.turn)),
             Event::Ended(ended) => {
-                self.note(ended.reason.to_string());
+                let reason = ended.reason.to_string();
+                // A replay ends anew after every seek to its end.
+                if self
+                    .log
+                    .back()
+                    .is_none_or(|last| !last.text.ends_with(&reason))
+                {
+                    self.note(reason);
+                }
                 self.ended = Some(ended.clone());
             }
             Event::Executed { .. } | Event::CommandRefused { .. } => {}
@@ -128,10 +147,18 @@ impl Facts {
     /// Adds a line to the log.
     pub fn note(&mut self, line: impl Into<String>) {
         let line: String = line.into().chars().filter(|c| !c.is_control()).collect();
-        self.log.push_back(format!("{} {line}", self.clock()));
+        self.log.push_back(Note {
+            tick: self.tick,
+            text: format!("{} {line}", self.clock()),
+        });
         while self.log.len() > LOG_LINES {
             self.log.pop_front();
         }
+    }
+
+    /// Forgets what the log tells of later than `tick`, where a replay goes back to it.
+    pub fn rewind(&mut self, tick: u64) {
+        self.log.retain(|note| note.tick <= tick);
     }
 
     /// Match time.
@@ -143,9 +170,10 @@ impl Facts {
     pub fn standing(&self) -> String {
         if let Some(ended) = &self.ended {
             let winner = ended.outcome.and_then(|outcome| outcome.winner);
-            return match winner {
-                Some(seat) => format!("over: {} won", self.name(seat)),
-                None => format!("over: {}", ended.reason),
+            return match (ended.outcome, winner) {
+                (_, Some(seat)) => format!("over: {} won", self.name(seat)),
+                (Some(_), None) => "over: a draw".to_owned(),
+                (None, None) => format!("over: {}", ended.reason),
             };
         }
         match &self.status {
@@ -153,12 +181,14 @@ impl Facts {
             Some(Status::Loading) => "loading".to_owned(),
             Some(Status::Running) => "running".to_owned(),
             Some(Status::Stalled { on, since }) => {
-                let names: Vec<String> = on.iter().map(|seat| self.name(*seat)).collect();
+                let names = self.all_named(on);
                 let seconds = since.as_millis() / 1_000;
                 let tenths = since.as_millis() % 1_000 / 100;
-                format!("waiting for {} for {seconds}.{tenths} s", names.join(", "))
+                format!("waiting for {names} for {seconds}.{tenths} s")
             }
-            Some(Status::CatchingUp { behind }) => format!("{behind} turns behind"),
+            Some(Status::CatchingUp { behind }) => {
+                format!("{} behind", plain::count(u64::from(*behind), "turn"))
+            }
             Some(Status::Paused) => "paused".to_owned(),
             Some(Status::Desynced) => "DESYNC".to_owned(),
             Some(Status::Ended) => "over".to_owned(),
@@ -170,11 +200,24 @@ impl Facts {
         let name = self.names.get(&seat).filter(|name| !name.is_empty());
         name.map_or_else(|| format!("seat {}", seat.0), Clone::clone)
     }
+
+    fn all_named(&self, seats: &[Seat]) -> String {
+        let names: Vec<String> = seats.iter().map(|seat| self.name(*seat)).collect();
+        names.join(", ")
+    }
 }
 
-fn seats(seats: &[Seat]) -> String {
-    let numbers: Vec<String> = seats.iter().map(|seat| seat.0.to_string()).collect();
-    format!("seat {}", numbers.join(", "))
+/// Names with the seat's number where several seats share one: bots of one peer, or players who are called alike.
+fn told_apart(names: BTreeMap<Seat, String>) -> BTreeMap<Seat, String> {
+    let shared = |name: &String| names.values().filter(|other| *other == name).count() > 1;
+    let apart = names.iter().map(|(seat, name)| {
+        let name = match shared(name) && !name.is_empty() {
+            true => format!("{name} {}", seat.0),
+            false => name.clone(),
+        };
+        (*seat, name)
+    });
+    apart.collect()
 }
 
 const LOG_LINES: usize = 100;

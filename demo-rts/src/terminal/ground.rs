@@ -2,12 +2,18 @@
 
 use super::controls::Hand;
 use crate::world::{
-    BuildingView, Id, Kind, Order, ProjectileView, Seen, Terrain, Tile, UnitView, World,
+    BuildingView, Id, Kind, ONE, Order, Point, ProjectileView, Seen, Terrain, Tile, UnitView, World,
 };
 use lockstep::Seat;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
+
+/// The tile that holds a point of the map.
+pub(super) fn tile_at(point: Point) -> Tile {
+    let tile = |at: i32| (at / ONE).max(0) as u16;
+    Tile::new(tile(point.x), tile(point.y))
+}
 
 /// The colour of a seat.
 pub(super) fn colour(seat: Seat) -> Color {
@@ -71,6 +77,17 @@ impl Frame {
         }
     }
 
+    /// The tiles that are shown closely, in the upper left and the lower right corner; `None` on the whole map, where no
+    /// single thing can be made out.
+    pub fn shown(&self) -> Option<(Tile, Tile)> {
+        let to = |from: u16, cells: u16| from.saturating_add(cells.saturating_sub(1));
+        let (corner, area) = (self.corner, self.area);
+        (self.scale == Scale::Close).then(|| {
+            let last = Tile::new(to(corner.x, area.width / 2), to(corner.y, area.height));
+            (corner, last)
+        })
+    }
+
     /// The first cell that shows a tile, and how many cells wide it is; `None` where it is out of sight.
     fn cell(&self, tile: Tile) -> Option<(u16, u16, u16)> {
         let (column, row, wide) = match self.scale {
@@ -130,17 +147,20 @@ pub(super) fn draw(world: &World, frame: &Frame, hand: Option<&Hand>, buffer: &m
         None => world.projectiles().collect(),
     };
     for arrow in arrows {
-        let tile = Tile::new(
-            (arrow.at.x >> 16).max(0) as u16,
-            (arrow.at.y >> 16).max(0) as u16,
-        );
-        let cell = frame.cell(tile).map(|(x, y, _)| (x, y));
+        let cell = frame.cell(tile_at(arrow.at)).map(|(x, y, _)| (x, y));
         if let Some(cell) = cell.filter(|cell| buffer[*cell].symbol() == " ") {
             buffer[cell].set_char('\'').set_fg(Color::White);
         }
     }
     if let Some(hand) = hand {
-        draw_cursor(frame, hand, buffer);
+        let site = hand.footprint(world);
+        if site.is_empty() {
+            draw_cursor(frame, hand, buffer);
+        }
+        for (tile, open) in site {
+            let colour = if open { Color::Green } else { Color::Red };
+            tint(frame, tile, colour, buffer);
+        }
     }
 }
 
@@ -283,13 +303,19 @@ fn draw_cursor(frame: &Frame, hand: &Hand, buffer: &mut Buffer) {
     let (from, to) = hand.marked();
     for y in from.y..=to.y {
         for x in from.x..=to.x {
-            let Some((x, y, wide)) = frame.cell(Tile::new(x, y)) else {
-                continue;
-            };
-            for x in x..x + wide {
-                buffer[(x, y)].set_bg(Color::White).set_fg(Color::Black);
-            }
+            tint(frame, Tile::new(x, y), Color::White, buffer);
         }
+    }
+}
+
+/// Puts a colour behind a tile, in place of every other mark on it.
+fn tint(frame: &Frame, tile: Tile, colour: Color, buffer: &mut Buffer) {
+    let Some((x, y, wide)) = frame.cell(tile) else {
+        return;
+    };
+    for x in x..x + wide {
+        let style = Style::reset().bg(colour).fg(Color::Black);
+        buffer[(x, y)].set_style(style);
     }
 }
 

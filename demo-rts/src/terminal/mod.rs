@@ -4,11 +4,14 @@ pub mod controls;
 pub mod facts;
 mod flow;
 mod ground;
+pub mod news;
 mod panels;
 pub mod screen;
+mod words;
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
+use ratatui::layout::Rect;
 use std::io;
 use std::time::Duration;
 
@@ -37,14 +40,15 @@ impl Console {
         }
     }
 
-    /// Draws a screen, at whatever size the terminal has now.
+    /// Draws a screen, at whatever size the terminal has now. Returns that.
     ///
     /// # Errors
     /// What the terminal says.
-    pub fn draw(&mut self, screen: &Screen<'_>) -> io::Result<()> {
-        self.terminal
-            .draw(|frame| screen.render(frame.area(), frame.buffer_mut()))
-            .map(drop)
+    pub fn draw(&mut self, screen: &Screen<'_>) -> io::Result<Rect> {
+        let drawn = self
+            .terminal
+            .draw(|frame| screen.render(frame.area(), frame.buffer_mut()))?;
+        Ok(drawn.area)
     }
 
     /// The next key pressed, waiting for it up to `timeout`.

@@ -2,8 +2,8 @@
 
 use super::controls::Hand;
 use super::facts::Facts;
-use super::ground;
-use crate::plain::ms;
+use super::{flow, ground};
+use crate::plain::{count, ms};
 use crate::world::{Kind, SeatView, World};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -105,7 +105,7 @@ fn draw_numbers(facts: &Facts, area: Rect, buffer: &mut Buffer) {
         ]),
         Line::from(vec![
             "late     ".dim(),
-            format!("{} turns", facts.late_turns).into(),
+            count(facts.late_turns, "turn").into(),
         ]),
         Line::from(vec!["plan     ".dim(), facts.plan.clone().into()]),
     ];
@@ -115,13 +115,26 @@ fn draw_numbers(facts: &Facts, area: Rect, buffer: &mut Buffer) {
 
 fn draw_log(facts: &Facts, area: Rect, buffer: &mut Buffer) {
     let rows = usize::from(area.height.saturating_sub(1));
-    let first = facts.log.len().saturating_sub(rows);
-    let lines: Vec<Line<'_>> = facts
+    let mut lines: Vec<String> = facts
         .log
         .iter()
-        .skip(first)
-        .map(|line| Line::from(line.as_str()))
+        .rev()
+        .take(rows)
+        .rev()
+        .flat_map(|note| {
+            let lines = flow::wrap(&note.text, area.width.saturating_sub(2));
+            let indent = |(place, line)| {
+                if place == 0 {
+                    line
+                } else {
+                    format!("  {line}")
+                }
+            };
+            lines.into_iter().enumerate().map(indent)
+        })
         .collect();
+    lines.drain(..lines.len().saturating_sub(rows));
+    let lines: Vec<Line<'_>> = lines.into_iter().map(Line::from).collect();
     let block = Block::new()
         .borders(Borders::TOP)
         .border_style(Style::new().fg(Color::Reset))

@@ -58,7 +58,8 @@ impl Menu {
     }
 }
 
-fn price(gold: u32, wood: u32) -> String {
+/// A price in words.
+pub(super) fn price(gold: u32, wood: u32) -> String {
     match (gold, wood) {
         (gold, 0) => format!("{gold} gold"),
         (0, wood) => format!("{wood} wood"),

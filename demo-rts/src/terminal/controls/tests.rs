@@ -39,15 +39,105 @@ fn selecting_workers_and_ordering_them_issues_commands() {
             to
         })
     );
-    assert_eq!(
-        choose(&mut hand, &world, 'b', 'h'),
-        Act::Issue(Command::Build {
-            units,
-            kind: Kind::House,
-            at: to
-        })
+    assert!(hand.describe(&world).starts_with("5 workers  |"));
+}
+
+/// Points where a building of this size may stand, as far as the seat knows.
+fn point_at_room(hand: &mut Hand, world: &World, size: u16) {
+    let seen = world.seen_by(hand.seat()).unwrap();
+    let edge = world.map().size();
+    let mut tiles = (0..edge).flat_map(|y| (0..edge).map(move |x| Tile::new(x, y)));
+    hand.cursor = tiles.find(|tile| seen.has_room(*tile, size)).unwrap();
+}
+
+#[test]
+fn a_building_is_shown_before_it_is_ordered() {
+    let world = world();
+    let mut hand = Hand::new(Seat(1), &world);
+    press(&mut hand, &world, KeyCode::Char('t'));
+    let nobody = choose(&mut hand, &world, 'b', 'h');
+    assert!(matches!(nobody, Act::Say(_)) && !hand.is_choosing());
+    press(&mut hand, &world, KeyCode::Char('w'));
+    assert!(hand.footprint(&world).is_empty());
+    assert_eq!(choose(&mut hand, &world, 'b', 'h'), Act::Moved);
+    // On the town hall: shown as taken, and refused with the reason.
+    assert!(hand.footprint(&world).iter().any(|(_, open)| !open));
+    assert!(hand.describe(&world).contains("no room"));
+    let refused = press(&mut hand, &world, KeyCode::Enter);
+    assert!(matches!(refused, Act::Say(why) if why.contains("no room")));
+    // The arrows move it on.
+    let before = hand.cursor;
+    press(&mut hand, &world, KeyCode::Left);
+    assert_eq!(hand.cursor.x + 1, before.x);
+    point_at_room(&mut hand, &world, Kind::House.stats().size);
+    let shown = hand.footprint(&world);
+    assert_eq!(shown.len(), usize::from(Kind::House.stats().size).pow(2));
+    assert!(shown.iter().all(|(_, open)| *open));
+    assert!(hand.describe(&world).contains("enter = build"));
+    let units = world.select(Seat(1), hand.selection.clone());
+    let at = hand.cursor;
+    let built = press(&mut hand, &world, KeyCode::Enter);
+    let kind = Kind::House;
+    assert_eq!(built, Act::Issue(Command::Build { units, kind, at }));
+    assert!(!hand.is_choosing());
+    // Escape gives it up; what needs another building or costs too much is said before.
+    choose(&mut hand, &world, 'b', 's');
+    assert!(
+        hand.describe(&world)
+            .contains("needs a finished barracks first")
     );
-    assert!(hand.describe(&world).starts_with("5 worker"));
+    press(&mut hand, &world, KeyCode::Esc);
+    assert!(!hand.is_choosing() && hand.footprint(&world).is_empty());
+    assert!(!hand.selection.is_empty());
+    choose(&mut hand, &world, 'b', 't');
+    point_at_room(&mut hand, &world, Kind::TownHall.stats().size);
+    assert!(
+        hand.describe(&world)
+            .contains("not enough wood, 200 of 300")
+    );
+}
+
+#[test]
+fn a_wrong_key_does_not_cost_the_selection() {
+    let mut world = world();
+    let mut hand = Hand::new(Seat(0), &world);
+    press(&mut hand, &world, KeyCode::Char('w'));
+    let units = world.select(Seat(0), hand.selection.clone());
+    let hold = Command::Gather {
+        units,
+        from: gold(&world),
+    };
+    let seat = Seat(0);
+    world.step(
+        &[sim::Entry::Command {
+            seat,
+            command: hold,
+        }],
+        &mut Vec::new(),
+    );
+    let none = press(&mut hand, &world, KeyCode::Char('w'));
+    assert_eq!(none, Act::Say("no idle worker".into()));
+    assert_eq!(hand.selection.len(), 5);
+    assert!(matches!(
+        press(&mut hand, &world, KeyCode::Char('e')),
+        Act::Say(_)
+    ));
+    hand.cursor = Tile::new(0, 0);
+    assert!(matches!(
+        press(&mut hand, &world, KeyCode::Char(' ')),
+        Act::Say(_)
+    ));
+    assert_eq!(hand.selection.len(), 5);
+}
+
+/// A mine that the first seat knows.
+fn gold(world: &World) -> Tile {
+    let edge = world.map().size();
+    let mut tiles = (0..edge).flat_map(|y| (0..edge).map(move |x| Tile::new(x, y)));
+    let known = |tile: &Tile| {
+        world.explored(Seat(0), *tile) && world.map().terrain(*tile) == crate::world::Terrain::Gold
+    };
+    tiles.find(known).unwrap()
 }
 
 #[test]
@@ -109,7 +199,7 @@ fn everything_can_be_chosen_and_any_other_key_closes_the_menu() {
     let world = world();
     let mut hand = Hand::new(Seat(0), &world);
     press(&mut hand, &world, KeyCode::Char('b'));
-    assert!(hand.describe(&world).contains("h house (80 wood)"));
+    assert!(hand.describe(&world).contains("h house (80 wood)") && hand.is_choosing());
     assert_eq!(press(&mut hand, &world, KeyCode::Char('9')), Act::Moved);
     assert!(hand.describe(&world).starts_with("nothing selected"));
     press(&mut hand, &world, KeyCode::Char('u'));
@@ -138,7 +228,9 @@ fn capital_letters_queue_and_small_ones_do_not() {
         later,
         Act::Issue(Command::Queue { task: Task::Patrol { to: found }, .. }) if found == to
     ));
-    let house = choose(&mut hand, &world, 'b', 'H');
+    point_at_room(&mut hand, &world, Kind::House.stats().size);
+    assert_eq!(choose(&mut hand, &world, 'b', 'H'), Act::Moved);
+    let house = press(&mut hand, &world, KeyCode::Enter);
     assert!(matches!(
         house,
         Act::Issue(Command::Queue {
@@ -169,10 +261,16 @@ fn a_selected_building_is_left_cancelled_and_torn_down() {
         means(KeyCode::Char('l')),
         Act::Issue(Command::Leave { building })
     );
-    assert_eq!(
-        means(KeyCode::Delete),
-        Act::Issue(Command::Demolish { building })
-    );
+    // Tearing down is asked about; any other key is a no, and means nothing else.
+    assert_eq!(means(KeyCode::Delete), Act::Moved);
+    assert_eq!(means(KeyCode::Char('l')), Act::Moved);
+    assert_eq!(means(KeyCode::Delete), Act::Moved);
+    let torn = Act::Issue(Command::Demolish { building });
+    assert_eq!(means(KeyCode::Delete), torn);
+    means(KeyCode::Delete);
+    assert_eq!(means(KeyCode::Char('y')), torn);
+    assert_eq!(means(KeyCode::Delete), Act::Moved);
+    means(KeyCode::Esc);
     means(KeyCode::Char('w'));
     assert!(matches!(
         means(KeyCode::Char('i')),

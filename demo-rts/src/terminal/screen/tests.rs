@@ -8,6 +8,7 @@ use lockstep::{
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::style::Color;
 use sim::{Seed, Simulation, Start};
 use std::time::Duration;
 
@@ -70,6 +71,7 @@ fn screen<'a>(facts: &'a Facts, world: Option<&'a World>) -> Screen<'a> {
         facts,
         world,
         hand: None,
+        centre: None,
         close: false,
         notice: "waiting for peers",
         prompt: "prompt".to_owned(),
@@ -204,6 +206,10 @@ fn the_headline_says_how_it_stands() {
         of: 4,
     }));
     assert!(standing(&facts).contains("over: bob won"));
+    if let Some(ended) = &mut facts.ended {
+        ended.outcome = Some(Outcome { winner: None });
+    }
+    assert!(standing(&facts).contains("over: a draw"));
 }
 
 #[test]
@@ -226,7 +232,7 @@ fn a_ticket_in_the_lobby_shares_its_rows_with_nothing() {
 #[test]
 fn every_choice_of_a_menu_and_every_key_is_on_the_screen() {
     let (facts, world) = (facts(), world(4));
-    for (width, height) in [(80, 24), (140, 45)] {
+    for (width, height) in [(80, 24), (100, 30), (140, 45)] {
         let mut hand = Hand::new(Seat(0), &world);
         let shown = |hand: &Hand, wanted: &str| {
             let mut screen = screen(&facts, Some(&world));
@@ -239,6 +245,14 @@ fn every_choice_of_a_menu_and_every_key_is_on_the_screen() {
                 assert!(all.contains(choice.trim()), "{choice} in\n{all}");
             }
             assert!(all.contains("T0T0"), "the map is still there:\n{all}");
+            let map = screen.shown(Rect::new(0, 0, width, height));
+            let (from, to) = map.expect("it is shown closely");
+            assert!(
+                to.y - from.y >= height / 2,
+                "rows {} to {}\n{all}",
+                from.y,
+                to.y
+            );
         };
         shown(&hand, &KEYS.join("  "));
         for menu in ['b', 'n', 'u'] {
@@ -252,4 +266,102 @@ fn every_choice_of_a_menu_and_every_key_is_on_the_screen() {
             hand.press(KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE), &world);
         }
     }
+}
+
+#[test]
+fn long_lines_of_the_log_are_wrapped_and_not_cut() {
+    let mut facts = facts();
+    facts.note("a town hall of yours is attacked, a barracks is finished and more happens");
+    let world = world(2);
+    let all = drawn(&screen(&facts, Some(&world)), 80, 24).join("\n");
+    for word in ["attacked,", "barracks", "happens"] {
+        assert!(all.contains(word), "{word} in\n{all}");
+    }
+}
+
+#[test]
+fn the_end_of_a_replay_stands_in_the_log_once() {
+    let mut facts = facts();
+    let ended = Event::Ended(Ended {
+        reason: EndReason::ReplayEnd,
+        turns: 300,
+        checksum: None,
+        outcome: None,
+        agreed: 0,
+        of: 4,
+    });
+    let ends = |facts: &Facts| {
+        let text = EndReason::ReplayEnd.to_string();
+        let told = facts.log.iter().filter(|note| note.text.contains(&text));
+        told.count()
+    };
+    facts.take(&ended);
+    facts.take(&ended);
+    assert_eq!(ends(&facts), 1);
+    facts.rewind(1_200);
+    assert_eq!(ends(&facts), 1);
+    facts.rewind(1_199);
+    assert_eq!((ends(&facts), facts.log.len()), (0, 1));
+}
+
+#[test]
+fn a_building_to_be_placed_is_green_where_it_may_stand_and_red_elsewhere() {
+    let (facts, world) = (facts(), world(2));
+    let mut hand = Hand::new(Seat(0), &world);
+    for key in ['w', 'b', 'b'] {
+        hand.press(
+            KeyEvent::new(KeyCode::Char(key), KeyModifiers::NONE),
+            &world,
+        );
+    }
+    let painted = |hand: &Hand, colour: Color| {
+        let mut screen = screen(&facts, Some(&world));
+        screen.hand = Some(hand);
+        screen.close = true;
+        let mut terminal = Terminal::new(TestBackend::new(100, 30)).unwrap();
+        terminal
+            .draw(|frame| screen.render(frame.area(), frame.buffer_mut()))
+            .unwrap();
+        let cells = terminal.backend().buffer().content.clone();
+        cells.iter().filter(|cell| cell.bg == colour).count()
+    };
+    // A barracks covers three by three tiles, of two cells each.
+    let own = painted(&hand, Color::Red);
+    assert!(own >= 18, "{own}");
+    let seen = world.seen_by(Seat(0)).unwrap();
+    let edge = world.map().size();
+    let mut tiles = (0..edge).flat_map(|y| (0..edge).map(move |x| Tile::new(x, y)));
+    hand.cursor = tiles.find(|tile| seen.has_room(*tile, 3)).unwrap();
+    assert_eq!(painted(&hand, Color::Green), 18);
+}
+
+#[test]
+fn a_watcher_looks_closely_where_they_want() {
+    let (facts, world) = (facts(), world(2));
+    let mut screen = screen(&facts, Some(&world));
+    screen.close = true;
+    screen.centre = Some(world.seat(Seat(1)).unwrap().home);
+    let all = drawn(&screen, 80, 24).join("\n");
+    assert!(all.contains("T1T1") && !all.contains("T0T0"), "{all}");
+}
+
+#[test]
+fn seats_of_one_name_are_told_apart() {
+    let mut facts = Facts::new("watch");
+    let seats = ["ann", "bob", "ann"]
+        .iter()
+        .zip(0..)
+        .map(|(name, seat)| SeatInfo {
+            seat: Seat(seat),
+            peer: PeerId([0; 32]),
+            name: (*name).to_owned(),
+        });
+    facts.take(&Event::Started {
+        match_id: MatchId([0; 16]),
+        own: Vec::new(),
+        seats: seats.collect(),
+        plan: Plan::default(),
+    });
+    let names = [0, 1, 2].map(|seat| facts.name(Seat(seat)));
+    assert_eq!(names, ["ann 0", "bob", "ann 2"]);
 }

@@ -1,0 +1,113 @@
+//! Where a building shall stand: shown before it is ordered.
+
+use super::{Act, Hand, Mode, kind_of};
+use crate::terminal::controls::menu;
+use crate::world::{Command, Id, Kind, Refusal, Selection, Tile, World};
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
+
+/// A building that is being placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Site {
+    kind: Kind,
+    /// After what the builders were ordered before.
+    pub later: bool,
+}
+
+impl Hand {
+    /// The tiles that the building being placed would cover, and whether each may be built on as far as the seat
+    /// knows. Empty while none is placed.
+    pub fn footprint(&self, world: &World) -> Vec<(Tile, bool)> {
+        let (Mode::Placing(site), Some(seen)) = (self.mode, world.seen_by(self.seat)) else {
+            return Vec::new();
+        };
+        let map = world.map();
+        map.footprint(self.cursor, site.kind.stats().size)
+            .filter(|tile| map.contains(*tile))
+            .map(|tile| (tile, seen.has_room(tile, 1)))
+            .collect()
+    }
+
+    pub(super) fn begin_site(&mut self, kind: Kind, later: bool, world: &World) -> Act {
+        if self.builders(world).is_empty() {
+            return Act::Say("select workers first: w selects the idle ones".into());
+        }
+        self.mode = Mode::Placing(Site { kind, later });
+        Act::Moved
+    }
+
+    /// A key while a building is placed: it stays so until enter builds it or escape gives it up.
+    pub(super) fn place(&mut self, site: Site, key: KeyEvent, world: &World) -> Act {
+        self.mode = Mode::Placing(site);
+        match key.code {
+            KeyCode::Enter => {
+                if let Some(why) = self.obstacle(site, world) {
+                    return Act::Say(format!("{why}: {ENDS}"));
+                }
+                self.mode = Mode::Free;
+                let units = self.builders(world);
+                if units.is_empty() {
+                    return Act::Say("your builders are gone".into());
+                }
+                Act::Issue(Command::Build {
+                    units,
+                    kind: site.kind,
+                    at: self.cursor,
+                })
+            }
+            KeyCode::Esc => {
+                self.mode = Mode::Free;
+                Act::Moved
+            }
+            _ => self.step(key, world).unwrap_or(Act::Nothing),
+        }
+    }
+
+    pub(super) fn describe_site(&self, site: Site, world: &World) -> String {
+        let stats = site.kind.stats();
+        let price = menu::price(stats.gold, stats.wood);
+        let hint = match self.obstacle(site, world) {
+            None => format!("enter = build here  {ENDS}"),
+            Some(why) => format!("{why}  {ENDS}"),
+        };
+        format!("{} ({price})  {hint}", stats.name)
+    }
+
+    /// Why the building cannot be founded under the cursor, as far as the seat knows.
+    fn obstacle(&self, site: Site, world: &World) -> Option<String> {
+        let seen = world.seen_by(self.seat)?;
+        let (stats, own) = (site.kind.stats(), seen.seat());
+        let mut ground = world.map().footprint(self.cursor, stats.size);
+        if ground.any(|tile| world.map().contains(tile) && !seen.explored(tile)) {
+            return Some(Refusal::Unexplored.to_string());
+        }
+        if !seen.has_room(self.cursor, stats.size) {
+            return Some(Refusal::NoRoom.to_string());
+        }
+        let finished = |kind: Kind| {
+            let mut buildings = world.buildings();
+            buildings.any(|b| b.seat == self.seat && b.kind == kind && b.complete)
+        };
+        if let Some(missing) = stats.needs.iter().find(|need| !finished(**need)) {
+            return Some(format!("needs a finished {} first", missing.stats().name));
+        }
+        if own.gold < stats.gold {
+            return Some(format!(
+                "{}, {} of {}",
+                Refusal::NoGold,
+                own.gold,
+                stats.gold
+            ));
+        }
+        (own.wood < stats.wood)
+            .then(|| format!("{}, {} of {}", Refusal::NoWood, own.wood, stats.wood))
+    }
+
+    /// The workers among the selected.
+    fn builders(&self, world: &World) -> Selection {
+        let worker = |id: &&Id| kind_of(**id, world) == Some(Kind::Worker);
+        let workers = self.selection.iter().filter(worker);
+        world.select(self.seat, workers.copied())
+    }
+}
+
+const ENDS: &str = "arrows move it  esc = cancel";

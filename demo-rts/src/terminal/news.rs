@@ -1,0 +1,203 @@
+//! What a player should hear of though they look elsewhere.
+
+use super::{ground, words};
+use crate::world::{Effect, Id, Kind, TICKS_PER_SECOND, Tile, World};
+use lockstep::Seat;
+
+/// Finds in the effects of a tick what is worth a line.
+#[derive(Clone, Debug, Default)]
+pub struct News {
+    /// Attacks told, with the tick; each keeps its surroundings quiet for a while.
+    told: Vec<(u32, Tile)>,
+    /// Where the newest of them was.
+    attacked_at: Option<Tile>,
+}
+
+impl News {
+    /// The lines that a tick is worth: who is out; and of the own seat, where there is one, what is finished and where it
+    /// is attacked out of sight. `named` says what a seat is called, `shown` whether a tile is on the screen.
+    pub fn of(
+        &mut self,
+        world: &World,
+        effects: &[Effect],
+        own: Option<Seat>,
+        named: impl Fn(Seat) -> String,
+        shown: impl Fn(Tile) -> bool,
+    ) -> Vec<String> {
+        let mut lines = Vec::new();
+        for effect in effects {
+            match *effect {
+                Effect::Defeated { seat } if Some(seat) == own => {
+                    lines.push("you are defeated".to_owned());
+                }
+                Effect::Defeated { seat } => lines.push(format!("{} is defeated", named(seat))),
+                Effect::Built { kind, seat, .. } if Some(seat) == own => {
+                    lines.push(format!("{} is finished", words::one(kind)));
+                }
+                Effect::Researched {
+                    seat,
+                    upgrade,
+                    level,
+                } if Some(seat) == own => {
+                    lines.push(format!("{} {level} researched", upgrade.stats().name));
+                }
+                Effect::Hit { target, at, .. } => {
+                    let tile = ground::tile_at(at);
+                    let struck =
+                        owner(world, effects, target).filter(|(seat, _)| Some(*seat) == own);
+                    if let Some((_, kind)) = struck
+                        && !shown(tile)
+                        && self.is_new(world.tick(), tile)
+                    {
+                        let (x, y) = (tile.x, tile.y);
+                        lines.push(format!(
+                            "ATTACK on {} of yours at {x},{y}",
+                            words::one(kind)
+                        ));
+                    }
+                }
+                _ => {}
+            }
+        }
+        lines
+    }
+
+    /// Where the newest attack was that was told.
+    pub fn attacked_at(&self) -> Option<Tile> {
+        self.attacked_at
+    }
+
+    fn is_new(&mut self, tick: u32, tile: Tile) -> bool {
+        self.told
+            .retain(|(told, _)| tick.saturating_sub(*told) < QUIET_TICKS);
+        let known = |told: &(u32, Tile)| told.1.king_steps(tile) <= AREA_TILES;
+        if self.told.iter().any(known) {
+            return false;
+        }
+        self.told.push((tick, tile));
+        self.attacked_at = Some(tile);
+        true
+    }
+}
+
+/// Whose a thing is that was struck in this tick, and what. One that the blow ended is known by its death only.
+fn owner(world: &World, effects: &[Effect], target: Id) -> Option<(Seat, Kind)> {
+    let unit = world.unit(target).map(|unit| (unit.seat, unit.kind));
+    let standing = unit.or_else(|| world.building(target).map(|b| (b.seat, b.kind)));
+    standing.or_else(|| {
+        effects.iter().find_map(|effect| match effect {
+            Effect::Died { id, kind, seat, .. } if *id == target => Some((*seat, *kind)),
+            _ => None,
+        })
+    })
+}
+
+/// An attack is told once in this time,
+const QUIET_TICKS: u32 = 10 * TICKS_PER_SECOND;
+/// within so many tiles.
+const AREA_TILES: u16 = 12;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::{ONE, Point, Setup, Upgrade};
+    use sim::{Seed, Simulation, Start};
+
+    fn world() -> World {
+        World::new(&Start {
+            setup: Setup::default(),
+            seed: Seed([1; 32]),
+            seats: vec![Seat(0), Seat(1)],
+        })
+    }
+
+    fn at(x: i32, y: i32) -> Point {
+        Point {
+            x: x * ONE,
+            y: y * ONE,
+        }
+    }
+
+    fn hit(target: Id, at: Point) -> Effect {
+        let damage = 1;
+        Effect::Hit { target, at, damage }
+    }
+
+    fn of(world: &World, seat: u8) -> Id {
+        let mut units = world.units();
+        units.find(|unit| unit.seat == Seat(seat)).unwrap().id
+    }
+
+    #[test]
+    fn attacks_out_of_sight_are_told_once_a_while_and_place() {
+        let mut world = world();
+        let (own, other) = (of(&world, 0), of(&world, 1));
+        let mut news = News::default();
+        let mut lines = |world: &World, effect: Effect, shown: bool| {
+            let named = |seat: Seat| format!("bot {}", seat.0);
+            let tick = [effect, effect];
+            news.of(world, &tick, Some(Seat(0)), named, |_| shown).len()
+        };
+        assert_eq!(lines(&world, hit(other, at(9, 9)), false), 0);
+        assert_eq!(lines(&world, hit(own, at(9, 9)), true), 0);
+        assert_eq!(lines(&world, hit(own, at(9, 9)), false), 1);
+        assert_eq!(lines(&world, hit(own, at(20, 9)), false), 0);
+        assert_eq!(lines(&world, hit(own, at(40, 9)), false), 1);
+        for _ in 0..QUIET_TICKS {
+            assert_eq!(lines(&world, hit(own, at(9, 9)), false), 0);
+            world.step(&[], &mut Vec::new());
+        }
+        assert_eq!(lines(&world, hit(own, at(9, 9)), false), 1);
+        assert_eq!(news.attacked_at(), Some(Tile::new(9, 9)));
+    }
+
+    #[test]
+    fn one_who_falls_at_the_first_blow_is_missed_too() {
+        let world = world();
+        let id = Id(1_000_000);
+        let died = Effect::Died {
+            id,
+            kind: Kind::Archer,
+            seat: Seat(0),
+            at: at(3, 4),
+        };
+        let tick = [hit(id, at(3, 4)), died];
+        let lines = News::default().of(&world, &tick, Some(Seat(0)), |_| String::new(), |_| false);
+        assert_eq!(lines, ["ATTACK on an archer of yours at 3,4"]);
+        // Who only died was given up, or starved of a house: nobody struck.
+        let lines =
+            News::default().of(&world, &[died], Some(Seat(0)), |_| String::new(), |_| false);
+        assert!(lines.is_empty());
+    }
+
+    #[test]
+    fn what_is_finished_is_told_to_its_owner_and_defeat_to_all() {
+        let world = world();
+        let kind = Kind::Barracks;
+        let (id, upgrade, level) = (Id(7), Upgrade::Blades, 2);
+        let effects = |seat| {
+            [
+                Effect::Built { id, kind, seat },
+                Effect::Researched {
+                    seat,
+                    upgrade,
+                    level,
+                },
+                Effect::Defeated { seat },
+            ]
+        };
+        let told = |seat, own| {
+            let named = |seat: Seat| format!("bot {}", seat.0);
+            News::default().of(&world, &effects(seat), own, named, |_| true)
+        };
+        let own = Some(Seat(0));
+        let all = [
+            "a barracks is finished",
+            "blades 2 researched",
+            "you are defeated",
+        ];
+        assert_eq!(told(Seat(0), own), all);
+        assert_eq!(told(Seat(1), own), ["bot 1 is defeated"]);
+        assert_eq!(told(Seat(1), None), ["bot 1 is defeated"]);
+    }
+}

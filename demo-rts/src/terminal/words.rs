@@ -1,0 +1,41 @@
+//! Kinds and their numbers, as people say them.
+
+use crate::world::Kind;
+
+/// `1 archer`, `2 swordsmen`, `1 barracks`.
+pub(super) fn kinds(many: usize, kind: Kind) -> String {
+    let name = kind.stats().name;
+    match (many, kind) {
+        (1, _) | (_, Kind::Barracks) => format!("{many} {name}"),
+        (_, Kind::Swordsman) => format!("{many} swordsmen"),
+        _ => format!("{many} {name}s"),
+    }
+}
+
+/// `a worker`, `an archer`, `a barracks`.
+pub(super) fn one(kind: Kind) -> String {
+    let name = kind.stats().name;
+    let article = if name.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
+    };
+    format!("{article} {name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_and_many() {
+        assert_eq!(kinds(1, Kind::Worker), "1 worker");
+        assert_eq!(kinds(2, Kind::Archer), "2 archers");
+        assert_eq!(kinds(3, Kind::Swordsman), "3 swordsmen");
+        assert_eq!(kinds(1, Kind::Barracks), "1 barracks");
+        assert_eq!(kinds(2, Kind::Barracks), "2 barracks");
+        assert_eq!(kinds(12, Kind::TownHall), "12 town halls");
+        assert_eq!(one(Kind::Archer), "an archer");
+        assert_eq!(one(Kind::Barracks), "a barracks");
+    }
+}
