@@ -49,11 +49,15 @@ impl News {
                         && !shown(tile)
                         && self.is_new(world.tick(), tile)
                     {
-                        let (x, y) = (tile.x, tile.y);
-                        lines.push(format!(
-                            "ATTACK on {} of yours at {x},{y}",
-                            words::one(kind)
-                        ));
+                        lines.push(format!("ATTACK at {}: {}", place(tile), kind.stats().name));
+                    }
+                }
+                Effect::Died { id, kind, seat, at } if Some(seat) == own && kind.is_building() => {
+                    // One that was torn down fell without a blow.
+                    let struck = |effect: &Effect| matches!(effect, Effect::Hit { target, .. } if *target == id);
+                    if effects.iter().any(struck) {
+                        let tile = ground::tile_at(at);
+                        lines.push(format!("LOST at {}: {}", place(tile), kind.stats().name));
                     }
                 }
                 _ => {}
@@ -78,6 +82,10 @@ impl News {
         self.attacked_at = Some(tile);
         true
     }
+}
+
+fn place(tile: Tile) -> String {
+    format!("{},{}", tile.x, tile.y)
 }
 
 /// Whose a thing is that was struck in this tick, and what. One that the blow ended is known by its death only.
@@ -163,11 +171,28 @@ mod tests {
         };
         let tick = [hit(id, at(3, 4)), died];
         let lines = News::default().of(&world, &tick, Some(Seat(0)), |_| String::new(), |_| false);
-        assert_eq!(lines, ["ATTACK on an archer of yours at 3,4"]);
-        // Who only died was given up, or starved of a house: nobody struck.
+        assert_eq!(lines, ["ATTACK at 3,4: archer"]);
+        // Nobody struck.
         let lines =
             News::default().of(&world, &[died], Some(Seat(0)), |_| String::new(), |_| false);
         assert!(lines.is_empty());
+    }
+
+    #[test]
+    fn a_building_that_is_struck_down_is_lost_and_one_torn_down_is_not() {
+        let world = world();
+        let id = Id(1_000_000);
+        let died = Effect::Died {
+            id,
+            kind: Kind::Farm,
+            seat: Seat(0),
+            at: at(3, 4),
+        };
+        let told = |tick: &[Effect]| {
+            News::default().of(&world, tick, Some(Seat(0)), |_| String::new(), |_| true)
+        };
+        assert_eq!(told(&[hit(id, at(3, 4)), died]), ["LOST at 3,4: farm"]);
+        assert!(told(&[died]).is_empty());
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Hand {
             words.extend(health(*only, world));
         }
         if let Some(building) = first.and_then(|id| world.building(*id)) {
-            words.extend(business(&building));
+            words.extend(business(&building, world));
         }
         let waiting = first.map_or(0, |id| world.waypoints(*id).count());
         if waiting > 0 {
@@ -74,7 +74,7 @@ fn health(id: Id, world: &World) -> Option<String> {
 }
 
 /// What a building is busy with.
-fn business(building: &BuildingView) -> Vec<String> {
+fn business(building: &BuildingView, world: &World) -> Vec<String> {
     let mut words = Vec::new();
     if !building.complete {
         let ticks = u32::from(building.kind.stats().build_ticks.max(1));
@@ -89,6 +89,7 @@ fn business(building: &BuildingView) -> Vec<String> {
         };
         let done = u32::from(building.worked) * 100 / u32::from(job.ticks()).max(1);
         words.push(match place {
+            1 if lacks_room(building, world) => format!("1: {name} waits for a house"),
             1 => format!("1: {name} {done} %"),
             _ => format!("{place}: {name}"),
         });
@@ -97,4 +98,15 @@ fn business(building: &BuildingView) -> Vec<String> {
         words.push(format!("{} inside", building.inside));
     }
     words
+}
+
+/// Whether the first in the queue cannot be begun, because its seat gives no room to live.
+fn lacks_room(building: &BuildingView, world: &World) -> bool {
+    let seat = world.seat(building.seat);
+    match (building.queue.first(), seat) {
+        (Some(Some(Job::Train(kind))), Some(seat)) if building.worked == 0 => {
+            seat.population + u32::from(kind.stats().population) > seat.population_limit
+        }
+        _ => false,
+    }
 }

@@ -3,8 +3,12 @@ use crate::world::{Setup, Task};
 use sim::{Seed, Simulation, Start};
 
 fn world() -> World {
+    world_with(Setup::default())
+}
+
+fn world_with(setup: Setup) -> World {
     World::new(&Start {
-        setup: Setup::default(),
+        setup,
         seed: Seed([1; 32]),
         seats: vec![Seat(0), Seat(1)],
     })
@@ -276,4 +280,38 @@ fn a_selected_building_is_left_cancelled_and_torn_down() {
         means(KeyCode::Char('i')),
         Act::Issue(Command::Garrison { building: found, .. }) if found == building
     ));
+}
+
+#[test]
+fn a_queue_without_room_to_live_says_so() {
+    let mut world = world_with(Setup {
+        gold: 1_000,
+        ..Setup::default()
+    });
+    let mut hand = Hand::new(Seat(0), &world);
+    let train = |world: &mut World, hand: &mut Hand| {
+        let Act::Issue(command) = choose(hand, world, 'n', 'w') else {
+            panic!("the town hall trains workers");
+        };
+        let seat = Seat(0);
+        world.step(&[sim::Entry::Command { seat, command }], &mut Vec::new());
+    };
+    press(&mut hand, &world, KeyCode::Char('t'));
+    train(&mut world, &mut hand);
+    assert!(hand.describe(&world).contains("1 town hall, "));
+    assert!(hand.describe(&world).contains("1: worker 0 %"));
+    for _ in 0..4 {
+        train(&mut world, &mut hand);
+    }
+    for _ in 0..120 * crate::world::TICKS_PER_SECOND {
+        world.step(&[], &mut Vec::new());
+    }
+    assert!(
+        world
+            .seat(Seat(0))
+            .is_some_and(|seat| seat.population == 10)
+    );
+    train(&mut world, &mut hand);
+    let said = hand.describe(&world);
+    assert!(said.contains("1: worker waits for a house"), "{said}");
 }
