@@ -1,7 +1,8 @@
 //! What a seat has and knows, sorted for thinking.
 
 use crate::world::{
-    BuildingView, Id, Kind, Order, Resource, SeatView, Seen, Selection, Tile, UnitView,
+    BuildingView, Id, Kind, LARGEST_PLAYED, Order, Resource, SeatView, Seen, Selection, Tile,
+    UnitView,
 };
 
 pub(super) struct Estate<'a> {
@@ -51,7 +52,7 @@ impl<'a> Estate<'a> {
             wood: view.wood,
             busy: Vec::new(),
         };
-        for unit in seen.units() {
+        for unit in seen.some_units(OWN, OTHERS) {
             if unit.seat != view.seat {
                 estate.enemy_units.push(unit);
             } else if unit.kind.is_soldier() {
@@ -258,8 +259,8 @@ pub(super) fn square(middle: Tile, reach: u16, size: u16) -> impl Iterator<Item 
     (top..=bottom).flat_map(move |y| (left..=right).map(move |x| Tile::new(x, y)))
 }
 
-/// The tile nearest to `from` that is good, at most `most` steps of a king away: ring by ring, so that
-/// what is near is found soon.
+/// The tile nearest to `from` that is good, at most `most` steps of a king away, and on no map beyond 256:
+/// ring by ring, so that what is near is found soon.
 pub(super) fn nearest(
     from: Tile,
     most: u16,
@@ -267,7 +268,7 @@ pub(super) fn nearest(
     mut good: impl FnMut(Tile) -> bool,
 ) -> Option<Tile> {
     let mut best: Option<(u32, Tile)> = None;
-    for ring in 0..=most {
+    for ring in 0..=most.min(FARTHEST) {
         if best.is_some_and(|(least, _)| least < u32::from(ring) * u32::from(ring)) {
             break;
         }
@@ -300,6 +301,11 @@ fn ring_around(from: Tile, ring: u16, size: u16) -> impl Iterator<Item = Tile> {
     })
 }
 
+/// Own units that a thought considers, and those of others: more than a seat, and seven, may ever train.
+const OWN: usize = 512;
+const OTHERS: usize = 2_048;
+/// Tiles from which a thought goes far enough: across the largest map that players choose.
+const FARTHEST: u16 = LARGEST_PLAYED;
 /// How far from a hall workers still fetch gold.
 pub(super) const NEAR: u16 = 11;
 const MINERS_PER_TILE: usize = 3;

@@ -9,7 +9,10 @@ use sim::{Seat, SeatState};
 /// The world as one seat knows it: its own things, what it sees of others, the buildings that it
 /// remembers, and the ground that it has explored. A pure function of world and seat.
 ///
-/// Explored ground is known as it stands: where a forest was cut down out of sight, it is known.
+/// Explored ground is known as it stands: where a forest was cut down out of sight, it is known. So is,
+/// of two explored tiles, whether one can walk from one to the other: also where the way leads over
+/// ground that was never seen, or a wall that is not seen bars it. Nothing else tells of such a wall,
+/// and nothing at all of what is not explored.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     world: &'a World,
@@ -99,6 +102,28 @@ impl<'a> Seen<'a> {
         (0..self.world.units.len()).filter_map(move |row| self.unit_in(row))
     }
 
+    /// Of its own units and of those of others in sight at most so many each, by ascending id. Where there
+    /// are more, consecutive ones, and others from time to time.
+    pub fn some_units(self, own: usize, others: usize) -> Vec<UnitView> {
+        let rows = self.world.units.len();
+        let turn = (self.world.tick / SLICE_TICKS).wrapping_mul(SLICE_STRIDE) as usize;
+        let first = if rows > own { turn % rows } else { 0 };
+        let mut left = [others, own];
+        let mut views = Vec::new();
+        for row in (first..rows).chain(0..first) {
+            let is_own = usize::from(self.world.units.seat[row]) == self.row;
+            let left = &mut left[usize::from(is_own)];
+            if *left > 0
+                && let Some(unit) = self.unit_in(row)
+            {
+                views.push(unit);
+                *left -= 1;
+            }
+        }
+        views.sort_unstable_by_key(|unit| unit.id);
+        views
+    }
+
     /// One unit, while it lives and is seen.
     pub fn unit(self, id: Id) -> Option<UnitView> {
         self.world.units.row(id).and_then(|row| self.unit_in(row))
@@ -178,7 +203,8 @@ impl<'a> Seen<'a> {
             })
     }
 
-    /// Equal for two explored tiles between which a unit can walk; 0 for others.
+    /// Equal for two explored tiles between which a unit can walk; 0 for others. What bars the way, or opens
+    /// it, need not be in sight: a unit that is sent there goes by the same.
     pub fn region(&self, tile: Tile) -> u32 {
         if self.explored(tile) {
             self.world.map.region(tile)
@@ -265,3 +291,8 @@ fn remembered(world: &World, ghost: &fog::Ghost) -> BuildingView {
         remembered: true,
     }
 }
+
+/// Ticks for which a slice of too many units stays the same: somebody can think it over and act.
+const SLICE_TICKS: u32 = 64;
+/// How far the slice moves on.
+const SLICE_STRIDE: u32 = 997;

@@ -5,11 +5,12 @@
 
 use super::{
     Direction, Goal,
-    ground::{SIDES, TILES, local, on_side},
+    field::{Crossing, Field, ways},
+    ground::{SIDES, local, on_side},
     land::Land,
     search::Search,
     sector::{LONGEST, opposite},
-    spread::{FAR, STRAIGHT, Scratch, exits, step_cost},
+    spread::{FAR, STRAIGHT, Scratch},
 };
 use crate::world::space::Tile;
 
@@ -25,23 +26,6 @@ pub(super) struct Flow {
     /// For each sector the number of its field, plus one.
     fields: Vec<u32>,
     local: Vec<Field>,
-}
-
-/// The ways through one sector.
-#[derive(Clone, Debug)]
-struct Field {
-    sector: u32,
-    /// When it was last asked for.
-    used: u32,
-    /// Four bits for each tile.
-    ways: [u8; TILES / 2],
-}
-
-impl Field {
-    #[inline]
-    fn code(&self, tile: u8) -> u8 {
-        self.ways[usize::from(tile / 2)] >> (tile % 2 * 4) & 15
-    }
 }
 
 impl Flow {
@@ -144,7 +128,13 @@ impl Flow {
             return false;
         }
         let crossings = self.spread_in(land, sector, scratch);
-        let ways = self.ways(land, sector, scratch, &crossings);
+        let ends = self.ends_in(sector).map(|(_, tile)| tile);
+        let ways = ways(
+            &land.ground.open_rows(sector),
+            &scratch.cost,
+            &crossings,
+            ends,
+        );
         self.local.push(Field {
             sector,
             used: now,
@@ -344,54 +334,6 @@ impl Flow {
         scratch.spread(&land.ground.open_rows(sector));
     }
 
-    /// For each tile the way to go, in four bits.
-    fn ways(
-        &self,
-        land: &Land,
-        sector: u32,
-        scratch: &Scratch,
-        crossings: &[Crossing],
-    ) -> [u8; TILES / 2] {
-        let rows = land.ground.open_rows(sector);
-        let exits = exits(&rows);
-        let cost = &scratch.cost;
-        let mut codes = [Direction::NONE; TILES];
-        for crossing in crossings {
-            let code = &mut codes[usize::from(crossing.tile)];
-            if cost[usize::from(crossing.tile)] == crossing.cost && *code == Direction::NONE {
-                *code = crossing.side * 2;
-            }
-        }
-        for (_, tile) in self.ends_in(sector) {
-            codes[usize::from(tile)] = Direction::HERE;
-        }
-        // A margin, so that no tile needs another look at where its neighbour lies.
-        let mut around = [FAR; TILES + 2 * MARGIN];
-        around[MARGIN..][..TILES].copy_from_slice(cost);
-        let mut found = [Direction::NONE; TILES];
-        for way in PREFERRED.into_iter().rev() {
-            let (dx, dy) = Direction::STEPS[usize::from(way)];
-            let there = &around[(MARGIN as i32 + dy * 16 + dx) as usize..][..TILES];
-            let step = step_cost(usize::from(way));
-            for (tile, code) in found.iter_mut().enumerate() {
-                let leads_down = cost[tile] == there[tile].wrapping_add(step) && cost[tile] != FAR;
-                if leads_down && exits[tile] >> way & 1 != 0 {
-                    *code = way;
-                }
-            }
-        }
-        for (code, found) in codes.iter_mut().zip(found) {
-            if *code == Direction::NONE {
-                *code = found;
-            }
-        }
-        let mut ways = [0; TILES / 2];
-        for (pair, way) in codes.chunks_exact(2).zip(&mut ways) {
-            *way = pair[0] | pair[1] << 4;
-        }
-        ways
-    }
-
     /// Bytes on the heap.
     pub fn memory(&self) -> usize {
         let lists = self.fields.capacity() + self.regions.capacity();
@@ -402,17 +344,5 @@ impl Flow {
     }
 }
 
-/// A tile from which the way may leave its sector.
-#[derive(Clone, Copy, Debug)]
-struct Crossing {
-    cost: u32,
-    tile: u8,
-    side: u8,
-}
-
-/// Of equally good ways the first of these: diagonals first, so that what is left is straight.
-const PREFERRED: [u8; 8] = [1, 3, 5, 7, 0, 2, 4, 6];
-/// Tiles before and after those of a sector, into which steps over its border lead.
-const MARGIN: usize = 17;
 /// More than the cost from the middle of a portal to its ends, there and back.
 const AROUND: u32 = 2 * LONGEST as u32 * STRAIGHT;

@@ -20,6 +20,7 @@
 //! each portal and sector, and 136 for each sector that somebody walked through to it of late.
 
 mod direction;
+mod field;
 mod flow;
 mod goal;
 mod ground;

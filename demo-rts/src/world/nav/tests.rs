@@ -1,3 +1,6 @@
+mod lines;
+mod steps;
+
 use super::*;
 use crate::world::{generate::mix, space::ONE};
 
@@ -312,87 +315,6 @@ fn what_else_was_asked_does_not_matter() {
     }
 }
 
-/// What is ready, and what it says, must follow from the steps taken: so a world that was loaded goes on
-/// with the steps alone.
-#[test]
-fn the_steps_taken_say_what_is_ready_whatever_was_asked_and_changed() {
-    let (mut ready, mut not_yet, mut kept) = (0, 0, 0);
-    for seed in 0..60 {
-        let mut dice = Dice(mix(seed ^ 99));
-        let size = 60 + dice.below(90) as u16;
-        let mut drawing = Drawing::random(seed, size, 5 + dice.below(5) * 10);
-        let mut nav = drawing.nav();
-        let goals: Vec<Goal> = (0..3).map(|_| dice.goal(size)).collect();
-        let ids: Vec<FieldId> = goals.iter().map(|goal| nav.open(*goal)).collect();
-        for _ in 0..16 {
-            for _ in 0..dice.below(8) {
-                let from = Tile::new(dice.tile(size), dice.tile(size));
-                let mut budget = dice.below(60) as u32;
-                let (id, most) = (ids[dice.below(3) as usize], budget);
-                let before = nav.steps(id);
-                nav.prepare_within(id, from, &mut budget);
-                assert_eq!(nav.steps(id) - before, most - budget);
-            }
-            let steps: u32 = ids.iter().map(|id| nav.steps(*id)).sum();
-            for _ in 0..dice.below(3) {
-                let (tile, blocked) = (
-                    Tile::new(dice.tile(size), dice.tile(size)),
-                    dice.below(2) == 0,
-                );
-                if tile.x < size && tile.y < size {
-                    drawing.set(tile, blocked);
-                }
-                nav.set_blocked(tile, blocked);
-            }
-            let changed = nav.refresh();
-            let left: u32 = ids.iter().map(|id| nav.steps(*id)).sum();
-            kept += u32::from(changed && left > 0 && left == steps);
-            let mut fresh = drawing.nav();
-            for (goal, id) in goals.iter().zip(&ids) {
-                let twin = fresh.open(*goal);
-                fresh.resume(twin, nav.steps(*id));
-                assert_eq!(fresh.steps(twin), nav.steps(*id));
-                for tile in drawing.tiles().filter(|t| t.x % 16 == 0 && t.y % 16 == 0) {
-                    let one = nav.prepare_within(*id, tile, &mut 0);
-                    let two = fresh.prepare_within(twin, tile, &mut 0);
-                    assert_eq!(one, two, "seed {seed} {tile:?} to {goal:?}");
-                    ready += u32::from(one);
-                    not_yet += u32::from(!one);
-                    for part in Goal::square(tile, 16).tiles(0) {
-                        let one = nav.direction_if_ready(*id, part);
-                        assert_eq!(one, fresh.direction_if_ready(twin, part), "{part:?}");
-                    }
-                }
-            }
-        }
-    }
-    println!("{ready} sectors ready, {not_yet} not yet; {kept} changes broke no search");
-    assert!(ready > 1_000 && not_yet > 1_000 && kept > 50);
-}
-
-#[test]
-fn a_sector_without_a_way_waits_again_when_ground_opens_that_no_search_has_passed() {
-    let mut drawing = Drawing::open(160);
-    for y in 0..160 {
-        drawing.set(Tile::new(88, y), true);
-    }
-    let mut nav = drawing.nav();
-    let id = nav.open(Goal::tile(Tile::new(5, 5)));
-    let (from, gap) = (Tile::new(150, 150), Tile::new(88, 40));
-    assert!(nav.prepare_within(id, from, &mut 100));
-    assert_eq!(nav.direction_if_ready(id, from), Some(None));
-    nav.set_blocked(gap, false);
-    nav.refresh();
-    assert!(nav.steps(id) > 0, "the case that this is about");
-    assert_eq!(nav.direction_if_ready(id, from), None);
-    assert!(!nav.prepare_within(id, from, &mut 100));
-    assert!(nav.prepare_within(id, from, &mut 10_000));
-    assert!(
-        nav.direction_if_ready(id, from)
-            .is_some_and(|way| way.is_some())
-    );
-}
-
 #[test]
 fn a_new_pocket_elsewhere_renames_regions_and_breaks_no_way() {
     let mut drawing = Drawing::open(64);
@@ -574,84 +496,6 @@ fn regions_are_what_can_be_walked() {
             assert_eq!(nav.region(tile) == 0, drawing.blocked[drawing.at(tile)]);
         }
     }
-}
-
-#[test]
-fn a_line_is_clear_only_if_every_tile_it_touches_is_open() {
-    for seed in 0..60 {
-        let mut dice = Dice(mix(seed));
-        let drawing = Drawing::random(seed, 48, 2 + dice.below(8));
-        let nav = drawing.nav();
-        let mut point = || Point {
-            x: dice.below(48 << 16) as i32,
-            y: dice.below(48 << 16) as i32,
-        };
-        for _ in 0..40 {
-            let (from, to) = (point(), point());
-            let wide = nav.is_clear(from, to, ONE * 2 / 5);
-            assert!(!wide || nav.is_clear(from, to, 0), "wider lines touch more");
-            let touched = touched(&drawing, from, to, 0);
-            if nav.is_clear(from, to, 0) {
-                assert!(!touched, "{from:?} {to:?}");
-            }
-            if wide {
-                assert!(!self::touched(&drawing, from, to, ONE * 2 / 5));
-            } else {
-                // A hair wider, because the samples lie apart.
-                assert!(
-                    self::touched(&drawing, from, to, ONE * 2 / 5 + ONE / 8),
-                    "{from:?} {to:?}"
-                );
-            }
-        }
-    }
-}
-
-/// Whether samples along the line, and beside it, lie on a blocked tile.
-fn touched(drawing: &Drawing, from: Point, to: Point, half_width: i32) -> bool {
-    let (dx, dy) = (i64::from(to.x - from.x), i64::from(to.y - from.y));
-    let length = i64::from(from.distance(to)).max(1);
-    (0..=length / 4096 + 1).any(|step| {
-        let along = (step * 4096).min(length);
-        (-8..=8).any(|part| {
-            let aside = i64::from(half_width) * part / 8;
-            let x = i64::from(from.x) + dx * along / length - dy * aside / length;
-            let y = i64::from(from.y) + dy * along / length + dx * aside / length;
-            drawing.is_blocked((x >> 16) as i32, (y >> 16) as i32)
-        })
-    })
-}
-
-#[test]
-fn lines_of_any_length_and_width_end() {
-    let nav = Drawing::open(100).nav();
-    let at = |x, y| Tile::new(x, y).centre();
-    assert!(nav.is_clear(at(2, 2), at(66, 66), ONE / 3));
-    assert!(!nav.is_clear(at(2, 2), at(67, 2), 0), "too long");
-    assert!(
-        nav.is_clear(at(5, 5), at(5, 5), i32::MAX) && nav.is_clear(at(5, 5), at(9, 5), i32::MIN)
-    );
-    assert!(!nav.is_clear(
-        at(0, 0),
-        Point {
-            x: i32::MIN,
-            y: i32::MAX
-        },
-        0
-    ));
-    assert!(!nav.is_clear(Point { x: i32::MIN, y: -1 }, Point { x: i32::MAX, y: 4 }, 0));
-    assert!(!nav.is_clear(at(99, 99), at(100, 99), 0));
-}
-
-#[test]
-fn no_line_squeezes_between_two_corners() {
-    let mut drawing = Drawing::open(48);
-    drawing.set(Tile::new(10, 10), true);
-    drawing.set(Tile::new(11, 11), true);
-    let nav = drawing.nav();
-    let at = |x, y| Tile::new(x, y).centre();
-    assert!(!nav.is_clear(at(11, 10), at(10, 11), 0));
-    assert!(!nav.is_clear(at(8, 13), at(13, 8), 0));
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn a_fight_or_march_that_is_loaded_goes_on_alike() {
 fn the_toolkit_finds_fights_and_marches_deterministic() {
     for setup in scenarios() {
         let begin = start(4, 7, setup);
-        sim::check::<World>(&begin).ticks(24).seeds(0..1).assert();
+        sim::check::<World>(&begin).ticks(60).seeds(0..1).assert();
     }
 }
 

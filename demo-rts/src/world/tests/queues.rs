@@ -1,5 +1,6 @@
 //! Research, queues of every kind, patrols, shelters, and stones that hit a place.
 
+use super::nonsense::assert_sound;
 use super::*;
 use crate::world::{command::Task, tables::WAYPOINTS};
 

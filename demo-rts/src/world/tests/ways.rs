@@ -1,5 +1,6 @@
 //! Searches for ways, a part of them in each tick.
 
+use super::nonsense::Dice;
 use super::*;
 use crate::world::goals::STEPS_PER_TICK;
 
