@@ -26,21 +26,7 @@ pub fn run(
     asked: &Asked,
 ) -> Result<ExitCode, Problem> {
     let ticket = peer.ticket().map(|ticket| ticket.to_string());
-    let mut table = Table {
-        facts: Facts::new(title),
-        hand: None,
-        notice: notice(ticket.as_deref()),
-        close: peer.plays_a_person(),
-        chat: None,
-        said: String::new(),
-        flash: None,
-        news: News::default(),
-        shown: None,
-        centre: None,
-        asking: false,
-        ended: None,
-        closing: false,
-    };
+    let mut table = Table::new(title, ticket.as_deref(), peer.plays_a_person());
     notes.iter().for_each(|note| table.facts.note(note));
     let console = Console::open().map_err(Problem::Terminal)?;
     let played = table.play(&mut peer, console, asked);
@@ -82,6 +68,25 @@ struct Table {
 }
 
 impl Table {
+    /// Before the match; `close` is how the map is shown.
+    fn new(title: &str, ticket: Option<&str>, close: bool) -> Table {
+        Table {
+            facts: Facts::new(title),
+            hand: None,
+            notice: notice(ticket),
+            close,
+            chat: None,
+            said: String::new(),
+            flash: None,
+            news: News::default(),
+            shown: None,
+            centre: None,
+            asking: false,
+            ended: None,
+            closing: false,
+        }
+    }
+
     fn play(
         &mut self,
         peer: &mut Peer,
@@ -337,3 +342,6 @@ const FRAME: Duration = Duration::from_millis(50);
 const SHORT: Duration = Duration::from_millis(5);
 /// What the session's default limit lets through.
 const CHAT_BYTES: usize = 200;
+
+#[cfg(test)]
+mod tests;

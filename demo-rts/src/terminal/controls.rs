@@ -162,7 +162,7 @@ impl Hand {
                 let place = digit as u8 - b'1';
                 Command::CancelTrain { building, place }
             }),
-            KeyCode::Delete => self.tear_down(world),
+            KeyCode::Delete | KeyCode::Backspace => self.tear_down(world),
             KeyCode::Char('x') => self.order(world, |units, _| Command::Stop { units }),
             KeyCode::Char('b') => self.open(Menu::Build),
             KeyCode::Char('n') => self.open(Menu::Train),
@@ -302,15 +302,21 @@ impl Hand {
 /// Gives up a foundation, or tears a building down, if that is confirmed.
 fn answer(building: Id, key: KeyCode, world: &World) -> Act {
     match world.building(building) {
-        Some(b) if matches!(key, KeyCode::Delete | KeyCode::Char('y')) => {
-            Act::Issue(if b.complete {
-                Command::Demolish { building }
-            } else {
-                Command::CancelBuild { building }
-            })
-        }
+        Some(b) if is_yes(key) => Act::Issue(if b.complete {
+            Command::Demolish { building }
+        } else {
+            Command::CancelBuild { building }
+        }),
         _ => Act::Moved,
     }
+}
+
+/// Keyboards without a delete key have a backspace there.
+fn is_yes(key: KeyCode) -> bool {
+    matches!(
+        key,
+        KeyCode::Delete | KeyCode::Backspace | KeyCode::Char('y')
+    )
 }
 
 /// The tile that a cursor key leads to, on a map of so many tiles an edge.

@@ -1,0 +1,63 @@
+use super::*;
+use crate::bot::Level;
+use crate::cli::Common;
+use crate::peer::{Bots, KeyChoice, Part};
+
+/// A match of a person against a bot that has begun, and the person's table.
+fn begun() -> (Peer, Table) {
+    let common = Common {
+        seed: Some(1),
+        map_seed: Some(1),
+        ..Common::default()
+    };
+    let bots = Bots::AllButFirst(Level::Easy);
+    let alone = Part::Alone { seats: 2 };
+    let mut peer = Peer::start(&alone, bots, &common, KeyChoice::Ephemeral).unwrap();
+    let mut table = Table::new("skirmish", None, true);
+    until(&mut peer, &mut table, |table| table.hand.is_some());
+    (peer, table)
+}
+
+fn until(peer: &mut Peer, table: &mut Table, done: impl Fn(&Table) -> bool) {
+    let began = now();
+    while !done(table) {
+        assert!(began.elapsed() < Duration::from_secs(30), "nothing happens");
+        table.follow(peer);
+        peer.wait(FRAME);
+    }
+}
+
+fn press(table: &mut Table, peer: &mut Peer, key: char) -> String {
+    let code = KeyCode::Char(key);
+    table.press(KeyEvent::new(code, KeyModifiers::NONE), peer);
+    table.prompt(peer.world())
+}
+
+#[test]
+fn leaving_a_running_match_is_asked_about() {
+    let (mut peer, mut table) = begun();
+    assert!(press(&mut table, &mut peer, 'q').starts_with("leave the match?"));
+    // Any other key stays, and means nothing else.
+    assert!(press(&mut table, &mut peer, 'w').starts_with("nothing selected"));
+    assert!(press(&mut table, &mut peer, 'w').starts_with("5 workers"));
+    assert!(!table.closing && !peer.is_leaving());
+    press(&mut table, &mut peer, 'q');
+    assert_eq!(press(&mut table, &mut peer, 'y'), "leaving ...");
+    assert!(table.closing && peer.is_leaving());
+    until(&mut peer, &mut table, |table| table.ended.is_some());
+}
+
+#[test]
+fn a_refusal_stands_above_the_keys_until_the_next_one() {
+    let (mut peer, mut table) = begun();
+    press(&mut table, &mut peer, 'w');
+    // The cursor is on the town hall, where nothing is to be gathered.
+    press(&mut table, &mut peer, 'g');
+    until(&mut peer, &mut table, |table| table.flash.is_some());
+    let why = "nothing there to gather";
+    assert_eq!(table.prompt(peer.world()), why);
+    assert!(table.facts.log.iter().any(|note| note.text.ends_with(why)));
+    assert!(press(&mut table, &mut peer, 'w').starts_with("5 workers"));
+    assert!(press(&mut table, &mut peer, 'k').starts_with("nothing of yours was attacked"));
+    peer.leave();
+}
