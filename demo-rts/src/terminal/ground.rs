@@ -106,7 +106,7 @@ impl Frame {
 pub(super) fn draw(world: &World, frame: &Frame, hand: Option<&Hand>, buffer: &mut Buffer) {
     let seen = hand.and_then(|hand| known(world, hand.seat()));
     draw_terrain(world, seen, frame, buffer);
-    let selected = |id: Id| hand.is_some_and(|hand| hand.selection.contains(&id));
+    let selected = |id: Id| hand.is_some_and(|hand| hand.selection.binary_search(&id).is_ok());
     let buildings: Vec<BuildingView> = match seen {
         Some(seen) => seen.buildings().collect(),
         None => world.buildings().collect(),

@@ -3,6 +3,7 @@
 use super::{ground, words};
 use crate::world::{Effect, Id, Kind, TICKS_PER_SECOND, Tile, World};
 use lockstep::Seat;
+use std::collections::BTreeMap;
 
 /// Finds in the effects of a tick what is worth a line.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +26,7 @@ impl News {
         shown: impl Fn(Tile) -> bool,
     ) -> Vec<String> {
         let mut lines = Vec::new();
+        let fallen = fallen(effects);
         for effect in effects {
             match *effect {
                 Effect::Defeated { seat } if Some(seat) == own => {
@@ -44,7 +46,7 @@ impl News {
                 Effect::Hit { target, at, .. } => {
                     let tile = ground::tile_at(at);
                     let struck =
-                        owner(world, effects, target).filter(|(seat, _)| Some(*seat) == own);
+                        owner(world, &fallen, target).filter(|(seat, _)| Some(*seat) == own);
                     if let Some((_, kind)) = struck
                         && !shown(tile)
                         && self.is_new(world.tick(), tile)
@@ -74,7 +76,9 @@ impl News {
     fn is_new(&mut self, tick: u32, tile: Tile) -> bool {
         self.told
             .retain(|(told, _)| tick.saturating_sub(*told) < QUIET_TICKS);
-        let known = |told: &(u32, Tile)| told.1.king_steps(tile) <= AREA_TILES;
+        let known = |told: &(u32, Tile)| {
+            tick.saturating_sub(told.0) < TICKS_PER_SECOND || told.1.king_steps(tile) <= AREA_TILES
+        };
         if self.told.iter().any(known) {
             return false;
         }
@@ -88,19 +92,23 @@ fn place(tile: Tile) -> String {
     format!("{},{}", tile.x, tile.y)
 }
 
-/// Whose a thing is that was struck in this tick, and what. One that the blow ended is known by its death only.
-fn owner(world: &World, effects: &[Effect], target: Id) -> Option<(Seat, Kind)> {
-    let unit = world.unit(target).map(|unit| (unit.seat, unit.kind));
-    let standing = unit.or_else(|| world.building(target).map(|b| (b.seat, b.kind)));
-    standing.or_else(|| {
-        effects.iter().find_map(|effect| match effect {
-            Effect::Died { id, kind, seat, .. } if *id == target => Some((*seat, *kind)),
-            _ => None,
-        })
-    })
+/// Whose the dead of a tick were, and what.
+fn fallen(effects: &[Effect]) -> BTreeMap<Id, (Seat, Kind)> {
+    let died = effects.iter().filter_map(|effect| match effect {
+        Effect::Died { id, kind, seat, .. } => Some((*id, (*seat, *kind))),
+        _ => None,
+    });
+    died.collect()
 }
 
-/// An attack is told once in this time,
+/// Whose a thing is that was struck in this tick, and what. One that the blow ended is known by its death only.
+fn owner(world: &World, fallen: &BTreeMap<Id, (Seat, Kind)>, target: Id) -> Option<(Seat, Kind)> {
+    let unit = world.unit(target).map(|unit| (unit.seat, unit.kind));
+    let standing = unit.or_else(|| world.building(target).map(|b| (b.seat, b.kind)));
+    standing.or_else(|| fallen.get(&target).copied())
+}
+
+/// An attack is told once in this time, and any attack at most once a second,
 const QUIET_TICKS: u32 = 10 * TICKS_PER_SECOND;
 /// within so many tiles.
 const AREA_TILES: u16 = 12;
@@ -150,8 +158,13 @@ mod tests {
         assert_eq!(lines(&world, hit(own, at(9, 9)), true), 0);
         assert_eq!(lines(&world, hit(own, at(9, 9)), false), 1);
         assert_eq!(lines(&world, hit(own, at(20, 9)), false), 0);
+        // Another place is told of too, but not in the same second.
+        assert_eq!(lines(&world, hit(own, at(40, 9)), false), 0);
+        for _ in 0..TICKS_PER_SECOND {
+            world.step(&[], &mut Vec::new());
+        }
         assert_eq!(lines(&world, hit(own, at(40, 9)), false), 1);
-        for _ in 0..QUIET_TICKS {
+        for _ in TICKS_PER_SECOND..QUIET_TICKS {
             assert_eq!(lines(&world, hit(own, at(9, 9)), false), 0);
             world.step(&[], &mut Vec::new());
         }

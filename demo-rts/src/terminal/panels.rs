@@ -5,11 +5,13 @@ use super::facts::Facts;
 use super::{flow, ground};
 use crate::plain::{count, ms};
 use crate::world::{Kind, SeatView, World};
+use lockstep::Seat;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph, Widget};
+use std::collections::BTreeMap;
 
 /// Draws all of them, from top to bottom. Whoever plays a hand sees only their own store and army.
 pub(super) fn draw(
@@ -45,9 +47,11 @@ fn draw_players(
             // Who is out may look on.
             let blind = |hand: &&Hand| world.seat(hand.seat()).is_some_and(|own| !own.defeated);
             let hand = hand.filter(blind);
+            let armies = armies(world);
             lines.extend(world.seats().map(|seat| {
                 let open = hand.is_none_or(|hand| hand.seat() == seat.seat);
-                player(facts, world, &seat, open)
+                let soldiers = armies.get(&seat.seat).copied().unwrap_or(0);
+                player(facts, soldiers, &seat, open)
             }));
         }
         None => lines.extend(
@@ -61,11 +65,16 @@ fn draw_players(
     Paragraph::new(lines).block(block).render(area, buffer);
 }
 
-fn player(facts: &Facts, world: &World, seat: &SeatView, open: bool) -> Line<'static> {
-    let soldiers = world
-        .units()
-        .filter(|unit| unit.seat == seat.seat && unit.kind != Kind::Worker)
-        .count();
+/// Soldiers of each seat, in one pass: a world may hold 100,000.
+fn armies(world: &World) -> BTreeMap<Seat, u32> {
+    let mut armies = BTreeMap::new();
+    for unit in world.units().filter(|unit| unit.kind != Kind::Worker) {
+        *armies.entry(unit.seat).or_default() += 1;
+    }
+    armies
+}
+
+fn player(facts: &Facts, soldiers: u32, seat: &SeatView, open: bool) -> Line<'static> {
     let name: String = facts.name(seat.seat).chars().take(8).collect();
     let style = Style::new().fg(ground::colour(seat.seat));
     let mark = Span::styled(format!("{} ", seat.seat.0), style.bold());

@@ -8,9 +8,8 @@ impl Hand {
         let here = self.cursor;
         let units = world
             .units()
-            .filter(|unit| unit.seat == self.seat && unit.tile == here)
-            .map(|unit| unit.id);
-        let mut found: Vec<Id> = units.take(Selection::MOST).collect();
+            .filter(|unit| unit.seat == self.seat && unit.tile == here);
+        let mut found: Vec<Id> = units.map(|unit| unit.id).collect();
         if found.is_empty() {
             found.extend(self.own_building_here(world));
         }
@@ -29,7 +28,7 @@ impl Hand {
         let units = world
             .units()
             .filter(|unit| unit.seat == self.seat && inside(unit.tile));
-        let found = units.map(|unit| unit.id).take(Selection::MOST).collect();
+        let found = units.map(|unit| unit.id).collect();
         self.select(found, "nobody of yours is there")
     }
 
@@ -37,7 +36,7 @@ impl Hand {
         let idle = world.units().filter(|unit| {
             unit.seat == self.seat && unit.kind == Kind::Worker && unit.order == Order::Idle
         });
-        let found = idle.map(|unit| unit.id).take(Selection::MOST).collect();
+        let found = idle.map(|unit| unit.id).collect();
         self.select(found, "no idle worker")
     }
 
@@ -45,7 +44,7 @@ impl Hand {
         let soldiers = world
             .units()
             .filter(|unit| unit.seat == self.seat && unit.kind.is_soldier());
-        let found = soldiers.map(|unit| unit.id).take(Selection::MOST).collect();
+        let found = soldiers.map(|unit| unit.id).collect();
         self.select(found, "you have no soldiers")
     }
 
@@ -61,12 +60,21 @@ impl Hand {
         Act::Moved
     }
 
-    /// Selects those found. Where there are none, the selection stays: a wrong key shall not cost it.
-    fn select(&mut self, found: Vec<Id>, otherwise: &str) -> Act {
+    /// Selects those found, as many as one command can name. Where there are none, the selection stays: a wrong key
+    /// shall not cost it.
+    fn select(&mut self, mut found: Vec<Id>, otherwise: &str) -> Act {
         if found.is_empty() {
             return Act::Say(otherwise.to_owned());
         }
+        let all = found.len();
+        found.truncate(Selection::MOST);
         self.selection = found;
+        if all > Selection::MOST {
+            return Act::Say(format!(
+                "{} of {all} selected: no command takes more",
+                Selection::MOST
+            ));
+        }
         Act::Moved
     }
 }

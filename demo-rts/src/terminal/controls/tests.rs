@@ -315,3 +315,18 @@ fn a_queue_without_room_to_live_says_so() {
     let said = hand.describe(&world);
     assert!(said.contains("1: worker waits for a house"), "{said}");
 }
+
+#[test]
+fn more_than_a_command_takes_are_not_selected_in_silence() {
+    let world = world_with(Setup {
+        scenario: crate::world::Scenario::Archers {
+            units_per_seat: 600,
+        },
+        ..Setup::default()
+    });
+    let mut hand = Hand::new(Seat(0), &world);
+    let said = press(&mut hand, &world, KeyCode::Char('e'));
+    assert_eq!(hand.selection.len(), Selection::MOST);
+    let most = Selection::MOST;
+    assert!(matches!(said, Act::Say(text) if text.starts_with(&format!("{most} of 600 selected"))));
+}
