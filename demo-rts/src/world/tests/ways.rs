@@ -85,3 +85,25 @@ fn a_snapshot_that_claims_too_many_steps_is_refused() {
     w.goals.steps.fill(u32::MAX);
     assert!(World::load(&bytes(&w)).is_err());
 }
+
+#[test]
+fn searches_that_passed_where_ground_changes_go_to_the_end_of_the_line_and_no_others() {
+    let mut w = scattered();
+    run(&mut w, 50);
+    let before = w.goals.clone();
+    let tick = w.tick;
+    // In one corner, so that the ways to near places elsewhere do not come there.
+    wall(&mut w, (0..20).map(|x| Tile::new(x, 24)));
+    let (mut anew, mut kept) = (0, 0);
+    for row in (0..w.goals.len()).filter(|row| before.steps[*row] > 0) {
+        if w.goals.steps[row] == 0 {
+            assert_eq!(w.goals.since[row], tick);
+            anew += 1;
+        } else {
+            assert_eq!(w.goals.steps[row], before.steps[row]);
+            assert_eq!(w.goals.since[row], before.since[row]);
+            kept += 1;
+        }
+    }
+    assert!(anew > 5 && kept > 5, "{anew} and {kept}");
+}
