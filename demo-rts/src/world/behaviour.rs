@@ -3,7 +3,7 @@
 use super::{
     Effect, Id, World,
     combat::{self, Blow},
-    crowd::{LOOK_TICKS, Note},
+    crowd::{LOOK_TICKS, News, Note, Sensed},
     economy::{self, become_idle},
     farms, garrison, repair, siege,
     tables::RULES,
@@ -11,13 +11,87 @@ use super::{
     waypoints,
 };
 
+/// When units have something to do: for each order and news, the circumstances that suffice.
+pub(super) struct Occasions([[u8; 8]; 16]);
+
+impl Occasions {
+    const ALWAYS: u8 = 1;
+    /// It stands.
+    const STANDS: u8 = 2;
+    /// It is on its way.
+    const GOES: u8 = 4;
+    /// A way failed it.
+    const FAILED: u8 = 8;
+    /// Its weapon is ready.
+    const READY: u8 = 16;
+    /// It is its turn to look around.
+    const TURN: u8 = 32;
+    /// It stands, and no way has failed it.
+    const FRESH: u8 = 64;
+
+    pub fn new() -> Self {
+        let fights = Self::GOES | Self::FAILED | Self::READY;
+        let mut table = [[0; 8]; 16];
+        for order in (0..16).filter_map(Order::from_number) {
+            let nothing = match order {
+                Order::AttackMove | Order::Patrol => Self::STANDS,
+                Order::Attack => Self::ALWAYS,
+                _ => 0,
+            };
+            let far = match order {
+                Order::Hold => 0,
+                _ => Self::TURN | Self::FRESH,
+            };
+            let occasions = &mut table[order as usize];
+            match order {
+                Order::Inside => {}
+                Order::Move => *occasions = [Self::STANDS; 8],
+                _ if order.strikes() => {
+                    *occasions = [Self::ALWAYS; 8];
+                    occasions[News::Nothing as usize] = nothing;
+                    occasions[News::InReach as usize] = fights;
+                    occasions[News::Far as usize] = far;
+                }
+                _ => *occasions = [Self::ALWAYS; 8],
+            }
+        }
+        Self(table)
+    }
+
+    /// Whether the units from `from` on have anything to do in this tick, by what they found out: most have
+    /// not. It only looks at the unit itself, and nobody's deeds change that of another before it acts.
+    #[inline]
+    pub fn mark(&self, w: &World, from: usize, sensed: &[Sensed], acts: &mut [bool]) {
+        let (units, tick, len) = (&w.units, w.tick, acts.len());
+        let (id, hp) = (&units.id[from..][..len], &units.hp[from..][..len]);
+        let (order, way) = (&units.order[from..][..len], &units.way[from..][..len]);
+        let failures = &units.failures[from..][..len];
+        let cooldown = &units.cooldown[from..][..len];
+        let when = |so: bool, occasion: u8| u8::from(so).wrapping_neg() & occasion;
+        for (row, (acts, sensed)) in acts.iter_mut().zip(&sensed[..len]).enumerate() {
+            let goes = way[row] != Way::None;
+            let failed = failures[row] != 0;
+            let now = Self::ALWAYS
+                | when(!goes, Self::STANDS)
+                | when(goes, Self::GOES)
+                | when(failed, Self::FAILED)
+                | when(cooldown[row] <= 1, Self::READY)
+                | when(is_turn_of(id[row], tick), Self::TURN)
+                | when(!goes & !failed, Self::FRESH);
+            let suffices = self.0[order[row] as usize % 16][sensed.news() as usize % 8];
+            *acts = (now & suffices != 0) & (hp[row] > 0);
+        }
+    }
+}
+
 /// Lets every unit act, in the order of their ids. Blows fall later, all at once.
 pub(super) fn act(w: &mut World, blows: &mut Vec<Blow>, effects: &mut Vec<Effect>) {
-    for row in 0..w.units.len() {
-        if w.units.hp[row] == 0 {
-            continue;
-        }
-        w.units.cooldown[row] = w.units.cooldown[row].saturating_sub(1);
+    for (cooldown, hp) in w.units.cooldown.iter_mut().zip(&w.units.hp) {
+        *cooldown = cooldown.saturating_sub(u16::from(*hp > 0));
+    }
+    let mut next = 0;
+    while let Some(row) = w.crowd.next_to_act(next) {
+        next = row + 1;
         match w.units.order[row] {
             Order::Idle | Order::AttackMove | Order::Hold | Order::Patrol => {
                 guard(w, row, blows, effects);
@@ -60,8 +134,12 @@ fn guard(w: &mut World, row: usize, blows: &mut Vec<Blow>, effects: &mut Vec<Eff
 }
 
 fn is_its_turn(w: &World, row: usize) -> bool {
-    let turn = w.tick.wrapping_add(w.units.id[row]);
-    turn.is_multiple_of(LOOK_TICKS)
+    is_turn_of(w.units.id[row], w.tick)
+}
+
+#[inline(always)]
+fn is_turn_of(id: u32, tick: u32) -> bool {
+    tick.wrapping_add(id).is_multiple_of(LOOK_TICKS)
 }
 
 /// After a fight: back to the post, or on to the goal.

@@ -134,6 +134,9 @@ impl World {
 
 /// One tick of every queue.
 pub(super) fn train(w: &mut World, effects: &mut Vec<Effect>) {
+    if w.buildings.queued.iter().all(|queued| *queued == 0) {
+        return;
+    }
     let mut room = w.room();
     for row in 0..w.buildings.len() {
         if w.buildings.hp[row] == 0 || w.buildings.queued[row] == 0 {

@@ -215,10 +215,11 @@ pub(super) fn fly(w: &mut World, blows: &mut Vec<Blow>) {
             y: arrows.to_y[row],
         };
         let stats = arrows.kind[row].stats();
-        let step = at.towards(to, stats.arrow_speed);
+        let away = at.distance(to);
+        let step = at.towards(to, away, stats.arrow_speed);
         arrows.x[row] = at.x.saturating_add(step.x);
         arrows.y[row] = at.y.saturating_add(step.y);
-        if at.distance(to) <= stats.arrow_speed.unsigned_abs() {
+        if away <= stats.arrow_speed.unsigned_abs() {
             *gone = true;
             if stats.splash > 0 {
                 siege::burst(w, row, blows);

@@ -11,8 +11,9 @@ use super::{
     World,
     columns::columns,
     combat::BURIAL_TICKS,
-    nav::{Direction, FieldId, Goal},
-    space::{Point, Tile},
+    crowd::of_parts,
+    nav::{FieldId, Goal},
+    space::Tile,
     units::Way,
 };
 
@@ -89,7 +90,7 @@ impl Goals {
 
     /// The name of the ways to a goal that somebody has gone to.
     #[inline]
-    fn field(&self, row: u16) -> Option<FieldId> {
+    pub fn field(&self, row: u16) -> Option<FieldId> {
         self.fields.id.get(usize::from(row)).copied().flatten()
     }
 
@@ -104,21 +105,14 @@ impl Goals {
     }
 }
 
-/// Which way the field of a row leads from a place, if the search has come to there.
-#[inline(always)]
-pub(super) fn ahead(w: &World, row: u16, here: Point) -> Option<Option<Direction>> {
-    let field = w.goals.field(row)?;
-    w.map.direction_if_ready(field, w.map.tile_at(here))
-}
-
 /// Finds ways for those who ask, and readies the ground where units are.
-pub(super) fn serve(w: &mut World) {
+pub(super) fn serve(w: &mut World, threads: usize) {
     let mut goals = std::mem::take(&mut w.goals);
     answer(w, &mut goals);
     if w.tick.is_multiple_of(SWEEP_TICKS) {
         sweep(w, &mut goals);
     }
-    let waiting = ready(w, &mut goals);
+    let waiting = ready(w, &mut goals, threads);
     search(w, &mut goals, waiting);
     w.goals = goals;
 }
@@ -148,8 +142,12 @@ fn answer(w: &mut World, goals: &mut Goals) {
     // Others come first in every tick, so that those whose places are dear keep nobody waiting for ever.
     let rows = w.units.len();
     let first = w.tick.wrapping_mul(STRIDE) as usize % rows.max(1);
-    for row in (first..rows).chain(0..first) {
-        if w.units.way[row] != Way::Asked || w.units.hp[row] == 0 {
+    let mut asking = Vec::new();
+    for (from, ways) in [(first, &w.units.way[first..]), (0, &w.units.way[..first])] {
+        list_asking(from, ways, &mut asking);
+    }
+    for row in asking {
+        if w.units.hp[row] == 0 {
             continue;
         }
         let here = w.units.tile(row);
@@ -193,6 +191,21 @@ fn answer(w: &mut World, goals: &mut Goals) {
         if let Some(course) = goals.ask(place, most, share) {
             w.units.way[row] = Way::Course;
             w.units.course[row] = course;
+        }
+    }
+}
+
+/// Appends the rows of those who ask, the first row of which is `from`.
+fn list_asking(from: usize, ways: &[Way], out: &mut Vec<usize>) {
+    // Mostly nobody does, and many are passed over at once.
+    for (number, chunk) in ways.chunks(ASKING).enumerate() {
+        if chunk
+            .iter()
+            .fold(false, |any, way| any | (*way == Way::Asked))
+        {
+            let asks = |(_, way): &(usize, &Way)| **way == Way::Asked;
+            let rows = chunk.iter().enumerate().filter(asks);
+            out.extend(rows.map(|(at, _)| from + number * ASKING + at));
         }
     }
 }
@@ -251,24 +264,44 @@ fn sweep(w: &mut World, goals: &mut Goals) {
 }
 
 /// A sector that somebody is in whose way leads to a place, and a tile of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 struct Wanted {
     course: u16,
     sector: u32,
     tile: Tile,
 }
 
-/// Names all goals in use, and lists the sectors around units that follow a course, as far as they were
-/// not ready of late.
-fn ready(w: &mut World, goals: &mut Goals) -> Vec<Wanted> {
+impl Wanted {
+    fn of(w: &World, across: u32, row: usize) -> Self {
+        let tile = w.units.tile(row);
+        Self {
+            course: w.units.course[row],
+            sector: u32::from(tile.y) / SECTOR * across + u32::from(tile.x) / SECTOR,
+            tile,
+        }
+    }
+
+    /// Its place among the bits of its course.
+    #[inline]
+    fn bit(self) -> (usize, u64) {
+        (self.sector as usize / 64, 1 << (self.sector % 64))
+    }
+}
+
+/// Names all goals in use, and lists the sectors around units that follow a course, each once, as far as
+/// they were not ready of late. They are marked as ready.
+fn ready(w: &mut World, goals: &mut Goals, threads: usize) -> Vec<Wanted> {
     let rows = goals.len();
     goals.fields.id.resize(rows, None);
     goals.fields.ready.resize(rows, Vec::new());
+    let across = u32::from(w.map.size()).div_ceil(SECTOR);
+    let words = across.pow(2).div_ceil(64) as usize;
     for row in 0..rows {
         if goals.size[row] > 0 && goals.fields.id[row].is_none() {
             let id = w.map.open_goal(goals.goal(w, row));
             w.map.resume(id, goals.steps[row]);
             goals.fields.id[row] = Some(id);
+            goals.fields.ready[row].resize(words, 0);
         }
     }
     let turn = w.tick % READY_TICKS;
@@ -278,52 +311,55 @@ fn ready(w: &mut World, goals: &mut Goals) -> Vec<Wanted> {
         }
     }
     w.ground_changed = false;
-    let across = u32::from(w.map.size()).div_ceil(SECTOR);
-    let mut wanted: Vec<Wanted> = Vec::new();
-    for row in 0..w.units.len() {
-        if w.units.way[row] != Way::Course || w.units.hp[row] == 0 {
-            continue;
+    let world = &*w;
+    let marks = &goals.fields.ready;
+    let unready = of_parts(threads, w.units.len(), |rows| {
+        let mut unready = Vec::new();
+        for row in rows {
+            if world.units.way[row] != Way::Course || world.units.hp[row] == 0 {
+                continue;
+            }
+            let wanted = Wanted::of(world, across, row);
+            let (word, bit) = wanted.bit();
+            let marks = &marks[usize::from(wanted.course)];
+            if marks.get(word).is_none_or(|word| word & bit == 0) {
+                unready.push(row);
+            }
         }
-        let course = w.units.course[row];
-        let tile = w.units.tile(row);
-        let sector = u32::from(tile.y) / SECTOR * across + u32::from(tile.x) / SECTOR;
-        let bits = &mut goals.fields.ready[usize::from(course)];
-        if bits.is_empty() {
-            bits.resize(across.pow(2).div_ceil(64) as usize, 0);
-        }
-        if bits[sector as usize / 64] >> (sector % 64) & 1 == 0 {
-            wanted.push(Wanted {
-                course,
-                sector,
-                tile,
-            });
+        unready
+    });
+    let mut wanted = Vec::new();
+    for row in unready.into_iter().flatten() {
+        let this = Wanted::of(w, across, row);
+        let (word, bit) = this.bit();
+        let marks = &mut goals.fields.ready[usize::from(this.course)][word];
+        if *marks & bit == 0 {
+            *marks |= bit;
+            wanted.push(this);
         }
     }
     wanted
 }
 
-/// Readies the sectors that are wanted, as far as this tick's steps reach.
+/// Readies the sectors that are wanted, as far as this tick's steps reach, and marks the others as not
+/// ready.
 fn search(w: &mut World, goals: &mut Goals, mut wanted: Vec<Wanted>) {
     let place = |wanted: &Wanted| {
         let course = usize::from(wanted.course);
-        (goals.pursuit[course], goals.since[course], *wanted)
+        let line = (goals.pursuit[course], goals.since[course], wanted.course);
+        (line, wanted.sector)
     };
     wanted.sort_unstable_by_key(place);
-    wanted.dedup_by_key(|wanted| (wanted.course, wanted.sector));
     let taken = goals.steps.iter().map(|steps| u64::from(*steps)).sum();
     let mut budget = MOST_STEPS.saturating_sub(taken).min(STEPS_PER_TICK) as u32;
-    for Wanted {
-        course,
-        sector,
-        tile,
-    } in wanted
-    {
-        let Some(id) = goals.field(course) else {
+    for this in wanted {
+        let course = usize::from(this.course);
+        let Some(id) = goals.field(this.course) else {
             continue;
         };
-        let course = usize::from(course);
-        if w.map.prepare_within(id, tile, &mut budget) {
-            goals.fields.ready[course][sector as usize / 64] |= 1 << (sector % 64);
+        if !w.map.prepare_within(id, this.tile, &mut budget) {
+            let (word, bit) = this.bit();
+            goals.fields.ready[course][word] &= !bit;
         }
         goals.steps[course] = w.map.steps(id);
     }
@@ -334,6 +370,8 @@ pub(super) fn most_goals(w: &World) -> usize {
     if w.map.size() > 512 { 128 } else { 512 }
 }
 
+/// Rows that are passed over at once if nobody in them asks.
+const ASKING: usize = 64;
 /// How far the first to be answered moves on from tick to tick.
 const STRIDE: u32 = 617;
 /// Steps of all searches together in a tick: a few milliseconds.

@@ -3,7 +3,7 @@
 use super::{
     Id, Resource,
     columns::byte_cell,
-    nav::{Direction, FieldId, Goal, Nav},
+    nav::{Block, Direction, FieldId, Goal, Nav, Ways},
     space::{ONE, Point, Tile},
 };
 
@@ -337,6 +337,18 @@ impl Map {
     #[inline]
     pub(super) fn direction_if_ready(&self, id: FieldId, tile: Tile) -> Option<Option<Direction>> {
         self.nav.direction_if_ready(id, tile)
+    }
+
+    /// See [`Nav::block`].
+    #[inline]
+    pub(super) fn block(&self, id: FieldId, block: Block) -> Option<Ways> {
+        self.nav.block(id, block)
+    }
+
+    /// See [`Nav::stamp`].
+    #[inline]
+    pub(super) fn stamp(&self, id: FieldId) -> u32 {
+        self.nav.stamp(id)
     }
 
     fn at(&self, tile: Tile) -> usize {

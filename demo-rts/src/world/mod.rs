@@ -106,6 +106,9 @@ pub struct World {
     abilities: research::Abilities,
     crowd: crowd::Crowd,
     bands: bands::Bands,
+    headings: Vec<movement::Heading>,
+    /// For each seat the row of a unit that kept it in the match when last asked.
+    witnesses: Vec<usize>,
     blows: Vec<combat::Blow>,
     /// Something was blocked or opened since units last found their ways.
     ground_changed: bool,
@@ -203,14 +206,14 @@ impl World {
         let threads = self.threads.for_units(self.units.len());
         self.units.index_rows();
         waypoints::go_on(self);
-        crowd::Crowd::fill(self);
+        crowd::Crowd::fill(self, threads);
         done(Phase::Sort);
         crowd::scan(self, threads);
         done(Phase::Scan);
         behaviour::act(self, &mut blows, effects);
         towers::shoot(self, effects);
         done(Phase::Act);
-        goals::serve(self);
+        goals::serve(self, threads);
         done(Phase::Ways);
         bands::Bands::fill(self);
         movement::move_units(self, threads);
@@ -240,6 +243,7 @@ impl World {
         self.crowd.memory()
             + self.map.scratch_bytes()
             + self.goals.scratch_bytes()
+            + self.headings.capacity() * size_of::<movement::Heading>()
             + self.blows.capacity() * size_of::<combat::Blow>()
     }
 

@@ -86,6 +86,8 @@ impl State for World {
             ending,
             abilities: Abilities::default(),
             bands: super::bands::Bands::default(),
+            headings: Vec::new(),
+            witnesses: Vec::new(),
             crowd: super::crowd::Crowd::default(),
             blows: Vec::new(),
             ground_changed: false,

@@ -205,6 +205,8 @@ pub(super) fn begin(start: &Start<Setup>) -> World {
         ending: super::victory::Ending::default(),
         abilities: Abilities::default(),
         bands: super::bands::Bands::default(),
+        headings: Vec::new(),
+        witnesses: Vec::new(),
         crowd: super::crowd::Crowd::default(),
         blows: Vec::new(),
         ground_changed: false,

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 /// A square of the map. `x` grows to the right, `y` downwards. Written as one number, the smaller the
 /// nearer it is to the corner: two bytes on maps of up to 128 tiles a side, three on those of 256.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(into = "u32", from = "u32")]
 pub struct Tile {
     /// Column.
@@ -87,11 +89,17 @@ impl Point {
         }
     }
 
-    /// The step of at most `reach` that leads from here towards `to`.
-    pub(super) fn towards(self, to: Point, reach: i32) -> Step {
-        let dx = to.x.saturating_sub(self.x);
-        let dy = to.y.saturating_sub(self.y);
-        Step { x: dx, y: dy }.shortened(reach)
+    /// The step of at most `reach` that leads from here towards `to`, which is `away` from here.
+    pub(super) fn towards(self, to: Point, away: u32, reach: i32) -> Step {
+        let (x, y) = (to.x.saturating_sub(self.x), to.y.saturating_sub(self.y));
+        if i64::from(away) <= i64::from(reach) {
+            return Step { x, y };
+        }
+        let scale = |part: i32| (i64::from(part) * i64::from(reach) / i64::from(away)) as i32;
+        Step {
+            x: scale(x),
+            y: scale(y),
+        }
     }
 }
 
@@ -121,22 +129,6 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// The same way, no longer than `reach`.
-    pub fn shortened(self, reach: i32) -> Step {
-        let length = Point::default().distance(Point {
-            x: self.x,
-            y: self.y,
-        });
-        if i64::from(length) <= i64::from(reach) {
-            return self;
-        }
-        let scale = |part: i32| (i64::from(part) * i64::from(reach) / i64::from(length)) as i32;
-        Step {
-            x: scale(self.x),
-            y: scale(self.y),
-        }
-    }
-
     /// This way with a length of about `reach` (below 2¹⁶), or unchanged if neither part is longer than
     /// that: within a tenth of a degree, by a table instead of a root.
     #[inline]
@@ -161,28 +153,6 @@ impl Step {
             x: if self.x < 0 { -across } else { across },
             y: if self.y < 0 { -down } else { down },
         }
-    }
-
-    /// The same way, each part at most `most`.
-    #[inline]
-    pub fn held(self, most: i32) -> Step {
-        Step {
-            x: self.x.clamp(-most, most),
-            y: self.y.clamp(-most, most),
-        }
-    }
-
-    pub fn plus(self, other: Step) -> Step {
-        Step {
-            x: self.x.saturating_add(other.x),
-            y: self.y.saturating_add(other.y),
-        }
-    }
-
-    /// How far this goes along `other`, times the length of `other`.
-    pub fn along(self, other: Step) -> i64 {
-        (i64::from(self.x) * i64::from(other.x))
-            .saturating_add(i64::from(self.y) * i64::from(other.y))
     }
 }
 
@@ -224,7 +194,8 @@ mod tests {
     fn a_step_is_never_longer_than_asked() {
         let from = Tile::new(10, 10).centre();
         for (x, y) in [(0, 0), (20, 20), (10, 11), (190, 3)] {
-            let step = from.towards(Tile::new(x, y).centre(), 8_000);
+            let to = Tile::new(x, y).centre();
+            let step = from.towards(to, from.distance(to), 8_000);
             let end = Point {
                 x: from.x + step.x,
                 y: from.y + step.y,
@@ -271,6 +242,6 @@ mod tests {
             y: i32::MAX,
         };
         assert!(low.distance_squared(high) > 0);
-        low.towards(high, ONE);
+        low.towards(high, low.distance(high), ONE);
     }
 }

@@ -47,7 +47,7 @@ pub enum Order {
 }
 
 impl Order {
-    fn from_number(number: u8) -> Option<Order> {
+    pub(super) fn from_number(number: u8) -> Option<Order> {
         Some(match number {
             0 => Order::Idle,
             1 => Order::Move,
@@ -246,17 +246,18 @@ impl Units {
 
     /// The living unit of this id.
     pub fn row(&self, id: Id) -> Option<usize> {
-        let row = if self.rows.units == self.id.len() {
-            let place = id.0.wrapping_sub(self.rows.first) as usize;
-            self.rows
-                .of
-                .get(place)
-                .filter(|row| **row != NO_ROW)
-                .map(|row| *row as usize)?
-        } else {
-            self.id.binary_search(&id.0).ok()?
-        };
-        (self.hp[row] > 0).then_some(row)
+        self.row_of(id).filter(|row| self.hp[*row] > 0)
+    }
+
+    /// The row of this id, whether or not its unit lives.
+    #[inline]
+    pub fn row_of(&self, id: Id) -> Option<usize> {
+        if self.rows.units != self.id.len() {
+            return self.id.binary_search(&id.0).ok();
+        }
+        let place = id.0.wrapping_sub(self.rows.first) as usize;
+        let row = self.rows.of.get(place).filter(|row| **row != NO_ROW);
+        row.map(|row| *row as usize)
     }
 
     pub fn is_alive(&self, row: usize) -> bool {

@@ -85,16 +85,32 @@ pub(super) fn defeat_the_beaten(w: &mut World, effects: &mut Vec<Effect>) {
     for row in 0..w.buildings.len() {
         stands[usize::from(w.buildings.seat[row])] |= w.buildings.hp[row] > 0;
     }
-    let soldiers_count = w.setup.scenario != Scenario::Standard;
-    for row in 0..w.units.len() {
-        let counts = soldiers_count || w.units.kind[row] == Kind::Worker;
-        stands[usize::from(w.units.seat[row])] |= counts && w.units.hp[row] > 0;
+    // Who has no building left stands by its units. Most of the time the one that was found last still lives.
+    w.witnesses.resize(stands.len(), 0);
+    for (seat, stands) in stands
+        .iter_mut()
+        .enumerate()
+        .filter(|(_, stands)| !**stands)
+    {
+        let counts = |row: usize| speaks_for(w, row, seat);
+        let last = w.witnesses[seat];
+        let witness = Some(last)
+            .filter(|row| *row < w.units.len() && counts(*row))
+            .or_else(|| (0..w.units.len()).find(|row| counts(*row)));
+        *stands = witness.is_some();
+        w.witnesses[seat] = witness.unwrap_or_default();
     }
     for (row, stands) in stands.into_iter().enumerate() {
         if !stands {
             defeat(w, row, effects);
         }
     }
+}
+
+/// Whether a unit lives that keeps its seat in the match.
+fn speaks_for(w: &World, row: usize, seat: usize) -> bool {
+    let counts = w.setup.scenario != Scenario::Standard || w.units.kind[row] == Kind::Worker;
+    usize::from(w.units.seat[row]) == seat && counts && w.units.hp[row] > 0
 }
 
 /// Decides the match, once.

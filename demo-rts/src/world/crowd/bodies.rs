@@ -1,5 +1,10 @@
 //! What neighbours need to know of each other, sorted by cell, in as few bytes as will do.
 
+use super::{
+    Row,
+    threads::{Parts, in_parts},
+};
+
 /// Lanes that the kernels take at a time; after the last body as many empty ones follow.
 pub const LANES: usize = 8;
 
@@ -40,6 +45,22 @@ impl Body {
     }
 }
 
+/// The columns that are fetched.
+struct Columns<'a> {
+    x: &'a mut [i32],
+    y: &'a mut [i32],
+    body: &'a mut [i32],
+}
+
+impl Parts for Columns<'_> {
+    fn cut(self, at: usize) -> (Self, Self) {
+        let (x, y) = (self.x.split_at_mut(at), self.y.split_at_mut(at));
+        let body = self.body.split_at_mut(at);
+        let part = |x, y, body| Columns { x, y, body };
+        (part(x.0, y.0, body.0), part(x.1, y.1, body.1))
+    }
+}
+
 impl Bodies {
     pub fn len(&self) -> usize {
         self.len
@@ -48,6 +69,23 @@ impl Bodies {
     /// Bytes that it keeps from tick to tick.
     pub fn memory(&self) -> usize {
         4 * (self.x.capacity() + self.y.capacity() + self.body.capacity() + self.row.capacity())
+    }
+
+    /// Fetches what all rows are.
+    pub fn gather(&mut self, rows: &[Row], threads: usize) {
+        let columns = Columns {
+            x: &mut self.x[..self.len],
+            y: &mut self.y[..self.len],
+            body: &mut self.body[..self.len],
+        };
+        let order = &self.row;
+        in_parts(threads, self.len, columns, |from, part| {
+            let places = part.x.iter_mut().zip(part.y).zip(part.body);
+            for (((x, y), body), row) in places.zip(&order[from..]) {
+                let row = rows[*row as usize];
+                (*x, *y, *body) = (row.x, row.y, row.body);
+            }
+        });
     }
 
     /// Makes room for so many, and ends with empty lanes.

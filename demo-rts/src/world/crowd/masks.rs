@@ -29,11 +29,18 @@ impl Masks {
         self.units.clear();
         self.units.resize(blocks, 0);
         let shift = BLOCK + 16 - COARSER as u32;
-        for place in 0..bodies.len() {
-            let x = (bodies.x[place] >> shift) as usize;
-            let y = (bodies.y[place] >> shift) as usize;
-            self.units[y * self.wide + x] |= bit(Body(bodies.body[place]).seat());
+        // Many in a row are in the same block.
+        let (mut here, mut seats) = (0, 0);
+        let rows = bodies.x.iter().zip(&bodies.y).zip(&bodies.body);
+        for ((x, y), body) in rows.take(bodies.len()) {
+            let block = (y >> shift) as usize * self.wide + (x >> shift) as usize;
+            if block != here {
+                self.units[here] |= seats;
+                (here, seats) = (block, 0);
+            }
+            seats |= bit(Body(*body).seat());
         }
+        self.units[here] |= seats;
         self.scratch.clear();
         self.scratch.resize(blocks, 0);
         widen(&mut self.units, &mut self.scratch, self.wide);

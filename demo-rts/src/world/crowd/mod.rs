@@ -8,18 +8,18 @@ mod scan;
 #[cfg(test)]
 mod tests;
 mod threads;
-mod wide;
+pub(super) mod wide;
 
 pub(super) use bodies::COARSER;
-pub(super) use scan::{Note, Sensed, scan};
-pub(super) use threads::{Parts, Threads, in_parts};
+pub(super) use scan::{News, Note, Sensed, scan};
+pub(super) use threads::{Parts, Threads, in_parts, of_parts};
 
 use super::{
     Kind, World,
     space::Point,
     units::{Load, Order, Units, Way},
 };
-use bodies::{Bodies, Body, CIVIL, FIRM, GHOST, GUARDS, LOOKS, TARGETS};
+use bodies::{Bodies, Body, CIVIL, FIRM, FIRM_AT, GHOST, GUARDS, LOOKS, SEAT_AT, TARGETS};
 use masks::Masks;
 
 /// All units on the map, sorted by cell, and which seats are where.
@@ -34,8 +34,8 @@ pub(super) struct Crowd {
     shift: u32,
     /// Tiles along a cell's edge, as a power of two, that suit how crowded the last tick was.
     fitting: Option<u32>,
-    /// Cell of every row; [`NOWHERE`] for the dead.
-    cells: Vec<u32>,
+    /// What every row is to its neighbours, and where.
+    rows: Vec<Row>,
     /// For each row, its place among the bodies.
     place: Vec<u32>,
     /// The widest unit's radius.
@@ -45,14 +45,27 @@ pub(super) struct Crowd {
     found: Vec<Sensed>,
     /// The same for each row, in which order it is read.
     sensed: Vec<Sensed>,
+    /// For each row, whether it has anything to do in this tick.
+    acts: Vec<bool>,
+}
+
+/// One unit on its way into the order of the cells.
+#[derive(Clone, Copy, Debug, Default)]
+struct Row {
+    x: i32,
+    y: i32,
+    /// See [`Body`].
+    body: i32,
+    /// [`NOWHERE`] for who is not on the map.
+    cell: u32,
 }
 
 impl Crowd {
     /// Sorts everybody by counting.
-    pub fn fill(w: &mut World) {
+    pub fn fill(w: &mut World, threads: usize) {
         let mut crowd = std::mem::take(&mut w.crowd);
         crowd.widest = widest();
-        crowd.sort(w);
+        crowd.sort(w, threads);
         crowd.masks.fill(w, &crowd.bodies);
         w.crowd = crowd;
     }
@@ -61,6 +74,18 @@ impl Crowd {
     #[inline]
     pub fn sensed(&self, row: usize) -> Sensed {
         self.sensed[row]
+    }
+
+    /// The same of all rows.
+    #[inline]
+    pub fn all_sensed(&self) -> &[Sensed] {
+        &self.sensed
+    }
+
+    /// Rows of the units that have something to do in this tick, from one row on.
+    pub fn next_to_act(&self, from: usize) -> Option<usize> {
+        let next = self.acts.get(from..)?.iter().position(|acts| *acts)?;
+        Some(from + next)
     }
 
     /// Rows of the units that were within `reach` of a place, along each axis, when the tick began. Their
@@ -83,12 +108,13 @@ impl Crowd {
     pub fn memory(&self) -> usize {
         self.bodies.memory()
             + self.masks.memory()
-            + size_of::<u32>()
-                * (self.begin.capacity() + self.cells.capacity() + self.place.capacity())
+            + size_of::<u32>() * (self.begin.capacity() + self.place.capacity())
+            + size_of::<Row>() * self.rows.capacity()
+            + self.acts.capacity()
             + size_of::<Sensed>() * (self.found.capacity() + self.sensed.capacity())
     }
 
-    fn sort(&mut self, w: &World) {
+    fn sort(&mut self, w: &World, threads: usize) {
         let units = &w.units;
         let tiles = i32::from(w.map.size());
         let side = self
@@ -96,49 +122,59 @@ impl Crowd {
             .unwrap_or_else(|| usual_side(tiles, units.len()));
         self.shift = 10 + side;
         self.wide = (tiles + (1 << side) - 1) >> side;
-        let cells = self.wide as usize * self.wide as usize;
-        self.begin.clear();
-        self.begin.resize(cells + 2, 0);
-        self.cells.clear();
-        let mut living = 0;
-        for row in 0..units.len() {
-            if !units.is_on_map(row) {
-                self.cells.push(NOWHERE);
-                continue;
-            }
-            let shift = self.shift + COARSER as u32;
-            let cell = (units.y[row] >> shift) * self.wide + (units.x[row] >> shift);
-            self.cells.push(cell as u32);
-            self.begin[cell as usize + 2] += 1;
-            living += 1;
-        }
+        let (shift, wide) = (self.shift, self.wide);
+        self.rows.resize(units.len(), Row::default());
+        let rows = self.rows.as_mut_slice();
+        let (tick, make) = (w.tick, RowMaker::new());
+        in_parts(threads, units.len(), rows, |from, part| {
+            make.fill(units, tick, (shift, wide), from, part);
+        });
+        let living = self.count();
         if w.tick.is_multiple_of(FITTING_TICKS) {
             let squares = self.begin[2..]
                 .iter()
                 .map(|here| u64::from(*here) * u64::from(*here));
             self.fitting = Some(fitting_side(side, tiles, living, squares.sum()));
         }
+        self.bodies.resize(living);
+        self.put_in_order();
+        self.bodies.gather(&self.rows, threads);
+    }
+
+    /// Counts who is in each cell, one after the first of its own; and all on the map.
+    fn count(&mut self) -> usize {
+        let cells = self.wide as usize * self.wide as usize;
+        self.begin.clear();
+        self.begin.resize(cells + 2, 0);
+        let mut living = 0;
+        for row in &self.rows {
+            if row.cell != NOWHERE {
+                let count = &mut self.begin[row.cell as usize + 2];
+                *count = count.wrapping_add(1);
+                living += 1;
+            }
+        }
+        living
+    }
+
+    /// Gives everybody on the map a place among the bodies.
+    fn put_in_order(&mut self) {
         let mut sum: u32 = 0;
         for begin in &mut self.begin[2..] {
             sum = sum.wrapping_add(*begin);
             *begin = sum;
         }
-        self.bodies.resize(living);
-        self.place.resize(units.len(), NOWHERE);
-        for row in 0..units.len() {
-            let cell = self.cells[row];
-            if cell == NOWHERE {
-                self.place[row] = NOWHERE;
+        self.place.resize(self.rows.len(), NOWHERE);
+        let places = self.rows.iter().zip(&mut self.place);
+        for (number, (row, place)) in (0_u32..).zip(places) {
+            if row.cell == NOWHERE {
+                *place = NOWHERE;
                 continue;
             }
-            let end = &mut self.begin[cell as usize + 1];
-            let place = *end as usize;
+            let end = &mut self.begin[row.cell as usize + 1];
+            *place = *end;
+            self.bodies.row[*end as usize] = number;
             *end = end.wrapping_add(1);
-            self.place[row] = place as u32;
-            self.bodies.x[place] = units.x[row] >> COARSER;
-            self.bodies.y[place] = units.y[row] >> COARSER;
-            self.bodies.body[place] = body(units, row, w.tick).0;
-            self.bodies.row[place] = row as u32;
         }
         self.begin.pop();
     }
@@ -157,28 +193,105 @@ impl Crowd {
     }
 }
 
-/// What a unit is to its neighbours.
-#[inline(always)]
-fn body(units: &Units, row: usize, tick: u32) -> Body {
-    let kind = units.kind[row];
-    let order = units.order[row];
-    let moves = units.way[row] != Way::None;
-    let targets = units.target[row] != 0 && order.strikes();
-    // Those who stand idle make way; those who fight or hold hardly do.
-    let firm = !moves && (units.target[row] != 0 || order == Order::Hold);
-    // Workers on their rounds walk through each other, so that nobody jams a mine.
-    let rounds = matches!(order, Order::Gather | Order::Return);
-    let soldier = kind.is_soldier();
-    let guards = order.guards() && (soldier || order != Order::Idle);
-    let turn = tick.wrapping_add(units.id[row]).is_multiple_of(LOOK_TICKS);
-    let firmness = if moves || firm { 4 } else { 2 };
-    Body::new(kind.stats().radius >> COARSER, firmness, units.seat[row])
-        .with(FIRM, firm)
-        .with(GHOST, rounds && (moves || units.load[row] != Load::Nothing))
-        .with(CIVIL, !soldier)
-        .with(GUARDS, guards)
-        .with(LOOKS, turn)
-        .with(TARGETS, targets)
+/// Makes rows out of units, without deciding anything that a table can tell.
+struct RowMaker {
+    /// What any unit of a kind is.
+    kinds: [i32; 16],
+    /// What an order makes of a unit.
+    orders: [OrderTraits; 16],
+}
+
+/// What an order makes of a unit: masks of what it may be.
+#[derive(Clone, Copy, Default)]
+struct OrderTraits {
+    /// [`GUARDS`], if all do.
+    guards: i32,
+    /// [`GUARDS`], if soldiers do.
+    guards_soldiers: i32,
+    /// [`TARGETS`], if its target is somebody to strike.
+    targets: i32,
+    /// [`FIRM`], if it stands its ground.
+    holds: i32,
+    /// [`GHOST`]: workers on their rounds walk through each other, so that nobody jams a mine.
+    rounds: i32,
+    /// Whether it is on the map.
+    outside: bool,
+}
+
+impl RowMaker {
+    fn new() -> Self {
+        let mut kinds = [0; 16];
+        for kind in Kind::ALL {
+            let body = Body::new(kind.stats().radius >> COARSER, 0, 0);
+            kinds[kind as usize] = body.with(CIVIL, !kind.is_soldier()).0;
+        }
+        let mut orders = [OrderTraits::default(); 16];
+        for order in (0..16).filter_map(Order::from_number) {
+            let guards = order.guards() && order != Order::Idle;
+            let flag = |flag, so: bool| if so { flag } else { 0 };
+            orders[order as usize] = OrderTraits {
+                guards: flag(GUARDS, guards),
+                guards_soldiers: flag(GUARDS, order.guards()),
+                targets: flag(TARGETS, order.strikes()),
+                holds: flag(FIRM, order == Order::Hold),
+                rounds: flag(GHOST, matches!(order, Order::Gather | Order::Return)),
+                outside: order != Order::Inside,
+            };
+        }
+        Self { kinds, orders }
+    }
+
+    /// Makes the rows from `from` on, for cells of this size and so many in a line.
+    #[inline]
+    fn fill(
+        &self,
+        units: &Units,
+        tick: u32,
+        (shift, wide): (u32, i32),
+        from: usize,
+        out: &mut [Row],
+    ) {
+        let rows = from..from + out.len();
+        let (x, y) = (&units.x[rows.clone()], &units.y[rows.clone()]);
+        let (id, hp) = (&units.id[rows.clone()], &units.hp[rows.clone()]);
+        let (kind, seat) = (&units.kind[rows.clone()], &units.seat[rows.clone()]);
+        let (order, way) = (&units.order[rows.clone()], &units.way[rows.clone()]);
+        let (target, load) = (&units.target[rows.clone()], &units.load[rows]);
+        for (row, out) in out.iter_mut().enumerate() {
+            let (x, y) = (x[row] >> COARSER, y[row] >> COARSER);
+            let cell = (y >> shift).wrapping_mul(wide).wrapping_add(x >> shift);
+            let kind = self.kinds[kind[row] as usize % 16];
+            let traits = self.orders[order[row] as usize % 16];
+            let is_on_map = traits.outside & (hp[row] > 0);
+            let moves = way[row] != Way::None;
+            let has_target = target[row] != 0;
+            // Those who stand idle make way; those who fight or hold hardly do.
+            let stands = if has_target { FIRM } else { traits.holds };
+            let firm = if moves { 0 } else { stands };
+            let firmness = if moves | (firm != 0) { 4 } else { 2 };
+            let carries = moves | (load[row] != Load::Nothing);
+            let guards = if kind & CIVIL == 0 {
+                traits.guards_soldiers
+            } else {
+                traits.guards
+            };
+            let looks = tick.wrapping_add(id[row]).is_multiple_of(LOOK_TICKS);
+            let body = kind
+                | firmness << FIRM_AT
+                | i32::from(seat[row]) << SEAT_AT
+                | firm
+                | if carries { traits.rounds } else { 0 }
+                | guards
+                | if looks { LOOKS } else { 0 }
+                | if has_target { traits.targets } else { 0 };
+            *out = Row {
+                x,
+                y,
+                body,
+                cell: if is_on_map { cell as u32 } else { NOWHERE },
+            };
+        }
+    }
 }
 
 /// Tiles along a cell's edge, as a power of two, so that there are a few cells for each unit.

@@ -2,17 +2,18 @@
 //! threads may share the work.
 
 use super::{
-    Crowd,
+    Crowd, NOWHERE, Row,
     bodies::{Body, COARSER, FIRM, GUARDS, LOOKS, RADIUS, TARGETS},
     kernel::{self, Best, Own},
     masks::MASK_REACH,
-    threads::in_parts,
+    threads::{Parts, in_parts},
     wide,
 };
 use crate::world::{
     Id, World,
+    behaviour::Occasions,
     combat::{LEASH, LENIENCE, Target},
-    space::{ONE, Step},
+    space::{ONE, Step, Tile},
     units::Order,
 };
 
@@ -22,6 +23,17 @@ pub struct Sensed {
     push_x: i32,
     push_y: i32,
     note: u32,
+}
+
+/// A [`Note`] without the target. The numbers are those of a note's status, plus one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum News {
+    Nothing = 0,
+    Found = 1,
+    Lost = 2,
+    InReach = 3,
+    Far = 4,
 }
 
 /// News of a unit's target, or of a better one.
@@ -45,6 +57,20 @@ impl Sensed {
         Step {
             x: self.push_x,
             y: self.push_y,
+        }
+    }
+
+    /// Of what sort its news is.
+    #[inline(always)]
+    pub fn news(self) -> News {
+        let found = self.note & !ROW;
+        let status = if found == STATUS { self.note & 3 } else { 0 };
+        match u32::from(found != 0) + status {
+            0 => News::Nothing,
+            1 => News::Found,
+            2 => News::Lost,
+            3 => News::InReach,
+            _ => News::Far,
         }
     }
 
@@ -73,16 +99,40 @@ pub fn scan(w: &mut World, threads: usize) {
     // Whoever reads it goes by rows: fetched here in one loop without decisions, which waits for the
     // memory once and not for each unit.
     let mut sensed = std::mem::take(&mut w.crowd.sensed);
+    let mut acts = std::mem::take(&mut w.crowd.acts);
     let rows = w.crowd.place.len();
     sensed.resize(rows, Sensed::default());
-    let places = &w.crowd.place;
-    in_parts(threads, rows, sensed.as_mut_slice(), |from, part| {
-        for (sensed, place) in part.iter_mut().zip(&places[from..]) {
+    acts.resize(rows, false);
+    let by_row = ByRow {
+        sensed: &mut sensed,
+        acts: &mut acts,
+    };
+    let world = &*w;
+    let occasions = Occasions::new();
+    in_parts(threads, rows, by_row, |from, part| {
+        let places = &world.crowd.place[from..];
+        for (sensed, place) in part.sensed.iter_mut().zip(places) {
             *sensed = found.get(*place as usize).copied().unwrap_or_default();
         }
+        occasions.mark(world, from, part.sensed, part.acts);
     });
     w.crowd.found = found;
     w.crowd.sensed = sensed;
+    w.crowd.acts = acts;
+}
+
+/// What is known of consecutive rows.
+struct ByRow<'a> {
+    sensed: &'a mut [Sensed],
+    acts: &'a mut [bool],
+}
+
+impl Parts for ByRow<'_> {
+    fn cut(self, at: usize) -> (Self, Self) {
+        let (sensed, acts) = (self.sensed.split_at_mut(at), self.acts.split_at_mut(at));
+        let part = |sensed, acts| ByRow { sensed, acts };
+        (part(sensed.0, acts.0), part(sensed.1, acts.1))
+    }
 }
 
 /// What the bodies from `from` on find out.
@@ -147,7 +197,7 @@ fn sense(w: &World, row: usize, own: Own) -> u32 {
     let status = if own.body & TARGETS == 0 {
         0
     } else {
-        target_status(w, row)
+        target_status(w, row, own)
     };
     let looks = match status {
         LOST => true,
@@ -166,12 +216,35 @@ fn sense(w: &World, row: usize, own: Own) -> u32 {
 }
 
 /// How it stands with the target of a unit that has one.
-fn target_status(w: &World, row: usize) -> u32 {
-    let seen = |target: &Target| w.sees_target(usize::from(w.units.seat[row]), *target);
-    let Some(target) = w.target(Id(w.units.target[row])).filter(seen) else {
-        return LOST;
+#[inline(always)]
+fn target_status(w: &World, row: usize, own: Own) -> u32 {
+    let id = Id(w.units.target[row]);
+    let Some(other) = w.units.row_of(id) else {
+        return building_status(w, row, id);
     };
-    let in_reach = w.is_in_reach(row, target);
+    // All that matters of another in one place: units and their targets are all over the memory.
+    let there = w.crowd.rows[other];
+    let seat = Body(own.body).seat();
+    let tile = Tile::new((there.x >> 10) as u16, (there.y >> 10) as u16);
+    let seen = Body(there.body).seat() == seat || w.fog.sees(usize::from(seat), tile);
+    if there.cell == NOWHERE || !seen {
+        return LOST;
+    }
+    let in_reach = is_in_reach(w, row, own, other, there);
+    status_by_order(w, row, Target::Unit(other), in_reach)
+}
+
+fn building_status(w: &World, row: usize, id: Id) -> u32 {
+    let seen = |target: &Target| w.sees_target(usize::from(w.units.seat[row]), *target);
+    match w.target(id).filter(seen) {
+        Some(target) => status_by_order(w, row, target, w.is_in_reach(row, target)),
+        None => LOST,
+    }
+}
+
+/// Whether a unit's order allows it to have the target.
+#[inline(always)]
+fn status_by_order(w: &World, row: usize, target: Target, in_reach: bool) -> u32 {
     let allowed = match w.units.order[row] {
         Order::Idle => {
             let post = w.map.tile_of(w.units.post[row]).centre();
@@ -185,6 +258,25 @@ fn target_status(w: &World, row: usize) -> u32 {
         (true, true) => IN_REACH,
         (true, false) => FAR,
     }
+}
+
+/// Whether a unit's weapon reaches another. Only where the kernels' coarser coordinates leave a doubt the
+/// world's are asked.
+#[inline(always)]
+fn is_in_reach(w: &World, row: usize, own: Own, other: usize, there: Row) -> bool {
+    let stats = w.able(row);
+    let reach = ((stats.range + stats.radius) >> COARSER) + (there.body & RADIUS);
+    let (dx, dy) = (own.x - there.x, own.y - there.y);
+    let far = reach + DOUBT;
+    if dx.abs() > far || dy.abs() > far {
+        return false;
+    }
+    let apart = dx.wrapping_mul(dx).wrapping_add(dy.wrapping_mul(dy));
+    let near = (reach - DOUBT).max(0);
+    if apart <= near.wrapping_mul(near) {
+        return true;
+    }
+    apart <= far.wrapping_mul(far) && w.is_in_reach(row, Target::Unit(other))
 }
 
 /// The enemy that a unit turns against of its own accord: near ones first, soldiers before others,
@@ -286,6 +378,9 @@ fn search(w: &World, own: Own, sight: i32, suits: impl Fn(usize) -> bool) -> Opt
 
 /// Squares of longer lengths do not fit the kernels' numbers.
 const MOST_SIGHT: i32 = 22 * ONE;
+/// More than what distances between bodies and sums of three lengths may differ from the world's by their
+/// coarser units.
+const DOUBT: i32 = 5;
 /// Scales the neighbours' pushes to the units of a point: of two that touch at half their depth each
 /// goes half of the way.
 const PUSH_SHIFT: i32 = 7;

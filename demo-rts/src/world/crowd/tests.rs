@@ -44,7 +44,7 @@ fn crowded(seed: u64, size: u16, units: u64) -> World {
 
 fn sensed(w: &mut World, side: Option<u32>, threads: usize) -> Vec<Sensed> {
     w.crowd.fitting = side;
-    Crowd::fill(w);
+    Crowd::fill(w, 1);
     scan(w, threads);
     (0..w.units.len()).map(|row| w.crowd.sensed(row)).collect()
 }

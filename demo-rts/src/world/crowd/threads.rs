@@ -1,6 +1,6 @@
 //! Work on slices, in as many parts as there are threads.
 
-use std::num::NonZeroUsize;
+use std::{num::NonZeroUsize, ops::Range};
 
 /// How many threads a world may use. Never state: no result depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +56,31 @@ pub fn in_parts<P: Parts>(threads: usize, len: usize, whole: P, work: impl Fn(us
         }
         work(from, rest);
     });
+}
+
+/// What `work` finds in `threads` parts of `0..len`, in their order.
+pub fn of_parts<R: Send>(
+    threads: usize,
+    len: usize,
+    work: impl Fn(Range<usize>) -> R + Sync,
+) -> Vec<R> {
+    let part = len.div_ceil(threads.max(1)).max(1);
+    if len <= part {
+        return vec![work(0..len)];
+    }
+    std::thread::scope(|scope| {
+        let work = &work;
+        let begins = (part..len).step_by(part);
+        let others: Vec<_> = begins
+            .map(|from| scope.spawn(move || work(from..len.min(from + part))))
+            .collect();
+        let first = work(0..part);
+        let others = others.into_iter().map(|other| match other.join() {
+            Ok(found) => found,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        std::iter::once(first).chain(others).collect()
+    })
 }
 
 /// Units from which on more threads than one pay for being started.

@@ -1,7 +1,9 @@
 //! Eight ways, and none.
 
+use crate::world::space::Tile;
+
 /// Which way to go from a tile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Direction {
     /// +x.
@@ -21,6 +23,7 @@ pub enum Direction {
     /// +x -y.
     NorthEast = 7,
     /// Nowhere: the way ends here.
+    #[default]
     Here = 8,
 }
 
@@ -59,5 +62,50 @@ impl Direction {
             Direction::Here,
         ];
         ALL.get(usize::from(code)).copied()
+    }
+}
+
+/// A block of 4 × 4 tiles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    x: u16,
+    y: u16,
+}
+
+impl Block {
+    const SIDE: u16 = 4;
+
+    /// The one around a tile.
+    #[inline]
+    pub fn of(tile: Tile) -> Self {
+        Self {
+            x: tile.x / Self::SIDE,
+            y: tile.y / Self::SIDE,
+        }
+    }
+
+    /// Its upper left tile.
+    pub fn corner(self) -> Tile {
+        Tile::new(self.x * Self::SIDE, self.y * Self::SIDE)
+    }
+}
+
+/// Which way to go from the tiles of a block: four bits for each, line by line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ways(pub(super) u64);
+
+impl Ways {
+    /// From a tile of the block. `None` where no way leads to the goal, and on blocked tiles.
+    #[inline]
+    pub fn from(self, tile: Tile) -> Option<Direction> {
+        let place = tile.y % Block::SIDE * Block::SIDE + tile.x % Block::SIDE;
+        Direction::from_code((self.0 >> (place * 4)) as u8 & 15)
+    }
+}
+
+impl Default for Ways {
+    /// No way from anywhere.
+    fn default() -> Self {
+        Self(u64::MAX)
     }
 }

@@ -1,7 +1,7 @@
 //! Which way to go from each tile of one sector.
 
 use super::{
-    Direction,
+    Direction, Ways,
     ground::{Rows, TILES},
     spread::{FAR, exits, step_cost},
 };
@@ -20,6 +20,17 @@ impl Field {
     #[inline]
     pub fn code(&self, tile: u8) -> u8 {
         self.ways[usize::from(tile / 2)] >> (tile % 2 * 4) & 15
+    }
+
+    /// Those of the block around a tile.
+    #[inline]
+    pub fn block(&self, tile: u8) -> Ways {
+        let corner = usize::from(tile & 0b1100_1100) / 2;
+        let line = |line: usize| {
+            let at = corner + line * 8;
+            u64::from(u16::from_le_bytes([self.ways[at], self.ways[at + 1]])) << (line * 16)
+        };
+        Ways(line(0) | line(1) | line(2) | line(3))
     }
 }
 

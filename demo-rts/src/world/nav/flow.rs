@@ -4,7 +4,7 @@
 //! much, was asked.
 
 use super::{
-    Direction, Goal,
+    Direction, Goal, Ways,
     field::{Crossing, Field, ways},
     ground::{SIDES, local, on_side},
     land::Land,
@@ -162,6 +162,12 @@ impl Flow {
         Direction::from_code(self.field(sector)?.code(tile))
     }
 
+    /// The ways out of the 16 tiles of the block around a tile of a prepared sector.
+    #[inline]
+    pub fn block(&self, sector: u32, tile: u8) -> Option<Ways> {
+        self.field(sector).map(|field| field.block(tile))
+    }
+
     /// The way from a blocked tile of a prepared sector to the nearest tile of it that has one.
     pub fn way_out(&self, sector: u32, tile: u8) -> Option<Direction> {
         let field = self.field(sector)?;
@@ -192,10 +198,10 @@ impl Flow {
         Some(scratch.cost[usize::from(tile)]).filter(|cost| *cost != FAR)
     }
 
-    /// Drops the fields for which `stays` says no.
-    fn retain(&mut self, stays: impl Fn(&Field) -> bool) {
+    /// Drops the fields for which `stays` says no; whether there were any.
+    fn retain(&mut self, stays: impl Fn(&Field) -> bool) -> bool {
         if self.local.iter().all(&stays) {
-            return;
+            return false;
         }
         for field in &self.local {
             self.fields[field.sector as usize] = 0;
@@ -204,11 +210,12 @@ impl Flow {
         for (number, field) in self.local.iter().enumerate() {
             self.fields[field.sector as usize] = number as u32 + 1;
         }
+        true
     }
 
-    /// Drops fields that nobody asked for since `then`.
-    pub fn forget(&mut self, then: u32) {
-        self.retain(|field| field.used >= then);
+    /// Drops fields that nobody asked for since `then`; whether there were any.
+    pub fn forget(&mut self, then: u32) -> bool {
+        self.retain(|field| field.used >= then)
     }
 
     /// Drops fields in and beside the changed sectors.

@@ -32,7 +32,7 @@ mod spread;
 #[cfg(test)]
 mod tests;
 
-pub use direction::Direction;
+pub use direction::{Block, Direction, Ways};
 pub use goal::Goal;
 
 use super::space::{Point, Tile};
@@ -53,6 +53,9 @@ pub struct Nav {
     /// Sectors in which tiles changed since.
     dirty: Vec<u32>,
     flows: Vec<Option<Flow>>,
+    /// For each flow a number that no other ever had; another one when its answers may be other ones.
+    stamps: Vec<u32>,
+    last_stamp: u32,
     by_goal: BTreeMap<Goal, FieldId>,
     scratch: Scratch,
     /// Refreshes so far.
@@ -60,7 +63,7 @@ pub struct Nav {
 }
 
 /// Names an open goal until it is closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FieldId(u16);
 
 impl Nav {
@@ -77,6 +80,8 @@ impl Nav {
             land: Land::new(ground),
             dirty: Vec::new(),
             flows: Vec::new(),
+            stamps: Vec::new(),
+            last_stamp: 0,
             by_goal: BTreeMap::new(),
             scratch: Scratch::default(),
             age: 0,
@@ -127,10 +132,11 @@ impl Nav {
         self.age = self.age.wrapping_add(1);
         if self.age.is_multiple_of(KEPT) {
             let then = self.age.saturating_sub(KEPT);
-            self.flows
-                .iter_mut()
-                .flatten()
-                .for_each(|flow| flow.forget(then));
+            for (flow, stamp) in self.flows.iter_mut().zip(&mut self.stamps) {
+                if flow.as_mut().is_some_and(|flow| flow.forget(then)) {
+                    *stamp = fresh(&mut self.last_stamp);
+                }
+            }
         }
         if self.dirty.is_empty() {
             return false;
@@ -191,7 +197,11 @@ impl Nav {
             }
             fresh.push((number, sector));
         }
-        for flow in self.flows.iter_mut().flatten() {
+        for (flow, stamp) in self.flows.iter_mut().zip(&mut self.stamps) {
+            let Some(flow) = flow else {
+                continue;
+            };
+            *stamp = self::fresh(&mut self.last_stamp);
             let sectors = flow.goal.tiles(1).filter(|tile| !land.is_beyond(*tile));
             let mut sectors = sectors.map(|tile| land.ground.sector_of(tile) as usize);
             if sectors.any(|number| changed[number])
@@ -246,9 +256,11 @@ impl Nav {
             }
             None => {
                 self.flows.push(flow);
+                self.stamps.push(0);
                 self.flows.len() - 1
             }
         };
+        self.stamps[place] = fresh(&mut self.last_stamp);
         let id = FieldId(u16::try_from(place).expect("goals in use are few"));
         self.by_goal.insert(goal, id);
         id
@@ -328,6 +340,26 @@ impl Nav {
         ready.then(|| self.direction(id, tile))
     }
 
+    /// Which way to go from all tiles of a block, as far as ways lead from them; see
+    /// [`direction`](Self::direction). `None` if the sector was not prepared.
+    #[inline]
+    pub fn block(&self, id: FieldId, block: Block) -> Option<Ways> {
+        let flow = self.flows.get(usize::from(id.0))?.as_ref()?;
+        let tile = block.corner();
+        if self.land.is_beyond(tile) {
+            return None;
+        }
+        flow.block(self.land.ground.sector_of(tile), local(tile))
+    }
+
+    /// A number that names the goal and what is known of the ways to it: as long as it stays the same, so
+    /// does every [`direction`](Self::direction) and [`block`](Self::block) that there was. Never 0.
+    #[inline]
+    pub fn stamp(&self, id: FieldId) -> u32 {
+        let stamp = self.stamps.get(usize::from(id.0));
+        stamp.copied().unwrap_or_default()
+    }
+
     /// What it costs to go to the goal, 5 for a tile, along the directions, from a tile whose sector was
     /// prepared since the last refresh. `None` where no way leads to the goal. Takes some microseconds.
     pub fn cost(&self, id: FieldId, tile: Tile) -> Option<u32> {
@@ -350,6 +382,12 @@ impl Nav {
         let flows: usize = self.flows.iter().flatten().map(Flow::memory).sum();
         flows + self.land.memory() + self.land.sectors.len() * TILES / 8
     }
+}
+
+/// The next number. Should they ever come round, then long after the old ones were forgotten.
+fn fresh(last: &mut u32) -> u32 {
+    *last = last.wrapping_add(1).max(1);
+    *last
 }
 
 /// Refreshes after which a field that nobody asked for is dropped, at the latest twice as many.

@@ -31,7 +31,10 @@ fn steps(w: &World) -> u64 {
 /// How many follow a course to a place from which no way is known yet.
 fn waiting(w: &World) -> usize {
     let follows = |row: &usize| w.units.way[*row] == Way::Course;
-    let here = |row: usize| goals::ahead(w, w.units.course[row], w.units.at(row));
+    let here = |row: usize| {
+        let field = w.goals.field(w.units.course[row])?;
+        w.map.direction_if_ready(field, w.units.tile(row))
+    };
     let rows = (0..w.units.len()).filter(follows);
     rows.filter(|row| here(*row).is_none()).count()
 }
