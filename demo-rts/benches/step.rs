@@ -32,10 +32,11 @@ fn main() {
 fn rows_one(samples: usize) {
     println!("## Row 1: step beside the limit kernel, one thread (goal 1.5)");
     println!(
-        "least of {samples} samples; ns per unit and tick; `+crc` with the checksum of all state in every tick"
+        "least of {samples} samples and more of the smaller worlds, of {TICKS} ticks each; ns per living unit and tick; \
+         `+crc` with the checksum of all state in every tick; `plain` without AVX2"
     );
     println!(
-        "units   density  ticks  world  limit  ratio | world+crc limit+crc ratio | candidates | alive world limit"
+        "units   density  world  limit  ratio | world+crc limit+crc ratio | plain | candidates | alive at the end: world limit"
     );
     for units in [1_600, 10_000, 100_000] {
         for density in [Density::Sparse, Density::Normal, Density::Dense] {
@@ -44,56 +45,69 @@ fn rows_one(samples: usize) {
     }
 }
 
+/// What one of those compared took.
+#[derive(Clone, Copy)]
+struct Taken {
+    step: Duration,
+    sum: Duration,
+}
+
+impl Taken {
+    const NOTHING_YET: Taken = Taken {
+        step: Duration::MAX,
+        sum: Duration::MAX,
+    };
+
+    fn note(&mut self, step: Duration, sum: Duration) {
+        self.step = self.step.min(step);
+        self.sum = self.sum.min(sum);
+    }
+
+    /// Nanoseconds per living unit and tick: steps, and steps with checksums.
+    fn each(self, units: f64) -> (f64, f64) {
+        let step = self.step.as_nanos() as f64 / f64::from(TICKS) / units;
+        (step, step + self.sum.as_nanos() as f64 / units)
+    }
+}
+
 fn row_one(units: u32, density: Density, samples: usize) {
-    let ticks = (6_000_000 / units).clamp(60, 1_200);
     let mut start = world(Scenario::Swarm { units, density });
     start.set_threads(NonZeroUsize::MIN);
-    run(&mut start, WARM_UP);
+    warm_up(&mut start, density);
     let side = best_side(&start);
     let kernel = Limit::new(&start, side);
     let ground = vec![0; usize::from(start.map().size()).pow(2)];
-    let mut least = [Duration::MAX; 4];
+    let mut taken = [Taken::NOTHING_YET; 3];
     let (mut after, mut limit_after) = (start.clone(), kernel.clone());
-    for _ in 0..samples {
-        let mut w = start.clone();
-        let mut effects = Vec::new();
-        least[0] = least[0].min(time(|| {
-            for _ in 0..ticks {
-                effects.clear();
-                w.step(&[], &mut effects);
-            }
-        }));
+    for _ in 0..samples * (100_000 / units as usize).min(10) {
+        for (plain, number) in [(false, 0), (true, 2)] {
+            let mut w = start.clone();
+            w.set_plain(plain);
+            let step = time(|| run(&mut w, TICKS));
+            let sum = time(|| {
+                black_box(w.checksum());
+            });
+            taken[number].note(step, sum);
+            after = w;
+        }
         let mut k = kernel.clone();
-        least[1] = least[1].min(time(|| (0..ticks).for_each(|_| k.step())));
-        least[2] = least[2].min(
-            time(|| {
-                for _ in 0..10 {
-                    black_box(w.checksum());
-                }
-            }) / 10
-                * ticks,
-        );
-        least[3] = least[3].min(
-            time(|| {
-                for _ in 0..10 {
-                    black_box(kernel_sum(&k, &ground));
-                }
-            }) / 10
-                * ticks,
-        );
-        (after, limit_after) = (w, k);
+        let step = time(|| (0..TICKS).for_each(|_| k.step()));
+        let sum = time(|| {
+            black_box(kernel_sum(&k, &ground));
+        });
+        taken[1].note(step, sum);
+        limit_after = k;
     }
-    let each = |time: Duration| time.as_nanos() as f64 / f64::from(ticks) / f64::from(units);
-    let [step, limit, sum, limit_sum] = least.map(each);
-    let candidates = limit_after.count_candidates() as f64 / limit_after.alive().max(1) as f64;
+    let mean = |end: usize| (start.units().count() + end) as f64 / 2.0;
+    let (alive, limit_alive) = (after.units().count(), limit_after.alive());
+    let (step, with_sum) = taken[0].each(mean(alive));
+    let (limit, limit_with_sum) = taken[1].each(mean(limit_alive));
+    let (plain, _) = taken[2].each(mean(alive));
+    let candidates = limit_after.count_candidates() as f64 / limit_alive.max(1) as f64;
     println!(
-        "{units:<7} {density:<8?} {ticks:>5} {step:>6.1} {limit:>6.1} {:>6.2} | {:>9.1} {:>9.1} {:>5.2} | {candidates:>10.1} | {:>6} {:>6}",
+        "{units:<7} {density:<8?} {step:>5.1} {limit:>6.1} {:>6.2} | {with_sum:>9.1} {limit_with_sum:>9.1} {:>5.2} | {plain:>5.1} | {candidates:>10.1} | {alive:>6} {limit_alive:>6}",
         step / limit,
-        step + sum,
-        limit + limit_sum,
-        (step + sum) / (limit + limit_sum),
-        after.units().count(),
-        limit_after.alive(),
+        with_sum / limit_with_sum,
     );
 }
 
@@ -123,7 +137,7 @@ fn row_four(samples: usize) {
     for density in [Density::Sparse, Density::Normal, Density::Dense] {
         let units = 100_000;
         let mut start = world(Scenario::Swarm { units, density });
-        run(&mut start, WARM_UP);
+        warm_up(&mut start, density);
         let mut least = [Duration::MAX; 2];
         let mut sums = [None; 2];
         for _ in 0..samples {
@@ -218,7 +232,11 @@ fn phases(samples: usize) {
     ] {
         let mut start = world(scenario);
         start.set_threads(NonZeroUsize::MIN);
-        run(&mut start, WARM_UP);
+        let density = match scenario {
+            Scenario::Swarm { density, .. } => density,
+            _ => Density::Normal,
+        };
+        warm_up(&mut start, density);
         let units = start.units().count();
         let mut least = [Duration::MAX; 8];
         for _ in 0..samples {
@@ -271,7 +289,16 @@ fn time(work: impl FnOnce()) -> Duration {
     began.elapsed()
 }
 
-/// Ticks before anything is measured: by then all goals are open, of which so many are opened a tick.
-const WARM_UP: u32 = 120;
-/// Ticks in a sample of row 4.
-const TICKS: u32 = 40;
+/// Steps until there is something to measure: until units know their ways. On vast maps that takes longer,
+/// in small worlds they fight soon.
+fn warm_up(w: &mut World, density: Density) {
+    let ticks = match (w.units().count(), density) {
+        (..50_000, _) => 60,
+        (_, Density::Sparse) => 400,
+        _ => 120,
+    };
+    run(w, ticks);
+}
+
+/// Ticks in a sample.
+const TICKS: u32 = 60;
