@@ -149,7 +149,10 @@ impl<'a> Seen<'a> {
         let row = occupant.and_then(|id| self.world.buildings.row(id));
         row.and_then(|row| self.building_in(row)).or_else(|| {
             self.ghosts().find(|ghost| {
-                let mut covered = self.world.map.footprint(ghost.tile, ghost.kind.stats().size);
+                let mut covered = self
+                    .world
+                    .map
+                    .footprint(ghost.tile, ghost.kind.stats().size);
                 covered.any(|part| part == tile)
             })
         })
