@@ -189,6 +189,19 @@ impl World {
         &mut self,
         entries: &[Entry<Command>],
         effects: &mut Vec<Effect>,
+        done: impl FnMut(Phase) + Send,
+    ) {
+        let threads = self.threads.for_units(self.units.len());
+        crowd::on_threads(threads, || {
+            self.step_in_phases(threads, entries, effects, done)
+        });
+    }
+
+    fn step_in_phases(
+        &mut self,
+        threads: usize,
+        entries: &[Entry<Command>],
+        effects: &mut Vec<Effect>,
         mut done: impl FnMut(Phase),
     ) {
         for entry in entries {
@@ -204,7 +217,6 @@ impl World {
 
         let mut blows = std::mem::take(&mut self.blows);
         blows.clear();
-        let threads = self.threads.for_units(self.units.len());
         self.units.index_rows();
         waypoints::go_on(self);
         crowd::Crowd::fill(self, threads);

@@ -12,7 +12,7 @@ pub(super) mod wide;
 
 pub(super) use bodies::COARSER;
 pub(super) use scan::{News, Note, Sensed, scan};
-pub(super) use threads::{Parts, Threads, in_parts, of_parts};
+pub(super) use threads::{Parts, Threads, in_parts, of_parts, on_threads};
 
 use super::{
     Kind, World,

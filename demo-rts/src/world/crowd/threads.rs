@@ -1,6 +1,7 @@
-//! Work on slices, in as many parts as there are threads.
+//! Work on slices, in parts that several threads take.
 
-use std::{num::NonZeroUsize, ops::Range};
+use rayon::ThreadPool;
+use std::{num::NonZeroUsize, ops::Range, sync::OnceLock};
 
 /// How many threads a world may use. Never state: no result depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,53 +38,69 @@ impl<T: Send> Parts for &mut [T] {
     }
 }
 
-/// Runs `work` on `threads` parts of `whole`, which is `len` long; it is told where its part begins.
+/// Runs `work` on parts of `whole`, which is `len` long; it is told where its part begins. There are more
+/// parts than threads, so that who finishes early takes from who is held up by other work of the machine.
 pub fn in_parts<P: Parts>(threads: usize, len: usize, whole: P, work: impl Fn(usize, P) + Sync) {
-    let part = len.div_ceil(threads.max(1)).max(1);
-    if len <= part {
-        work(0, whole);
-        return;
-    }
-    std::thread::scope(|scope| {
-        let work = &work;
-        let mut rest = whole;
-        let mut from = 0;
-        while len - from > part {
-            let (first, others) = rest.cut(part);
-            scope.spawn(move || work(from, first));
-            rest = others;
-            from += part;
-        }
-        work(from, rest);
-    });
+    share(0..len, part_of(threads, len), whole, &work);
 }
 
-/// What `work` finds in `threads` parts of `0..len`, in their order.
+fn share<P: Parts>(rows: Range<usize>, part: usize, whole: P, work: &(impl Fn(usize, P) + Sync)) {
+    if rows.len() <= part {
+        work(rows.start, whole);
+        return;
+    }
+    let half = rows.len().div_ceil(part) / 2 * part;
+    let (first, second) = whole.cut(half);
+    let middle = rows.start + half;
+    rayon::join(
+        || share(rows.start..middle, part, first, work),
+        || share(middle..rows.end, part, second, work),
+    );
+}
+
+/// What `work` finds in parts of `0..len`, in their order.
 pub fn of_parts<R: Send>(
     threads: usize,
     len: usize,
     work: impl Fn(Range<usize>) -> R + Sync,
 ) -> Vec<R> {
-    let part = len.div_ceil(threads.max(1)).max(1);
-    if len <= part {
-        return vec![work(0..len)];
+    let part = part_of(threads, len);
+    let mut found: Vec<Option<R>> = Vec::new();
+    found.resize_with(len.div_ceil(part), || None);
+    share(0..found.len(), 1, found.as_mut_slice(), &|at, found| {
+        for (at, found) in (at..).zip(found) {
+            *found = Some(work(at * part..len.min((at + 1) * part)));
+        }
+    });
+    found.into_iter().flatten().collect()
+}
+
+fn part_of(threads: usize, len: usize) -> usize {
+    let parts = if threads > 1 { threads * PARTS_EACH } else { 1 };
+    len.div_ceil(parts).max(1)
+}
+
+/// Runs a step on so many threads: parts that it makes go to them. They are kept for the next step.
+pub fn on_threads<R: Send>(threads: usize, step: impl FnOnce() -> R + Send) -> R {
+    static POOLS: [OnceLock<Option<ThreadPool>>; MOST_THREADS + 1] =
+        [const { OnceLock::new() }; MOST_THREADS + 1];
+    let make = || {
+        let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        builder.thread_name(|_| "step".to_owned()).build().ok()
+    };
+    match POOLS.get(threads).filter(|_| threads > 1) {
+        // Where no thread can be had this one does it all.
+        Some(pool) => match pool.get_or_init(make) {
+            Some(pool) => pool.install(step),
+            None => step(),
+        },
+        None => step(),
     }
-    std::thread::scope(|scope| {
-        let work = &work;
-        let begins = (part..len).step_by(part);
-        let others: Vec<_> = begins
-            .map(|from| scope.spawn(move || work(from..len.min(from + part))))
-            .collect();
-        let first = work(0..part);
-        let others = others.into_iter().map(|other| match other.join() {
-            Ok(found) => found,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        std::iter::once(first).chain(others).collect()
-    })
 }
 
 /// Units from which on more threads than one pay for being started.
 const ENOUGH: usize = 6_000;
 /// More threads than this only wait for memory.
 const MOST_THREADS: usize = 16;
+/// Parts of a phase's work for each thread.
+const PARTS_EACH: usize = 4;
