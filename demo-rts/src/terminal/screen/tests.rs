@@ -242,7 +242,7 @@ fn every_choice_of_a_menu_and_every_key_is_on_the_screen() {
             let mut screen = screen(&facts, Some(&world));
             screen.hand = Some(hand);
             screen.close = true;
-            screen.prompt = told(&hand, &world);
+            screen.prompt = told(hand, &world);
             screen.keys = &KEYS;
             let all = drawn(&screen, width, height).join("\n");
             for choice in wanted.split("  ") {
