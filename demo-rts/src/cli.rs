@@ -42,6 +42,7 @@ pub enum Command {
     #[command(
         mut_arg("identity", |option| option.hide(true)),
         mut_arg("impair", |option| option.hide(true)),
+        mut_arg("plan", |option| option.help(PLAN_ALONE)),
         after_help = "Example: demo-rts skirmish --bots 3 --level easy"
     )]
     Skirmish(Skirmish),
@@ -81,6 +82,10 @@ pub enum Command {
     )]
     Replay(Replay),
 }
+
+/// Alone nobody is waited for, so a skirmish begins with less delay than a match over a network may have.
+const PLAN_ALONE: &str =
+    "Milliseconds in a turn x command delay in turns: 50, 100, 200 or 400 by 1 to 8. Default 100x1";
 
 /// `local`.
 #[derive(Debug, Args)]
@@ -307,6 +312,23 @@ mod tests {
         for sub in command.get_subcommands_mut().filter(own) {
             let help = sub.render_help().to_string();
             assert!(help.contains("Example: demo-rts"), "{}", sub.get_name());
+        }
+    }
+
+    #[test]
+    fn the_help_of_each_command_names_the_plan_that_it_begins_with() {
+        let mut command = Cli::command();
+        for (sub, plan) in [
+            ("skirmish", crate::peer::ALONE),
+            ("local", Plan::default()),
+            ("host", Plan::default()),
+        ] {
+            let sub = command.find_subcommand_mut(sub).expect("it is there");
+            let help = sub.render_long_help().to_string();
+            let least = if plan.is_valid(true) { 2 } else { 1 };
+            for wanted in [format!("Default {plan}"), format!("by {least} to 8")] {
+                assert!(help.contains(&wanted), "{wanted} in {help}");
+            }
         }
     }
 

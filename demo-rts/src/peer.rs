@@ -324,8 +324,8 @@ fn user_name() -> String {
         .unwrap_or_else(|| "player".to_owned())
 }
 
-/// Alone there is no network to wait for.
-const ALONE: Plan = Plan {
+/// The plan of a match without a network, unless another is asked for: there is nobody to wait for.
+pub const ALONE: Plan = Plan {
     ticks: 2,
     delay_turns: 1,
     tick_ms: 50,

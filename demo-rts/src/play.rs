@@ -5,7 +5,7 @@ use crate::output::{EndLine, Line};
 use crate::peer::{Peer, now};
 use crate::plain;
 use crate::signals::Asked;
-use crate::terminal::controls::{Act, Hand, KEYS, stepped};
+use crate::terminal::controls::{Act, Hand, KEYS, lies_in, look_at_first, stepped};
 use crate::terminal::facts::Facts;
 use crate::terminal::news::News;
 use crate::terminal::{Console, Screen};
@@ -196,6 +196,9 @@ impl Table {
         };
         let area = console.draw(&screen)?;
         self.shown = screen.shown(area);
+        if let Some(hand) = &mut self.hand {
+            hand.shown = self.shown;
+        }
         Ok(())
     }
 
@@ -220,7 +223,7 @@ impl Table {
         };
         match &self.flash {
             Some((why, since)) if !hand.is_choosing() && since.elapsed() < FLASH => why.clone(),
-            _ => hand.describe(world),
+            _ => hand.describe(world, |seat| self.facts.name(seat)),
         }
     }
 
@@ -309,14 +312,10 @@ impl Table {
     }
 }
 
-fn lies_in(tile: Tile, (from, to): (Tile, Tile)) -> bool {
-    (from.x..=to.x).contains(&tile.x) && (from.y..=to.y).contains(&tile.y)
-}
-
-/// Where a watcher looks first: where the first seat began.
+/// Where a watcher looks first: at the first seat.
 pub(crate) fn home(world: &World) -> Tile {
-    let middle = Tile::new(world.map().size() / 2, world.map().size() / 2);
-    world.seats().next().map_or(middle, |seat| seat.home)
+    let first = world.seats().next().map_or(Seat(0), |seat| seat.seat);
+    look_at_first(first, world)
 }
 
 /// A seat as people name it.

@@ -113,6 +113,8 @@ impl Viewer {
             if std::mem::replace(&mut self.seeking, busy) && !busy {
                 self.facts.checksum = game.world().map(State::checksum);
             }
+            // Once: who stands there may walk away or die, and the view shall not jump.
+            self.centre = self.centre.or_else(|| game.world().map(home));
             if drawn_at.is_none_or(|at| at.elapsed() >= FRAME) {
                 drawn_at = Some(now());
                 let prompt = self.prompt();
@@ -120,7 +122,7 @@ impl Viewer {
                     facts: &self.facts,
                     world: game.world(),
                     hand: None,
-                    centre: self.centre.or_else(|| game.world().map(home)),
+                    centre: self.centre,
                     close: self.close,
                     notice: "loading",
                     prompt,

@@ -1,13 +1,17 @@
 //! Commands made of random and hostile values, by the hundred thousand: no panic, no overflow, no tick
-//! that takes for ever, and the same world on every number of threads.
+//! whose work or effects grow beyond what the rules bound, and the same world on every number of threads,
+//! with and without wide instructions, and from a snapshot.
 //!
 //! For millions: `HOSTILE_COMMANDS=5000000 HOSTILE_SEED=1 cargo test --release -p demo-rts --test hostile -- --nocapture`
 
 use demo_rts::bot::{Bot, Level};
-use demo_rts::world::{Command, Effect, Scenario, Setup, World};
+use demo_rts::world::{
+    BUILDINGS_PER_SEAT, Command, Density, Effect, STEPS_PER_TICK, Scenario, Setup, WAYPOINTS, World,
+};
 use sim::{Entry, Seat, Seed, Simulation, Start, State, Stream};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
 
 #[test]
 fn hostile_streams_change_nothing_but_the_world() {
@@ -30,6 +34,7 @@ fn hostile_streams_change_nothing_but_the_world() {
         run.refused,
         run.undecodable,
     );
+    println!("worst tick: {:?}, a figure and no limit", run.worst);
     for (kind, count) in &run.kinds {
         println!("  {count:>9} {kind}");
     }
@@ -37,6 +42,8 @@ fn hostile_streams_change_nothing_but_the_world() {
     assert!(run.kinds.len() >= 12, "{:?}", run.kinds);
     assert!(run.refused < run.issued * 99 / 100, "nothing was obeyed");
     assert!(run.refused > 0, "nothing was refused");
+    let all = wanted < USUAL_COMMANDS || matches >= BEGINNINGS;
+    assert!(all && run.reloads > 0, "{matches} matches");
 }
 
 struct Run {
@@ -45,6 +52,9 @@ struct Run {
     undecodable: u64,
     refused: u64,
     ticks: u64,
+    reloads: u64,
+    /// The longest step of a world that runs on one thread.
+    worst: Duration,
     kinds: BTreeMap<String, u64>,
     /// Encoded commands of bots: what is nearly right does most harm.
     sane: Vec<Vec<u8>>,
@@ -60,28 +70,26 @@ impl Run {
             undecodable: 0,
             refused: 0,
             ticks: 0,
+            reloads: 0,
+            worst: Duration::ZERO,
             kinds: BTreeMap::new(),
             sane: Vec::new(),
         }
     }
 
-    /// One match, until it is decided, long enough, or enough commands were issued.
+    /// One match, until it is decided, long enough, or its share of the commands was issued.
     fn play(&mut self, number: u64, wanted: u64) {
         let start = self.start(number);
         let seats = start.seats.clone();
-        let mut worlds: Vec<World> = THREADS
-            .iter()
-            .map(|threads| {
-                let mut world = World::new(&start);
-                world.set_threads(*threads);
-                world
-            })
+        let mut worlds: Vec<World> = (0..THREADS.len())
+            .map(|place| kept_alike(World::new(&start), place))
             .collect();
         let mut bots: Vec<Bot> = seats
             .iter()
             .map(|seat| Bot::new(*seat, Level::Normal))
             .collect();
         let storm = STORMS[number as usize % STORMS.len()];
+        let share = wanted.min(self.issued + wanted.div_ceil(BEGINNINGS));
         for tick in 0..TICKS {
             let mut entries = Vec::new();
             for bot in &mut bots {
@@ -98,24 +106,31 @@ impl Run {
                     self.issued += 1;
                 }
             }
-            for (number, world) in worlds.iter_mut().enumerate() {
+            let before = Load::of(&worlds[0]);
+            for (place, world) in worlds.iter_mut().enumerate() {
                 let mut effects = Vec::new();
+                let began = now();
                 world.step(&entries, &mut effects);
-                if number == 0 {
-                    let refused = effects
-                        .iter()
-                        .filter(|e| matches!(e, Effect::Refused { .. }));
-                    self.refused += refused.count() as u64;
+                if place == 0 {
+                    self.worst = self.worst.max(began.elapsed());
+                    self.refused += before.check(world, entries.len(), &effects);
                 }
             }
             self.ticks += 1;
-            let done = worlds[0].outcome().is_some() || self.issued >= wanted;
-            if done || tick % 64 == 0 {
+            let done = worlds[0].outcome().is_some() || self.issued >= share;
+            if done || tick % SAVED_EVERY == 0 {
                 let sums: Vec<_> = worlds.iter().map(State::checksum).collect();
                 assert!(
                     sums.iter().all(|sum| *sum == sums[0]),
                     "match {number}, tick {tick}: threads {THREADS:?} have {sums:?}"
                 );
+                check_bounds(&worlds[0], &start);
+                let mut saved = Vec::new();
+                worlds[RELOADED].save(&mut saved);
+                let loaded = World::load(&saved)
+                    .unwrap_or_else(|why| panic!("match {number}, tick {tick}: {why}"));
+                worlds[RELOADED] = kept_alike(loaded, RELOADED);
+                self.reloads += 1;
             }
             if done {
                 return;
@@ -126,11 +141,22 @@ impl Run {
     fn start(&mut self, number: u64) -> Start<Setup> {
         let mut seed = [0; 32];
         seed[..8].copy_from_slice(&self.random.next_u64().to_le_bytes());
-        let scenario = match number % 3 {
-            0 | 1 => Scenario::Standard,
-            _ => Scenario::Skirmish {
-                units_per_seat: 60 + self.random.below(100) as u16,
-            },
+        let some = 60 + self.random.below(100) as u16;
+        let (scenario, seats) = match number % BEGINNINGS {
+            0 => (Scenario::Standard, 2),
+            1 => (Scenario::Standard, 8),
+            2 => {
+                let units_per_seat = some;
+                (Scenario::Skirmish { units_per_seat }, 4)
+            }
+            3 => {
+                let units_per_seat = some;
+                (Scenario::Archers { units_per_seat }, 8)
+            }
+            _ => {
+                let (units, density) = (u32::from(some) * 10, Density::Dense);
+                (Scenario::Swarm { units, density }, 3)
+            }
         };
         Start {
             setup: Setup {
@@ -140,7 +166,7 @@ impl Run {
                 ..Setup::default()
             },
             seed: Seed(seed),
-            seats: (0..2 + (number % 3) as u8).map(Seat).collect(),
+            seats: (0..seats).map(Seat).collect(),
         }
     }
 
@@ -201,6 +227,79 @@ impl Run {
     }
 }
 
+/// For a figure that is printed and decides nothing.
+#[allow(clippy::disallowed_methods)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// A world of those that are compared: each runs in a way of its own.
+fn kept_alike(mut world: World, place: usize) -> World {
+    world.set_threads(THREADS[place]);
+    world.set_plain(place == PLAIN);
+    world
+}
+
+/// What a world holds before a tick: it bounds what the tick may do.
+struct Load {
+    units: usize,
+    buildings: usize,
+    search_steps: u64,
+}
+
+impl Load {
+    fn of(world: &World) -> Load {
+        Load {
+            units: world.units().count(),
+            buildings: world.buildings().count(),
+            search_steps: world.search_steps(),
+        }
+    }
+
+    /// Checks the work and the effects of the tick that came after, and counts what it refused.
+    fn check(&self, world: &World, commands: usize, effects: &[Effect]) -> u64 {
+        let steps = world.search_steps();
+        assert!(steps <= self.search_steps + STEPS_PER_TICK, "{steps} steps");
+        let mut counts = [0; 4];
+        for effect in effects {
+            let number = match effect {
+                Effect::Refused { .. } => 0,
+                Effect::Died { .. } => 1,
+                Effect::Built { .. } | Effect::Trained { .. } | Effect::Researched { .. } => 2,
+                Effect::Gathered { .. } | Effect::Exhausted { .. } => 3,
+                Effect::Hit { .. } | Effect::Launched { .. } | Effect::Defeated { .. } => continue,
+            };
+            counts[number] += 1;
+        }
+        let [refused, died, made, gathered] = counts;
+        // Each command founds one building at most.
+        let buildings = self.buildings + commands;
+        assert!(refused <= commands, "{refused} of {commands} refused");
+        assert!(died <= self.units + buildings + made, "{died} died");
+        assert!(made <= buildings, "{made} made");
+        assert!(gathered <= 2 * self.units, "{gathered} gathered");
+        refused as u64
+    }
+}
+
+/// Nobody owns more than the rules allow, or keeps more orders waiting.
+fn check_bounds(world: &World, start: &Start<Setup>) {
+    for seat in &start.seats {
+        let buildings = world.buildings().filter(|b| b.seat == *seat).count();
+        assert!(buildings <= BUILDINGS_PER_SEAT, "{buildings} buildings");
+        if start.setup.scenario == Scenario::Standard {
+            let units = world.units().filter(|unit| unit.seat == *seat).count();
+            assert!(
+                units <= usize::from(start.setup.population),
+                "{units} units"
+            );
+        }
+    }
+    for unit in world.units() {
+        assert!(world.waypoints(unit.id).count() <= WAYPOINTS);
+    }
+}
+
 fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(
@@ -216,7 +315,14 @@ const THREADS: [NonZeroUsize; 3] = [
 ];
 /// Hostile commands of one tick, match by match.
 const STORMS: [u32; 3] = [40, 400, 5];
-const TICKS: u32 = 3_000;
+/// Ways in which matches begin, one after the other.
+const BEGINNINGS: u64 = 5;
+/// Which of the worlds does without wide instructions, and which goes on from snapshots.
+const PLAIN: usize = 2;
+const RELOADED: usize = 1;
+/// Ticks from one comparison and snapshot to the next.
+const SAVED_EVERY: u32 = 40;
+const TICKS: u32 = 2_000;
 const REMEMBERED: usize = 512;
 const USUAL_COMMANDS: u64 = 100_000;
 const USUAL_SEED: u64 = 20_261_121;

@@ -21,6 +21,8 @@ pub struct Hand {
     pub corner: Option<Tile>,
     /// Units or a building, by ascending id.
     pub selection: Vec<Id>,
+    /// The corners of the part of the map that is on the screen, where it is shown closely.
+    pub shown: Option<(Tile, Tile)>,
     mode: Mode,
 }
 
@@ -52,14 +54,14 @@ pub enum Act {
 }
 
 impl Hand {
-    /// At the seat's first building.
+    /// At the seat's first town hall; where it has none, as on a stage for armies, at its first unit.
     pub fn new(seat: Seat, world: &World) -> Hand {
-        let middle = Tile::new(world.map().size() / 2, world.map().size() / 2);
         Hand {
             seat,
-            cursor: world.seat(seat).map_or(middle, |seat| seat.home),
+            cursor: look_at_first(seat, world),
             corner: None,
             selection: Vec::new(),
+            shown: None,
             mode: Mode::Free,
         }
     }
@@ -299,6 +301,15 @@ impl Hand {
     }
 }
 
+/// Where somebody who plays or follows a seat looks first: at its town hall, else at its first unit; in the
+/// middle of the map where it has neither.
+pub fn look_at_first(seat: Seat, world: &World) -> Tile {
+    let middle = Tile::new(world.map().size() / 2, world.map().size() / 2);
+    let hall = selecting::hall_of(seat, world).map(|(_, tile)| tile);
+    hall.or_else(|| selecting::first_unit_of(seat, world))
+        .unwrap_or(middle)
+}
+
 /// Gives up a foundation, or tears a building down, if that is confirmed.
 fn answer(building: Id, key: KeyCode, world: &World) -> Act {
     match world.building(building) {
@@ -332,6 +343,11 @@ pub fn stepped(at: Tile, key: KeyCode, far: bool, size: u16) -> Option<Tile> {
     let last = i32::from(size) - 1;
     let moved = |at: u16, by: i32| (i32::from(at) + by * length).clamp(0, last) as u16;
     Some(Tile::new(moved(at.x, dx), moved(at.y, dy)))
+}
+
+/// Whether a tile lies between two corners, the upper left and the lower right one.
+pub fn lies_in(tile: Tile, (from, to): (Tile, Tile)) -> bool {
+    (from.x..=to.x).contains(&tile.x) && (from.y..=to.y).contains(&tile.y)
 }
 
 /// What the keys do, parted by two spaces.

@@ -374,8 +374,8 @@ pub(super) fn most_goals(w: &World) -> usize {
 const ASKING: usize = 64;
 /// How far the first to be answered moves on from tick to tick.
 const STRIDE: u32 = 617;
-/// Steps of all searches together in a tick: a few milliseconds.
-pub(super) const STEPS_PER_TICK: u64 = 16_384;
+/// Steps of all searches for ways together in a tick: a few milliseconds.
+pub const STEPS_PER_TICK: u64 = 16_384;
 /// Steps that the searches of all goals in use have taken at most: what a world that was loaded makes up
 /// for in its first tick.
 pub(super) const MOST_STEPS: u64 = 1 << 24;

@@ -60,6 +60,7 @@ mod waypoints;
 pub use command::{Command, Id, Task};
 pub use effect::{Effect, Refusal};
 pub use generate::MapKind;
+pub use goals::STEPS_PER_TICK;
 pub use map::{LARGEST, LARGEST_PLAYED, Map, SMALLEST, Terrain};
 pub use research::Job;
 pub use seen::{Rival, Seen};
@@ -257,6 +258,12 @@ impl World {
             + self.goals.scratch_bytes()
             + self.headings.capacity() * size_of::<movement::Heading>()
             + self.blows.capacity() * size_of::<combat::Blow>()
+    }
+
+    /// Steps that the searches for ways to all places in use have taken: more by at most [`STEPS_PER_TICK`]
+    /// after each tick.
+    pub fn search_steps(&self) -> u64 {
+        self.goals.steps.iter().map(|steps| u64::from(*steps)).sum()
     }
 
     /// Whether to keep to instructions that every machine has. No result depends on it.

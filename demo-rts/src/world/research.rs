@@ -3,7 +3,7 @@
 use super::{
     Effect, Kind, World,
     seats::Seats,
-    tables::{KINDS, Stats, Upgrade, with_levels},
+    tables::{KINDS, Stats, TABLES, Upgrade},
 };
 
 /// A place in a building's queue.
@@ -57,8 +57,9 @@ pub(super) struct Abilities {
 
 impl Abilities {
     pub fn of_seats(seats: &Seats) -> Self {
+        let levels = seats.upgrades.iter();
         Self {
-            seats: seats.upgrades.iter().map(with_levels).collect(),
+            seats: levels.map(|levels| TABLES.with_levels(levels)).collect(),
         }
     }
 

@@ -143,6 +143,21 @@ impl<'a> Seen<'a> {
             .or_else(|| self.ghosts().find(|ghost| ghost.id == id))
     }
 
+    /// The building that covers a tile, as far as this seat knows.
+    pub fn building_on(self, tile: Tile) -> Option<BuildingView> {
+        let occupant = self.world.map.occupant(tile);
+        let row = occupant.and_then(|id| self.world.buildings.row(id));
+        row.and_then(|row| self.building_in(row)).or_else(|| {
+            self.ghosts().find(|ghost| {
+                let mut covered = self
+                    .world
+                    .map
+                    .footprint(ghost.tile, ghost.kind.stats().size);
+                covered.any(|part| part == tile)
+            })
+        })
+    }
+
     /// Arrows in sight.
     pub fn projectiles(self) -> impl Iterator<Item = ProjectileView> + use<'a> {
         self.world

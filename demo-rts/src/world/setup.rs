@@ -45,7 +45,7 @@ impl Default for Setup {
             map: None,
             size: None,
             scenario: Scenario::Standard,
-            population: 150,
+            population: USUAL_POPULATION,
             gold: 250,
             wood: 200,
             minutes: 60,
@@ -287,6 +287,8 @@ fn fold(seed: &[u8; 32]) -> u64 {
     words.fold(mix(first), |sum, word| mix(sum ^ word))
 }
 
+/// Units that a seat may have at most, unless the host chooses another number.
+pub(super) const USUAL_POPULATION: u16 = 150;
 /// Seats that a map has room for.
 pub const MOST_SEATS: usize = 8;
 /// Units of a march.

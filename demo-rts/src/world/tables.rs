@@ -9,8 +9,8 @@ mod upgrades;
 pub(super) use bytes::table_bytes;
 pub use check::{Fault, Line, TableError};
 pub use common::Common;
+pub(super) use upgrades::UPGRADES;
 pub use upgrades::{Ability, Change, Upgrade, UpgradeStats};
-pub(super) use upgrades::{UPGRADES, with_levels};
 
 /// What a thing is. Numbers are never reused: new kinds are appended.
 #[derive(

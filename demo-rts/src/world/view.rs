@@ -202,18 +202,25 @@ impl World {
         self.seats.row(seat).map(|row| self.worth(row))
     }
 
-    /// The command by which a right click of these units on a tile is meant: attack an enemy there,
-    /// build, mend, farm or shelter there, gather, or go.
+    /// The command by which a right click of these units on a tile is meant, as far as their seat knows what
+    /// is there: attack an enemy in sight, march upon an enemy building that is remembered, build, mend, farm
+    /// or shelter, gather, or go.
     pub fn meant_by_click(&self, seat: Seat, units: super::Selection, on: Tile) -> Command {
-        let enemy = self
+        let Some(seen) = self.seen_by(seat) else {
+            return Command::Move { units, to: on };
+        };
+        let enemy = seen
             .units()
-            .find(|unit| unit.tile == on && unit.seat != seat && self.sees(seat, on))
+            .find(|unit| unit.tile == on && unit.seat != seat)
             .map(|unit| unit.id);
-        let building = self.map.occupant(on).and_then(|id| self.building(id));
-        let building = building.filter(|b| b.seat == seat || self.sees(seat, on));
-        let target = enemy.or(building.filter(|b| b.seat != seat).map(|b| b.id));
-        if let Some(target) = target {
+        let building = seen.building_on(on);
+        let rival = building.filter(|b| b.seat != seat);
+        let in_sight = rival.filter(|b| !b.remembered).map(|b| b.id);
+        if let Some(target) = enemy.or(in_sight) {
             return Command::Attack { units, target };
+        }
+        if rival.is_some() {
+            return Command::AttackMove { units, to: on };
         }
         if let Some(own) = building {
             let building = own.id;
@@ -232,7 +239,7 @@ impl World {
                 return Command::Garrison { units, building };
             }
         }
-        match self.map.resource(on) {
+        match seen.resource(on) {
             Some(_) => Command::Gather { units, from: on },
             None => Command::Move { units, to: on },
         }

@@ -3,11 +3,13 @@
 use super::{Hand, Mode, kind_of};
 use crate::plain::count;
 use crate::terminal::words;
-use crate::world::{BuildingView, Id, Job, Kind, Terrain, World};
+use crate::world::{BuildingView, Id, Job, Kind, Order, Terrain, UnitView, World};
+use lockstep::Seat;
 
 impl Hand {
-    /// What is selected and what lies under the cursor, or what the next key chooses from.
-    pub fn describe(&self, world: &World) -> String {
+    /// What is selected and what is seen under the cursor, or what the next key chooses from. `named` knows what
+    /// the player of a seat is called.
+    pub fn describe(&self, world: &World, named: impl Fn(Seat) -> String) -> String {
         match self.mode {
             Mode::Choosing(menu) => format!("{}  esc back", menu.describe(world, self.seat)),
             Mode::Placing(site) => self.describe_site(site, world),
@@ -20,7 +22,7 @@ impl Hand {
                 self.describe_selection(world),
                 self.cursor.x,
                 self.cursor.y,
-                self.describe_ground(world)
+                self.describe_cursor(world, named)
             ),
         }
     }
@@ -52,15 +54,55 @@ impl Hand {
         }
     }
 
-    fn describe_ground(&self, world: &World) -> String {
-        match world.map().terrain(self.cursor) {
-            _ if !world.explored(self.seat, self.cursor) => "unexplored".to_owned(),
-            Terrain::Ground => "ground".to_owned(),
-            Terrain::Rock => "rock".to_owned(),
-            Terrain::Water => "water".to_owned(),
-            Terrain::Forest => format!("forest, {} wood", world.map().amount(self.cursor)),
-            Terrain::Gold => format!("mine, {} gold", world.map().amount(self.cursor)),
+    /// Who stands there, else what: as far as the seat knows, and no more.
+    fn describe_cursor(&self, world: &World, named: impl Fn(Seat) -> String) -> String {
+        let Some(seen) = world.seen_by(self.seat) else {
+            return String::new();
+        };
+        let whose = |seat: Seat, kind: Kind| {
+            let name = kind.stats().name;
+            match seat == self.seat {
+                true => format!("your {name}"),
+                false => format!("{name} of {}", named(seat)),
+            }
+        };
+        let here = |unit: &UnitView| unit.tile == self.cursor && unit.order != Order::Inside;
+        let mut units = seen.units().filter(here);
+        if let Some(unit) = units.next() {
+            let left = self.left(unit.seat, unit.kind, unit.hit_points, world);
+            let others = match units.count() {
+                0 => String::new(),
+                more => format!(", and {more} more"),
+            };
+            return format!("{}, {left}{others}", whose(unit.seat, unit.kind));
         }
+        if let Some(building) = seen.building_on(self.cursor) {
+            let left = self.left(building.seat, building.kind, building.hit_points, world);
+            let known = match (building.remembered, building.complete) {
+                (true, _) => ", when last seen",
+                (false, false) => ", not finished",
+                (false, true) => "",
+            };
+            return format!("{}, {left}{known}", whose(building.seat, building.kind));
+        }
+        let amount = seen.resource(self.cursor).map_or(0, |(_, amount)| amount);
+        match seen.terrain(self.cursor) {
+            None => "unexplored".to_owned(),
+            Some(Terrain::Ground) => "ground".to_owned(),
+            Some(Terrain::Rock) => "rock".to_owned(),
+            Some(Terrain::Water) => "water".to_owned(),
+            Some(Terrain::Forest) => format!("forest, {amount} wood"),
+            Some(Terrain::Gold) => format!("mine, {amount} gold"),
+        }
+    }
+
+    /// Hit points of how many. What others have learnt is not known: theirs are those of the table, unless more
+    /// can be seen.
+    fn left(&self, seat: Seat, kind: Kind, left: u16, world: &World) -> String {
+        let own = world.stats(seat, kind).filter(|_| seat == self.seat);
+        let usual = kind.stats().hit_points.max(left);
+        let whole = own.map_or(usual, |line| line.hit_points);
+        format!("{left} of {whole} hp")
     }
 }
 

@@ -1,7 +1,8 @@
 //! Whom the next orders go to.
 
-use super::{Act, Hand};
+use super::{Act, Hand, lies_in};
 use crate::world::{Id, Kind, Order, Selection, Tile, World};
+use lockstep::Seat;
 
 impl Hand {
     pub(super) fn select_here(&mut self, world: &World) -> Act {
@@ -40,24 +41,38 @@ impl Hand {
         self.select(found, "no idle worker")
     }
 
+    /// Where none of them is on the screen, the cursor goes to the nearest: who is ordered shall be seen.
     pub(super) fn select_soldiers(&mut self, world: &World) -> Act {
         let soldiers = world
             .units()
             .filter(|unit| unit.seat == self.seat && unit.kind.is_soldier());
-        let found = soldiers.map(|unit| unit.id).collect();
+        let (found, tiles): (Vec<Id>, Vec<Tile>) =
+            soldiers.map(|unit| (unit.id, unit.tile)).unzip();
+        let selected = &tiles[..tiles.len().min(Selection::MOST)];
+        let in_view = |corners| selected.iter().any(|tile| lies_in(*tile, corners));
+        if self.shown.is_some_and(|corners| !in_view(corners)) {
+            let nearest = selected
+                .iter()
+                .min_by_key(|tile| (tile.king_steps(self.cursor), **tile));
+            self.cursor = nearest.copied().unwrap_or(self.cursor);
+        }
         self.select(found, "you have no soldiers")
     }
 
+    /// To the first town hall, which is selected; where there is none, to the first unit.
     pub(super) fn go_home(&mut self, world: &World) -> Act {
-        let hall = world
-            .buildings()
-            .find(|building| building.seat == self.seat && building.kind == Kind::TownHall);
-        let Some(hall) = hall else {
-            return Act::Say("you have no town hall".into());
-        };
-        self.cursor = Tile::new(hall.tile.x + 1, hall.tile.y + 1);
-        self.selection = vec![hall.id];
-        Act::Moved
+        if let Some((hall, tile)) = hall_of(self.seat, world) {
+            self.cursor = tile;
+            self.selection = vec![hall];
+            return Act::Moved;
+        }
+        match first_unit_of(self.seat, world) {
+            Some(tile) => {
+                self.cursor = tile;
+                Act::Moved
+            }
+            None => Act::Say("you have neither a town hall nor units".into()),
+        }
     }
 
     /// Selects those found, as many as one command can name. Where there are none, the selection stays: a wrong key
@@ -77,4 +92,17 @@ impl Hand {
         }
         Act::Moved
     }
+}
+
+/// The first town hall of a seat, and its middle.
+pub(super) fn hall_of(seat: Seat, world: &World) -> Option<(Id, Tile)> {
+    let hall = world
+        .buildings()
+        .find(|building| building.seat == seat && building.kind == Kind::TownHall)?;
+    Some((hall.id, Tile::new(hall.tile.x + 1, hall.tile.y + 1)))
+}
+
+pub(super) fn first_unit_of(seat: Seat, world: &World) -> Option<Tile> {
+    let unit = world.units().find(|unit| unit.seat == seat)?;
+    Some(unit.tile)
 }

@@ -18,6 +18,10 @@ fn press(hand: &mut Hand, world: &World, code: KeyCode) -> Act {
     hand.press(KeyEvent::new(code, KeyModifiers::NONE), world)
 }
 
+fn told(hand: &Hand, world: &World) -> String {
+    hand.describe(world, |seat| format!("player {}", seat.0))
+}
+
 /// Opens a menu and chooses from it.
 fn choose(hand: &mut Hand, world: &World, menu: char, key: char) -> Act {
     assert_eq!(press(hand, world, KeyCode::Char(menu)), Act::Moved);
@@ -43,15 +47,15 @@ fn selecting_workers_and_ordering_them_issues_commands() {
             to
         })
     );
-    assert!(hand.describe(&world).starts_with("5 workers  |"));
+    assert!(told(&hand, &world).starts_with("5 workers  |"));
 }
 
 /// Points where a building of this size may stand, as far as the seat knows.
 fn point_at_room(hand: &mut Hand, world: &World, size: u16) {
     let seen = world.seen_by(hand.seat()).unwrap();
-    let edge = world.map().size();
-    let mut tiles = (0..edge).flat_map(|y| (0..edge).map(move |x| Tile::new(x, y)));
-    hand.cursor = tiles.find(|tile| seen.has_room(*tile, size)).unwrap();
+    hand.cursor = tiles(world)
+        .find(|tile| seen.has_room(*tile, size))
+        .unwrap();
 }
 
 #[test]
@@ -66,7 +70,7 @@ fn a_building_is_shown_before_it_is_ordered() {
     assert_eq!(choose(&mut hand, &world, 'b', 'h'), Act::Moved);
     // On the town hall: shown as taken, and refused with the reason.
     assert!(hand.footprint(&world).iter().any(|(_, open)| !open));
-    assert!(hand.describe(&world).contains("no room"));
+    assert!(told(&hand, &world).contains("no room"));
     let refused = press(&mut hand, &world, KeyCode::Enter);
     assert!(matches!(refused, Act::Say(why) if why.contains("no room")));
     // The arrows move it on.
@@ -77,7 +81,7 @@ fn a_building_is_shown_before_it_is_ordered() {
     let shown = hand.footprint(&world);
     assert_eq!(shown.len(), usize::from(Kind::House.stats().size).pow(2));
     assert!(shown.iter().all(|(_, open)| *open));
-    assert!(hand.describe(&world).contains("enter = build"));
+    assert!(told(&hand, &world).contains("enter = build"));
     let units = world.select(Seat(1), hand.selection.clone());
     let at = hand.cursor;
     let built = press(&mut hand, &world, KeyCode::Enter);
@@ -86,19 +90,13 @@ fn a_building_is_shown_before_it_is_ordered() {
     assert!(!hand.is_choosing());
     // Escape gives it up; what needs another building or costs too much is said before.
     choose(&mut hand, &world, 'b', 's');
-    assert!(
-        hand.describe(&world)
-            .contains("needs a finished barracks first")
-    );
+    assert!(told(&hand, &world).contains("needs a finished barracks first"));
     press(&mut hand, &world, KeyCode::Esc);
     assert!(!hand.is_choosing() && hand.footprint(&world).is_empty());
     assert!(!hand.selection.is_empty());
     choose(&mut hand, &world, 'b', 't');
     point_at_room(&mut hand, &world, Kind::TownHall.stats().size);
-    assert!(
-        hand.describe(&world)
-            .contains("not enough wood, 200 of 300")
-    );
+    assert!(told(&hand, &world).contains("not enough wood, 200 of 300"));
 }
 
 #[test]
@@ -136,12 +134,10 @@ fn a_wrong_key_does_not_cost_the_selection() {
 
 /// A mine that the first seat knows.
 fn gold(world: &World) -> Tile {
-    let edge = world.map().size();
-    let mut tiles = (0..edge).flat_map(|y| (0..edge).map(move |x| Tile::new(x, y)));
     let known = |tile: &Tile| {
         world.explored(Seat(0), *tile) && world.map().terrain(*tile) == crate::world::Terrain::Gold
     };
-    tiles.find(known).unwrap()
+    tiles(world).find(known).unwrap()
 }
 
 #[test]
@@ -203,14 +199,11 @@ fn everything_can_be_chosen_and_any_other_key_closes_the_menu() {
     let world = world();
     let mut hand = Hand::new(Seat(0), &world);
     press(&mut hand, &world, KeyCode::Char('b'));
-    assert!(hand.describe(&world).contains("h house (80 wood)") && hand.is_choosing());
+    assert!(told(&hand, &world).contains("h house (80 wood)") && hand.is_choosing());
     assert_eq!(press(&mut hand, &world, KeyCode::Char('9')), Act::Moved);
-    assert!(hand.describe(&world).starts_with("nothing selected"));
+    assert!(told(&hand, &world).starts_with("nothing selected"));
     press(&mut hand, &world, KeyCode::Char('u'));
-    assert!(
-        hand.describe(&world)
-            .contains("t tools 1 (60 gold 80 wood)")
-    );
+    assert!(told(&hand, &world).contains("t tools 1 (60 gold 80 wood)"));
     let researched = press(&mut hand, &world, KeyCode::Char('t'));
     let upgrade = Upgrade::Tools;
     assert!(matches!(
@@ -298,8 +291,8 @@ fn a_queue_without_room_to_live_says_so() {
     };
     press(&mut hand, &world, KeyCode::Char('t'));
     train(&mut world, &mut hand);
-    assert!(hand.describe(&world).contains("1 town hall, "));
-    assert!(hand.describe(&world).contains("1: worker 0 %"));
+    assert!(told(&hand, &world).contains("1 town hall, "));
+    assert!(told(&hand, &world).contains("1: worker 0 %"));
     for _ in 0..4 {
         train(&mut world, &mut hand);
     }
@@ -312,7 +305,7 @@ fn a_queue_without_room_to_live_says_so() {
             .is_some_and(|seat| seat.population == 10)
     );
     train(&mut world, &mut hand);
-    let said = hand.describe(&world);
+    let said = told(&hand, &world);
     assert!(said.contains("1: worker waits for a house"), "{said}");
 }
 
@@ -329,4 +322,155 @@ fn more_than_a_command_takes_are_not_selected_in_silence() {
     assert_eq!(hand.selection.len(), Selection::MOST);
     let most = Selection::MOST;
     assert!(matches!(said, Act::Say(text) if text.starts_with(&format!("{most} of 600 selected"))));
+}
+
+fn tiles(world: &World) -> impl Iterator<Item = Tile> + use<> {
+    let edge = world.map().size();
+    (0..edge).flat_map(move |y| (0..edge).map(move |x| Tile::new(x, y)))
+}
+
+/// An army of each seat on a map of its own, without any building.
+fn stage() -> World {
+    world_with(Setup {
+        scenario: crate::world::Scenario::Archers {
+            units_per_seat: 100,
+        },
+        ..Setup::default()
+    })
+}
+
+#[test]
+fn without_a_hall_the_cursor_begins_at_the_army_and_goes_back_to_it() {
+    let world = stage();
+    for seat in [Seat(0), Seat(1)] {
+        let mut hand = Hand::new(seat, &world);
+        let own = |at: Tile| world.units().any(|u| u.seat == seat && u.tile == at);
+        assert!(own(hand.cursor), "{:?}", hand.cursor);
+        press(&mut hand, &world, KeyCode::Char('e'));
+        let army = hand.selection.clone();
+        hand.cursor = Tile::new(0, 0);
+        assert!(!own(hand.cursor));
+        assert_eq!(press(&mut hand, &world, KeyCode::Char('t')), Act::Moved);
+        assert!(own(hand.cursor), "{:?}", hand.cursor);
+        assert_eq!(hand.selection, army);
+    }
+    let stranger = Hand::new(Seat(5), &world);
+    let half = world.map().size() / 2;
+    assert_eq!(stranger.cursor, Tile::new(half, half));
+}
+
+#[test]
+fn who_is_selected_out_of_view_is_brought_into_view() {
+    let world = stage();
+    let mut hand = Hand::new(Seat(0), &world);
+    let there = hand.cursor;
+    let near = |tile: Tile| world.units().any(|u| u.seat == Seat(0) && u.tile == tile);
+    // The whole map is shown, or the army is: the cursor stays.
+    let corner = Tile::new(0, 0);
+    let last = Tile::new(world.map().size() - 1, world.map().size() - 1);
+    for shown in [None, Some((corner, last)), Some((there, there))] {
+        hand.cursor = corner;
+        hand.shown = shown;
+        assert_eq!(press(&mut hand, &world, KeyCode::Char('e')), Act::Moved);
+        assert_eq!(hand.cursor, corner);
+    }
+    hand.shown = Some((corner, Tile::new(3, 3)));
+    assert_eq!(press(&mut hand, &world, KeyCode::Char('e')), Act::Moved);
+    assert!(near(hand.cursor), "{:?}", hand.cursor);
+    let steps = |tile: Tile| tile.king_steps(corner);
+    let own = world.units().filter(|unit| unit.seat == Seat(0));
+    assert_eq!(own.map(|u| steps(u.tile)).min(), Some(steps(hand.cursor)));
+}
+
+#[test]
+fn what_is_seen_under_the_cursor_is_named_and_nothing_else() {
+    let mut counts = [0; 5];
+    for fog in [false, true] {
+        let world = world_with(Setup {
+            scenario: crate::world::Scenario::Skirmish { units_per_seat: 20 },
+            size: Some(48),
+            fog,
+            ..Setup::default()
+        });
+        let mut hand = Hand::new(Seat(0), &world);
+        for tile in tiles(&world) {
+            hand.cursor = tile;
+            let said = told(&hand, &world);
+            let standing = world.units().find(|unit| unit.tile == tile);
+            let number =
+                match standing.map(|unit| (unit.seat, unit.kind.stats().name, unit.hit_points)) {
+                    Some((Seat(0), name, hp)) => {
+                        let wanted = format!("your {name}, {hp} of {hp} hp");
+                        assert!(said.contains(&wanted), "{said}");
+                        0
+                    }
+                    Some((seat, name, hp)) if world.sees(Seat(0), tile) => {
+                        let wanted = format!("{name} of player {}, {hp} of {hp} hp", seat.0);
+                        assert!(said.contains(&wanted), "{said}");
+                        1
+                    }
+                    standing => {
+                        assert!(!said.contains("hp"), "{said}");
+                        let hidden = !world.explored(Seat(0), tile);
+                        assert_eq!(said.ends_with("unexplored"), hidden, "{said}");
+                        2 + usize::from(hidden) + usize::from(hidden && standing.is_some())
+                    }
+                };
+            counts[number] += 1;
+        }
+    }
+    assert!(counts.iter().all(|count| *count > 9), "{counts:?}");
+}
+
+#[test]
+fn a_building_is_told_as_it_was_last_seen_and_marched_upon() {
+    let mut world = world_with(Setup {
+        size: Some(48),
+        ..Setup::default()
+    });
+    let mut hand = Hand::new(Seat(0), &world);
+    assert!(told(&hand, &world).ends_with("your town hall, 1200 of 1200 hp"));
+    press(&mut hand, &world, KeyCode::Char('w'));
+    let scout = world.select(Seat(0), [hand.selection.remove(0)]);
+    hand.cursor = world.seat(Seat(1)).unwrap().home;
+    let to = hand.cursor;
+    assert!(told(&hand, &world).ends_with("unexplored"));
+    let order = |hand: &mut Hand, world: &World| match press(hand, world, KeyCode::Char('f')) {
+        Act::Issue(command) => command,
+        act => panic!("{act:?}"),
+    };
+    assert!(matches!(order(&mut hand, &world), Command::Move { .. }));
+    let mut entries = vec![sim::Entry::Command {
+        seat: Seat(0),
+        command: Command::Move {
+            units: scout.clone(),
+            to,
+        },
+    }];
+    let home = world.seat(Seat(0)).unwrap().home;
+    let mut told_of = Vec::new();
+    let mut meant = Vec::new();
+    for _ in 0..2_000 {
+        world.step(&entries, &mut Vec::new());
+        entries.clear();
+        let said = told(&hand, &world);
+        if !said.ends_with("unexplored") && told_of.last() != Some(&said) {
+            told_of.push(said);
+            meant.push(order(&mut hand, &world));
+            // Seen enough.
+            entries.push(sim::Entry::Command {
+                seat: Seat(0),
+                command: Command::Move {
+                    units: scout.clone(),
+                    to: home,
+                },
+            });
+        }
+    }
+    let wanted = "town hall of player 1, 1200 of 1200 hp";
+    assert_eq!(told_of.len(), 2, "{told_of:?}");
+    assert!(told_of[0].ends_with(wanted), "{told_of:?}");
+    assert!(told_of[1].ends_with(&format!("{wanted}, when last seen")));
+    assert!(matches!(meant[0], Command::Attack { .. }), "{meant:?}");
+    assert!(matches!(meant[1], Command::AttackMove { to: on, .. } if on == to));
 }

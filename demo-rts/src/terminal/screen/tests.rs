@@ -55,6 +55,10 @@ fn facts() -> Facts {
     facts
 }
 
+fn told(hand: &Hand, world: &World) -> String {
+    hand.describe(world, |seat| format!("player {}", seat.0))
+}
+
 fn drawn(screen: &Screen<'_>, width: u16, height: u16) -> Vec<String> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal
@@ -238,7 +242,7 @@ fn every_choice_of_a_menu_and_every_key_is_on_the_screen() {
             let mut screen = screen(&facts, Some(&world));
             screen.hand = Some(hand);
             screen.close = true;
-            screen.prompt = hand.describe(&world);
+            screen.prompt = told(hand, &world);
             screen.keys = &KEYS;
             let all = drawn(&screen, width, height).join("\n");
             for choice in wanted.split("  ") {
@@ -260,7 +264,7 @@ fn every_choice_of_a_menu_and_every_key_is_on_the_screen() {
                 KeyEvent::new(KeyCode::Char(menu), KeyModifiers::NONE),
                 &world,
             );
-            let choices = hand.describe(&world);
+            let choices = told(&hand, &world);
             assert!(choices.matches("gold").count() > 3, "{choices}");
             shown(&hand, &choices);
             hand.press(KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE), &world);

@@ -1,7 +1,14 @@
 //! Whether a table contradicts itself.
 
+mod roles;
+
 use super::{Ability, KINDS, Kind, Stats, Tables, Upgrade, UpgradeStats};
-use crate::world::{fog, setup::MOST_SEATS, space::ONE as TILE};
+use crate::world::{
+    fog,
+    setup::{MOST_SEATS, USUAL_POPULATION},
+    space::ONE as TILE,
+};
+use roles::check_role;
 
 /// The first contradiction found in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,6 +27,8 @@ pub struct TableError {
 pub enum Line {
     /// What a kind costs and can do.
     Kind(Kind),
+    /// What a kind can do for a seat that knows every level of every upgrade.
+    Learnt(Kind),
     /// What an upgrade costs and changes.
     Upgrade(Upgrade),
     /// What holds for all kinds alike.
@@ -30,6 +39,7 @@ impl std::fmt::Display for Line {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Line::Kind(kind) => write!(f, "{kind:?}"),
+            Line::Learnt(kind) => write!(f, "{kind:?} with all upgrades"),
             Line::Upgrade(upgrade) => write!(f, "{upgrade:?}"),
             Line::Common => f.write_str("all kinds"),
         }
@@ -86,6 +96,7 @@ impl Tables {
             };
             check_line(line).map_err(wrong)?;
             self.check_names(kind).map_err(wrong)?;
+            check_role(kind, line).map_err(wrong)?;
         }
         for upgrade in Upgrade::ALL {
             let wrong = |(field, fault)| TableError {
@@ -96,6 +107,7 @@ impl Tables {
             self.check_upgrade(&self.upgrades[upgrade as usize])
                 .map_err(wrong)?;
         }
+        self.check_learnt()?;
         self.check_common().map_err(|(field, fault)| TableError {
             line: Line::Common,
             field,
@@ -126,6 +138,9 @@ impl Tables {
         require(line.levels > 0, "levels", Fault::Zero)?;
         at_most("levels", line.levels.into(), LEVELS)?;
         require(is_building(&line.at), "at", Fault::NotABuilding)?;
+        // Only buildings that train have a queue for it.
+        let queues = !self.kinds[line.at as usize].trains.is_empty();
+        require(queues, "at", Fault::Needless)?;
         let buildings = line.needs.iter().all(is_building);
         require(buildings, "needs", Fault::NotABuilding)?;
         require(all_differ(line.needs), "needs", Fault::Twice)?;
@@ -155,6 +170,23 @@ impl Tables {
             }
         }
         Ok(())
+    }
+
+    /// Each upgrade may be good by itself, and all of them together too much.
+    fn check_learnt(&self) -> Result<(), TableError> {
+        for (kind, line) in Kind::ALL.into_iter().zip(&self.learnt()) {
+            check_line(line).map_err(|(field, fault)| TableError {
+                line: Line::Learnt(kind),
+                field,
+                fault,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The lines of a seat that knows everything.
+    fn learnt(&self) -> [Stats; KINDS] {
+        self.with_levels(&self.upgrades.map(|upgrade| upgrade.levels))
     }
 
     fn check_common(&self) -> Result<(), Wrong> {
@@ -189,7 +221,11 @@ impl Tables {
         // Idle soldiers would turn against whom they must not pursue.
         let leash = i32::from(common.leash_tiles) * TILE;
         let held = |line: &&Stats| line.size > 0 || line.alert <= leash;
-        let all_held = self.kinds.iter().filter(held).count() == KINDS;
+        let all_held = self
+            .kinds
+            .iter()
+            .chain(&self.learnt())
+            .all(|line| held(&line));
         require(all_held, "leash_tiles", Fault::TooSmall)?;
         let housed = self.kinds[Kind::TownHall as usize].houses;
         let worker = self.kinds[Kind::Worker as usize].population;
@@ -305,6 +341,8 @@ fn check_weapon(line: &Stats) -> Result<(), Wrong> {
     at_most("siege", line.siege.into(), HARDEST)?;
     at_most("armour", line.armour.into(), HARDEST)?;
     at_most("arrows", line.arrows.into(), ARROWS)?;
+    let bonuses = line.bonus.iter().all(|(_, bonus)| *bonus > 0);
+    require(bonuses, "bonus", Fault::Zero)?;
     if line.damage == 0 {
         require(line.siege == 0, "siege", Fault::Needless)?;
         require(line.bonus.is_empty(), "bonus", Fault::Needless)?;
@@ -312,6 +350,8 @@ fn check_weapon(line: &Stats) -> Result<(), Wrong> {
         require(line.cooldown == 0, "cooldown", Fault::Needless)?;
         require(line.arrow_speed == 0, "arrow_speed", Fault::Needless)?;
         require(line.splash == 0, "splash", Fault::Needless)?;
+        // Whom it notices it could not hit.
+        require(line.alert == 0, "alert", Fault::Needless)?;
         return require(line.arrows == 0, "arrows", Fault::Needless);
     }
     require(line.siege > 0, "siege", Fault::Zero)?;
@@ -331,6 +371,13 @@ fn check_unit(line: &Stats) -> Result<(), Wrong> {
     require(line.radius > 0, "radius", Fault::Zero)?;
     require(line.radius < WIDEST, "radius", Fault::TooLarge)?;
     require(line.population > 0, "population", Fault::Zero)?;
+    // Nobody could ever have one in a usual match.
+    at_most(
+        "population",
+        line.population.into(),
+        USUAL_POPULATION.into(),
+    )?;
+    require(line.houses == 0, "houses", Fault::Needless)?;
     require(line.trains.is_empty(), "trains", Fault::Needless)?;
     require(line.arrows == 0, "arrows", Fault::Needless)?;
     require(line.shelters == 0, "shelters", Fault::Needless)?;

@@ -1,6 +1,6 @@
 //! What can be researched, and what it changes.
 
-use super::{KINDS, Kind, Stats, TABLES};
+use super::{KINDS, Kind, Stats, TABLES, Tables};
 use crate::world::{columns::byte_cell, space::ONE as TILE};
 
 /// Something that a seat can learn, in levels. Numbers are never reused: new ones are appended.
@@ -133,17 +133,19 @@ impl Change {
     }
 }
 
-/// The lines of all kinds, as these levels change them.
-pub(in crate::world) fn with_levels(levels: &[u8; UPGRADES]) -> [Stats; KINDS] {
-    let mut lines = TABLES.kinds;
-    for (upgrade, level) in TABLES.upgrades.iter().zip(levels) {
-        for change in upgrade.changes {
-            for kind in change.of {
-                change.apply(&mut lines[*kind as usize], *level);
+impl Tables {
+    /// The lines of all kinds, as these levels change them.
+    pub(in crate::world) fn with_levels(&self, levels: &[u8; UPGRADES]) -> [Stats; KINDS] {
+        let mut lines = self.kinds;
+        for (upgrade, level) in self.upgrades.iter().zip(levels) {
+            for change in upgrade.changes {
+                for kind in change.of {
+                    change.apply(&mut lines[*kind as usize], *level);
+                }
             }
         }
+        lines
     }
-    lines
 }
 
 const RIDERS_AND_SWORDS: &[Kind] = &[Kind::Swordsman, Kind::Knight];

@@ -59,3 +59,82 @@ fn regions_know_of_walls_out_of_sight_and_nothing_else_does() {
     assert_eq!(known(&w), before);
     assert!(!is_joined(&w));
 }
+
+fn all_tiles(w: &World) -> impl Iterator<Item = Tile> + use<> {
+    let edge = w.map.size();
+    (0..edge).flat_map(move |y| (0..edge).map(move |x| Tile::new(x, y)))
+}
+
+#[test]
+fn a_click_on_unexplored_ground_tells_nothing_of_it() {
+    let setup = Setup {
+        map: Some(MapKind::Plains),
+        ..Setup::default()
+    };
+    let w = World::new(&start(2, 3, setup));
+    let units = workers(&w, A);
+    let (mut hidden, mut gathered) = (0, 0);
+    for on in all_tiles(&w) {
+        let meant = w.meant_by_click(A, units.clone(), on);
+        let resource = w.map.resource(on).is_some();
+        if !w.explored(A, on) {
+            let to = on;
+            let units = units.clone();
+            assert_eq!(meant, Command::Move { units, to });
+            hidden += u32::from(resource);
+        } else if resource {
+            let from = on;
+            let units = units.clone();
+            assert_eq!(meant, Command::Gather { units, from });
+            gathered += 1;
+        }
+        assert_eq!(issue(&mut w.clone(), A, meant), Ok(()), "{on:?}");
+    }
+    // There was something to tell, and something to gather.
+    assert!(hidden > 500 && gathered > 5, "{hidden} and {gathered}");
+}
+
+#[test]
+fn a_click_on_an_enemy_building_attacks_it_also_where_it_is_only_remembered() {
+    let mut w = meadow();
+    w.setup.fog = true;
+    w.fog = fog::Fog::new(true, 64, 2);
+    let on = Tile::new(31, 31);
+    let target = w.spawn_building(Kind::Barracks, 1, Tile::new(30, 30), true);
+    let scout = put(&mut w, Kind::Archer, 0, 26, 31);
+    let soldier = put(&mut w, Kind::Knight, 0, 8, 8);
+    let units = one(&w, soldier);
+    let meant = |w: &World| w.meant_by_click(A, units.clone(), on);
+    let to = on;
+    let walk = Command::Move {
+        units: units.clone(),
+        to,
+    };
+    assert_eq!(meant(&w), walk, "nobody has seen it");
+    run(&mut w, 8);
+    let attack = Command::Attack {
+        units: units.clone(),
+        target,
+    };
+    assert_eq!(meant(&w), attack);
+    assert_eq!(issue(&mut w, A, attack), Ok(()));
+    let row = w.units.row(scout).expect("it lives");
+    w.units.hp[row] = 0;
+    run(&mut w, 32);
+    let seen = w.seen_by(A).expect("it plays");
+    assert!(seen.building(target).is_some_and(|b| b.remembered));
+    let march = Command::AttackMove {
+        units: units.clone(),
+        to,
+    };
+    assert_eq!(meant(&w), march);
+    assert_eq!(issue(&mut w, A, march), Ok(()));
+    // What burnt down out of sight is still remembered; once that is seen, it is gone.
+    let row = w.buildings.row(target).expect("it stands");
+    w.buildings.hp[row] = 0;
+    run(&mut w, 32);
+    assert!(matches!(meant(&w), Command::AttackMove { .. }));
+    put(&mut w, Kind::Archer, 0, 26, 31);
+    run(&mut w, 8);
+    assert_eq!(meant(&w), walk);
+}

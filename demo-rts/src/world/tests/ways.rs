@@ -2,7 +2,6 @@
 
 use super::nonsense::Dice;
 use super::*;
-use crate::world::goals::STEPS_PER_TICK;
 
 /// Four seats' units on a large map, each on its way to a place of its own.
 fn scattered() -> World {
@@ -22,10 +21,6 @@ fn scattered() -> World {
         issue(&mut w, seat, Command::Move { units, to }).expect("it lives");
     }
     w
-}
-
-fn steps(w: &World) -> u64 {
-    w.goals.steps.iter().map(|steps| u64::from(*steps)).sum()
 }
 
 /// How many follow a course to a place from which no way is known yet.
@@ -48,9 +43,9 @@ fn searches_take_a_fixed_number_of_steps_in_a_tick_and_all_find_their_ways() {
             let column = (0..256).filter(|y| y % 37 != 0);
             wall(&mut w, column.map(|y| Tile::new(128, y)));
         }
-        let before = steps(&w);
+        let before = w.search_steps();
         run(&mut w, 1);
-        assert!(steps(&w) <= before + STEPS_PER_TICK, "tick {tick}");
+        assert!(w.search_steps() <= before + STEPS_PER_TICK, "tick {tick}");
         waits.push(waiting(&w));
     }
     println!("waiting: {waits:?}");

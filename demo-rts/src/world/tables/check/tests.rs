@@ -115,7 +115,51 @@ fn every_contradiction_is_found_and_named() {
             Twice,
         ),
     ];
-    for (kind, change, field, fault) in cases {
+    let more: Vec<Case> = vec![
+        // A seat may have 150 in usual matches.
+        (Kind::Knight, |s| s.population = 151, "population", TooLarge),
+        (Kind::Knight, |s| s.houses = 1, "houses", Needless),
+        (Kind::Wall, |s| s.alert = TILE, "alert", Needless),
+        (Kind::House, |s| s.houses = 0, "houses", Zero),
+        (
+            Kind::Knight,
+            |s| s.bonus = &[(Kind::Archer, 0)],
+            "bonus",
+            Zero,
+        ),
+        (
+            Kind::Farm,
+            |s| s.trains = &[Kind::Worker],
+            "trains",
+            Needless,
+        ),
+        (
+            Kind::Wall,
+            |s| s.trains = &[Kind::Worker],
+            "trains",
+            Needless,
+        ),
+        (Kind::Farm, |s| s.shelters = 1, "shelters", Needless),
+        (
+            Kind::Knight,
+            |s| (s.gather_ticks, s.farm_ticks) = (9, 9),
+            "gather_ticks",
+            Needless,
+        ),
+        (
+            Kind::Worker,
+            |s| (s.gather_ticks, s.farm_ticks) = (0, 0),
+            "gather_ticks",
+            Zero,
+        ),
+        (
+            Kind::House,
+            |s| (s.size, s.speed, s.radius, s.population, s.houses) = (0, 9, 9, 1, 0),
+            "size",
+            NotABuilding,
+        ),
+    ];
+    for (kind, change, field, fault) in cases.into_iter().chain(more) {
         let expected = Some((Line::Kind(kind), field, fault));
         assert_eq!(broken(kind, change), expected);
     }
@@ -130,7 +174,8 @@ fn every_contradiction_is_found_and_named() {
 fn contradictory_upgrades_are_found_and_named() {
     use Fault::{Needless, NotABuilding, TooLarge, Twice, Zero};
     type Case = (fn(&mut UpgradeStats), &'static str, Fault);
-    let cases: [Case; 14] = [
+    let cases: [Case; 15] = [
+        (|u| u.at = Kind::Farm, "at", Needless),
         (|u| u.name = "", "name", Zero),
         (|u| u.name = "armour", "name", Twice),
         (|u| (u.gold, u.wood) = (0, 0), "gold", Zero),
@@ -172,6 +217,52 @@ const TOO_FAR: [Change; 1] = [Change {
     of: &[Kind::Archer],
     what: Ability::Range,
     by: 15 * TILE,
+}];
+
+/// Farther by each of two upgrades, and too far by both.
+#[test]
+fn upgrades_that_are_too_much_together_are_found_and_named() {
+    let farther = |upgrades: &[Upgrade], common: fn(&mut Common)| {
+        let mut tables = TABLES.clone();
+        for upgrade in upgrades {
+            let line = &mut tables.upgrades[*upgrade as usize];
+            (line.levels, line.changes) = (1, &SOME_FARTHER);
+        }
+        common(&mut tables.common);
+        let found = tables.check().err();
+        found.map(|error| (error.line, error.field, error.fault))
+    };
+    let (armour, masonry) = (Upgrade::Armour, Upgrade::Masonry);
+    assert_eq!(farther(&[armour], |_| {}), None);
+    assert_eq!(farther(&[masonry], |_| {}), None);
+    let found = farther(&[armour, masonry], |_| {});
+    let sight = (Line::Learnt(Kind::Swordsman), "alert", Fault::TooLarge);
+    assert_eq!(found, Some(sight));
+    // With one they turn against whom they must not pursue.
+    let leash = (Line::Common, "leash_tiles", Fault::TooSmall);
+    let short: fn(&mut Common) = |common| common.leash_tiles = 9;
+    assert_eq!(farther(&[], short), None);
+    let long = |upgrade| {
+        let mut tables = TABLES.clone();
+        tables.kinds[Kind::Catapult as usize].sight = 12;
+        let line: &mut UpgradeStats = &mut tables.upgrades[upgrade as usize];
+        (line.levels, line.changes) = (1, &STONES_FARTHER);
+        tables.common.leash_tiles = 9;
+        let found = tables.check().err();
+        found.map(|error| (error.line, error.field, error.fault))
+    };
+    assert_eq!(long(armour), Some(leash));
+}
+
+const SOME_FARTHER: [Change; 1] = [Change {
+    of: &[Kind::Swordsman],
+    what: Ability::Range,
+    by: TILE,
+}];
+const STONES_FARTHER: [Change; 1] = [Change {
+    of: &[Kind::Catapult],
+    what: Ability::Range,
+    by: TILE,
 }];
 
 #[test]
