@@ -96,6 +96,7 @@ pub fn of_end(reason: &EndReason) -> u8 {
         EndReason::Decided | EndReason::TurnLimit | EndReason::Left | EndReason::ReplayEnd => GOOD,
         EndReason::Desync => DESYNC,
         EndReason::StallLimit { .. }
+        | EndReason::Removed
         | EndReason::Refused(_)
         | EndReason::Unreachable(_)
         | EndReason::LobbyClosed
@@ -112,6 +113,7 @@ pub fn word(reason: &EndReason) -> &'static str {
         EndReason::Left => "left",
         EndReason::Desync => "desync",
         EndReason::StallLimit { .. } => "stall",
+        EndReason::Removed => "removed",
         EndReason::Refused(_) => "refused",
         EndReason::Unreachable(_) => "unreachable",
         EndReason::LobbyClosed => "lobby-closed",

@@ -2,7 +2,7 @@
 
 use crate::exit::{self, Problem};
 use crate::log::{LogLevel, say};
-use crate::output::{EndLine, Line, Lines, write_json};
+use crate::output::{EndLine, Line, write_json};
 use crate::peer::{Peer, now};
 use crate::plain;
 use crate::signals::Asked;
@@ -42,7 +42,6 @@ pub fn run(
 }
 
 fn follow<W: Write>(peer: &mut Peer, out: &mut Out<W>, asked: &Asked) -> Result<ExitCode, Problem> {
-    let mut lines = Lines::default();
     loop {
         if asked.is_set() && !peer.is_leaving() {
             say(
@@ -53,7 +52,7 @@ fn follow<W: Write>(peer: &mut Peer, out: &mut Out<W>, asked: &Asked) -> Result<
         }
         for event in peer.poll(|_, _| {}) {
             note(&event);
-            for line in lines.of(&event) {
+            for line in Line::of(&event) {
                 out.write(&line)?;
             }
             if let Event::Ended(ended) = &event {

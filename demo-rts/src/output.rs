@@ -4,7 +4,7 @@ mod end;
 
 pub use end::{EndLine, LatencyLine, StepLine};
 
-use lockstep::{Event, Seat};
+use lockstep::{Event, RosterCause, Seat};
 use serde::Serialize;
 use std::io::Write;
 
@@ -68,7 +68,7 @@ pub enum Line {
     },
     /// The roster changed.
     Roster {
-        /// In which turn.
+        /// Its first turn.
         turn: u32,
         /// Changes of the roster so far, this one included.
         epoch: u32,
@@ -76,8 +76,22 @@ pub enum Line {
         seats: Vec<u8>,
         /// Seats that nobody plays any more by this change.
         left: Vec<u8>,
-        /// Why.
+        /// Why: `left`, `lost`, or `false-alarm` where nobody is gone.
         cause: &'static str,
+    },
+    /// A peer that turns wait for is not heard, or blocks them for too long.
+    Suspected {
+        /// Its seats.
+        seats: Vec<u8>,
+        /// For how long it has not been heard.
+        ms: u64,
+    },
+    /// Too many peers are lost for the others to go on without them.
+    NoQuorum {
+        /// The turn that waits.
+        turn: u32,
+        /// Seats of those who are lost.
+        missing: Vec<u8>,
     },
     /// The match pauses or goes on.
     Pause {
@@ -170,16 +184,9 @@ pub struct OfPeer<'a> {
     pub peer: usize,
 }
 
-/// Turns events into lines. Knows what lines need and single events do not say.
-#[derive(Debug, Default)]
-pub struct Lines {
-    seats: Vec<Seat>,
-    epoch: u32,
-}
-
-impl Lines {
+impl Line {
     /// The lines of an event. An end has none: it needs a [`Summary`](crate::tally::Summary).
-    pub fn of(&mut self, event: &Event) -> Vec<Line> {
+    pub fn of(event: &Event) -> Vec<Line> {
         let line = match event {
             Event::Lobby(peers) => Line::Lobby {
                 peers: peers
@@ -197,7 +204,6 @@ impl Lines {
                 seats,
                 plan,
             } => {
-                self.seats = seats.iter().map(|info| info.seat).collect();
                 let start = Line::Start {
                     seat: own.first().map_or(0, |seat| seat.0),
                     seats: seats.len(),
@@ -229,17 +235,33 @@ impl Lines {
                 delay: plan.delay_turns,
                 tick_ms: plan.tick_ms,
             },
-            Event::Left { seats, turn, .. } => {
-                self.epoch += 1;
-                self.seats.retain(|seat| !seats.contains(seat));
-                Line::Roster {
-                    turn: turn.0,
-                    epoch: self.epoch,
-                    seats: numbers(&self.seats),
-                    left: numbers(seats),
-                    cause: "left",
-                }
-            }
+            // What all agree on follows.
+            Event::Left { .. } => return Vec::new(),
+            Event::Suspected { seats, unheard, .. } => Line::Suspected {
+                seats: numbers(seats),
+                ms: millis(*unheard),
+            },
+            Event::NoQuorum { turn, missing } => Line::NoQuorum {
+                turn: turn.0,
+                missing: numbers(missing),
+            },
+            Event::RosterChanged {
+                turn,
+                epoch,
+                seats,
+                gone,
+                cause,
+            } => Line::Roster {
+                turn: turn.0,
+                epoch: *epoch,
+                seats: numbers(seats),
+                left: numbers(gone),
+                cause: match cause {
+                    RosterCause::Left => "left",
+                    RosterCause::Lost => "lost",
+                    RosterCause::FalseAlarm => "false-alarm",
+                },
+            },
             Event::Paused { seat, turn } => Line::Pause {
                 turn: turn.0,
                 paused: true,

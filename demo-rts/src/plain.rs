@@ -50,7 +50,20 @@ pub fn text(line: &Line) -> Option<String> {
             "from turn {turn} on: {} ms x {delay}",
             u32::from(*ticks) * u32::from(*tick_ms)
         ),
-        Line::Roster { turn, left, .. } => format!("{} left in turn {turn}", seats(left)),
+        Line::Roster {
+            turn, left, cause, ..
+        } => match *cause {
+            "false-alarm" => format!("all answered in turn {turn}: the match goes on"),
+            "lost" => format!("{} lost in turn {turn}: the match goes on", seats(left)),
+            _ => format!("{} left in turn {turn}", seats(left)),
+        },
+        Line::Suspected { seats: of, .. } => format!("{} not heard", seats(of)),
+        Line::NoQuorum { missing, .. } => {
+            format!(
+                "{} lost, too many to go on without: leave to end",
+                seats(missing)
+            )
+        }
         Line::Pause { paused: true, .. } => "paused".to_owned(),
         Line::Pause { paused: false, .. } => "the match goes on".to_owned(),
         Line::Chat { from, text, .. } => format!("{from}: {text}"),

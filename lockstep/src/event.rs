@@ -104,6 +104,36 @@ pub enum Event {
         /// The turn in which they left.
         turn: TurnNumber,
     },
+    /// A peer that turns wait for is unheard, or has blocked them for too long: the others decide whether to go on
+    /// without it.
+    Suspected {
+        /// Who.
+        peer: PeerId,
+        /// Its seats.
+        seats: Vec<Seat>,
+        /// For how long it has not been heard; short where it blocks turns although it is heard.
+        unheard: Duration,
+    },
+    /// So many peers are lost that the others cannot decide to go on without them: the match waits. Leaving ends it.
+    NoQuorum {
+        /// The turn that waits.
+        turn: TurnNumber,
+        /// The seats of those who are lost.
+        missing: Vec<Seat>,
+    },
+    /// The roster change that ends an epoch is decided and its turns are complete: the next epoch begins.
+    RosterChanged {
+        /// Its first turn.
+        turn: TurnNumber,
+        /// Its number; the first epoch is 0.
+        epoch: u32,
+        /// The seats of its roster.
+        seats: Vec<Seat>,
+        /// The seats of those who are not in it any more. Nobody plays them.
+        gone: Vec<Seat>,
+        /// Why.
+        cause: RosterCause,
+    },
     /// A seat's command did not decode as one: every peer skips it and resigns the seat.
     SeatResigned {
         /// The seat.
@@ -134,6 +164,17 @@ pub enum Event {
     },
     /// The match is over for this peer. The last event.
     Ended(Ended),
+}
+
+/// Why a roster changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RosterCause {
+    /// Peers left.
+    Left,
+    /// Peers were lost, or blocked turns for too long.
+    Lost,
+    /// Peers were suspected and answered: nobody is gone.
+    FalseAlarm,
 }
 
 /// One peer of the lobby.
@@ -224,6 +265,9 @@ pub enum EndReason {
         /// The seats whose batches did not come.
         on: Vec<Seat>,
     },
+    /// The others went on without this peer: they had not heard it for too long, or it had blocked turns for too long.
+    #[error("the others went on without this peer")]
+    Removed,
     /// The lobby turned this peer away.
     #[error("{0}")]
     Refused(JoinRefused),

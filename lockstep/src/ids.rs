@@ -101,7 +101,7 @@ pub struct MatchId(pub [u8; 16]);
 pub struct Incarnation(pub [u8; 16]);
 
 /// The hash chain over the log, up to some turn.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LogHash(pub [u8; 16]);
 
 /// A link to another peer, numbered by the transport; never used twice.

@@ -122,8 +122,8 @@ pub mod ticket;
 mod transport;
 
 pub use event::{
-    Desync, DesyncSide, EndReason, Ended, Event, Fault, JoinRefused, LobbyPeer, Refused, SeatInfo,
-    Status,
+    Desync, DesyncSide, EndReason, Ended, Event, Fault, JoinRefused, LobbyPeer, Refused,
+    RosterCause, SeatInfo, Status,
 };
 pub use game::{Counts, Match, world_entries};
 pub use ids::{CommandId, Incarnation, LinkId, LogHash, MatchId, PeerId, Plan, TurnNumber};

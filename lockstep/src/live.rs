@@ -52,6 +52,9 @@ pub struct Config {
     pub budget: Duration,
     /// A turn waited for longer than this ends the match for this peer. Default 60 s; `None` waits for ever.
     pub stall_limit: Option<Duration>,
+    /// A peer that turns wait for and that is unheard for so long is suspected: the others go on without it if they are
+    /// a quorum. Default 3 s.
+    pub suspicion: Duration,
     /// Where to write the folder about a desync. Default: the current folder.
     pub reports: PathBuf,
     /// Names the build in the log.
@@ -75,6 +78,7 @@ impl Default for Config {
             invite_for: Duration::from_secs(24 * 3_600),
             budget: Duration::from_millis(8),
             stall_limit: Some(Duration::from_secs(60)),
+            suspicion: Duration::from_secs(3),
             reports: PathBuf::from("."),
             build: concat!("lockstep ", env!("CARGO_PKG_VERSION")).to_owned(),
         }
@@ -298,6 +302,7 @@ impl Live {
             keyframe_every: log.keyframe_every(),
             limits: config.limits.clone(),
             stall_limit: config.stall_limit,
+            suspicion: config.suspicion,
             build: config.build,
             role,
         };

@@ -8,11 +8,12 @@ mod hash;
 mod memory;
 
 pub use codec::{Codec, DecodeError};
-pub(crate) use codec::{decode_entries, encode_entries};
+pub(crate) use codec::{decode_change, decode_entries, encode_change, encode_entries};
 pub(crate) use hash::Chain;
-pub use hash::{end_signed_bytes, start_hash, start_signed_bytes, turn_hash};
+pub use hash::{end_signed_bytes, roster_hash, start_hash, start_signed_bytes, turn_hash};
 pub use memory::Memory;
 
+use crate::session::roster::{Ballot, Value};
 use crate::{Incarnation, LogHash, MatchId, PeerId, Plan, SeatInfo, TurnNumber};
 use sim::{Checksum, Outcome, RulesId, Seat, SeatState, Seed};
 use std::sync::Arc;
@@ -43,6 +44,8 @@ pub enum Record {
     Attest(SignedBatch),
     /// A snapshot of the world.
     Keyframe(Keyframe),
+    /// The roster changed. Stands right before the first turn of the new epoch.
+    Roster(RosterChange),
     /// The match ended as intended. The last record.
     End(End),
 }
@@ -100,6 +103,20 @@ impl Start {
         infos.sort_by_key(|info| info.seat);
         infos
     }
+}
+
+/// What ended an epoch: a decided roster change, with the signed accepts that decided it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RosterChange {
+    /// The epoch that it ends; the first is 0.
+    pub epoch: u32,
+    /// The ballot in which it was decided.
+    pub ballot: Ballot,
+    /// The new roster, and where its epoch begins.
+    pub value: Value,
+    /// Who accepted, ascending, by index in the start's roster, with the signatures of
+    /// [`accept_signed_bytes`](crate::session::roster::accept_signed_bytes).
+    pub accepts: Vec<(u8, [u8; 64])>,
 }
 
 /// How often and how long one seat may pause a match.

@@ -2,7 +2,8 @@
 
 use crate::{Error, Reader};
 use lockstep::TurnNumber;
-use lockstep::log::{Bundle, LogEntry, Record, start_hash};
+use lockstep::log::{Bundle, LogEntry, Record, Start, start_hash};
+use lockstep::session::roster::{Peers, Value};
 use sim::Checksum;
 
 /// How two replays compare.
@@ -14,6 +15,9 @@ pub struct Diff {
     pub equal_turns: u32,
     /// Checksums of equal turns that both recorded.
     pub equal_checksums: u32,
+    /// Turns at the end of each that only a peer completed that the others went on without: they count for nobody, and
+    /// are not compared.
+    pub provisional_turns: (u32, u32),
     /// The first difference, if there is one in what both hold.
     pub difference: Option<Difference>,
 }
@@ -35,6 +39,11 @@ pub enum Difference {
         left: Option<LogEntry>,
         /// That entry in the second.
         right: Option<LogEntry>,
+    },
+    /// The peers that go on are others, or one of the two knows nothing of the change and goes on.
+    Roster {
+        /// The turn from which on they are.
+        turn: TurnNumber,
     },
     /// The turns are equal, but a checksum is not.
     Checksum {
@@ -63,6 +72,7 @@ pub fn diff(left: &mut Reader, right: &mut Reader) -> Result<Diff, Error> {
         turns: (left.turns(), right.turns()),
         equal_turns: 0,
         equal_checksums: 0,
+        provisional_turns: (0, 0),
         difference: None,
     };
     if left.start().match_id != right.start().match_id {
@@ -74,8 +84,15 @@ pub fn diff(left: &mut Reader, right: &mut Reader) -> Result<Diff, Error> {
         return Ok(diff);
     }
     let checksums = (checksums(left)?, checksums(right)?);
-    let mut bundles = (left.records(), right.records());
+    let changes = (changes(left)?, changes(right)?);
     let both = diff.turns.0.min(diff.turns.1);
+    let both = both.min(compare_changes(
+        left.start(),
+        &changes.0,
+        &changes.1,
+        &mut diff,
+    ));
+    let mut bundles = (left.records(), right.records());
     while diff.equal_turns < both {
         let (Some(left), Some(right)) =
             (next_bundle(&mut bundles.0)?, next_bundle(&mut bundles.1)?)
@@ -90,6 +107,52 @@ pub fn diff(left: &mut Reader, right: &mut Reader) -> Result<Diff, Error> {
     }
     compare_checksums(&checksums.0, &checksums.1, &mut diff);
     Ok(diff)
+}
+
+fn changes(reader: &mut Reader) -> Result<Vec<Value>, Error> {
+    let mut changes = Vec::new();
+    for record in reader.records() {
+        if let Record::Roster(change) = record? {
+            changes.push(change.value);
+        }
+    }
+    Ok(changes)
+}
+
+/// How many turns can be compared: up to the first roster change that they do not have in common, where one goes
+/// beyond it without.
+fn compare_changes(start: &Start, left: &[Value], right: &[Value], diff: &mut Diff) -> u32 {
+    let mut pairs = left.iter().zip(right);
+    let common = pairs.position(|(one, other)| one != other);
+    let common = common.unwrap_or(left.len().min(right.len()));
+    let (one, other) = (left.get(common), right.get(common));
+    let Some(cut) = one.into_iter().chain(other).map(|value| value.cut).min() else {
+        return u32::MAX;
+    };
+    let before = match common.checked_sub(1) {
+        Some(before) => left[before].roster,
+        None => Peers::first(start.roster.len()),
+    };
+    let beyond = |turns: u32| turns.saturating_sub(cut);
+    let delay = u32::from(start.plan.delay_turns);
+    let is_tail = |change: Option<&Value>, turns: u32| {
+        change.is_some_and(|change| change.roster != before) && beyond(turns) <= delay
+    };
+    match (one, other) {
+        (Some(_), None) if beyond(diff.turns.1) == 0 => return u32::MAX,
+        (None, Some(_)) if beyond(diff.turns.0) == 0 => return u32::MAX,
+        (_, None) if is_tail(one, diff.turns.1) => {
+            diff.provisional_turns.1 = beyond(diff.turns.1);
+        }
+        (None, _) if is_tail(other, diff.turns.0) => {
+            diff.provisional_turns.0 = beyond(diff.turns.0);
+        }
+        _ => {
+            let turn = TurnNumber(cut);
+            diff.difference = Some(Difference::Roster { turn });
+        }
+    }
+    cut
 }
 
 fn next_bundle(
@@ -193,6 +256,51 @@ mod tests {
                 ..
             })
         ));
+    }
+
+    /// The same match as both saw it that went on without the second peer from turn 60 on.
+    fn without_the_second(records: &[Record], roster: u16) -> Vec<Record> {
+        let changed = fixture::play_changing(100, &[60], |bundle| {
+            if bundle.turn.0 >= 60 {
+                bundle.entries.clear();
+            }
+        });
+        assert_eq!(changed.records[0], records[0]);
+        let mut changed = changed.records;
+        for record in &mut changed {
+            if let Record::Roster(change) = record {
+                change.value.roster = Peers(roster);
+            }
+        }
+        changed
+    }
+
+    #[test]
+    fn what_a_removed_peer_had_ahead_is_no_difference() {
+        let records = fixture::play(100).records;
+        let went_on = without_the_second(&records, 0b01);
+        let until = |turns: u32| {
+            let after = |record: &Record| matches!(record, Record::Bundle(bundle) if bundle.turn.0 == turns);
+            let end = records.iter().position(after).expect("so many turns");
+            &records[..end]
+        };
+        let diff = compare(&went_on, until(62));
+        assert!(diff.agrees(), "{diff:?}");
+        assert_eq!((diff.equal_turns, diff.provisional_turns), (60, (0, 2)));
+        let diff = compare(until(61), &went_on);
+        assert!(diff.agrees(), "{diff:?}");
+        assert_eq!((diff.equal_turns, diff.provisional_turns), (60, (1, 0)));
+        let diff = compare(&went_on, until(60));
+        assert_eq!((diff.agrees(), diff.provisional_turns), (true, (0, 0)));
+        // Nobody may have more turns than the delay; and after a false alarm nobody goes on by itself.
+        let roster = Some(Difference::Roster {
+            turn: TurnNumber(60),
+        });
+        assert_eq!(compare(&went_on, until(63)).difference, roster);
+        let alarm = without_the_second(&records, 0b11);
+        assert_eq!(compare(&alarm, until(61)).difference, roster);
+        assert_eq!(compare(&alarm, &went_on).difference, roster);
+        assert!(compare(&went_on, &went_on).agrees());
     }
 
     #[test]

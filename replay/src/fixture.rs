@@ -1,10 +1,11 @@
 //! A small world and matches of it, for tests.
 
 use lockstep::log::{
-    Bundle, End, Keyframe, LogEntry, LogStore, Record, RosterPeer, SignedBatch, Start, What,
-    end_signed_bytes, start_hash, start_signed_bytes, turn_hash,
+    Bundle, End, Keyframe, LogEntry, LogStore, Record, RosterChange, RosterPeer, SignedBatch,
+    Start, What, end_signed_bytes, roster_hash, start_hash, start_signed_bytes, turn_hash,
 };
 use lockstep::session::Batch;
+use lockstep::session::roster::{Ballot, Peers, Value, accept_signed_bytes};
 use lockstep::sign::{Ed25519, Signer};
 use lockstep::{Incarnation, LogHash, MatchId, Plan, TurnNumber, world_entries};
 use serde::{Deserialize, Serialize};
@@ -125,6 +126,11 @@ pub(crate) fn play(turns: u32) -> Played {
 
 /// As [`play`], with every bundle changed by `edit` before anybody sees it.
 pub(crate) fn play_with(turns: u32, edit: impl Fn(&mut Bundle)) -> Played {
+    play_changing(turns, &[], edit)
+}
+
+/// As [`play_with`], with a false alarm before each of these turns.
+pub(crate) fn play_changing(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle)) -> Played {
     let signers = [Ed25519::new(&[1; 32]), Ed25519::new(&[2; 32])];
     let mut start = Start {
         protocol: lockstep::PROTOCOL,
@@ -163,6 +169,11 @@ pub(crate) fn play_with(turns: u32, edit: impl Fn(&mut Bundle)) -> Played {
     for turn in 0..turns {
         let mut bundle = bundle(turn);
         edit(&mut bundle);
+        for (epoch, cut) in (0..).zip(cuts).filter(|(_, cut)| **cut == turn) {
+            let change = false_alarm(epoch, *cut, &start, &signers);
+            log_hash = roster_hash(log_hash, &change);
+            records.push(Record::Roster(change));
+        }
         records.push(Record::Bundle(bundle.clone()));
         log_hash = turn_hash(log_hash, &bundle);
         let (mut entries, _) = world_entries(&bundle);
@@ -207,6 +218,25 @@ pub(crate) fn play_with(turns: u32, edit: impl Fn(&mut Bundle)) -> Played {
         .collect();
     records.push(Record::End(end));
     Played { records, worlds }
+}
+
+fn false_alarm(epoch: u32, cut: u32, start: &Start, signers: &[Ed25519; 2]) -> RosterChange {
+    let ballot = Ballot { round: 1, peer: 0 };
+    let value = Value {
+        roster: Peers::first(2),
+        cut,
+    };
+    let accept = |peer: u8| {
+        let signed = accept_signed_bytes(start, peer, epoch, ballot, value);
+        let signed = signed.expect("there is such a place");
+        (peer, signers[usize::from(peer)].sign(&signed))
+    };
+    RosterChange {
+        epoch,
+        ballot,
+        value,
+        accepts: vec![accept(0), accept(1)],
+    }
 }
 
 pub(crate) const KEYFRAME_TURNS: u32 = 50;
@@ -277,6 +307,7 @@ fn attest(
         log_hash,
         slack_ms: Vec::new(),
         leaving: false,
+        epoch: 0,
     }
     .seal(
         peer,

@@ -155,6 +155,7 @@ impl Recorder {
                 }
                 Ok(())
             }
+            Record::Roster(_) => self.write(std::slice::from_ref(record)),
             Record::Mismatch { .. } => {
                 self.write_checksum()?;
                 self.write(std::slice::from_ref(record))

@@ -4,7 +4,7 @@ use crate::content;
 use crate::format::{self, KeyframeHead, Window};
 use crate::segment::{Item, Kind, Segment, Stop, segment_at};
 use crate::{Error, KeyframeAt, Tail};
-use lockstep::log::{Bundle, Codec, End, Record, Start, start_hash, turn_hash};
+use lockstep::log::{Bundle, Codec, End, Record, Start, roster_hash, start_hash, turn_hash};
 use lockstep::{Limits, LogHash};
 use std::collections::VecDeque;
 use std::io;
@@ -77,6 +77,8 @@ struct Pass {
     crc: u32,
     /// Hashes of the log after the last turns, the newest last.
     hashes: VecDeque<LogHash>,
+    /// Takes the place of the newest hash for the next turn, where roster changes come before it.
+    chained: Option<LogHash>,
     marked_bytes: u64,
     closed: bool,
 }
@@ -167,6 +169,7 @@ impl Pass {
             codec: Codec::default(),
             crc: format::header_crc(),
             hashes: VecDeque::from([log_hash]),
+            chained: None,
             marked_bytes: MARK_EVERY_BYTES,
             closed: false,
         }))
@@ -264,6 +267,11 @@ impl Pass {
         }
         for record in records {
             match record {
+                Record::Roster(change) if change.value.cut != self.scan.turns => return false,
+                Record::Roster(change) => {
+                    let before = self.chained.unwrap_or(self.scan.log_hash);
+                    self.chained = Some(roster_hash(before, change));
+                }
                 Record::Bundle(bundle) => self.take_bundle(bundle),
                 Record::End(end) => self.scan.end = Some(end.clone()),
                 _ => {}
@@ -273,7 +281,8 @@ impl Pass {
     }
 
     fn take_bundle(&mut self, bundle: &Bundle) {
-        self.scan.log_hash = turn_hash(self.scan.log_hash, bundle);
+        let before = self.chained.take().unwrap_or(self.scan.log_hash);
+        self.scan.log_hash = turn_hash(before, bundle);
         if self.hashes.len() == HASHES_KEPT {
             self.hashes.pop_front();
         }

@@ -5,7 +5,11 @@ mod expected;
 use crate::error::KeyframeFault;
 use crate::{Error, KeyframeAt, Reader, Tail};
 use expected::{Claim, Expected, collect};
-use lockstep::log::{Bundle, Record, end_signed_bytes, start_hash, start_signed_bytes, turn_hash};
+use lockstep::log::{
+    Bundle, Record, RosterChange, end_signed_bytes, roster_hash, start_hash, start_signed_bytes,
+    turn_hash,
+};
+use lockstep::session::roster::Peers;
 use lockstep::sign::Ed25519;
 use lockstep::{LogHash, PeerId, TurnNumber, world_entries};
 use sim::{Checksum, Outcome, Simulation};
@@ -87,6 +91,12 @@ pub enum Wrong {
         checksums: Vec<(u8, Checksum)>,
         /// The re-run's.
         ours: Checksum,
+    },
+    /// A roster change does not follow the one before it, or its signed accepts do not decide it.
+    #[error("the roster change that ends epoch {epoch} was not decided so")]
+    Roster {
+        /// The epoch.
+        epoch: u32,
     },
     /// A signature under the history does not hold, or its batch is no batch.
     #[error("the signature of peer {peer} at {turns} turns does not hold")]
@@ -188,6 +198,8 @@ pub fn verify<S: Simulation>(
             seats: start.seats(),
         }),
         log_hash: start_hash(&start),
+        roster: Peers::first(start.roster.len()),
+        epoch: 0,
         options,
         agreed: 0,
         result: Verified {
@@ -218,6 +230,9 @@ pub fn verify<S: Simulation>(
 struct Run<'a, S: Simulation> {
     world: S,
     log_hash: LogHash,
+    /// The peers that vote, and in which epoch.
+    roster: Peers,
+    epoch: u32,
     options: &'a Options,
     /// Turns up to which recorded checksums agreed.
     agreed: u32,
@@ -263,6 +278,7 @@ impl<S: Simulation> Run<'_, S> {
             let bundle = loop {
                 match reader.next_record(&mut cursor)? {
                     Some(Record::Bundle(bundle)) => break bundle,
+                    Some(Record::Roster(change)) => self.check_change(reader, &change)?,
                     Some(_) => {}
                     None => {
                         let at = reader.valid_bytes();
@@ -302,6 +318,20 @@ impl<S: Simulation> Run<'_, S> {
                 difference: found.unwrap_or(Difference::Hidden),
             }),
         }
+    }
+
+    /// A roster change was decided by a quorum of the roster before it.
+    fn check_change(&mut self, reader: &Reader, change: &RosterChange) -> Result<(), Wrong> {
+        let epoch = change.epoch;
+        let follows = epoch == self.epoch && change.value.cut == self.result.turns;
+        let signature = self.options.signature;
+        if !follows || !change.is_decided_by(reader.start(), self.roster, signature) {
+            return Err(Wrong::Roster { epoch });
+        }
+        self.log_hash = roster_hash(self.log_hash, change);
+        (self.roster, self.epoch) = (change.value.roster, epoch + 1);
+        self.result.signatures += change.accepts.len() as u32;
+        Ok(())
     }
 
     fn check_start(&mut self, reader: &Reader) -> Result<(), Wrong> {

@@ -7,12 +7,15 @@ mod bounds;
 mod file;
 mod progress;
 mod rerun;
+mod roster;
 
 pub use bounds::Bounds;
 pub use file::{Issued, PeerFile};
 
 use crate::simulator::{Playable, Scenario};
-use lockstep::log::{Bundle, Record, Start, What, start_hash, turn_hash};
+use lockstep::log::{
+    Bundle, Record, RosterChange, Start, What, roster_hash, start_hash, turn_hash,
+};
 use lockstep::{EndReason, Event, LogHash, PeerId};
 use sim::{Checksum, Seat, SeatState};
 use std::collections::BTreeMap;
@@ -75,6 +78,10 @@ pub struct Judge<W> {
     turn_limit: u32,
     start: Option<Arc<Start>>,
     history: Vec<Turn>,
+    /// The roster changes that are agreed, in order.
+    changes: Vec<RosterChange>,
+    cut: bool,
+    may_lose_quorum: bool,
     issued: BTreeMap<Seat, Vec<Issued>>,
     /// Commands of each seat that the history holds.
     agreed: BTreeMap<Seat, usize>,
@@ -91,6 +98,19 @@ struct Turn {
     hash: LogHash,
     /// Checksum after it, of the worlds that have no flaw.
     checksum: Option<Checksum>,
+    /// The peers that have it in their logs.
+    by: Vec<usize>,
+    /// What was noted before it.
+    before: Notes,
+}
+
+/// What the history so far holds of what players did.
+#[derive(Clone)]
+struct Notes {
+    agreed: BTreeMap<Seat, usize>,
+    paused: bool,
+    /// Texts and pauses, by peer.
+    said: Vec<(usize, u32)>,
 }
 
 impl<W: Playable> Judge<W> {
@@ -108,6 +128,9 @@ impl<W: Playable> Judge<W> {
             turn_limit: scenario.turn_limit,
             start: None,
             history: Vec::new(),
+            changes: Vec::new(),
+            cut: !scenario.cuts.is_empty(),
+            may_lose_quorum: scenario.may_lose_quorum(),
             issued: BTreeMap::new(),
             agreed: BTreeMap::new(),
             paused: false,
@@ -168,6 +191,11 @@ impl<W: Playable> Judge<W> {
         self.peers[peer].left = true;
     }
 
+    /// A peer's process has died.
+    pub fn crashed(&mut self, peer: usize) {
+        self.peers[peer].crashed = Some(self.now);
+    }
+
     /// A session appended a record.
     pub fn appended(&mut self, peer: usize, record: &Record) {
         if self.hostile == Some(peer) {
@@ -180,6 +208,7 @@ impl<W: Playable> Judge<W> {
         match record {
             Record::Start(start) => self.check_start(peer, start),
             Record::Bundle(bundle) => self.check_bundle(peer, bundle),
+            Record::Roster(change) => self.check_change(peer, change),
             _ => {}
         }
     }
@@ -199,7 +228,10 @@ impl<W: Playable> Judge<W> {
         } else if !logged {
             let seen = format!("turn {} handed out before it was logged", bundle.turn);
             self.fail(Some(peer), Invariant::Durable, seen);
-        } else if !self.forged && self.history[expected as usize].bundle != *bundle {
+        } else if !self.forged
+            && !self.is_out(peer, expected)
+            && self.history[expected as usize].bundle != *bundle
+        {
             let seen = format!("turn {} handed out otherwise than logged", bundle.turn);
             self.fail(Some(peer), Invariant::Agreement, seen);
         }
@@ -213,7 +245,7 @@ impl<W: Playable> Judge<W> {
         let file = &mut self.peers[peer];
         file.executed = turn + 1;
         file.checksum = Some(checksum);
-        if flawed || self.forged || self.hostile == Some(peer) {
+        if flawed || self.forged || self.hostile == Some(peer) || self.is_out(peer, turn) {
             return;
         }
         let known = &mut self.history[turn as usize].checksum;
@@ -288,24 +320,37 @@ impl<W: Playable> Judge<W> {
         if self.forged {
             return;
         }
+        if self.is_out(peer, bundle.turn.0) {
+            return self.check_tail(peer, bundle);
+        }
         let at = bundle.turn.0 as usize;
         if at == self.history.len() {
+            let notes = self.notes();
             self.check_against_notes(peer, bundle);
             let before = match (self.history.last(), &self.start) {
                 (Some(turn), _) => turn.hash,
                 (None, Some(start)) => start_hash(start),
                 (None, None) => return,
             };
+            let changes = self.changes.iter();
+            let changes = changes.filter(|change| change.value.cut == bundle.turn.0);
+            let before = changes.fold(before, roster_hash);
             self.history.push(Turn {
                 bundle: bundle.clone(),
                 hash: turn_hash(before, bundle),
                 checksum: None,
+                by: vec![peer],
+                before: notes,
             });
-        } else if self
+            return;
+        }
+        if let Some(turn) = self
             .history
-            .get(at)
-            .is_none_or(|turn| turn.bundle != *bundle)
+            .get_mut(at)
+            .filter(|turn| turn.bundle == *bundle)
         {
+            turn.by.push(peer);
+        } else {
             let seen = format!("turn {} differs from the others' turn", bundle.turn);
             self.fail(Some(peer), Invariant::Agreement, seen);
         }
@@ -334,8 +379,9 @@ impl<W: Playable> Judge<W> {
                     self.check_command(peer, bundle, entry.seat, bytes);
                 }
                 What::Seat(state) => {
-                    let left = owner.is_some_and(|owner| self.peers[owner].left);
-                    if !left || *state != SeatState::Idle {
+                    let turn = bundle.turn.0;
+                    let gone = |owner: usize| self.peers[owner].left || self.is_out(owner, turn);
+                    if !owner.is_some_and(gone) || *state != SeatState::Idle {
                         let seen = format!("turn {}: {state:?} for {:?}", bundle.turn, entry.seat);
                         self.fail(Some(peer), Invariant::NoLoss, seen);
                     }
@@ -400,7 +446,8 @@ impl<W: Playable> Judge<W> {
             let latest = waiting.handed_turns + self.command_delay + 2;
             let since = self.history.iter().skip(waiting.handed_turns as usize);
             let used = room.get(&Some(waiting.peer)).copied().unwrap_or(0);
-            let lagging = Some(waiting.peer) == self.hostile || owner.left || bundle.paused;
+            let gone = owner.left || owner.crashed.is_some() || self.is_gone(waiting.peer);
+            let lagging = Some(waiting.peer) == self.hostile || gone || bundle.paused;
             // A batch without commands has room for any one.
             let full = used > 0 && used + waiting.bytes.len() > ROOMY;
             if lagging || bundle.turn.0 <= latest || full {
@@ -457,6 +504,9 @@ impl<W: Playable> Judge<W> {
     /// Whether an honest peer ended as the scenario wants it to.
     fn ended_well(&self, peer: usize) -> Result<(), String> {
         let file = &self.peers[peer];
+        if file.crashed.is_some() {
+            return Ok(());
+        }
         let Some((_, ended)) = &file.ended else {
             // Whom a member that disturbs keeps from filling the lobby waits there.
             return match self.hostile.is_some() && self.start.is_none() {
@@ -467,12 +517,16 @@ impl<W: Playable> Judge<W> {
         let wanted = match (file.left, &file.desync) {
             (_, Some(_)) => EndReason::Desync,
             (true, _) if ended.reason == EndReason::Left => EndReason::Left,
+            _ if self.is_gone(peer) => EndReason::Removed,
             _ => EndReason::TurnLimit,
         };
         // A member that disturbs loses its links, and so its batches: the match may stand still and end.
         let disturbed =
             self.hostile.is_some() && matches!(ended.reason, EndReason::StallLimit { .. });
-        if ended.reason != wanted && !disturbed {
+        // Who was cut off for so long that nobody was left to tell it.
+        let waited = matches!(ended.reason, EndReason::StallLimit { .. });
+        let forgotten = waited && (self.is_gone(peer) || self.may_lose_quorum);
+        if ended.reason != wanted && !disturbed && !forgotten {
             return Err(format!("ended as {:?}, not {wanted:?}", ended.reason));
         }
         let executed = (file.executed, file.checksum);

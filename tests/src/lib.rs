@@ -3,6 +3,7 @@
 #[cfg(feature = "demo")]
 pub mod golden;
 pub mod judge;
+pub mod model;
 #[cfg(feature = "demo")]
 pub mod numbers;
 #[cfg(feature = "demo")]

@@ -1,5 +1,6 @@
 //! Programs that print figures. Nothing here passes or fails.
 
+pub mod lost;
 pub mod network;
 pub mod recording;
 pub mod world;

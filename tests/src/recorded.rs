@@ -158,6 +158,7 @@ fn session(seat: u8, wanted: &Wanted<'_>) -> Session {
         keyframe_every: (seat == 0).then_some(wanted.keyframes_every),
         limits: Limits::default(),
         stall_limit: None,
+        suspicion: Duration::from_secs(3),
         build: "tests".to_owned(),
         role,
     };

@@ -106,6 +106,9 @@ struct Peer<W> {
     left: bool,
 }
 
+/// Silence after which a peer that turns wait for is suspected.
+pub const SUSPICION: Duration = Duration::from_secs(3);
+
 /// How long after the last planned moment a run may go on before it counts as never ending.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -203,6 +206,7 @@ impl<W: Playable> Simulator<W> {
             Happening::Pause(peer) => self.ask_pause(peer),
             Happening::Resume(peer) => self.ask_resume(peer),
             Happening::Leave(peer) => self.leave(peer),
+            Happening::Crash(peer) => self.crash(peer),
             Happening::Disturb => self.disturb(),
         }
     }
@@ -447,10 +451,17 @@ fn config(scenario: &Scenario, peer: usize, role: Role) -> SessionConfig {
         share: None,
         keyframe_every: plan.keyframe_every,
         limits: Limits::default(),
-        stall_limit: scenario.hostile.map(|_| Duration::from_secs(15)),
+        stall_limit: stall_limit(scenario),
+        suspicion: SUSPICION,
         build: format!("simulated {peer}"),
         role,
     }
+}
+
+/// A member that disturbs may hold up the match; who is cut off until it is over waits in vain.
+fn stall_limit(scenario: &Scenario) -> Option<Duration> {
+    let cut = (!scenario.cuts.is_empty()).then_some(Duration::from_secs(40));
+    scenario.hostile.map(|_| Duration::from_secs(15)).or(cut)
 }
 
 /// The end of a link that a peer calls by this number, if it is still up there.

@@ -68,6 +68,7 @@ fn batch() -> impl Strategy<Value = Batch> {
                 log_hash: LogHash([3; 16]),
                 slack_ms,
                 leaving,
+                epoch: turn % 3,
             }
         },
     )

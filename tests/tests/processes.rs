@@ -66,36 +66,58 @@ fn four_impaired_processes_play_one_match_and_keep_equal_replays() {
 }
 
 #[test]
-fn a_killed_peer_is_named_and_every_replay_holds() {
-    let folder = tempfile::tempdir().expect("a folder for the match");
-    let mut playing = play(3, &["--map-seed", "4"], &["--turns", "200"], folder.path());
-    let turn = |event: &serde_json::Value| event["event"] == "turn" && event["turn"] == 20;
-    assert!(
-        playing.peers[0]
-            .wait_until(Duration::from_secs(30), turn)
-            .is_some()
-    );
-    let killed = playing.peers[2]
-        .wait_for("start", Duration::from_secs(5))
-        .expect("it has started");
-    playing.peers[2].kill();
-    let stall = playing.peers[0]
-        .wait_for("stall", Duration::from_secs(10))
-        .expect("the others wait");
-    assert_eq!(stall["waiting_on"], serde_json::json!([killed["seat"]]));
-    playing.peers[1].kill();
-    playing.peers[0].kill();
-    let finished = playing.finish(Duration::from_secs(10));
-    assert!(finished[0].checksums().len() > 20);
-    for peer in 0..3 {
-        let replay = format!("peer{peer}.replay");
-        let verified = demo(&["replay", "verify", &replay], folder.path());
-        let code = verified.status.code();
-        assert!(
-            code == Some(0) || code == Some(5),
-            "{code:?} {}",
-            verified.errors
-        );
+fn the_others_go_on_when_one_is_killed_and_every_replay_holds() {
+    // A guest, the host itself, and one of many.
+    for (peers, victim) in [(3, 2), (3, 0), (8, 5)] {
+        let folder = tempfile::tempdir().expect("a folder for the match");
+        let host = ["--map-seed", "4", "--turns", "60"];
+        let mut playing = play(peers, &host, &[], folder.path());
+        let turn = |event: &serde_json::Value| event["event"] == "turn" && event["turn"] == 20;
+        for peer in &mut playing.peers {
+            assert!(peer.wait_until(Duration::from_secs(30), turn).is_some());
+        }
+        let started = |event: &&serde_json::Value| event["event"] == "start";
+        let started = playing.peers[victim].events.iter().find(started);
+        let seat = started.expect("it has started")["seat"].clone();
+        playing.peers[victim].kill();
+        let mut finished = playing.finish(Duration::from_secs(60));
+        let killed = finished.remove(victim);
+        agree(&finished);
+        assert_eq!(finished[0].checksums().len(), 60);
+        for survivor in &finished {
+            let stall = survivor.last("stall").expect("it had to wait");
+            assert_eq!(stall["waiting_on"], serde_json::json!([seat]));
+            let roster = survivor.last("roster").expect("it has decided to go on");
+            assert_eq!(
+                (roster["epoch"].as_u64(), roster["cause"].as_str()),
+                (Some(1), Some("lost"))
+            );
+            assert_eq!(roster["left"], serde_json::json!([seat]));
+            let end = survivor.last("end").expect("it has ended");
+            assert_eq!(end["reason"], "turn-limit");
+            let all = serde_json::json!(peers - 1);
+            assert_eq!((&end["agreed"], &end["of"]), (&all, &all));
+        }
+        // Of what was killed the turns before the cut are everybody's.
+        let cut = finished[0]
+            .last("roster")
+            .and_then(|roster| roster["turn"].as_u64());
+        let mut common = killed.checksums();
+        common.retain(|(turn, _)| Some(*turn) < cut);
+        assert!(common.len() > 20);
+        assert_eq!(finished[0].checksums()[..common.len()], common);
+        let survivor = format!("peer{}.replay", if victim == 0 { 1 } else { 0 });
+        for peer in 0..peers {
+            // What was killed may end in the middle of a record, and have turns that count for nobody.
+            let may = |code: Option<i32>| code == Some(0) || peer == victim && code == Some(5);
+            let replay = format!("peer{peer}.replay");
+            for asked in [vec!["verify", &replay], vec!["diff", &survivor, &replay]] {
+                let arguments = [vec!["replay"], asked].concat();
+                let answered = demo(&arguments, folder.path());
+                let code = answered.status.code();
+                assert!(may(code), "{arguments:?}: {code:?} {}", answered.errors);
+            }
+        }
     }
 }
 

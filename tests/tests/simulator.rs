@@ -73,6 +73,10 @@ fn seeds_cover_what_can_go_wrong() {
             share(|each| each.peers.iter().any(|peer| peer.leaves_at.is_some())),
         ),
         (
+            "crashed",
+            share(|each| each.peers.iter().any(|peer| peer.crashes_at.is_some())),
+        ),
+        (
             "paused",
             share(|each| each.peers.iter().any(|peer| peer.pause.is_some())),
         ),

@@ -2,7 +2,7 @@
 
 use super::agreement::Agreement;
 use crate::exit::Problem;
-use crate::output::{EndLine, Line, Lines, OfPeer, write_json};
+use crate::output::{EndLine, Line, OfPeer, write_json};
 use crate::plain::{self, ms};
 use crate::tally::Summary;
 use crate::terminal::facts::Facts;
@@ -17,8 +17,8 @@ use std::time::Duration;
 
 /// One of three ways.
 pub(super) enum Show {
-    Json(Vec<Lines>),
-    Plain(Lines),
+    Json,
+    Plain,
     Screen(Box<View>),
 }
 
@@ -31,13 +31,13 @@ pub(super) struct View {
 
 impl Show {
     pub fn json() -> Show {
-        Show::Json(Vec::new())
+        Show::Json
     }
 
     pub fn plain(peers: u8) -> Result<Show, Problem> {
         let title = "peers over QUIC on this machine; bots play (Ctrl-C ends it early)";
         plain::print(&format!("{peers} {title}")).map_err(Problem::Terminal)?;
-        Ok(Show::Plain(Lines::default()))
+        Ok(Show::Plain)
     }
 
     pub fn screen(peers: u8, turns: u32) -> Result<Show, Problem> {
@@ -53,19 +53,16 @@ impl Show {
 
     pub fn event(&mut self, peer: usize, event: &Event) -> io::Result<()> {
         match self {
-            Show::Json(all) => {
-                while all.len() <= peer {
-                    all.push(Lines::default());
-                }
+            Show::Json => {
                 let mut out = io::stdout().lock();
-                for line in all[peer].of(event) {
+                for line in Line::of(event) {
                     let line = OfPeer { line: &line, peer };
                     write_json(&mut out, &line)?;
                 }
             }
-            Show::Plain(lines) => {
+            Show::Plain => {
                 if peer == 0 {
-                    for text in lines.of(event).iter().filter_map(plain::text) {
+                    for text in Line::of(event).iter().filter_map(plain::text) {
                         writeln!(io::stdout(), "{text}")?;
                     }
                 }
@@ -103,7 +100,7 @@ impl Show {
     }
 
     pub fn over(&mut self, peer: usize, ended: &Ended, summary: &Summary) -> io::Result<()> {
-        if let Show::Json(_) = self {
+        if let Show::Json = self {
             let line = Line::End(EndLine::new(ended, summary));
             write_json(&mut io::stdout().lock(), &OfPeer { line: &line, peer })?;
         }

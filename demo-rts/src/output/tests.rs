@@ -1,8 +1,8 @@
 use super::*;
 use crate::tally::Summary;
 use lockstep::{
-    Checksum, Desync, DesyncSide, EndReason, Ended, MatchId, Outcome, PeerId, Plan, SeatInfo,
-    TurnNumber,
+    Checksum, Desync, DesyncSide, EndReason, Ended, MatchId, Outcome, PeerId, Plan, RosterCause,
+    SeatInfo, TurnNumber,
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -29,9 +29,7 @@ fn started() -> Event {
 
 /// The single line of an event that follows a start, as an object.
 fn object(event: &Event) -> Value {
-    let mut lines = Lines::default();
-    lines.of(&started());
-    let all = lines.of(event);
+    let all = Line::of(event);
     assert_eq!(all.len(), 1, "{event:?}");
     serde_json::to_value(&all[0]).unwrap()
 }
@@ -75,10 +73,12 @@ fn documented_events_have_their_fields() {
         json!({"event":"plan","turn":9,"ticks":4,"delay":2}),
     );
     holds(
-        &Event::Left {
-            peer: peer(2),
-            seats: vec![Seat(2)],
+        &Event::RosterChanged {
             turn: TurnNumber(5),
+            epoch: 1,
+            seats: vec![Seat(0), Seat(1)],
+            gone: vec![Seat(2)],
+            cause: RosterCause::Left,
         },
         json!({"event":"roster","turn":5,"epoch":1,"seats":[0,1],"left":[2],"cause":"left"}),
     );

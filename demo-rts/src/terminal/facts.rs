@@ -2,7 +2,7 @@
 
 use crate::output::LatencyLine;
 use crate::plain;
-use lockstep::{Checksum, Ended, Event, Seat, Status};
+use lockstep::{Checksum, Ended, Event, RosterCause, Seat, Status};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What is known of a match from its events.
@@ -124,6 +124,20 @@ impl Facts {
             Event::SeatResigned { seat, .. } => {
                 self.note(format!("the seat of {} was closed", self.name(*seat)));
             }
+            Event::Suspected { seats: of, .. } => {
+                self.note(format!("{} is not heard", self.all_named(of)));
+            }
+            Event::NoQuorum { missing, .. } => {
+                self.note(format!(
+                    "{} lost, too many to go on: leave to end",
+                    self.all_named(missing)
+                ));
+            }
+            Event::RosterChanged { gone, cause, .. } if *cause == RosterCause::Lost => {
+                self.left.extend(gone);
+                self.note(format!("{} lost, the match goes on", self.all_named(gone)));
+            }
+            Event::RosterChanged { .. } => {}
             Event::PeerFault { peer, fault } => self.note(format!("{peer} {fault}")),
             Event::LinkLost { peer, why } => self.note(format!("link to {peer}: {why}")),
             Event::RecordingStopped { why } => self.note(format!("recording: {why}")),

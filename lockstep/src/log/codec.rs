@@ -1,10 +1,12 @@
 //! The one encoding of log records.
 
 use super::{
-    Bundle, End, Keyframe, LogEntry, PauseBudget, Record, RosterPeer, SignedBatch, Start, What,
+    Bundle, End, Keyframe, LogEntry, PauseBudget, Record, RosterChange, RosterPeer, SignedBatch,
+    Start, What,
 };
 use crate::encoding::{Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_COMMAND, MAX_PEERS};
+use crate::session::roster::{Ballot, Peers, Value};
 use crate::{Incarnation, Limits, LogHash, MatchId, PeerId, Plan, TurnNumber};
 use sim::{Checksum, Outcome, RulesId, Seat, SeatState, Seed};
 use std::sync::Arc;
@@ -30,6 +32,7 @@ const MISMATCH: u8 = 5;
 const ATTEST: u8 = 6;
 const KEYFRAME: u8 = 7;
 const END: u8 = 8;
+const ROSTER: u8 = 9;
 
 impl Codec {
     /// The turn of the next bundle.
@@ -121,6 +124,10 @@ impl Codec {
                     plan: keyframe.plan,
                     paused: keyframe.paused,
                 };
+            }
+            Record::Roster(change) => {
+                out.push(ROSTER);
+                put_change(out, change);
             }
             Record::End(end) => {
                 out.push(END);
@@ -250,6 +257,7 @@ impl Codec {
                 };
                 Record::Keyframe(keyframe)
             }
+            ROSTER => Record::Roster(decode_change(reader)?),
             END => {
                 let turns = reader.number()?;
                 let log_hash = LogHash(reader.array()?);
@@ -454,6 +462,50 @@ pub(crate) fn decode_entries(reader: &mut Reader<'_>) -> Result<Vec<LogEntry>, D
         return Err(reader.fail("entries out of seat order"));
     }
     Ok(entries)
+}
+
+pub(crate) fn encode_change(change: &RosterChange) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_change(&mut out, change);
+    out
+}
+
+fn put_change(out: &mut Vec<u8>, change: &RosterChange) {
+    put_varint(out, u64::from(change.epoch));
+    put_varint(out, u64::from(change.ballot.round));
+    out.push(change.ballot.peer);
+    out.extend_from_slice(&change.value.roster.0.to_le_bytes());
+    put_varint(out, u64::from(change.value.cut));
+    put_varint(out, change.accepts.len() as u64);
+    for (peer, signature) in &change.accepts {
+        out.push(*peer);
+        out.extend_from_slice(signature);
+    }
+}
+
+pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, DecodeError> {
+    let epoch = reader.number()?;
+    let ballot = Ballot {
+        round: reader.number()?,
+        peer: reader.byte()?,
+    };
+    let value = Value {
+        roster: Peers(u16::from_le_bytes(reader.array()?)),
+        cut: reader.number()?,
+    };
+    let count = reader.count(MAX_PEERS, "more peers than allowed")?;
+    let accepts: Vec<(u8, [u8; 64])> = (0..count)
+        .map(|_| Ok((reader.byte()?, reader.array()?)))
+        .collect::<Result<_, DecodeError>>()?;
+    if value.roster.is_empty() || !accepts.is_sorted_by(|one, next| one.0 < next.0) {
+        return Err(reader.fail("no roster, or accepts out of order"));
+    }
+    Ok(RosterChange {
+        epoch,
+        ballot,
+        value,
+        accepts,
+    })
 }
 
 pub(crate) fn put_plan(out: &mut Vec<u8>, plan: &Plan) {

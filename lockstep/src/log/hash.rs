@@ -1,6 +1,6 @@
 //! The log hash: a chain over what was agreed, so that one signature attests everything before it.
 
-use super::{Bundle, End, Start, What};
+use super::{Bundle, End, RosterChange, Start, What};
 use crate::LogHash;
 use sim::Outcome;
 
@@ -55,6 +55,17 @@ pub fn turn_hash(before: LogHash, bundle: &Bundle) -> LogHash {
             }
         }
     }
+    hash.end()
+}
+
+/// What takes the place of `h(n − 1)` for the first turn `n` of a new epoch: the decision is chained in. By whose
+/// accepts it was decided is not: peers may know of different ones.
+pub fn roster_hash(before: LogHash, change: &RosterChange) -> LogHash {
+    let mut hash = Chain::new("lockstep roster 1");
+    hash.bytes(&before.0);
+    hash.number(change.epoch);
+    hash.number(u32::from(change.value.roster.0));
+    hash.number(change.value.cut);
     hash.end()
 }
 

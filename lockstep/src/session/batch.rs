@@ -30,6 +30,8 @@ pub struct Batch {
     pub slack_ms: Vec<i16>,
     /// The sender leaves: its batches are empty by rule from the next turn on.
     pub leaving: bool,
+    /// The epoch in which it was sealed. It counts for those who have come as far.
+    pub epoch: u32,
 }
 
 /// A slack that says nothing: no batch of that peer arrived since the last report.
@@ -53,6 +55,10 @@ impl Batch {
         put_varint(out, self.slack_ms.len() as u64);
         for slack in &self.slack_ms {
             out.extend_from_slice(&slack.to_le_bytes());
+        }
+        // The first epoch goes without saying.
+        if self.epoch > 0 {
+            put_varint(out, u64::from(self.epoch));
         }
     }
 
@@ -87,6 +93,13 @@ impl Batch {
         let slack_ms = (0..count)
             .map(|_| Ok(i16::from_le_bytes(reader.array()?)))
             .collect::<Result<_, DecodeError>>()?;
+        let epoch = match reader.remaining() {
+            0 => 0,
+            _ => match reader.number()? {
+                0 => return Err(reader.fail("an epoch that goes without saying")),
+                epoch => epoch,
+            },
+        };
         reader.end()?;
         Ok(Batch {
             turn: TurnNumber(turn),
@@ -98,6 +111,7 @@ impl Batch {
             log_hash,
             slack_ms,
             leaving: head & 1 == 1,
+            epoch,
         })
     }
 

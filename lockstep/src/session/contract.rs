@@ -149,6 +149,9 @@ pub struct SessionConfig {
     pub limits: Limits,
     /// A turn that is waited for longer than this ends the match for this peer; `None` waits for ever.
     pub stall_limit: Option<Duration>,
+    /// A peer that turns wait for and that is unheard, by any path, for so long is suspected: the others go on without
+    /// it if they are a quorum. Usually 3 s.
+    pub suspicion: Duration,
     /// The build, for information in the log.
     pub build: String,
     /// What this peer is in its lobby.

@@ -168,6 +168,9 @@ impl Core {
             up_at: self.now,
             heard_at: self.now,
             messages: 0,
+            epoch: None,
+            decisions_sent: 0,
+            notes_known: BTreeMap::new(),
             quality: Quality::new(self.now),
         };
         self.links.insert(id, link);

@@ -1,8 +1,13 @@
 //! One link: who is at its other end, and how well it carries.
 
+use super::roster::Ballot;
 use super::wire::TurnPacket;
 use crate::{Incarnation, LinkId, PeerId, TurnNumber};
+use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// Epoch, speaker, and which kind of message.
+pub(crate) type NoteKey = (u32, u8, u8);
 
 /// One link of a session.
 pub(crate) struct Link {
@@ -21,6 +26,12 @@ pub(crate) struct Link {
     pub heard_at: Duration,
     /// Control messages taken so far.
     pub messages: u64,
+    /// The epoch that the other end was last heard to be in, once it has told.
+    pub epoch: Option<u32>,
+    /// Decisions of epochs before this one were sent on it.
+    pub decisions_sent: u32,
+    /// What both ends know of notes on roster changes: which note, and its ballot.
+    pub notes_known: BTreeMap<NoteKey, Ballot>,
     pub quality: Quality,
 }
 

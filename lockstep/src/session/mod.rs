@@ -12,6 +12,7 @@ mod core;
 mod link;
 mod lobby;
 mod playing;
+pub mod roster;
 mod wire;
 
 pub use batch::{Batch, NO_SLACK};
@@ -39,6 +40,7 @@ pub struct Session {
     worlds_awaited: u32,
     keyframe_every: Option<Duration>,
     stall_limit: Option<Duration>,
+    suspicion: Duration,
     begun: bool,
     /// What the match had measured when it ended.
     ended_stats: Stats,
@@ -92,6 +94,7 @@ impl Session {
             worlds_awaited: 0,
             keyframe_every: config.keyframe_every,
             stall_limit: config.stall_limit,
+            suspicion: config.suspicion,
             begun: false,
             ended_stats: Stats::default(),
         })
@@ -305,6 +308,7 @@ impl Session {
                 Step::Stay
             }
             (Introduced::Proved, Phase::Playing(playing)) => {
+                playing.note_incarnation(core, link);
                 playing.close_doubles(core, link);
                 Step::Stay
             }
@@ -427,6 +431,7 @@ impl Session {
                     initial,
                     self.keyframe_every,
                     self.stall_limit,
+                    self.suspicion,
                 );
                 for link in self.core.links.keys().copied().collect::<Vec<_>>() {
                     playing.close_doubles(&mut self.core, link);

@@ -2,10 +2,10 @@
 //! business of the simulator in the `tests` crate.
 
 use super::*;
-use crate::log::{Bundle, PauseBudget, Record};
+use crate::log::{Bundle, LogEntry, PauseBudget, Record};
 use crate::sign::KeyedHash;
 use crate::{Limits, MatchId, PeerId, Plan, TurnNumber};
-use sim::RulesId;
+use sim::{RulesId, SeatState};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -90,6 +90,7 @@ impl Net {
             keyframe_every: Some(Duration::from_secs(2)),
             limits: Limits::default(),
             stall_limit: Some(Duration::from_secs(20)),
+            suspicion: Duration::from_secs(3),
             build: String::new(),
             role,
         };
@@ -190,7 +191,7 @@ impl Net {
         for signed in packet.batches.iter_mut().filter(|signed| signed.peer == 2) {
             let mut batch = Batch::decode(&signed.content).expect("an honest batch until here");
             if batch.turn == TurnNumber(20) {
-                batch.entries.push(crate::log::LogEntry {
+                batch.entries.push(LogEntry {
                     seat: Seat(2),
                     what: What::Chat("for you alone".to_owned()),
                 });
@@ -423,21 +424,56 @@ fn a_leaver_goes_and_the_others_play_on() {
 }
 
 #[test]
-fn a_wait_in_vain_names_the_seat_and_counts_as_stalled() {
-    let mut net = Net::new(3, Plan::default(), None);
+fn a_guest_without_its_host_waits_in_vain_and_names_its_seat() {
+    let mut net = Net::new(2, Plan::default(), None);
     net.run(Duration::from_secs(3));
-    net.silent = Some(1);
+    net.silent = Some(0);
     net.run(Duration::from_secs(13));
-    let so_far = net.peers[0].session.stats().stalled;
+    let so_far = net.peers[1].session.stats().stalled;
     assert!(so_far > Duration::from_secs(8), "{so_far:?}");
+    let no_quorum = |event: &&Event| matches!(event, Event::NoQuorum { .. });
+    assert_eq!(net.peers[1].events.iter().filter(no_quorum).count(), 1);
     net.run(Duration::from_secs(40));
-    let ended = net.ends()[0];
-    let on = vec![Seat(1)];
+    let Some(Event::Ended(ended)) = net.peers[1].events.last() else {
+        panic!("the guest goes on without a quorum");
+    };
+    let on = vec![Seat(0)];
     assert_eq!(ended.reason, EndReason::StallLimit { on });
-    assert_eq!(ended.reason.to_string(), "seat 1 was waited for in vain");
-    let stats = net.peers[0].session.stats();
+    assert_eq!(ended.reason.to_string(), "seat 0 was waited for in vain");
+    let stats = net.peers[1].session.stats();
     assert_eq!(stats.stalled.as_secs(), 20);
     assert_eq!(stats.late_turns, 1);
+}
+
+#[test]
+fn the_others_go_on_without_a_silent_peer() {
+    let mut net = Net::new(3, Plan::default(), Some(60));
+    net.run(Duration::from_secs(3));
+    net.silent = Some(1);
+    net.run(Duration::from_secs(30));
+    let (survivor, other) = (&net.peers[0], &net.peers[2]);
+    assert_eq!(survivor.turns.len(), 60);
+    assert_eq!(survivor.turns, other.turns);
+    let stalled = survivor.session.stats().stalled;
+    assert!(stalled < Duration::from_millis(3_600), "{stalled:?}");
+    let change = survivor.records.iter().find_map(|record| match record {
+        Record::Roster(change) => Some(change),
+        _ => None,
+    });
+    let change = change.expect("the decision is in the log");
+    let first = &survivor.turns[change.value.cut as usize];
+    let idle = LogEntry {
+        seat: Seat(1),
+        what: What::Seat(SeatState::Idle),
+    };
+    assert!(first.entries.contains(&idle), "{first:?}");
+    // Who is silent is not deaf: it has learned that it is out.
+    let Some(Event::Ended(ended)) = net.peers[1].events.last() else {
+        panic!("the silent one goes on alone");
+    };
+    assert_eq!(ended.reason, EndReason::Removed);
+    let most = change.value.cut + u32::from(Plan::default().delay_turns);
+    assert!(ended.turns <= most, "{} turns, cut {most}", ended.turns);
 }
 
 #[test]

@@ -73,6 +73,20 @@ pub(crate) enum Control {
     },
     /// I go.
     Bye,
+    /// To all, and on from them: what peers said about a roster change.
+    Roster(Vec<SignedNote>),
+    /// To who lags behind an epoch: the decision that ended it, encoded as in the log.
+    Decided(Vec<u8>),
+}
+
+/// What one peer says about a roster change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SignedNote {
+    /// Who, by index in the start's roster.
+    pub peer: u8,
+    /// The note, encoded.
+    pub content: Vec<u8>,
+    pub signature: Signature,
 }
 
 /// What the host settles for everybody.
@@ -174,6 +188,8 @@ pub(crate) struct TurnPacket {
     pub echo: Option<(u32, u16)>,
     /// Packets missing among the last 64 sent by the other side.
     pub missing: u8,
+    /// The epoch that the sender is in.
+    pub epoch: u32,
     /// The peers heard directly of late, as a set of roster indices.
     pub heard: u16,
     /// By roster index: the first turn whose batch is not held.
@@ -185,11 +201,13 @@ pub(crate) struct TurnPacket {
 const TURNS: u8 = 0;
 const PROBE: u8 = 1;
 const PROBE_ANSWER: u8 = 2;
+/// As [`TURNS`], in an epoch after the first.
+const LATER_TURNS: u8 = 3;
 
 impl TurnPacket {
     /// An upper bound of the encoding without batches, for `peers` peers.
     pub(crate) fn head_len(peers: usize) -> usize {
-        1 + 5 + 5 + 3 + 1 + 2 + 1 + 5 + 3 * peers
+        1 + 5 + 5 + 5 + 3 + 1 + 2 + 1 + 5 + 3 * peers
     }
 }
 
@@ -198,7 +216,13 @@ impl Datagram {
         let mut out = Vec::with_capacity(256);
         match self {
             Datagram::Turns(packet) => {
-                out.push(TURNS);
+                match packet.epoch {
+                    0 => out.push(TURNS),
+                    epoch => {
+                        out.push(LATER_TURNS);
+                        put_varint(&mut out, u64::from(epoch));
+                    }
+                }
                 put_varint(&mut out, u64::from(packet.sequence));
                 match packet.echo {
                     None => put_varint(&mut out, 0),
@@ -237,7 +261,11 @@ impl Datagram {
     pub(crate) fn decode(bytes: &[u8]) -> Result<Datagram, DecodeError> {
         let mut reader = Reader::new(bytes);
         let datagram = match reader.byte()? {
-            TURNS => Datagram::Turns(turn_packet(&mut reader)?),
+            TURNS => Datagram::Turns(turn_packet(&mut reader, 0)?),
+            LATER_TURNS => match reader.number()? {
+                0 => return Err(reader.fail("an epoch that goes without saying")),
+                epoch => Datagram::Turns(turn_packet(&mut reader, epoch)?),
+            },
             PROBE => Datagram::Probe {
                 sent_us: reader.varint()?,
             },
@@ -252,7 +280,7 @@ impl Datagram {
     }
 }
 
-fn turn_packet(reader: &mut Reader<'_>) -> Result<TurnPacket, DecodeError> {
+fn turn_packet(reader: &mut Reader<'_>, epoch: u32) -> Result<TurnPacket, DecodeError> {
     let sequence = reader.number()?;
     let echo = match reader.varint()? {
         0 => None,
@@ -295,6 +323,7 @@ fn turn_packet(reader: &mut Reader<'_>) -> Result<TurnPacket, DecodeError> {
         sequence,
         echo,
         missing,
+        epoch,
         heard,
         held,
         batches,

@@ -132,6 +132,7 @@ fn kind(record: &Record) -> &'static str {
         Record::Mismatch { .. } => "mismatch",
         Record::Attest(_) => "attest",
         Record::Keyframe(_) => "keyframe",
+        Record::Roster(_) => "roster",
         Record::End(_) => "end",
     }
 }
@@ -174,6 +175,13 @@ pub(super) fn export<S: Simulation>(path: &Path, to: &mut Printer<'_>) -> Result
                 "signature": hex(&batch.signature),
             }),
             Record::Keyframe(_) => continue,
+            Record::Roster(change) => json!({
+                "record": "roster", "epoch": change.epoch + 1, "turn": change.value.cut,
+                "peers": change.value.roster.iter().collect::<Vec<_>>(),
+                "accepts": change.accepts.iter().map(|(peer, signature)| json!({
+                    "peer": peer, "signature": hex(signature),
+                })).collect::<Vec<_>>(),
+            }),
             Record::End(end) => json!({
                 "record": "end", "turns": end.turns, "log_hash": end.log_hash.to_string(),
                 "checksum": end.checksum.to_string(), "decided": end.outcome.is_some(),

@@ -87,7 +87,7 @@ enum Command {
     Stats(OneFile),
     /// Compares two files: equal, one the beginning of the other, or the first difference.
     #[command(
-        after_help = "With --json: {\"agrees\",\"turns\":[A,B],\"equal_turns\",\"equal_checksums\",\"difference\"}\n\nExample: replay diff ours.replay theirs.replay"
+        after_help = "With --json: {\"agrees\",\"turns\":[A,B],\"equal_turns\",\"equal_checksums\",\"provisional_turns\":[A,B],\"difference\"}\n\nExample: replay diff ours.replay theirs.replay"
     )]
     Diff {
         /// A replay.

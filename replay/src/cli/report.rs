@@ -153,12 +153,22 @@ pub(super) fn diff(
         to.json(&json!({
             "agrees": diff.agrees(), "turns": [diff.turns.0, diff.turns.1], "equal_turns": diff.equal_turns,
             "equal_checksums": diff.equal_checksums, "difference": difference,
+            "provisional_turns": [diff.provisional_turns.0, diff.provisional_turns.1],
         }));
     } else {
         let equal = count(u64::from(diff.equal_turns), "turn");
         let (a, b) = diff.turns;
         to.line(&match &difference {
             Some(difference) => format!("{difference}; {equal} before that are equal"),
+            None if diff.provisional_turns != (0, 0) => {
+                let (ours, theirs) = diff.provisional_turns;
+                let alone = if ours > 0 { left } else { right };
+                format!(
+                    "equal: {equal}; {} then has {} of its own, for the others went on without its peer",
+                    alone.display(),
+                    count(u64::from(ours.max(theirs)), "turn"),
+                )
+            }
             None if a == b => format!("equal: {equal}"),
             None => {
                 let (longer, more) = if a > b { (left, a - b) } else { (right, b - a) };
@@ -203,6 +213,11 @@ fn difference_text(difference: &Difference, reader: &Reader) -> String {
                 None => format!("turn {turn} ({time}) differs in its plan or pause"),
             }
         }
+        Difference::Roster { turn } => format!(
+            "from turn {} ({}) on the rosters differ",
+            thousands(u64::from(turn.0)),
+            clock(reader.time_of(*turn))
+        ),
         Difference::Checksum { turns, left, right } => format!(
             "after {} ({}) the checksums differ: {left} against {right}",
             count(u64::from(*turns), "turn"),

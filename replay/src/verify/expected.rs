@@ -63,7 +63,11 @@ pub(super) fn collect(reader: &mut Reader) -> Result<Vec<Expected>, Error> {
                     claim: Claim::Unreadable { peer: signed.peer },
                 }),
             },
-            Record::Start(_) | Record::Bundle(_) | Record::Keyframe(_) | Record::End(_) => {}
+            Record::Start(_)
+            | Record::Bundle(_)
+            | Record::Keyframe(_)
+            | Record::Roster(_)
+            | Record::End(_) => {}
         }
     }
     expected.extend(reader.keyframes().iter().map(|keyframe| Expected {

@@ -181,6 +181,42 @@ fn forged_signatures_are_found() {
 }
 
 #[test]
+fn roster_changes_hold_and_forged_ones_are_found() {
+    // Two at one turn, and one right at a keyframe.
+    let cuts = [30, 30, fixture::KEYFRAME_TURNS];
+    let records = fixture::play_changing(120, &cuts, |_| {}).records;
+    let result = verified(&records);
+    assert_eq!(result.wrong, None);
+    assert_eq!(result.attested_turns, Some(120));
+    let forged = |change: &dyn Fn(&mut RosterChange)| {
+        let mut records = records.clone();
+        for record in &mut records {
+            if let Record::Roster(found) = record
+                && found.epoch == 1
+            {
+                change(found);
+            }
+        }
+        verified(&records).wrong
+    };
+    let wrong = Some(Wrong::Roster { epoch: 1 });
+    assert_eq!(forged(&|change| change.accepts[1].1[5] ^= 1), wrong);
+    assert_eq!(forged(&|change| change.accepts.truncate(0)), wrong);
+    assert_eq!(forged(&|change| change.value.roster.0 = 1), wrong);
+    // Left out, the history that everybody signed is another one.
+    let without: Vec<Record> = records
+        .iter()
+        .filter(|record| !matches!(record, Record::Roster(_)))
+        .cloned()
+        .collect();
+    let result = verified(&without);
+    assert!(
+        matches!(result.wrong, Some(Wrong::History { .. })),
+        "{result:?}"
+    );
+}
+
+#[test]
 fn an_end_that_does_not_fit_and_a_recorded_desync_are_found() {
     let result = forged(|record| {
         if let Record::End(end) = record {

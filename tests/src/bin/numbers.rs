@@ -4,7 +4,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use tests::numbers::{network, recording, world};
+use tests::numbers::{lost, network, recording, world};
 
 #[derive(Parser)]
 #[command(name = "numbers", about = "Prints figures, with their sample sizes")]
@@ -35,6 +35,18 @@ enum What {
         /// Match time to play
         #[arg(long, default_value_t = 600)]
         seconds: u64,
+        /// Impairment of each peer's way out
+        #[arg(long)]
+        impair: Option<String>,
+    },
+    /// How long a match of real processes over loopback stands still when one of them is killed
+    Lost {
+        /// Peers
+        #[arg(long, value_delimiter = ',', default_values_t = [2, 4, 8])]
+        peers: Vec<usize>,
+        /// Matches of each size
+        #[arg(long, default_value_t = 3)]
+        rounds: u64,
         /// Impairment of each peer's way out
         #[arg(long)]
         impair: Option<String>,
@@ -75,6 +87,16 @@ fn main() -> ExitCode {
                 seconds,
                 impair: impair.as_deref(),
             });
+        }
+        What::Lost {
+            peers,
+            rounds,
+            impair,
+        } => {
+            let program = std::env::current_exe().expect("a running program has a path");
+            for peers in peers {
+                lost::print(&program, &["demo"], peers, rounds, impair.as_deref());
+            }
         }
         What::Replay { minutes, seats } => recording::print(minutes, seats),
         What::Demo { arguments } => {

@@ -44,12 +44,14 @@ pub struct PeerFile {
     pub ended: Option<(Duration, Ended)>,
     /// It was told to leave.
     pub left: bool,
+    /// When its process died.
+    pub crashed: Option<Duration>,
     /// What it wrote to all.
     pub chats: Vec<String>,
     /// Pauses and resumptions that it asked for.
     pub pause_asks: u32,
-    chats_agreed: usize,
-    pauses_agreed: u32,
+    /// Texts and pauses of it that the history holds.
+    pub(super) agreed: (usize, u32),
     codec: Codec,
     log_begun: bool,
     log_ended: bool,
@@ -72,10 +74,10 @@ impl PeerFile {
             desync: None,
             ended: None,
             left: false,
+            crashed: None,
             chats: Vec::new(),
             pause_asks: 0,
-            chats_agreed: 0,
-            pauses_agreed: 0,
+            agreed: (0, 0),
             codec: Codec::default(),
             log_begun: false,
             log_ended: false,
@@ -113,14 +115,14 @@ impl PeerFile {
 
     /// Whether the next text that this peer wrote is this one.
     pub(super) fn takes_chat(&mut self, text: &str) -> bool {
-        let next = self.chats.get(self.chats_agreed);
-        self.chats_agreed += 1;
+        let next = self.chats.get(self.agreed.0);
+        self.agreed.0 += 1;
         next.is_some_and(|next| next == text)
     }
 
     /// Whether a pause or resumption that this peer asked for is still open.
     pub(super) fn takes_pause_ask(&mut self) -> bool {
-        self.pauses_agreed += 1;
-        self.pauses_agreed <= self.pause_asks
+        self.agreed.1 += 1;
+        self.agreed.1 <= self.pause_asks
     }
 }

@@ -1,7 +1,7 @@
 //! L1 and the agreed end: what must have happened by the end of a run.
 
 use super::{Invariant, Judge};
-use crate::simulator::Playable;
+use crate::simulator::{Playable, SUSPICION};
 use lockstep::log::What;
 use std::time::Duration;
 
@@ -25,9 +25,10 @@ impl<W: Playable> Judge<W> {
             return;
         };
         // Somebody who disturbs may hold the match up; the honest ones only promise not to be harmed.
-        if self.hostile.is_some() {
+        if self.hostile.is_some() || self.may_lose_quorum {
             return;
         }
+        let healed_at = self.deaths_over_at(healed_at);
         let due = healed_at + RECOVERY;
         for peer in 0..self.peers.len() {
             let file = &self.peers[peer];
@@ -41,7 +42,7 @@ impl<W: Playable> Judge<W> {
             let over_at = desync_elsewhere
                 .map(|(at, _)| *at)
                 .fold(over_at, Duration::min);
-            if over_at < due || file.left {
+            if over_at < due || file.left || file.crashed.is_some() || self.is_gone(peer) {
                 continue;
             }
             let within = |from: Duration, to: Duration| {
@@ -64,6 +65,13 @@ impl<W: Playable> Judge<W> {
         }
     }
 
+    /// A death is a fault that ends when it must be suspected.
+    fn deaths_over_at(&self, healed_at: Duration) -> Duration {
+        let deaths = self.peers.iter().filter_map(|file| file.crashed);
+        let over = deaths.map(|at| at + SUSPICION);
+        over.fold(healed_at, Duration::max)
+    }
+
     /// Everybody ended as wanted, at the same turn, having signed the same end.
     fn check_ends(&mut self) {
         let disturbed = self.hostile.is_some();
@@ -76,7 +84,8 @@ impl<W: Playable> Judge<W> {
                 return;
             }
             let file = &self.peers[peer];
-            let healed_before = |at: Duration| self.healed_at.is_some_and(|healed| healed < at);
+            let healed_at = self.healed_at.map(|at| self.deaths_over_at(at));
+            let healed_before = |at: Duration| healed_at.is_some_and(|healed| healed < at);
             if let Some((at, ended)) = &file.ended
                 && ended.reason == lockstep::EndReason::TurnLimit
                 && healed_before(*at)
@@ -88,10 +97,16 @@ impl<W: Playable> Judge<W> {
                 return;
             }
         }
-        let reached = self.history.len() as u32 > self.flaw.map_or(u32::MAX, |(_, turn)| turn);
+        // Somebody whose world is sound has executed the flawed turn together with whose is not.
+        let reached = self.flaw.is_some_and(|(flawed, turn)| {
+            let mut others = (0..self.peers.len()).filter(|other| *other != flawed);
+            let sound = |other: usize| !self.is_gone(other) && self.peers[other].executed > turn;
+            !self.is_out(flawed, turn) && others.any(sound)
+        });
         if reached && !disturbed {
             for peer in 0..self.peers.len() {
-                if self.peers[peer].desync.is_none() {
+                let gone = self.peers[peer].crashed.is_some() || self.is_gone(peer);
+                if self.peers[peer].desync.is_none() && !gone {
                     let seen = "never heard of the desync".to_owned();
                     self.fail(Some(peer), Invariant::Desync, seen);
                     return;
@@ -118,7 +133,8 @@ impl<W: Playable> Judge<W> {
                 let executed = number < agreed;
                 let late = command.handed_turns + 2 * self.command_delay + 40 >= turns
                     || self.is_busy(command.peer);
-                let excused = file.left || late || self.hostile == Some(command.peer);
+                let gone = file.left || file.crashed.is_some() || self.is_gone(command.peer);
+                let excused = gone || late || self.hostile == Some(command.peer);
                 let seen = match (executed, refused) {
                     (true, true) => format!("command {number} of {seat:?} executed and refused"),
                     (false, false) if !excused && !self.paused => {

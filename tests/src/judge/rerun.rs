@@ -66,8 +66,16 @@ impl<W: Playable> Judge<W> {
             .map_err(|error| format!("its log does not read: {error}"))?;
         let mut turns = 0;
         let mut keyframes = 0;
+        // What a peer that is out has after the cut is nobody's history.
+        let cut = self.cut_of(peer).unwrap_or(u32::MAX);
         for record in &records {
             match record {
+                Record::Bundle(_) if turns as u32 >= cut => turns += 1,
+                Record::Checksum { turns, .. } if *turns > cut.min(flawed_from) => {}
+                Record::Keyframe(keyframe) if keyframe.turns > cut => {}
+                Record::Attest(_) if turns as u32 > cut => {}
+                Record::Roster(change) if self.is_same_change(change) => {}
+                Record::Roster(change) => return Err(format!("holds another change: {change:?}")),
                 // Held against the others' when it was appended; the turns after it read only by its plan.
                 Record::Start(_) => {}
                 Record::Bundle(bundle) => {
@@ -96,7 +104,11 @@ impl<W: Playable> Judge<W> {
                 Record::Attest(batch) => self.check_attest(batch)?,
                 Record::End(end) => {
                     let at = end.turns as usize;
-                    let known = (checksums.get(at).copied(), self.hash_after(at));
+                    let checksum = match end.turns > flawed_from {
+                        true => Some(end.checksum),
+                        false => checksums.get(at).copied(),
+                    };
+                    let known = (checksum, self.hash_after(at));
                     if at > turns || known != (Some(end.checksum), Some(end.log_hash)) {
                         return Err(format!("the log ends with {end:?}, after {turns} turns"));
                     }

@@ -177,6 +177,15 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
+    /// The links of a peer that has died: their other ends find out by silence.
+    pub(super) fn fall_dead(&mut self, peer: usize) {
+        for end in self.network.ends_of(peer) {
+            self.network.set_up(end, false);
+            let silent = Happening::Down(end.other(), LinkError::TimedOut);
+            self.schedule.add(self.now + IDLE, silent);
+        }
+    }
+
     pub(super) fn begin_cut(&mut self, cut: usize) {
         for (from, to) in self.scenario.cuts[cut].lanes.clone() {
             self.network.cut(self.now, from, to);

@@ -28,6 +28,9 @@ impl<W: Playable> Simulator<W> {
         if let Some(at) = plan.leaves_at {
             self.schedule.add(self.now + at, Happening::Leave(peer));
         }
+        if let Some(at) = plan.crashes_at {
+            self.schedule.add(self.now + at, Happening::Crash(peer));
+        }
     }
 
     pub(super) fn issue_some(&mut self, peer: usize) {
@@ -109,6 +112,14 @@ impl<W: Playable> Simulator<W> {
             self.peers[peer].left = true;
             self.judge.left(peer);
             self.feed(peer, Input::Leave);
+        }
+    }
+
+    /// From one moment to the next the peer does nothing more. Nobody is told.
+    pub(super) fn crash(&mut self, peer: usize) {
+        if self.peers[peer].session.take().is_some() {
+            self.judge.crashed(peer);
+            self.fall_dead(peer);
         }
     }
 

@@ -1,5 +1,6 @@
 //! What one seed plays: everything that differs from run to run is drawn here.
 
+use super::SUSPICION;
 use crate::random::Stream;
 use lockstep::Plan;
 use std::time::Duration;
@@ -50,6 +51,8 @@ pub struct PeerPlan {
     pub workload: Workload,
     /// When it leaves, after the match began.
     pub leaves_at: Option<Duration>,
+    /// When its process dies, after the match began.
+    pub crashes_at: Option<Duration>,
     /// When it pauses the match, after the match began, and for how long.
     pub pause: Option<(Duration, Duration)>,
     /// Time between two chat texts, if it chats.
@@ -164,7 +167,57 @@ impl Scenario {
                 Some(random.pick(&[Hostile::Stranger, Hostile::Garbage, Hostile::Forger]));
             scenario.flaw = None;
         }
+        scenario.draw_crashes(&mut Stream::new(seed, "crashes", 0));
         scenario
+    }
+
+    /// Processes that die. But for cuts, who is left is always a quorum, and can always reach each other: the others
+    /// must go on.
+    fn draw_crashes(&mut self, random: &mut Stream) {
+        let is_member = matches!(self.hostile, Some(Hostile::Garbage | Hostile::Forger));
+        if is_member || self.flaw.is_some() || !random.chance(600) {
+            return;
+        }
+        let count = self.peers.len();
+        // Between two that cannot dial each other the host must stay.
+        let first = usize::from(!self.unreachable.is_empty());
+        let whole_match = self.plan.turn() * self.turn_limit;
+        let mode = random.below(4);
+        let mut at = random.millis(0, self.heal_at.as_millis() as u64);
+        let mut roster: Vec<usize> = (0..count).collect();
+        for _ in 0..random.between(1, 3) {
+            let victim = random.between(first as u64, count as u64 - 1) as usize;
+            let goes = |peer: &&usize| {
+                let plan = &self.peers[**peer];
+                **peer == victim || plan.leaves_at.is_some() || plan.crashes_at.is_some()
+            };
+            let survivors = roster.iter().filter(|peer| !goes(peer)).count();
+            // Of the others nobody knows here who has the lowest seat.
+            let tie_break = roster[0] == 0 && !goes(&&0);
+            let dead = self.peers[victim].crashes_at.is_some();
+            if dead || 2 * survivors + usize::from(tie_break) <= roster.len() {
+                continue;
+            }
+            self.peers[victim].crashes_at = Some(at);
+            at = match mode {
+                // All at one moment.
+                0 => at,
+                // While the others agree to go on without the one before.
+                1 => at + SUSPICION + random.millis(0, 1_500),
+                // One after another: each time a quorum of those who are left is enough.
+                2 => {
+                    roster.retain(|peer| *peer != victim);
+                    at + 3 * SUSPICION
+                }
+                // At any time, right before the end too.
+                _ => random.millis(0, whole_match.as_millis() as u64),
+            };
+        }
+    }
+
+    /// Whether so many may be lost that nobody can decide to go on: who is cut off, and who dies.
+    pub fn may_lose_quorum(&self) -> bool {
+        !self.cuts.is_empty() && self.peers.iter().any(|peer| peer.crashes_at.is_some())
     }
 
     /// Whether this peer is the hostile one.
@@ -261,6 +314,7 @@ fn draw_peer(random: &mut Stream, at: usize, count: usize) -> PeerPlan {
             _ => Workload::Large(random.millis(150, 1_500)),
         },
         leaves_at: None,
+        crashes_at: None,
         pause: None,
         chats_every: random.chance(150).then(|| random.millis(1_200, 5_000)),
         keyframe_every: random.chance(400).then(|| random.millis(500, 9_000)),

@@ -42,6 +42,8 @@ pub enum Happening {
     Resume(usize),
     /// A peer leaves.
     Leave(usize),
+    /// A peer's process dies.
+    Crash(usize),
     /// Somebody disturbs.
     Disturb,
 }

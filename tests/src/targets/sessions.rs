@@ -85,6 +85,7 @@ impl Pair {
             keyframe_every: Some(Duration::from_secs(1)),
             limits: Limits::default(),
             stall_limit: None,
+            suspicion: Duration::from_secs(3),
             build: "fuzzed".to_owned(),
             role,
         };

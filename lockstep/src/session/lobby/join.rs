@@ -151,6 +151,8 @@ impl Joiner {
                 Control::Refused(why) if self.link.is_none() && self.leads_to_host(core, link) => {
                     Step::End(EndReason::Refused(why))
                 }
+                // Others may be in the match already, and lack this peer.
+                Control::Roster(_) | Control::Decided(_) => Step::Stay,
                 _ => {
                     core.fault(link, Fault::OutOfPlace);
                     Step::Stay
@@ -193,6 +195,8 @@ impl Joiner {
                 let signatures = signatures.into_iter().map(Into::into).collect();
                 return self.go(core, signatures, begin_ms);
             }
+            // Others may be in the match already, and lack this peer.
+            Control::Roster(_) | Control::Decided(_) => {}
             _ => core.fault(link, Fault::OutOfPlace),
         }
         Step::Stay

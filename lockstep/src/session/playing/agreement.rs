@@ -59,6 +59,13 @@ impl Checksums {
         checksum.map(|checksum| (turns, checksum))
     }
 
+    /// Forgets what a peer that is out reported of more than `turns` turns.
+    pub(crate) fn forget_after(&mut self, peer: usize, turns: u32) {
+        for (_, row) in self.rows.range_mut(turns + 1..) {
+            row[peer] = None;
+        }
+    }
+
     /// What was reported of a turn.
     pub(crate) fn row(&self, turns: u32) -> Vec<(u8, Checksum)> {
         let row = self.rows.get(&turns).map(Vec::as_slice).unwrap_or_default();

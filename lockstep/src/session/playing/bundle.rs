@@ -50,6 +50,15 @@ impl Course {
         }
     }
 
+    /// Leaves these seats idle from the next turn on.
+    pub(crate) fn close(&mut self, seats: &[Seat]) {
+        let idle = |seat: &Seat| LogEntry {
+            seat: *seat,
+            what: What::Seat(SeatState::Idle),
+        };
+        self.deferred.extend(seats.iter().map(idle));
+    }
+
     /// Forms the bundle of `turn` from the batches of all required peers, each with its seats.
     pub(crate) fn form<'a>(
         &mut self,

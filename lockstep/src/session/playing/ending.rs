@@ -1,6 +1,7 @@
 //! The end of a match, agreed where that is possible.
 
 use super::Playing;
+use super::member::Member;
 use crate::log::{End, Record, end_signed_bytes};
 use crate::session::Output;
 use crate::session::core::Core;
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 /// How long a peer waits for the others to sign the end.
 const END_WAIT: Duration = Duration::from_secs(2);
-/// How long a leaver waits until everybody holds its last batch.
+/// How long a leaver waits until everybody holds its last batch and its leaving is decided.
 pub(super) const LEAVE_WAIT: Duration = Duration::from_secs(5);
 /// How long a desynced peer keeps answering, so that every peer learns of it.
 const DESYNC_WAIT: Duration = Duration::from_secs(2);
@@ -148,8 +149,15 @@ impl Playing {
         }) {
             return core.fault(link, Fault::Signature);
         }
+        if !self.epochs.has(at) {
+            return;
+        }
         let reach = self.complete + 2 * u32::from(self.course.plan.delay_turns) + 8;
         if end.turns > reach {
+            // Who leaves stands still while the others go on.
+            if self.leaving.is_some() {
+                return;
+            }
             return core.fault(link, Fault::WrongTurn);
         }
         if self.ending.signed[at].is_some() {
@@ -222,7 +230,8 @@ impl Playing {
         self.finish(core, reason);
     }
 
-    /// Whether this peer leaves and may go: everybody holds its last batch, or has been waited for long enough.
+    /// Whether this peer leaves and may go: the others have decided on a roster without it, or there is nobody who
+    /// could, or it has waited for long enough.
     fn left_and_known(&self, core: &Core) -> bool {
         let Some(leaving) = &self.leaving else {
             return false;
@@ -239,7 +248,24 @@ impl Playing {
                     })
             })
         });
-        known || core.now >= leaving.since + LEAVE_WAIT
+        let others = |out: &dyn Fn(&Member) -> bool| {
+            let mut members = self.members.iter().enumerate();
+            members.all(|(at, member)| at == self.me || !self.epochs.has(at) || out(member))
+        };
+        // Those who stay need this peer's vote until they know what is decided.
+        let released = match self.epochs.pending() {
+            Some(change) if self.epochs.is_out() => others(&|member| {
+                let at = self
+                    .members
+                    .iter()
+                    .position(|other| std::ptr::eq(other, member));
+                let stays = at.is_some_and(|at| change.value.roster.contains(at as u8));
+                let mut links = core.links_to(member.peer.peer);
+                !stays || links.any(|link| link.epoch > Some(self.epochs.epoch()))
+            }),
+            _ => known && others(&|member| member.leaves.is_some()),
+        };
+        released || self.has_no_quorum() || core.now >= leaving.since + LEAVE_WAIT
     }
 
     /// Sends to every member but the one it came from.

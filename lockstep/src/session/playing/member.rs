@@ -1,7 +1,9 @@
 //! What one peer of the roster has told.
 
+use super::change::newest_hash;
 use crate::log::{RosterPeer, SignedBatch};
 use crate::session::Batch;
+use crate::session::roster::Holding;
 use crate::{LogHash, TurnNumber};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -15,8 +17,12 @@ pub(crate) struct Member {
     pub batches: BTreeMap<u32, Held>,
     /// The first turn whose batch is not held.
     pub held: u32,
-    /// From this turn on its batches are empty by rule.
+    /// The turn of the batch by which it leaves, once all up to that one are held.
+    pub leaves: Option<u32>,
+    /// It left, or was removed: from this turn on its batches are empty by rule.
     pub left_from: Option<u32>,
+    /// It is removed by a decision whose turns are not all complete: from this turn on nothing of it counts.
+    pub void_from: Option<u32>,
     /// Worlds reported: checksums after `0..reported` turns are in.
     pub reported: u32,
     /// Log hashes that it reported and that we have not reached: turns complete, and the hash.
@@ -30,6 +36,12 @@ pub(crate) struct Member {
     pub next_dial: Duration,
     pub dials: usize,
     pub equivocated: bool,
+    /// When it was last heard, by any path.
+    pub heard_at: Duration,
+    /// For how long it has blocked turns of late though it was heard.
+    pub blocked: Duration,
+    /// Another run of its process has shown up.
+    pub restarted: bool,
     /// Its reports do not follow each other: they are not taken any more.
     pub misreports: bool,
 }
@@ -53,7 +65,9 @@ impl Member {
             addresses,
             batches: BTreeMap::new(),
             held: first.0,
+            leaves: None,
             left_from: None,
+            void_from: None,
             reported: 0,
             pending_hashes: VecDeque::new(),
             slack_ms: None,
@@ -62,13 +76,24 @@ impl Member {
             next_dial: now + Duration::from_secs(2),
             dials: 0,
             equivocated: false,
+            heard_at: now,
+            blocked: Duration::ZERO,
+            restarted: false,
             misreports: false,
         }
     }
 
     /// Whether its batch of `turn` is needed.
     pub(crate) fn required(&self, turn: u32) -> bool {
-        self.left_from.is_none_or(|from| turn < from)
+        let ends = [self.left_from, self.void_from];
+        ends.iter().flatten().all(|from| turn < *from)
+    }
+
+    /// Drops what it sent for turns that the decision to remove it cuts off.
+    pub(crate) fn cut_off(&mut self, from: u32) {
+        self.void_from = Some(from);
+        self.batches.split_off(&from);
+        self.held = self.held.min(from);
     }
 
     pub(crate) fn has(&self, turn: u32) -> bool {
@@ -91,6 +116,23 @@ impl Member {
             .is_some_and(|(turn, _)| *turn < from)
         {
             self.batches.pop_first();
+        }
+    }
+
+    /// The newest batch up to which all are held, that attests no more than `complete` turns.
+    pub(crate) fn newest_within(&self, complete: u32) -> Option<&SignedBatch> {
+        let held = self.batches.range(..self.held).rev();
+        let mut within = held.filter(|(_, held)| held.batch.complete <= complete);
+        within.next().map(|(_, held)| &held.signed)
+    }
+
+    /// What is held of it, for a roster change.
+    pub(crate) fn holding(&self) -> Holding {
+        let newest = self.newest().map(|signed| newest_hash(&signed.content));
+        Holding {
+            until: self.held,
+            left: self.leaves.is_some(),
+            newest: newest.unwrap_or(0),
         }
     }
 

@@ -2,8 +2,10 @@
 
 mod agreement;
 mod bundle;
+mod change;
 mod compare;
 mod ending;
+mod epochs;
 mod member;
 mod own;
 mod receive;
@@ -19,7 +21,9 @@ use crate::log::{Bundle, Keyframe, Record, Start, What, start_hash, turn_hash};
 use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, Status, TurnNumber};
 use agreement::{Checksums, Hashes};
 use bundle::{Course, Formed};
+use change::Watch;
 use ending::Ending;
+use epochs::Epochs;
 use member::Member;
 use own::OwnSeat;
 use sim::{Checksum, Seat};
@@ -62,6 +66,8 @@ pub(crate) struct Playing {
     slew: Duration,
     chats: VecDeque<Duration>,
     leaving: Option<Leaving>,
+    epochs: Epochs,
+    watch: Watch,
     ending: Ending,
     /// A batch was sealed that has not left yet.
     fresh_batch: bool,
@@ -90,6 +96,7 @@ impl Playing {
         initial: Checksum,
         keyframe_every: Option<Duration>,
         stall_limit: Option<Duration>,
+        suspicion: Duration,
     ) -> Self {
         let start = Arc::new(settled.start);
         let own_id = core.id();
@@ -144,6 +151,8 @@ impl Playing {
             slew: Duration::ZERO,
             chats: VecDeque::new(),
             leaving: None,
+            epochs: Epochs::new(me, members.len(), core.now),
+            watch: Watch::new(suspicion, core.now),
             ending: Ending::new(members.len()),
             fresh_batch: false,
             evidence_from: None,
@@ -212,7 +221,8 @@ impl Playing {
         }
     }
 
-    /// The batch that says so is sealed at once: a match that stands still must hear of it too.
+    /// The batch that says so is sealed at once: a match that stands still must hear of it too. From now on this peer
+    /// completes nothing for its own sake; it stays to answer until the others have decided to go on without it.
     pub(crate) fn leave(&mut self, core: &mut Core) {
         if self.leaving.is_some() {
             return;
@@ -221,15 +231,44 @@ impl Playing {
             since: core.now,
             sealed_for: None,
         });
+        self.stall = None;
+        self.seal_last(core);
+    }
+
+    /// Seals the batch that says that this peer leaves.
+    fn seal_last(&mut self, core: &mut Core) {
+        let unsaid = self
+            .leaving
+            .as_ref()
+            .is_some_and(|leaving| leaving.sealed_for.is_none());
         let limit = self.start.turn_limit.unwrap_or(u32::MAX);
-        if !self.ending.holds_turns() && self.sealed < limit {
+        let held_up = self.ending.holds_turns() || self.epochs.is_frozen() || self.sealed >= limit;
+        if unsaid && !held_up {
             self.seal(core);
         }
     }
 
     /// Advances to `core.now`: everything that is due happens, in order.
     pub(crate) fn advance(&mut self, core: &mut Core) {
-        while !self.over && self.wants_turns() && core.now >= self.due {
+        self.advance_turns(core);
+        if !self.over && self.advance_change(core) {
+            self.advance_turns(core);
+        }
+        if !self.over {
+            self.seal_last(core);
+            self.tell_stall(core);
+            self.advance_ending(core);
+        }
+        if !self.over {
+            self.close_strangers(core);
+            self.dial_lost_peers(core);
+            self.send_notes(core);
+            self.send_what_is_due(core);
+        }
+    }
+
+    fn advance_turns(&mut self, core: &mut Core) {
+        while !self.over && self.completes_turns() && core.now >= self.due {
             self.seal_what_is_due(core);
             if !self.can_complete(core) {
                 self.stall(core);
@@ -237,15 +276,7 @@ impl Playing {
             }
             let late = self.stall.is_some();
             self.complete_turn(core, late);
-        }
-        if !self.over {
-            self.tell_stall(core);
-            self.advance_ending(core);
-        }
-        if !self.over {
-            self.close_strangers(core);
-            self.dial_lost_peers(core);
-            self.send_what_is_due(core);
+            self.begin_epoch(core);
         }
     }
 
@@ -254,7 +285,7 @@ impl Playing {
             return None;
         }
         let turn = match &self.stall {
-            None if self.wants_turns() => Some(self.due),
+            None if self.completes_turns() => Some(self.due),
             Some(stall) => Some(match stall.told_at {
                 None => stall.since + STALL_TOLD_AFTER,
                 Some(at) => at + Duration::from_secs(1),
@@ -269,6 +300,7 @@ impl Playing {
         [
             turn,
             leaving,
+            self.change_deadline(),
             self.ending.deadline(),
             self.traffic_deadline(core),
         ]
@@ -286,6 +318,14 @@ impl Playing {
                 .is_none_or(|limit| self.complete < limit)
     }
 
+    /// Whether this peer is to complete it: whoever has said that it leaves does so only where it must, to vote in the
+    /// next epoch.
+    fn completes_turns(&self) -> bool {
+        let said = |leaving: &Leaving| leaving.sealed_for.is_some();
+        let plays = !self.leaving.as_ref().is_some_and(said);
+        self.wants_turns() && (plays || self.epochs.stays_for_next())
+    }
+
     fn is_alone(&self) -> bool {
         self.members.len() == 1
     }
@@ -299,6 +339,9 @@ impl Playing {
             core.limits.unexecuted_turns
         };
         let world_follows = turn.saturating_sub(self.executed) < ahead;
+        if !self.epochs.allows(turn) {
+            return false;
+        }
         let by_rule = turn < u32::from(self.start.plan.delay_turns);
         world_follows && (by_rule || self.members.iter().all(|member| member.has(turn)))
     }
@@ -353,7 +396,8 @@ impl Playing {
         }
     }
 
-    /// The seats whose batches the next turn waits for; own seats where only our world lags.
+    /// The seats whose batches, or answers to a roster change, the next turn waits for; own seats where only our world
+    /// lags.
     fn waited_for(&self) -> Vec<Seat> {
         let missing = self
             .members
@@ -362,6 +406,9 @@ impl Playing {
         let mut seats: Vec<Seat> = missing
             .flat_map(|member| member.peer.seats.iter().copied())
             .collect();
+        if seats.is_empty() && self.epochs.is_changing() {
+            seats = self.seats_of(self.blockers());
+        }
         if seats.is_empty() {
             seats = self.own_seats().to_vec();
         }
@@ -384,7 +431,8 @@ impl Playing {
             }
         }
         self.due = began + self.course.plan.turn() + self.slew_step();
-        let hash = turn_hash(self.hashes.newest(), &formed.bundle);
+        let before = self.epochs.chained.take();
+        let hash = turn_hash(before.unwrap_or(self.hashes.newest()), &formed.bundle);
         self.hashes.push(hash);
         self.complete = turn.next().0;
         for own in &mut self.own {
@@ -462,6 +510,12 @@ impl Playing {
             let Some(bundle) = self.due_bundles.pop_front() else {
                 return;
             };
+            let changes = &mut self.epochs.unlogged;
+            while let Some(change) =
+                changes.pop_front_if(|change| change.value.cut == bundle.turn.0)
+            {
+                core.out.push(Output::Append(Record::Roster(change)));
+            }
             self.ticks_handed_out += u64::from(bundle.ticks());
             core.out
                 .push(Output::Append(Record::Bundle(bundle.clone())));
@@ -513,9 +567,14 @@ impl Playing {
         }
     }
 
-    /// Each peer's newest signed batch: it attests the log up to what was complete when it was sealed.
+    /// Each peer's newest signed batch: it attests the log up to what was complete when it was sealed. One that attests
+    /// more than this log has might be of a peer that is removed before that.
     fn append_attests(&self, core: &mut Core) {
-        for newest in self.members.iter().filter_map(Member::newest) {
+        let newest = self
+            .members
+            .iter()
+            .filter_map(|member| member.newest_within(self.complete));
+        for newest in newest {
             core.out
                 .push(Output::Append(Record::Attest(newest.clone())));
         }
@@ -549,12 +608,16 @@ impl Playing {
         asked.count() as u8
     }
 
-    /// A link that leads to no member may ask to join, and is told that it is too late; it may not stay.
+    /// A link that leads to no member may ask to join, and is told that it is too late; it may not stay. One that
+    /// leads to a peer that is out stays until that one knows.
     fn close_strangers(&self, core: &mut Core) {
         let stays = |link: &super::link::Link| {
             link.proved.is_none()
                 || link.up_at + core.limits.handshake > core.now
-                || self.member_of(core, link.id).is_some()
+                || self
+                    .member_of(core, link.id)
+                    .is_some_and(|at| self.epochs.has(at))
+                || self.epochs.began_at + core.limits.handshake > core.now
         };
         let strangers: Vec<LinkId> = core
             .links
@@ -575,7 +638,8 @@ impl Playing {
     }
 
     pub(crate) fn link_down(&mut self, core: &mut Core, peer: PeerId, why: LinkError) {
-        if core.links_to(peer).next().is_none()
+        if !self.over
+            && core.links_to(peer).next().is_none()
             && self
                 .members
                 .iter()

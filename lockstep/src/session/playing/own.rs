@@ -163,6 +163,7 @@ mod tests {
             log_hash: LogHash([0; 16]),
             slack_ms: Vec::new(),
             leaving: false,
+            epoch: 0,
         }
     }
 

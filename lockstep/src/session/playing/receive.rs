@@ -15,6 +15,8 @@ impl Playing {
             (Control::Join { .. }, None) => core.refuse(link, JoinRefused::Started),
             (end @ Control::End { .. }, Some(_)) => self.receive_end(core, link, end),
             (Control::Bye, Some(_)) => core.close(link),
+            (Control::Roster(notes), Some(_)) => self.receive_notes(core, link, notes),
+            (Control::Decided(change), Some(_)) => self.receive_decision(core, link, &change),
             // What was on its way when the match began.
             (Control::Lobby(_) | Control::Ready { .. } | Control::Chat { .. }, Some(_)) => {}
             _ => core.fault(link, Fault::OutOfPlace),
@@ -43,6 +45,10 @@ impl Playing {
             return core.fault(link, Fault::Garbage);
         };
         let turn = batch.turn.0;
+        // Who has not heard that an epoch ended must not go on with what was sealed after it.
+        if batch.epoch > self.epochs.epoch() {
+            return;
+        }
         if let Some(held) = member.batches.get(&turn) {
             if held.signed.content != signed.content {
                 self.equivocated(core, link, &signed);
@@ -51,13 +57,15 @@ impl Playing {
         }
         let reach = self.complete + 2 * u32::from(self.course.plan.delay_turns) + 8;
         if turn < u32::from(self.start.plan.delay_turns) || turn >= reach {
-            // Who forwards may be further than we are; who signs may not.
-            if self.member_of(core, link) == Some(usize::from(signed.peer)) {
+            // Who forwards may be further than we are; who signs may not, unless we stand still.
+            let own = self.member_of(core, link) == Some(usize::from(signed.peer));
+            if own && self.leaving.is_none() {
                 core.fault(link, Fault::WrongTurn);
             }
             return;
         }
-        if turn < member.held || !member.required(turn) {
+        let after_last = member.leaves.is_some_and(|last| turn > last);
+        if turn < member.held || after_last || !member.required(turn) {
             return;
         }
         if !signed.is_signed(&self.start, core.signer.as_ref()) {
@@ -79,6 +87,7 @@ impl Playing {
         let at = usize::from(signed.peer);
         let member = &mut self.members[at];
         member.note_slack(slack_ms);
+        member.heard_at = core.now;
         member.batches.insert(
             turn,
             Held {
@@ -91,8 +100,12 @@ impl Playing {
             .batches
             .contains_key(&self.members[at].held)
         {
-            let turn = self.members[at].held;
-            self.members[at].held += 1;
+            let member = &mut self.members[at];
+            let turn = member.held;
+            member.held += 1;
+            if member.leaves.is_none() && member.batches[&turn].batch.leaving {
+                member.leaves = Some(turn);
+            }
             self.take_reports(core, at, turn);
         }
     }

@@ -19,6 +19,7 @@ impl Playing {
         let until = self.complete + u32::from(self.course.plan.delay_turns);
         let limit = self.start.turn_limit.unwrap_or(u32::MAX);
         while self.sealed < until.min(limit)
+            && !self.epochs.is_frozen()
             && self
                 .leaving
                 .as_ref()
@@ -40,6 +41,7 @@ impl Playing {
             log_hash: self.hashes.newest(),
             slack_ms: self.slack_report(core.now),
             leaving: self.leaving.is_some(),
+            epoch: self.epochs.epoch(),
         };
         self.reported += count as u32;
         own::fill(
@@ -62,6 +64,9 @@ impl Playing {
             "a batch fits its limit"
         );
         let own = &mut self.members[self.me];
+        if batch.leaving {
+            own.leaves = Some(self.sealed);
+        }
         own.batches.insert(
             self.sealed,
             Held {

@@ -29,6 +29,7 @@ impl Playing {
             return;
         };
         link.heard_at = now;
+        link.epoch = link.epoch.max(Some(packet.epoch));
         let fresh = link.quality.received(now, &packet);
         if !packet.batches.is_empty() {
             let by = now + ACKNOWLEDGE_WITHIN;
@@ -39,6 +40,12 @@ impl Playing {
         if !fresh {
             return;
         }
+        // The other end may have heard it a while ago.
+        let heard_at = now.saturating_sub(self.heard_window());
+        for at in (0..self.members.len()).filter(|at| packet.heard & bit(*at) != 0) {
+            let member = &mut self.members[at];
+            member.heard_at = member.heard_at.max(heard_at);
+        }
         for batch in packet.batches {
             self.receive_batch(core, id, batch);
         }
@@ -48,7 +55,7 @@ impl Playing {
         let fresh = std::mem::take(&mut self.fresh_batch);
         let links: Vec<LinkId> = core.links.keys().copied().collect();
         for id in links {
-            let Some(member) = self.member_of(core, id).filter(|at| *at != self.me) else {
+            let Some(member) = self.other_member(core, id) else {
                 continue;
             };
             let link = &core.links[&id];
@@ -70,7 +77,7 @@ impl Playing {
 
     pub(super) fn traffic_deadline(&self, core: &Core) -> Option<Duration> {
         let packets = core.links.values().filter_map(|link| {
-            let member = self.member_of(core, link.id).filter(|at| *at != self.me)?;
+            let member = self.other_member(core, link.id)?;
             if !self.is_best_link(core, member, link) {
                 return None;
             }
@@ -82,6 +89,12 @@ impl Playing {
         let dials = lost.map(|at| self.members[at].next_dial);
         let silence = self.silence_deadline(core).filter(|_| dialling);
         packets.chain(dials).chain(silence).min()
+    }
+
+    /// The other peer of the roster that a link leads to.
+    fn other_member(&self, core: &Core, link: LinkId) -> Option<usize> {
+        let at = self.member_of(core, link)?;
+        (at != self.me && self.epochs.has(at)).then_some(at)
     }
 
     /// When the next packet to `member` is due on `link`.
@@ -124,6 +137,7 @@ impl Playing {
             let mut room = MAX_DATAGRAM - head;
             let mut packet = TurnPacket {
                 heard,
+                epoch: self.epochs.epoch(),
                 ..TurnPacket::default()
             };
             while let Some(batch) = batches.next_if(|batch| batch.encoded_len() <= room) {
@@ -182,7 +196,9 @@ impl Playing {
             .filter_map(move |at| Some((at, self.or_evidence(link.quality.held.get(at)?.0))))
             .filter(move |(at, held)| *held < self.members[*at].held)
             .flat_map(move |(at, held)| {
-                let at_once = self.evidence_from.is_some() || self.forwards_at_once(core, at, link);
+                let at_once = self.evidence_from.is_some()
+                    || self.epochs.is_changing()
+                    || self.forwards_at_once(core, at, link);
                 let before = match at_once {
                     true => None,
                     false => Some(core.now.saturating_sub(self.grace(link))),
@@ -220,7 +236,8 @@ impl Playing {
                 let from = link.quality.held.get(at)?.0;
                 let member = &self.members[at];
                 let held = member.held_from(from).next()?;
-                Some(if self.forwards_at_once(core, at, link) {
+                let at_once = self.epochs.is_changing() || self.forwards_at_once(core, at, link);
+                Some(if at_once {
                     core.now
                 } else {
                     held.arrived + grace
@@ -249,9 +266,14 @@ impl Playing {
         in_place.next().is_none()
     }
 
+    /// Who was last heard longer ago is not said to be heard.
+    fn heard_window(&self) -> Duration {
+        Duration::from_millis(500).max(self.course.plan.turn() * 5 / 2)
+    }
+
     /// The members heard directly of late.
     fn heard(&self, core: &Core) -> u16 {
-        let window = Duration::from_millis(500).max(self.course.plan.turn() * 5 / 2);
+        let window = self.heard_window();
         let mut heard = bit(self.me);
         for (at, member) in self.members.iter().enumerate() {
             let lately =
@@ -277,6 +299,7 @@ impl Playing {
             let member = &self.members[*at];
             *at != self.me
                 && member.left_from.is_none()
+                && self.epochs.has(*at)
                 && !member.addresses.is_empty()
                 && core
                     .links_to(member.peer.peer)

@@ -1,0 +1,86 @@
+//! What peers tell each other about a roster change.
+
+use super::Peers;
+use crate::LogHash;
+use serde::{Deserialize, Serialize};
+
+/// The number of an attempt to decide. Higher ones take over from lower ones; no two coordinators share one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Ballot {
+    /// Which attempt of this epoch, counted from 1 over all coordinators that know of each other.
+    pub round: u32,
+    /// Its coordinator.
+    pub peer: u8,
+}
+
+/// What is decided: who votes and must send batches in the next epoch, and where it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Value {
+    /// The next epoch's roster.
+    pub roster: Peers,
+    /// Turns that are executed under the old roster: the first turn of the next epoch has this number.
+    pub cut: u32,
+}
+
+/// What a peer holds of one peer's batches.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Holding {
+    /// The first turn whose batch is not held.
+    pub until: u32,
+    /// The batch by which it leaves is among them: from the turn after that on its batches are empty by rule.
+    pub left: bool,
+    /// The beginning of the BLAKE3 hash of the newest one's content, 0 where there is none: two peers that hold
+    /// different batches for one turn find out.
+    pub newest: u64,
+}
+
+impl Holding {
+    /// Whether it holds all that is needed of turns below `turn`.
+    pub fn reaches(&self, turn: u32) -> bool {
+        self.left || self.until >= turn
+    }
+}
+
+/// The answer to a coordinator: this peer has frozen, and has this much.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Promise {
+    /// Whom it is given to, and to nobody with a lower one.
+    pub ballot: Ballot,
+    /// What is held, by index in the start's roster.
+    pub holdings: Vec<Holding>,
+    /// Turns complete.
+    pub complete: u32,
+    /// The log's hash after them.
+    pub log_hash: LogHash,
+    /// The value that this peer has accepted last, if it has, and in which ballot.
+    pub accepted: Option<(Ballot, Value)>,
+    /// Voters that this peer wants removed although they answer: they blocked turns for longer than is allowed.
+    pub unwanted: Peers,
+}
+
+/// A message about the roster change that ends one epoch. It is for every peer of the roster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Message {
+    /// A coordinator asks all to freeze and to say what they hold.
+    Prepare(Ballot),
+    /// The answer.
+    Promise(Promise),
+    /// The coordinator of this ballot proposes a value.
+    Propose(Ballot, Value),
+    /// Its sender holds all turns up to the cut, and accepts.
+    Accept(Ballot, Value),
+}
+
+impl Message {
+    /// The ballot that it belongs to.
+    pub fn ballot(&self) -> Ballot {
+        match self {
+            Message::Promise(promise) => promise.ballot,
+            Message::Prepare(ballot) | Message::Propose(ballot, _) | Message::Accept(ballot, _) => {
+                *ballot
+            }
+        }
+    }
+}

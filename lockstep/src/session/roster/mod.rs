@@ -1,0 +1,347 @@
+//! The agreement on a roster change: one single-decree Paxos that ends one epoch.
+//!
+//! Pure: no clock, no link, no signature. [`Roster::handle`] takes one [`Input`] and returns what to [`Do`];
+//! whoever runs it decides when a peer is suspected and carries messages. They may be lost, doubled and overtaken.
+//!
+//! 1. A coordinator (the lowest peer that nobody suspects and that does not leave) asks to prepare.
+//! 2. Who promises **freezes**: it completes and seals nothing more in this epoch, and tells what it holds.
+//! 3. With the promises of a quorum `S` and of everybody who is not suspected, the coordinator proposes what was
+//!    accepted in the highest ballot that it is told of; else the roster `S`, without those who leave or are unwanted,
+//!    and the **cut**: for each voter the most that any of `S` holds, and of these the least.
+//! 4. A peer **fetches** what it lacks up to the cut before it accepts; others forward it.
+//! 5. A quorum's accepts in one ballot decide. They must hold a quorum of the new roster, too: so whoever takes part
+//!    in the next change can fetch all turns of this epoch from one of those who do.
+//! 6. All complete the turns up to the cut under the old roster; then the next epoch begins, with a new [`Roster`].
+//!
+//! Nobody who stays has completed more than the cut: it promised, and had all batches of what it had completed. Whoever
+//! is removed may have completed up to `delay` turns more: the batches that took, those who stay had sealed when they
+//! had completed `delay` turns less.
+//!
+//! A roster that stays as it is, is a false alarm, and ends the epoch all the same.
+
+mod message;
+mod note;
+mod peers;
+
+pub use message::{Ballot, Holding, Message, Promise, Value};
+pub use note::accept_signed_bytes;
+pub(crate) use note::{Note, note_signed_bytes};
+pub use peers::{Peers, Voters};
+
+use crate::LogHash;
+use std::collections::BTreeMap;
+
+/// A round that is further ahead is none that correct coordinators have come to: it would only use up the numbers.
+const ROUNDS_AHEAD: u32 = 1_000;
+
+/// One peer's part in the roster change that ends one epoch.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Roster {
+    me: u8,
+    voters: Voters,
+    /// The highest round heard of.
+    round: u32,
+    promised: Option<Ballot>,
+    accepted: Option<(Ballot, Value)>,
+    /// What is accepted once its turns are held and its ballot is promised.
+    proposed: Option<(Ballot, Value)>,
+    coordinating: Option<Coordinating>,
+    /// Each voter's newest accept.
+    accepts: BTreeMap<u8, (Ballot, Value)>,
+    decision: Option<Decision>,
+}
+
+/// What a coordinator has been answered.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Coordinating {
+    ballot: Ballot,
+    promises: BTreeMap<u8, Promise>,
+    has_proposed: bool,
+}
+
+/// What was decided, and by whose accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Decision {
+    /// The ballot in which it was.
+    pub ballot: Ballot,
+    /// What.
+    pub value: Value,
+    /// Whose accepts are known.
+    pub accepts: Peers,
+}
+
+/// What a roster change is told.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// Coordinate, in a ballot above all that were heard of. Asked again, a new attempt begins.
+    Coordinate,
+    /// A voter said this: also what this peer itself said.
+    Heard(u8, Message),
+    /// Suspicions may have changed, or batches been stored.
+    Look,
+}
+
+/// What there is to see around a peer.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// What it holds, by index in the start's roster.
+    pub holdings: &'a [Holding],
+    /// Turns complete.
+    pub complete: u32,
+    /// The log's hash after them.
+    pub log_hash: LogHash,
+    /// Voters that it suspects: it waits for no promise of theirs.
+    pub suspects: Peers,
+    /// Voters that it wants removed even if they answer.
+    pub unwanted: Peers,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Do {
+    /// Tell every voter, this peer itself included: what it says counts once it hears it.
+    Say(Message),
+    /// It is decided. Comes once.
+    Decided(Decision),
+}
+
+impl Roster {
+    /// Of peer `me`, at the beginning of an epoch with these voters.
+    pub fn new(me: u8, voters: Voters) -> Self {
+        Roster {
+            me,
+            voters,
+            round: 0,
+            promised: None,
+            accepted: None,
+            proposed: None,
+            coordinating: None,
+            accepts: BTreeMap::new(),
+            decision: None,
+        }
+    }
+
+    /// Who votes.
+    pub fn voters(&self) -> Voters {
+        self.voters
+    }
+
+    /// Whether this peer has promised and nothing is decided: it must complete and seal nothing.
+    pub fn is_frozen(&self) -> bool {
+        self.promised.is_some() && self.decision.is_none()
+    }
+
+    /// The highest ballot that this peer has promised.
+    pub fn promised(&self) -> Option<Ballot> {
+        self.promised
+    }
+
+    /// The ballot that this peer coordinates, while nobody has a higher one.
+    pub fn coordinates(&self) -> Option<Ballot> {
+        let ballot = self.coordinating.as_ref()?.ballot;
+        (self.decision.is_none() && ballot.round >= self.round).then_some(ballot)
+    }
+
+    /// The highest round that this peer has heard of; 0 before any.
+    pub fn round(&self) -> u32 {
+        self.round
+    }
+
+    /// The voters whose promise this peer has been given as coordinator.
+    pub fn answered(&self) -> Peers {
+        let promises = self.coordinating.iter().flat_map(|own| own.promises.keys());
+        promises.copied().collect()
+    }
+
+    /// What is decided, once it is.
+    pub fn decision(&self) -> Option<&Decision> {
+        self.decision.as_ref()
+    }
+
+    /// Takes one input and returns what to do, in order.
+    #[must_use]
+    pub fn handle(&mut self, input: Input, view: &View<'_>) -> Vec<Do> {
+        let mut out = Vec::new();
+        if self.decision.is_some() {
+            return out;
+        }
+        match input {
+            Input::Coordinate => self.coordinate(&mut out),
+            Input::Heard(from, message)
+                if self.voters.members().contains(from)
+                    && message.ballot().round <= self.round.saturating_add(ROUNDS_AHEAD) =>
+            {
+                self.round = self.round.max(message.ballot().round);
+                match message {
+                    Message::Prepare(ballot) if ballot.peer == from => {
+                        self.promise(ballot, view, &mut out);
+                        self.accept(view, &mut out);
+                    }
+                    Message::Promise(promise) => self.answer(from, promise, view, &mut out),
+                    Message::Propose(ballot, value) if ballot.peer == from => {
+                        self.proposal(ballot, value);
+                        self.accept(view, &mut out);
+                    }
+                    Message::Accept(ballot, value) => {
+                        self.accepted_by(from, ballot, value, &mut out);
+                    }
+                    // Nobody speaks for another coordinator.
+                    Message::Prepare(_) | Message::Propose(..) => {}
+                }
+            }
+            Input::Heard(..) => {}
+            Input::Look => {
+                self.propose(view, &mut out);
+                self.accept(view, &mut out);
+            }
+        }
+        out
+    }
+
+    fn coordinate(&mut self, out: &mut Vec<Do>) {
+        let ballot = Ballot {
+            round: self.round.saturating_add(1),
+            peer: self.me,
+        };
+        self.coordinating = Some(Coordinating {
+            ballot,
+            promises: BTreeMap::new(),
+            has_proposed: false,
+        });
+        out.push(Do::Say(Message::Prepare(ballot)));
+    }
+
+    fn promise(&mut self, ballot: Ballot, view: &View<'_>, out: &mut Vec<Do>) {
+        if self.promised.is_some_and(|promised| promised >= ballot) {
+            return;
+        }
+        self.promised = Some(ballot);
+        out.push(Do::Say(Message::Promise(Promise {
+            ballot,
+            holdings: view.holdings.to_vec(),
+            complete: view.complete,
+            log_hash: view.log_hash,
+            accepted: self.accepted,
+            unwanted: view.unwanted.and(self.voters.members()),
+        })));
+    }
+
+    fn answer(&mut self, from: u8, promise: Promise, view: &View<'_>, out: &mut Vec<Do>) {
+        let Some(own) = &mut self.coordinating else {
+            return;
+        };
+        if own.ballot == promise.ballot && promise.holdings.len() == view.holdings.len() {
+            own.promises.insert(from, promise);
+            self.propose(view, out);
+        }
+    }
+
+    fn propose(&mut self, view: &View<'_>, out: &mut Vec<Do>) {
+        let voters = self.voters;
+        let Some(own) = self.coordinating.as_mut().filter(|own| !own.has_proposed) else {
+            return;
+        };
+        let answered: Peers = own.promises.keys().copied().collect();
+        let expected = voters.members().without(view.suspects);
+        if !voters.is_quorum(answered) || !expected.is_within(answered) {
+            return;
+        }
+        if let Some(value) = value(voters, &own.promises) {
+            own.has_proposed = true;
+            out.push(Do::Say(Message::Propose(own.ballot, value)));
+        }
+    }
+
+    fn proposal(&mut self, ballot: Ballot, value: Value) {
+        let newer = self.proposed.is_none_or(|(known, _)| known < ballot);
+        let open = self.promised.is_none_or(|promised| promised <= ballot)
+            && self.accepted.is_none_or(|(known, _)| known < ballot);
+        let possible = !value.roster.is_empty() && value.roster.is_within(self.voters.members());
+        if newer && open && possible {
+            self.proposed = Some((ballot, value));
+        }
+    }
+
+    /// Accepts what is proposed in the promised ballot, once all turns up to the cut are held.
+    fn accept(&mut self, view: &View<'_>, out: &mut Vec<Do>) {
+        let Some((ballot, value)) = self.proposed else {
+            return;
+        };
+        let promised = self.promised;
+        if promised.is_some_and(|promised| promised > ballot) {
+            self.proposed = None;
+            return;
+        }
+        let mut holdings = self.voters.members().iter().map(|peer| {
+            let holding = view.holdings.get(usize::from(peer));
+            holding.is_some_and(|holding| holding.reaches(value.cut))
+        });
+        if promised == Some(ballot) && holdings.all(|reaches| reaches) {
+            self.accepted = Some((ballot, value));
+            self.proposed = None;
+            out.push(Do::Say(Message::Accept(ballot, value)));
+        }
+    }
+
+    fn accepted_by(&mut self, from: u8, ballot: Ballot, value: Value, out: &mut Vec<Do>) {
+        let known = self.accepts.get(&from);
+        if known.is_some_and(|(known, _)| *known >= ballot) {
+            return;
+        }
+        self.accepts.insert(from, (ballot, value));
+        let alike = self
+            .accepts
+            .iter()
+            .filter(|(_, accept)| **accept == (ballot, value));
+        let accepts: Peers = alike.map(|(peer, _)| *peer).collect();
+        if decides(self.voters, value, accepts) {
+            let decision = Decision {
+                ballot,
+                value,
+                accepts,
+            };
+            self.decision = Some(decision);
+            out.push(Do::Decided(decision));
+        }
+    }
+}
+
+/// Whether these accepts, all of one ballot, decide the value: they hold a quorum of the old roster, and one of the new.
+pub fn decides(voters: Voters, value: Value, accepts: Peers) -> bool {
+    voters.is_quorum(accepts) && Voters::new(value.roster).is_quorum(accepts)
+}
+
+/// What a coordinator proposes, given a quorum's promises.
+fn value(voters: Voters, promises: &BTreeMap<u8, Promise>) -> Option<Value> {
+    let accepted = promises.values().filter_map(|promise| promise.accepted);
+    if let Some((_, value)) = accepted.max_by_key(|(ballot, _)| *ballot) {
+        return Some(value);
+    }
+    let most = |peer: u8| {
+        let holdings = promises.values();
+        let holdings = holdings.filter_map(|promise| promise.holdings.get(usize::from(peer)));
+        let left = holdings.clone().any(|holding| holding.left);
+        let until = holdings.map(|holding| holding.until).max().unwrap_or(0);
+        (left, until)
+    };
+    let members = voters.members().iter();
+    let required = members.clone().filter(|peer| !most(*peer).0);
+    let cut = required.map(|peer| most(peer).1).min()?;
+    let left: Peers = members.clone().filter(|peer| most(*peer).0).collect();
+    let unwanted: Peers = members
+        .filter(|peer| {
+            let against = promises
+                .iter()
+                .filter(|(_, promise)| promise.unwanted.contains(*peer));
+            voters.is_quorum(against.map(|(peer, _)| *peer).collect())
+        })
+        .collect();
+    let survivors: Peers = promises.keys().copied().collect();
+    let stay = survivors.without(left);
+    let wanted = stay.without(unwanted);
+    let roster = if wanted.is_empty() { stay } else { wanted };
+    (!roster.is_empty()).then_some(Value { roster, cut })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! Messages as they travel: signed, so that anyone may pass them on.
+
+use super::{Ballot, Message, Peers, Value, Voters, decides};
+use crate::encoding::DecodeError;
+use crate::log::{RosterChange, Start};
+use crate::{MatchId, PeerId};
+use serde::{Deserialize, Serialize};
+
+/// What one peer says about the change that ends an epoch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Note {
+    /// The epoch.
+    pub epoch: u32,
+    /// What.
+    pub message: Message,
+}
+
+impl Note {
+    /// The bytes that are signed, but for the head.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        postcard::to_allocvec(self).expect("a note always encodes")
+    }
+
+    /// Strict: one note has one encoding, or a decision could not be shown to others.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Note, DecodeError> {
+        match postcard::take_from_bytes::<Note>(bytes) {
+            Ok((note, [])) if note.encode() == bytes => Ok(note),
+            _ => Err(DecodeError {
+                what: "no such note",
+                at: 0,
+            }),
+        }
+    }
+}
+
+/// What is signed of a note by the peer with this place in the start's roster.
+pub(crate) fn note_signed_bytes(start: &Start, peer: u8, content: &[u8]) -> Option<Vec<u8>> {
+    let peer = start.roster.get(usize::from(peer))?;
+    let MatchId(match_id) = start.match_id;
+    let mut bytes = b"lockstep roster".to_vec();
+    bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
+    bytes.extend_from_slice(&match_id);
+    bytes.extend_from_slice(&peer.incarnation.0);
+    bytes.extend_from_slice(content);
+    Some(bytes)
+}
+
+/// What the peer with this place in the start's roster signs to accept a value; `None` where there is no such place.
+pub fn accept_signed_bytes(
+    start: &Start,
+    peer: u8,
+    epoch: u32,
+    ballot: Ballot,
+    value: Value,
+) -> Option<Vec<u8>> {
+    let message = Message::Accept(ballot, value);
+    note_signed_bytes(start, peer, &Note { epoch, message }.encode())
+}
+
+impl RosterChange {
+    /// Whether the accepts are those of peers of the roster before, hold, and decide. `verify` tells whether a
+    /// signature is a peer's for some bytes.
+    pub fn is_decided_by(
+        &self,
+        start: &Start,
+        roster_before: Peers,
+        verify: impl Fn(PeerId, &[u8], &[u8; 64]) -> bool,
+    ) -> bool {
+        let holds = |(peer, signature): &(u8, [u8; 64])| {
+            let bytes = accept_signed_bytes(start, *peer, self.epoch, self.ballot, self.value);
+            let place = start.roster.get(usize::from(*peer));
+            bytes
+                .zip(place)
+                .is_some_and(|(bytes, place)| verify(place.peer, &bytes, signature))
+        };
+        let accepts: Peers = self.accepts.iter().map(|(peer, _)| *peer).collect();
+        self.value.roster.is_within(roster_before)
+            && accepts.is_within(roster_before)
+            && decides(Voters::new(roster_before), self.value, accepts)
+            && self.accepts.iter().all(holds)
+    }
+}
