@@ -259,6 +259,7 @@ impl Line {
                 cause: match cause {
                     RosterCause::Left => "left",
                     RosterCause::Lost => "lost",
+                    RosterCause::Cheated => "cheated",
                     RosterCause::FalseAlarm => "false-alarm",
                 },
             },

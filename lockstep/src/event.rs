@@ -173,6 +173,8 @@ pub enum RosterCause {
     Left,
     /// Peers were lost, or blocked turns for too long.
     Lost,
+    /// Peers had signed two different batches for one turn: the proof is in the log.
+    Cheated,
     /// Peers were suspected and answered: nobody is gone.
     FalseAlarm,
 }

@@ -225,6 +225,8 @@ fn false_alarm(epoch: u32, cut: u32, start: &Start, signers: &[Ed25519; 2]) -> R
     let value = Value {
         roster: Peers::first(2),
         cut,
+        cheats: Peers::default(),
+        log_hash: None,
     };
     let accept = |peer: u8| {
         let signed = accept_signed_bytes(start, peer, epoch, ballot, value);
@@ -236,6 +238,7 @@ fn false_alarm(epoch: u32, cut: u32, start: &Start, signers: &[Ed25519; 2]) -> R
         ballot,
         value,
         accepts: vec![accept(0), accept(1)],
+        proofs: Vec::new(),
     }
 }
 

@@ -325,7 +325,11 @@ impl<S: Simulation> Run<'_, S> {
         let epoch = change.epoch;
         let follows = epoch == self.epoch && change.value.cut == self.result.turns;
         let signature = self.options.signature;
-        if !follows || !change.is_decided_by(reader.start(), self.roster, signature) {
+        let alike = change
+            .value
+            .log_hash
+            .is_none_or(|hash| hash == self.log_hash);
+        if !follows || !alike || !change.is_decided_by(reader.start(), self.roster, signature) {
             return Err(Wrong::Roster { epoch });
         }
         self.log_hash = roster_hash(self.log_hash, change);

@@ -4,6 +4,7 @@
 //! of what each peer issued. It shares no code with the session; it reads log records and nothing else.
 
 mod bounds;
+mod equivocation;
 mod file;
 mod progress;
 mod rerun;
@@ -12,11 +13,11 @@ mod roster;
 pub use bounds::Bounds;
 pub use file::{Issued, PeerFile};
 
-use crate::simulator::{Playable, Scenario};
+use crate::simulator::{Hostile, Playable, Scenario};
 use lockstep::log::{
     Bundle, Record, RosterChange, Start, What, roster_hash, start_hash, turn_hash,
 };
-use lockstep::{EndReason, Event, LogHash, PeerId};
+use lockstep::{EndReason, Event, Fault, LogHash, PeerId};
 use sim::{Checksum, Seat, SeatState};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -72,6 +73,9 @@ pub struct Judge<W> {
     peers: Vec<PeerFile>,
     hostile: Option<usize>,
     forged: bool,
+    two_faced: bool,
+    /// Who was told that the last peer signs two histories.
+    named_by: Vec<usize>,
     flaw: Option<(usize, u32)>,
     command_delay: u32,
     turn: Duration,
@@ -121,11 +125,16 @@ impl<W: Playable> Judge<W> {
             now: Duration::ZERO,
             peers: ids.iter().enumerate().map(file).collect(),
             hostile: (0..ids.len()).find(|peer| scenario.is_hostile(*peer)),
-            forged: scenario.hostile == Some(crate::simulator::Hostile::Forger),
+            forged: matches!(
+                scenario.hostile,
+                Some(Hostile::Forger | Hostile::Equivocator(_))
+            ),
+            two_faced: matches!(scenario.hostile, Some(Hostile::Equivocator(_))),
             flaw: scenario.flaw.map(|flaw| (flaw.peer, flaw.turn)),
             command_delay: u32::from(scenario.plan.delay_turns),
             turn: scenario.plan.turn(),
             turn_limit: scenario.turn_limit,
+            named_by: Vec::new(),
             start: None,
             history: Vec::new(),
             changes: Vec::new(),
@@ -213,6 +222,26 @@ impl<W: Playable> Judge<W> {
         }
     }
 
+    /// A session took turns back.
+    pub fn undone(&mut self, peer: usize, turns: u32) {
+        self.peers[peer].undo(turns);
+    }
+
+    /// A session had its world replaced by one after so many turns.
+    pub fn restored(&mut self, peer: usize, turns: u32) {
+        self.peers[peer].handed.truncate(turns as usize);
+    }
+
+    /// Whether anybody was told that a peer signs two histories.
+    pub fn proved_any(&self) -> bool {
+        !self.named_by.is_empty()
+    }
+
+    /// The most turns that one peer took back at once.
+    pub fn most_undone(&self) -> u32 {
+        self.peers.iter().map(|file| file.undone).max().unwrap_or(0)
+    }
+
     /// A session handed out a turn to execute.
     pub fn handed(&mut self, peer: usize, bundle: &Bundle) {
         let file = &mut self.peers[peer];
@@ -273,7 +302,12 @@ impl<W: Playable> Judge<W> {
                     self.fail(Some(peer), Invariant::Agreement, seen);
                 }
             }
-            Event::PeerFault { peer: named, fault } => self.check_blame(peer, *named, *fault),
+            Event::PeerFault { peer: named, fault } => {
+                if *fault == Fault::Equivocation {
+                    self.named_by.push(peer);
+                }
+                self.check_blame(peer, *named, *fault);
+            }
             Event::CommandRefused { id, .. } => {
                 self.peers[peer].refused.insert(*id);
             }
@@ -464,7 +498,7 @@ impl<W: Playable> Judge<W> {
         }
     }
 
-    fn check_blame(&mut self, peer: usize, named: PeerId, fault: lockstep::Fault) {
+    fn check_blame(&mut self, peer: usize, named: PeerId, fault: Fault) {
         let honest = self
             .peers
             .iter()

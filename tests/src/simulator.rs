@@ -54,6 +54,10 @@ pub struct Report {
     pub busiest_second: usize,
     /// The most outputs of one call of a session.
     pub most_outputs: usize,
+    /// The most turns that one peer took back at once.
+    pub most_undone: u32,
+    /// Whether somebody was proved to have signed two histories.
+    pub proved: bool,
 }
 
 /// Plays the scenario to its end, or to the first violation. A panic is a violation too.
@@ -130,7 +134,11 @@ impl<W: Playable> Simulator<W> {
             };
             let config = config(scenario, at, role);
             let mut signer = signer(scenario, &secrets[at]);
-            if scenario.hostile == Some(Hostile::Forger) && scenario.is_hostile(at) {
+            let signs = matches!(
+                scenario.hostile,
+                Some(Hostile::Forger | Hostile::Equivocator(_))
+            );
+            if signs && scenario.is_hostile(at) {
                 signer = signed.listen_to(signer);
             }
             let flaw = scenario.flaw.filter(|flaw| flaw.peer == at);
@@ -268,6 +276,13 @@ impl<W: Playable> Simulator<W> {
                     self.judge.unbounded(peer, seen);
                 }
             }
+            Output::Undo { turns } => self.judge.undone(peer, turns),
+            Output::Load {
+                turns, snapshot, ..
+            } => {
+                self.judge.restored(peer, turns);
+                self.take_piece(peer, Piece::Load(snapshot));
+            }
             Output::Save { turns } => self.take_piece(peer, Piece::Save(turns)),
             Output::Event(event) => self.hear(peer, event),
         }
@@ -375,6 +390,8 @@ impl<W: Playable> Simulator<W> {
                 .map(|bounds| bounds.busiest_second)
                 .max()
                 .unwrap_or(0),
+            proved: self.judge.proved_any(),
+            most_undone: self.judge.most_undone(),
             most_outputs: bounds.map(|bounds| bounds.most_outputs).max().unwrap_or(0),
         }
     }
@@ -461,7 +478,12 @@ fn config(scenario: &Scenario, peer: usize, role: Role) -> SessionConfig {
 /// A member that disturbs may hold up the match; who is cut off until it is over waits in vain.
 fn stall_limit(scenario: &Scenario) -> Option<Duration> {
     let cut = (!scenario.cuts.is_empty()).then_some(Duration::from_secs(40));
-    scenario.hostile.map(|_| Duration::from_secs(15)).or(cut)
+    match scenario.hostile {
+        // The others go on without it, and nobody waits in vain.
+        Some(Hostile::Equivocator(_)) => Some(Duration::from_secs(40)),
+        Some(_) => Some(Duration::from_secs(15)),
+        None => cut,
+    }
 }
 
 /// The end of a link that a peer calls by this number, if it is still up there.

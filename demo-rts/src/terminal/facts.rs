@@ -137,6 +137,13 @@ impl Facts {
                 self.left.extend(gone);
                 self.note(format!("{} lost, the match goes on", self.all_named(gone)));
             }
+            Event::RosterChanged { gone, cause, .. } if *cause == RosterCause::Cheated => {
+                self.left.extend(gone);
+                self.note(format!(
+                    "{} cheated, as two signed batches prove: the match goes on without",
+                    self.all_named(gone)
+                ));
+            }
             Event::RosterChanged { .. } => {}
             Event::PeerFault { peer, fault } => self.note(format!("{peer} {fault}")),
             Event::LinkLost { peer, why } => self.note(format!("link to {peer}: {why}")),

@@ -170,6 +170,7 @@ impl Core {
             messages: 0,
             epoch: None,
             decisions_sent: 0,
+            proofs_known: Default::default(),
             notes_known: BTreeMap::new(),
             quality: Quality::new(self.now),
         };

@@ -1,6 +1,6 @@
 //! One link: who is at its other end, and how well it carries.
 
-use super::roster::Ballot;
+use super::roster::{Ballot, Peers};
 use super::wire::TurnPacket;
 use crate::{Incarnation, LinkId, PeerId, TurnNumber};
 use std::collections::BTreeMap;
@@ -32,6 +32,8 @@ pub(crate) struct Link {
     pub decisions_sent: u32,
     /// What both ends know of notes on roster changes: which note, and its ballot.
     pub notes_known: BTreeMap<NoteKey, Ballot>,
+    /// Peers of whom both ends know that they signed two batches for one turn.
+    pub proofs_known: Peers,
     pub quality: Quality,
 }
 

@@ -228,12 +228,18 @@ impl Session {
                 let step = match &mut self.phase {
                     Phase::Host(host) => host.own_loaded(core),
                     Phase::Join(join) => join.own_loaded(core),
-                    _ => Step::Stay,
+                    Phase::Playing(playing) => {
+                        playing.world_loaded();
+                        Step::Stay
+                    }
+                    Phase::Over => Step::Stay,
                 };
                 self.step(step);
             }
             Input::LoadFailed => {
-                if !matches!(self.phase, Phase::Playing(_)) {
+                if let Phase::Playing(playing) = &mut self.phase {
+                    playing.finish(core, EndReason::World);
+                } else {
                     let _ = self.leave_lobby();
                     self.step(Step::End(EndReason::World));
                 }

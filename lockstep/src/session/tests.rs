@@ -16,6 +16,8 @@ struct Peer {
     turns: Vec<Bundle>,
     events: Vec<Event>,
     records: Vec<Record>,
+    /// Turns that were left each time that some were taken back.
+    undone: Vec<u32>,
     executed: u64,
     diverges_at: Option<u64>,
 }
@@ -102,6 +104,7 @@ impl Net {
             events: Vec::new(),
             records: Vec::new(),
             executed: 0,
+            undone: Vec::new(),
             diverges_at: None,
         });
     }
@@ -149,6 +152,18 @@ impl Net {
                     checksum: Checksum(1),
                 },
             ),
+            Output::Undo { turns } => self.peers[at].undone.push(turns),
+            Output::Load { turns, .. } => {
+                let peer = &mut self.peers[at];
+                peer.turns.truncate(turns as usize);
+                peer.executed = u64::from(turns);
+                self.input(
+                    at,
+                    Input::Loaded {
+                        checksum: Checksum(turns * 3),
+                    },
+                );
+            }
             Output::Execute(bundle) => {
                 let peer = &mut self.peers[at];
                 assert_eq!(
@@ -346,12 +361,21 @@ fn a_desync_stops_every_peer_and_names_both_checksums() {
         assert_eq!(desync.turn, TurnNumber(10));
         assert!(desync.reports.len() >= 2);
     }
-    assert!(
-        net.ends()
-            .iter()
-            .all(|ended| ended.reason == EndReason::Desync)
-    );
-    assert_eq!(net.ends().len(), 3);
+    let ends = net.ends();
+    assert_eq!(ends.len(), 1, "{ends:?}");
+    assert_eq!(ends[0].reason, EndReason::Removed);
+    for peer in &net.peers[..2] {
+        let delay = u32::from(Plan::default().delay_turns);
+        let back = peer.undone.iter().filter(|turns| **turns > delay);
+        assert_eq!(back.count(), 1, "taken back once: {:?}", peer.undone);
+        assert!(peer.events.iter().any(|event| matches!(
+            event,
+            Event::RosterChanged { cause: RosterCause::Cheated, gone, .. } if *gone == [Seat(2)]
+        )));
+    }
+    let turns = net.peers[0].turns.len().min(net.peers[1].turns.len());
+    assert!(turns > 40, "{turns} turns");
+    assert_eq!(net.peers[0].turns[..turns], net.peers[1].turns[..turns]);
 }
 
 #[test]
@@ -550,7 +574,7 @@ fn another_protocol_version_is_named_on_both_sides() {
 }
 
 #[test]
-fn who_signs_two_histories_is_named_though_each_peer_saw_but_one() {
+fn who_signs_two_histories_is_named_and_the_others_go_on_with_one() {
     let mut net = Net::new(3, Plan::default(), None);
     net.two_faced = true;
     net.run(Duration::from_secs(12));

@@ -18,6 +18,7 @@ impl<W: Playable> Judge<W> {
         self.check_ends();
         self.check_commands_accounted();
         self.check_logs();
+        self.check_two_faced();
     }
 
     fn check_progress(&mut self) {

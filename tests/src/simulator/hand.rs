@@ -15,6 +15,8 @@ pub enum Piece {
     New(Arc<Start>),
     /// Execute a turn.
     Execute(Bundle),
+    /// Replace it by a snapshot.
+    Load(Arc<[u8]>),
     /// Save it.
     Save(u32),
 }
@@ -84,6 +86,16 @@ impl<W: Playable> Hand<W> {
                 let input = Input::Executed { checksum, outcome };
                 (input, Some((bundle.turn.0, checksum)))
             }
+            Piece::Load(snapshot) => {
+                self.world = W::load(&snapshot).ok();
+                let input = match &self.world {
+                    Some(world) => Input::Loaded {
+                        checksum: world.checksum(),
+                    },
+                    None => Input::LoadFailed,
+                };
+                (input, None)
+            }
             Piece::Save(turns) => {
                 let world = self.world.as_ref().expect("a save comes after the world");
                 let mut bytes = Vec::new();
@@ -103,7 +115,7 @@ impl<W: Playable> Hand<W> {
             Piece::New(_) => self.load,
             Piece::Execute(bundle) if self.waiting.len() <= 2 => paced(bundle, self.step),
             Piece::Execute(bundle) => self.step * u32::from(bundle.ticks()),
-            Piece::Save(_) => Duration::ZERO,
+            Piece::Save(_) | Piece::Load(_) => Duration::ZERO,
         };
         self.running = true;
         Some(takes)

@@ -120,6 +120,18 @@ pub enum Hostile {
     Garbage,
     /// The last peer signs batches that it must not sign.
     Forger,
+    /// The last peer signs two different batches for some turns, and shows one half of the others the one, the other
+    /// half the other.
+    Equivocator(Equivocator),
+}
+
+/// When somebody signs two batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Equivocator {
+    /// The first turn.
+    pub from: u32,
+    /// How many turns.
+    pub turns: u32,
 }
 
 impl Scenario {
@@ -167,6 +179,9 @@ impl Scenario {
                 Some(random.pick(&[Hostile::Stranger, Hostile::Garbage, Hostile::Forger]));
             scenario.flaw = None;
         }
+        if seed % 10 == 3 && count > 2 {
+            scenario.draw_equivocator(&mut Stream::new(seed, "equivocator", 0));
+        }
         scenario.draw_crashes(&mut Stream::new(seed, "crashes", 0));
         scenario
     }
@@ -174,8 +189,7 @@ impl Scenario {
     /// Processes that die. But for cuts, who is left is always a quorum, and can always reach each other: the others
     /// must go on.
     fn draw_crashes(&mut self, random: &mut Stream) {
-        let is_member = matches!(self.hostile, Some(Hostile::Garbage | Hostile::Forger));
-        if is_member || self.flaw.is_some() || !random.chance(600) {
+        if self.is_hostile(self.peers.len() - 1) || self.flaw.is_some() || !random.chance(600) {
             return;
         }
         let count = self.peers.len();
@@ -222,8 +236,20 @@ impl Scenario {
 
     /// Whether this peer is the hostile one.
     pub fn is_hostile(&self, peer: usize) -> bool {
-        matches!(self.hostile, Some(Hostile::Garbage | Hostile::Forger))
-            && peer + 1 == self.peers.len()
+        !matches!(self.hostile, None | Some(Hostile::Stranger)) && peer + 1 == self.peers.len()
+    }
+
+    /// Nothing else goes wrong than the weather: the others must go on as if it had never been there.
+    fn draw_equivocator(&mut self, random: &mut Stream) {
+        self.hostile = Some(Hostile::Equivocator(Equivocator {
+            from: random.between(2, u64::from(self.turn_limit) / 3) as u32,
+            turns: random.pick(&[1, 2, 3, 8]),
+        }));
+        self.flaw = None;
+        self.cuts.clear();
+        for peer in &mut self.peers {
+            peer.leaves_at = None;
+        }
     }
 
     /// Cuts with a beginning in the first half of the match; all are over when it heals.

@@ -7,6 +7,7 @@ use sim::{Seat, SeatState};
 use std::collections::BTreeMap;
 
 /// What earlier bundles left behind for later ones.
+#[derive(Clone)]
 pub(crate) struct Course {
     pub plan: Plan,
     pauses: PauseBudget,
@@ -17,7 +18,7 @@ pub(crate) struct Course {
     deferred: Vec<LogEntry>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct SeatCourse {
     /// Number of its next command.
     next: u32,
@@ -48,6 +49,11 @@ impl Course {
                 .collect(),
             deferred: Vec::new(),
         }
+    }
+
+    /// Number of a seat's next command.
+    pub(crate) fn next_number(&self, seat: Seat) -> u32 {
+        self.seats.get(&seat).map_or(0, |seat| seat.next)
     }
 
     /// Leaves these seats idle from the next turn on.

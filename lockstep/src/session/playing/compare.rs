@@ -7,9 +7,18 @@ use crate::session::Output;
 use crate::session::core::Core;
 use crate::{Desync, DesyncSide, EndReason, Event, TurnNumber};
 use sim::{Checksum, Outcome};
+use std::time::Duration;
 
 /// Batches that report the last checksums once turns have stopped: as far as the others take batches in advance.
 const LAST_BATCHES: u32 = 8;
+/// Whoever has another world and tells of a later log than ours may have another log: soon it can be compared.
+const EXPLAINED_WITHIN: Duration = Duration::from_secs(2);
+
+/// Worlds differ, and perhaps only because logs do.
+pub(super) struct Mismatch {
+    pub turns: u32,
+    since: Duration,
+}
 
 impl Playing {
     pub(crate) fn world_executed(
@@ -18,6 +27,9 @@ impl Playing {
         checksum: Checksum,
         outcome: Option<Outcome>,
     ) {
+        if self.past.is_loading() {
+            return;
+        }
         assert!(
             self.executed < self.handed_out,
             "a turn was handed out before it was executed"
@@ -27,8 +39,11 @@ impl Playing {
         if self.ending.holds_turns() {
             return;
         }
-        self.unreported.push_back(checksum);
-        self.report(core, self.me, self.executed, checksum);
+        // A world that began again at a snapshot comes by turns that are reported already.
+        if self.executed == self.reported + self.unreported.len() as u32 {
+            self.unreported.push_back(checksum);
+            self.report(core, self.me, self.executed, checksum);
+        }
         let limit = self.start.turn_limit == Some(self.executed);
         if outcome.is_some() || limit {
             let reason = if outcome.is_some() {
@@ -44,18 +59,48 @@ impl Playing {
         match self.checksums.report(peer, turns, checksum) {
             Compared::Waiting => self.agree(core),
             Compared::Differs => {
-                let checksums = self.checksums.row(turns);
-                core.out.push(Output::Append(Record::Mismatch {
-                    turns,
-                    checksums: checksums.clone(),
-                }));
-                let sides = checksums
-                    .into_iter()
-                    .map(|(peer, checksum)| self.side(peer, checksum, None))
-                    .collect();
-                self.desync(core, turns.saturating_sub(1), sides);
+                let since = core.now;
+                let mismatch = self.mismatch.get_or_insert(Mismatch { turns, since });
+                mismatch.turns = mismatch.turns.min(turns);
+                self.check_mismatch(core);
             }
         }
+    }
+
+    /// Worlds differ. Where the logs do not, it is a desync; that they do not is known a little later at times.
+    pub(super) fn check_mismatch(&mut self, core: &mut Core) {
+        let Some(Mismatch { turns, since }) = self.mismatch else {
+            return;
+        };
+        if self.mismatch_deadline().is_none() {
+            return;
+        }
+        let checksums = self.checksums.row(turns);
+        let alike = checksums.iter().all(|(peer, _)| match usize::from(*peer) {
+            at if at == self.me => self.complete >= turns,
+            at => self.members[at].alike >= turns,
+        });
+        if !alike && core.now < since + EXPLAINED_WITHIN {
+            return;
+        }
+        self.mismatch = None;
+        core.out.push(Output::Append(Record::Mismatch {
+            turns,
+            checksums: checksums.clone(),
+        }));
+        let sides = checksums
+            .into_iter()
+            .map(|(peer, checksum)| self.side(peer, checksum, None))
+            .collect();
+        self.desync(core, turns.saturating_sub(1), sides);
+    }
+
+    pub(super) fn mismatch_deadline(&self) -> Option<Duration> {
+        // What logs that differ come to says what becomes of it.
+        let waits =
+            self.dispute.is_some() || self.ending.desynced() || !self.cheating_voters().is_empty();
+        let mismatch = self.mismatch.as_ref().filter(|_| !waits);
+        mismatch.map(|mismatch| mismatch.since + EXPLAINED_WITHIN)
     }
 
     pub(super) fn agree(&mut self, core: &mut Core) {
@@ -114,16 +159,24 @@ impl Playing {
                     break;
                 }
                 self.members[at].pending_hashes.pop_front();
-                if let Some(own) = self.hashes.after(turns).filter(|own| *own != hash) {
+                if self.members[at].proof.is_some() {
+                    continue;
+                }
+                let own = self.hashes.after(turns);
+                if own == Some(hash) {
+                    let member = &mut self.members[at];
+                    member.alike = member.alike.max(turns);
+                }
+                if let Some(own) = own.filter(|own| *own != hash) {
                     let sides = vec![
                         self.side(self.me as u8, self.last_checksum, Some(own)),
                         self.side(at as u8, self.last_checksum, Some(hash)),
                     ];
                     // Two signed batches of one peer may be behind it: whoever holds the other one can prove that.
-                    self.evidence_from = self.evidence_from.or(Some(turns.saturating_sub(2)));
-                    self.desync(core, turns.saturating_sub(1), sides);
+                    self.dispute(core, turns, sides);
                 }
             }
         }
+        self.check_mismatch(core);
     }
 }

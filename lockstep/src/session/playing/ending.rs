@@ -58,6 +58,13 @@ impl Ending {
         first
     }
 
+    /// The turns that ended the match are taken back.
+    pub(super) fn reopen(&mut self) {
+        if self.own.take().is_some() {
+            self.signed.iter_mut().for_each(|signed| *signed = None);
+        }
+    }
+
     pub(super) fn deadline(&self) -> Option<Duration> {
         let desync = self.desync_since.map(|since| since + DESYNC_WAIT);
         desync.or(self.own.as_ref().map(|own| own.since + END_WAIT))

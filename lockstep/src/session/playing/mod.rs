@@ -8,9 +8,11 @@ mod ending;
 mod epochs;
 mod member;
 mod own;
+mod proof;
 mod receive;
 mod seal;
 mod traffic;
+mod undo;
 
 use super::Output;
 use super::contract::Stats;
@@ -22,14 +24,17 @@ use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, Status, TurnNumb
 use agreement::{Checksums, Hashes};
 use bundle::{Course, Formed};
 use change::Watch;
+use compare::Mismatch;
 use ending::Ending;
 use epochs::Epochs;
 use member::Member;
 use own::OwnSeat;
+use proof::Dispute;
 use sim::{Checksum, Seat};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
+use undo::Past;
 
 /// A stall is told to the game from here on, and then once a second.
 const STALL_TOLD_AFTER: Duration = Duration::from_millis(100);
@@ -51,6 +56,8 @@ pub(crate) struct Playing {
     /// Bundles that are due but wait for a snapshot before them.
     due_bundles: VecDeque<Bundle>,
     handed_out: u32,
+    /// Of turns before this one all texts are told.
+    told: u32,
     ticks_handed_out: u64,
     executed: u32,
     /// Checksums of our world that no batch has reported yet, the first after `reported` turns.
@@ -71,8 +78,10 @@ pub(crate) struct Playing {
     ending: Ending,
     /// A batch was sealed that has not left yet.
     fresh_batch: bool,
-    /// Logs differ: every batch from this turn on is sent to everybody, whoever has it.
-    evidence_from: Option<u32>,
+    /// Logs differ.
+    dispute: Option<Dispute>,
+    mismatch: Option<Mismatch>,
+    past: Past,
     pub(crate) stats: Stats,
     over: bool,
 }
@@ -137,6 +146,7 @@ impl Playing {
             stall: None,
             due_bundles: VecDeque::new(),
             handed_out: 0,
+            told: 0,
             ticks_handed_out: 0,
             executed: 0,
             unreported: VecDeque::from([initial]),
@@ -155,13 +165,18 @@ impl Playing {
             watch: Watch::new(suspicion, core.now),
             ending: Ending::new(members.len()),
             fresh_batch: false,
-            evidence_from: None,
+            dispute: None,
+            mismatch: None,
+            past: Past::new(members.len()),
             stats: Stats::default(),
             over: false,
             members,
             start,
         };
         playing.report(core, me, 0, initial);
+        if playing.past.wants_world(0, 0) {
+            core.out.push(Output::Save { turns: 0 });
+        }
         playing
     }
 
@@ -257,6 +272,8 @@ impl Playing {
         if !self.over {
             self.seal_last(core);
             self.tell_stall(core);
+            self.advance_dispute(core);
+            self.check_mismatch(core);
             self.advance_ending(core);
         }
         if !self.over {
@@ -302,6 +319,8 @@ impl Playing {
             leaving,
             self.change_deadline(),
             self.ending.deadline(),
+            self.dispute_deadline(),
+            self.mismatch_deadline(),
             self.traffic_deadline(core),
         ]
         .into_iter()
@@ -339,7 +358,7 @@ impl Playing {
             core.limits.unexecuted_turns
         };
         let world_follows = turn.saturating_sub(self.executed) < ahead;
-        if !self.epochs.allows(turn) {
+        if !self.epochs.allows(turn) || self.dispute.is_some() {
             return false;
         }
         let by_rule = turn < u32::from(self.start.plan.delay_turns);
@@ -418,6 +437,7 @@ impl Playing {
 
     fn complete_turn(&mut self, core: &mut Core, late: bool) {
         let turn = TurnNumber(self.complete);
+        self.past.note(turn.0, &self.course, self.epochs.chained);
         let formed = self.form(turn);
         let began = if late { core.now } else { self.due };
         if let Some(stall) = self.stall.take() {
@@ -440,6 +460,7 @@ impl Playing {
             own.completed(turn.0, executed, self.course.paused_by.is_some());
         }
         self.tell(core, turn, &formed);
+        self.told = self.told.max(self.complete);
         self.note_leavers(core, turn);
         self.due_bundles.push_back(formed.bundle);
         self.hand_out(core);
@@ -471,7 +492,8 @@ impl Playing {
         if let Some(seat) = formed.resumed {
             core.event(Event::Resumed { seat, turn });
         }
-        for (seat, text) in &formed.chats {
+        let chats = formed.chats.iter().filter(|_| turn.0 >= self.told);
+        for (seat, text) in chats {
             let from = self
                 .start
                 .roster
@@ -519,8 +541,12 @@ impl Playing {
             self.ticks_handed_out += u64::from(bundle.ticks());
             core.out
                 .push(Output::Append(Record::Bundle(bundle.clone())));
+            self.past.handed_out(&bundle);
             core.out.push(Output::Execute(bundle));
             self.handed_out += 1;
+            let world = self
+                .past
+                .wants_world(self.handed_out, self.ticks_handed_out);
             let keyframe = self
                 .keyframe_every
                 .is_some_and(|every| self.handed_out.is_multiple_of(every));
@@ -533,6 +559,8 @@ impl Playing {
                     log_hash,
                     snapshot: Arc::default(),
                 });
+            }
+            if world || self.snapshot_due.is_some() {
                 core.out.push(Output::Save {
                     turns: self.handed_out,
                 });
@@ -547,6 +575,10 @@ impl Playing {
     }
 
     pub(crate) fn snapshot(&mut self, core: &mut Core, turns: u32, bytes: Arc<[u8]>) {
+        if self.past.is_loading() {
+            return;
+        }
+        self.past.keep_world(turns, &bytes);
         if self
             .snapshot_due
             .as_ref()
@@ -570,10 +602,9 @@ impl Playing {
     /// Each peer's newest signed batch: it attests the log up to what was complete when it was sealed. One that attests
     /// more than this log has might be of a peer that is removed before that.
     fn append_attests(&self, core: &mut Core) {
-        let newest = self
-            .members
-            .iter()
-            .filter_map(|member| member.newest_within(self.complete));
+        let newest = self.members.iter().filter_map(|member| {
+            member.newest_within(|epoch| self.complete.min(self.past.counts_up_to(epoch)))
+        });
         for newest in newest {
             core.out
                 .push(Output::Append(Record::Attest(newest.clone())));

@@ -4,7 +4,7 @@ use crate::Limits;
 use crate::log::{LogEntry, What};
 use crate::session::Batch;
 use sim::Seat;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// The commands of one own seat.
@@ -112,6 +112,33 @@ impl OwnSeat {
         {
             self.in_flight.pop_front();
         }
+        self.count_sealed(paused_next);
+    }
+
+    /// The turns from the seat's command `next` on are taken back. `sealed` are the batches that stand for them and
+    /// for later ones: turn, first number and commands.
+    pub(crate) fn undo(
+        &mut self,
+        next: u32,
+        sealed: Vec<(u32, u32, Vec<Arc<[u8]>>)>,
+        paused_next: bool,
+    ) {
+        let mut again = BTreeMap::new();
+        self.in_flight.clear();
+        for (turn, first, commands) in sealed {
+            self.in_flight.push_back((turn, first, commands.len()));
+            again.extend((first..).zip(commands));
+        }
+        for number in (next..self.executed).rev() {
+            let command = again.remove(&number);
+            let command = command.expect("what was executed is in a batch that is kept");
+            self.waiting.push_front(command);
+        }
+        self.executed = next;
+        self.count_sealed(paused_next);
+    }
+
+    fn count_sealed(&mut self, paused_next: bool) {
         // What is still under way counts as far as it continues what is executed; the rest is sealed again.
         let mut next = self.executed;
         if !paused_next {

@@ -20,6 +20,11 @@ pub struct Value {
     pub roster: Peers,
     /// Turns that are executed under the old roster: the first turn of the next epoch has this number.
     pub cut: u32,
+    /// Who goes because two different batches of it for one turn are known. Where there are any, nothing counts that
+    /// is not complete, and alike, at everybody who stays: who is beyond the cut goes back to it.
+    pub cheats: Peers,
+    /// Hash of the log after the turns before the cut; named where somebody goes for cheating.
+    pub log_hash: Option<LogHash>,
 }
 
 /// What a peer holds of one peer's batches.
@@ -52,8 +57,8 @@ pub struct Promise {
     pub holdings: Vec<Holding>,
     /// Turns complete.
     pub complete: u32,
-    /// The log's hash after them.
-    pub log_hash: LogHash,
+    /// The log's hash after them, after one turn less, and so on: [`RECENT`](super::RECENT) of them, or all.
+    pub hashes: Vec<LogHash>,
     /// The value that this peer has accepted last, if it has, and in which ballot.
     pub accepted: Option<(Ballot, Value)>,
     /// Voters that this peer wants removed although they answer: they blocked turns for longer than is allowed.
@@ -71,6 +76,19 @@ pub enum Message {
     Propose(Ballot, Value),
     /// Its sender holds all turns up to the cut, and accepts.
     Accept(Ballot, Value),
+}
+
+impl Promise {
+    /// The log's hash after so many turns, where it is told.
+    pub fn hash_after(&self, turns: u32) -> Option<LogHash> {
+        hash_after(self.complete, &self.hashes, turns)
+    }
+}
+
+/// The hash after `turns` turns among those after `complete` turns, after one less, and so on.
+pub(super) fn hash_after(complete: u32, hashes: &[LogHash], turns: u32) -> Option<LogHash> {
+    let back = usize::try_from(complete.checked_sub(turns)?).ok()?;
+    hashes.get(back).copied()
 }
 
 impl Message {

@@ -45,7 +45,8 @@ impl Table {
         let view = View {
             holdings: &self.held[usize::from(at)],
             complete: 0,
-            log_hash: LogHash([0; 16]),
+            hashes: &[LogHash([0; 16])],
+            cheats: Peers::default(),
             suspects: self.dead.or(self.unwanted),
             unwanted: self.unwanted,
         };
@@ -84,7 +85,12 @@ impl Table {
 
 fn value(roster: u16, cut: u32) -> Option<Value> {
     let roster = Peers(roster);
-    Some(Value { roster, cut })
+    Some(Value {
+        roster,
+        cut,
+        cheats: Peers::default(),
+        log_hash: None,
+    })
 }
 
 #[test]
@@ -194,6 +200,8 @@ fn a_decision_is_proved_by_its_accepts() {
     let value = Value {
         roster: Peers(0b011),
         cut: 9,
+        cheats: Peers::default(),
+        log_hash: None,
     };
     let accept = |peer: u8| {
         let bytes = accept_signed_bytes(&start, peer, 4, ballot, value).expect("a place");
@@ -204,6 +212,7 @@ fn a_decision_is_proved_by_its_accepts() {
         ballot,
         value,
         accepts: vec![accept(0), accept(1)],
+        proofs: Vec::new(),
     };
     let holds = |change: &RosterChange| {
         change.is_decided_by(&start, Peers(0b111), |peer, bytes, signature| {
@@ -243,6 +252,8 @@ fn a_note_has_one_encoding() {
         Value {
             roster: Peers(5),
             cut: 300,
+            cheats: Peers::default(),
+            log_hash: None,
         },
     );
     let note = Note { epoch: 2, message };
