@@ -4,7 +4,7 @@
 use super::*;
 use crate::log::{Bundle, LogEntry, PauseBudget, Record};
 use crate::sign::KeyedHash;
-use crate::{Limits, MatchId, PeerId, Plan, TurnNumber};
+use crate::{Limits, MatchId, PeerId, Plan, RosterCause, TurnNumber};
 use sim::{RulesId, SeatState};
 use std::collections::BTreeMap;
 use std::sync::Arc;
