@@ -181,9 +181,9 @@ pub(super) fn export<S: Simulation>(path: &Path, to: &mut Printer<'_>) -> Result
                 "cheats": change.value.cheats.iter().collect::<Vec<_>>(),
                 "proofs": change.proofs.iter().map(|Equivocation(one, other)| json!({
                     "peer": one.peer,
-                    "batches": [one, other].map(|batch| json!({
+                    "batches": ([one, other].map(|batch| json!({
                         "content": hex(&batch.content), "signature": hex(&batch.signature),
-                    })),
+                    }))),
                 })).collect::<Vec<_>>(),
                 "accepts": change.accepts.iter().map(|(peer, signature)| json!({
                     "peer": peer, "signature": hex(signature),
