@@ -1,6 +1,8 @@
 //! Sessions on links in memory, with a fixed delay and no loss. What loss, cuts and hostile peers do to them is the
 //! business of the simulator in the `tests` crate.
 
+mod sleep;
+
 use super::*;
 use crate::log::{Bundle, LogEntry, PauseBudget, Record};
 use crate::sign::KeyedHash;
@@ -34,6 +36,9 @@ struct Net {
     two_faced: bool,
     /// A peer whose messages are lost from now on.
     silent: Option<usize>,
+    /// A peer that stands still: what comes for it waits.
+    stopped: Option<usize>,
+    waiting: Vec<Arrival>,
 }
 
 fn id(at: usize) -> PeerId {
@@ -50,6 +55,8 @@ impl Net {
             count: 0,
             two_faced: false,
             silent: None,
+            stopped: None,
+            waiting: Vec::new(),
         };
         for at in 0..peers {
             let role = if at == 0 {
@@ -206,6 +213,7 @@ impl Net {
     fn run(&mut self, until: Duration) {
         loop {
             let timer = (0..self.peers.len())
+                .filter(|at| self.stopped != Some(*at))
                 .filter_map(|at| Some((self.peers[at].session.deadline()?, at)))
                 .min();
             let next = self.queue.first_key_value().map(|((at, _), _)| *at);
@@ -213,6 +221,10 @@ impl Net {
                 (Some(next), timer) if timer.is_none_or(|(at, _)| next <= at) && next <= until => {
                     self.now = self.now.max(next);
                     let (_, (to, link, what, dialled)) = self.queue.pop_first().expect("just seen");
+                    if self.stopped == Some(to) {
+                        self.waiting.push((to, link, what, dialled));
+                        continue;
+                    }
                     let input = match &what {
                         None => {
                             let (one, other) = self.links[link.0 as usize];
@@ -241,6 +253,17 @@ impl Net {
             }
         }
         self.now = until;
+    }
+
+    /// The peer stands still for so long, and then is given all that came in the meantime.
+    fn stop(&mut self, at: usize, lasts: Duration) {
+        self.stopped = Some(at);
+        self.run(self.now + lasts);
+        self.stopped = None;
+        for arrival in std::mem::take(&mut self.waiting) {
+            self.count += 1;
+            self.queue.insert((self.now, self.count), arrival);
+        }
     }
 
     fn ends(&self) -> Vec<&Ended> {

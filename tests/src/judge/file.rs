@@ -46,6 +46,12 @@ pub struct PeerFile {
     pub left: bool,
     /// When its process died.
     pub crashed: Option<Duration>,
+    /// It has stood still.
+    pub froze: bool,
+    /// When it last went on after that.
+    pub thawed_at: Option<Duration>,
+    /// Before this nobody can have told it that it still belongs.
+    pub unsure_until: Duration,
     /// What it wrote to all.
     pub chats: Vec<String>,
     /// Pauses and resumptions that it asked for.
@@ -75,6 +81,9 @@ impl PeerFile {
             ended: None,
             left: false,
             crashed: None,
+            froze: false,
+            thawed_at: None,
+            unsure_until: Duration::ZERO,
             chats: Vec::new(),
             pause_asks: 0,
             agreed: (0, 0),

@@ -16,6 +16,7 @@ impl Playing {
             (end @ Control::End { .. }, Some(_)) => self.receive_end(core, link, end),
             (Control::Bye, Some(_)) => core.close(link),
             (Control::Roster(notes), Some(_)) => self.receive_notes(core, link, notes),
+            (Control::Words(notes), Some(_)) => self.receive_words(core, link, notes),
             (Control::Decided(change), Some(_)) => self.receive_decision(core, link, &change),
             // What was on its way when the match began.
             (Control::Lobby(_) | Control::Ready { .. } | Control::Chat { .. }, Some(_)) => {}
