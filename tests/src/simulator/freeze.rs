@@ -67,9 +67,10 @@ impl<W: Playable> Simulator<W> {
             return;
         }
         for end in self.network.ends_of(peer) {
-            self.go_down(end.other(), LinkError::TimedOut);
-            let down = Happening::Down(end, LinkError::TimedOut);
-            self.schedule.add(self.now, down);
+            for end in [end.other(), end] {
+                let down = Happening::Down(end, LinkError::TimedOut);
+                self.schedule.add(self.now, down);
+            }
         }
     }
 }

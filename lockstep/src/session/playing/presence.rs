@@ -10,7 +10,7 @@ use super::Playing;
 use crate::encoding::DecodeError;
 use crate::session::core::Core;
 use crate::session::link::Link;
-use crate::session::roster::Peers;
+use crate::session::roster::{Peers, Voters};
 use crate::session::wire::{Control, SignedNote};
 use crate::{Event, Fault, Incarnation, LinkId, MatchId};
 use serde::{Deserialize, Serialize};
@@ -130,14 +130,15 @@ impl Playing {
         let Some(asked) = self.presence.asking else {
             return Peers::default();
         };
-        let epoch = self.epochs.epoch();
+        // Where it is decided that this peer stays, the others may be in the next epoch already. Who is in a later one
+        // than that may have seen this peer go; its decision is on its way.
+        let epoch = self.epochs.epoch() + u32::from(self.epochs.stays_for_next());
         let words = self.presence.words.iter();
-        // Who is in a later epoch may have seen this peer go; its decision is on its way.
         let answering = words.filter(|(_, heard)| {
             heard.word.epoch <= epoch && heard.word.answers.get(self.me) == Some(&asked)
         });
         let answering: Peers = answering.map(|(at, _)| *at).collect();
-        answering.and(self.epochs.voters().members())
+        answering.and(self.next_members())
     }
 
     /// The others who have not answered what this peer asks.
@@ -157,10 +158,10 @@ impl Playing {
         if !self.presence.is_unsure() {
             return false;
         }
-        let voters = self.epochs.voters();
+        let voters = Voters::new(self.next_members());
         let me: Peers = std::iter::once(self.me as u8).collect();
         let answered = self.answered();
-        let alone = self.stays_next(self.me) && self.next_members().len() == 1;
+        let alone = self.stays_next(self.me) && voters.members().len() == 1;
         let sure = alone || !answered.is_empty() && voters.is_quorum(answered.or(me));
         if sure {
             self.presence.asking = None;
