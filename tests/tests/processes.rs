@@ -122,6 +122,82 @@ fn the_others_go_on_when_one_is_killed_and_every_replay_holds() {
 }
 
 #[test]
+fn who_is_killed_comes_back_and_everybody_agrees_on_every_turn_after() {
+    // A guest, after the others have gone on without it; the host, before anybody misses it.
+    for (victim, later) in [(2, Duration::from_secs(5)), (0, Duration::from_millis(300))] {
+        let folder = tempfile::tempdir().expect("a folder for the match");
+        let host = ["--map-seed", "4", "--turns", "150"];
+        let mut playing = play(3, &host, &[], folder.path());
+        let at_turn = |turn: u64| {
+            move |event: &serde_json::Value| event["event"] == "turn" && event["turn"] == turn
+        };
+        for peer in &mut playing.peers {
+            assert!(
+                peer.wait_until(Duration::from_secs(40), at_turn(60))
+                    .is_some()
+            );
+        }
+        playing.peers[victim].kill();
+        playing.peers[victim].wait_until(later, |_| false);
+        let replay = format!("peer{victim}.replay");
+        let identity = format!("peer{victim}.key");
+        let arguments = [
+            "demo",
+            "rejoin",
+            &replay,
+            "--headless",
+            "--bot",
+            "normal",
+            "--json",
+        ];
+        let own = ["--identity", &identity, "--record", "back.replay"];
+        let arguments: Vec<&str> = arguments.iter().chain(&own).copied().collect();
+        let again = Process::start(Path::new(PROGRAM), &arguments, folder.path());
+        let again = again.finish(Duration::from_secs(90));
+        let mut finished = playing.finish(Duration::from_secs(30));
+        let killed = finished.remove(victim);
+        agree(&finished);
+        let end = again
+            .last("end")
+            .unwrap_or_else(|| panic!("no end: {}", again.errors));
+        assert_eq!(end["reason"], "turn-limit", "{}", again.errors);
+        assert_eq!((&end["agreed"], &end["of"]), (&3.into(), &3.into()));
+        let back = again.last("roster").expect("it is let in");
+        assert_eq!(
+            (&back["cause"], &back["seats"]),
+            (&"rejoined".into(), &serde_json::json!([0, 1, 2]))
+        );
+        // It ran only what is behind the snapshot, to the checksums of those who stayed.
+        let (ours, theirs) = (again.checksums(), finished[0].checksums());
+        let first = ours.first().expect("it has executed turns").0 as usize;
+        assert_eq!(first, 50, "the snapshot's turn");
+        assert_eq!((ours.len(), &ours[..]), (150 - first, &theirs[first..]));
+        let common = killed.checksums().len().min(60);
+        assert_eq!(killed.checksums()[..common], theirs[..common]);
+        let stayed = format!("peer{}.replay", if victim == 0 { 1 } else { 0 });
+        for asked in [
+            vec!["verify", "back.replay"],
+            vec!["diff", &stayed, "back.replay"],
+        ] {
+            let arguments = [vec!["replay"], asked].concat();
+            let answered = demo(&arguments, folder.path());
+            assert!(
+                answered.status.success(),
+                "{arguments:?}: {}",
+                answered.errors
+            );
+        }
+        for peer in (0..3).filter(|peer| *peer != victim) {
+            let verified = demo(
+                &["replay", "verify", &format!("peer{peer}.replay")],
+                folder.path(),
+            );
+            assert!(verified.status.success(), "{}", verified.errors);
+        }
+    }
+}
+
+#[test]
 fn a_peer_that_leaves_ends_well_and_the_others_play_on() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let mut playing = play(3, &["--map-seed", "5", "--turns", "60"], &[], folder.path());
@@ -261,7 +337,9 @@ fn nonsense_on_the_command_line_is_named_with_its_exit_code() {
             1,
         ),
         (&["local", "--peers", "1"], 2),
-        (&["rejoin", "x"], 2),
+        (&["rejoin", "x", "--headless"], 2),
+        (&["rejoin", "empty.replay", "--headless"], 5),
+        (&["rejoin", "@missing.ticket", "--headless"], 1),
         (&["relay"], 2),
         (&["continue", "x"], 2),
         (&["replay", "bisect", "a", "b"], 2),

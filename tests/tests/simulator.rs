@@ -77,6 +77,10 @@ fn seeds_cover_what_can_go_wrong() {
             share(|each| each.peers.iter().any(|peer| peer.crashes_at.is_some())),
         ),
         (
+            "come back",
+            share(|each| each.peers.iter().any(|peer| peer.returns.is_some())),
+        ),
+        (
             "paused",
             share(|each| each.peers.iter().any(|peer| peer.pause.is_some())),
         ),

@@ -44,6 +44,8 @@ pub enum Happening {
     Leave(usize),
     /// A peer's process dies.
     Crash(usize),
+    /// Another run of a process that has died begins.
+    Return(usize),
     /// Somebody disturbs.
     Disturb,
 }
