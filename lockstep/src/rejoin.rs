@@ -8,7 +8,7 @@ use crate::{Contact, MatchId, Ticket};
 pub struct Rejoin {
     /// The match.
     pub match_id: MatchId,
-    /// Where its peers may be dialled: those of [`Event::Contacts`], or a ticket's host. One is enough.
+    /// Where its peers may be dialled: those of [`Event::Contacts`](crate::Event::Contacts), or a ticket's host. One is enough.
     pub contacts: Vec<Contact>,
     /// Start, turns and roster changes that the earlier run has logged, from the first on. May be empty: then all is
     /// fetched.

@@ -238,6 +238,70 @@ fn a_peer_that_leaves_ends_well_and_the_others_play_on() {
     assert_eq!(roster["cause"], "left");
 }
 
+/// Ends with the code of the second command, after the first was successful.
+const ON_A_SMALL_DISK: &str = r#"
+mkdir small && mount -t tmpfs -o size=4k none small && "$0" demo join "$@" --record small/guest.replay &&
+    "$0" demo replay verify small/guest.replay"#;
+
+/// The keyframe after 30 s, of an army, does not fit the guest's disk any more.
+#[test]
+fn a_full_disk_ends_a_recording_and_never_the_match() {
+    let folder = tempfile::tempdir().expect("a folder for the match");
+    let bot = ["--headless", "--bot", "normal", "--json"];
+    let host = [
+        "demo",
+        "host",
+        "--seats",
+        "2",
+        "--listen",
+        "127.0.0.1:0",
+        "--scenario",
+        "archers",
+        "--plan",
+        "50x2",
+        "--turns",
+        "640",
+        "--record",
+        "host.replay",
+    ];
+    let host = [&host[..], &bot[..]].concat();
+    let mut host = Process::start(Path::new(PROGRAM), &host, folder.path());
+    let told = host.wait_for("ticket", Duration::from_secs(20));
+    let told = told.expect("the host prints a ticket");
+    let ticket = told["ticket"].as_str().expect("a text").to_owned();
+    // The disk lives in a namespace of its own, and goes with it.
+    let guest = [
+        "--mount",
+        "--map-root-user",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        ON_A_SMALL_DISK,
+        PROGRAM,
+        &ticket,
+    ];
+    let guest = [&guest[..], &bot[..]].concat();
+    let guest = Process::start(Path::new("unshare"), &guest, folder.path());
+    let guest = guest.finish(Duration::from_secs(90));
+    let host = host.finish(Duration::from_secs(10));
+    let recording = guest.last("recording");
+    let why = recording.and_then(|event| event["why"].as_str());
+    assert_eq!(why, Some("cannot write the replay: no storage space"));
+    assert!(guest.errors.contains("the recording ended early"));
+    let whole = |line: &str| line.starts_with("small/guest.replay: whole up to its last turn");
+    let verified = guest
+        .events
+        .iter()
+        .any(|event| event.as_str().is_some_and(whole));
+    assert!(verified, "{} {}", guest.status, guest.errors);
+    assert_eq!(host.last("recording"), None);
+    assert_eq!(host.checksums().len(), 640);
+    agree(&[host, guest]);
+    let verified = demo(&["replay", "verify", "host.replay"], folder.path());
+    assert!(verified.status.success(), "{}", verified.errors);
+}
+
 #[test]
 fn a_full_lobby_turns_the_next_one_away_with_code_4() {
     let folder = tempfile::tempdir().expect("a folder for the match");
