@@ -59,6 +59,14 @@ pub enum Problem {
         /// Why.
         source: replay::Error,
     },
+    /// A replay does not lead back into its match.
+    #[error("cannot come back with {path}: {source}")]
+    Rejoin {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: replay::Error,
+    },
     /// No key to be known by.
     #[error(transparent)]
     Identity(#[from] lockstep::quic::IdentityError),
@@ -78,7 +86,11 @@ impl Problem {
     pub fn code(&self) -> u8 {
         match self {
             Problem::Usage(_) | Problem::Ticket(_) => USAGE,
-            Problem::Replay { source, .. } => replay_code(source),
+            Problem::Rejoin {
+                source: replay::Error::NoWayBack,
+                ..
+            } => USAGE,
+            Problem::Replay { source, .. } | Problem::Rejoin { source, .. } => replay_code(source),
             _ if self.is_closed_pipe() => GOOD,
             _ => IO,
         }

@@ -76,7 +76,7 @@ pub enum Line {
         seats: Vec<u8>,
         /// Seats that nobody plays any more by this change.
         left: Vec<u8>,
-        /// Why: `left`, `lost`, or `false-alarm` where nobody is gone.
+        /// Why: `left`, `lost`, `rejoined` where a peer came back, or `false-alarm` where nobody is gone.
         cause: &'static str,
     },
     /// A peer that turns wait for is not heard, or blocks them for too long.
@@ -266,6 +266,7 @@ impl Line {
                     RosterCause::Left => "left",
                     RosterCause::Lost => "lost",
                     RosterCause::FalseAlarm => "false-alarm",
+                    RosterCause::Rejoined => "rejoined",
                 },
             },
             Event::Paused { seat, turn } => Line::Pause {
@@ -299,7 +300,8 @@ impl Line {
                 why: why.to_string(),
             },
             Event::Desync(desync) => return desync_lines(desync),
-            Event::Executed { .. }
+            Event::Contacts(_)
+            | Event::Executed { .. }
             | Event::CommandRefused { .. }
             | Event::StallEnded { .. }
             | Event::Ended(_) => return Vec::new(),

@@ -22,6 +22,9 @@ pub enum Event {
         /// The plan in force.
         plan: Plan,
     },
+    /// Where the peers of this match say that they can be dialled. Kept, it lets a later run of this process come back:
+    /// [`Match::rejoin`](crate::Match::rejoin).
+    Contacts(Vec<Contact>),
     /// The world executed a turn.
     Turn {
         /// The turn.
@@ -181,6 +184,17 @@ pub enum RosterCause {
     Lost,
     /// Peers were suspected and answered: nobody is gone.
     FalseAlarm,
+    /// A peer came back into its seats.
+    Rejoined,
+}
+
+/// Where a peer can be dialled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contact {
+    /// Its key.
+    pub peer: PeerId,
+    /// Addresses, best first.
+    pub addresses: Vec<String>,
 }
 
 /// One peer of the lobby.
@@ -335,6 +349,9 @@ pub enum JoinRefused {
     /// The match has begun.
     #[error("the match has begun")]
     Started,
+    /// The match has no seat for this key.
+    #[error("this identity has no seat in that match: use the one that it was played with")]
+    NoSeat,
     /// This key is in the lobby already.
     #[error("a peer with this key is in the lobby already: use another identity")]
     AlreadyIn,

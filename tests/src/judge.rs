@@ -209,6 +209,29 @@ impl<W: Playable> Judge<W> {
         }
     }
 
+    /// Another run of a process that had died begins.
+    pub fn returned(&mut self, peer: usize) {
+        self.peers[peer].begin_anew(self.now);
+    }
+
+    /// It is back in the match. What the run before it issued and the history does not hold is lost with that run. The
+    /// commands of its seats that the history holds.
+    pub fn back(&mut self, peer: usize) -> Vec<(Seat, u32)> {
+        self.peers[peer].back = Some(self.now);
+        let said = self.peers[peer].agreed;
+        self.peers[peer].chats.truncate(said.0);
+        self.peers[peer].pause_asks = said.1;
+        let mut agreed = Vec::new();
+        for seat in self.peers[peer].own.clone() {
+            let held = self.agreed.get(&seat).copied().unwrap_or(0);
+            if let Some(issued) = self.issued.get_mut(&seat) {
+                issued.truncate(held);
+            }
+            agreed.push((seat, held as u32));
+        }
+        agreed
+    }
+
     /// A session appended a record.
     pub fn appended(&mut self, peer: usize, record: &Record) {
         if self.hostile == Some(peer) {
@@ -231,6 +254,10 @@ impl<W: Playable> Judge<W> {
         let file = &mut self.peers[peer];
         let unsure = self.now < file.unsure_until;
         let logged = bundle.turn.0 < file.appended;
+        if file.returned.is_some() && file.handed.is_empty() {
+            // Its world began with a snapshot.
+            file.handed.resize(bundle.turn.0 as usize, Duration::ZERO);
+        }
         let expected = file.handed.len() as u32;
         file.handed.push(self.now);
         if self.hostile == Some(peer) {
@@ -249,7 +276,7 @@ impl<W: Playable> Judge<W> {
             let seen = format!("turn {} handed out before it was logged", bundle.turn);
             self.fail(Some(peer), Invariant::Durable, seen);
         } else if !self.forged
-            && !self.is_out(peer, expected)
+            && !self.is_outside(peer, expected)
             && self.history[expected as usize].bundle != *bundle
         {
             let seen = format!("turn {} handed out otherwise than logged", bundle.turn);
@@ -265,7 +292,7 @@ impl<W: Playable> Judge<W> {
         let file = &mut self.peers[peer];
         file.executed = turn + 1;
         file.checksum = Some(checksum);
-        if flawed || self.forged || self.hostile == Some(peer) || self.is_out(peer, turn) {
+        if flawed || self.forged || self.hostile == Some(peer) || self.is_outside(peer, turn) {
             return;
         }
         let known = &mut self.history[turn as usize].checksum;
@@ -285,7 +312,7 @@ impl<W: Playable> Judge<W> {
         match event {
             Event::Started { own, plan, .. } => {
                 self.peers[peer].own = own.clone();
-                self.peers[peer].started_at = Some(self.now);
+                self.peers[peer].started_at.get_or_insert(self.now);
                 if own.len() != usize::from(self.peers[peer].wanted_seats)
                     || plan.turn() != self.turn
                 {
@@ -340,7 +367,7 @@ impl<W: Playable> Judge<W> {
         if self.forged {
             return;
         }
-        if self.is_out(peer, bundle.turn.0) {
+        if self.is_outside(peer, bundle.turn.0) {
             return self.check_tail(peer, bundle);
         }
         let at = bundle.turn.0 as usize;
@@ -400,8 +427,16 @@ impl<W: Playable> Judge<W> {
                 }
                 What::Seat(state) => {
                     let turn = bundle.turn.0;
-                    let gone = |owner: usize| self.peers[owner].left || self.is_out(owner, turn);
-                    if !owner.is_some_and(gone) || *state != SeatState::Idle {
+                    let gone = |owner: usize| self.peers[owner].left || self.was_out(owner, turn);
+                    let back = |owner: usize| {
+                        self.peers[owner].returned.is_some() && !self.is_out(owner, turn)
+                    };
+                    let founded = match state {
+                        SeatState::Idle => owner.is_some_and(gone),
+                        SeatState::Played => owner.is_some_and(back),
+                        _ => false,
+                    };
+                    if !founded {
                         let seen = format!("turn {}: {state:?} for {:?}", bundle.turn, entry.seat);
                         self.fail(Some(peer), Invariant::NoLoss, seen);
                     }

@@ -88,6 +88,10 @@ fn seeds_cover_what_can_go_wrong() {
             }),
         ),
         (
+            "come back",
+            share(|each| each.peers.iter().any(|peer| peer.returns.is_some())),
+        ),
+        (
             "paused",
             share(|each| each.peers.iter().any(|peer| peer.pause.is_some())),
         ),

@@ -105,7 +105,11 @@ impl Sharing {
     pub(super) fn takes_commands(&self) -> bool {
         !matches!(
             self.status,
-            Status::Lobby | Status::Loading | Status::Desynced | Status::Ended
+            Status::Lobby
+                | Status::Loading
+                | Status::CatchingUp { .. }
+                | Status::Desynced
+                | Status::Ended
         )
     }
 
@@ -325,6 +329,11 @@ impl Network {
             }
             Output::Append(record) => self.append(&record),
             Output::New(start) => self.work(Work::New { start }),
+            Output::Load(keyframe) => self.work(Work::Load {
+                turns: keyframe.turns,
+                ticks: keyframe.ticks,
+                snapshot: keyframe.snapshot,
+            }),
             Output::Execute(bundle) => self.work(Work::Execute(bundle)),
             Output::Save { turns } => {
                 self.saves.push_back(turns);

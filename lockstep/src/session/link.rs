@@ -25,6 +25,8 @@ pub(crate) struct Link {
     pub proved: Option<(PeerId, Incarnation)>,
     pub up_at: Duration,
     pub heard_at: Duration,
+    /// This peer has asked for the match on it.
+    pub asked: bool,
     /// Control messages taken so far.
     pub messages: u64,
     /// The epoch that the other end was last heard to be in, once it has told.

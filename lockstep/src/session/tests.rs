@@ -1,6 +1,7 @@
 //! Sessions on links in memory, with a fixed delay and no loss. What loss, cuts and hostile peers do to them is the
 //! business of the simulator in the `tests` crate.
 
+mod rejoin;
 mod sleep;
 
 use super::*;
@@ -18,12 +19,17 @@ struct Peer {
     turns: Vec<Bundle>,
     events: Vec<Event>,
     records: Vec<Record>,
+    /// Turns of the snapshot that its world began with.
+    loaded: u32,
     executed: u64,
     diverges_at: Option<u64>,
 }
 
 /// To whom, on which link, what (a message, or the link itself), and whether the receiver dialled it.
 type Arrival = (usize, LinkId, Option<(Channel, Arc<[u8]>)>, bool);
+
+/// What a peer sends in the place of these bytes.
+type Lie = fn(Vec<u8>) -> Vec<u8>;
 
 struct Net {
     now: Duration,
@@ -39,6 +45,10 @@ struct Net {
     /// A peer that stands still: what comes for it waits.
     stopped: Option<usize>,
     waiting: Vec<Arrival>,
+    /// Links of processes that have died.
+    dead: Vec<LinkId>,
+    /// Changes what peer 0 answers to a peer that comes back.
+    lie: Option<Lie>,
 }
 
 fn id(at: usize) -> PeerId {
@@ -57,6 +67,8 @@ impl Net {
             silent: None,
             stopped: None,
             waiting: Vec::new(),
+            dead: Vec::new(),
+            lie: None,
         };
         for at in 0..peers {
             let role = if at == 0 {
@@ -86,13 +98,17 @@ impl Net {
     }
 
     fn add(&mut self, role: Role) {
-        let at = self.peers.len();
+        let peer = Net::peer(self.peers.len(), self.peers.len() as u8, role);
+        self.peers.push(peer);
+    }
+
+    fn peer(at: usize, run: u8, role: Role) -> Peer {
         let config = SessionConfig {
             name: format!("peer {at}"),
             own_seats: 1,
             ready: true,
             addresses: vec![at.to_string()],
-            entropy: [at as u8; 32],
+            entropy: [run; 32],
             share: None,
             keyframe_every: Some(Duration::from_secs(2)),
             limits: Limits::default(),
@@ -103,14 +119,15 @@ impl Net {
         };
         let session =
             Session::new(config, Box::new(KeyedHash::new(id(at)))).expect("the config is in range");
-        self.peers.push(Peer {
+        Peer {
             session,
             turns: Vec::new(),
             events: Vec::new(),
             records: Vec::new(),
+            loaded: 0,
             executed: 0,
             diverges_at: None,
-        });
+        }
     }
 
     fn input(&mut self, at: usize, input: Input<'_>) {
@@ -137,6 +154,7 @@ impl Net {
                 self.post(to, link, None, false);
             }
             Output::Send { .. } if self.silent == Some(at) => {}
+            Output::Send { link, .. } if self.dead.contains(&link) => {}
             Output::Send {
                 link,
                 channel,
@@ -148,6 +166,10 @@ impl Net {
                     true => self.other_face(&bytes),
                     false => bytes,
                 };
+                let bytes = match self.lie.filter(|_| at == 0 && channel == Channel::Bulk) {
+                    Some(lie) => lie(bytes.to_vec()).into(),
+                    None => bytes,
+                };
                 self.post(to, link, Some((channel, bytes)), false);
             }
             Output::New(_) => self.input(
@@ -156,11 +178,17 @@ impl Net {
                     checksum: Checksum(1),
                 },
             ),
+            Output::Load(keyframe) => {
+                let peer = &mut self.peers[at];
+                (peer.loaded, peer.executed) = (keyframe.turns, u64::from(keyframe.turns));
+                let checksum = Checksum(keyframe.turns * 3);
+                self.input(at, Input::Loaded { checksum });
+            }
             Output::Execute(bundle) => {
                 let peer = &mut self.peers[at];
                 assert_eq!(
                     bundle.turn,
-                    TurnNumber(peer.turns.len() as u32),
+                    TurnNumber(peer.loaded + peer.turns.len() as u32),
                     "turns come without a hole"
                 );
                 peer.turns.push(bundle);
@@ -221,6 +249,9 @@ impl Net {
                 (Some(next), timer) if timer.is_none_or(|(at, _)| next <= at) && next <= until => {
                     self.now = self.now.max(next);
                     let (_, (to, link, what, dialled)) = self.queue.pop_first().expect("just seen");
+                    if self.dead.contains(&link) {
+                        continue;
+                    }
                     if self.stopped == Some(to) {
                         self.waiting.push((to, link, what, dialled));
                         continue;

@@ -8,6 +8,9 @@ use std::time::Duration;
 /// Time from the end of all faults until turns must advance again.
 const RECOVERY: Duration = Duration::from_secs(2);
 
+/// Time within which a peer that begins anew is in the match again.
+const RETURN: Duration = Duration::from_secs(6);
+
 /// Turns over which their rate is measured.
 const MEASURED_TURNS: u32 = 20;
 
@@ -15,6 +18,7 @@ impl<W: Playable> Judge<W> {
     /// The run is over: checks what needs the whole of it.
     pub fn finish(&mut self) {
         self.check_progress();
+        self.check_returns();
         self.check_ends();
         self.check_commands_accounted();
         self.check_logs();
@@ -86,6 +90,38 @@ impl<W: Playable> Judge<W> {
         let over = deaths.map(|at| at + SUSPICION);
         let thawed = self.peers.iter().filter_map(|file| file.thawed_at);
         over.chain(thawed).fold(healed_at, Duration::max)
+    }
+
+    /// Who died and began anew is in the match again, where that went on for long enough.
+    fn check_returns(&mut self) {
+        let (Some(healed_at), None) = (self.healed_at, self.hostile) else {
+            return;
+        };
+        let healed_at = self.deaths_over_at(healed_at);
+        let until = self.peers.iter().filter(|file| file.crashed.is_none());
+        let Some(until) = until.filter_map(|file| file.handed.last().copied()).max() else {
+            return;
+        };
+        for peer in 0..self.peers.len() {
+            let file = &self.peers[peer];
+            let Some(returned) = file.returned.filter(|_| !file.left) else {
+                continue;
+            };
+            let due = healed_at.max(returned) + RETURN;
+            if file.back.is_none() && due < until {
+                let seen =
+                    format!("began anew at {returned:.1?} and was not let in by {until:.1?}");
+                self.fail(Some(peer), Invariant::Progress, seen);
+                return;
+            }
+            let turns = file.handed.iter().filter(|at| **at > due).count() as u32;
+            let least = (until.saturating_sub(due)) * 8 / 10;
+            if file.desync.is_none() && self.turn * (turns + 4) < least {
+                let seen = format!("{turns} turns in {:.1?} after it was back", until - due);
+                self.fail(Some(peer), Invariant::Progress, seen);
+                return;
+            }
+        }
     }
 
     /// Everybody ended as wanted, at the same turn, having signed the same end.

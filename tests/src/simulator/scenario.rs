@@ -55,6 +55,9 @@ pub struct PeerPlan {
     pub crashes_at: Option<Duration>,
     /// When its process stops, after the match began, and for how long.
     pub freeze: Option<(Duration, Duration)>,
+    /// When another run of that process begins and wants to come back, after the match began, and whether it has the
+    /// log of the one that died.
+    pub returns: Option<(Duration, bool)>,
     /// When it pauses the match, after the match began, and for how long.
     pub pause: Option<(Duration, Duration)>,
     /// Time between two chat texts, if it chats.
@@ -171,6 +174,7 @@ impl Scenario {
         }
         scenario.draw_crashes(&mut Stream::new(seed, "crashes", 0));
         scenario.draw_freezes(&mut Stream::new(seed, "freezes", 0));
+        scenario.draw_returns(&mut Stream::new(seed, "returns", 0));
         scenario
     }
 
@@ -245,6 +249,20 @@ impl Scenario {
                 peer.freeze = Some((at + differs, lasts));
                 self.heal_at = self.heal_at.max(at + differs + lasts);
             }
+        }
+    }
+
+    /// Processes that die and begin anew, some faster than the others suspect that they are gone.
+    fn draw_returns(&mut self, random: &mut Stream) {
+        if !self.cuts.is_empty() {
+            return;
+        }
+        for peer in &mut self.peers {
+            let Some(at) = peer.crashes_at.filter(|_| random.chance(700)) else {
+                continue;
+            };
+            let longest = random.pick(&[1_000, 5_000, 15_000]);
+            peer.returns = Some((at + random.millis(50, longest), random.chance(500)));
         }
     }
 
@@ -351,6 +369,7 @@ fn draw_peer(random: &mut Stream, at: usize, count: usize) -> PeerPlan {
         leaves_at: None,
         crashes_at: None,
         freeze: None,
+        returns: None,
         pause: None,
         chats_every: random.chance(150).then(|| random.millis(1_200, 5_000)),
         keyframe_every: random.chance(400).then(|| random.millis(500, 9_000)),

@@ -50,6 +50,8 @@ pub enum Happening {
     Thaw(usize),
     /// Others may have given up their links to it.
     Forgotten(usize, Duration),
+    /// Another run of a process that has died begins.
+    Return(usize),
     /// Somebody disturbs.
     Disturb,
 }

@@ -1,6 +1,6 @@
 //! Work on slices, in parts that several threads take.
 
-use rayon::ThreadPool;
+use rayon_core::ThreadPool;
 use std::{num::NonZeroUsize, ops::Range, sync::OnceLock};
 
 /// How many threads a world may use. Never state: no result depends on it.
@@ -52,7 +52,7 @@ fn share<P: Parts>(rows: Range<usize>, part: usize, whole: P, work: &(impl Fn(us
     let half = rows.len().div_ceil(part) / 2 * part;
     let (first, second) = whole.cut(half);
     let middle = rows.start + half;
-    rayon::join(
+    rayon_core::join(
         || share(rows.start..middle, part, first, work),
         || share(middle..rows.end, part, second, work),
     );
@@ -85,7 +85,7 @@ pub fn on_threads<R: Send>(threads: usize, step: impl FnOnce() -> R + Send) -> R
     static POOLS: [OnceLock<Option<ThreadPool>>; MOST_THREADS + 1] =
         [const { OnceLock::new() }; MOST_THREADS + 1];
     let make = || {
-        let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        let builder = rayon_core::ThreadPoolBuilder::new().num_threads(threads);
         builder.thread_name(|_| "step".to_owned()).build().ok()
     };
     match POOLS.get(threads).filter(|_| threads > 1) {

@@ -72,6 +72,7 @@ impl Playing {
         let looks = self.stall.is_some()
             || self.epochs.is_changing()
             || self.epochs.is_asked()
+            || !self.requests.is_empty()
             || !self.leavers().is_empty();
         (looks && !self.ending.desynced()).then_some(self.watch.at + LOOK_EVERY)
     }
@@ -101,6 +102,10 @@ impl Playing {
             let author = self.members[usize::from(signed.peer)].peer.peer;
             let signature = signed.signature.into();
             if !bytes.is_some_and(|bytes| core.signer.verify(author, &bytes, &signature)) {
+                // Another run of its process may speak in an epoch that this peer has not come to.
+                if note.epoch > self.epochs.epoch() {
+                    continue;
+                }
                 return core.fault(link, Fault::Signature);
             }
             let posted = Posted {
@@ -163,14 +168,16 @@ impl Playing {
     pub(super) fn send_notes(&self, core: &mut Core) {
         let links: Vec<LinkId> = core.links.keys().copied().collect();
         for id in links {
-            let Some(at) = self.member_of(core, id).filter(|at| *at != self.me) else {
+            let told = self.member_of(core, id).or(self.past_member(core, id));
+            let Some(at) = told.filter(|at| *at != self.me) else {
                 continue;
             };
+            let current = self.member_of(core, id).is_some();
             let Some(link) = core.links.get_mut(&id) else {
                 continue;
             };
             let decisions = self.epochs.lacking(link);
-            let notes = match self.epochs.has(at) {
+            let notes = match self.epochs.has(at) && current {
                 true => self.epochs.untold(link),
                 false => Vec::new(),
             };
@@ -289,6 +296,7 @@ impl Playing {
             || self.epochs.is_changing()
             || !self.places(leaves).is_empty()
             || self.leaving.is_some()
+            || !self.requests.is_empty()
             || !self.wants_turns()
     }
 
@@ -296,9 +304,10 @@ impl Playing {
         let voters = self.epochs.voters();
         let cause = self.epochs.is_changing()
             || !self.leavers().is_empty()
+            || self.joiner(core.now).is_some()
             || !self.watch.suspects.or(self.watch.unwanted).is_empty();
         let turn_of_another = self.alive().lowest() != Some(self.me as u8);
-        let alone = voters.members().len() == 1;
+        let alone = voters.members().len() == 1 && self.joiner(core.now).is_none();
         let lost = !voters.is_quorum(voters.members().without(self.watch.suspects));
         let decided = self.epochs.pending().is_some();
         if !cause || turn_of_another || alone || lost || decided {
@@ -320,6 +329,9 @@ impl Playing {
             };
             if let Message::Promise(promise) = &message {
                 self.compare_promise(core, from, promise);
+            }
+            if let Message::Request(request) = &message {
+                self.note_request(core, *request);
             }
             self.tell_roster(core, Input::Heard(from, message));
         }
@@ -354,6 +366,8 @@ impl Playing {
             log_hash: self.hashes.newest(),
             suspects: self.watch.suspects.or(self.watch.unwanted),
             unwanted: self.watch.unwanted,
+            joiner: self.joiner(core.now),
+            asked: &self.requests.known(),
         };
         for each in self.epochs.roster.handle(input, &view) {
             match each {
@@ -372,7 +386,7 @@ impl Playing {
         }
     }
 
-    fn say(&mut self, core: &mut Core, message: Message) {
+    pub(super) fn say(&mut self, core: &mut Core, message: Message) {
         let epoch = self.epochs.epoch();
         let me = self.me as u8;
         let content = Note {
@@ -409,6 +423,7 @@ impl Playing {
             return self.desync(core, cut, vec![side]);
         }
         let goes = self.epochs.voters().members().without(roster);
+        self.tell_joiner(core, &change);
         self.epochs.decide(change);
         if !stays && self.leaving.is_none() {
             self.send_notes(core);
@@ -445,6 +460,7 @@ impl Playing {
         self.members
             .iter_mut()
             .for_each(|member| member.blocked = Duration::ZERO);
+        self.readmit(core, &change);
         self.watch.suspects = Peers::default();
         self.watch.unwanted = Peers::default();
         self.watch.told_no_quorum = false;
@@ -455,10 +471,11 @@ impl Playing {
             epoch: self.epochs.epoch(),
             seats: self.seats_of(change.value.roster),
             gone: self.seats_of(goes),
-            cause: match (removed.is_empty(), goes.is_empty()) {
-                (false, _) => RosterCause::Lost,
-                (true, false) => RosterCause::Left,
-                (true, true) => RosterCause::FalseAlarm,
+            cause: match (removed.is_empty(), goes.is_empty(), change.value.joins) {
+                (false, ..) => RosterCause::Lost,
+                (true, false, _) => RosterCause::Left,
+                (true, true, Some(_)) => RosterCause::Rejoined,
+                (true, true, None) => RosterCause::FalseAlarm,
             },
         });
         self.epochs.unlogged.push_back(change);
@@ -483,7 +500,9 @@ impl Playing {
             return;
         };
         for member in &mut self.members {
-            member.restarted |= member.peer.peer == peer && member.peer.incarnation != incarnation;
+            let other = member.peer.incarnation != incarnation;
+            let earlier = member.past.contains(&incarnation);
+            member.restarted |= member.peer.peer == peer && other && !earlier;
         }
     }
 }

@@ -10,7 +10,9 @@ mod member;
 mod own;
 mod presence;
 mod receive;
+mod rejoin;
 mod seal;
+mod snapshots;
 mod traffic;
 
 use super::Output;
@@ -21,7 +23,8 @@ use crate::limits::MAX_CHAT;
 use crate::log::{Bundle, Keyframe, Record, Start, What, start_hash, turn_hash};
 use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, Status, TurnNumber};
 use agreement::{Checksums, Hashes};
-use bundle::{Course, Formed};
+pub(crate) use bundle::Course;
+use bundle::Formed;
 use change::Watch;
 use ending::Ending;
 use epochs::Epochs;
@@ -29,7 +32,10 @@ use member::Member;
 use own::OwnSeat;
 use presence::Presence;
 pub(crate) use presence::WordKey;
+use rejoin::Requests;
+pub(crate) use rejoin::Returned;
 use sim::{Checksum, Seat};
+use snapshots::Snapshots;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,6 +68,8 @@ pub(crate) struct Playing {
     last_checksum: Checksum,
     checksums: Checksums,
     snapshot_due: Option<Keyframe>,
+    snapshots: Snapshots,
+    requests: Requests,
     keyframe_every: Option<u32>,
     stall_limit: Option<Duration>,
     slack_reported_at: Duration,
@@ -148,6 +156,8 @@ impl Playing {
             last_checksum: initial,
             checksums: Checksums::new(members.len()),
             snapshot_due: None,
+            snapshots: Snapshots::new(plan, start.roster.len()),
+            requests: Requests::default(),
             keyframe_every: keyframe_every
                 .map(|every| (every.as_millis() / plan.turn().as_millis()).max(1) as u32),
             stall_limit,
@@ -157,7 +167,7 @@ impl Playing {
             leaving: None,
             epochs: Epochs::new(me, members.len(), core.now),
             watch: Watch::new(suspicion, core.now),
-            presence: Presence::new(members.len(), core.now),
+            presence: Presence::new(core.incarnation, members.len(), core.now),
             ending: Ending::new(members.len()),
             fresh_batch: false,
             evidence_from: None,
@@ -166,6 +176,7 @@ impl Playing {
             members,
             start,
         };
+        core.event(Event::Contacts(playing.contacts()));
         playing.report(core, me, 0, initial);
         playing
     }
@@ -537,10 +548,9 @@ impl Playing {
                 .push(Output::Append(Record::Bundle(bundle.clone())));
             core.out.push(Output::Execute(bundle));
             self.handed_out += 1;
-            let keyframe = self
-                .keyframe_every
-                .is_some_and(|every| self.handed_out.is_multiple_of(every));
-            if keyframe && let Some(log_hash) = self.hashes.after(self.handed_out) {
+            let turns = self.handed_out;
+            let wanted = self.logs_keyframe(turns) || self.snapshots.are_due(turns);
+            if wanted && let Some(log_hash) = self.hashes.after(self.handed_out) {
                 self.snapshot_due = Some(Keyframe {
                     turns: self.handed_out,
                     ticks: self.ticks_handed_out,
@@ -554,6 +564,12 @@ impl Playing {
                 });
             }
         }
+    }
+
+    /// Whether the log wants a snapshot of the world after so many turns.
+    fn logs_keyframe(&self, turns: u32) -> bool {
+        self.keyframe_every
+            .is_some_and(|every| turns.is_multiple_of(every))
     }
 
     fn paused_after_handed_out(&self) -> bool {
@@ -576,8 +592,13 @@ impl Playing {
             return;
         }
         keyframe.snapshot = bytes;
-        core.out.push(Output::Append(Record::Keyframe(keyframe)));
-        self.append_attests(core);
+        if self.snapshots.are_due(turns) {
+            self.snapshots.keep(&keyframe, &core.limits);
+        }
+        if self.logs_keyframe(turns) {
+            core.out.push(Output::Append(Record::Keyframe(keyframe)));
+            self.append_attests(core);
+        }
         if !self.ending.holds_turns() {
             self.hand_out(core);
         }
@@ -630,6 +651,7 @@ impl Playing {
         let stays = |link: &super::link::Link| {
             link.proved.is_none()
                 || link.up_at + core.limits.handshake > core.now
+                || self.may_come_back(core, link.id)
                 || self
                     .member_of(core, link.id)
                     .is_some_and(|at| self.epochs.has(at))

@@ -28,6 +28,8 @@ const WORDS_EVERY: Duration = Duration::from_millis(100);
 /// What a peer says of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Word {
+    /// The run of its process that says so.
+    run: Incarnation,
     /// Counts the words of one run of its process, from 1.
     number: u32,
     /// The epoch that it is in.
@@ -73,11 +75,12 @@ struct Heard {
 }
 
 impl Presence {
-    pub(super) fn new(peers: usize, now: Duration) -> Self {
+    pub(super) fn new(run: Incarnation, peers: usize, now: Duration) -> Self {
         Presence {
             seen_at: now,
             asking: None,
             own: Word {
+                run,
                 number: 0,
                 epoch: 0,
                 asks: 0,
@@ -94,6 +97,12 @@ impl Presence {
 
     pub(super) fn deadline(&self) -> Duration {
         self.seen_at + LOOK_AT_TIME
+    }
+
+    /// Another run of a peer's process takes the place of the one before, whose word is no more.
+    pub(super) fn readmit(&mut self, at: u8, run: Incarnation) {
+        self.words
+            .retain(|of, heard| *of != at || heard.key.0 == run);
     }
 }
 
@@ -115,7 +124,9 @@ impl Playing {
             stall.since += away;
             stall.told_at = None;
         }
-        if self.epochs.voters().members().len() == 1 || self.ending.holds_turns() {
+        // Who is alone may have decided to let another one in, who could then have removed it.
+        let deciding = self.epochs.voters().members().or(self.next_members());
+        if deciding.len() == 1 || self.ending.holds_turns() {
             return;
         }
         let mut number = [0; 8];
@@ -133,12 +144,20 @@ impl Playing {
         // Where it is decided that this peer stays, the others may be in the next epoch already. Who is in a later one
         // than that may have seen this peer go; its decision is on its way.
         let epoch = self.epochs.epoch() + u32::from(self.epochs.stays_for_next());
-        let words = self.presence.words.iter();
-        let answering = words.filter(|(_, heard)| {
+        let answering = self.words().filter(|(_, heard)| {
             heard.word.epoch <= epoch && heard.word.answers.get(self.me) == Some(&asked)
         });
-        let answering: Peers = answering.map(|(at, _)| *at).collect();
+        let answering: Peers = answering.map(|(at, _)| at).collect();
         answering.and(self.next_members())
+    }
+
+    /// The words of the runs that are of the match, as far as this peer has come.
+    fn words(&self) -> impl Iterator<Item = (u8, &Heard)> {
+        let words = self.presence.words.iter().map(|(at, heard)| (*at, heard));
+        words.filter(|(at, heard)| {
+            let member = self.members.get(usize::from(*at));
+            member.is_some_and(|member| member.peer.incarnation == heard.key.0)
+        })
     }
 
     /// The others who have not answered what this peer asks.
@@ -194,8 +213,8 @@ impl Playing {
         };
         // What this peer has accepted and does not know to be decided may be that who asks goes.
         if !self.epochs.is_frozen() {
-            for (at, heard) in &presence.words {
-                let at = usize::from(*at);
+            for (at, heard) in self.words() {
+                let at = usize::from(at);
                 if at != self.me && heard.word.asks != 0 && self.stays_next(at) {
                     word.answers[at] = heard.word.asks;
                 }
@@ -206,14 +225,14 @@ impl Playing {
         }
         word.number += 1;
         let content = word.encode();
-        let bytes = signed_bytes(self.start.match_id, core.incarnation, &content);
+        let bytes = signed_bytes(self.start.match_id, &content);
         let note = SignedNote {
             peer: self.me as u8,
             content,
             signature: core.signer.sign(&bytes).into(),
         };
         let heard = Heard {
-            key: (core.incarnation, word.number),
+            key: (word.run, word.number),
             word: word.clone(),
             note,
         };
@@ -237,17 +256,23 @@ impl Playing {
             else {
                 return core.fault(id, Fault::Garbage);
             };
-            let run = member.peer.incarnation;
-            let newer = |known: &Heard| known.key.0 != run || known.word.number < word.number;
-            if at == self.me || !self.presence.words.get(&note.peer).is_none_or(newer) {
+            // An earlier run may be quoted by who has not heard that it is over; a later one speaks in epochs to come.
+            let current = member.peer.incarnation == word.run;
+            let of_the_match = current || word.epoch > self.epochs.epoch();
+            let newer = |known: &Heard| match known.key.0 == word.run {
+                true => known.word.number < word.number,
+                false => known.word.epoch < word.epoch,
+            };
+            let news = self.presence.words.get(&note.peer).is_none_or(newer);
+            if at == self.me || !of_the_match || !news {
                 continue;
             }
-            let bytes = signed_bytes(self.start.match_id, run, &note.content);
+            let bytes = signed_bytes(self.start.match_id, &note.content);
             let signature = note.signature.into();
             if !core.signer.verify(member.peer.peer, &bytes, &signature) {
                 return core.fault(id, Fault::Signature);
             }
-            let key = (run, word.number);
+            let key = (word.run, word.number);
             if let Some(link) = core.links.get_mut(&id) {
                 link.words_known.insert(note.peer, key);
             }
@@ -267,7 +292,8 @@ impl Playing {
                 continue;
             };
             let untold = self.untold(link);
-            if untold.is_empty() || link.words_at + WORDS_EVERY > core.now {
+            // A peer that comes back hears words only once it has its part, and tells its epoch then.
+            if link.epoch.is_none() || untold.is_empty() || link.words_at + WORDS_EVERY > core.now {
                 continue;
             }
             link.words_at = core.now;
@@ -289,21 +315,16 @@ impl Playing {
         let waiting = core.links.values().filter(|link| {
             let leads_to = self.member_of(core, link.id);
             let other = leads_to.is_some_and(|at| at != self.me && self.epochs.has(at));
-            other && !self.untold(link).is_empty()
+            other && link.epoch.is_some() && !self.untold(link).is_empty()
         });
         waiting.map(|link| link.words_at + WORDS_EVERY).min()
     }
 }
 
-fn signed_bytes(
-    MatchId(match_id): MatchId,
-    Incarnation(run): Incarnation,
-    content: &[u8],
-) -> Vec<u8> {
+fn signed_bytes(MatchId(match_id): MatchId, content: &[u8]) -> Vec<u8> {
     let mut bytes = b"lockstep word".to_vec();
     bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
     bytes.extend_from_slice(&match_id);
-    bytes.extend_from_slice(&run);
     bytes.extend_from_slice(content);
     bytes
 }

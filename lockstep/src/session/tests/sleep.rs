@@ -1,6 +1,7 @@
 //! Peers that stand still for a while.
 
 use super::*;
+use crate::Incarnation;
 
 fn slept(peer: &Peer) -> usize {
     let slept = |event: &&Event| matches!(event, Event::Slept { .. });
@@ -129,16 +130,22 @@ fn words_of_nobody_and_of_nonsense_are_blamed_on_who_brings_them() {
             signature,
         }]
     };
-    // Number 1, epoch 0, asks 5, and two answers of 0: well formed, and signed by nobody.
+    let Some(Record::Start(start)) = net.peers[0].records.first() else {
+        panic!("a log begins with the start");
+    };
+    let word = |Incarnation(run): Incarnation, rest: &[u8]| [&run[..], rest].concat();
+    let run = start.roster[1].incarnation;
+    // Number 1, epoch 0 or 1, asks 5, and two answers of 0: well formed, and signed by nobody.
+    let whole = note(1, &word(run, &[1, 0, 5, 2, 0, 0]));
+    let later = note(1, &word(Incarnation([9; 16]), &[1, 1, 5, 2, 0, 0]));
+    let earlier = note(1, &word(Incarnation([9; 16]), &[1, 0, 5, 2, 0, 0]));
     let cases = [
         (note(9, &[]), Fault::OutOfPlace),
         (note(1, &[1, 2]), Fault::Garbage),
-        (note(1, &[1, 0, 5, 1, 0]), Fault::Garbage),
-        (note(1, &[1, 0, 5, 2, 0, 0]), Fault::Signature),
-        (
-            vec![note(1, &[1, 0, 5, 2, 0, 0])[0].clone(); 3],
-            Fault::Oversize,
-        ),
+        (note(1, &word(run, &[1, 0, 5, 1, 0])), Fault::Garbage),
+        (whole.clone(), Fault::Signature),
+        (later, Fault::Signature),
+        (vec![whole[0].clone(); 3], Fault::Oversize),
     ];
     let link = *net.peers[0]
         .session
@@ -147,6 +154,17 @@ fn words_of_nobody_and_of_nonsense_are_blamed_on_who_brings_them() {
         .keys()
         .next()
         .expect("a link");
+    let events = net.peers[0].events.len();
+    let bytes = wire::Control::Words(earlier).encode();
+    let input = Input::Received {
+        link,
+        channel: Channel::Control,
+        bytes: &bytes,
+    };
+    net.input(0, input);
+    let told = &net.peers[0].events[events..];
+    let blames = |event: &Event| matches!(event, Event::PeerFault { .. });
+    assert!(!told.iter().any(blames), "who quotes a run that is over");
     for (notes, fault) in cases {
         let bytes = wire::Control::Words(notes).encode();
         let input = Input::Received {
