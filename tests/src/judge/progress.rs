@@ -107,6 +107,13 @@ impl<W: Playable> Judge<W> {
             let Some(returned) = file.returned.filter(|_| !file.left) else {
                 continue;
             };
+            // All the others stood still until it gave up.
+            let gave_up = file.ended.as_ref().is_some_and(|(at, ended)| {
+                *at < healed_at && matches!(ended.reason, lockstep::EndReason::Unreachable(_))
+            });
+            if gave_up {
+                continue;
+            }
             let due = healed_at.max(returned) + RETURN;
             if file.back.is_none() && due < until {
                 let seen =
