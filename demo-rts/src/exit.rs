@@ -67,6 +67,11 @@ pub enum Problem {
         /// Why.
         source: replay::Error,
     },
+    /// Another key than the one the match was played with.
+    #[error(
+        "this key has no seat in that match: name the one it was played with by --identity FILE"
+    )]
+    Stranger,
     /// No key to be known by.
     #[error(transparent)]
     Identity(#[from] lockstep::quic::IdentityError),
@@ -85,7 +90,7 @@ impl Problem {
     /// The number that the program ends with.
     pub fn code(&self) -> u8 {
         match self {
-            Problem::Usage(_) | Problem::Ticket(_) => USAGE,
+            Problem::Usage(_) | Problem::Ticket(_) | Problem::Stranger => USAGE,
             Problem::Rejoin {
                 source: replay::Error::NoWayBack,
                 ..

@@ -7,6 +7,7 @@ use crate::log::{LogLevel, say};
 use crate::pacing::{BotHands, any_seed};
 use crate::tally::{Summary, Tally};
 use crate::world::{Command, Setup, World};
+use lockstep::log::Record;
 use lockstep::quic::{Identity, QuicConfig};
 use lockstep::{Config, Network};
 use lockstep::{Contact, EndReason, Event, Match, MatchId, Plan, Rejoin, Seat, Ticket};
@@ -127,7 +128,19 @@ impl Peer {
             }
             Part::Rejoin { from, listen } => {
                 leave_after = common.turns;
-                config.network = Some(network(*listen, common, key)?);
+                let network = network(*listen, common, key)?;
+                let own = network.signer.id();
+                let starts = from.log.iter().filter_map(|record| match record {
+                    Record::Start(start) => Some(start),
+                    _ => None,
+                });
+                // A ticket says nothing of who plays; there the others find out.
+                for start in starts {
+                    if start.roster.iter().all(|peer| peer.peer != own) {
+                        return Err(Problem::Stranger);
+                    }
+                }
+                config.network = Some(network);
                 Match::rejoin((*from).clone(), config)?
             }
             Part::Alone { seats } => {

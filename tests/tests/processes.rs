@@ -141,6 +141,16 @@ fn who_is_killed_comes_back_and_everybody_agrees_on_every_turn_after() {
         playing.peers[victim].wait_until(later, |_| false);
         let replay = format!("peer{victim}.replay");
         let identity = format!("peer{victim}.key");
+        if victim == 2 {
+            let other = ["rejoin", &replay, "--headless", "--identity", "other.key"];
+            let stranger = demo(&other, folder.path());
+            assert_eq!(stranger.status.code(), Some(2), "{}", stranger.errors);
+            assert!(
+                stranger
+                    .errors
+                    .contains("this key has no seat in that match")
+            );
+        }
         let arguments = [
             "demo",
             "rejoin",
