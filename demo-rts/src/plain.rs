@@ -51,13 +51,24 @@ pub fn text(line: &Line) -> Option<String> {
             u32::from(*ticks) * u32::from(*tick_ms)
         ),
         Line::Roster {
-            turn, left, cause, ..
+            turn,
+            left,
+            cause,
+            seats: playing,
+            ..
         } => match *cause {
+            "rejoined" => format!("a player is back in turn {turn}: {} play", seats(playing)),
             "false-alarm" => format!("all answered in turn {turn}: the match goes on"),
             "lost" => format!("{} lost in turn {turn}: the match goes on", seats(left)),
             _ => format!("{} left in turn {turn}", seats(left)),
         },
         Line::Suspected { seats: of, .. } => format!("{} not heard", seats(of)),
+        Line::Slept { ms } => {
+            format!(
+                "stood still for {:.1} s, asking the others",
+                *ms as f64 / 1_000.0
+            )
+        }
         Line::NoQuorum { missing, .. } => {
             format!(
                 "{} lost, too many to go on without: leave to end",

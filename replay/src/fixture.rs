@@ -225,6 +225,7 @@ fn false_alarm(epoch: u32, cut: u32, start: &Start, signers: &[Ed25519; 2]) -> R
     let value = Value {
         roster: Peers::first(2),
         cut,
+        joins: None,
         cheats: Peers::default(),
         log_hash: None,
     };
@@ -311,6 +312,7 @@ fn attest(
         slack_ms: Vec::new(),
         leaving: false,
         epoch: 0,
+        snapshot: None,
     }
     .seal(
         peer,

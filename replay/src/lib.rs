@@ -67,6 +67,7 @@ mod recorder;
 mod scan;
 mod segment;
 pub mod verify;
+mod way_back;
 mod words;
 mod writer;
 
@@ -79,6 +80,7 @@ pub use output::Output;
 pub use player::{Player, Speed};
 pub use reader::{KeyframeAt, Reader, Records, Source, Tail};
 pub use recorder::Recorder;
+pub use way_back::{WayBack, rejoin};
 
 use lockstep::Match;
 use sim::Simulation;

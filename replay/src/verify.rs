@@ -4,10 +4,10 @@ mod expected;
 
 use crate::error::KeyframeFault;
 use crate::{Error, KeyframeAt, Reader, Tail};
-use expected::{Claim, Expected, collect};
+use expected::{Claim, Expected, Runs, collect};
 use lockstep::log::{
-    Bundle, Record, RosterChange, end_signed_bytes, roster_hash, start_hash, start_signed_bytes,
-    turn_hash,
+    Bundle, Record, RosterChange, Start, end_signed_bytes, roster_hash, start_hash,
+    start_signed_bytes, turn_hash,
 };
 use lockstep::session::roster::Peers;
 use lockstep::sign::Ed25519;
@@ -190,7 +190,7 @@ pub fn verify<S: Simulation>(
 ) -> Result<Verified, Error> {
     let setup = reader.setup::<S>()?;
     let start = reader.start().clone();
-    let expected = collect(reader)?;
+    let (expected, runs) = collect(reader)?;
     let mut run = Run::<S> {
         world: S::new(&sim::Start {
             setup,
@@ -198,6 +198,9 @@ pub fn verify<S: Simulation>(
             seats: start.seats(),
         }),
         log_hash: start_hash(&start),
+        turn_hash: start_hash(&start),
+        speaking: (*start).clone(),
+        runs,
         roster: Peers::first(start.roster.len()),
         epoch: 0,
         options,
@@ -230,6 +233,11 @@ pub fn verify<S: Simulation>(
 struct Run<'a, S: Simulation> {
     world: S,
     log_hash: LogHash,
+    /// The same without roster changes that wait for their first turn.
+    turn_hash: LogHash,
+    /// The start, with the runs of their processes that speak for the peers now.
+    speaking: Start,
+    runs: Runs,
     /// The peers that vote, and in which epoch.
     roster: Peers,
     epoch: u32,
@@ -278,7 +286,7 @@ impl<S: Simulation> Run<'_, S> {
             let bundle = loop {
                 match reader.next_record(&mut cursor)? {
                     Some(Record::Bundle(bundle)) => break bundle,
-                    Some(Record::Roster(change)) => self.check_change(reader, &change)?,
+                    Some(Record::Roster(change)) => self.check_change(&change)?,
                     Some(_) => {}
                     None => {
                         let at = reader.valid_bytes();
@@ -294,6 +302,7 @@ impl<S: Simulation> Run<'_, S> {
 
     fn execute(&mut self, bundle: &Bundle) -> Result<(), Stop> {
         self.log_hash = turn_hash(self.log_hash, bundle);
+        self.turn_hash = self.log_hash;
         let (mut entries, _) = world_entries(bundle);
         for _ in 0..bundle.ticks() {
             self.effects.clear();
@@ -321,18 +330,19 @@ impl<S: Simulation> Run<'_, S> {
     }
 
     /// A roster change was decided by a quorum of the roster before it.
-    fn check_change(&mut self, reader: &Reader, change: &RosterChange) -> Result<(), Wrong> {
+    fn check_change(&mut self, change: &RosterChange) -> Result<(), Wrong> {
         let epoch = change.epoch;
         let follows = epoch == self.epoch && change.value.cut == self.result.turns;
         let signature = self.options.signature;
         let alike = change
             .value
             .log_hash
-            .is_none_or(|hash| hash == self.log_hash);
-        if !follows || !alike || !change.is_decided_by(reader.start(), self.roster, signature) {
+            .is_none_or(|hash| hash == self.turn_hash);
+        if !follows || !alike || !change.is_decided_by(&self.speaking, self.roster, signature) {
             return Err(Wrong::Roster { epoch });
         }
         self.log_hash = roster_hash(self.log_hash, change);
+        change.apply(&mut self.speaking);
         (self.roster, self.epoch) = (change.value.roster, epoch + 1);
         self.result.signatures += change.accepts.len() as u32;
         Ok(())
@@ -353,9 +363,14 @@ impl<S: Simulation> Run<'_, S> {
     fn check(&mut self, reader: &mut Reader, expected: &Expected) -> Result<(), Stop> {
         let turns = expected.turns;
         match &expected.claim {
-            Claim::History { batch, log_hash } => {
+            Claim::History {
+                batch,
+                epoch,
+                log_hash,
+            } => {
                 let peer = batch.peer;
-                if !batch.is_signed_by(reader.start(), self.options.signature) {
+                let signature = self.options.signature;
+                if !self.runs.signed(batch, *epoch, reader.start(), signature) {
                     return Err(Wrong::Signature { peer, turns }.into());
                 }
                 if *log_hash != self.log_hash {

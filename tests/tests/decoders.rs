@@ -69,6 +69,7 @@ fn batch() -> impl Strategy<Value = Batch> {
                 slack_ms,
                 leaving,
                 epoch: turn % 3,
+                snapshot: None,
             }
         },
     )

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::encoding::{Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_COMMAND, MAX_PEERS};
-use crate::session::roster::{Ballot, Peers, Value};
+use crate::session::roster::{Ballot, Joins, Peers, Value};
 use crate::{Incarnation, Limits, LogHash, MatchId, PeerId, Plan, TurnNumber};
 use sim::{Checksum, Outcome, RulesId, Seat, SeatState, Seed};
 use std::sync::Arc;
@@ -476,6 +476,13 @@ fn put_change(out: &mut Vec<u8>, change: &RosterChange) {
     out.push(change.ballot.peer);
     out.extend_from_slice(&change.value.roster.0.to_le_bytes());
     put_varint(out, u64::from(change.value.cut));
+    match change.value.joins {
+        None => out.push(0),
+        Some(joins) => {
+            out.extend_from_slice(&[1, joins.peer]);
+            out.extend_from_slice(&joins.incarnation.0);
+        }
+    }
     put_varint(out, change.accepts.len() as u64);
     for (peer, signature) in &change.accepts {
         out.push(*peer);
@@ -521,6 +528,13 @@ pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, Dec
     let mut value = Value {
         roster: Peers(u16::from_le_bytes(reader.array()?)),
         cut: reader.number()?,
+        joins: match flag(reader)? {
+            false => None,
+            true => Some(Joins {
+                peer: reader.byte()?,
+                incarnation: Incarnation(reader.array()?),
+            }),
+        },
         cheats: Peers::default(),
         log_hash: None,
     };

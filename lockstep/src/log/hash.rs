@@ -66,6 +66,10 @@ pub fn roster_hash(before: LogHash, change: &RosterChange) -> LogHash {
     hash.number(change.epoch);
     hash.number(u32::from(change.value.roster.0));
     hash.number(change.value.cut);
+    if let Some(joins) = change.value.joins {
+        hash.number(u32::from(joins.peer));
+        hash.bytes(&joins.incarnation.0);
+    }
     if let Some(at_cut) = &change.value.log_hash {
         hash.number(u32::from(change.value.cheats.0));
         hash.bytes(&at_cut.0);

@@ -2,7 +2,7 @@
 
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_PEERS};
 use crate::log::{Bundle, PauseBudget, Record, Start};
-use crate::{Channel, Event, Limits, LinkError, LinkId, MatchId, PeerId, Plan};
+use crate::{Channel, Event, Limits, LinkError, LinkId, MatchId, PeerId, Plan, Rejoin};
 use sim::{Checksum, Outcome, RulesId, Seat};
 use std::sync::Arc;
 use std::time::Duration;
@@ -193,6 +193,13 @@ pub enum Role {
         /// The rules that this build plays a given setup by; `None` for a setup it cannot read.
         rules: RulesOf,
     },
+    /// It was in the match before: another run of its process was.
+    Rejoin {
+        /// What is known of the match.
+        from: Rejoin,
+        /// The rules that this build plays a given setup by; `None` for a setup it cannot read.
+        rules: RulesOf,
+    },
 }
 
 /// What the host settles for everybody.
@@ -302,6 +309,12 @@ impl SessionConfig {
                         bytes: host.setup.len() as u32,
                         limit: limits.setup_bytes,
                     });
+                }
+            }
+            Role::Rejoin { from, .. } => {
+                let mut known = from.contacts.iter();
+                if known.all(|contact| contact.addresses.is_empty()) {
+                    return Err(ConfigError::Addresses);
                 }
             }
             Role::Join { addresses, .. } => {

@@ -1,5 +1,6 @@
 //! One link: who is at its other end, and how well it carries.
 
+use super::playing::WordKey;
 use super::roster::{Ballot, Peers};
 use super::wire::TurnPacket;
 use crate::{Incarnation, LinkId, PeerId, TurnNumber};
@@ -24,6 +25,8 @@ pub(crate) struct Link {
     pub proved: Option<(PeerId, Incarnation)>,
     pub up_at: Duration,
     pub heard_at: Duration,
+    /// This peer has asked for the match on it.
+    pub asked: bool,
     /// Control messages taken so far.
     pub messages: u64,
     /// The epoch that the other end was last heard to be in, once it has told.
@@ -34,6 +37,10 @@ pub(crate) struct Link {
     pub notes_known: BTreeMap<NoteKey, Ballot>,
     /// Peers of whom both ends know that they signed two batches for one turn.
     pub proofs_known: Peers,
+    /// By peer: the word of it that both ends know of.
+    pub words_known: BTreeMap<u8, WordKey>,
+    /// When words were last sent on it.
+    pub words_at: Duration,
     pub quality: Quality,
 }
 

@@ -1,6 +1,9 @@
 //! Sessions on links in memory, with a fixed delay and no loss. What loss, cuts and hostile peers do to them is the
 //! business of the simulator in the `tests` crate.
 
+mod rejoin;
+mod sleep;
+
 use super::*;
 use crate::log::{Bundle, LogEntry, PauseBudget, Record};
 use crate::sign::KeyedHash;
@@ -18,12 +21,17 @@ struct Peer {
     records: Vec<Record>,
     /// Turns that were left each time that some were taken back.
     undone: Vec<u32>,
+    /// Turns of the snapshot that its world began with.
+    loaded: u32,
     executed: u64,
     diverges_at: Option<u64>,
 }
 
 /// To whom, on which link, what (a message, or the link itself), and whether the receiver dialled it.
 type Arrival = (usize, LinkId, Option<(Channel, Arc<[u8]>)>, bool);
+
+/// What a peer sends in the place of these bytes.
+type Lie = fn(Vec<u8>) -> Vec<u8>;
 
 struct Net {
     now: Duration,
@@ -36,6 +44,13 @@ struct Net {
     two_faced: bool,
     /// A peer whose messages are lost from now on.
     silent: Option<usize>,
+    /// A peer that stands still: what comes for it waits.
+    stopped: Option<usize>,
+    waiting: Vec<Arrival>,
+    /// Links of processes that have died.
+    dead: Vec<LinkId>,
+    /// Changes what peer 0 answers to a peer that comes back.
+    lie: Option<Lie>,
 }
 
 fn id(at: usize) -> PeerId {
@@ -52,6 +67,10 @@ impl Net {
             count: 0,
             two_faced: false,
             silent: None,
+            stopped: None,
+            waiting: Vec::new(),
+            dead: Vec::new(),
+            lie: None,
         };
         for at in 0..peers {
             let role = if at == 0 {
@@ -81,13 +100,17 @@ impl Net {
     }
 
     fn add(&mut self, role: Role) {
-        let at = self.peers.len();
+        let peer = Net::peer(self.peers.len(), self.peers.len() as u8, role);
+        self.peers.push(peer);
+    }
+
+    fn peer(at: usize, run: u8, role: Role) -> Peer {
         let config = SessionConfig {
             name: format!("peer {at}"),
             own_seats: 1,
             ready: true,
             addresses: vec![at.to_string()],
-            entropy: [at as u8; 32],
+            entropy: [run; 32],
             share: None,
             keyframe_every: Some(Duration::from_secs(2)),
             limits: Limits::default(),
@@ -98,15 +121,16 @@ impl Net {
         };
         let session =
             Session::new(config, Box::new(KeyedHash::new(id(at)))).expect("the config is in range");
-        self.peers.push(Peer {
+        Peer {
             session,
             turns: Vec::new(),
             events: Vec::new(),
             records: Vec::new(),
+            loaded: 0,
             executed: 0,
             undone: Vec::new(),
             diverges_at: None,
-        });
+        }
     }
 
     fn input(&mut self, at: usize, input: Input<'_>) {
@@ -133,6 +157,7 @@ impl Net {
                 self.post(to, link, None, false);
             }
             Output::Send { .. } if self.silent == Some(at) => {}
+            Output::Send { link, .. } if self.dead.contains(&link) => {}
             Output::Send {
                 link,
                 channel,
@@ -143,6 +168,10 @@ impl Net {
                 let bytes = match self.two_faced && (at, to, channel) == (2, 1, Channel::Turns) {
                     true => self.other_face(&bytes),
                     false => bytes,
+                };
+                let bytes = match self.lie.filter(|_| at == 0 && channel == Channel::Bulk) {
+                    Some(lie) => lie(bytes.to_vec()).into(),
+                    None => bytes,
                 };
                 self.post(to, link, Some((channel, bytes)), false);
             }
@@ -155,20 +184,19 @@ impl Net {
             Output::Undo { turns } => self.peers[at].undone.push(turns),
             Output::Load { turns, .. } => {
                 let peer = &mut self.peers[at];
-                peer.turns.truncate(turns as usize);
+                if peer.turns.is_empty() {
+                    peer.loaded = turns;
+                }
+                peer.turns.truncate((turns - peer.loaded) as usize);
                 peer.executed = u64::from(turns);
-                self.input(
-                    at,
-                    Input::Loaded {
-                        checksum: Checksum(turns * 3),
-                    },
-                );
+                let checksum = Checksum(turns * 3);
+                self.input(at, Input::Loaded { checksum });
             }
             Output::Execute(bundle) => {
                 let peer = &mut self.peers[at];
                 assert_eq!(
                     bundle.turn,
-                    TurnNumber(peer.turns.len() as u32),
+                    TurnNumber(peer.loaded + peer.turns.len() as u32),
                     "turns come without a hole"
                 );
                 peer.turns.push(bundle);
@@ -221,6 +249,7 @@ impl Net {
     fn run(&mut self, until: Duration) {
         loop {
             let timer = (0..self.peers.len())
+                .filter(|at| self.stopped != Some(*at))
                 .filter_map(|at| Some((self.peers[at].session.deadline()?, at)))
                 .min();
             let next = self.queue.first_key_value().map(|((at, _), _)| *at);
@@ -228,6 +257,13 @@ impl Net {
                 (Some(next), timer) if timer.is_none_or(|(at, _)| next <= at) && next <= until => {
                     self.now = self.now.max(next);
                     let (_, (to, link, what, dialled)) = self.queue.pop_first().expect("just seen");
+                    if self.dead.contains(&link) {
+                        continue;
+                    }
+                    if self.stopped == Some(to) {
+                        self.waiting.push((to, link, what, dialled));
+                        continue;
+                    }
                     let input = match &what {
                         None => {
                             let (one, other) = self.links[link.0 as usize];
@@ -256,6 +292,17 @@ impl Net {
             }
         }
         self.now = until;
+    }
+
+    /// The peer stands still for so long, and then is given all that came in the meantime.
+    fn stop(&mut self, at: usize, lasts: Duration) {
+        self.stopped = Some(at);
+        self.run(self.now + lasts);
+        self.stopped = None;
+        for arrival in std::mem::take(&mut self.waiting) {
+            self.count += 1;
+            self.queue.insert((self.now, self.count), arrival);
+        }
     }
 
     fn ends(&self) -> Vec<&Ended> {

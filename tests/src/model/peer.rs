@@ -87,6 +87,8 @@ impl Peer {
             cheats: Peers::default(),
             suspects,
             unwanted: Peers::default(),
+            joiner: None,
+            asked: &[],
         };
         self.roster.handle(input, &view)
     }

@@ -51,6 +51,11 @@ impl<W: Playable> Hand<W> {
         self.begin()
     }
 
+    /// Whether a piece runs.
+    pub fn is_running(&self) -> bool {
+        self.running
+    }
+
     /// Pieces that wait or run.
     pub fn behind(&self) -> usize {
         self.waiting.len()

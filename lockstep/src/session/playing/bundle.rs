@@ -1,10 +1,11 @@
 //! From the batches of a turn to its bundle. Every peer computes the same from the same signed batches.
 
-use crate::log::{Bundle, LogEntry, PauseBudget, What};
+use crate::log::{Bundle, Keyframe, LogEntry, PauseBudget, What};
 use crate::session::Batch;
-use crate::{Plan, TurnNumber};
+use crate::{LogHash, Plan, TurnNumber};
 use sim::{Seat, SeatState};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What earlier bundles left behind for later ones.
 #[derive(Clone)]
@@ -24,6 +25,8 @@ struct SeatCourse {
     next: u32,
     pauses: u8,
     paused_ms: u64,
+    /// Its peer left or is removed: the world has been told, or is about to be.
+    idle: bool,
 }
 
 /// A bundle, and what it means beyond the world.
@@ -51,18 +54,78 @@ impl Course {
         }
     }
 
-    /// Number of a seat's next command.
+    /// Leaves these seats idle from the next turn on, where they are not yet.
+    pub(crate) fn close(&mut self, seats: &[Seat]) {
+        for seat in seats {
+            if self.turns_idle(*seat, true) {
+                self.deferred.push(event(*seat, SeatState::Idle));
+            }
+        }
+    }
+
+    /// Has these seats played again from the next turn on.
+    pub(crate) fn open(&mut self, seats: &[Seat]) {
+        for seat in seats {
+            if self.turns_idle(*seat, false) {
+                self.deferred.push(event(*seat, SeatState::Played));
+            }
+        }
+    }
+
+    /// What a keyframe of the log says beside the world, after so many turns.
+    pub(crate) fn keyframe(&self, turns: u32, ticks: u64, log_hash: LogHash) -> Keyframe {
+        Keyframe {
+            turns,
+            ticks,
+            plan: self.plan,
+            paused: self.paused_by.is_some(),
+            log_hash,
+            snapshot: Arc::default(),
+        }
+    }
+
+    /// The number of a seat's next command.
     pub(crate) fn next_number(&self, seat: Seat) -> u32 {
         self.seats.get(&seat).map_or(0, |seat| seat.next)
     }
 
-    /// Leaves these seats idle from the next turn on.
-    pub(crate) fn close(&mut self, seats: &[Seat]) {
-        let idle = |seat: &Seat| LogEntry {
-            seat: *seat,
-            what: What::Seat(SeatState::Idle),
-        };
-        self.deferred.extend(seats.iter().map(idle));
+    /// Takes in a bundle that others formed. False where none of ours could follow on it.
+    pub(crate) fn follow(&mut self, bundle: &Bundle) -> bool {
+        if bundle.paused != self.paused_by.is_some() || bundle.plan != self.plan {
+            return false;
+        }
+        let known = |entry: &LogEntry| self.seats.contains_key(&entry.seat);
+        if !bundle.entries.iter().all(known) {
+            return false;
+        }
+        if !bundle.paused {
+            // The bundle holds them.
+            self.deferred.clear();
+        }
+        let mut formed = Formed::new(bundle.clone());
+        for entry in &bundle.entries {
+            if !self.note(entry, &mut formed) {
+                return false;
+            }
+            match entry.what {
+                What::Command(_) => {
+                    let seat = self.seats.get_mut(&entry.seat).expect("just seen");
+                    seat.next = seat.next.wrapping_add(1);
+                }
+                What::Seat(state) => {
+                    self.turns_idle(entry.seat, state == SeatState::Idle);
+                }
+                _ => {}
+            }
+        }
+        self.spend_pause(&mut formed);
+        true
+    }
+
+    /// Whether that is new.
+    fn turns_idle(&mut self, seat: Seat, idle: bool) -> bool {
+        let seat = self.seats.get_mut(&seat);
+        seat.is_some_and(|seat| std::mem::replace(&mut seat.idle, idle) != idle)
     }
 
     /// Forms the bundle of `turn` from the batches of all required peers, each with its seats.
@@ -72,28 +135,21 @@ impl Course {
         batches: impl Iterator<Item = (&'a [Seat], &'a Batch)>,
     ) -> Formed {
         let paused = self.paused_by.is_some();
-        let mut formed = Formed {
-            bundle: Bundle {
-                turn,
-                plan: self.plan,
-                paused,
-                entries: Vec::new(),
-            },
-            executed: BTreeMap::new(),
-            paused: None,
-            resumed: None,
-            chats: Vec::new(),
-        };
+        let mut formed = Formed::new(Bundle {
+            turn,
+            plan: self.plan,
+            paused,
+            entries: Vec::new(),
+        });
         let mut entries: Vec<LogEntry> = Vec::new();
         let mut events: Vec<LogEntry> = std::mem::take(&mut self.deferred);
         for (seats, batch) in batches {
             self.take(seats, batch, paused, &mut entries, &mut formed.executed);
             if batch.leaving {
-                let idle = |seat: &Seat| LogEntry {
-                    seat: *seat,
-                    what: What::Seat(SeatState::Idle),
-                };
-                events.extend(seats.iter().map(idle));
+                for seat in seats {
+                    self.turns_idle(*seat, true);
+                    events.push(event(*seat, SeatState::Idle));
+                }
             }
         }
         entries.sort_by_key(|entry| entry.seat);
@@ -192,5 +248,24 @@ impl Course {
             formed.paused = None;
             formed.resumed = Some(None);
         }
+    }
+}
+
+impl Formed {
+    fn new(bundle: Bundle) -> Self {
+        Formed {
+            bundle,
+            executed: BTreeMap::new(),
+            paused: None,
+            resumed: None,
+            chats: Vec::new(),
+        }
+    }
+}
+
+fn event(seat: Seat, state: SeatState) -> LogEntry {
+    LogEntry {
+        seat,
+        what: What::Seat(state),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Playing;
 use super::epochs::{Posted, key};
+use super::presence::GAP;
 use crate::encoding::Reader;
 use crate::log::{Equivocation, RosterChange, decode_change, encode_change, roster_hash};
 use crate::session::core::Core;
@@ -19,8 +20,6 @@ const STALL_BUDGET: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_secs(1);
 /// While turns wait, suspicions are looked at this often.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// After a gap in this peer's own time nobody is suspected for what it did not hear in it.
-const GAP: Duration = Duration::from_secs(1);
 /// Notes and decisions in one message, at most.
 const NOTES: usize = 64;
 
@@ -42,6 +41,11 @@ impl Watch {
             unwanted: Peers::default(),
             told_no_quorum: false,
         }
+    }
+
+    /// Nothing was seen up to this time.
+    pub(super) fn skip(&mut self, now: Duration) {
+        self.at = now;
     }
 }
 
@@ -69,6 +73,7 @@ impl Playing {
             || self.epochs.is_changing()
             || self.epochs.is_asked()
             || !self.cheating_voters().is_empty()
+            || !self.requests.is_empty()
             || !self.leavers().is_empty();
         (looks && !self.ending.desynced()).then_some(self.watch.at + LOOK_EVERY)
     }
@@ -98,6 +103,10 @@ impl Playing {
             let author = self.members[usize::from(signed.peer)].peer.peer;
             let signature = signed.signature.into();
             if !bytes.is_some_and(|bytes| core.signer.verify(author, &bytes, &signature)) {
+                // Another run of its process may speak in an epoch that this peer has not come to.
+                if note.epoch > self.epochs.epoch() {
+                    continue;
+                }
                 return core.fault(link, Fault::Signature);
             }
             let posted = Posted {
@@ -160,16 +169,18 @@ impl Playing {
     pub(super) fn send_notes(&self, core: &mut Core) {
         let links: Vec<LinkId> = core.links.keys().copied().collect();
         for id in links {
-            let Some(at) = self.member_of(core, id).filter(|at| *at != self.me) else {
+            let told = self.member_of(core, id).or(self.past_member(core, id));
+            let Some(at) = told.filter(|at| *at != self.me) else {
                 continue;
             };
             // Before any note that needs it.
             self.send_proofs(core, id);
+            let current = self.member_of(core, id).is_some();
             let Some(link) = core.links.get_mut(&id) else {
                 continue;
             };
             let decisions = self.epochs.lacking(link);
-            let notes = match self.epochs.has(at) {
+            let notes = match self.epochs.has(at) && current {
                 true => self.epochs.untold(link),
                 false => Vec::new(),
             };
@@ -206,7 +217,8 @@ impl Playing {
                 None => alive.lowest().into_iter().collect(),
             }
         } else if self.stall.is_some() {
-            self.places(|at| !self.members[at].has(self.complete))
+            let missing = self.places(|at| !self.members[at].has(self.complete));
+            missing.or(self.unanswering())
         } else {
             Peers::default()
         };
@@ -229,9 +241,6 @@ impl Playing {
             let links = core.links_to(member.peer.peer).map(|link| link.heard_at);
             let heard = links.max().unwrap_or(Duration::ZERO);
             member.heard_at = member.heard_at.max(heard);
-            if passed > GAP {
-                member.heard_at = now;
-            }
         }
         let blockers = self.blockers();
         let unheard = self.places(|at| {
@@ -294,6 +303,7 @@ impl Playing {
             || !self.places(leaves).is_empty()
             || !self.cheating_voters().is_empty()
             || self.leaving.is_some()
+            || !self.requests.is_empty()
             || !self.wants_turns()
     }
 
@@ -302,9 +312,10 @@ impl Playing {
         let cause = self.epochs.is_changing()
             || !self.leavers().is_empty()
             || !self.cheating_voters().is_empty()
+            || self.joiner(core.now).is_some()
             || !self.watch.suspects.or(self.watch.unwanted).is_empty();
         let turn_of_another = self.alive().lowest() != Some(self.me as u8);
-        let alone = voters.members().len() == 1;
+        let alone = voters.members().len() == 1 && self.joiner(core.now).is_none();
         let lost = self.watch.suspects.or(self.cheats());
         let lost = !voters.is_quorum(voters.members().without(lost));
         let decided = self.epochs.pending().is_some();
@@ -330,6 +341,9 @@ impl Playing {
             }
             if let Message::Promise(promise) = &message {
                 self.compare_promise(core, from, promise);
+            }
+            if let Message::Request(request) = &message {
+                self.note_request(core, *request);
             }
             self.tell_roster(core, Input::Heard(from, message));
         }
@@ -370,6 +384,8 @@ impl Playing {
             cheats: self.cheats(),
             suspects: self.watch.suspects.or(self.watch.unwanted),
             unwanted: self.watch.unwanted,
+            joiner: self.joiner(core.now),
+            asked: &self.requests.known(),
         };
         for each in self.epochs.roster.handle(input, &view) {
             match each {
@@ -389,7 +405,7 @@ impl Playing {
         }
     }
 
-    fn say(&mut self, core: &mut Core, message: Message) {
+    pub(super) fn say(&mut self, core: &mut Core, message: Message) {
         let epoch = self.epochs.epoch();
         let me = self.me as u8;
         let content = Note {
@@ -441,6 +457,7 @@ impl Playing {
             return self.desync(core, cut, vec![side]);
         }
         let goes = self.epochs.voters().members().without(roster);
+        self.tell_joiner(core, &change);
         self.epochs.decide(change);
         if !stays && self.leaving.is_none() {
             self.send_notes(core);
@@ -484,6 +501,7 @@ impl Playing {
         self.members
             .iter_mut()
             .for_each(|member| member.blocked = Duration::ZERO);
+        self.readmit(core, &change);
         self.watch.suspects = Peers::default();
         self.watch.unwanted = Peers::default();
         self.watch.told_no_quorum = false;
@@ -494,11 +512,12 @@ impl Playing {
             epoch: self.epochs.epoch(),
             seats: self.seats_of(change.value.roster),
             gone: self.seats_of(goes),
-            cause: match (removed.is_empty(), goes.is_empty()) {
+            cause: match (removed.is_empty(), goes.is_empty(), change.value.joins) {
                 _ if !change.value.cheats.is_empty() => RosterCause::Cheated,
-                (false, _) => RosterCause::Lost,
-                (true, false) => RosterCause::Left,
-                (true, true) => RosterCause::FalseAlarm,
+                (false, ..) => RosterCause::Lost,
+                (true, false, _) => RosterCause::Left,
+                (true, true, Some(_)) => RosterCause::Rejoined,
+                (true, true, None) => RosterCause::FalseAlarm,
             },
         });
         self.epochs.unlogged.push_back(change);
@@ -523,7 +542,9 @@ impl Playing {
             return;
         };
         for member in &mut self.members {
-            member.restarted |= member.peer.peer == peer && member.peer.incarnation != incarnation;
+            let other = member.peer.incarnation != incarnation;
+            let earlier = member.past.contains(&incarnation);
+            member.restarted |= member.peer.peer == peer && other && !earlier;
         }
     }
 }

@@ -39,7 +39,7 @@ impl Playing {
         if self.ending.holds_turns() {
             return;
         }
-        // A world that began again at a snapshot comes by turns that are reported already.
+        // Worlds that are reported already are not again: those before a peer came back, or went back.
         if self.executed == self.reported + self.unreported.len() as u32 {
             self.unreported.push_back(checksum);
             self.report(core, self.me, self.executed, checksum);
@@ -105,10 +105,11 @@ impl Playing {
 
     pub(super) fn agree(&mut self, core: &mut Core) {
         let members = &self.members;
-        while let Some((turns, checksum)) = self
-            .checksums
-            .next_agreed(|peer, _| members[peer].left_from.is_none() && !members[peer].misreports)
-        {
+        while let Some((turns, checksum)) = self.checksums.next_agreed(|peer, turns| {
+            let member = &members[peer];
+            let reports = turns >= member.reports_from && !member.misreports;
+            member.left_from.is_none() && reports
+        }) {
             core.out
                 .push(Output::Append(Record::Checksum { turns, checksum }));
         }

@@ -8,9 +8,12 @@ mod ending;
 mod epochs;
 mod member;
 mod own;
+mod presence;
 mod proof;
 mod receive;
+mod rejoin;
 mod seal;
+mod snapshots;
 mod traffic;
 mod undo;
 
@@ -22,15 +25,21 @@ use crate::limits::MAX_CHAT;
 use crate::log::{Bundle, Keyframe, Record, Start, What, start_hash, turn_hash};
 use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, Status, TurnNumber};
 use agreement::{Checksums, Hashes};
-use bundle::{Course, Formed};
+pub(crate) use bundle::Course;
+use bundle::Formed;
 use change::Watch;
 use compare::Mismatch;
 use ending::Ending;
 use epochs::Epochs;
 use member::Member;
 use own::OwnSeat;
+use presence::Presence;
+pub(crate) use presence::WordKey;
 use proof::Dispute;
+use rejoin::Requests;
+pub(crate) use rejoin::Returned;
 use sim::{Checksum, Seat};
+use snapshots::Snapshots;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,6 +75,8 @@ pub(crate) struct Playing {
     last_checksum: Checksum,
     checksums: Checksums,
     snapshot_due: Option<Keyframe>,
+    snapshots: Snapshots,
+    requests: Requests,
     keyframe_every: Option<u32>,
     stall_limit: Option<Duration>,
     slack_reported_at: Duration,
@@ -75,6 +86,7 @@ pub(crate) struct Playing {
     leaving: Option<Leaving>,
     epochs: Epochs,
     watch: Watch,
+    presence: Presence,
     ending: Ending,
     /// A batch was sealed that has not left yet.
     fresh_batch: bool,
@@ -154,6 +166,8 @@ impl Playing {
             last_checksum: initial,
             checksums: Checksums::new(members.len()),
             snapshot_due: None,
+            snapshots: Snapshots::new(plan, start.roster.len()),
+            requests: Requests::default(),
             keyframe_every: keyframe_every
                 .map(|every| (every.as_millis() / plan.turn().as_millis()).max(1) as u32),
             stall_limit,
@@ -163,6 +177,7 @@ impl Playing {
             leaving: None,
             epochs: Epochs::new(me, members.len(), core.now),
             watch: Watch::new(suspicion, core.now),
+            presence: Presence::new(core.incarnation, members.len(), core.now),
             ending: Ending::new(members.len()),
             fresh_batch: false,
             dispute: None,
@@ -173,8 +188,9 @@ impl Playing {
             members,
             start,
         };
+        core.event(Event::Contacts(playing.contacts()));
         playing.report(core, me, 0, initial);
-        if playing.past.wants_world(0, 0) {
+        if playing.past.begins_with(0, 0) {
             core.out.push(Output::Save { turns: 0 });
         }
         playing
@@ -257,7 +273,10 @@ impl Playing {
             .as_ref()
             .is_some_and(|leaving| leaving.sealed_for.is_none());
         let limit = self.start.turn_limit.unwrap_or(u32::MAX);
-        let held_up = self.ending.holds_turns() || self.epochs.is_frozen() || self.sealed >= limit;
+        let held_up = self.ending.holds_turns()
+            || self.epochs.is_frozen()
+            || self.presence.is_unsure()
+            || self.sealed >= limit;
         if unsaid && !held_up {
             self.seal(core);
         }
@@ -267,6 +286,9 @@ impl Playing {
     pub(crate) fn advance(&mut self, core: &mut Core) {
         self.advance_turns(core);
         if !self.over && self.advance_change(core) {
+            self.advance_turns(core);
+        }
+        if !self.over && self.advance_presence(core) {
             self.advance_turns(core);
         }
         if !self.over {
@@ -318,6 +340,8 @@ impl Playing {
             turn,
             leaving,
             self.change_deadline(),
+            Some(self.presence.deadline()),
+            self.words_deadline(core),
             self.ending.deadline(),
             self.dispute_deadline(),
             self.mismatch_deadline(),
@@ -358,7 +382,8 @@ impl Playing {
             core.limits.unexecuted_turns
         };
         let world_follows = turn.saturating_sub(self.executed) < ahead;
-        if !self.epochs.allows(turn) || self.dispute.is_some() {
+        let held_up = self.dispute.is_some() || self.presence.is_unsure();
+        if held_up || !self.epochs.allows(turn) {
             return false;
         }
         let by_rule = turn < u32::from(self.start.plan.delay_turns);
@@ -427,6 +452,9 @@ impl Playing {
             .collect();
         if seats.is_empty() && self.epochs.is_changing() {
             seats = self.seats_of(self.blockers());
+        }
+        if seats.is_empty() {
+            seats = self.seats_of(self.unanswering());
         }
         if seats.is_empty() {
             seats = self.own_seats().to_vec();
@@ -528,7 +556,7 @@ impl Playing {
 
     /// Logs and hands out what is due, up to the next snapshot.
     fn hand_out(&mut self, core: &mut Core) {
-        while self.snapshot_due.is_none() {
+        while self.snapshot_due.is_none() && !self.presence.is_unsure() {
             let Some(bundle) = self.due_bundles.pop_front() else {
                 return;
             };
@@ -544,15 +572,12 @@ impl Playing {
             self.past.handed_out(&bundle);
             core.out.push(Output::Execute(bundle));
             self.handed_out += 1;
-            let world = self
-                .past
-                .wants_world(self.handed_out, self.ticks_handed_out);
-            let keyframe = self
-                .keyframe_every
-                .is_some_and(|every| self.handed_out.is_multiple_of(every));
-            if keyframe && let Some(log_hash) = self.hashes.after(self.handed_out) {
+            let turns = self.handed_out;
+            let to_go_back = self.past.wants_world(turns, self.ticks_handed_out);
+            let wanted = self.logs_keyframe(turns) || self.snapshots.are_due(turns);
+            if wanted && let Some(log_hash) = self.hashes.after(turns) {
                 self.snapshot_due = Some(Keyframe {
-                    turns: self.handed_out,
+                    turns,
                     ticks: self.ticks_handed_out,
                     plan: self.course.plan,
                     paused: self.paused_after_handed_out(),
@@ -560,12 +585,16 @@ impl Playing {
                     snapshot: Arc::default(),
                 });
             }
-            if world || self.snapshot_due.is_some() {
-                core.out.push(Output::Save {
-                    turns: self.handed_out,
-                });
+            if to_go_back || self.snapshot_due.is_some() {
+                core.out.push(Output::Save { turns });
             }
         }
+    }
+
+    /// Whether the log wants a snapshot of the world after so many turns.
+    fn logs_keyframe(&self, turns: u32) -> bool {
+        self.keyframe_every
+            .is_some_and(|every| turns.is_multiple_of(every))
     }
 
     fn paused_after_handed_out(&self) -> bool {
@@ -592,8 +621,13 @@ impl Playing {
             return;
         }
         keyframe.snapshot = bytes;
-        core.out.push(Output::Append(Record::Keyframe(keyframe)));
-        self.append_attests(core);
+        if self.snapshots.are_due(turns) {
+            self.snapshots.keep(&keyframe, &core.limits);
+        }
+        if self.logs_keyframe(turns) {
+            core.out.push(Output::Append(Record::Keyframe(keyframe)));
+            self.append_attests(core);
+        }
         if !self.ending.holds_turns() {
             self.hand_out(core);
         }
@@ -602,10 +636,9 @@ impl Playing {
     /// Each peer's newest signed batch: it attests the log up to what was complete when it was sealed. One that attests
     /// more than this log has might be of a peer that is removed before that.
     fn append_attests(&self, core: &mut Core) {
-        let newest = self.members.iter().filter_map(|member| {
-            member.newest_within(|epoch| self.complete.min(self.past.counts_up_to(epoch)))
-        });
-        for newest in newest {
+        let members = self.members.iter();
+        for newest in members.filter_map(|member| member.newest_within(self.at_most(self.complete)))
+        {
             core.out
                 .push(Output::Append(Record::Attest(newest.clone())));
         }
@@ -645,6 +678,7 @@ impl Playing {
         let stays = |link: &super::link::Link| {
             link.proved.is_none()
                 || link.up_at + core.limits.handshake > core.now
+                || self.may_come_back(core, link.id)
                 || self
                     .member_of(core, link.id)
                     .is_some_and(|at| self.epochs.has(at))

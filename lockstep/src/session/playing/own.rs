@@ -32,6 +32,14 @@ impl OwnSeat {
         }
     }
 
+    /// Of a seat whose first commands are in the log already.
+    pub(crate) fn resumed(seat: Seat, executed: u32) -> Self {
+        OwnSeat {
+            executed,
+            ..OwnSeat::new(seat)
+        }
+    }
+
     pub(crate) fn issue(&mut self, command: Vec<u8>) {
         self.waiting.push_back(command.into());
     }
@@ -154,9 +162,19 @@ impl OwnSeat {
 
 /// Fills a batch from all own seats. Another seat comes first each turn, so that none starves the others.
 pub(crate) fn fill(own: &mut [OwnSeat], batch: &mut Batch, paused: bool, limits: &Limits) {
-    // Beside entries: the signature, turn, counts, executed, complete, log hash, checksums and slacks.
-    let fixed =
-        64 + 5 + 3 + 5 + 2 + 4 * batch.checksums.len() + 5 + 16 + 1 + 2 * batch.slack_ms.len() + 4;
+    // Beside entries: the signature, turn, counts, executed, complete, log hash, checksums, slacks, epoch, snapshot.
+    let fixed = 64
+        + 5
+        + 3
+        + 5
+        + 2
+        + 4 * batch.checksums.len()
+        + 5
+        + 16
+        + 1
+        + 2 * batch.slack_ms.len()
+        + 4
+        + 26;
     let mut room = (limits.batch_bytes as usize).saturating_sub(fixed);
     let seats = own.len();
     let mut parts: Vec<(Seat, Vec<LogEntry>, Option<u32>)> = Vec::with_capacity(seats);
@@ -191,6 +209,7 @@ mod tests {
             slack_ms: Vec::new(),
             leaving: false,
             epoch: 0,
+            snapshot: None,
         }
     }
 

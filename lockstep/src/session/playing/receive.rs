@@ -15,9 +15,25 @@ impl Playing {
             (Control::Join { .. }, None) => core.refuse(link, JoinRefused::Started),
             (end @ Control::End { .. }, Some(_)) => self.receive_end(core, link, end),
             (Control::Bye, Some(_)) => core.close(link),
-            (Control::Evidence(shown), Some(_)) => self.receive_evidence(core, link, shown),
-            (Control::Roster(notes), Some(_)) => self.receive_notes(core, link, notes),
-            (Control::Decided(change), Some(_)) => self.receive_decision(core, link, &change),
+            // What was on its way when it was let in, or had ended for it.
+            (Control::Rejoin { .. }, Some(_)) => {}
+            (Control::End { .. }, None) if self.may_come_back(core, link) => {}
+            // Who comes back may be further than this peer; what it passes on is signed by others, or proves itself.
+            (Control::Evidence(shown), at) if at.is_some() || self.may_come_back(core, link) => {
+                self.receive_evidence(core, link, shown);
+            }
+            (Control::Roster(notes), at) if at.is_some() || self.may_come_back(core, link) => {
+                self.receive_notes(core, link, notes);
+            }
+            (Control::Decided(change), at) if at.is_some() || self.may_come_back(core, link) => {
+                self.receive_decision(core, link, &change);
+            }
+            (Control::Words(notes), at) if at.is_some() || self.may_come_back(core, link) => {
+                self.receive_words(core, link, notes);
+            }
+            (Control::Rejoin { request, addresses }, None) => {
+                self.receive_request(core, link, request, addresses);
+            }
             // What was on its way when the match began.
             (Control::Lobby(_) | Control::Ready { .. } | Control::Chat { .. }, Some(_)) => {}
             _ => core.fault(link, Fault::OutOfPlace),
@@ -28,6 +44,13 @@ impl Playing {
         let Datagram::Turns(packet) = datagram else {
             return;
         };
+        if self.is_past(core, link) {
+            return self.note_past(core, link, &packet);
+        }
+        if self.member_of(core, link).is_none() && self.may_come_back(core, link) {
+            // It has been let in, which this peer has not heard.
+            return;
+        }
         if self.member_of(core, link).is_none() || packet.held.len() != self.members.len() {
             return core.fault(link, Fault::OutOfPlace);
         }
@@ -126,6 +149,9 @@ impl Playing {
         if member.misreports {
             return;
         }
+        if std::mem::take(&mut member.reports_anew) {
+            member.reported = executed;
+        }
         if executed != member.reported || complete > turn || last > u64::from(complete) + 1 {
             return self.misreports(core, at);
         }
@@ -142,6 +168,7 @@ impl Playing {
         if complete <= counts_up_to {
             member.pending_hashes.push_back((complete, log_hash));
         }
+        self.note_snapshot(at, turn);
         self.check_pending_hashes(core);
         let counting = (executed..).zip(checksums);
         for (turns, checksum) in counting.take_while(|(turns, _)| *turns <= counts_up_to) {

@@ -27,8 +27,8 @@ pub(super) struct Past {
     bundles: VecDeque<Bundle>,
     /// Snapshots asked for: turns and ticks.
     asked: VecDeque<(u32, u64)>,
-    /// Worlds that were to be replaced and are not yet: what is told of them means turns that are taken back.
-    loading: u32,
+    /// A world is to be replaced and is not yet: what is told of it means turns that are taken back.
+    loading: bool,
     /// What was taken back, oldest first.
     undone: Vec<Undone>,
 }
@@ -61,7 +61,7 @@ impl Past {
             worlds: VecDeque::new(),
             bundles: VecDeque::new(),
             asked: VecDeque::new(),
-            loading: 0,
+            loading: false,
             undone: Vec::new(),
         }
     }
@@ -89,11 +89,15 @@ impl Past {
 
     /// Whether a snapshot after so many turns is wanted.
     pub(super) fn wants_world(&mut self, turns: u32, ticks: u64) -> bool {
-        let wanted = self.is_kept && turns.is_multiple_of(WORLD_EVERY);
-        if wanted {
+        turns.is_multiple_of(WORLD_EVERY) && self.begins_with(turns, ticks)
+    }
+
+    /// As [`wants_world`](Self::wants_world), of the first turns that this peer has.
+    pub(super) fn begins_with(&mut self, turns: u32, ticks: u64) -> bool {
+        if self.is_kept {
             self.asked.push_back((turns, ticks));
         }
-        wanted
+        self.is_kept
     }
 
     pub(super) fn keep_world(&mut self, turns: u32, snapshot: &Arc<[u8]>) {
@@ -118,11 +122,11 @@ impl Past {
 
     /// Whether what the world tells is about turns that are taken back.
     pub(super) fn is_loading(&self) -> bool {
-        self.loading > 0
+        self.loading
     }
 
     pub(super) fn loaded(&mut self) {
-        self.loading = self.loading.saturating_sub(1);
+        self.loading = false;
     }
 
     /// Turns up to which what a batch of this epoch says of its sender's world and log is about the log that counts.
@@ -143,6 +147,11 @@ impl Past {
 }
 
 impl Playing {
+    /// Of up to `turns` turns, those that a batch of each epoch can say something about: later ones are taken back.
+    pub(super) fn at_most(&self, turns: u32) -> impl Fn(u32) -> u32 {
+        move |epoch| turns.min(self.past.counts_up_to(epoch))
+    }
+
     /// Goes back to the turns before the cut. False where that is too far back.
     pub(super) fn undo(&mut self, core: &mut Core, change: &RosterChange) -> bool {
         let cut = change.value.cut;
@@ -156,6 +165,7 @@ impl Playing {
         self.reported = self.reported.min(cut + 1);
         self.unreported.truncate((cut + 1 - self.reported) as usize);
         self.checksums.forget_all_after(cut);
+        self.snapshots.undo(cut);
         self.mismatch.take_if(|mismatch| mismatch.turns > cut);
         for member in &mut self.members {
             member.pending_hashes.clear();
@@ -224,7 +234,7 @@ impl Playing {
 
     /// Lets the world begin again at a snapshot, and execute what stands after it.
     fn restore(&mut self, core: &mut Core, world: World, cut: u32) {
-        self.past.loading += 1;
+        self.past.loading = true;
         self.past.asked.clear();
         self.past.worlds.retain(|world| world.turns <= cut);
         self.past.bundles.retain(|bundle| bundle.turn.0 < cut);

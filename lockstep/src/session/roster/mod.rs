@@ -22,15 +22,18 @@
 //! who has completed more goes back. So no two of them can go on from different histories.
 //!
 //! A roster that stays as it is, is a false alarm, and ends the epoch all the same.
+//!
+//! A peer that **comes back** ([`Joins`]) is part of the value, and of nothing before: it votes from the next epoch on,
+//! as another run of its process, and begins that epoch, as everybody does, once it has all turns up to the cut.
 
 mod message;
 mod note;
 mod peers;
 
 use message::hash_after;
-pub use message::{Ballot, Holding, Message, Promise, Value};
-pub use note::accept_signed_bytes;
+pub use message::{Ballot, Holding, Joins, Message, Promise, Request, Value};
 pub(crate) use note::{Note, note_signed_bytes};
+pub use note::{accept_signed_bytes, request_signed_bytes};
 pub use peers::{Peers, Voters};
 
 use crate::LogHash;
@@ -104,6 +107,10 @@ pub struct View<'a> {
     pub suspects: Peers,
     /// Voters that it wants removed even if they answer.
     pub unwanted: Peers,
+    /// Who follows the match and is to come back with the next roster.
+    pub joiner: Option<Joins>,
+    /// All who have asked to come back in this epoch: nobody else is accepted.
+    pub asked: &'a [Joins],
 }
 
 /// What is to be done.
@@ -177,6 +184,7 @@ impl Roster {
         }
         match input {
             Input::Coordinate => self.coordinate(&mut out),
+            Input::Heard(_, Message::Request(_)) => {}
             Input::Heard(from, message)
                 if self.voters.members().contains(from)
                     && message.ballot().round <= self.round.saturating_add(ROUNDS_AHEAD) =>
@@ -196,7 +204,7 @@ impl Roster {
                         self.accepted_by(from, ballot, value, &mut out);
                     }
                     // Nobody speaks for another coordinator.
-                    Message::Prepare(_) | Message::Propose(..) => {}
+                    Message::Prepare(_) | Message::Propose(..) | Message::Request(_) => {}
                 }
             }
             Input::Heard(..) => {}
@@ -259,7 +267,7 @@ impl Roster {
             return;
         }
         let cheats = view.cheats.and(voters.members());
-        if let Some(value) = value(voters, &own.promises, cheats) {
+        if let Some(value) = value(voters, &own.promises, cheats, view.joiner) {
             own.has_proposed = true;
             out.push(Do::Say(Message::Propose(own.ballot, value)));
         }
@@ -269,7 +277,7 @@ impl Roster {
         let newer = self.proposed.is_none_or(|(known, _)| known < ballot);
         let open = self.promised.is_none_or(|promised| promised <= ballot)
             && self.accepted.is_none_or(|(known, _)| known < ballot);
-        let possible = !value.roster.is_empty() && value.roster.is_within(self.voters.members());
+        let possible = value.can_follow(self.voters.members());
         if newer && open && possible {
             self.proposed = Some((ballot, value));
         }
@@ -295,7 +303,8 @@ impl Roster {
             let holding = view.holdings.get(usize::from(peer));
             holding.is_some_and(|holding| holding.reaches(value.cut))
         });
-        if promised == Some(ballot) && holdings.all(|reaches| reaches) {
+        let asked = value.joins.is_none_or(|joins| view.asked.contains(&joins));
+        if promised == Some(ballot) && asked && holdings.all(|reaches| reaches) {
             self.accepted = Some((ballot, value));
             self.proposed = None;
             out.push(Do::Say(Message::Accept(ballot, value)));
@@ -325,13 +334,20 @@ impl Roster {
     }
 }
 
-/// Whether these accepts, all of one ballot, decide the value: they hold a quorum of the old roster, and one of the new.
+/// Whether these accepts, all of one ballot, decide the value: they hold a quorum of the old roster, and one of the new,
+/// or all of it but for the peer that comes back.
 pub fn decides(voters: Voters, value: Value, accepts: Peers) -> bool {
-    voters.is_quorum(accepts) && Voters::new(value.roster).is_quorum(accepts)
+    let all_who_stay = value.joins.is_some() && value.stay().is_within(accepts);
+    voters.is_quorum(accepts) && (all_who_stay || Voters::new(value.roster).is_quorum(accepts))
 }
 
-/// What a coordinator proposes, given a quorum's promises, and who of the voters is proved to cheat.
-fn value(voters: Voters, promises: &BTreeMap<u8, Promise>, cheats: Peers) -> Option<Value> {
+/// What a coordinator proposes, given a quorum's promises, who of the voters is proved to cheat, and who comes back.
+fn value(
+    voters: Voters,
+    promises: &BTreeMap<u8, Promise>,
+    cheats: Peers,
+    joiner: Option<Joins>,
+) -> Option<Value> {
     let honest = || promises.iter().filter(|(peer, _)| !cheats.contains(**peer));
     let accepted = honest().filter_map(|(_, promise)| promise.accepted);
     if let Some((_, value)) = accepted.max_by_key(|(ballot, _)| *ballot) {
@@ -357,25 +373,31 @@ fn value(voters: Voters, promises: &BTreeMap<u8, Promise>, cheats: Peers) -> Opt
     let survivors: Peers = honest().map(|(peer, _)| *peer).collect();
     let stay = survivors.without(left);
     let wanted = stay.without(unwanted);
-    let roster = if wanted.is_empty() { stay } else { wanted };
+    let mut roster = if wanted.is_empty() { stay } else { wanted };
     if roster.is_empty() {
         return None;
     }
-    if cheats.is_empty() {
+    if !cheats.is_empty() {
+        // Who comes back asks again afterwards: it may have followed turns that are taken back.
+        let promises = honest().filter(|(peer, _)| roster.contains(**peer));
+        let (cut, hash) = last_alike(promises.map(|(_, promise)| promise))?;
         return Some(Value {
             roster,
             cut,
+            joins: None,
             cheats,
-            log_hash: None,
+            log_hash: Some(hash),
         });
     }
-    let promises = honest().filter(|(peer, _)| roster.contains(**peer));
-    let (cut, hash) = last_alike(promises.map(|(_, promise)| promise))?;
+    // Where an earlier run of its process is still a voter, that one goes first.
+    let joins = joiner.filter(|joins| !voters.members().contains(joins.peer));
+    joins.iter().for_each(|joins| roster.insert(joins.peer));
     Some(Value {
         roster,
         cut,
+        joins,
         cheats,
-        log_hash: Some(hash),
+        log_hash: None,
     })
 }
 

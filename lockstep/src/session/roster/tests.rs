@@ -49,6 +49,8 @@ impl Table {
             cheats: Peers::default(),
             suspects: self.dead.or(self.unwanted),
             unwanted: self.unwanted,
+            joiner: None,
+            asked: &[],
         };
         for each in self.rosters[usize::from(at)].handle(input, &view) {
             match each {
@@ -88,6 +90,7 @@ fn value(roster: u16, cut: u32) -> Option<Value> {
     Some(Value {
         roster,
         cut,
+        joins: None,
         cheats: Peers::default(),
         log_hash: None,
     })
@@ -200,6 +203,7 @@ fn a_decision_is_proved_by_its_accepts() {
     let value = Value {
         roster: Peers(0b011),
         cut: 9,
+        joins: None,
         cheats: Peers::default(),
         log_hash: None,
     };
@@ -252,6 +256,7 @@ fn a_note_has_one_encoding() {
         Value {
             roster: Peers(5),
             cut: 300,
+            joins: None,
             cheats: Peers::default(),
             log_hash: None,
         },
