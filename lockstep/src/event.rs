@@ -355,7 +355,9 @@ pub enum JoinRefused {
     #[error("this identity has no seat in that match: use the one that it was played with")]
     NoSeat,
     /// A run of a process with this key signed two different batches for one turn of the match: the proof is in its log.
-    #[error("this identity cheated in that match, as two signed batches prove: it does not come back")]
+    #[error(
+        "this identity cheated in that match, as two signed batches prove: it does not come back"
+    )]
     Cheated,
     /// This key is in the lobby already.
     #[error("a peer with this key is in the lobby already: use another identity")]

@@ -34,9 +34,7 @@ pub(super) fn info(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Verd
             "format": crate::format::VERSION, "seats": seats, "plan": start.plan.to_string(), "turns": turns,
             "ms": length.as_millis() as u64, "ticks": ticks, "keyframes": reader.keyframes().len(),
             "bytes": reader.file_bytes(), "tail": tail_json(reader.tail()), "end": end_json(&reader),
-            "cheats": cheats.iter().map(|cheat| json!({
-                "peer": cheat.peer, "turn": cheat.turn.map(|turn| turn.0), "gone_from": cheat.cut.0,
-            })).collect::<Vec<_>>(),
+            "cheats": cheats.iter().map(|cheat| cheat.json(&reader)).collect::<Vec<_>>(),
         }));
     } else {
         to.line(&headline(&reader));
@@ -78,10 +76,22 @@ struct Cheat {
 }
 
 impl Cheat {
-    fn text(&self, reader: &Reader) -> String {
+    fn seats(&self, reader: &Reader) -> Vec<u8> {
         let of = reader.start().roster.get(usize::from(self.peer));
         let seats = of.map_or(&[][..], |peer| &peer.seats);
-        let seats: Vec<String> = seats.iter().map(|seat| seat.0.to_string()).collect();
+        seats.iter().map(|seat| seat.0).collect()
+    }
+
+    fn json(&self, reader: &Reader) -> Value {
+        json!({
+            "peer": self.peer, "seats": self.seats(reader), "turn": self.turn.map(|turn| turn.0),
+            "gone_from": self.cut.0,
+        })
+    }
+
+    fn text(&self, reader: &Reader) -> String {
+        let of = reader.start().roster.get(usize::from(self.peer));
+        let seats: Vec<String> = self.seats(reader).iter().map(u8::to_string).collect();
         let turn = self
             .turn
             .map_or_else(String::new, |turn| format!(" for turn {turn}"));
@@ -132,6 +142,11 @@ pub(super) fn verify<S: Simulation>(
     let verified = verified.map_err(at(path))?;
     let played = reader.time_of(TurnNumber(verified.turns));
     let ratio = played.as_secs_f64() / wall.as_secs_f64().max(1e-9);
+    // Of a file that does not hold nobody is called a cheat.
+    let cheats = match verified.wrong {
+        None => cheats(&mut reader).map_err(at(path))?,
+        Some(_) => Vec::new(),
+    };
     if json {
         to.json(&json!({
             "match_id": reader.start().match_id.to_string(), "turns": verified.turns, "of": verified.of,
@@ -141,16 +156,14 @@ pub(super) fn verify<S: Simulation>(
             "winner": verified.outcome.and_then(|outcome| outcome.winner).map(|seat| seat.0),
             "decided": verified.outcome.is_some(), "tail": tail_json(verified.tail),
             "wrong": verified.wrong.as_ref().map(ToString::to_string),
+            "cheats": cheats.iter().map(|cheat| cheat.json(&reader)).collect::<Vec<_>>(),
             "wall_ms": wall.as_millis() as u64, "real_time_ratio": (ratio * 10.0).round() / 10.0,
         }));
     } else {
         verified_text(&reader, &verified, ratio, to);
-        if verified.wrong.is_none() {
-            let cheats = cheats(&mut reader).map_err(at(path))?;
-            cheats
-                .iter()
-                .for_each(|cheat| to.line(&cheat.text(&reader)));
-        }
+        cheats
+            .iter()
+            .for_each(|cheat| to.line(&cheat.text(&reader)));
     }
     if let Some(wrong) = &verified.wrong {
         to.tell(&format!(

@@ -238,11 +238,10 @@ impl Scenario {
 
     /// Processes that stop for a while, or machines that sleep. All go on before it heals.
     fn draw_freezes(&mut self, random: &mut Stream) {
-        let is_member = matches!(self.hostile, Some(Hostile::Garbage | Hostile::Forger));
-        if is_member || self.flaw.is_some() || !random.chance(350) {
+        let count = self.peers.len();
+        if self.is_hostile(count - 1) || self.flaw.is_some() || !random.chance(350) {
             return;
         }
-        let count = self.peers.len();
         let longest = random.pick(&[2_500, 2_500, 12_000, 60_000]);
         let lasts = random.millis(200, longest);
         let half = self.heal_at.as_millis() as u64;

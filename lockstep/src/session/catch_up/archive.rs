@@ -96,7 +96,8 @@ impl Archive {
         // What stands before the turn, of its own, stays: the roster change that it follows on.
         let begins = self.turns.get(turn as usize).copied();
         self.between = begins.is_some_and(|begins| (begins as usize) < point.at);
-        self.turns.truncate(turn as usize + usize::from(self.between));
+        self.turns
+            .truncate(turn as usize + usize::from(self.between));
     }
 
     /// How the match began, and its record; nothing where the log is not kept.

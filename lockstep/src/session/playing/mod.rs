@@ -636,7 +636,8 @@ impl Playing {
     /// Each peer's newest signed batch: it attests the log up to what was complete when it was sealed. One that attests
     /// more than this log has might be of a peer that is removed before that.
     fn append_attests(&self, core: &mut Core) {
-        let members = self.members.iter();
+        // What a peer signs that signs two histories says nothing.
+        let members = self.members.iter().filter(|member| member.proof.is_none());
         for newest in members.filter_map(|member| member.newest_within(self.at_most(self.complete)))
         {
             core.out

@@ -9,7 +9,7 @@ use crate::{Contact, Rejoin, RosterCause};
 
 impl Net {
     /// The peer's process dies. Nobody is told.
-    fn kill(&mut self, at: usize) {
+    pub(super) fn kill(&mut self, at: usize) {
         let links = self.links.iter().enumerate();
         let own = links.filter(|(_, (one, other))| *one == at || *other == at);
         let own: Vec<LinkId> = own.map(|(link, _)| LinkId(link as u32)).collect();
@@ -18,7 +18,7 @@ impl Net {
     }
 
     /// Another run of the process begins, that knows of these peers.
-    fn restart(&mut self, at: usize, run: u8, log: Vec<Record>, contacts: &[usize]) {
+    pub(super) fn restart(&mut self, at: usize, run: u8, log: Vec<Record>, contacts: &[usize]) {
         let contact = |other: &usize| Contact {
             peer: id(*other),
             addresses: vec![other.to_string()],
@@ -34,9 +34,10 @@ impl Net {
         };
         self.silent = None;
         self.peers[at] = Net::peer(at, run, role);
+        self.peers[at].begun = self.now;
     }
 
-    fn causes(&self, at: usize) -> Vec<RosterCause> {
+    pub(super) fn causes(&self, at: usize) -> Vec<RosterCause> {
         let events = self.peers[at].events.iter();
         let causes = events.filter_map(|event| match event {
             Event::RosterChanged { cause, .. } => Some(*cause),
