@@ -230,6 +230,9 @@ pub struct Desync {
     pub turn: TurnNumber,
     /// What each peer reported, by its lowest seat.
     pub reports: Vec<DesyncSide>,
+    /// Peers that reported something else than more than half of the roster, which reported the same: most likely theirs
+    /// is the fault, or the lie. Empty where no such majority is known.
+    pub odd: Vec<PeerId>,
     /// The folder that holds what this peer wrote about it, once written.
     pub report: Option<PathBuf>,
 }

@@ -297,6 +297,12 @@ impl<S: Simulation> Run<'_, S> {
             self.execute(&bundle)?;
             progress(self.result.turns);
         }
+        // What was decided behind the last turn.
+        while let Some(record) = reader.next_record(&mut cursor)? {
+            if let Record::Roster(change) = record {
+                self.check_change(&change)?;
+            }
+        }
         self.check_end(reader)
     }
 
@@ -431,7 +437,7 @@ impl<S: Simulation> Run<'_, S> {
         };
         let turns = end.turns;
         let fits = turns == self.result.turns
-            && end.log_hash == self.log_hash
+            && end.log_hash == self.turn_hash
             && end.outcome == self.world.outcome();
         if !fits {
             return Err(Wrong::End { turns }.into());

@@ -13,7 +13,7 @@ mod roster;
 pub use bounds::Bounds;
 pub use file::{Issued, PeerFile};
 
-use crate::simulator::{Hostile, Playable, Scenario};
+use crate::simulator::{Hostile, Lie, Playable, Scenario};
 use lockstep::log::{
     Bundle, Record, RosterChange, Start, What, roster_hash, start_hash, turn_hash,
 };
@@ -73,7 +73,10 @@ pub struct Judge<W> {
     peers: Vec<PeerFile>,
     hostile: Option<usize>,
     forged: bool,
-    two_faced: bool,
+    /// From this turn on the last peer signs two batches.
+    two_faced: Option<u32>,
+    /// The last peer tells of another world or log than it has.
+    lied_of: Option<Lie>,
     /// Who was told that the last peer signs two histories.
     named_by: Vec<usize>,
     flaw: Option<(usize, u32)>,
@@ -129,7 +132,14 @@ impl<W: Playable> Judge<W> {
                 scenario.hostile,
                 Some(Hostile::Forger | Hostile::Equivocator(_))
             ),
-            two_faced: matches!(scenario.hostile, Some(Hostile::Equivocator(_))),
+            two_faced: match scenario.hostile {
+                Some(Hostile::Equivocator(when)) => Some(when.from),
+                _ => None,
+            },
+            lied_of: match scenario.hostile {
+                Some(Hostile::Liar(lie)) => Some(lie),
+                _ => None,
+            },
             flaw: scenario.flaw.map(|flaw| (flaw.peer, flaw.turn)),
             command_delay: u32::from(scenario.plan.delay_turns),
             turn: scenario.plan.turn(),
@@ -566,6 +576,19 @@ impl<W: Playable> Judge<W> {
     }
 
     fn check_desync(&mut self, peer: usize, desync: &lockstep::Desync) {
+        if let Some(lie) = self.lied_of.filter(|_| self.hostile != Some(peer)) {
+            let liar = self.hostile.map(|hostile| self.peers[hostile].id);
+            let of = desync.turn.next().0;
+            let founded = match lie {
+                Lie::World(turns) => of == turns,
+                // It says something about its log only in some turns.
+                Lie::Log(turns) => (turns..=turns + 2 * self.command_delay).contains(&of),
+            };
+            if !founded || desync.odd != liar.into_iter().collect::<Vec<_>>() {
+                let seen = format!("somebody lied, {lie:?}: {desync:?}");
+                self.fail(Some(peer), Invariant::Desync, seen);
+            }
+        }
         if self.hostile.is_some() {
             return;
         }

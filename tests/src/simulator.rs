@@ -16,7 +16,7 @@ mod toy;
 mod trace;
 
 pub use playable::{Playable, build, execute, to_bytes};
-pub use scenario::{Cut, Flaw, Hostile, PeerPlan, Scenario, Weather, Workload};
+pub use scenario::{Cut, Flaw, Hostile, Lie, PeerPlan, Scenario, Weather, Workload};
 pub use toy::{Order, Toy, Want};
 
 use crate::judge::{Bounds, Judge, Violation};
@@ -142,7 +142,7 @@ impl<W: Playable> Simulator<W> {
             let mut signer = signer(scenario, &secrets[at]);
             let signs = matches!(
                 scenario.hostile,
-                Some(Hostile::Forger | Hostile::Equivocator(_))
+                Some(Hostile::Forger | Hostile::Equivocator(_) | Hostile::Liar(_))
             );
             if signs && scenario.is_hostile(at) {
                 signer = signed.listen_to(signer);

@@ -73,6 +73,10 @@ fn seeds_cover_what_can_go_wrong() {
             share(|each| matches!(each.hostile, Some(Hostile::Equivocator(_)))),
         ),
         (
+            "lied of a world",
+            share(|each| matches!(each.hostile, Some(Hostile::Liar(_)))),
+        ),
+        (
             "left",
             share(|each| each.peers.iter().any(|peer| peer.leaves_at.is_some())),
         ),

@@ -422,7 +422,8 @@ fn a_desync_stops_every_peer_and_names_both_checksums() {
         });
         let desync = desync.expect("every peer stops");
         assert_eq!(desync.turn, TurnNumber(10));
-        assert!(desync.reports.len() >= 2);
+        assert_eq!(desync.reports.len(), 3);
+        assert_eq!(desync.odd, [id(2)]);
     }
     assert!(
         net.ends()

@@ -128,6 +128,17 @@ pub enum Hostile {
     /// The last peer signs two different batches for some turns, and shows one half of the others the one, the other
     /// half the other.
     Equivocator(Equivocator),
+    /// The last peer tells everybody the same that is not so, and signs no second batch.
+    Liar(Lie),
+}
+
+/// What somebody says that is not so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lie {
+    /// A checksum of its world after so many turns.
+    World(u32),
+    /// A hash of its log after so many turns, and after all that follow.
+    Log(u32),
 }
 
 /// When somebody signs two batches.
@@ -186,6 +197,9 @@ impl Scenario {
         }
         if seed % 10 == 3 && count > 2 {
             scenario.draw_equivocator(&mut Stream::new(seed, "equivocator", 0));
+        }
+        if seed % 20 == 14 && count > 2 {
+            scenario.draw_liar(&mut Stream::new(seed, "liar", 0));
         }
         scenario.draw_crashes(&mut Stream::new(seed, "crashes", 0));
         scenario.draw_freezes(&mut Stream::new(seed, "freezes", 0));
@@ -291,12 +305,27 @@ impl Scenario {
         !matches!(self.hostile, None | Some(Hostile::Stranger)) && peer + 1 == self.peers.len()
     }
 
-    /// Nothing else goes wrong than the weather: the others must go on as if it had never been there.
+    /// Two histories, some of them at the very end of the match.
     fn draw_equivocator(&mut self, random: &mut Stream) {
-        self.hostile = Some(Hostile::Equivocator(Equivocator {
-            from: random.between(2, u64::from(self.turn_limit) / 3) as u32,
-            turns: random.pick(&[1, 2, 3, 8]),
-        }));
+        let limit = u64::from(self.turn_limit);
+        let delay = u64::from(self.plan.delay_turns);
+        let from = match random.chance(250) {
+            true => random.between(limit - delay - 4, limit - 1),
+            false => random.between(2, limit / 3),
+        };
+        let (from, turns) = (from as u32, random.pick(&[1, 2, 3, 8]));
+        self.is_disturbed_by(Hostile::Equivocator(Equivocator { from, turns }));
+    }
+
+    fn draw_liar(&mut self, random: &mut Stream) {
+        let turns = random.between(1, u64::from(self.turn_limit) * 2 / 3) as u32;
+        let lie = random.pick(&[Lie::World(turns), Lie::Log(turns)]);
+        self.is_disturbed_by(Hostile::Liar(lie));
+    }
+
+    /// Nothing else goes wrong than the weather.
+    fn is_disturbed_by(&mut self, hostile: Hostile) {
+        self.hostile = Some(hostile);
         self.flaw = None;
         self.cuts.clear();
         for peer in &mut self.peers {

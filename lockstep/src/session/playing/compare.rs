@@ -5,7 +5,8 @@ use super::agreement::Compared;
 use crate::log::Record;
 use crate::session::Output;
 use crate::session::core::Core;
-use crate::{Desync, DesyncSide, EndReason, Event, TurnNumber};
+use crate::session::roster::Peers;
+use crate::{Desync, DesyncSide, EndReason, Event, LogHash, PeerId, TurnNumber};
 use sim::{Checksum, Outcome};
 use std::time::Duration;
 
@@ -80,7 +81,15 @@ impl Playing {
             at if at == self.me => self.complete >= turns,
             at => self.members[at].alike >= turns,
         });
-        if !alike && core.now < since + EXPLAINED_WITHIN {
+        // Who is the odd one out is known once everybody has reported.
+        let reports = |at: u8| {
+            let member = &self.members[usize::from(at)];
+            turns >= member.reports_from && !member.misreports && member.left_from.is_none()
+        };
+        let told: Peers = checksums.iter().map(|(peer, _)| *peer).collect();
+        let silent = self.epochs.voters().members().without(told);
+        let all = !silent.iter().any(reports);
+        if !(alike && all) && core.now < since + EXPLAINED_WITHIN {
             return;
         }
         self.mismatch = None;
@@ -119,7 +128,7 @@ impl Playing {
         &self,
         peer: u8,
         checksum: Checksum,
-        log_hash: Option<crate::LogHash>,
+        log_hash: Option<LogHash>,
     ) -> DesyncSide {
         let member = &self.members[usize::from(peer)];
         DesyncSide {
@@ -146,11 +155,42 @@ impl Playing {
         core.out.push(Output::Save {
             turns: self.handed_out,
         });
+        let odd = self.odd_ones(&reports);
         core.event(Event::Desync(Desync {
             turn: TurnNumber(turn),
             reports,
+            odd,
             report: None,
         }));
+    }
+
+    /// Those who reported something else than more than half of the roster.
+    fn odd_ones(&self, reports: &[DesyncSide]) -> Vec<PeerId> {
+        let told = |side: &DesyncSide| (side.checksum, side.log_hash);
+        let alike = |one: &&DesyncSide| {
+            let same = reports.iter().filter(|other| told(other) == told(one));
+            2 * same.count() as u32 > self.epochs.voters().members().len()
+        };
+        let Some(one) = reports.iter().find(alike) else {
+            return Vec::new();
+        };
+        let odd = reports.iter().filter(|other| told(other) != told(one));
+        odd.map(|other| other.peer).collect()
+    }
+
+    /// What the peers say of the log after so many turns, as far as it is known.
+    pub(super) fn sides_of_log(&self, turns: u32, other: usize, hash: LogHash) -> Vec<DesyncSide> {
+        let own = self.hashes.after(turns);
+        let members = 0..self.members.len();
+        let sides = members.filter_map(|at| {
+            let told = match at {
+                _ if at == other => Some(hash),
+                _ if at == self.me || self.members[at].alike >= turns => own,
+                _ => None,
+            };
+            Some(self.side(at as u8, self.last_checksum, Some(told?)))
+        });
+        sides.collect()
     }
 
     pub(super) fn check_pending_hashes(&mut self, core: &mut Core) {
@@ -168,13 +208,9 @@ impl Playing {
                     let member = &mut self.members[at];
                     member.alike = member.alike.max(turns);
                 }
-                if let Some(own) = own.filter(|own| *own != hash) {
-                    let sides = vec![
-                        self.side(self.me as u8, self.last_checksum, Some(own)),
-                        self.side(at as u8, self.last_checksum, Some(hash)),
-                    ];
+                if own.is_some_and(|own| own != hash) {
                     // Two signed batches of one peer may be behind it: whoever holds the other one can prove that.
-                    self.dispute(core, turns, sides);
+                    self.dispute(core, turns, at, hash);
                 }
             }
         }

@@ -342,7 +342,7 @@ impl Playing {
             self.change_deadline(),
             Some(self.presence.deadline()),
             self.words_deadline(core),
-            self.ending.deadline(),
+            self.ending_deadline(),
             self.dispute_deadline(),
             self.mismatch_deadline(),
             self.traffic_deadline(core),
@@ -660,17 +660,13 @@ impl Playing {
             turns: self.ending.turns().unwrap_or(self.executed),
             checksum: Some(self.ending.checksum().unwrap_or(self.last_checksum)),
             outcome: self.ending.outcome(),
-            agreed: self.ending.agreed(),
-            of: self.asked_to_sign(),
+            agreed: self
+                .asked_to_sign()
+                .filter(|at| self.ending.agrees(*at))
+                .count() as u8,
+            of: self.asked_to_sign().count() as u8,
         };
         core.event(Event::Ended(ended));
-    }
-
-    /// Peers that have not left: they sign the end.
-    fn asked_to_sign(&self) -> u8 {
-        let turns = self.ending.turns().unwrap_or(self.executed);
-        let asked = self.members.iter().filter(|member| member.required(turns));
-        asked.count() as u8
     }
 
     /// A link that leads to no member may ask to join, and is told that it is too late; it may not stay. One that

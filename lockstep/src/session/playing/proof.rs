@@ -5,7 +5,7 @@ use crate::log::{Equivocation, SignedBatch};
 use crate::session::core::Core;
 use crate::session::roster::Peers;
 use crate::session::wire::{Control, WireBatch};
-use crate::{DesyncSide, Event, Fault, LinkId};
+use crate::{Event, Fault, LinkId, LogHash};
 use std::time::Duration;
 
 /// Logs that differ are shown to everybody, again and again, for so long; without a proof it is a desync then.
@@ -22,8 +22,11 @@ pub(super) struct Dispute {
     shown_at: Duration,
     /// The first turn of which batches are shown.
     from: u32,
-    turn: u32,
-    sides: Vec<DesyncSide>,
+    /// It differs after so many turns.
+    turns: u32,
+    /// Whose it is, and its hash.
+    other: usize,
+    hash: LogHash,
 }
 
 impl Playing {
@@ -68,7 +71,7 @@ impl Playing {
     }
 
     /// Somebody's log differs from ours after some turns: no turn is completed until it is known why.
-    pub(super) fn dispute(&mut self, core: &mut Core, turns: u32, sides: Vec<DesyncSide>) {
+    pub(super) fn dispute(&mut self, core: &mut Core, turns: u32, other: usize, hash: LogHash) {
         if self.dispute.is_some() {
             return;
         }
@@ -78,8 +81,9 @@ impl Playing {
             since: core.now,
             shown_at: core.now,
             from,
-            turn: turns.saturating_sub(1),
-            sides,
+            turns,
+            other,
+            hash,
         });
         self.show(core, from);
     }
@@ -106,8 +110,9 @@ impl Playing {
             return;
         };
         if core.now >= self.dispute_ends(dispute) {
-            let (turn, sides) = (dispute.turn, dispute.sides.clone());
-            return self.desync(core, turn, sides);
+            let turns = dispute.turns;
+            let sides = self.sides_of_log(turns, dispute.other, dispute.hash);
+            return self.desync(core, turns.saturating_sub(1), sides);
         }
         if core.now >= dispute.shown_at + SHOWN_EVERY {
             let from = dispute.from;

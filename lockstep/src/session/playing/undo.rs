@@ -1,4 +1,7 @@
 //! Going back: what the last turns changed, and how they are taken back where a roster change says so.
+//!
+//! Everybody who has turns beyond the cut goes back to it, not only those whose logs differ: beyond it, who happens to
+//! hold the turns that will count cannot tell, as it does not know which of the cheat's batches the others hold.
 
 use super::Playing;
 use super::bundle::Course;
@@ -135,6 +138,13 @@ impl Past {
         later.map(|undone| undone.cut).min().unwrap_or(u32::MAX)
     }
 
+    /// Whether somebody may once have had so many turns of which some were taken back.
+    pub(super) fn took_back_before(&self, turns: u32) -> bool {
+        self.undone
+            .iter()
+            .any(|undone| (undone.cut..undone.cut + RECENT as u32).contains(&turns.wrapping_sub(1)))
+    }
+
     /// Turns that whoever begins to report in this epoch, and reported in one before, begins with at most.
     pub(super) fn reported_up_to(&self, before: u32, epoch: u32) -> u32 {
         let between = self.undone.iter();
@@ -203,7 +213,7 @@ impl Playing {
             member.left_from = member.left_from.filter(|from| *from <= cut);
         }
         self.take_back_own(cut);
-        self.ending.reopen();
+        self.ending.reopen(cut);
         if let Some(world) = world {
             self.restore(core, world, cut);
         }

@@ -90,3 +90,38 @@ fn who_came_back_goes_back_with_the_others_and_who_came_back_and_cheats_does_not
     assert_eq!(honest.map(|at| net.causes(at)), causes, "nobody let it in");
     net.have_one_history(&honest);
 }
+
+#[test]
+fn two_histories_in_the_last_turns_are_one_at_the_end() {
+    for turn in 54..60 {
+        let mut net = Net::new(4, Plan::default(), Some(60));
+        net.two_faced = Some(turn);
+        net.run(Duration::from_secs(30));
+        let honest = [0, 1, 3];
+        for at in honest {
+            assert!(net.has_named(at), "turn {turn}, peer {at}");
+            let Some(Event::Ended(ended)) = net.peers[at].events.last() else {
+                panic!("turn {turn}: peer {at} never ended");
+            };
+            assert_eq!(ended.reason, EndReason::TurnLimit, "turn {turn}, peer {at}");
+            assert_eq!((ended.turns, ended.agreed, ended.of), (60, 3, 3));
+            let end = net.peers[at]
+                .records
+                .iter()
+                .find_map(|record| match record {
+                    Record::End(end) => Some((end.log_hash, end.signatures.len())),
+                    _ => None,
+                });
+            let other = net.peers[0].records.iter().find_map(|record| match record {
+                Record::End(end) => Some((end.log_hash, end.signatures.len())),
+                _ => None,
+            });
+            assert_eq!(end, other, "turn {turn}, peer {at}");
+            let proved = net.peers[at].records.iter().any(
+                |record| matches!(record, Record::Roster(change) if !change.proofs.is_empty()),
+            );
+            assert!(proved, "turn {turn}, peer {at}");
+        }
+        net.have_one_history(&honest);
+    }
+}
