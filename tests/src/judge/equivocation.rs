@@ -21,16 +21,22 @@ impl<W: Playable> Judge<W> {
     }
 
     /// Where it comes to light as the match ends, somebody may have ended it before, with fewer signatures than it asked
-    /// for: that one's result is not agreed on, and it need not have heard of the proof.
+    /// for: that one's result is not agreed on, it need not have heard of the proof, and the others may lack its vote.
     fn one_history(&self, at_the_end: bool) -> Result<(), (usize, Invariant, String)> {
         let honest: Vec<usize> = (0..self.peers.len())
             .filter(|peer| self.hostile != Some(*peer))
             .collect();
         let mut first: Option<(Vec<Bundle>, Vec<RosterChange>)> = None;
+        let end_of = |peer: usize| self.peers[peer].ended.as_ref().map(|(_, ended)| ended);
+        let is_unsure = |peer: usize| end_of(peer).is_some_and(|ended| ended.agreed < ended.of);
+        let went = |peer: &usize| {
+            let reason = end_of(*peer).map(|ended| &ended.reason);
+            is_unsure(*peer) && reason == Some(&EndReason::TurnLimit)
+        };
+        let excused = at_the_end && honest.iter().any(went);
         for peer in &honest {
-            let file = &self.peers[*peer];
-            let ended = file.ended.as_ref().map(|(_, ended)| ended);
-            if at_the_end && ended.is_some_and(|ended| ended.agreed < ended.of) {
+            let (file, ended) = (&self.peers[*peer], end_of(*peer));
+            if excused && is_unsure(*peer) {
                 continue;
             }
             let at = |invariant| move |seen: String| (*peer, invariant, seen);

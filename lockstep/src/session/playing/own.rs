@@ -20,6 +20,14 @@ pub(crate) struct OwnSeat {
     notes: VecDeque<What>,
 }
 
+/// A seat's commands in the batch of a turn.
+pub(crate) struct Sealed {
+    pub turn: u32,
+    /// Number of the first one.
+    pub first: u32,
+    pub commands: Vec<Arc<[u8]>>,
+}
+
 impl OwnSeat {
     pub(crate) fn new(seat: Seat) -> Self {
         OwnSeat {
@@ -123,17 +131,16 @@ impl OwnSeat {
         self.count_sealed(paused_next);
     }
 
-    /// The turns from the seat's command `next` on are taken back. `sealed` are the batches that stand for them and
-    /// for later ones: turn, first number and commands.
-    pub(crate) fn undo(
-        &mut self,
-        next: u32,
-        sealed: Vec<(u32, u32, Vec<Arc<[u8]>>)>,
-        paused_next: bool,
-    ) {
+    /// The turns from the seat's command `next` on are taken back. `sealed` is what stands for them, and for later ones.
+    pub(crate) fn undo(&mut self, next: u32, sealed: Vec<Sealed>, paused_next: bool) {
         let mut again = BTreeMap::new();
         self.in_flight.clear();
-        for (turn, first, commands) in sealed {
+        for Sealed {
+            turn,
+            first,
+            commands,
+        } in sealed
+        {
             self.in_flight.push_back((turn, first, commands.len()));
             again.extend((first..).zip(commands));
         }

@@ -5,6 +5,7 @@
 
 use super::Playing;
 use super::bundle::Course;
+use super::own::Sealed;
 use crate::LogHash;
 use crate::log::What;
 use crate::log::{Bundle, RosterChange};
@@ -234,8 +235,11 @@ impl Playing {
                     What::Command(bytes) => Some(bytes.clone()),
                     _ => None,
                 });
-                let first = batch.first_numbers.get(place)?;
-                Some((*turn, *first, commands.collect::<Vec<_>>()))
+                Some(Sealed {
+                    turn: *turn,
+                    first: *batch.first_numbers.get(place)?,
+                    commands: commands.collect(),
+                })
             });
             let sealed: Vec<_> = sealed.collect();
             own.undo(self.course.next_number(own.seat), sealed, paused);
