@@ -41,7 +41,7 @@ impl<W: Playable> Judge<W> {
             }
             let at = |invariant| move |seen: String| (*peer, invariant, seen);
             let named = self.named_by.contains(peer);
-            if named != !self.named_by.is_empty() && !at_the_end {
+            if named == self.named_by.is_empty() && !at_the_end {
                 return Err(at(Invariant::Blame)("never heard of the proof".to_owned()));
             }
             let reason = ended.map(|ended| ended.reason.clone());
@@ -163,7 +163,9 @@ impl<W: Playable> Judge<W> {
             let vanished = issued[found.len()..]
                 .iter()
                 .any(|issued| !late(issued.handed_turns));
-            if vanished && !self.is_busy_in(peer, bundles) {
+            // Here each ends its own pause: that of somebody who goes lasts as long as its budget.
+            let paused = bundles.last().is_some_and(|bundle| bundle.paused);
+            if vanished && !paused && !self.is_busy_in(peer, bundles) {
                 return Err(format!("a command of {seat:?} vanished"));
             }
         }
