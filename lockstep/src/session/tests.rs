@@ -2,6 +2,7 @@
 //! business of the simulator in the `tests` crate.
 
 mod equivocation;
+mod patience;
 mod rejoin;
 mod sleep;
 
