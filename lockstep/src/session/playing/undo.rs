@@ -139,11 +139,11 @@ impl Past {
         later.map(|undone| undone.cut).min().unwrap_or(u32::MAX)
     }
 
-    /// Whether somebody may once have had so many turns of which some were taken back.
+    /// Whether somebody may have had so many turns of which the last were taken back.
     pub(super) fn took_back_before(&self, turns: u32) -> bool {
-        self.undone
-            .iter()
-            .any(|undone| (undone.cut..undone.cut + RECENT as u32).contains(&turns.wrapping_sub(1)))
+        let since = |undone: &Undone| turns.checked_sub(undone.cut);
+        let mut since = self.undone.iter().filter_map(since);
+        since.any(|turns| (1..=RECENT as u32).contains(&turns))
     }
 
     /// Turns that whoever begins to report in this epoch, and reported in one before, begins with at most.
