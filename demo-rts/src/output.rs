@@ -86,6 +86,11 @@ pub enum Line {
         /// For how long it has not been heard.
         ms: u64,
     },
+    /// This process stood still, or its machine slept.
+    Slept {
+        /// For how long, in milliseconds.
+        ms: u64,
+    },
     /// Too many peers are lost for the others to go on without them.
     NoQuorum {
         /// The turn that waits.
@@ -241,6 +246,7 @@ impl Line {
                 seats: numbers(seats),
                 ms: millis(*unheard),
             },
+            Event::Slept { away } => Line::Slept { ms: millis(*away) },
             Event::NoQuorum { turn, missing } => Line::NoQuorum {
                 turn: turn.0,
                 missing: numbers(missing),

@@ -107,6 +107,12 @@ pub enum Event {
         /// The turn in which they left.
         turn: TurnNumber,
     },
+    /// This process stood still, or its machine slept: the others may have gone on without it. It executes and seals
+    /// nothing until they have said that it still belongs.
+    Slept {
+        /// For how long.
+        away: Duration,
+    },
     /// A peer that turns wait for is unheard, or has blocked them for too long: the others decide whether to go on
     /// without it.
     Suspected {

@@ -2,6 +2,7 @@
 //! messages it sends, and the work and events it takes.
 
 mod alone;
+mod clock;
 mod network;
 mod report;
 

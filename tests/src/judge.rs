@@ -196,6 +196,19 @@ impl<W: Playable> Judge<W> {
         self.peers[peer].crashed = Some(self.now);
     }
 
+    /// A peer's process stands still.
+    pub fn froze(&mut self, peer: usize) {
+        self.peers[peer].froze = true;
+    }
+
+    /// It goes on after so long. Nobody's answer to what it asks then is here before `answered`.
+    pub fn thawed(&mut self, peer: usize, away: Duration, answered: Duration) {
+        self.peers[peer].thawed_at = Some(self.now);
+        if away > GAP && !self.is_alone(peer) {
+            self.peers[peer].unsure_until = answered;
+        }
+    }
+
     /// Another run of a process that had died begins.
     pub fn returned(&mut self, peer: usize) {
         self.peers[peer].begin_anew(self.now);
@@ -239,6 +252,7 @@ impl<W: Playable> Judge<W> {
     /// A session handed out a turn to execute.
     pub fn handed(&mut self, peer: usize, bundle: &Bundle) {
         let file = &mut self.peers[peer];
+        let unsure = self.now < file.unsure_until;
         let logged = bundle.turn.0 < file.appended;
         if file.returned.is_some() && file.handed.is_empty() {
             // Its world began with a snapshot.
@@ -249,7 +263,13 @@ impl<W: Playable> Judge<W> {
         if self.hostile == Some(peer) {
             return;
         }
-        if bundle.turn.0 != expected {
+        if unsure {
+            let seen = format!(
+                "turn {} handed out before it was told that it belongs",
+                bundle.turn
+            );
+            self.fail(Some(peer), Invariant::Agreement, seen);
+        } else if bundle.turn.0 != expected {
             let seen = format!("turn {} handed out, {expected} was next", bundle.turn);
             self.fail(Some(peer), Invariant::Durable, seen);
         } else if !logged {
@@ -558,9 +578,9 @@ impl<W: Playable> Judge<W> {
         // A member that disturbs loses its links, and so its batches: the match may stand still and end.
         let disturbed =
             self.hostile.is_some() && matches!(ended.reason, EndReason::StallLimit { .. });
-        // Who was cut off for so long that nobody was left to tell it.
+        // Who was cut off or stood still for so long that nobody was left to tell it.
         let waited = matches!(ended.reason, EndReason::StallLimit { .. });
-        let forgotten = waited && (self.is_gone(peer) || self.may_lose_quorum);
+        let forgotten = waited && (self.is_gone(peer) || self.may_lose_quorum || file.froze);
         if ended.reason != wanted && !disturbed && !forgotten {
             return Err(format!("ended as {:?}, not {wanted:?}", ended.reason));
         }
@@ -575,6 +595,8 @@ impl<W: Playable> Judge<W> {
     }
 }
 
+/// A gap in a peer's time after which it may have been removed, and a little for the drift of its clock.
+const GAP: Duration = Duration::from_millis(1_010);
 /// Bytes of a peer's commands in a turn up to which a batch certainly has room: 700 less signature, checksums of a
 /// catch-up, slack and heads.
 const ROOMY: usize = 300;

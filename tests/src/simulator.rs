@@ -3,6 +3,7 @@
 //! A run has two phases. First everything may go wrong that the scenario has drawn; then all links heal, and the
 //! judge demands progress.
 
+mod freeze;
 mod hand;
 mod hostility;
 mod links;
@@ -105,6 +106,8 @@ struct Peer<W> {
     issued_total: BTreeMap<Seat, u32>,
     executed_total: BTreeMap<Seat, u32>,
     left: bool,
+    /// Since when it stands still, and what waits for it.
+    frozen: Option<(Duration, Vec<Happening>)>,
     /// It begins anew and is not back in the match.
     is_out: bool,
 }
@@ -150,6 +153,7 @@ impl<W: Playable> Simulator<W> {
                 issued_total: BTreeMap::new(),
                 executed_total: BTreeMap::new(),
                 left: false,
+                frozen: None,
                 is_out: false,
             });
             schedule.add(plan.begins_at, Happening::Begin(at));
@@ -193,6 +197,9 @@ impl<W: Playable> Simulator<W> {
     }
 
     fn happen(&mut self, happening: Happening) {
+        let Some(happening) = self.unless_frozen(happening) else {
+            return;
+        };
         match happening {
             Happening::Begin(peer) => self.feed(peer, Input::Timeout),
             Happening::Wake(peer) => self.wake(peer),
@@ -212,6 +219,9 @@ impl<W: Playable> Simulator<W> {
             Happening::Resume(peer) => self.ask_resume(peer),
             Happening::Leave(peer) => self.leave(peer),
             Happening::Crash(peer) => self.crash(peer),
+            Happening::Freeze(peer) => self.freeze(peer),
+            Happening::Thaw(peer) => self.thaw(peer),
+            Happening::Forgotten(peer, since) => self.forget_frozen(peer, since),
             Happening::Return(peer) => self.begin_anew(peer),
             Happening::Disturb => self.disturb(),
         }
@@ -314,10 +324,14 @@ impl<W: Playable> Simulator<W> {
     }
 
     fn heal(&mut self) {
-        let plan = self.scenario.plan;
-        let budget = plan.turn() * u32::from(plan.delay_turns - 1);
-        self.network.heal(budget);
+        self.network.heal(self.budget());
         self.judge.healed();
+    }
+
+    /// Time for a batch to arrive without a stall.
+    fn budget(&self) -> Duration {
+        let plan = self.scenario.plan;
+        plan.turn() * u32::from(plan.delay_turns - 1)
     }
 
     fn take_piece(&mut self, peer: usize, piece: Piece) {
@@ -485,9 +499,10 @@ fn rules<W: Playable>() -> RulesOf {
     })
 }
 
-/// A member that disturbs may hold up the match; who is cut off until it is over waits in vain.
+/// A member that disturbs may hold up the match; who is cut off or stands still until it is over waits in vain.
 fn stall_limit(scenario: &Scenario) -> Option<Duration> {
-    let cut = (!scenario.cuts.is_empty()).then_some(Duration::from_secs(40));
+    let freezes = scenario.peers.iter().any(|peer| peer.freeze.is_some());
+    let cut = (freezes || !scenario.cuts.is_empty()).then_some(Duration::from_secs(40));
     scenario.hostile.map(|_| Duration::from_secs(15)).or(cut)
 }
 

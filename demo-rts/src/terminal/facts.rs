@@ -127,6 +127,10 @@ impl Facts {
             Event::Suspected { seats: of, .. } => {
                 self.note(format!("{} is not heard", self.all_named(of)));
             }
+            Event::Slept { away } => {
+                let seconds = away.as_secs_f32();
+                self.note(format!("stood still for {seconds:.1} s, asking the others"));
+            }
             Event::NoQuorum { missing, .. } => {
                 self.note(format!(
                     "{} lost, too many to go on: leave to end",

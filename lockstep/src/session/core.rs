@@ -180,6 +180,8 @@ impl Core {
             epoch: None,
             decisions_sent: 0,
             notes_known: BTreeMap::new(),
+            words_known: BTreeMap::new(),
+            words_at: Duration::ZERO,
             quality: Quality::new(self.now),
         };
         self.links.insert(id, link);

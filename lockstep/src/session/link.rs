@@ -1,5 +1,6 @@
 //! One link: who is at its other end, and how well it carries.
 
+use super::playing::WordKey;
 use super::roster::Ballot;
 use super::wire::TurnPacket;
 use crate::{Incarnation, LinkId, PeerId, TurnNumber};
@@ -34,6 +35,10 @@ pub(crate) struct Link {
     pub decisions_sent: u32,
     /// What both ends know of notes on roster changes: which note, and its ballot.
     pub notes_known: BTreeMap<NoteKey, Ballot>,
+    /// By peer: the word of it that both ends know of.
+    pub words_known: BTreeMap<u8, WordKey>,
+    /// When words were last sent on it.
+    pub words_at: Duration,
     pub quality: Quality,
 }
 

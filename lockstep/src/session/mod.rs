@@ -127,6 +127,9 @@ impl Session {
                 self.step(step);
             }
         }
+        if let Phase::Playing(playing) = &mut self.phase {
+            playing.look_at_time(&mut self.core);
+        }
         self.take(input);
         self.tell_of_closed_links();
         self.pass_time();

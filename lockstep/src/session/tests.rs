@@ -2,6 +2,7 @@
 //! business of the simulator in the `tests` crate.
 
 mod rejoin;
+mod sleep;
 
 use super::*;
 use crate::log::{Bundle, LogEntry, PauseBudget, Record};
@@ -41,6 +42,9 @@ struct Net {
     two_faced: bool,
     /// Peers whose messages are lost from now on.
     silent: Vec<usize>,
+    /// A peer that stands still: what comes for it waits.
+    stopped: Option<usize>,
+    waiting: Vec<Arrival>,
     /// Links of processes that have died.
     dead: Vec<LinkId>,
     /// Changes what peer 0 answers to a peer that comes back.
@@ -61,6 +65,8 @@ impl Net {
             count: 0,
             two_faced: false,
             silent: Vec::new(),
+            stopped: None,
+            waiting: Vec::new(),
             dead: Vec::new(),
             lie: None,
         };
@@ -235,6 +241,7 @@ impl Net {
     fn run(&mut self, until: Duration) {
         loop {
             let timer = (0..self.peers.len())
+                .filter(|at| self.stopped != Some(*at))
                 .filter_map(|at| Some((self.peers[at].session.deadline()?, at)))
                 .min();
             let next = self.queue.first_key_value().map(|((at, _), _)| *at);
@@ -243,6 +250,10 @@ impl Net {
                     self.now = self.now.max(next);
                     let (_, (to, link, what, dialled)) = self.queue.pop_first().expect("just seen");
                     if self.dead.contains(&link) {
+                        continue;
+                    }
+                    if self.stopped == Some(to) {
+                        self.waiting.push((to, link, what, dialled));
                         continue;
                     }
                     let input = match &what {
@@ -273,6 +284,17 @@ impl Net {
             }
         }
         self.now = until;
+    }
+
+    /// The peer stands still for so long, and then is given all that came in the meantime.
+    fn stop(&mut self, at: usize, lasts: Duration) {
+        self.stopped = Some(at);
+        self.run(self.now + lasts);
+        self.stopped = None;
+        for arrival in std::mem::take(&mut self.waiting) {
+            self.count += 1;
+            self.queue.insert((self.now, self.count), arrival);
+        }
     }
 
     fn ends(&self) -> Vec<&Ended> {

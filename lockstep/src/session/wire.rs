@@ -78,6 +78,8 @@ pub(crate) enum Control {
     Roster(Vec<SignedNote>),
     /// To who lags behind an epoch, or comes back by its end: the decision that ended it, encoded as in the log.
     Decided(Vec<u8>),
+    /// To all, and on from them: what peers said of themselves.
+    Words(Vec<SignedNote>),
     /// From a peer that wants to come back, and follows: the request, and where it can be dialled.
     Rejoin {
         request: Request,
@@ -85,12 +87,12 @@ pub(crate) enum Control {
     },
 }
 
-/// What one peer says about a roster change.
+/// What one peer says about a roster change, or of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SignedNote {
     /// Who, by index in the start's roster.
     pub peer: u8,
-    /// The note, encoded.
+    /// The note or word, encoded.
     pub content: Vec<u8>,
     pub signature: Signature,
 }

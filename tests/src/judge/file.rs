@@ -46,6 +46,12 @@ pub struct PeerFile {
     pub left: bool,
     /// When its process died.
     pub crashed: Option<Duration>,
+    /// It has stood still.
+    pub froze: bool,
+    /// When it last went on after that.
+    pub thawed_at: Option<Duration>,
+    /// Before this nobody can have told it that it still belongs.
+    pub unsure_until: Duration,
     /// When another run of its process began.
     pub returned: Option<Duration>,
     /// When that one was back in the match.
@@ -79,6 +85,9 @@ impl PeerFile {
             ended: None,
             left: false,
             crashed: None,
+            froze: false,
+            thawed_at: None,
+            unsure_until: Duration::ZERO,
             returned: None,
             back: None,
             chats: Vec::new(),
@@ -107,6 +116,7 @@ impl PeerFile {
     /// Another run of its process begins, with an empty log of its own.
     pub(super) fn begin_anew(&mut self, now: Duration) {
         self.returned = Some(now);
+        self.unsure_until = Duration::ZERO;
         self.handed = Vec::new();
         self.appended = 0;
         self.executed = 0;

@@ -46,7 +46,12 @@ impl<W: Playable> Judge<W> {
             let over_at = desync_elsewhere
                 .map(|(at, _)| *at)
                 .fold(over_at, Duration::min);
-            if over_at < due || file.left || file.crashed.is_some() || self.is_gone(peer) {
+            if over_at < due
+                || self.is_forgotten(peer)
+                || file.left
+                || file.crashed.is_some()
+                || self.is_gone(peer)
+            {
                 continue;
             }
             let within = |from: Duration, to: Duration| {
@@ -69,11 +74,22 @@ impl<W: Playable> Judge<W> {
         }
     }
 
-    /// A death is a fault that ends when it must be suspected.
+    /// Whether a peer stood still until the others had ended, and nobody was left to tell it anything.
+    fn is_forgotten(&self, peer: usize) -> bool {
+        let Some(thawed_at) = self.peers[peer].thawed_at else {
+            return false;
+        };
+        let others = self.peers.iter().enumerate().filter(|(at, _)| *at != peer);
+        let mut ends = others.filter_map(|(_, file)| Some(file.ended.as_ref()?.0));
+        ends.any(|at| at < thawed_at + RECOVERY)
+    }
+
+    /// A death is a fault that ends when it must be suspected; who stands still is none any more when it goes on.
     fn deaths_over_at(&self, healed_at: Duration) -> Duration {
         let deaths = self.peers.iter().filter_map(|file| file.crashed);
         let over = deaths.map(|at| at + SUSPICION);
-        over.fold(healed_at, Duration::max)
+        let thawed = self.peers.iter().filter_map(|file| file.thawed_at);
+        over.chain(thawed).fold(healed_at, Duration::max)
     }
 
     /// Who died and began anew is in the match again, where that went on for long enough.
@@ -91,6 +107,16 @@ impl<W: Playable> Judge<W> {
             let Some(returned) = file.returned.filter(|_| !file.left) else {
                 continue;
             };
+            // All the others stood still, or were gone, until it gave up.
+            let gave_up = file.ended.as_ref().is_some_and(|(at, ended)| {
+                *at < healed_at && matches!(ended.reason, lockstep::EndReason::Unreachable(_))
+            });
+            let others = self.peers.iter().filter(|other| other.id != file.id);
+            let mut absent =
+                others.map(|other| other.froze || other.crashed.is_some() || other.left);
+            if gave_up && absent.all(|absent| absent) {
+                continue;
+            }
             let due = healed_at.max(returned) + RETURN;
             if file.back.is_none() && due < until {
                 let seen =
@@ -169,7 +195,10 @@ impl<W: Playable> Judge<W> {
                 let executed = number < agreed;
                 let late = command.handed_turns + 2 * self.command_delay + 40 >= turns
                     || self.is_busy(command.peer);
-                let gone = file.left || file.crashed.is_some() || self.is_gone(command.peer);
+                let gone = file.left
+                    || file.crashed.is_some()
+                    || self.is_gone(command.peer)
+                    || self.is_forgotten(command.peer);
                 let excused = gone || late || self.hostile == Some(command.peer);
                 let seen = match (executed, refused) {
                     (true, true) => format!("command {number} of {seat:?} executed and refused"),

@@ -75,7 +75,8 @@ impl<W: Playable> Judge<W> {
             if stays && file.appended > change.value.cut {
                 return Some(format!("peer {peer} stays and has {} turns", file.appended));
             }
-            let founded = file.left || file.crashed.is_some() || self.cut || file.ended.is_some();
+            let lost = file.crashed.is_some() || file.froze || self.cut;
+            let founded = file.left || lost || file.ended.is_some();
             // Who is heard goes only for blocking turns, and turns were late for as long as that takes.
             let blocked = self.is_late_by(STALL_BUDGET, change.value.cut);
             if !stays && !founded && !blocked && self.hostile.is_none() {
@@ -191,6 +192,12 @@ impl<W: Playable> Judge<W> {
     /// Whether a peer is out.
     pub(super) fn is_gone(&self, peer: usize) -> bool {
         self.cut_of(peer).is_some()
+    }
+
+    /// Whether a peer is all that is left of the roster.
+    pub(super) fn is_alone(&self, peer: usize) -> bool {
+        let roster = self.roster_of(self.changes.len() as u32);
+        roster.len() == 1 && self.peer_at(roster[0]) == Some(peer)
     }
 
     fn peer_at(&self, place: u8) -> Option<usize> {

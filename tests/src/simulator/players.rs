@@ -29,6 +29,11 @@ impl<W: Playable> Simulator<W> {
         if let Some(at) = plan.leaves_at {
             self.schedule.add(self.now + at, Happening::Leave(peer));
         }
+        if let Some((at, lasts)) = plan.freeze {
+            let thaw = self.now + at + lasts;
+            self.schedule.add(self.now + at, Happening::Freeze(peer));
+            self.schedule.add(thaw, Happening::Thaw(peer));
+        }
         if let Some(at) = plan.crashes_at {
             self.schedule.add(self.now + at, Happening::Crash(peer));
         }
@@ -121,6 +126,7 @@ impl<W: Playable> Simulator<W> {
 
     /// From one moment to the next the peer does nothing more. Nobody is told.
     pub(super) fn crash(&mut self, peer: usize) {
+        self.peers[peer].frozen = None;
         if self.peers[peer].session.take().is_some() {
             self.judge.crashed(peer);
             self.fall_dead(peer);

@@ -53,6 +53,8 @@ pub struct PeerPlan {
     pub leaves_at: Option<Duration>,
     /// When its process dies, after the match began.
     pub crashes_at: Option<Duration>,
+    /// When its process stops, after the match began, and for how long.
+    pub freeze: Option<(Duration, Duration)>,
     /// When another run of that process begins and wants to come back, after the match began, and whether it has the
     /// log of the one that died.
     pub returns: Option<(Duration, bool)>,
@@ -171,6 +173,7 @@ impl Scenario {
             scenario.flaw = None;
         }
         scenario.draw_crashes(&mut Stream::new(seed, "crashes", 0));
+        scenario.draw_freezes(&mut Stream::new(seed, "freezes", 0));
         scenario.draw_returns(&mut Stream::new(seed, "returns", 0));
         scenario
     }
@@ -219,6 +222,36 @@ impl Scenario {
         }
     }
 
+    /// Processes that stop for a while, or machines that sleep. All go on before it heals.
+    fn draw_freezes(&mut self, random: &mut Stream) {
+        let is_member = matches!(self.hostile, Some(Hostile::Garbage | Hostile::Forger));
+        if is_member || self.flaw.is_some() || !random.chance(350) {
+            return;
+        }
+        let count = self.peers.len();
+        let longest = random.pick(&[2_500, 2_500, 12_000, 60_000]);
+        let lasts = random.millis(200, longest);
+        let half = self.heal_at.as_millis() as u64;
+        let at = random.millis(0, half);
+        let victims = match random.below(4) {
+            // A machine with all of them on it.
+            0 => 0..count,
+            1 => 0..count.div_ceil(2),
+            _ => {
+                let one = random.below(count as u64) as usize;
+                one..one + 1
+            }
+        };
+        for victim in victims {
+            let peer = &mut self.peers[victim];
+            let differs = random.millis(0, 300);
+            if peer.crashes_at.is_none() && peer.leaves_at.is_none() {
+                peer.freeze = Some((at + differs, lasts));
+                self.heal_at = self.heal_at.max(at + differs + lasts);
+            }
+        }
+    }
+
     /// Processes that die and begin anew, some faster than the others suspect that they are gone.
     fn draw_returns(&mut self, random: &mut Stream) {
         if !self.cuts.is_empty() {
@@ -233,9 +266,11 @@ impl Scenario {
         }
     }
 
-    /// Whether so many may be lost that nobody can decide to go on: who is cut off, and who dies.
+    /// Whether so many may be lost that nobody can decide to go on: who is cut off or stands still, and who dies.
     pub fn may_lose_quorum(&self) -> bool {
-        !self.cuts.is_empty() && self.peers.iter().any(|peer| peer.crashes_at.is_some())
+        let peers = || self.peers.iter();
+        let freezes = peers().any(|peer| peer.freeze.is_some());
+        (freezes || !self.cuts.is_empty()) && peers().any(|peer| peer.crashes_at.is_some())
     }
 
     /// Whether this peer is the hostile one.
@@ -333,6 +368,7 @@ fn draw_peer(random: &mut Stream, at: usize, count: usize) -> PeerPlan {
         },
         leaves_at: None,
         crashes_at: None,
+        freeze: None,
         returns: None,
         pause: None,
         chats_every: random.chance(150).then(|| random.millis(1_200, 5_000)),

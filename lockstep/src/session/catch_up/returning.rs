@@ -223,7 +223,10 @@ impl Returning {
             }
             // It is on its way out, or says what the roster says: none of it is for this peer yet.
             Control::Refused(_) | Control::Bye => core.close(link),
-            Control::Roster(_) | Control::End { .. } | Control::Rejoin { .. } => {}
+            Control::Roster(_)
+            | Control::Words(_)
+            | Control::End { .. }
+            | Control::Rejoin { .. } => {}
             _ => core.fault(link, Fault::OutOfPlace),
         }
         Step::Stay

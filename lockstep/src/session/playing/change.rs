@@ -2,6 +2,7 @@
 
 use super::Playing;
 use super::epochs::{Posted, key};
+use super::presence::GAP;
 use crate::encoding::Reader;
 use crate::log::{RosterChange, decode_change, encode_change, roster_hash};
 use crate::session::core::Core;
@@ -19,8 +20,6 @@ const STALL_BUDGET: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_secs(1);
 /// While turns wait, suspicions are looked at this often.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// After a gap in this peer's own time nobody is suspected for what it did not hear in it.
-const GAP: Duration = Duration::from_secs(1);
 /// Notes and decisions in one message, at most.
 const NOTES: usize = 64;
 
@@ -42,6 +41,11 @@ impl Watch {
             unwanted: Peers::default(),
             told_no_quorum: false,
         }
+    }
+
+    /// Nothing was seen up to this time.
+    pub(super) fn skip(&mut self, now: Duration) {
+        self.at = now;
     }
 }
 
@@ -210,7 +214,8 @@ impl Playing {
                 None => alive.lowest().into_iter().collect(),
             }
         } else if self.stall.is_some() {
-            self.places(|at| !self.members[at].has(self.complete))
+            let missing = self.places(|at| !self.members[at].has(self.complete));
+            missing.or(self.unanswering())
         } else {
             Peers::default()
         };
@@ -232,9 +237,6 @@ impl Playing {
             let links = core.links_to(member.peer.peer).map(|link| link.heard_at);
             let heard = links.max().unwrap_or(Duration::ZERO);
             member.heard_at = member.heard_at.max(heard);
-            if passed > GAP {
-                member.heard_at = now;
-            }
         }
         let blockers = self.blockers();
         let unheard = self.places(|at| {

@@ -8,6 +8,7 @@ mod ending;
 mod epochs;
 mod member;
 mod own;
+mod presence;
 mod receive;
 mod rejoin;
 mod seal;
@@ -29,6 +30,8 @@ use ending::Ending;
 use epochs::Epochs;
 use member::Member;
 use own::OwnSeat;
+use presence::Presence;
+pub(crate) use presence::WordKey;
 use rejoin::Requests;
 pub(crate) use rejoin::Returned;
 use sim::{Checksum, Seat};
@@ -76,6 +79,7 @@ pub(crate) struct Playing {
     leaving: Option<Leaving>,
     epochs: Epochs,
     watch: Watch,
+    presence: Presence,
     ending: Ending,
     /// A batch was sealed that has not left yet.
     fresh_batch: bool,
@@ -163,6 +167,7 @@ impl Playing {
             leaving: None,
             epochs: Epochs::new(me, members.len(), core.now),
             watch: Watch::new(suspicion, core.now),
+            presence: Presence::new(core.incarnation, members.len(), core.now),
             ending: Ending::new(members.len()),
             fresh_batch: false,
             evidence_from: None,
@@ -253,7 +258,10 @@ impl Playing {
             .as_ref()
             .is_some_and(|leaving| leaving.sealed_for.is_none());
         let limit = self.start.turn_limit.unwrap_or(u32::MAX);
-        let held_up = self.ending.holds_turns() || self.epochs.is_frozen() || self.sealed >= limit;
+        let held_up = self.ending.holds_turns()
+            || self.epochs.is_frozen()
+            || self.presence.is_unsure()
+            || self.sealed >= limit;
         if unsaid && !held_up {
             self.seal(core);
         }
@@ -263,6 +271,9 @@ impl Playing {
     pub(crate) fn advance(&mut self, core: &mut Core) {
         self.advance_turns(core);
         if !self.over && self.advance_change(core) {
+            self.advance_turns(core);
+        }
+        if !self.over && self.advance_presence(core) {
             self.advance_turns(core);
         }
         if !self.over {
@@ -312,6 +323,8 @@ impl Playing {
             turn,
             leaving,
             self.change_deadline(),
+            Some(self.presence.deadline()),
+            self.words_deadline(core),
             self.ending.deadline(),
             self.traffic_deadline(core),
         ]
@@ -350,7 +363,7 @@ impl Playing {
             core.limits.unexecuted_turns
         };
         let world_follows = turn.saturating_sub(self.executed) < ahead;
-        if !self.epochs.allows(turn) {
+        if !self.epochs.allows(turn) || self.presence.is_unsure() {
             return false;
         }
         let by_rule = turn < u32::from(self.start.plan.delay_turns);
@@ -419,6 +432,9 @@ impl Playing {
             .collect();
         if seats.is_empty() && self.epochs.is_changing() {
             seats = self.seats_of(self.blockers());
+        }
+        if seats.is_empty() {
+            seats = self.seats_of(self.unanswering());
         }
         if seats.is_empty() {
             seats = self.own_seats().to_vec();
@@ -517,7 +533,7 @@ impl Playing {
 
     /// Logs and hands out what is due, up to the next snapshot.
     fn hand_out(&mut self, core: &mut Core) {
-        while self.snapshot_due.is_none() {
+        while self.snapshot_due.is_none() && !self.presence.is_unsure() {
             let Some(bundle) = self.due_bundles.pop_front() else {
                 return;
             };

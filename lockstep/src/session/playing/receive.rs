@@ -25,6 +25,9 @@ impl Playing {
             (Control::Decided(change), at) if at.is_some() || self.may_come_back(core, link) => {
                 self.receive_decision(core, link, &change);
             }
+            (Control::Words(notes), at) if at.is_some() || self.may_come_back(core, link) => {
+                self.receive_words(core, link, notes);
+            }
             (Control::Rejoin { request, addresses }, None) => {
                 self.receive_request(core, link, request, addresses);
             }

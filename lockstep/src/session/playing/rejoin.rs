@@ -6,6 +6,7 @@ use super::ending::Ending;
 use super::epochs::Epochs;
 use super::member::Member;
 use super::own::OwnSeat;
+use super::presence::Presence;
 use super::snapshots::{SignedSnapshot, Snapshots};
 use super::{Course, Playing};
 use crate::log::{RosterChange, SignedBatch, Start, encode_change};
@@ -175,6 +176,7 @@ impl Playing {
             leaving: None,
             epochs,
             watch: Watch::new(suspicion, core.now),
+            presence: Presence::new(core.incarnation, members.len(), core.now),
             ending: Ending::new(members.len()),
             fresh_batch: false,
             evidence_from: None,
@@ -296,6 +298,7 @@ impl Playing {
         let first = cut + u32::from(self.course.plan.delay_turns);
         let member = &mut self.members[usize::from(joins.peer)];
         member.come_back(joins.incarnation, cut, first, core.now);
+        self.presence.readmit(joins.peer, joins.incarnation);
         let seats = member.peer.seats.clone();
         self.course.open(&seats);
     }

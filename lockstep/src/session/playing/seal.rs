@@ -20,6 +20,7 @@ impl Playing {
         let limit = self.start.turn_limit.unwrap_or(u32::MAX);
         while self.sealed < until.min(limit)
             && !self.epochs.is_frozen()
+            && !self.presence.is_unsure()
             && self
                 .leaving
                 .as_ref()
