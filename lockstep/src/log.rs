@@ -69,6 +69,8 @@ pub struct Start {
     pub turn_limit: Option<u32>,
     /// How often and how long one seat may pause.
     pub pauses: PauseBudget,
+    /// What becomes of a peer whose machine is too slow.
+    pub on_slow: OnSlow,
     /// The peers, in the order of their lowest seats. Its order gives the peers their indices.
     pub roster: Vec<RosterPeer>,
     /// The build that wrote this, for information.
@@ -136,6 +138,21 @@ impl Default for PauseBudget {
             seconds: 300,
         }
     }
+}
+
+/// What becomes of a peer whose machine takes longer for a tick than the match has for it.
+///
+/// Under either policy ticks become longer for all, four times at most, until it keeps up; who it is, is told to all.
+/// They are short again once it has been fast enough for some time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum OnSlow {
+    /// The match stays slow for as long as it takes: for friends. Who cannot keep up even so falls behind, until turns
+    /// wait for it and it is removed for being late.
+    #[default]
+    Meter,
+    /// Time that it costs the others counts as being late, so it is removed after ten seconds of it, of which a tenth of
+    /// the time is given back: for strangers, whom a false measurement buys no more than being late.
+    Remove,
 }
 
 /// A peer of the roster at the start.

@@ -141,6 +141,7 @@ pub(crate) fn play_changing(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle)
         plan: Plan::default(),
         turn_limit: Some(turns),
         pauses: lockstep::log::PauseBudget::default(),
+        on_slow: lockstep::log::OnSlow::default(),
         roster: (0..2)
             .map(|index| RosterPeer {
                 peer: signers[usize::from(index)].id(),
@@ -306,6 +307,7 @@ fn attest(
         complete: turn + 1,
         log_hash,
         slack_ms: Vec::new(),
+        load: 0,
         leaving: false,
         epoch: 0,
     }

@@ -239,6 +239,7 @@ impl Player {
             self.events.push(Event::PlanChanged {
                 turn,
                 plan: bundle.plan,
+                slow: Vec::new(),
             });
         }
         if self.paused && !bundle.paused && !self.told_resume {

@@ -1,8 +1,8 @@
 //! The one encoding of log records.
 
 use super::{
-    Bundle, End, Keyframe, LogEntry, PauseBudget, Record, RosterChange, RosterPeer, SignedBatch,
-    Start, What,
+    Bundle, End, Keyframe, LogEntry, OnSlow, PauseBudget, Record, RosterChange, RosterPeer,
+    SignedBatch, Start, What,
 };
 use crate::encoding::{Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_COMMAND, MAX_PEERS};
@@ -313,6 +313,7 @@ fn put_start(out: &mut Vec<u8>, start: &Start) {
     );
     out.push(start.pauses.pauses);
     put_varint(out, u64::from(start.pauses.seconds));
+    out.push(start.on_slow as u8);
     put_varint(out, start.roster.len() as u64);
     for peer in &start.roster {
         out.extend_from_slice(&peer.peer.0);
@@ -352,6 +353,11 @@ fn start(reader: &mut Reader<'_>, limits: &Limits) -> Result<Start, DecodeError>
         seconds: u16::try_from(reader.varint()?)
             .map_err(|_| reader.fail("a budget of pauses that is too large"))?,
     };
+    let on_slow = match reader.byte()? {
+        0 => OnSlow::Meter,
+        1 => OnSlow::Remove,
+        _ => return Err(reader.fail("no policy for slow machines")),
+    };
     let count = reader.count(MAX_PEERS, "more peers than allowed")?;
     let mut roster = Vec::with_capacity(count);
     for _ in 0..count {
@@ -389,6 +395,7 @@ fn start(reader: &mut Reader<'_>, limits: &Limits) -> Result<Start, DecodeError>
         plan,
         turn_limit,
         pauses,
+        on_slow,
         roster,
         build,
         signatures,

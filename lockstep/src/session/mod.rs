@@ -15,7 +15,7 @@ mod playing;
 pub mod roster;
 mod wire;
 
-pub use batch::{Batch, NO_SLACK};
+pub use batch::{Batch, MAX_LOAD, NO_SLACK};
 pub use contract::{
     ConfigError, HostConfig, Input, LinkStats, Output, Role, RulesOf, SessionConfig, Stats,
 };
@@ -251,9 +251,13 @@ impl Session {
             },
             Input::Pause => self.note(What::Pause),
             Input::Resume => self.note(What::Resume),
-            Input::Executed { checksum, outcome } => {
+            Input::Executed {
+                checksum,
+                outcome,
+                step,
+            } => {
                 if let Phase::Playing(playing) = &mut self.phase {
-                    playing.world_executed(core, checksum, outcome);
+                    playing.world_executed(core, checksum, outcome, step);
                 }
             }
             Input::Snapshot { turns, bytes } => {

@@ -1,8 +1,10 @@
 //! Sessions on links in memory, with a fixed delay and no loss. What loss, cuts and hostile peers do to them is the
 //! business of the simulator in the `tests` crate.
 
+mod slow;
+
 use super::*;
-use crate::log::{Bundle, LogEntry, PauseBudget, Record};
+use crate::log::{Bundle, LogEntry, OnSlow, PauseBudget, Record};
 use crate::sign::KeyedHash;
 use crate::{Limits, MatchId, PeerId, Plan, TurnNumber};
 use sim::{RulesId, SeatState};
@@ -18,6 +20,8 @@ struct Peer {
     records: Vec<Record>,
     executed: u64,
     diverges_at: Option<u64>,
+    /// Time that its machine takes for a tick.
+    step: Duration,
 }
 
 /// To whom, on which link, what (a message, or the link itself), and whether the receiver dialled it.
@@ -42,6 +46,10 @@ fn id(at: usize) -> PeerId {
 
 impl Net {
     fn new(peers: usize, plan: Plan, turn_limit: Option<u32>) -> Net {
+        Net::with(peers, plan, turn_limit, OnSlow::Meter)
+    }
+
+    fn with(peers: usize, plan: Plan, turn_limit: Option<u32>, on_slow: OnSlow) -> Net {
         let mut net = Net {
             now: Duration::ZERO,
             peers: Vec::new(),
@@ -63,6 +71,7 @@ impl Net {
                     plan,
                     turn_limit,
                     pauses: PauseBudget::default(),
+                    on_slow,
                 })
             } else {
                 Role::Join {
@@ -103,6 +112,7 @@ impl Net {
             records: Vec::new(),
             executed: 0,
             diverges_at: None,
+            step: Duration::from_millis(2),
         });
     }
 
@@ -156,6 +166,7 @@ impl Net {
                     TurnNumber(peer.turns.len() as u32),
                     "turns come without a hole"
                 );
+                let step = peer.step * u32::from(bundle.ticks());
                 peer.turns.push(bundle);
                 peer.executed += 1;
                 let lie = peer.diverges_at.is_some_and(|turn| turn < peer.executed);
@@ -165,6 +176,7 @@ impl Net {
                     Input::Executed {
                         checksum,
                         outcome: None,
+                        step,
                     },
                 );
             }

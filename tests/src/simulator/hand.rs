@@ -81,7 +81,12 @@ impl<W: Playable> Hand<W> {
                 }
                 let checksum = world.checksum();
                 let outcome = world.outcome();
-                let input = Input::Executed { checksum, outcome };
+                let step = self.step * u32::from(bundle.ticks());
+                let input = Input::Executed {
+                    checksum,
+                    outcome,
+                    step,
+                };
                 (input, Some((bundle.turn.0, checksum)))
             }
             Piece::Save(turns) => {

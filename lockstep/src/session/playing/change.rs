@@ -14,7 +14,7 @@ use sim::Seat;
 use std::time::Duration;
 
 /// For so long a peer may block turns although it is heard, all told; it is given back a tenth of the time that passes.
-const STALL_BUDGET: Duration = Duration::from_secs(10);
+pub(super) const STALL_BUDGET: Duration = Duration::from_secs(10);
 /// An attempt to decide that has come to nothing is followed by another, the second after twice this time, and so on.
 const RETRY: Duration = Duration::from_secs(1);
 /// While turns wait, suspicions are looked at this often.
@@ -68,7 +68,8 @@ impl Playing {
         let looks = self.stall.is_some()
             || self.epochs.is_changing()
             || self.epochs.is_asked()
-            || !self.leavers().is_empty();
+            || !self.leavers().is_empty()
+            || !self.too_slow().is_empty();
         (looks && !self.ending.desynced()).then_some(self.watch.at + LOOK_EVERY)
     }
 
@@ -248,7 +249,9 @@ impl Playing {
                 false => member.blocked.saturating_sub(passed / 10),
             };
         }
-        let unwanted = self.places(|at| self.members[at].blocked >= STALL_BUDGET);
+        let late = self.places(|at| self.members[at].blocked >= STALL_BUDGET);
+        let me: Peers = std::iter::once(self.me as u8).collect();
+        let unwanted = late.or(self.too_slow().without(me));
         let known = self.watch.suspects.or(self.watch.unwanted);
         for at in suspects.or(unwanted).without(known).iter() {
             let member = &self.members[usize::from(at)];
@@ -261,6 +264,16 @@ impl Playing {
         self.watch.suspects = suspects;
         self.watch.unwanted = unwanted;
         self.tell_no_quorum(core);
+    }
+
+    /// The peer that has slowed the match down for longer than it may, where the others can go on without it.
+    fn too_slow(&self) -> Peers {
+        let voters = self.epochs.voters();
+        let slow: Peers = self.metering.too_slow().into_iter().collect();
+        match voters.is_quorum(voters.members().without(slow)) {
+            true => slow.and(voters.members()),
+            false => Peers::default(),
+        }
     }
 
     fn tell_no_quorum(&mut self, core: &mut Core) {
@@ -285,6 +298,7 @@ impl Playing {
         let leaves = |at: usize| self.members[at].leaves.is_some();
         self.stall.is_some()
             || self.epochs.is_changing()
+            || !self.too_slow().is_empty()
             || !self.places(leaves).is_empty()
             || self.leaving.is_some()
             || !self.wants_turns()
@@ -443,6 +457,7 @@ impl Playing {
         self.members
             .iter_mut()
             .for_each(|member| member.blocked = Duration::ZERO);
+        self.metering.begin_epoch();
         self.watch.suspects = Peers::default();
         self.watch.unwanted = Peers::default();
         self.watch.told_no_quorum = false;

@@ -6,7 +6,9 @@ mod change;
 mod compare;
 mod ending;
 mod epochs;
+mod load;
 mod member;
+mod metering;
 mod own;
 mod receive;
 mod seal;
@@ -18,13 +20,15 @@ use super::core::{Core, tidy_text};
 use super::lobby::Settled;
 use crate::limits::MAX_CHAT;
 use crate::log::{Bundle, Keyframe, Record, Start, What, start_hash, turn_hash};
-use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, Status, TurnNumber};
+use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, Plan, Status, TurnNumber};
 use agreement::{Checksums, Hashes};
 use bundle::{Course, Formed};
 use change::Watch;
 use ending::Ending;
 use epochs::Epochs;
+use load::Load;
 use member::Member;
+use metering::Metering;
 use own::OwnSeat;
 use sim::{Checksum, Seat};
 use std::collections::VecDeque;
@@ -62,6 +66,8 @@ pub(crate) struct Playing {
     keyframe_every: Option<u32>,
     stall_limit: Option<Duration>,
     slack_reported_at: Duration,
+    load: Load,
+    metering: Metering,
     /// How much longer turns are to be, in all, for this peer to fall back in line.
     slew: Duration,
     chats: VecDeque<Duration>,
@@ -148,6 +154,8 @@ impl Playing {
                 .map(|every| (every.as_millis() / plan.turn().as_millis()).max(1) as u32),
             stall_limit,
             slack_reported_at: core.now,
+            load: Load::new(core.now),
+            metering: Metering::new(plan.tick_ms, start.on_slow, members.len()),
             slew: Duration::ZERO,
             chats: VecDeque::new(),
             leaving: None,
@@ -440,6 +448,7 @@ impl Playing {
             own.completed(turn.0, executed, self.course.paused_by.is_some());
         }
         self.tell(core, turn, &formed);
+        self.meter(core, turn);
         self.note_leavers(core, turn);
         self.due_bundles.push_back(formed.bundle);
         self.hand_out(core);
@@ -486,6 +495,24 @@ impl Playing {
         }
     }
 
+    /// The plan of the next turn, by what the batches of this one report.
+    fn meter(&mut self, core: &mut Core, turn: TurnNumber) {
+        let members = (0..).zip(&self.members);
+        let loads = members.filter_map(|(at, member)| {
+            let held = member.batches.get(&turn.0)?;
+            member.required(turn.0).then_some((at, held.batch.load))
+        });
+        let Some(metered) = self.metering.turn(self.course.plan, loads) else {
+            return;
+        };
+        self.course.plan = metered.plan;
+        core.event(Event::PlanChanged {
+            turn: turn.next(),
+            plan: metered.plan,
+            slow: self.seats_of(metered.slow.into_iter().collect()),
+        });
+    }
+
     fn note_leavers(&mut self, core: &mut Core, turn: TurnNumber) {
         for member in &mut self.members {
             let leaves = member
@@ -517,6 +544,7 @@ impl Playing {
                 core.out.push(Output::Append(Record::Roster(change)));
             }
             self.ticks_handed_out += u64::from(bundle.ticks());
+            self.load.handed_out(bundle.ticks());
             core.out
                 .push(Output::Append(Record::Bundle(bundle.clone())));
             core.out.push(Output::Execute(bundle));
@@ -528,7 +556,7 @@ impl Playing {
                 self.snapshot_due = Some(Keyframe {
                     turns: self.handed_out,
                     ticks: self.ticks_handed_out,
-                    plan: self.course.plan,
+                    plan: self.plan_after_handed_out(),
                     paused: self.paused_after_handed_out(),
                     log_hash,
                     snapshot: Arc::default(),
@@ -538,6 +566,11 @@ impl Playing {
                 });
             }
         }
+    }
+
+    fn plan_after_handed_out(&self) -> Plan {
+        let next = self.due_bundles.front();
+        next.map_or(self.course.plan, |bundle| bundle.plan)
     }
 
     fn paused_after_handed_out(&self) -> bool {

@@ -127,9 +127,19 @@ impl OwnSeat {
 
 /// Fills a batch from all own seats. Another seat comes first each turn, so that none starves the others.
 pub(crate) fn fill(own: &mut [OwnSeat], batch: &mut Batch, paused: bool, limits: &Limits) {
-    // Beside entries: the signature, turn, counts, executed, complete, log hash, checksums and slacks.
-    let fixed =
-        64 + 5 + 3 + 5 + 2 + 4 * batch.checksums.len() + 5 + 16 + 1 + 2 * batch.slack_ms.len() + 4;
+    // Beside entries: the signature, turn, counts, executed, complete, log hash, checksums, slacks and load.
+    let fixed = 64
+        + 5
+        + 3
+        + 5
+        + 2
+        + 4 * batch.checksums.len()
+        + 5
+        + 16
+        + 1
+        + 2 * batch.slack_ms.len()
+        + 3
+        + 4;
     let mut room = (limits.batch_bytes as usize).saturating_sub(fixed);
     let seats = own.len();
     let mut parts: Vec<(Seat, Vec<LogEntry>, Option<u32>)> = Vec::with_capacity(seats);
@@ -162,6 +172,7 @@ mod tests {
             complete: 0,
             log_hash: LogHash([0; 16]),
             slack_ms: Vec::new(),
+            load: 0,
             leaving: false,
             epoch: 0,
         }
