@@ -331,7 +331,14 @@ impl Peers {
                 }
                 self.executed[at] += 1;
                 let (checksum, outcome) = self.turns[turn];
-                self.input(at, Input::Executed { checksum, outcome, step: Duration::ZERO });
+                self.input(
+                    at,
+                    Input::Executed {
+                        checksum,
+                        outcome,
+                        step: Duration::ZERO,
+                    },
+                );
             }
             Output::Save { turns } => {
                 assert_eq!(

@@ -15,7 +15,9 @@ mod toy;
 mod trace;
 
 pub use playable::{Playable, build, execute, to_bytes};
-pub use scenario::{Cut, Flaw, Hostile, PeerPlan, Scenario, Weather, Workload};
+pub use scenario::{
+    Cut, Flaw, Hostile, PeerPlan, RECOVERS_WITHIN, Scenario, Slow, Weather, Workload,
+};
 pub use toy::{Order, Toy, Want};
 
 use crate::judge::{Bounds, Judge, Violation};
@@ -207,6 +209,8 @@ impl<W: Playable> Simulator<W> {
             Happening::Resume(peer) => self.ask_resume(peer),
             Happening::Leave(peer) => self.leave(peer),
             Happening::Crash(peer) => self.crash(peer),
+            Happening::Slow(peer) => self.slow_down(peer),
+            Happening::Fast(peer) => self.speed_up(peer),
             Happening::Disturb => self.disturb(),
         }
     }

@@ -77,6 +77,10 @@ fn seeds_cover_what_can_go_wrong() {
             share(|each| each.peers.iter().any(|peer| peer.crashes_at.is_some())),
         ),
         (
+            "slow for a while",
+            share(|each| each.peers.iter().any(|peer| peer.slow.is_some())),
+        ),
+        (
             "paused",
             share(|each| each.peers.iter().any(|peer| peer.pause.is_some())),
         ),

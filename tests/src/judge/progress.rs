@@ -56,8 +56,10 @@ impl<W: Playable> Judge<W> {
             }
             let until = over_at.min(due + self.turn * MEASURED_TURNS);
             let turns = within(due, until);
+            let before = within(Duration::ZERO, due);
+            let played = self.time_before(before + turns + 2) - self.time_before(before);
             let least = (until - due) * 9 / 10;
-            if self.turn * (turns + 2) < least {
+            if played < least && self.history.len() as u32 >= before + turns + 2 {
                 let seen = format!("{turns} turns in {:.1?} after healing", until - due);
                 self.fail(Some(peer), Invariant::Progress, seen);
                 return;

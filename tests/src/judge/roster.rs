@@ -79,7 +79,7 @@ impl<W: Playable> Judge<W> {
     /// Whether the match, for whoever was told first that it began, is so far behind its plan before a turn.
     fn is_late_by(&self, budget: Duration, turn: u32) -> bool {
         let began = self.peers.iter().filter_map(|file| file.started_at).min();
-        began.is_some_and(|began| self.now >= began + self.turn * turn + budget)
+        began.is_some_and(|began| self.now >= began + self.time_before(turn) + budget)
     }
 
     /// Turns after the cut that only those had who are out are none of the history.

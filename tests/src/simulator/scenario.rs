@@ -51,6 +51,8 @@ pub struct PeerPlan {
     pub workload: Workload,
     /// When it leaves, after the match began.
     pub leaves_at: Option<Duration>,
+    /// When its machine is slow, after the match began.
+    pub slow: Option<Slow>,
     /// When its process dies, after the match began.
     pub crashes_at: Option<Duration>,
     /// When it pauses the match, after the match began, and for how long.
@@ -59,6 +61,17 @@ pub struct PeerPlan {
     pub chats_every: Option<Duration>,
     /// Time between keyframes of its log, if it wants any.
     pub keyframe_every: Option<Duration>,
+}
+
+/// A machine that is slow for a while.
+#[derive(Clone, Copy, Debug)]
+pub struct Slow {
+    /// From when on.
+    pub at: Duration,
+    /// For how long.
+    pub lasts: Duration,
+    /// Time to step a tick meanwhile.
+    pub step: Duration,
 }
 
 /// What the players of a peer do.
@@ -122,6 +135,10 @@ pub enum Hostile {
     Forger,
 }
 
+/// After the last machine has become fast, ticks are as short as at the start within this time: what lay behind is
+/// worked off, measured twice, and ten seconds must have passed since.
+pub const RECOVERS_WITHIN: Duration = Duration::from_secs(40);
+
 impl Scenario {
     /// The scenario of a seed.
     pub fn draw(seed: u64) -> Scenario {
@@ -167,6 +184,7 @@ impl Scenario {
                 Some(random.pick(&[Hostile::Stranger, Hostile::Garbage, Hostile::Forger]));
             scenario.flaw = None;
         }
+        scenario.draw_slow_machines(&mut Stream::new(seed, "slow machines", 0));
         scenario.draw_crashes(&mut Stream::new(seed, "crashes", 0));
         scenario
     }
@@ -213,6 +231,27 @@ impl Scenario {
                 _ => random.millis(0, whole_match.as_millis() as u64),
             };
         }
+    }
+
+    /// Machines that take longer for a tick than the match has for it. The match is long enough to see it recover.
+    fn draw_slow_machines(&mut self, random: &mut Stream) {
+        if self.hostile.is_some() || self.flaw.is_some() || !random.chance(200) {
+            return;
+        }
+        let tick = self.plan.tick();
+        for _ in 0..random.between(1, 2) {
+            let peer = random.below(self.peers.len() as u64) as usize;
+            let slow = Slow {
+                at: random.millis(0, 10_000),
+                lasts: random.millis(500, 25_000),
+                step: tick * random.between(11, 38) as u32 / 10,
+            };
+            self.heal_at = self.heal_at.max(slow.at + slow.lasts);
+            self.peers[peer].slow = Some(slow);
+        }
+        let length = self.heal_at + RECOVERS_WITHIN + Duration::from_secs(5);
+        let turns = length.as_millis() / self.plan.turn().as_millis();
+        self.turn_limit = self.turn_limit.max(turns as u32);
     }
 
     /// Whether so many may be lost that nobody can decide to go on: who is cut off, and who dies.
@@ -314,6 +353,7 @@ fn draw_peer(random: &mut Stream, at: usize, count: usize) -> PeerPlan {
             _ => Workload::Large(random.millis(150, 1_500)),
         },
         leaves_at: None,
+        slow: None,
         crashes_at: None,
         pause: None,
         chats_every: random.chance(150).then(|| random.millis(1_200, 5_000)),
