@@ -537,6 +537,7 @@ impl Playing {
             let Some(bundle) = self.due_bundles.pop_front() else {
                 return;
             };
+            self.load.handed_out(bundle.ticks());
             let changes = &mut self.epochs.unlogged;
             while let Some(change) =
                 changes.pop_front_if(|change| change.value.cut == bundle.turn.0)
@@ -544,7 +545,6 @@ impl Playing {
                 core.out.push(Output::Append(Record::Roster(change)));
             }
             self.ticks_handed_out += u64::from(bundle.ticks());
-            self.load.handed_out(bundle.ticks());
             core.out
                 .push(Output::Append(Record::Bundle(bundle.clone())));
             core.out.push(Output::Execute(bundle));
