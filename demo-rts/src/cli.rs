@@ -63,9 +63,18 @@ pub enum Command {
                       Example: demo-rts join TICKET --headless --bot hard --json"
     )]
     Join(Join),
-    /// Comes back into a match after a crash. Comes in a later version.
-    #[command(after_help = "Example: demo-rts rejoin match.replay")]
-    Rejoin(Later),
+    /// Comes back into a match that goes on: after a crash, or when the others went on without this peer.
+    #[command(
+        mut_arg("map_seed", |option| option.hide(true)),
+        mut_arg("map", |option| option.hide(true)),
+        mut_arg("scenario", |option| option.hide(true)),
+        mut_arg("plan", |option| option.hide(true)),
+        after_help = "It takes the identity that the match was played with. Beside the replay lies a file .peers that says\n\
+                      where the others are; a ticket of any of them does as well. Records to a new file beside the replay.\n\n\
+                      Example: demo-rts rejoin match.replay\n\
+                      Example: demo-rts rejoin TICKET --headless --bot hard --json --record back.replay"
+    )]
+    Rejoin(Rejoin),
     /// Watches a replay in the terminal.
     #[command(after_help = "Example: demo-rts watch match.replay")]
     Watch(Watch),
@@ -138,6 +147,17 @@ pub struct Join {
     /// The ticket, or @FILE for one in a file.
     #[arg(value_name = "TICKET|@FILE")]
     pub ticket: String,
+    /// Options of every match.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `rejoin`.
+#[derive(Debug, Args)]
+pub struct Rejoin {
+    /// What an earlier run recorded, or the ticket of a peer that is in the match, or @FILE for one in a file.
+    #[arg(value_name = "REPLAY|TICKET|@FILE")]
+    pub what: String,
     /// Options of every match.
     #[command(flatten)]
     pub common: Common,
@@ -382,7 +402,7 @@ mod tests {
              --impair delay=50ms,jitter=10ms,loss=5%,dup=1%,reorder=1%,burst=100ms,seed=7",
             "demo-rts join @file --headless",
             "demo-rts watch f.replay --terminal",
-            "demo-rts rejoin x --whatever",
+            "demo-rts rejoin x --headless",
             "demo-rts relay --listen 0.0.0.0:1",
             "demo-rts continue f --turn 3",
             "demo-rts replay verify f --json",

@@ -59,6 +59,19 @@ pub enum Problem {
         /// Why.
         source: replay::Error,
     },
+    /// A replay does not lead back into its match.
+    #[error("cannot come back with {path}: {source}")]
+    Rejoin {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: replay::Error,
+    },
+    /// Another key than the one the match was played with.
+    #[error(
+        "this key has no seat in that match: name the one it was played with by --identity FILE"
+    )]
+    Stranger,
     /// No key to be known by.
     #[error(transparent)]
     Identity(#[from] lockstep::quic::IdentityError),
@@ -77,8 +90,12 @@ impl Problem {
     /// The number that the program ends with.
     pub fn code(&self) -> u8 {
         match self {
-            Problem::Usage(_) | Problem::Ticket(_) => USAGE,
-            Problem::Replay { source, .. } => replay_code(source),
+            Problem::Usage(_) | Problem::Ticket(_) | Problem::Stranger => USAGE,
+            Problem::Rejoin {
+                source: replay::Error::NoWayBack,
+                ..
+            } => USAGE,
+            Problem::Replay { source, .. } | Problem::Rejoin { source, .. } => replay_code(source),
             _ if self.is_closed_pipe() => GOOD,
             _ => IO,
         }

@@ -133,6 +133,9 @@ pub fn note(event: &Event) {
 fn finish<W: Write>(peer: &mut Peer, ended: &Ended, out: &mut Out<W>) -> Result<ExitCode, Problem> {
     let end = EndLine::new(ended, &peer.summary());
     out.write(&Line::End(end))?;
+    if let Some(command) = peer.way_back(&ended.reason) {
+        say(LogLevel::Error, format_args!("come back with: {command}"));
+    }
     Ok(ExitCode::from(exit::of_end(&ended.reason)))
 }
 

@@ -78,7 +78,7 @@ pub enum Line {
         seats: Vec<u8>,
         /// Seats that nobody plays any more by this change.
         left: Vec<u8>,
-        /// Why: `left`, `lost`, or `false-alarm` where nobody is gone.
+        /// Why: `left`, `lost`, `rejoined` where a peer came back, or `false-alarm` where nobody is gone.
         cause: &'static str,
     },
     /// A peer that turns wait for is not heard, or blocks them for too long.
@@ -86,6 +86,11 @@ pub enum Line {
         /// Its seats.
         seats: Vec<u8>,
         /// For how long it has not been heard.
+        ms: u64,
+    },
+    /// This process stood still, or its machine slept.
+    Slept {
+        /// For how long, in milliseconds.
         ms: u64,
     },
     /// Too many peers are lost for the others to go on without them.
@@ -244,6 +249,7 @@ impl Line {
                 seats: numbers(seats),
                 ms: millis(*unheard),
             },
+            Event::Slept { away } => Line::Slept { ms: millis(*away) },
             Event::NoQuorum { turn, missing } => Line::NoQuorum {
                 turn: turn.0,
                 missing: numbers(missing),
@@ -263,6 +269,7 @@ impl Line {
                     RosterCause::Left => "left",
                     RosterCause::Lost => "lost",
                     RosterCause::FalseAlarm => "false-alarm",
+                    RosterCause::Rejoined => "rejoined",
                 },
             },
             Event::Paused { seat, turn } => Line::Pause {
@@ -296,7 +303,8 @@ impl Line {
                 why: why.to_string(),
             },
             Event::Desync(desync) => return desync_lines(desync),
-            Event::Executed { .. }
+            Event::Contacts(_)
+            | Event::Executed { .. }
             | Event::CommandRefused { .. }
             | Event::StallEnded { .. }
             | Event::Ended(_) => return Vec::new(),

@@ -3,12 +3,15 @@
 use crate::bot::Level;
 use crate::cli::Common;
 use crate::exit::Problem;
+use crate::log::{LogLevel, say};
 use crate::pacing::{BotHands, any_seed};
 use crate::tally::{Summary, Tally};
 use crate::world::{Command, Setup, World};
+use lockstep::log::Record;
 use lockstep::quic::{Identity, QuicConfig};
 use lockstep::{Config, Network};
-use lockstep::{EndReason, Event, Match, Plan, Seat, Ticket};
+use lockstep::{Contact, EndReason, Event, Match, MatchId, Plan, Rejoin, Seat, Ticket};
+use replay::WayBack;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -23,11 +26,15 @@ pub struct Peer {
     plan: Plan,
     tally: Tally,
     replay: Option<PathBuf>,
+    identity: Option<PathBuf>,
     /// Leaves after that many turns.
     leave_after: Option<u32>,
     leaving: bool,
     /// Turn 0 is executed: before, nobody plays.
     playing: bool,
+    /// It comes back and has not been let in: commands would be refused.
+    returns: bool,
+    match_id: Option<MatchId>,
     clock: Instant,
 }
 
@@ -57,6 +64,13 @@ pub enum Part<'a> {
     Join {
         /// Whose match.
         ticket: &'a Ticket,
+        /// Where to listen for the other peers.
+        listen: SocketAddr,
+    },
+    /// It comes back.
+    Rejoin {
+        /// What it knows of the match.
+        from: &'a Rejoin,
         /// Where to listen for the other peers.
         listen: SocketAddr,
     },
@@ -112,6 +126,23 @@ impl Peer {
                 config.network = Some(network(*listen, common, key)?);
                 Match::join(ticket, config)?
             }
+            Part::Rejoin { from, listen } => {
+                leave_after = common.turns;
+                let network = network(*listen, common, key)?;
+                let own = network.signer.id();
+                let starts = from.log.iter().filter_map(|record| match record {
+                    Record::Start(start) => Some(start),
+                    _ => None,
+                });
+                // A ticket says nothing of who plays; there the others find out.
+                for start in starts {
+                    if start.roster.iter().all(|peer| peer.peer != own) {
+                        return Err(Problem::Stranger);
+                    }
+                }
+                config.network = Some(network);
+                Match::rejoin((*from).clone(), config)?
+            }
             Part::Alone { seats } => {
                 config.seats = *seats;
                 config.own_seats = *seats;
@@ -130,9 +161,12 @@ impl Peer {
             plan: Plan::default(),
             tally: Tally::new(),
             replay: common.record.clone(),
+            identity: common.identity.clone(),
             leave_after,
             leaving: false,
             playing: false,
+            returns: matches!(part, Part::Rejoin { .. }),
+            match_id: None,
             clock: now(),
         })
     }
@@ -219,9 +253,23 @@ impl Peer {
 
     fn take(&mut self, event: &Event) {
         match event {
-            Event::Started { own, plan, .. } => {
+            Event::Started {
+                own,
+                plan,
+                match_id,
+                ..
+            } => {
+                self.match_id = Some(*match_id);
                 self.plan = *plan;
                 self.hands = bot_hands(self.bots, own, self.seed);
+            }
+            Event::Contacts(contacts) => self.keep_way_back(contacts),
+            Event::RosterChanged { .. } => self.returns = false,
+            Event::Ended(ended) => {
+                let over = matches!(ended.reason, EndReason::Decided | EndReason::TurnLimit);
+                if let Some(path) = self.replay.as_ref().filter(|_| over) {
+                    WayBack::beside(path).forget();
+                }
             }
             Event::PlanChanged { plan, .. } => self.plan = *plan,
             Event::Turn { turn, .. } => {
@@ -234,8 +282,38 @@ impl Peer {
         }
     }
 
+    /// How to come back, where the match goes on without this peer.
+    pub fn way_back(&self, reason: &EndReason) -> Option<String> {
+        let goes_on = matches!(reason, EndReason::Removed | EndReason::StallLimit { .. });
+        let replay = self.replay.as_ref().filter(|_| goes_on)?;
+        let way_back = WayBack::beside(replay);
+        way_back.path().exists().then(|| {
+            let replay = replay.display();
+            match &self.identity {
+                Some(key) => format!("demo-rts rejoin {replay} --identity {}", key.display()),
+                None => format!("demo-rts rejoin {replay}"),
+            }
+        })
+    }
+
+    fn keep_way_back(&self, contacts: &[Contact]) {
+        let (Some(path), Some(match_id)) = (&self.replay, self.match_id) else {
+            return;
+        };
+        if contacts.len() < 2 {
+            return;
+        }
+        let kept = WayBack::beside(path).keep(match_id, contacts);
+        if let Err(why) = kept {
+            say(
+                LogLevel::Warn,
+                format_args!("cannot keep where the others are: {why}"),
+            );
+        }
+    }
+
     fn let_bots_act(&mut self) {
-        if !self.playing {
+        if !self.playing || self.returns {
             return;
         }
         let elapsed = self.clock.elapsed();

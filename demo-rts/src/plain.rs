@@ -68,6 +68,12 @@ pub fn text(line: &Line) -> Option<String> {
             _ => format!("{} left in turn {turn}", seats(left)),
         },
         Line::Suspected { seats: of, .. } => format!("{} not heard", seats(of)),
+        Line::Slept { ms } => {
+            format!(
+                "stood still for {:.1} s, asking the others",
+                *ms as f64 / 1_000.0
+            )
+        }
         Line::NoQuorum { missing, .. } => {
             format!(
                 "{} lost, too many to go on without: leave to end",

@@ -12,7 +12,7 @@ use crate::{
     world::World,
 };
 use clap::Parser;
-use lockstep::Ticket;
+use lockstep::{Rejoin, Ticket};
 use std::ffi::OsString;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -117,7 +117,17 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             watch::run(&path, &listen()?)
         }
         Command::Replay(replay) => Ok(replay::cli::run::<World>(replay.rest)),
-        Command::Rejoin(_) => Err(later("rejoin", "a match that lost a peer waits for it").into()),
+        Command::Rejoin(back) => {
+            let mut common = begin(back.common, outer);
+            let notes = not_used(&common, &HOST_DECIDES, "the match goes on as it is");
+            let from = way_back(&back.what, &mut common)?;
+            let bots = common.bot.map_or(Bots::Nobody, Bots::All);
+            let part = Part::Rejoin {
+                from: &from,
+                listen: ANY_PORT,
+            };
+            play(&part, bots, ("rejoin", notes), &common, None)
+        }
         Command::Relay(_) => Err(later("relay", "peers must reach the host directly").into()),
         Command::Continue(_) => {
             let instead = "`demo-rts watch REPLAY` shows the match";
@@ -145,6 +155,37 @@ fn play(
         headless::write_whole(path, &ticket.to_string())?;
     }
     crate::play::run(peer, title, &notes, &asked)
+}
+
+/// What is known of a match to come back to. Of a replay the new recording stands beside it, unless another was named.
+fn way_back(what: &str, common: &mut Common) -> Result<Rejoin, Problem> {
+    let path = PathBuf::from(what);
+    if !path.exists() {
+        return ticket(what).map(|ticket| Rejoin::from(&ticket));
+    }
+    let from = replay::rejoin(&path).map_err(|source| Problem::Rejoin {
+        path: path.clone(),
+        source,
+    })?;
+    if common.record.is_none() {
+        common.record = Some(beside(&path));
+    }
+    Ok(from)
+}
+
+/// The next free name after that of a replay: `match-2.replay` after `match.replay`.
+fn beside(replay: &Path) -> PathBuf {
+    let stem = replay.file_stem().unwrap_or_default().to_string_lossy();
+    let (name, first) = match stem.rsplit_once('-') {
+        Some((name, number)) => match number.parse::<u32>() {
+            Ok(number) => (name.to_owned(), number.saturating_add(1)),
+            Err(_) => (stem.to_string(), 2),
+        },
+        None => (stem.to_string(), 2),
+    };
+    let named = |number| replay.with_file_name(format!("{name}-{number}.replay"));
+    let free = (first..).map(named).find(|path| !path.exists());
+    free.unwrap_or_else(|| named(first))
 }
 
 fn begin(common: Common, outer: &Common) -> Common {

@@ -22,6 +22,9 @@ pub enum Event {
         /// The plan in force.
         plan: Plan,
     },
+    /// Where the peers of this match say that they can be dialled. Kept, it lets a later run of this process come back:
+    /// [`Match::rejoin`](crate::Match::rejoin).
+    Contacts(Vec<Contact>),
     /// The world executed a turn.
     Turn {
         /// The turn.
@@ -72,7 +75,7 @@ pub enum Event {
         /// The plan.
         plan: Plan,
         /// The seats of the peer whose machine is so slow that ticks are longer for it than at the start; empty where
-        /// they are not, and in a replay, which does not tell.
+        /// they are not.
         slow: Vec<Seat>,
     },
     /// A seat paused the match.
@@ -106,6 +109,12 @@ pub enum Event {
         seats: Vec<Seat>,
         /// The turn in which they left.
         turn: TurnNumber,
+    },
+    /// This process stood still, or its machine slept: the others may have gone on without it. It executes and seals
+    /// nothing until they have said that it still belongs.
+    Slept {
+        /// For how long.
+        away: Duration,
     },
     /// A peer that turns wait for is unheard, or has blocked them for too long: the others decide whether to go on
     /// without it.
@@ -178,6 +187,17 @@ pub enum RosterCause {
     Lost,
     /// Peers were suspected and answered: nobody is gone.
     FalseAlarm,
+    /// A peer came back into its seats.
+    Rejoined,
+}
+
+/// Where a peer can be dialled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contact {
+    /// Its key.
+    pub peer: PeerId,
+    /// Addresses, best first.
+    pub addresses: Vec<String>,
 }
 
 /// One peer of the lobby.
@@ -332,6 +352,9 @@ pub enum JoinRefused {
     /// The match has begun.
     #[error("the match has begun")]
     Started,
+    /// The match has no seat for this key.
+    #[error("this identity has no seat in that match: use the one that it was played with")]
+    NoSeat,
     /// This key is in the lobby already.
     #[error("a peer with this key is in the lobby already: use another identity")]
     AlreadyIn,

@@ -82,6 +82,17 @@ impl<S: Simulation> Match<S> {
         Ok(Self::over(Live::join(ticket, Box::new(rules), config)?).with_budget(budget))
     }
 
+    /// Comes back to a match after this process, or an earlier run of it, was lost to it: with the same key, into the same
+    /// seats. Until it has caught up the status is [`Status::CatchingUp`] and commands are refused.
+    ///
+    /// # Errors
+    /// As [`host`](Self::host). That nobody is there any more is told later, by [`Event::Ended`].
+    pub fn rejoin(from: crate::Rejoin, config: crate::Config) -> Result<Self, crate::live::Error> {
+        let budget = config.budget;
+        let rules = |setup: &[u8]| from_bytes::<S::Setup>(setup).map(|setup| S::rules(&setup));
+        Ok(Self::over(Live::rejoin(from, Box::new(rules), config)?).with_budget(budget))
+    }
+
     /// Plays alone: the same session, without links, at a delay of one turn.
     ///
     /// # Errors
@@ -445,7 +456,7 @@ pub fn world_entries<C: serde::de::DeserializeOwned>(
                 seat,
                 state: *state,
             }),
-            What::Pause | What::Resume | What::Chat(_) => {}
+            What::Pause | What::Resume | What::Chat(_) | What::Load(_) => {}
         }
     }
     (entries, resigned)

@@ -94,7 +94,7 @@
 //!
 //! | For | there is |
 //! |---|---|
-//! | a match of a [`sim::Simulation`] | [`Match`]: `host`, `join`, `single_player`, or [`over`](Match::over) any source of turns |
+//! | a match of a [`sim::Simulation`] | [`Match`]: `host`, `join`, `rejoin`, `single_player`, or [`over`](Match::over) any source of turns |
 //! | what happens in it | [`Event`], [`Status`], [`Ended`]; [`Refused`] for a command that is not taken |
 //! | settings | `Config`, [`Plan`] (how long turns are), [`Limits`] |
 //! | a loop of your own | [`source::TurnSource`]; [`world_entries`] decodes a turn |
@@ -115,6 +115,7 @@ pub mod live;
 pub mod log;
 #[cfg(feature = "quic")]
 pub mod quic;
+mod rejoin;
 pub mod session;
 pub mod sign;
 pub mod source;
@@ -122,7 +123,7 @@ pub mod ticket;
 mod transport;
 
 pub use event::{
-    Desync, DesyncSide, EndReason, Ended, Event, Fault, JoinRefused, LobbyPeer, Refused,
+    Contact, Desync, DesyncSide, EndReason, Ended, Event, Fault, JoinRefused, LobbyPeer, Refused,
     RosterCause, SeatInfo, Status,
 };
 pub use game::{Counts, Match, world_entries};
@@ -130,6 +131,7 @@ pub use ids::{CommandId, Incarnation, LinkId, LogHash, MatchId, PeerId, Plan, Tu
 pub use limits::Limits;
 #[cfg(feature = "live")]
 pub use live::{Config, Live, Network};
+pub use rejoin::Rejoin;
 pub use sim::{Checksum, Outcome, Seat};
 pub use ticket::{Ticket, TicketError};
 pub use transport::{Blocked, Channel, LinkError, LinkEvent, MAX_DATAGRAM, Traffic, Transport};

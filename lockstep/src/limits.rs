@@ -43,6 +43,9 @@ pub struct Limits {
     pub faults_per_peer: u32,
     /// Bytes of a snapshot, unpacked. Default 256 MiB.
     pub snapshot_bytes: u64,
+    /// Bytes of the log that are kept in memory for peers that come back, and that such a peer takes in. A match whose
+    /// log is longer lets nobody back in. Default 64 MiB, several days of play.
+    pub catch_up_bytes: u64,
 }
 
 impl Default for Limits {
@@ -62,6 +65,7 @@ impl Default for Limits {
             unexecuted_turns: 600,
             faults_per_peer: 64,
             snapshot_bytes: 256 << 20,
+            catch_up_bytes: 64 << 20,
         }
     }
 }

@@ -2,6 +2,7 @@
 //! messages it sends, and the work and events it takes.
 
 mod alone;
+mod clock;
 mod network;
 mod report;
 
@@ -10,7 +11,7 @@ use crate::session::{ConfigError, HostConfig, Role, RulesOf, Session, SessionCon
 use crate::sign::Signer;
 use crate::source::{Answer, TurnSource, Work};
 use crate::{
-    CommandId, Event, Limits, MatchId, Plan, Refused, Status, Ticket, Traffic, Transport,
+    CommandId, Event, Limits, MatchId, Plan, Refused, Rejoin, Status, Ticket, Traffic, Transport,
     TurnNumber,
 };
 use alone::Alone;
@@ -215,6 +216,16 @@ impl Live {
             rules,
         };
         Live::open(role, None, network, config)
+    }
+
+    /// Comes back to a match that an earlier run of this process was in, with the key that it had. `rules` tells the
+    /// rules that this build plays a setup by.
+    ///
+    /// # Errors
+    /// As [`host`](Self::host).
+    pub fn rejoin(from: Rejoin, rules: RulesOf, mut config: Config) -> Result<Self, Error> {
+        let network = network_of(&mut config)?;
+        Live::open(Role::Rejoin { from, rules }, None, network, config)
     }
 
     /// Plays alone, in all of `config.own_seats`, at a delay of one turn.

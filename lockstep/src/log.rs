@@ -6,12 +6,14 @@
 mod codec;
 mod hash;
 mod memory;
+mod metering;
 
 pub use codec::{Codec, DecodeError};
 pub(crate) use codec::{decode_change, decode_entries, encode_change, encode_entries};
 pub(crate) use hash::Chain;
 pub use hash::{end_signed_bytes, roster_hash, start_hash, start_signed_bytes, turn_hash};
 pub use memory::Memory;
+pub use metering::{Metered, Metering};
 
 use crate::session::roster::{Ballot, Value};
 use crate::{Incarnation, LogHash, MatchId, PeerId, Plan, SeatInfo, TurnNumber};
@@ -89,6 +91,12 @@ impl Start {
             .collect();
         seats.sort_unstable();
         seats
+    }
+
+    /// The peer with this seat.
+    pub fn peer_with(&self, seat: Seat) -> Option<&RosterPeer> {
+        let mut roster = self.roster.iter();
+        roster.find(|peer| peer.seats.contains(&seat))
     }
 
     /// All seats with their peers, ascending.
@@ -212,6 +220,9 @@ pub enum What {
     Resume,
     /// Public chat.
     Chat(String),
+    /// The machine of the peer whose lowest seat this is needs so many sixteenths of a millisecond for a tick. Only
+    /// where that is more than ticks of the start's length have to spare; see [`Metering`].
+    Load(u16),
 }
 
 /// A snapshot of the world at a turn boundary.

@@ -43,6 +43,11 @@ pub enum Error {
         /// Offset of the item.
         at: u64,
     },
+    /// Nothing is known of where the match's peers were.
+    #[error(
+        "nothing beside this file says where the match's peers were: come back with a ticket of one of them"
+    )]
+    NoWayBack,
     /// A keyframe cannot be unpacked.
     #[error("the keyframe of turn {turns} cannot be read: {what}")]
     Keyframe {

@@ -67,6 +67,7 @@ mod recorder;
 mod scan;
 mod segment;
 pub mod verify;
+mod way_back;
 mod words;
 mod writer;
 
@@ -77,8 +78,9 @@ pub use damage::Damage;
 pub use error::Error;
 pub use output::Output;
 pub use player::{Player, Speed};
-pub use reader::{KeyframeAt, Reader, Records, Source, Tail};
+pub use reader::{KeyframeAt, PlanAt, Reader, Records, Source, Tail};
 pub use recorder::Recorder;
+pub use way_back::{WayBack, rejoin};
 
 use lockstep::Match;
 use sim::Simulation;

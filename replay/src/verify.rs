@@ -4,14 +4,14 @@ mod expected;
 
 use crate::error::KeyframeFault;
 use crate::{Error, KeyframeAt, Reader, Tail};
-use expected::{Claim, Expected, collect};
+use expected::{Claim, Expected, Runs, collect};
 use lockstep::log::{
-    Bundle, Record, RosterChange, end_signed_bytes, roster_hash, start_hash, start_signed_bytes,
-    turn_hash,
+    Bundle, Metering, Record, RosterChange, Start, end_signed_bytes, roster_hash, start_hash,
+    start_signed_bytes, turn_hash,
 };
 use lockstep::session::roster::Peers;
 use lockstep::sign::Ed25519;
-use lockstep::{LogHash, PeerId, TurnNumber, world_entries};
+use lockstep::{LogHash, PeerId, Plan, TurnNumber, world_entries};
 use sim::{Checksum, Outcome, Simulation};
 
 /// How to verify.
@@ -97,6 +97,16 @@ pub enum Wrong {
     Roster {
         /// The epoch.
         epoch: u32,
+    },
+    /// A turn has another plan than the turns before it ask for.
+    #[error("turn {turn} has ticks of {} ms ({plan}); by the turns before it they take {} ms ({asked})", plan.tick_ms, asked.tick_ms)]
+    Plan {
+        /// The turn.
+        turn: TurnNumber,
+        /// Its plan.
+        plan: Plan,
+        /// The plan that it should have.
+        asked: Plan,
     },
     /// A signature under the history does not hold, or its batch is no batch.
     #[error("the signature of peer {peer} at {turns} turns does not hold")]
@@ -190,7 +200,7 @@ pub fn verify<S: Simulation>(
 ) -> Result<Verified, Error> {
     let setup = reader.setup::<S>()?;
     let start = reader.start().clone();
-    let expected = collect(reader)?;
+    let (expected, runs) = collect(reader)?;
     let mut run = Run::<S> {
         world: S::new(&sim::Start {
             setup,
@@ -198,8 +208,12 @@ pub fn verify<S: Simulation>(
             seats: start.seats(),
         }),
         log_hash: start_hash(&start),
+        speaking: (*start).clone(),
+        runs,
         roster: Peers::first(start.roster.len()),
         epoch: 0,
+        plan: start.plan,
+        metering: Metering::new(start.plan.tick_ms, start.on_slow),
         options,
         agreed: 0,
         result: Verified {
@@ -230,9 +244,15 @@ pub fn verify<S: Simulation>(
 struct Run<'a, S: Simulation> {
     world: S,
     log_hash: LogHash,
+    /// The start, with the runs of their processes that speak for the peers now.
+    speaking: Start,
+    runs: Runs,
     /// The peers that vote, and in which epoch.
     roster: Peers,
     epoch: u32,
+    /// Of the next turn.
+    plan: Plan,
+    metering: Metering,
     options: &'a Options,
     /// Turns up to which recorded checksums agreed.
     agreed: u32,
@@ -278,7 +298,7 @@ impl<S: Simulation> Run<'_, S> {
             let bundle = loop {
                 match reader.next_record(&mut cursor)? {
                     Some(Record::Bundle(bundle)) => break bundle,
-                    Some(Record::Roster(change)) => self.check_change(reader, &change)?,
+                    Some(Record::Roster(change)) => self.check_change(&change)?,
                     Some(_) => {}
                     None => {
                         let at = reader.valid_bytes();
@@ -293,6 +313,17 @@ impl<S: Simulation> Run<'_, S> {
     }
 
     fn execute(&mut self, bundle: &Bundle) -> Result<(), Stop> {
+        if bundle.plan != self.plan {
+            let wrong = Wrong::Plan {
+                turn: bundle.turn,
+                plan: bundle.plan,
+                asked: self.plan,
+            };
+            return Err(wrong.into());
+        }
+        if let Some(metered) = self.metering.take(bundle) {
+            self.plan = metered.plan;
+        }
         self.log_hash = turn_hash(self.log_hash, bundle);
         let (mut entries, _) = world_entries(bundle);
         for _ in 0..bundle.ticks() {
@@ -321,15 +352,17 @@ impl<S: Simulation> Run<'_, S> {
     }
 
     /// A roster change was decided by a quorum of the roster before it.
-    fn check_change(&mut self, reader: &Reader, change: &RosterChange) -> Result<(), Wrong> {
+    fn check_change(&mut self, change: &RosterChange) -> Result<(), Wrong> {
         let epoch = change.epoch;
         let follows = epoch == self.epoch && change.value.cut == self.result.turns;
         let signature = self.options.signature;
-        if !follows || !change.is_decided_by(reader.start(), self.roster, signature) {
+        if !follows || !change.is_decided_by(&self.speaking, self.roster, signature) {
             return Err(Wrong::Roster { epoch });
         }
         self.log_hash = roster_hash(self.log_hash, change);
+        change.apply(&mut self.speaking);
         (self.roster, self.epoch) = (change.value.roster, epoch + 1);
+        self.metering.begin_epoch();
         self.result.signatures += change.accepts.len() as u32;
         Ok(())
     }
@@ -349,9 +382,14 @@ impl<S: Simulation> Run<'_, S> {
     fn check(&mut self, reader: &mut Reader, expected: &Expected) -> Result<(), Stop> {
         let turns = expected.turns;
         match &expected.claim {
-            Claim::History { batch, log_hash } => {
+            Claim::History {
+                batch,
+                epoch,
+                log_hash,
+            } => {
                 let peer = batch.peer;
-                if !batch.is_signed_by(reader.start(), self.options.signature) {
+                let signature = self.options.signature;
+                if !self.runs.signed(batch, *epoch, reader.start(), signature) {
                     return Err(Wrong::Signature { peer, turns }.into());
                 }
                 if *log_hash != self.log_hash {

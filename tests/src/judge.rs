@@ -200,6 +200,42 @@ impl<W: Playable> Judge<W> {
         self.peers[peer].crashed = Some(self.now);
     }
 
+    /// A peer's process stands still.
+    pub fn froze(&mut self, peer: usize) {
+        self.peers[peer].froze = true;
+    }
+
+    /// It goes on after so long. Nobody's answer to what it asks then is here before `answered`.
+    pub fn thawed(&mut self, peer: usize, away: Duration, answered: Duration) {
+        self.peers[peer].thawed_at = Some(self.now);
+        if away > GAP && !self.is_alone(peer) {
+            self.peers[peer].unsure_until = answered;
+        }
+    }
+
+    /// Another run of a process that had died begins.
+    pub fn returned(&mut self, peer: usize) {
+        self.peers[peer].begin_anew(self.now);
+    }
+
+    /// It is back in the match. What the run before it issued and the history does not hold is lost with that run. The
+    /// commands of its seats that the history holds.
+    pub fn back(&mut self, peer: usize) -> Vec<(Seat, u32)> {
+        self.peers[peer].back = Some(self.now);
+        let said = self.peers[peer].agreed;
+        self.peers[peer].chats.truncate(said.0);
+        self.peers[peer].pause_asks = said.1;
+        let mut agreed = Vec::new();
+        for seat in self.peers[peer].own.clone() {
+            let held = self.agreed.get(&seat).copied().unwrap_or(0);
+            if let Some(issued) = self.issued.get_mut(&seat) {
+                issued.truncate(held);
+            }
+            agreed.push((seat, held as u32));
+        }
+        agreed
+    }
+
     /// A session appended a record.
     pub fn appended(&mut self, peer: usize, record: &Record) {
         if self.hostile == Some(peer) {
@@ -220,20 +256,31 @@ impl<W: Playable> Judge<W> {
     /// A session handed out a turn to execute.
     pub fn handed(&mut self, peer: usize, bundle: &Bundle) {
         let file = &mut self.peers[peer];
+        let unsure = self.now < file.unsure_until;
         let logged = bundle.turn.0 < file.appended;
+        if file.returned.is_some() && file.handed.is_empty() {
+            // Its world began with a snapshot.
+            file.handed.resize(bundle.turn.0 as usize, Duration::ZERO);
+        }
         let expected = file.handed.len() as u32;
         file.handed.push(self.now);
         if self.hostile == Some(peer) {
             return;
         }
-        if bundle.turn.0 != expected {
+        if unsure {
+            let seen = format!(
+                "turn {} handed out before it was told that it belongs",
+                bundle.turn
+            );
+            self.fail(Some(peer), Invariant::Agreement, seen);
+        } else if bundle.turn.0 != expected {
             let seen = format!("turn {} handed out, {expected} was next", bundle.turn);
             self.fail(Some(peer), Invariant::Durable, seen);
         } else if !logged {
             let seen = format!("turn {} handed out before it was logged", bundle.turn);
             self.fail(Some(peer), Invariant::Durable, seen);
         } else if !self.forged
-            && !self.is_out(peer, expected)
+            && !self.is_outside(peer, expected)
             && self.history[expected as usize].bundle != *bundle
         {
             let seen = format!("turn {} handed out otherwise than logged", bundle.turn);
@@ -251,7 +298,7 @@ impl<W: Playable> Judge<W> {
         let file = &mut self.peers[peer];
         file.executed = turn + 1;
         file.checksum = Some(checksum);
-        if flawed || self.forged || self.hostile == Some(peer) || self.is_out(peer, turn) {
+        if flawed || self.forged || self.hostile == Some(peer) || self.is_outside(peer, turn) {
             return;
         }
         let known = &mut self.history[turn as usize].checksum;
@@ -271,7 +318,7 @@ impl<W: Playable> Judge<W> {
         match event {
             Event::Started { own, plan, .. } => {
                 self.peers[peer].own = own.clone();
-                self.peers[peer].started_at = Some(self.now);
+                self.peers[peer].started_at.get_or_insert(self.now);
                 if own.len() != usize::from(self.peers[peer].wanted_seats)
                     || plan.turn() != self.turn
                 {
@@ -326,7 +373,7 @@ impl<W: Playable> Judge<W> {
         if self.forged {
             return;
         }
-        if self.is_out(peer, bundle.turn.0) {
+        if self.is_outside(peer, bundle.turn.0) {
             return self.check_tail(peer, bundle);
         }
         let at = bundle.turn.0 as usize;
@@ -387,8 +434,16 @@ impl<W: Playable> Judge<W> {
                 }
                 What::Seat(state) => {
                     let turn = bundle.turn.0;
-                    let gone = |owner: usize| self.peers[owner].left || self.is_out(owner, turn);
-                    if !owner.is_some_and(gone) || *state != SeatState::Idle {
+                    let gone = |owner: usize| self.peers[owner].left || self.was_out(owner, turn);
+                    let back = |owner: usize| {
+                        self.peers[owner].returned.is_some() && !self.is_out(owner, turn)
+                    };
+                    let founded = match state {
+                        SeatState::Idle => owner.is_some_and(gone),
+                        SeatState::Played => owner.is_some_and(back),
+                        _ => false,
+                    };
+                    if !founded {
                         let seen = format!("turn {}: {state:?} for {:?}", bundle.turn, entry.seat);
                         self.fail(Some(peer), Invariant::NoLoss, seen);
                     }
@@ -401,6 +456,7 @@ impl<W: Playable> Judge<W> {
                         self.fail(Some(peer), Invariant::NoLoss, seen);
                     }
                 }
+                What::Load(load) => self.check_load(peer, bundle, entry.seat, *load),
                 What::Chat(text) => {
                     let written = owner.is_some_and(|owner| self.peers[owner].takes_chat(text));
                     if !written && self.hostile.is_none() {
@@ -532,9 +588,9 @@ impl<W: Playable> Judge<W> {
         // A member that disturbs loses its links, and so its batches: the match may stand still and end.
         let disturbed =
             self.hostile.is_some() && matches!(ended.reason, EndReason::StallLimit { .. });
-        // Who was cut off for so long that nobody was left to tell it.
+        // Who was cut off or stood still for so long that nobody was left to tell it.
         let waited = matches!(ended.reason, EndReason::StallLimit { .. });
-        let forgotten = waited && (self.is_gone(peer) || self.may_lose_quorum);
+        let forgotten = waited && (self.is_gone(peer) || self.may_lose_quorum || file.froze);
         if ended.reason != wanted && !disturbed && !forgotten {
             return Err(format!("ended as {:?}, not {wanted:?}", ended.reason));
         }
@@ -549,6 +605,8 @@ impl<W: Playable> Judge<W> {
     }
 }
 
+/// A gap in a peer's time after which it may have been removed, and a little for the drift of its clock.
+const GAP: Duration = Duration::from_millis(1_010);
 /// Bytes of a peer's commands in a turn up to which a batch certainly has room: 700 less signature, checksums of a
 /// catch-up, slack and heads.
 const ROOMY: usize = 300;

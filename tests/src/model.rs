@@ -495,7 +495,7 @@ impl Model for RosterModel {
                 }
                 let for_it = match message {
                     Message::Promise(promise) => promise.ballot.peer == at && *from != at,
-                    Message::Prepare(_) | Message::Propose(..) => *from != at,
+                    Message::Prepare(_) | Message::Propose(..) | Message::Request(_) => *from != at,
                     Message::Accept(..) => {
                         actions.push(Action::Learn(at, message.clone()));
                         false

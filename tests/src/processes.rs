@@ -102,6 +102,27 @@ impl Process {
         let _ = self.child.kill();
     }
 
+    /// Stops the process, as `kill -STOP` does.
+    ///
+    /// # Panics
+    /// When it is gone.
+    pub fn stop(&self) {
+        self.signal(rustix::process::Signal::STOP);
+    }
+
+    /// Lets it go on.
+    ///
+    /// # Panics
+    /// When it is gone.
+    pub fn go_on(&self) {
+        self.signal(rustix::process::Signal::CONT);
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let process = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(process, signal).expect("the child is not waited for yet");
+    }
+
     /// Waits for the process to end; kills it after `timeout`.
     pub fn finish(mut self, timeout: Duration) -> Finished {
         let nothing = |_: &Value| false;

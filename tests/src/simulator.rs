@@ -3,6 +3,7 @@
 //! A run has two phases. First everything may go wrong that the scenario has drawn; then all links heal, and the
 //! judge demands progress.
 
+mod freeze;
 mod hand;
 mod hostility;
 mod links;
@@ -24,9 +25,9 @@ use crate::judge::{Bounds, Judge, Violation};
 use crate::random::Stream;
 use hand::{Hand, Piece};
 use hostility::{Mischief, Signed};
-use lockstep::session::{HostConfig, Input, Output, Role, Session, SessionConfig};
+use lockstep::session::{HostConfig, Input, Output, Role, RulesOf, Session, SessionConfig};
 use lockstep::sign::{Ed25519, KeyedHash, Signer};
-use lockstep::{Event, Limits, MatchId, PeerId};
+use lockstep::{Event, Limits, MatchId, PeerId, Rejoin};
 use network::{End, Network};
 use schedule::{Happening, Schedule};
 use sim::Seat;
@@ -84,6 +85,7 @@ struct Simulator<W> {
     judge: Judge<W>,
     trace: Trace,
     mischief: Mischief,
+    match_id: MatchId,
     begun_at: Option<Duration>,
     commands: u64,
     /// The peer whose session was called last.
@@ -106,6 +108,10 @@ struct Peer<W> {
     issued_total: BTreeMap<Seat, u32>,
     executed_total: BTreeMap<Seat, u32>,
     left: bool,
+    /// Since when it stands still, and what waits for it.
+    frozen: Option<(Duration, Vec<Happening>)>,
+    /// It begins anew and is not back in the match.
+    is_out: bool,
 }
 
 /// Silence after which a peer that turns wait for is suspected.
@@ -149,6 +155,8 @@ impl<W: Playable> Simulator<W> {
                 issued_total: BTreeMap::new(),
                 executed_total: BTreeMap::new(),
                 left: false,
+                frozen: None,
+                is_out: false,
             });
             schedule.add(plan.begins_at, Happening::Begin(at));
         }
@@ -160,6 +168,7 @@ impl<W: Playable> Simulator<W> {
             network: Network::new(scenario, count + 1),
             judge: Judge::new(scenario, &ids),
             mischief: Mischief::new(scenario, signed, secret),
+            match_id: invitation.0,
             peers,
             ids,
             trace: Trace::new(out),
@@ -190,6 +199,9 @@ impl<W: Playable> Simulator<W> {
     }
 
     fn happen(&mut self, happening: Happening) {
+        let Some(happening) = self.unless_frozen(happening) else {
+            return;
+        };
         match happening {
             Happening::Begin(peer) => self.feed(peer, Input::Timeout),
             Happening::Wake(peer) => self.wake(peer),
@@ -211,6 +223,10 @@ impl<W: Playable> Simulator<W> {
             Happening::Crash(peer) => self.crash(peer),
             Happening::Slow(peer) => self.slow_down(peer),
             Happening::Fast(peer) => self.speed_up(peer),
+            Happening::Freeze(peer) => self.freeze(peer),
+            Happening::Thaw(peer) => self.thaw(peer),
+            Happening::Forgotten(peer, since) => self.forget_frozen(peer, since),
+            Happening::Return(peer) => self.begin_anew(peer),
             Happening::Disturb => self.disturb(),
         }
     }
@@ -255,6 +271,7 @@ impl<W: Playable> Simulator<W> {
             } => self.send(peer, link, channel, &bytes),
             Output::Append(record) => self.judge.appended(peer, &record),
             Output::New(start) => self.take_piece(peer, Piece::New(start)),
+            Output::Load(keyframe) => self.take_piece(peer, Piece::Load(keyframe)),
             Output::Execute(bundle) => {
                 self.judge.handed(peer, &bundle);
                 for entry in &bundle.entries {
@@ -280,6 +297,8 @@ impl<W: Playable> Simulator<W> {
     fn hear(&mut self, peer: usize, event: Event) {
         self.judge.told(peer, &event);
         match event {
+            Event::Started { .. } if self.peers[peer].is_out => {}
+            Event::RosterChanged { .. } => self.be_back(peer),
             Event::Started { own, .. } => {
                 self.peers[peer].own = own;
                 if self.begun_at.is_none() {
@@ -309,10 +328,14 @@ impl<W: Playable> Simulator<W> {
     }
 
     fn heal(&mut self) {
-        let plan = self.scenario.plan;
-        let budget = plan.turn() * u32::from(plan.delay_turns - 1);
-        self.network.heal(budget);
+        self.network.heal(self.budget());
         self.judge.healed();
+    }
+
+    /// Time for a batch to arrive without a stall.
+    fn budget(&self) -> Duration {
+        let plan = self.scenario.plan;
+        plan.turn() * u32::from(plan.delay_turns - 1)
     }
 
     fn take_piece(&mut self, peer: usize, piece: Piece) {
@@ -322,7 +345,8 @@ impl<W: Playable> Simulator<W> {
     }
 
     fn finish_piece(&mut self, peer: usize) {
-        if self.peers[peer].session.is_none() {
+        // What the run before this one had begun is nobody's any more.
+        if self.peers[peer].session.is_none() || !self.peers[peer].hand.is_running() {
             return;
         }
         let (input, executed) = self.peers[peer].hand.finish();
@@ -438,10 +462,7 @@ fn join<W: Playable>((match_id, secret): (MatchId, [u8; 16]), host: PeerId) -> R
         secret,
         host,
         addresses: vec![links::address(0)],
-        rules: Box::new(|setup| {
-            let setup = postcard::from_bytes(setup).ok()?;
-            Some(W::rules(&setup))
-        }),
+        rules: rules::<W>(),
     }
 }
 
@@ -463,9 +484,30 @@ fn config(scenario: &Scenario, peer: usize, role: Role) -> SessionConfig {
     }
 }
 
-/// A member that disturbs may hold up the match; who is cut off until it is over waits in vain.
+/// A session of a process that died and begins anew.
+fn another_run<W: Playable>(scenario: &Scenario, peer: usize, from: Rejoin) -> Session {
+    let role = Role::Rejoin {
+        from,
+        rules: rules::<W>(),
+    };
+    let mut config = config(scenario, peer, role);
+    config.entropy = Stream::new(scenario.seed, "entropy anew", peer as u64).array();
+    let mut random = Stream::new(scenario.seed, "identity", 0);
+    let secrets: Vec<[u8; 32]> = scenario.peers.iter().map(|_| random.array()).collect();
+    Session::new(config, signer(scenario, &secrets[peer])).expect("a scenario is a valid setting")
+}
+
+fn rules<W: Playable>() -> RulesOf {
+    Box::new(|setup| {
+        let setup = postcard::from_bytes(setup).ok()?;
+        Some(W::rules(&setup))
+    })
+}
+
+/// A member that disturbs may hold up the match; who is cut off or stands still until it is over waits in vain.
 fn stall_limit(scenario: &Scenario) -> Option<Duration> {
-    let cut = (!scenario.cuts.is_empty()).then_some(Duration::from_secs(40));
+    let freezes = scenario.peers.iter().any(|peer| peer.freeze.is_some());
+    let cut = (freezes || !scenario.cuts.is_empty()).then_some(Duration::from_secs(40));
     scenario.hostile.map(|_| Duration::from_secs(15)).or(cut)
 }
 

@@ -73,6 +73,7 @@ fn batch() -> impl Strategy<Value = Batch> {
                 slack_ms,
                 leaving,
                 epoch: turn % 3,
+                snapshot: None,
             }
         },
     )

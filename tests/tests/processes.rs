@@ -122,6 +122,92 @@ fn the_others_go_on_when_one_is_killed_and_every_replay_holds() {
 }
 
 #[test]
+fn who_is_killed_comes_back_and_everybody_agrees_on_every_turn_after() {
+    // A guest, after the others have gone on without it; the host, before anybody misses it.
+    for (victim, later) in [(2, Duration::from_secs(5)), (0, Duration::from_millis(300))] {
+        let folder = tempfile::tempdir().expect("a folder for the match");
+        let host = ["--map-seed", "4", "--turns", "150"];
+        let mut playing = play(3, &host, &[], folder.path());
+        let at_turn = |turn: u64| {
+            move |event: &serde_json::Value| event["event"] == "turn" && event["turn"] == turn
+        };
+        for peer in &mut playing.peers {
+            assert!(
+                peer.wait_until(Duration::from_secs(40), at_turn(60))
+                    .is_some()
+            );
+        }
+        playing.peers[victim].kill();
+        playing.peers[victim].wait_until(later, |_| false);
+        let replay = format!("peer{victim}.replay");
+        let identity = format!("peer{victim}.key");
+        if victim == 2 {
+            let other = ["rejoin", &replay, "--headless", "--identity", "other.key"];
+            let stranger = demo(&other, folder.path());
+            assert_eq!(stranger.status.code(), Some(2), "{}", stranger.errors);
+            assert!(
+                stranger
+                    .errors
+                    .contains("this key has no seat in that match")
+            );
+        }
+        let arguments = [
+            "demo",
+            "rejoin",
+            &replay,
+            "--headless",
+            "--bot",
+            "normal",
+            "--json",
+        ];
+        let own = ["--identity", &identity, "--record", "back.replay"];
+        let arguments: Vec<&str> = arguments.iter().chain(&own).copied().collect();
+        let again = Process::start(Path::new(PROGRAM), &arguments, folder.path());
+        let again = again.finish(Duration::from_secs(90));
+        let mut finished = playing.finish(Duration::from_secs(30));
+        let killed = finished.remove(victim);
+        agree(&finished);
+        let end = again
+            .last("end")
+            .unwrap_or_else(|| panic!("no end: {}", again.errors));
+        assert_eq!(end["reason"], "turn-limit", "{}", again.errors);
+        assert_eq!((&end["agreed"], &end["of"]), (&3.into(), &3.into()));
+        let back = again.last("roster").expect("it is let in");
+        assert_eq!(
+            (&back["cause"], &back["seats"]),
+            (&"rejoined".into(), &serde_json::json!([0, 1, 2]))
+        );
+        // It ran only what is behind the snapshot, to the checksums of those who stayed.
+        let (ours, theirs) = (again.checksums(), finished[0].checksums());
+        let first = ours.first().expect("it has executed turns").0 as usize;
+        assert_eq!(first, 50, "the snapshot's turn");
+        assert_eq!((ours.len(), &ours[..]), (150 - first, &theirs[first..]));
+        let common = killed.checksums().len().min(60);
+        assert_eq!(killed.checksums()[..common], theirs[..common]);
+        let stayed = format!("peer{}.replay", if victim == 0 { 1 } else { 0 });
+        for asked in [
+            vec!["verify", "back.replay"],
+            vec!["diff", &stayed, "back.replay"],
+        ] {
+            let arguments = [vec!["replay"], asked].concat();
+            let answered = demo(&arguments, folder.path());
+            assert!(
+                answered.status.success(),
+                "{arguments:?}: {}",
+                answered.errors
+            );
+        }
+        for peer in (0..3).filter(|peer| *peer != victim) {
+            let verified = demo(
+                &["replay", "verify", &format!("peer{peer}.replay")],
+                folder.path(),
+            );
+            assert!(verified.status.success(), "{}", verified.errors);
+        }
+    }
+}
+
+#[test]
 fn a_peer_that_leaves_ends_well_and_the_others_play_on() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let mut playing = play(3, &["--map-seed", "5", "--turns", "60"], &[], folder.path());
@@ -160,6 +246,70 @@ fn a_peer_that_leaves_ends_well_and_the_others_play_on() {
     assert_eq!(finished[0].checksums()[..20], left.checksums());
     let roster = finished[0].last("roster").expect("the host says who left");
     assert_eq!(roster["cause"], "left");
+}
+
+/// Ends with the code of the second command, after the first was successful.
+const ON_A_SMALL_DISK: &str = r#"
+mkdir small && mount -t tmpfs -o size=4k none small && "$0" demo join "$@" --record small/guest.replay &&
+    "$0" demo replay verify small/guest.replay"#;
+
+/// The keyframe after 30 s, of an army, does not fit the guest's disk any more.
+#[test]
+fn a_full_disk_ends_a_recording_and_never_the_match() {
+    let folder = tempfile::tempdir().expect("a folder for the match");
+    let bot = ["--headless", "--bot", "normal", "--json"];
+    let host = [
+        "demo",
+        "host",
+        "--seats",
+        "2",
+        "--listen",
+        "127.0.0.1:0",
+        "--scenario",
+        "archers",
+        "--plan",
+        "50x2",
+        "--turns",
+        "640",
+        "--record",
+        "host.replay",
+    ];
+    let host = [&host[..], &bot[..]].concat();
+    let mut host = Process::start(Path::new(PROGRAM), &host, folder.path());
+    let told = host.wait_for("ticket", Duration::from_secs(20));
+    let told = told.expect("the host prints a ticket");
+    let ticket = told["ticket"].as_str().expect("a text").to_owned();
+    // The disk lives in a namespace of its own, and goes with it.
+    let guest = [
+        "--mount",
+        "--map-root-user",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        ON_A_SMALL_DISK,
+        PROGRAM,
+        &ticket,
+    ];
+    let guest = [&guest[..], &bot[..]].concat();
+    let guest = Process::start(Path::new("unshare"), &guest, folder.path());
+    let guest = guest.finish(Duration::from_secs(90));
+    let host = host.finish(Duration::from_secs(10));
+    let recording = guest.last("recording");
+    let why = recording.and_then(|event| event["why"].as_str());
+    assert_eq!(why, Some("cannot write the replay: no storage space"));
+    assert!(guest.errors.contains("the recording ended early"));
+    let whole = |line: &str| line.starts_with("small/guest.replay: whole up to its last turn");
+    let verified = guest
+        .events
+        .iter()
+        .any(|event| event.as_str().is_some_and(whole));
+    assert!(verified, "{} {}", guest.status, guest.errors);
+    assert_eq!(host.last("recording"), None);
+    assert_eq!(host.checksums().len(), 640);
+    agree(&[host, guest]);
+    let verified = demo(&["replay", "verify", "host.replay"], folder.path());
+    assert!(verified.status.success(), "{}", verified.errors);
 }
 
 #[test]
@@ -261,7 +411,9 @@ fn nonsense_on_the_command_line_is_named_with_its_exit_code() {
             1,
         ),
         (&["local", "--peers", "1"], 2),
-        (&["rejoin", "x"], 2),
+        (&["rejoin", "x", "--headless"], 2),
+        (&["rejoin", "empty.replay", "--headless"], 5),
+        (&["rejoin", "@missing.ticket", "--headless"], 1),
         (&["relay"], 2),
         (&["continue", "x"], 2),
         (&["replay", "bisect", "a", "b"], 2),

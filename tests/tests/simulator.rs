@@ -81,6 +81,21 @@ fn seeds_cover_what_can_go_wrong() {
             share(|each| each.peers.iter().any(|peer| peer.slow.is_some())),
         ),
         (
+            "frozen",
+            share(|each| each.peers.iter().any(|peer| peer.freeze.is_some())),
+        ),
+        (
+            "frozen for long",
+            share(|each| {
+                let freezes = each.peers.iter().filter_map(|peer| peer.freeze);
+                freezes.map(|(_, lasts)| lasts.as_secs()).max() > Some(4)
+            }),
+        ),
+        (
+            "come back",
+            share(|each| each.peers.iter().any(|peer| peer.returns.is_some())),
+        ),
+        (
             "paused",
             share(|each| each.peers.iter().any(|peer| peer.pause.is_some())),
         ),

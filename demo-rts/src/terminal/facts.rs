@@ -134,6 +134,10 @@ impl Facts {
             Event::Suspected { seats: of, .. } => {
                 self.note(format!("{} is not heard", self.all_named(of)));
             }
+            Event::Slept { away } => {
+                let seconds = away.as_secs_f32();
+                self.note(format!("stood still for {seconds:.1} s, asking the others"));
+            }
             Event::NoQuorum { missing, .. } => {
                 self.note(format!(
                     "{} lost, too many to go on: leave to end",
@@ -144,7 +148,20 @@ impl Facts {
                 self.left.extend(gone);
                 self.note(format!("{} lost, the match goes on", self.all_named(gone)));
             }
-            Event::RosterChanged { .. } => {}
+            Event::RosterChanged { seats, cause, .. } if *cause == RosterCause::Rejoined => {
+                let back: Vec<Seat> = self
+                    .left
+                    .iter()
+                    .copied()
+                    .filter(|seat| seats.contains(seat))
+                    .collect();
+                self.left.retain(|seat| !seats.contains(seat));
+                self.note(match back.as_slice() {
+                    [] => "back in the match".to_owned(),
+                    back => format!("{} back in the match", self.all_named(back)),
+                });
+            }
+            Event::RosterChanged { .. } | Event::Contacts(_) => {}
             Event::PeerFault { peer, fault } => self.note(format!("{peer} {fault}")),
             Event::LinkLost { peer, why } => self.note(format!("link to {peer}: {why}")),
             Event::RecordingStopped { why } => self.note(format!("recording: {why}")),

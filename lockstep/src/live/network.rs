@@ -1,5 +1,6 @@
 //! The loop of the network thread, and what it shares with the game thread.
 
+use super::clock::Clock;
 use super::report::Report;
 use crate::log::{LogStore, Record};
 use crate::session::{Input, Output, Session, Stats};
@@ -13,7 +14,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What the game thread tells the network thread.
 pub(super) enum ToNetwork {
@@ -33,7 +34,7 @@ pub(super) enum ToNetwork {
 
 /// What both threads see.
 pub(super) struct Shared {
-    clock: Instant,
+    clock: Clock,
     state: Mutex<Sharing>,
     changed: Condvar,
 }
@@ -58,13 +59,9 @@ const EVENTS: usize = 4_096;
 const MEASURE_EVERY: Duration = Duration::from_millis(100);
 
 impl Default for Shared {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the network thread's clock is where a session's time comes from"
-    )]
     fn default() -> Self {
         Shared {
-            clock: Instant::now(),
+            clock: Clock::start(),
             state: Mutex::new(Sharing {
                 work: VecDeque::new(),
                 events: VecDeque::new(),
@@ -108,7 +105,11 @@ impl Sharing {
     pub(super) fn takes_commands(&self) -> bool {
         !matches!(
             self.status,
-            Status::Lobby | Status::Loading | Status::Desynced | Status::Ended
+            Status::Lobby
+                | Status::Loading
+                | Status::CatchingUp { .. }
+                | Status::Desynced
+                | Status::Ended
         )
     }
 
@@ -334,6 +335,11 @@ impl Network {
             }
             Output::Append(record) => self.append(&record),
             Output::New(start) => self.work(Work::New { start }),
+            Output::Load(keyframe) => self.work(Work::Load {
+                turns: keyframe.turns,
+                ticks: keyframe.ticks,
+                snapshot: keyframe.snapshot,
+            }),
             Output::Execute(bundle) => self.work(Work::Execute(bundle)),
             Output::Save { turns } => {
                 self.saves.push_back(turns);

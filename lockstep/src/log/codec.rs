@@ -6,7 +6,8 @@ use super::{
 };
 use crate::encoding::{Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_COMMAND, MAX_PEERS};
-use crate::session::roster::{Ballot, Peers, Value};
+use crate::session::MAX_LOAD;
+use crate::session::roster::{Ballot, Joins, Peers, Value};
 use crate::{Incarnation, Limits, LogHash, MatchId, PeerId, Plan, TurnNumber};
 use sim::{Checksum, Outcome, RulesId, Seat, SeatState, Seed};
 use std::sync::Arc;
@@ -427,11 +428,15 @@ pub(crate) fn encode_entries(out: &mut Vec<u8>, entries: &[LogEntry]) {
                 out.push(3);
                 put_bytes(out, text.as_bytes());
             }
+            What::Load(load) => {
+                out.push(4);
+                put_varint(out, u64::from(*load));
+            }
         }
     }
 }
 
-const FIRST_LENGTH: u64 = 4;
+const FIRST_LENGTH: u64 = 5;
 
 pub(crate) fn decode_entries(reader: &mut Reader<'_>) -> Result<Vec<LogEntry>, DecodeError> {
     let count = reader.count(reader.remaining() / 2, "more entries than bytes")?;
@@ -455,6 +460,7 @@ pub(crate) fn decode_entries(reader: &mut Reader<'_>) -> Result<Vec<LogEntry>, D
                 }
                 What::Chat(text)
             }
+            4 => What::Load(reader.count(MAX_LOAD.into(), "a load above its bound")? as u16),
             length => {
                 let length = length - FIRST_LENGTH;
                 if length > MAX_COMMAND as u64 {
@@ -483,6 +489,13 @@ fn put_change(out: &mut Vec<u8>, change: &RosterChange) {
     out.push(change.ballot.peer);
     out.extend_from_slice(&change.value.roster.0.to_le_bytes());
     put_varint(out, u64::from(change.value.cut));
+    match change.value.joins {
+        None => out.push(0),
+        Some(joins) => {
+            out.extend_from_slice(&[1, joins.peer]);
+            out.extend_from_slice(&joins.incarnation.0);
+        }
+    }
     put_varint(out, change.accepts.len() as u64);
     for (peer, signature) in &change.accepts {
         out.push(*peer);
@@ -499,6 +512,13 @@ pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, Dec
     let value = Value {
         roster: Peers(u16::from_le_bytes(reader.array()?)),
         cut: reader.number()?,
+        joins: match flag(reader)? {
+            false => None,
+            true => Some(Joins {
+                peer: reader.byte()?,
+                incarnation: Incarnation(reader.array()?),
+            }),
+        },
     };
     let count = reader.count(MAX_PEERS, "more peers than allowed")?;
     let accepts: Vec<(u8, [u8; 64])> = (0..count)

@@ -54,6 +54,10 @@ pub fn turn_hash(before: LogHash, bundle: &Bundle) -> LogHash {
                 hash.number(4);
                 hash.bytes(text.as_bytes());
             }
+            What::Load(load) => {
+                hash.number(5);
+                hash.number(u32::from(*load));
+            }
         }
     }
     hash.end()
@@ -67,6 +71,10 @@ pub fn roster_hash(before: LogHash, change: &RosterChange) -> LogHash {
     hash.number(change.epoch);
     hash.number(u32::from(change.value.roster.0));
     hash.number(change.value.cut);
+    if let Some(joins) = change.value.joins {
+        hash.number(u32::from(joins.peer));
+        hash.bytes(&joins.incarnation.0);
+    }
     hash.end()
 }
 

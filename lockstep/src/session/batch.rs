@@ -2,7 +2,7 @@
 
 use crate::encoding::{DecodeError, Reader, put_varint};
 use crate::limits::MAX_PEERS;
-use crate::log::{LogEntry, SignedBatch, Start, What};
+use crate::log::{Chain, Keyframe, LogEntry, SignedBatch, Start, What};
 use crate::log::{decode_entries, encode_entries};
 use crate::sign::Signer;
 use crate::{Incarnation, LogHash, MatchId, TurnNumber};
@@ -13,7 +13,8 @@ use sim::{Checksum, Seat};
 pub struct Batch {
     /// The turn it is for.
     pub turn: TurnNumber,
-    /// Commands, pauses, resumptions and chat, in seat order and as issued. Never [`What::Seat`].
+    /// Commands, pauses, resumptions and chat, in seat order and as issued. Never [`What::Seat`]
+    /// or [`What::Load`].
     pub entries: Vec<LogEntry>,
     /// For each seat with commands, ascending, the number of the first of them.
     pub first_numbers: Vec<u32>,
@@ -35,6 +36,24 @@ pub struct Batch {
     pub leaving: bool,
     /// The epoch in which it was sealed. It counts for those who have come as far.
     pub epoch: u32,
+    /// The newest snapshot of the sender's world that no batch has reported: turns executed, and its hash.
+    pub snapshot: Option<(u32, SnapshotHash)>,
+}
+
+/// What a peer signs of a snapshot: a hash over the log up to it, the ticks stepped, and the world's bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct SnapshotHash(pub [u8; 16]);
+
+impl SnapshotHash {
+    /// Of the keyframe's world.
+    pub fn of(keyframe: &Keyframe) -> SnapshotHash {
+        let mut chain = Chain::new("lockstep snapshot 1");
+        chain.number(keyframe.turns);
+        chain.bytes(&keyframe.ticks.to_le_bytes());
+        chain.bytes(&keyframe.log_hash.0);
+        chain.bytes(&keyframe.snapshot);
+        SnapshotHash(chain.end().0)
+    }
 }
 
 /// A slack that says nothing: no batch of that peer arrived since the last report.
@@ -65,9 +84,13 @@ impl Batch {
         if !self.slack_ms.is_empty() {
             put_varint(out, u64::from(self.load));
         }
-        // The first epoch goes without saying.
-        if self.epoch > 0 {
+        // The first epoch goes without saying, unless more follows.
+        if self.epoch > 0 || self.snapshot.is_some() {
             put_varint(out, u64::from(self.epoch));
+        }
+        if let Some((turns, hash)) = self.snapshot {
+            put_varint(out, u64::from(turns));
+            out.extend_from_slice(&hash.0);
         }
     }
 
@@ -83,9 +106,9 @@ impl Batch {
         let entries = decode_entries(&mut reader)?;
         if entries
             .iter()
-            .any(|entry| matches!(entry.what, What::Seat(_)))
+            .any(|entry| matches!(entry.what, What::Seat(_) | What::Load(_)))
         {
-            return Err(reader.fail("a seat event in a batch"));
+            return Err(reader.fail("an entry in a batch that peers make of it"));
         }
         let mut first_numbers = Vec::new();
         for _ in 0..seats_with_commands(&entries).count() {
@@ -108,10 +131,14 @@ impl Batch {
         };
         let epoch = match reader.remaining() {
             0 => 0,
-            _ => match reader.number()? {
-                0 => return Err(reader.fail("an epoch that goes without saying")),
-                epoch => epoch,
+            _ => match (reader.number()?, reader.remaining()) {
+                (0, 0) => return Err(reader.fail("an epoch that goes without saying")),
+                (epoch, _) => epoch,
             },
+        };
+        let snapshot = match reader.remaining() {
+            0 => None,
+            _ => Some((reader.number()?, SnapshotHash(reader.array()?))),
         };
         reader.end()?;
         Ok(Batch {
@@ -126,6 +153,7 @@ impl Batch {
             load,
             leaving: head & 1 == 1,
             epoch,
+            snapshot,
         })
     }
 
@@ -168,13 +196,22 @@ impl SignedBatch {
         start: &Start,
         verify: impl FnOnce(crate::PeerId, &[u8], &[u8; 64]) -> bool,
     ) -> bool {
-        start
-            .roster
-            .get(usize::from(self.peer))
-            .is_some_and(|peer| {
-                let bytes = signed_bytes(start.match_id, peer.incarnation, &self.content);
-                verify(peer.peer, &bytes, &self.signature)
-            })
+        let peer = start.roster.get(usize::from(self.peer));
+        peer.is_some_and(|peer| self.is_signed_in(start, peer.incarnation, verify))
+    }
+
+    /// As [`is_signed_by`](Self::is_signed_by), as another run of the peer's process than `start` names.
+    pub fn is_signed_in(
+        &self,
+        start: &Start,
+        incarnation: Incarnation,
+        verify: impl FnOnce(crate::PeerId, &[u8], &[u8; 64]) -> bool,
+    ) -> bool {
+        let peer = start.roster.get(usize::from(self.peer));
+        peer.is_some_and(|peer| {
+            let bytes = signed_bytes(start.match_id, incarnation, &self.content);
+            verify(peer.peer, &bytes, &self.signature)
+        })
     }
 }
 

@@ -1,8 +1,8 @@
 //! What a session is told, what it wants done, and how it begins.
 
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_PEERS};
-use crate::log::{Bundle, OnSlow, PauseBudget, Record, Start};
-use crate::{Channel, Event, Limits, LinkError, LinkId, MatchId, PeerId, Plan};
+use crate::log::{Bundle, Keyframe, OnSlow, PauseBudget, Record, Start};
+use crate::{Channel, Event, Limits, LinkError, LinkId, MatchId, PeerId, Plan, Rejoin};
 use sim::{Checksum, Outcome, RulesId, Seat};
 use std::sync::Arc;
 use std::time::Duration;
@@ -120,6 +120,8 @@ pub enum Output {
     Append(Record),
     /// Build the world and answer [`Input::Loaded`] or [`Input::LoadFailed`].
     New(Arc<Start>),
+    /// Replace the world by this snapshot and answer [`Input::Loaded`] or [`Input::LoadFailed`].
+    Load(Keyframe),
     /// Execute a turn and answer [`Input::Executed`]. Turns come without a hole.
     Execute(Bundle),
     /// Save the world once every turn handed out so far is executed, and answer [`Input::Snapshot`].
@@ -177,6 +179,13 @@ pub enum Role {
         host: PeerId,
         /// Where to dial the host, best first.
         addresses: Vec<String>,
+        /// The rules that this build plays a given setup by; `None` for a setup it cannot read.
+        rules: RulesOf,
+    },
+    /// It was in the match before: another run of its process was.
+    Rejoin {
+        /// What is known of the match.
+        from: Rejoin,
         /// The rules that this build plays a given setup by; `None` for a setup it cannot read.
         rules: RulesOf,
     },
@@ -291,6 +300,12 @@ impl SessionConfig {
                         bytes: host.setup.len() as u32,
                         limit: limits.setup_bytes,
                     });
+                }
+            }
+            Role::Rejoin { from, .. } => {
+                let mut known = from.contacts.iter();
+                if known.all(|contact| contact.addresses.is_empty()) {
+                    return Err(ConfigError::Addresses);
                 }
             }
             Role::Join { addresses, .. } => {

@@ -87,6 +87,14 @@ impl Core {
         });
     }
 
+    pub(crate) fn send_bulk(&mut self, link: LinkId, bytes: Vec<u8>) {
+        self.out.push(Output::Send {
+            link,
+            channel: Channel::Bulk,
+            bytes: bytes.into(),
+        });
+    }
+
     pub(crate) fn send_datagram(&mut self, link: LinkId, datagram: &Datagram) -> usize {
         let bytes = datagram.encode();
         let length = bytes.len();
@@ -167,10 +175,13 @@ impl Core {
             proved: None,
             up_at: self.now,
             heard_at: self.now,
+            asked: false,
             messages: 0,
             epoch: None,
             decisions_sent: 0,
             notes_known: BTreeMap::new(),
+            words_known: BTreeMap::new(),
+            words_at: Duration::ZERO,
             quality: Quality::new(self.now),
         };
         self.links.insert(id, link);

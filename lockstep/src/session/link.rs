@@ -1,5 +1,6 @@
 //! One link: who is at its other end, and how well it carries.
 
+use super::playing::WordKey;
 use super::roster::Ballot;
 use super::wire::TurnPacket;
 use crate::{Incarnation, LinkId, PeerId, TurnNumber};
@@ -24,6 +25,8 @@ pub(crate) struct Link {
     pub proved: Option<(PeerId, Incarnation)>,
     pub up_at: Duration,
     pub heard_at: Duration,
+    /// This peer has asked for the match on it.
+    pub asked: bool,
     /// Control messages taken so far.
     pub messages: u64,
     /// The epoch that the other end was last heard to be in, once it has told.
@@ -32,6 +35,10 @@ pub(crate) struct Link {
     pub decisions_sent: u32,
     /// What both ends know of notes on roster changes: which note, and its ballot.
     pub notes_known: BTreeMap<NoteKey, Ballot>,
+    /// By peer: the word of it that both ends know of.
+    pub words_known: BTreeMap<u8, WordKey>,
+    /// When words were last sent on it.
+    pub words_at: Duration,
     pub quality: Quality,
 }
 

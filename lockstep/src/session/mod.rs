@@ -7,6 +7,7 @@
 //! [`Input::Timeout`]. Nothing else: it cannot be called in a wrong order.
 
 mod batch;
+mod catch_up;
 mod contract;
 mod core;
 mod link;
@@ -15,11 +16,13 @@ mod playing;
 pub mod roster;
 mod wire;
 
-pub use batch::{Batch, MAX_LOAD, NO_SLACK};
+pub use batch::{Batch, MAX_LOAD, NO_SLACK, SnapshotHash};
 pub use contract::{
     ConfigError, HostConfig, Input, LinkStats, Output, Role, RulesOf, SessionConfig, Stats,
 };
+pub(crate) use playing::STALL_BUDGET;
 
+use self::catch_up::{Archive, Returning, Server};
 use self::core::{Core, Introduced, tidy_name};
 use self::link::Link;
 use self::lobby::{Host, Invitation, Joiner, OwnPeer, Step};
@@ -42,6 +45,9 @@ pub struct Session {
     stall_limit: Option<Duration>,
     suspicion: Duration,
     begun: bool,
+    /// The log, for peers that come back, and who asks for it.
+    archive: Archive,
+    server: Server,
     /// What the match had measured when it ended.
     ended_stats: Stats,
 }
@@ -49,6 +55,7 @@ pub struct Session {
 enum Phase {
     Host(Box<Host>),
     Join(Box<Joiner>),
+    Return(Box<Returning>),
     Playing(Box<Playing>),
     Over,
 }
@@ -86,9 +93,16 @@ impl Session {
                 };
                 Phase::Join(Box::new(Joiner::new(&mut core, own, invitation, rules)))
             }
+            Role::Rejoin { from, rules } => {
+                let returning = Returning::new(&core, from, own.addresses, rules);
+                Phase::Return(Box::new(returning))
+            }
         };
+        let archive = Archive::new(core.limits.catch_up_bytes);
         Ok(Session {
             core,
+            archive,
+            server: Server::default(),
             phase,
             initial: None,
             worlds_awaited: 0,
@@ -114,14 +128,18 @@ impl Session {
                 self.step(step);
             }
         }
+        if let Phase::Playing(playing) = &mut self.phase {
+            playing.look_at_time(&mut self.core);
+        }
         self.take(input);
         self.tell_of_closed_links();
         self.pass_time();
         self.tell_of_closed_links();
+        self.serve();
         let outputs = std::mem::take(&mut self.core.out);
         let worlds = outputs
             .iter()
-            .filter(|output| matches!(output, Output::New(_)));
+            .filter(|output| matches!(output, Output::New(_) | Output::Load(_)));
         self.worlds_awaited += worlds.count() as u32;
         outputs
     }
@@ -134,6 +152,7 @@ impl Session {
         let phase = match &self.phase {
             Phase::Host(host) => host.deadline(),
             Phase::Join(join) => join.deadline(),
+            Phase::Return(returning) => returning.deadline(&self.core),
             Phase::Playing(playing) => playing.deadline(&self.core),
             Phase::Over => return None,
         };
@@ -149,6 +168,7 @@ impl Session {
             Phase::Host(host) if host.is_loading() => Status::Loading,
             Phase::Join(join) if join.is_loading() => Status::Loading,
             Phase::Host(_) | Phase::Join(_) => Status::Lobby,
+            Phase::Return(returning) => returning.status(),
             Phase::Playing(playing) => playing.status(self.core.now),
             Phase::Over => Status::Ended,
         }
@@ -159,6 +179,7 @@ impl Session {
         match &self.phase {
             Phase::Host(host) => host.own_seats(),
             Phase::Join(join) => join.own_seats(),
+            Phase::Return(returning) => returning.own_seats(),
             Phase::Playing(playing) => playing.own_seats(),
             Phase::Over => &[],
         }
@@ -228,6 +249,10 @@ impl Session {
                 let step = match &mut self.phase {
                     Phase::Host(host) => host.own_loaded(core),
                     Phase::Join(join) => join.own_loaded(core),
+                    Phase::Return(returning) => {
+                        returning.loaded(checksum);
+                        Step::Stay
+                    }
                     _ => Step::Stay,
                 };
                 self.step(step);
@@ -247,7 +272,7 @@ impl Session {
                 Phase::Host(host) => host.chat(core, &text),
                 Phase::Join(join) => join.chat(core, &text),
                 Phase::Playing(playing) => playing.chat(core, &text),
-                Phase::Over => {}
+                Phase::Return(_) | Phase::Over => {}
             },
             Input::Pause => self.note(What::Pause),
             Input::Resume => self.note(What::Resume),
@@ -255,11 +280,11 @@ impl Session {
                 checksum,
                 outcome,
                 step,
-            } => {
-                if let Phase::Playing(playing) = &mut self.phase {
-                    playing.world_executed(core, checksum, outcome, step);
-                }
-            }
+            } => match &mut self.phase {
+                Phase::Playing(playing) => playing.world_executed(core, checksum, outcome, step),
+                Phase::Return(returning) => returning.executed(checksum),
+                _ => {}
+            },
             Input::Snapshot { turns, bytes } => {
                 if let Phase::Playing(playing) = &mut self.phase {
                     playing.snapshot(core, turns, bytes);
@@ -280,7 +305,39 @@ impl Session {
         match channel {
             Channel::Control => self.control(link, bytes),
             Channel::Turns => self.datagram(link, bytes),
-            Channel::Bulk => self.core.fault(link, Fault::OutOfPlace),
+            Channel::Bulk => self.bulk(link, bytes),
+        }
+    }
+
+    /// What a peer that comes back asks, or is answered.
+    fn bulk(&mut self, link: LinkId, bytes: &[u8]) {
+        let core = &mut self.core;
+        let proved = core.links.get(&link).and_then(|link| link.proved);
+        let step = match &mut self.phase {
+            Phase::Playing(playing) => {
+                self.server
+                    .received(core, playing, &self.archive, link, bytes);
+                Step::Stay
+            }
+            Phase::Return(returning) if proved.is_some() => returning.answered(core, link, bytes),
+            Phase::Over => Step::Stay,
+            _ => {
+                core.fault(link, Fault::OutOfPlace);
+                Step::Stay
+            }
+        };
+        self.step(step);
+    }
+
+    /// Keeps what is appended to the log, and gives it to who waits for it.
+    fn serve(&mut self) {
+        for output in &self.core.out {
+            if let Output::Append(record) = output {
+                self.archive.take(record);
+            }
+        }
+        if let Phase::Playing(playing) = &self.phase {
+            self.server.advance(&mut self.core, playing, &self.archive);
         }
     }
 
@@ -311,13 +368,18 @@ impl Session {
                 join.proved(core, link);
                 Step::Stay
             }
+            (Introduced::Proved, Phase::Return(_)) => Step::Stay,
             (Introduced::Proved, Phase::Playing(playing)) => {
                 playing.note_incarnation(core, link);
+                playing.close_crowd(core, link);
                 playing.close_doubles(core, link);
                 Step::Stay
             }
             (Introduced::Other(message), Phase::Host(host)) => host.received(core, link, message),
             (Introduced::Other(message), Phase::Join(join)) => join.received(core, link, message),
+            (Introduced::Other(message), Phase::Return(returning)) => {
+                returning.received(core, link, message)
+            }
             (Introduced::Other(message), Phase::Playing(playing)) => {
                 playing.received(core, link, message);
                 Step::Stay
@@ -341,11 +403,11 @@ impl Session {
                 let clock_us = core.now.as_micros() as u64;
                 core.send_datagram(link, &Datagram::ProbeAnswer { sent_us, clock_us });
             }
-            Ok(Datagram::ProbeAnswer { sent_us, clock_us }) => {
-                if let Phase::Join(join) = &mut self.phase {
-                    join.probe_answered(core, link, sent_us, clock_us);
-                }
-            }
+            Ok(Datagram::ProbeAnswer { sent_us, clock_us }) => match &mut self.phase {
+                Phase::Join(join) => join.probe_answered(core, link, sent_us, clock_us),
+                Phase::Return(returning) => returning.probe_answered(core, sent_us),
+                _ => {}
+            },
             Ok(turns) => {
                 if let Phase::Playing(playing) = &mut self.phase {
                     playing.datagram(core, link, turns);
@@ -363,9 +425,14 @@ impl Session {
     fn link_gone(&mut self, gone: Link, why: LinkError) {
         let core = &mut self.core;
         let link = gone.id;
+        self.server.forget(link);
         let step = match &mut self.phase {
             Phase::Host(host) => host.link_down(core, link),
             Phase::Join(join) => join.link_down(link, why),
+            Phase::Return(returning) => {
+                returning.link_down(link);
+                Step::Stay
+            }
             Phase::Playing(playing) => {
                 if let Some((peer, _)) = gone.proved {
                     playing.link_down(core, peer, why);
@@ -400,6 +467,7 @@ impl Session {
         match &mut self.phase {
             Phase::Host(host) => host.leave(&mut self.core),
             Phase::Join(join) => join.leave(&mut self.core),
+            Phase::Return(_) => Step::End(EndReason::Left),
             Phase::Playing(_) | Phase::Over => Step::Stay,
         }
     }
@@ -410,6 +478,7 @@ impl Session {
         let step = match &mut self.phase {
             Phase::Host(host) => host.timeout(core),
             Phase::Join(join) => join.timeout(core),
+            Phase::Return(returning) => returning.advance(core),
             Phase::Playing(_) | Phase::Over => Step::Stay,
         };
         self.step(step);
@@ -440,6 +509,16 @@ impl Session {
                 for link in self.core.links.keys().copied().collect::<Vec<_>>() {
                     playing.close_doubles(&mut self.core, link);
                 }
+                self.phase = Phase::Playing(Box::new(playing));
+            }
+            Step::Return(returned) => {
+                let playing = Playing::returned(
+                    &mut self.core,
+                    *returned,
+                    self.keyframe_every,
+                    self.stall_limit,
+                    self.suspicion,
+                );
                 self.phase = Phase::Playing(Box::new(playing));
             }
             Step::End(reason) => {

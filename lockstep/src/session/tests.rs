@@ -1,6 +1,8 @@
 //! Sessions on links in memory, with a fixed delay and no loss. What loss, cuts and hostile peers do to them is the
 //! business of the simulator in the `tests` crate.
 
+mod rejoin;
+mod sleep;
 mod slow;
 
 use super::*;
@@ -18,6 +20,8 @@ struct Peer {
     turns: Vec<Bundle>,
     events: Vec<Event>,
     records: Vec<Record>,
+    /// Turns of the snapshot that its world began with.
+    loaded: u32,
     executed: u64,
     diverges_at: Option<u64>,
     /// Time that its machine takes for a tick.
@@ -26,6 +30,9 @@ struct Peer {
 
 /// To whom, on which link, what (a message, or the link itself), and whether the receiver dialled it.
 type Arrival = (usize, LinkId, Option<(Channel, Arc<[u8]>)>, bool);
+
+/// What a peer sends in the place of these bytes.
+type Lie = fn(Vec<u8>) -> Vec<u8>;
 
 struct Net {
     now: Duration,
@@ -38,6 +45,13 @@ struct Net {
     two_faced: bool,
     /// A peer whose messages are lost from now on.
     silent: Option<usize>,
+    /// A peer that stands still: what comes for it waits.
+    stopped: Option<usize>,
+    waiting: Vec<Arrival>,
+    /// Links of processes that have died.
+    dead: Vec<LinkId>,
+    /// Changes what peer 0 answers to a peer that comes back.
+    lie: Option<Lie>,
 }
 
 fn id(at: usize) -> PeerId {
@@ -58,6 +72,10 @@ impl Net {
             count: 0,
             two_faced: false,
             silent: None,
+            stopped: None,
+            waiting: Vec::new(),
+            dead: Vec::new(),
+            lie: None,
         };
         for at in 0..peers {
             let role = if at == 0 {
@@ -88,13 +106,17 @@ impl Net {
     }
 
     fn add(&mut self, role: Role) {
-        let at = self.peers.len();
+        let peer = Net::peer(self.peers.len(), self.peers.len() as u8, role);
+        self.peers.push(peer);
+    }
+
+    fn peer(at: usize, run: u8, role: Role) -> Peer {
         let config = SessionConfig {
             name: format!("peer {at}"),
             own_seats: 1,
             ready: true,
             addresses: vec![at.to_string()],
-            entropy: [at as u8; 32],
+            entropy: [run; 32],
             share: None,
             keyframe_every: Some(Duration::from_secs(2)),
             limits: Limits::default(),
@@ -105,15 +127,16 @@ impl Net {
         };
         let session =
             Session::new(config, Box::new(KeyedHash::new(id(at)))).expect("the config is in range");
-        self.peers.push(Peer {
+        Peer {
             session,
             turns: Vec::new(),
             events: Vec::new(),
             records: Vec::new(),
+            loaded: 0,
             executed: 0,
             diverges_at: None,
             step: Duration::from_millis(2),
-        });
+        }
     }
 
     fn input(&mut self, at: usize, input: Input<'_>) {
@@ -140,6 +163,7 @@ impl Net {
                 self.post(to, link, None, false);
             }
             Output::Send { .. } if self.silent == Some(at) => {}
+            Output::Send { link, .. } if self.dead.contains(&link) => {}
             Output::Send {
                 link,
                 channel,
@@ -151,6 +175,10 @@ impl Net {
                     true => self.other_face(&bytes),
                     false => bytes,
                 };
+                let bytes = match self.lie.filter(|_| at == 0 && channel == Channel::Bulk) {
+                    Some(lie) => lie(bytes.to_vec()).into(),
+                    None => bytes,
+                };
                 self.post(to, link, Some((channel, bytes)), false);
             }
             Output::New(_) => self.input(
@@ -159,11 +187,17 @@ impl Net {
                     checksum: Checksum(1),
                 },
             ),
+            Output::Load(keyframe) => {
+                let peer = &mut self.peers[at];
+                (peer.loaded, peer.executed) = (keyframe.turns, u64::from(keyframe.turns));
+                let checksum = Checksum(keyframe.turns * 3);
+                self.input(at, Input::Loaded { checksum });
+            }
             Output::Execute(bundle) => {
                 let peer = &mut self.peers[at];
                 assert_eq!(
                     bundle.turn,
-                    TurnNumber(peer.turns.len() as u32),
+                    TurnNumber(peer.loaded + peer.turns.len() as u32),
                     "turns come without a hole"
                 );
                 let step = peer.step * u32::from(bundle.ticks());
@@ -218,6 +252,7 @@ impl Net {
     fn run(&mut self, until: Duration) {
         loop {
             let timer = (0..self.peers.len())
+                .filter(|at| self.stopped != Some(*at))
                 .filter_map(|at| Some((self.peers[at].session.deadline()?, at)))
                 .min();
             let next = self.queue.first_key_value().map(|((at, _), _)| *at);
@@ -225,6 +260,13 @@ impl Net {
                 (Some(next), timer) if timer.is_none_or(|(at, _)| next <= at) && next <= until => {
                     self.now = self.now.max(next);
                     let (_, (to, link, what, dialled)) = self.queue.pop_first().expect("just seen");
+                    if self.dead.contains(&link) {
+                        continue;
+                    }
+                    if self.stopped == Some(to) {
+                        self.waiting.push((to, link, what, dialled));
+                        continue;
+                    }
                     let input = match &what {
                         None => {
                             let (one, other) = self.links[link.0 as usize];
@@ -253,6 +295,17 @@ impl Net {
             }
         }
         self.now = until;
+    }
+
+    /// The peer stands still for so long, and then is given all that came in the meantime.
+    fn stop(&mut self, at: usize, lasts: Duration) {
+        self.stopped = Some(at);
+        self.run(self.now + lasts);
+        self.stopped = None;
+        for arrival in std::mem::take(&mut self.waiting) {
+            self.count += 1;
+            self.queue.insert((self.now, self.count), arrival);
+        }
     }
 
     fn ends(&self) -> Vec<&Ended> {

@@ -3,6 +3,7 @@
 use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_PEERS};
 use crate::log::{OnSlow, PauseBudget, SignedBatch};
+use crate::session::roster::Request;
 use crate::{Incarnation, JoinRefused, Limits, LogHash, MatchId, PeerId, Plan, TurnNumber};
 use serde::{Deserialize, Serialize};
 use sim::{Checksum, Outcome, RulesId, Seat};
@@ -75,16 +76,23 @@ pub(crate) enum Control {
     Bye,
     /// To all, and on from them: what peers said about a roster change.
     Roster(Vec<SignedNote>),
-    /// To who lags behind an epoch: the decision that ended it, encoded as in the log.
+    /// To who lags behind an epoch, or comes back by its end: the decision that ended it, encoded as in the log.
     Decided(Vec<u8>),
+    /// To all, and on from them: what peers said of themselves.
+    Words(Vec<SignedNote>),
+    /// From a peer that wants to come back, and follows: the request, and where it can be dialled.
+    Rejoin {
+        request: Request,
+        addresses: Vec<String>,
+    },
 }
 
-/// What one peer says about a roster change.
+/// What one peer says about a roster change, or of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SignedNote {
     /// Who, by index in the start's roster.
     pub peer: u8,
-    /// The note, encoded.
+    /// The note or word, encoded.
     pub content: Vec<u8>,
     pub signature: Signature,
 }

@@ -1,9 +1,9 @@
 //! What a file claims about its match, by the number of turns executed.
 
 use crate::{Error, KeyframeAt, Reader};
-use lockstep::LogHash;
-use lockstep::log::{Record, SignedBatch};
+use lockstep::log::{Record, RosterChange, SignedBatch, Start};
 use lockstep::session::Batch;
+use lockstep::{Incarnation, LogHash, PeerId};
 use sim::Checksum;
 
 /// One claim.
@@ -17,6 +17,8 @@ pub(super) enum Claim {
     /// A peer signed this history.
     History {
         batch: SignedBatch,
+        /// The epoch in which it was sealed.
+        epoch: u32,
         log_hash: LogHash,
     },
     /// A signed batch that cannot be read.
@@ -29,9 +31,11 @@ pub(super) enum Claim {
     Keyframe(KeyframeAt),
 }
 
-/// All claims about turns that the file holds, by turn. The agreed end is not among them.
-pub(super) fn collect(reader: &mut Reader) -> Result<Vec<Expected>, Error> {
+/// All claims about turns that the file holds, by turn, and the runs of their processes that peers signed as. The agreed
+/// end is not among them.
+pub(super) fn collect(reader: &mut Reader) -> Result<(Vec<Expected>, Runs), Error> {
     let mut expected = Vec::new();
+    let mut runs = Runs(Vec::new());
     for record in reader.records() {
         match record? {
             Record::Checksum { turns, checksum } => expected.push(Expected {
@@ -53,6 +57,7 @@ pub(super) fn collect(reader: &mut Reader) -> Result<Vec<Expected>, Error> {
                     expected.push(Expected {
                         turns: batch.complete,
                         claim: Claim::History {
+                            epoch: batch.epoch,
                             log_hash: batch.log_hash,
                             batch: signed,
                         },
@@ -63,11 +68,8 @@ pub(super) fn collect(reader: &mut Reader) -> Result<Vec<Expected>, Error> {
                     claim: Claim::Unreadable { peer: signed.peer },
                 }),
             },
-            Record::Start(_)
-            | Record::Bundle(_)
-            | Record::Keyframe(_)
-            | Record::Roster(_)
-            | Record::End(_) => {}
+            Record::Roster(change) => runs.take(&change),
+            Record::Start(_) | Record::Bundle(_) | Record::Keyframe(_) | Record::End(_) => {}
         }
     }
     expected.extend(reader.keyframes().iter().map(|keyframe| Expected {
@@ -78,7 +80,35 @@ pub(super) fn collect(reader: &mut Reader) -> Result<Vec<Expected>, Error> {
     let turns = reader.turns();
     expected.retain(|expected| expected.turns <= turns);
     expected.sort_by_key(|expected| (expected.turns, expected.claim.rank()));
-    Ok(expected)
+    Ok((expected, runs))
+}
+
+/// Which run of a process spoke for a peer that came back: from which epoch on, which peer, which run.
+pub(super) struct Runs(Vec<(u32, u8, Incarnation)>);
+
+impl Runs {
+    fn take(&mut self, change: &RosterChange) {
+        if let Some(joins) = change.value.joins {
+            let epoch = change.epoch.saturating_add(1);
+            self.0.push((epoch, joins.peer, joins.incarnation));
+        }
+    }
+
+    /// Whether a batch of this epoch is signed by the run that spoke for its peer then.
+    pub(super) fn signed(
+        &self,
+        batch: &SignedBatch,
+        epoch: u32,
+        start: &Start,
+        signature: fn(PeerId, &[u8], &[u8; 64]) -> bool,
+    ) -> bool {
+        let mut later = self.0.iter().rev();
+        let run = later.find(|(from, peer, _)| *peer == batch.peer && *from <= epoch);
+        match run {
+            Some((.., run)) => batch.is_signed_in(start, *run, signature),
+            None => batch.is_signed_by(start, signature),
+        }
+    }
 }
 
 impl Claim {

@@ -1,7 +1,7 @@
 //! What the judge holds about one peer.
 
-use lockstep::log::{Codec, Record};
-use lockstep::{CommandId, Desync, Ended, PeerId};
+use lockstep::log::{Codec, Keyframe, Record};
+use lockstep::{CommandId, Desync, Ended, Limits, PeerId};
 use sim::{Checksum, Seat};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -46,6 +46,16 @@ pub struct PeerFile {
     pub left: bool,
     /// When its process died.
     pub crashed: Option<Duration>,
+    /// It has stood still.
+    pub froze: bool,
+    /// When it last went on after that.
+    pub thawed_at: Option<Duration>,
+    /// Before this nobody can have told it that it still belongs.
+    pub unsure_until: Duration,
+    /// When another run of its process began.
+    pub returned: Option<Duration>,
+    /// When that one was back in the match.
+    pub back: Option<Duration>,
     /// What it wrote to all.
     pub chats: Vec<String>,
     /// Pauses and resumptions that it asked for.
@@ -75,6 +85,11 @@ impl PeerFile {
             ended: None,
             left: false,
             crashed: None,
+            froze: false,
+            thawed_at: None,
+            unsure_until: Duration::ZERO,
+            returned: None,
+            back: None,
             chats: Vec::new(),
             pause_asks: 0,
             agreed: (0, 0),
@@ -82,6 +97,34 @@ impl PeerFile {
             log_begun: false,
             log_ended: false,
         }
+    }
+
+    /// What its log holds for another run of its process: turns and roster changes, and the newest keyframe.
+    pub fn kept(&self) -> (Vec<Record>, Option<Keyframe>) {
+        let records = Codec::default().decode_all(&self.log, &Limits::default());
+        let (mut log, mut keyframe) = (Vec::new(), None);
+        for record in records.unwrap_or_default() {
+            match record {
+                Record::Start(_) | Record::Bundle(_) | Record::Roster(_) => log.push(record),
+                Record::Keyframe(newer) => keyframe = Some(newer),
+                _ => {}
+            }
+        }
+        (log, keyframe)
+    }
+
+    /// Another run of its process begins, with an empty log of its own.
+    pub(super) fn begin_anew(&mut self, now: Duration) {
+        self.returned = Some(now);
+        self.unsure_until = Duration::ZERO;
+        self.handed = Vec::new();
+        self.appended = 0;
+        self.executed = 0;
+        self.checksum = None;
+        self.log = Vec::new();
+        self.codec = Codec::default();
+        self.log_begun = false;
+        self.log_ended = false;
     }
 
     /// Keeps a record as the bytes it has on disk. What is wrong with it where it is, if anything.

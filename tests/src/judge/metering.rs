@@ -3,6 +3,7 @@
 use super::{Invariant, Judge};
 use crate::simulator::{Playable, RECOVERS_WITHIN, Scenario};
 use lockstep::log::Bundle;
+use sim::Seat;
 use std::time::Duration;
 
 /// Ticks are at most so many times as long as at the start.
@@ -84,10 +85,27 @@ impl<W: Playable> Judge<W> {
         self.fail(Some(peer), Invariant::Progress, seen);
     }
 
+    /// A turn says of a peer's machine that it is slow: so it must be, unless its owner lies.
+    pub(super) fn check_load(&mut self, peer: usize, bundle: &Bundle, seat: Seat, load: u16) {
+        let owner = self.owner(seat);
+        let first = owner.and_then(|owner| self.peers[owner].own.first().copied());
+        let slow = owner.is_some_and(|owner| self.plans.is_slow(owner));
+        if (!slow || load == 0 || first != Some(seat))
+            && (self.hostile.is_none() || owner != self.hostile)
+        {
+            let seen = format!("turn {}: load {load} for {seat:?}", bundle.turn);
+            self.fail(Some(peer), Invariant::NoLoss, seen);
+        }
+    }
+
     /// A world has work before it: no more than it can be rid of in time.
     pub(super) fn check_behind(&mut self, peer: usize) {
         let file = &self.peers[peer];
-        let behind = self.turn * (file.handed.len() as u32 - file.executed);
+        // Who comes back has the whole match before it, and is no slow machine for that.
+        if file.returned.is_some() && file.back.is_none() {
+            return;
+        }
+        let behind = self.turn * (file.handed.len() as u32).saturating_sub(file.executed);
         if behind > FARTHEST_BEHIND && self.hostile.is_none() && self.flaw.is_none() {
             let seen = format!("its world lies {behind:.1?} behind");
             self.fail(Some(peer), Invariant::Progress, seen);

@@ -8,6 +8,9 @@ use std::time::Duration;
 /// Time from the end of all faults until turns must advance again.
 const RECOVERY: Duration = Duration::from_secs(2);
 
+/// Time within which a peer that begins anew is in the match again.
+const RETURN: Duration = Duration::from_secs(6);
+
 /// Turns over which their rate is measured.
 const MEASURED_TURNS: u32 = 20;
 
@@ -15,6 +18,7 @@ impl<W: Playable> Judge<W> {
     /// The run is over: checks what needs the whole of it.
     pub fn finish(&mut self) {
         self.check_progress();
+        self.check_returns();
         self.check_ends();
         self.check_commands_accounted();
         self.check_logs();
@@ -42,7 +46,12 @@ impl<W: Playable> Judge<W> {
             let over_at = desync_elsewhere
                 .map(|(at, _)| *at)
                 .fold(over_at, Duration::min);
-            if over_at < due || file.left || file.crashed.is_some() || self.is_gone(peer) {
+            if over_at < due
+                || self.is_forgotten(peer)
+                || file.left
+                || file.crashed.is_some()
+                || self.is_gone(peer)
+            {
                 continue;
             }
             let within = |from: Duration, to: Duration| {
@@ -67,11 +76,61 @@ impl<W: Playable> Judge<W> {
         }
     }
 
-    /// A death is a fault that ends when it must be suspected.
+    /// Whether a peer stood still until the others had ended, and nobody was left to tell it anything.
+    fn is_forgotten(&self, peer: usize) -> bool {
+        let Some(thawed_at) = self.peers[peer].thawed_at else {
+            return false;
+        };
+        let others = self.peers.iter().enumerate().filter(|(at, _)| *at != peer);
+        let mut ends = others.filter_map(|(_, file)| Some(file.ended.as_ref()?.0));
+        ends.any(|at| at < thawed_at + RECOVERY)
+    }
+
+    /// A death is a fault that ends when it must be suspected; who stands still is none any more when it goes on.
     fn deaths_over_at(&self, healed_at: Duration) -> Duration {
         let deaths = self.peers.iter().filter_map(|file| file.crashed);
         let over = deaths.map(|at| at + SUSPICION);
-        over.fold(healed_at, Duration::max)
+        let thawed = self.peers.iter().filter_map(|file| file.thawed_at);
+        over.chain(thawed).fold(healed_at, Duration::max)
+    }
+
+    /// Who died and began anew is in the match again, where that went on for long enough.
+    fn check_returns(&mut self) {
+        let (Some(healed_at), None) = (self.healed_at, self.hostile) else {
+            return;
+        };
+        let healed_at = self.deaths_over_at(healed_at);
+        let until = self.peers.iter().filter(|file| file.crashed.is_none());
+        let Some(until) = until.filter_map(|file| file.handed.last().copied()).max() else {
+            return;
+        };
+        for peer in 0..self.peers.len() {
+            let file = &self.peers[peer];
+            let Some(returned) = file.returned.filter(|_| !file.left) else {
+                continue;
+            };
+            // All the others stood still until it gave up.
+            let gave_up = file.ended.as_ref().is_some_and(|(at, ended)| {
+                *at < healed_at && matches!(ended.reason, lockstep::EndReason::Unreachable(_))
+            });
+            if gave_up {
+                continue;
+            }
+            let due = healed_at.max(returned) + RETURN;
+            if file.back.is_none() && due < until {
+                let seen =
+                    format!("began anew at {returned:.1?} and was not let in by {until:.1?}");
+                self.fail(Some(peer), Invariant::Progress, seen);
+                return;
+            }
+            let turns = file.handed.iter().filter(|at| **at > due).count() as u32;
+            let least = (until.saturating_sub(due)) * 8 / 10;
+            if file.desync.is_none() && self.turn * (turns + 4) < least {
+                let seen = format!("{turns} turns in {:.1?} after it was back", until - due);
+                self.fail(Some(peer), Invariant::Progress, seen);
+                return;
+            }
+        }
     }
 
     /// Everybody ended as wanted, at the same turn, having signed the same end.
@@ -135,7 +194,10 @@ impl<W: Playable> Judge<W> {
                 let executed = number < agreed;
                 let late = command.handed_turns + 2 * self.command_delay + 40 >= turns
                     || self.is_busy(command.peer);
-                let gone = file.left || file.crashed.is_some() || self.is_gone(command.peer);
+                let gone = file.left
+                    || file.crashed.is_some()
+                    || self.is_gone(command.peer)
+                    || self.is_forgotten(command.peer);
                 let excused = gone || late || self.hostile == Some(command.peer);
                 let seen = match (executed, refused) {
                     (true, true) => format!("command {number} of {seat:?} executed and refused"),

@@ -67,7 +67,11 @@ impl<W: Playable> Judge<W> {
         let mut turns = 0;
         let mut keyframes = 0;
         // What a peer that is out has after the cut is nobody's history.
-        let cut = self.cut_of(peer).unwrap_or(u32::MAX);
+        let provisional = file.returned.is_none();
+        let cut = self
+            .cut_of(peer)
+            .filter(|_| provisional)
+            .unwrap_or(u32::MAX);
         for record in &records {
             match record {
                 Record::Bundle(_) if turns as u32 >= cut => turns += 1,

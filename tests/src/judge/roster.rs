@@ -55,6 +55,19 @@ impl<W: Playable> Judge<W> {
 
     /// Who goes for no reason, or too far ahead; who stays although its turns reach beyond the cut.
     fn unfounded(&self, change: &RosterChange) -> Option<String> {
+        let before = self.roster_of(change.epoch);
+        for place in change
+            .value
+            .roster
+            .iter()
+            .filter(|place| !before.contains(place))
+        {
+            let peer = self.peer_at(place)?;
+            let named = change.value.joins.is_some_and(|joins| joins.peer == place);
+            if !named || self.peers[peer].returned.is_none() {
+                return Some(format!("peer {peer} comes back for no reason"));
+            }
+        }
         for place in self.roster_of(change.epoch) {
             let peer = self.peer_at(place)?;
             let file = &self.peers[peer];
@@ -62,7 +75,8 @@ impl<W: Playable> Judge<W> {
             if stays && file.appended > change.value.cut {
                 return Some(format!("peer {peer} stays and has {} turns", file.appended));
             }
-            let founded = file.left || file.crashed.is_some() || self.cut || file.ended.is_some();
+            let lost = file.crashed.is_some() || file.froze || self.cut;
+            let founded = file.left || lost || file.ended.is_some();
             // Who is heard goes only for blocking turns, and turns were late for as long as that takes.
             let blocked = self.is_late_by(STALL_BUDGET, change.value.cut);
             if !stays && !founded && !blocked && self.hostile.is_none() {
@@ -99,7 +113,7 @@ impl<W: Playable> Judge<W> {
         }
         for turn in gone {
             let mut by = turn.by.iter();
-            if let Some(peer) = by.find(|peer| !self.is_out(**peer, cut as u32)) {
+            if let Some(peer) = by.find(|peer| !self.is_outside(**peer, cut as u32)) {
                 let seen = format!("turn {} is beyond the cut", turn.bundle.turn);
                 return self.fail(Some(*peer), Invariant::Agreement, seen);
             }
@@ -132,22 +146,58 @@ impl<W: Playable> Judge<W> {
 
     /// The first turn that a peer has no part in, if there is one.
     pub(super) fn cut_of(&self, peer: usize) -> Option<u32> {
-        let start = self.start.as_ref()?;
-        let id = self.peers[peer].id;
-        let place = start.roster.iter().position(|place| place.peer == id)? as u8;
-        let mut changes = self.changes.iter();
-        let change = changes.find(|change| !change.value.roster.contains(place))?;
+        let place = self.place_of(peer)?;
+        // The last time that it went, unless it came back.
+        let stays = |change: &&RosterChange| !change.value.roster.contains(place);
+        let change = self.changes.iter().rev().take_while(stays).last()?;
         Some(change.value.cut)
     }
 
     /// Whether a peer has no part in a turn.
     pub(super) fn is_out(&self, peer: usize, turn: u32) -> bool {
-        self.cut_of(peer).is_some_and(|cut| turn >= cut)
+        let Some(place) = self.place_of(peer) else {
+            return false;
+        };
+        let before = self.changes.iter().rev();
+        let mut in_force = before.skip_while(|change| change.value.cut > turn);
+        in_force
+            .next()
+            .is_some_and(|change| !change.value.roster.contains(place))
+    }
+
+    /// Whether a peer has no part in a turn, or had none in an earlier one: the world is told when it next steps.
+    pub(super) fn was_out(&self, peer: usize, turn: u32) -> bool {
+        let Some(place) = self.place_of(peer) else {
+            return false;
+        };
+        let mut until = self
+            .changes
+            .iter()
+            .filter(|change| change.value.cut <= turn);
+        until.any(|change| !change.value.roster.contains(place))
+    }
+
+    /// Whether what a peer has of a turn is its own affair: it is out, and has not begun anew since.
+    pub(super) fn is_outside(&self, peer: usize, turn: u32) -> bool {
+        self.peers[peer].returned.is_none() && self.is_out(peer, turn)
+    }
+
+    fn place_of(&self, peer: usize) -> Option<u8> {
+        let start = self.start.as_ref()?;
+        let id = self.peers[peer].id;
+        let place = start.roster.iter().position(|place| place.peer == id)?;
+        Some(place as u8)
     }
 
     /// Whether a peer is out.
     pub(super) fn is_gone(&self, peer: usize) -> bool {
         self.cut_of(peer).is_some()
+    }
+
+    /// Whether a peer is all that is left of the roster.
+    pub(super) fn is_alone(&self, peer: usize) -> bool {
+        let roster = self.roster_of(self.changes.len() as u32);
+        roster.len() == 1 && self.peer_at(roster[0]) == Some(peer)
     }
 
     fn peer_at(&self, place: u8) -> Option<usize> {

@@ -86,6 +86,8 @@ impl Peer {
             log_hash: LogHash([0; 16]),
             suspects,
             unwanted: Peers::default(),
+            joiner: None,
+            asked: &[],
         };
         self.roster.handle(input, &view)
     }

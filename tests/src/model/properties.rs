@@ -48,6 +48,7 @@ pub const REACHED: [(&str, Statement); 6] = [
             Value {
                 roster: everybody,
                 cut: 1,
+                joins: None,
             },
         ))
     }),

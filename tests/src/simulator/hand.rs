@@ -1,7 +1,7 @@
 //! The game's side of one peer: it executes what the session hands out, at the pace a screen would.
 
 use super::playable::{Playable, build, execute};
-use lockstep::log::{Bundle, Start};
+use lockstep::log::{Bundle, Keyframe, Start};
 use lockstep::session::Input;
 use sim::Checksum;
 use std::collections::VecDeque;
@@ -12,6 +12,8 @@ use std::time::Duration;
 pub enum Piece {
     /// Build it.
     New(Arc<Start>),
+    /// Load it.
+    Load(Keyframe),
     /// Execute a turn.
     Execute(Bundle),
     /// Save it.
@@ -53,6 +55,11 @@ impl<W: Playable> Hand<W> {
         self.begin()
     }
 
+    /// Whether a piece runs.
+    pub fn is_running(&self) -> bool {
+        self.running
+    }
+
     /// Pieces that wait or run.
     pub fn behind(&self) -> usize {
         self.waiting.len()
@@ -69,6 +76,16 @@ impl<W: Playable> Hand<W> {
         match piece {
             Piece::New(start) => {
                 self.world = build(&start);
+                let input = match &self.world {
+                    Some(world) => Input::Loaded {
+                        checksum: world.checksum(),
+                    },
+                    None => Input::LoadFailed,
+                };
+                (input, None)
+            }
+            Piece::Load(keyframe) => {
+                self.world = W::load(&keyframe.snapshot).ok();
                 let input = match &self.world {
                     Some(world) => Input::Loaded {
                         checksum: world.checksum(),
@@ -109,7 +126,7 @@ impl<W: Playable> Hand<W> {
             return None;
         }
         let takes = match self.waiting.front()? {
-            Piece::New(_) => self.load,
+            Piece::New(_) | Piece::Load(_) => self.load,
             Piece::Execute(bundle) if self.waiting.len() <= 2 => paced(bundle, self.step),
             Piece::Execute(bundle) => self.step * u32::from(bundle.ticks()),
             Piece::Save(_) => Duration::ZERO,

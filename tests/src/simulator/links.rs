@@ -11,14 +11,14 @@ use std::time::Duration;
 /// A dial under way.
 #[derive(Clone, Debug)]
 pub struct Dial {
-    from: Node,
+    pub(super) from: Node,
     address: String,
     key: PeerId,
     tries: u32,
 }
 
 /// Silence after which a transport gives a link up.
-const IDLE: Duration = Duration::from_secs(10);
+pub(super) const IDLE: Duration = Duration::from_secs(10);
 
 /// Attempts of a dial, one a second.
 const TRIES: u32 = 10;
@@ -227,6 +227,6 @@ impl<W: Playable> Simulator<W> {
 
     fn is_awake(&self, node: Node) -> bool {
         let peer = &self.peers[node];
-        peer.session.is_some() && peer.begins_at <= self.now
+        peer.session.is_some() && peer.begins_at <= self.now && peer.frozen.is_none()
     }
 }

@@ -242,6 +242,12 @@ impl Network {
         self.links[link].held = [Vec::new(), Vec::new()];
     }
 
+    /// The shortest time from any node to another.
+    pub fn least_delay(&self) -> Duration {
+        let delays = self.lanes.values().map(|lane| lane.weather.delay);
+        delays.min().unwrap_or_default()
+    }
+
     /// Whether nothing passes from one node to the other.
     pub fn is_dark(&self, from: Node, to: Node) -> bool {
         self.lanes[&(from, to)].cuts > 0

@@ -1,9 +1,10 @@
 //! What players do in a run: issue, chat, pause, leave.
 
+use super::hand::Hand;
 use super::schedule::Happening;
-use super::{Playable, Simulator, Workload, to_bytes};
-use lockstep::Limits;
+use super::{Playable, Simulator, Workload, links, to_bytes};
 use lockstep::session::Input;
+use lockstep::{Contact, Limits, Rejoin};
 use std::time::Duration;
 
 /// Commands in a thousand that are bytes no build of these rules writes, where a player sends any.
@@ -33,8 +34,16 @@ impl<W: Playable> Simulator<W> {
             self.schedule
                 .add(self.now + slow.at + slow.lasts, Happening::Fast(peer));
         }
+        if let Some((at, lasts)) = plan.freeze {
+            let thaw = self.now + at + lasts;
+            self.schedule.add(self.now + at, Happening::Freeze(peer));
+            self.schedule.add(thaw, Happening::Thaw(peer));
+        }
         if let Some(at) = plan.crashes_at {
             self.schedule.add(self.now + at, Happening::Crash(peer));
+        }
+        if let Some((at, _)) = plan.returns {
+            self.schedule.add(self.now + at, Happening::Return(peer));
         }
     }
 
@@ -134,13 +143,75 @@ impl<W: Playable> Simulator<W> {
 
     /// From one moment to the next the peer does nothing more. Nobody is told.
     pub(super) fn crash(&mut self, peer: usize) {
+        self.peers[peer].frozen = None;
         if self.peers[peer].session.take().is_some() {
             self.judge.crashed(peer);
             self.fall_dead(peer);
         }
     }
 
+    /// Another run of the process that died begins, and knows how to reach some of the others.
+    pub(super) fn begin_anew(&mut self, peer: usize) {
+        let (Some(begun_at), None) = (self.begun_at, &self.peers[peer].session) else {
+            return;
+        };
+        if self.judge.peer(peer).crashed.is_none() {
+            // Its match was over before it could die.
+            return;
+        }
+        let Some((_, keeps_log)) = self.scenario.peers[peer].returns else {
+            return;
+        };
+        let contact = |other: usize| Contact {
+            peer: self.ids[other],
+            addresses: vec![links::address(other)],
+        };
+        let others: Vec<usize> = (0..self.peers.len())
+            .filter(|other| *other != peer)
+            .collect();
+        let host_alone = peer != 0 && self.peers[0].session.is_some();
+        let known = match host_alone && self.now > begun_at + Duration::from_secs(8) {
+            true => vec![contact(0)],
+            false => others.into_iter().map(contact).collect(),
+        };
+        let (log, keyframe) = match keeps_log {
+            true => self.judge.peer(peer).kept(),
+            false => (Vec::new(), None),
+        };
+        let from = Rejoin {
+            match_id: self.match_id,
+            contacts: known,
+            log,
+            keyframe,
+        };
+        let session = super::another_run::<W>(&self.scenario, peer, from);
+        let state = &mut self.peers[peer];
+        let plan = &self.scenario.peers[peer];
+        state.session = Some(session);
+        state.begins_at = self.now;
+        state.wakes_at = None;
+        state.hand = Hand::new(plan.load, plan.step, None);
+        state.is_out = true;
+        self.judge.returned(peer);
+        self.feed(peer, Input::Timeout);
+    }
+
+    /// A peer that came back is in the match again: its players go on.
+    pub(super) fn be_back(&mut self, peer: usize) {
+        if !std::mem::take(&mut self.peers[peer].is_out) {
+            return;
+        }
+        for (seat, agreed) in self.judge.back(peer) {
+            self.peers[peer].issued_total.insert(seat, agreed);
+            self.peers[peer].executed_total.insert(seat, agreed);
+        }
+        if !matches!(self.scenario.peers[peer].workload, Workload::Idle) {
+            self.schedule.add(self.now, Happening::Play(peer));
+        }
+    }
+
     fn is_playing(&self, peer: usize) -> bool {
-        self.peers[peer].session.is_some() && !self.peers[peer].left
+        let state = &self.peers[peer];
+        state.session.is_some() && !state.left && !state.is_out
     }
 }

@@ -55,6 +55,11 @@ pub struct PeerPlan {
     pub slow: Option<Slow>,
     /// When its process dies, after the match began.
     pub crashes_at: Option<Duration>,
+    /// When its process stops, after the match began, and for how long.
+    pub freeze: Option<(Duration, Duration)>,
+    /// When another run of that process begins and wants to come back, after the match began, and whether it has the
+    /// log of the one that died.
+    pub returns: Option<(Duration, bool)>,
     /// When it pauses the match, after the match began, and for how long.
     pub pause: Option<(Duration, Duration)>,
     /// Time between two chat texts, if it chats.
@@ -186,6 +191,8 @@ impl Scenario {
         }
         scenario.draw_slow_machines(&mut Stream::new(seed, "slow machines", 0));
         scenario.draw_crashes(&mut Stream::new(seed, "crashes", 0));
+        scenario.draw_freezes(&mut Stream::new(seed, "freezes", 0));
+        scenario.draw_returns(&mut Stream::new(seed, "returns", 0));
         scenario
     }
 
@@ -254,9 +261,55 @@ impl Scenario {
         self.turn_limit = self.turn_limit.max(turns as u32);
     }
 
-    /// Whether so many may be lost that nobody can decide to go on: who is cut off, and who dies.
+    /// Processes that stop for a while, or machines that sleep. All go on before it heals.
+    fn draw_freezes(&mut self, random: &mut Stream) {
+        let is_member = matches!(self.hostile, Some(Hostile::Garbage | Hostile::Forger));
+        if is_member || self.flaw.is_some() || !random.chance(350) {
+            return;
+        }
+        let count = self.peers.len();
+        let longest = random.pick(&[2_500, 2_500, 12_000, 60_000]);
+        let lasts = random.millis(200, longest);
+        let half = self.heal_at.as_millis() as u64;
+        let at = random.millis(0, half);
+        let victims = match random.below(4) {
+            // A machine with all of them on it.
+            0 => 0..count,
+            1 => 0..count.div_ceil(2),
+            _ => {
+                let one = random.below(count as u64) as usize;
+                one..one + 1
+            }
+        };
+        for victim in victims {
+            let peer = &mut self.peers[victim];
+            let differs = random.millis(0, 300);
+            if peer.crashes_at.is_none() && peer.leaves_at.is_none() {
+                peer.freeze = Some((at + differs, lasts));
+                self.heal_at = self.heal_at.max(at + differs + lasts);
+            }
+        }
+    }
+
+    /// Processes that die and begin anew, some faster than the others suspect that they are gone.
+    fn draw_returns(&mut self, random: &mut Stream) {
+        if !self.cuts.is_empty() {
+            return;
+        }
+        for peer in &mut self.peers {
+            let Some(at) = peer.crashes_at.filter(|_| random.chance(700)) else {
+                continue;
+            };
+            let longest = random.pick(&[1_000, 5_000, 15_000]);
+            peer.returns = Some((at + random.millis(50, longest), random.chance(500)));
+        }
+    }
+
+    /// Whether so many may be lost that nobody can decide to go on: who is cut off or stands still, and who dies.
     pub fn may_lose_quorum(&self) -> bool {
-        !self.cuts.is_empty() && self.peers.iter().any(|peer| peer.crashes_at.is_some())
+        let peers = || self.peers.iter();
+        let freezes = peers().any(|peer| peer.freeze.is_some());
+        (freezes || !self.cuts.is_empty()) && peers().any(|peer| peer.crashes_at.is_some())
     }
 
     /// Whether this peer is the hostile one.
@@ -355,6 +408,8 @@ fn draw_peer(random: &mut Stream, at: usize, count: usize) -> PeerPlan {
         leaves_at: None,
         slow: None,
         crashes_at: None,
+        freeze: None,
+        returns: None,
         pause: None,
         chats_every: random.chance(150).then(|| random.millis(1_200, 5_000)),
         keyframe_every: random.chance(400).then(|| random.millis(500, 9_000)),

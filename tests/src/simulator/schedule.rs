@@ -48,6 +48,14 @@ pub enum Happening {
     Fast(usize),
     /// A peer's process dies.
     Crash(usize),
+    /// A peer's process, or its machine, stops.
+    Freeze(usize),
+    /// It goes on.
+    Thaw(usize),
+    /// Others may have given up their links to it.
+    Forgotten(usize, Duration),
+    /// Another run of a process that has died begins.
+    Return(usize),
     /// Somebody disturbs.
     Disturb,
 }

@@ -9,6 +9,7 @@ mod join;
 pub(crate) use host::Host;
 pub(crate) use join::Joiner;
 
+use super::playing::Returned;
 use super::wire::{LockedPeer, Terms};
 use crate::log::{Chain, RosterPeer, Start};
 use crate::{EndReason, MatchId, PeerId};
@@ -42,6 +43,8 @@ pub(crate) enum Step {
     Stay,
     /// The match begins.
     Begin(Box<Settled>),
+    /// A peer that comes back begins its part.
+    Return(Box<Returned>),
     /// It is over for this peer.
     End(EndReason),
 }

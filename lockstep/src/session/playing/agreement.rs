@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 /// Checksums as they come in, until all peers have reported a turn.
 pub(crate) struct Checksums {
     peers: usize,
+    /// Reports of fewer turns are not about this peer.
+    from: u32,
     /// By turns executed.
     rows: BTreeMap<u32, Vec<Option<Checksum>>>,
 }
@@ -21,11 +23,23 @@ impl Checksums {
     pub(crate) fn new(peers: usize) -> Self {
         Checksums {
             peers,
+            from: 0,
             rows: BTreeMap::new(),
         }
     }
 
+    /// As [`new`](Self::new), of a peer that came back and reports worlds of at least so many turns.
+    pub(crate) fn beginning_at(peers: usize, from: u32) -> Self {
+        Checksums {
+            from,
+            ..Checksums::new(peers)
+        }
+    }
+
     pub(crate) fn report(&mut self, peer: usize, turns: u32, checksum: Checksum) -> Compared {
+        if turns < self.from {
+            return Compared::Waiting;
+        }
         let row = self
             .rows
             .entry(turns)
@@ -90,6 +104,17 @@ impl Hashes {
             newest: 0,
             hashes: VecDeque::from([start]),
             kept: turns + 64,
+        }
+    }
+
+    /// As [`new`](Self::new), of a log of `newest` turns whose last hashes are these.
+    pub(crate) fn resumed(newest: u32, last: &[LogHash], turns: usize) -> Self {
+        let kept = turns + 64;
+        let last = &last[last.len().saturating_sub(kept)..];
+        Hashes {
+            newest,
+            hashes: last.iter().copied().collect(),
+            kept,
         }
     }
 

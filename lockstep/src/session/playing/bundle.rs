@@ -1,14 +1,18 @@
 //! From the batches of a turn to its bundle. Every peer computes the same from the same signed batches.
 
-use crate::log::{Bundle, LogEntry, PauseBudget, What};
+use crate::log::{Bundle, Keyframe, LogEntry, Metered, Metering, PauseBudget, Start, What};
 use crate::session::Batch;
-use crate::{Plan, TurnNumber};
+use crate::{LogHash, Plan, TurnNumber};
 use sim::{Seat, SeatState};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What earlier bundles left behind for later ones.
+#[derive(Clone)]
 pub(crate) struct Course {
+    /// Of the next turn.
     pub plan: Plan,
+    metering: Metering,
     pauses: PauseBudget,
     /// Who paused, while the next turn is paused.
     pub paused_by: Option<Seat>,
@@ -17,12 +21,14 @@ pub(crate) struct Course {
     deferred: Vec<LogEntry>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct SeatCourse {
     /// Number of its next command.
     next: u32,
     pauses: u8,
     paused_ms: u64,
+    /// Its peer left or is removed: the world has been told, or is about to be.
+    idle: bool,
 }
 
 /// A bundle, and what it means beyond the world.
@@ -34,29 +40,114 @@ pub(crate) struct Formed {
     /// `Some(None)`: the pausing seat's budget is spent.
     pub resumed: Option<Option<Seat>>,
     pub chats: Vec<(Seat, String)>,
+    /// The plan of the turn after it, where it is another one.
+    pub metered: Option<Metered>,
 }
 
 impl Course {
-    pub(crate) fn new(plan: Plan, pauses: PauseBudget, seats: &[Seat]) -> Self {
+    pub(crate) fn new(start: &Start) -> Self {
+        let seats = start.seats().into_iter();
         Course {
-            plan,
-            pauses,
+            plan: start.plan,
+            metering: Metering::new(start.plan.tick_ms, start.on_slow),
+            pauses: start.pauses,
             paused_by: None,
-            seats: seats
-                .iter()
-                .map(|seat| (*seat, SeatCourse::default()))
-                .collect(),
+            seats: seats.map(|seat| (seat, SeatCourse::default())).collect(),
             deferred: Vec::new(),
         }
     }
 
-    /// Leaves these seats idle from the next turn on.
+    /// A roster change has begun an epoch, of whose peers all know no more than the plan in force.
+    pub(crate) fn begin_epoch(&mut self) {
+        self.metering.begin_epoch();
+    }
+
+    /// The lowest seat of the peer that has slowed the match down for longer than it may.
+    pub(crate) fn too_slow(&self) -> Option<Seat> {
+        self.metering.too_slow()
+    }
+
+    /// Leaves these seats idle from the next turn on, where they are not yet.
     pub(crate) fn close(&mut self, seats: &[Seat]) {
-        let idle = |seat: &Seat| LogEntry {
-            seat: *seat,
-            what: What::Seat(SeatState::Idle),
-        };
-        self.deferred.extend(seats.iter().map(idle));
+        for seat in seats {
+            if self.turns_idle(*seat, true) {
+                self.deferred.push(event(*seat, SeatState::Idle));
+            }
+        }
+    }
+
+    /// Has these seats played again from the next turn on.
+    pub(crate) fn open(&mut self, seats: &[Seat]) {
+        for seat in seats {
+            if self.turns_idle(*seat, false) {
+                self.deferred.push(event(*seat, SeatState::Played));
+            }
+        }
+    }
+
+    /// What a keyframe of the log says beside the world, after so many turns.
+    pub(crate) fn keyframe(&self, turns: u32, ticks: u64, log_hash: LogHash) -> Keyframe {
+        Keyframe {
+            turns,
+            ticks,
+            plan: self.plan,
+            paused: self.paused_by.is_some(),
+            log_hash,
+            snapshot: Arc::default(),
+        }
+    }
+
+    /// The number of a seat's next command.
+    pub(crate) fn next_number(&self, seat: Seat) -> u32 {
+        self.seats.get(&seat).map_or(0, |seat| seat.next)
+    }
+
+    /// Takes in a bundle that others formed. False where none of ours could follow on it.
+    pub(crate) fn follow(&mut self, bundle: &Bundle) -> bool {
+        if bundle.paused != self.paused_by.is_some() || bundle.plan != self.plan {
+            return false;
+        }
+        let known = |entry: &LogEntry| self.seats.contains_key(&entry.seat);
+        if !bundle.entries.iter().all(known) {
+            return false;
+        }
+        if !bundle.paused {
+            // The bundle holds them.
+            self.deferred.clear();
+        }
+        let mut formed = Formed::new(bundle.clone());
+        for entry in &bundle.entries {
+            if !self.note(entry, &mut formed) {
+                return false;
+            }
+            match entry.what {
+                What::Command(_) => {
+                    let seat = self.seats.get_mut(&entry.seat).expect("just seen");
+                    seat.next = seat.next.wrapping_add(1);
+                }
+                What::Seat(state) => {
+                    self.turns_idle(entry.seat, state == SeatState::Idle);
+                }
+                _ => {}
+            }
+        }
+        self.spend_pause(&mut formed);
+        self.meter(&mut formed);
+        true
+    }
+
+    /// Decides on the plan of the turn after this one.
+    fn meter(&mut self, formed: &mut Formed) {
+        formed.metered = self.metering.take(&formed.bundle);
+        if let Some(metered) = &formed.metered {
+            self.plan = metered.plan;
+        }
+    }
+
+    /// Whether that is new.
+    fn turns_idle(&mut self, seat: Seat, idle: bool) -> bool {
+        let seat = self.seats.get_mut(&seat);
+        seat.is_some_and(|seat| std::mem::replace(&mut seat.idle, idle) != idle)
     }
 
     /// Forms the bundle of `turn` from the batches of all required peers, each with its seats.
@@ -66,40 +157,38 @@ impl Course {
         batches: impl Iterator<Item = (&'a [Seat], &'a Batch)>,
     ) -> Formed {
         let paused = self.paused_by.is_some();
-        let mut formed = Formed {
-            bundle: Bundle {
-                turn,
-                plan: self.plan,
-                paused,
-                entries: Vec::new(),
-            },
-            executed: BTreeMap::new(),
-            paused: None,
-            resumed: None,
-            chats: Vec::new(),
-        };
+        let mut formed = Formed::new(Bundle {
+            turn,
+            plan: self.plan,
+            paused,
+            entries: Vec::new(),
+        });
         let mut entries: Vec<LogEntry> = Vec::new();
         let mut events: Vec<LogEntry> = std::mem::take(&mut self.deferred);
+        let mut loads: Vec<LogEntry> = Vec::new();
         for (seats, batch) in batches {
+            let measured = seats.first().filter(|_| self.metering.counts(batch.load));
+            loads.extend(measured.map(|seat| load(*seat, batch.load)));
             self.take(seats, batch, paused, &mut entries, &mut formed.executed);
             if batch.leaving {
-                let idle = |seat: &Seat| LogEntry {
-                    seat: *seat,
-                    what: What::Seat(SeatState::Idle),
-                };
-                events.extend(seats.iter().map(idle));
+                for seat in seats {
+                    self.turns_idle(*seat, true);
+                    events.push(event(*seat, SeatState::Idle));
+                }
             }
         }
         entries.sort_by_key(|entry| entry.seat);
         entries.retain(|entry| self.note(entry, &mut formed));
+        entries.extend(loads);
         if paused {
             self.deferred = events;
         } else {
             entries.extend(events);
-            entries.sort_by_key(|entry| entry.seat);
         }
+        entries.sort_by_key(|entry| entry.seat);
         self.spend_pause(&mut formed);
         formed.bundle.entries = entries;
+        self.meter(&mut formed);
         formed
     }
 
@@ -137,7 +226,7 @@ impl Course {
                     seat.next = seat.next.wrapping_add(1);
                     *executed.entry(entry.seat).or_default() += 1;
                 }
-                What::Command(_) | What::Seat(_) => continue,
+                What::Command(_) | What::Seat(_) | What::Load(_) => continue,
                 What::Chat(_) if chatted.replace(entry.seat) == Some(entry.seat) => continue,
                 What::Chat(_) | What::Pause | What::Resume => {}
             }
@@ -170,7 +259,7 @@ impl Course {
                 formed.resumed = Some(Some(entry.seat));
             }
             What::Chat(text) => formed.chats.push((entry.seat, text.clone())),
-            What::Command(_) | What::Seat(_) => {}
+            What::Command(_) | What::Seat(_) | What::Load(_) => {}
         }
         true
     }
@@ -186,5 +275,32 @@ impl Course {
             formed.paused = None;
             formed.resumed = Some(None);
         }
+    }
+}
+
+impl Formed {
+    fn new(bundle: Bundle) -> Self {
+        Formed {
+            bundle,
+            executed: BTreeMap::new(),
+            paused: None,
+            resumed: None,
+            chats: Vec::new(),
+            metered: None,
+        }
+    }
+}
+
+fn event(seat: Seat, state: SeatState) -> LogEntry {
+    LogEntry {
+        seat,
+        what: What::Seat(state),
+    }
+}
+
+fn load(seat: Seat, load: u16) -> LogEntry {
+    LogEntry {
+        seat,
+        what: What::Load(load),
     }
 }

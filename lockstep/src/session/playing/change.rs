@@ -2,6 +2,7 @@
 
 use super::Playing;
 use super::epochs::{Posted, key};
+use super::presence::GAP;
 use crate::encoding::Reader;
 use crate::log::{RosterChange, decode_change, encode_change, roster_hash};
 use crate::session::core::Core;
@@ -14,13 +15,11 @@ use sim::Seat;
 use std::time::Duration;
 
 /// For so long a peer may block turns although it is heard, all told; it is given back a tenth of the time that passes.
-pub(super) const STALL_BUDGET: Duration = Duration::from_secs(10);
+pub(crate) const STALL_BUDGET: Duration = Duration::from_secs(10);
 /// An attempt to decide that has come to nothing is followed by another, the second after twice this time, and so on.
 const RETRY: Duration = Duration::from_secs(1);
 /// While turns wait, suspicions are looked at this often.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// After a gap in this peer's own time nobody is suspected for what it did not hear in it.
-const GAP: Duration = Duration::from_secs(1);
 /// Notes and decisions in one message, at most.
 const NOTES: usize = 64;
 
@@ -42,6 +41,11 @@ impl Watch {
             unwanted: Peers::default(),
             told_no_quorum: false,
         }
+    }
+
+    /// Nothing was seen up to this time.
+    pub(super) fn skip(&mut self, now: Duration) {
+        self.at = now;
     }
 }
 
@@ -68,6 +72,7 @@ impl Playing {
         let looks = self.stall.is_some()
             || self.epochs.is_changing()
             || self.epochs.is_asked()
+            || !self.requests.is_empty()
             || !self.leavers().is_empty()
             || !self.too_slow().is_empty();
         (looks && !self.ending.desynced()).then_some(self.watch.at + LOOK_EVERY)
@@ -98,6 +103,10 @@ impl Playing {
             let author = self.members[usize::from(signed.peer)].peer.peer;
             let signature = signed.signature.into();
             if !bytes.is_some_and(|bytes| core.signer.verify(author, &bytes, &signature)) {
+                // Another run of its process may speak in an epoch that this peer has not come to.
+                if note.epoch > self.epochs.epoch() {
+                    continue;
+                }
                 return core.fault(link, Fault::Signature);
             }
             let posted = Posted {
@@ -160,14 +169,16 @@ impl Playing {
     pub(super) fn send_notes(&self, core: &mut Core) {
         let links: Vec<LinkId> = core.links.keys().copied().collect();
         for id in links {
-            let Some(at) = self.member_of(core, id).filter(|at| *at != self.me) else {
+            let told = self.member_of(core, id).or(self.past_member(core, id));
+            let Some(at) = told.filter(|at| *at != self.me) else {
                 continue;
             };
+            let current = self.member_of(core, id).is_some();
             let Some(link) = core.links.get_mut(&id) else {
                 continue;
             };
             let decisions = self.epochs.lacking(link);
-            let notes = match self.epochs.has(at) {
+            let notes = match self.epochs.has(at) && current {
                 true => self.epochs.untold(link),
                 false => Vec::new(),
             };
@@ -204,7 +215,8 @@ impl Playing {
                 None => alive.lowest().into_iter().collect(),
             }
         } else if self.stall.is_some() {
-            self.places(|at| !self.members[at].has(self.complete))
+            let missing = self.places(|at| !self.members[at].has(self.complete));
+            missing.or(self.unanswering())
         } else {
             Peers::default()
         };
@@ -226,9 +238,6 @@ impl Playing {
             let links = core.links_to(member.peer.peer).map(|link| link.heard_at);
             let heard = links.max().unwrap_or(Duration::ZERO);
             member.heard_at = member.heard_at.max(heard);
-            if passed > GAP {
-                member.heard_at = now;
-            }
         }
         let blockers = self.blockers();
         let unheard = self.places(|at| {
@@ -269,9 +278,11 @@ impl Playing {
     /// The peer that has slowed the match down for longer than it may, where the others can go on without it.
     fn too_slow(&self) -> Peers {
         let voters = self.epochs.voters();
-        let slow: Peers = self.metering.too_slow().into_iter().collect();
+        let slow = self.course.too_slow();
+        let slow =
+            self.places(|at| slow.is_some_and(|seat| self.members[at].peer.seats.contains(&seat)));
         match voters.is_quorum(voters.members().without(slow)) {
-            true => slow.and(voters.members()),
+            true => slow,
             false => Peers::default(),
         }
     }
@@ -301,6 +312,7 @@ impl Playing {
             || !self.too_slow().is_empty()
             || !self.places(leaves).is_empty()
             || self.leaving.is_some()
+            || !self.requests.is_empty()
             || !self.wants_turns()
     }
 
@@ -308,9 +320,10 @@ impl Playing {
         let voters = self.epochs.voters();
         let cause = self.epochs.is_changing()
             || !self.leavers().is_empty()
+            || self.joiner(core.now).is_some()
             || !self.watch.suspects.or(self.watch.unwanted).is_empty();
         let turn_of_another = self.alive().lowest() != Some(self.me as u8);
-        let alone = voters.members().len() == 1;
+        let alone = voters.members().len() == 1 && self.joiner(core.now).is_none();
         let lost = !voters.is_quorum(voters.members().without(self.watch.suspects));
         let decided = self.epochs.pending().is_some();
         if !cause || turn_of_another || alone || lost || decided {
@@ -332,6 +345,9 @@ impl Playing {
             };
             if let Message::Promise(promise) = &message {
                 self.compare_promise(core, from, promise);
+            }
+            if let Message::Request(request) = &message {
+                self.note_request(core, *request);
             }
             self.tell_roster(core, Input::Heard(from, message));
         }
@@ -366,6 +382,8 @@ impl Playing {
             log_hash: self.hashes.newest(),
             suspects: self.watch.suspects.or(self.watch.unwanted),
             unwanted: self.watch.unwanted,
+            joiner: self.joiner(core.now),
+            asked: &self.requests.known(),
         };
         for each in self.epochs.roster.handle(input, &view) {
             match each {
@@ -384,7 +402,7 @@ impl Playing {
         }
     }
 
-    fn say(&mut self, core: &mut Core, message: Message) {
+    pub(super) fn say(&mut self, core: &mut Core, message: Message) {
         let epoch = self.epochs.epoch();
         let me = self.me as u8;
         let content = Note {
@@ -421,6 +439,7 @@ impl Playing {
             return self.desync(core, cut, vec![side]);
         }
         let goes = self.epochs.voters().members().without(roster);
+        self.tell_joiner(core, &change);
         self.epochs.decide(change);
         if !stays && self.leaving.is_none() {
             self.send_notes(core);
@@ -457,7 +476,8 @@ impl Playing {
         self.members
             .iter_mut()
             .for_each(|member| member.blocked = Duration::ZERO);
-        self.metering.begin_epoch();
+        self.course.begin_epoch();
+        self.readmit(core, &change);
         self.watch.suspects = Peers::default();
         self.watch.unwanted = Peers::default();
         self.watch.told_no_quorum = false;
@@ -468,10 +488,11 @@ impl Playing {
             epoch: self.epochs.epoch(),
             seats: self.seats_of(change.value.roster),
             gone: self.seats_of(goes),
-            cause: match (removed.is_empty(), goes.is_empty()) {
-                (false, _) => RosterCause::Lost,
-                (true, false) => RosterCause::Left,
-                (true, true) => RosterCause::FalseAlarm,
+            cause: match (removed.is_empty(), goes.is_empty(), change.value.joins) {
+                (false, ..) => RosterCause::Lost,
+                (true, false, _) => RosterCause::Left,
+                (true, true, Some(_)) => RosterCause::Rejoined,
+                (true, true, None) => RosterCause::FalseAlarm,
             },
         });
         self.epochs.unlogged.push_back(change);
@@ -496,7 +517,9 @@ impl Playing {
             return;
         };
         for member in &mut self.members {
-            member.restarted |= member.peer.peer == peer && member.peer.incarnation != incarnation;
+            let other = member.peer.incarnation != incarnation;
+            let earlier = member.past.contains(&incarnation);
+            member.restarted |= member.peer.peer == peer && other && !earlier;
         }
     }
 }

@@ -30,7 +30,9 @@ impl Playing {
         if self.ending.holds_turns() {
             return;
         }
-        self.unreported.push_back(checksum);
+        if self.executed >= self.members[self.me].reports_from {
+            self.unreported.push_back(checksum);
+        }
         self.report(core, self.me, self.executed, checksum);
         let limit = self.start.turn_limit == Some(self.executed);
         if outcome.is_some() || limit {
@@ -63,10 +65,11 @@ impl Playing {
 
     pub(super) fn agree(&mut self, core: &mut Core) {
         let members = &self.members;
-        while let Some((turns, checksum)) = self
-            .checksums
-            .next_agreed(|peer, _| members[peer].left_from.is_none() && !members[peer].misreports)
-        {
+        while let Some((turns, checksum)) = self.checksums.next_agreed(|peer, turns| {
+            let member = &members[peer];
+            let reports = turns >= member.reports_from && !member.misreports;
+            member.left_from.is_none() && reports
+        }) {
             core.out
                 .push(Output::Append(Record::Checksum { turns, checksum }));
         }

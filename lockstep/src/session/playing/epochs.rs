@@ -63,6 +63,29 @@ impl Epochs {
         }
     }
 
+    /// Of a peer that comes back by the last of these changes, which are all there were.
+    pub(super) fn resumed(
+        me: usize,
+        chained: LogHash,
+        changes: Vec<RosterChange>,
+        now: Duration,
+    ) -> Self {
+        let last = changes
+            .last()
+            .expect("a peer comes back by a change")
+            .clone();
+        let me = me as u8;
+        let skipped = changes.len().saturating_sub(KEPT);
+        Epochs {
+            epoch: last.epoch + 1,
+            roster: Roster::new(me, Voters::new(last.value.roster)),
+            decisions: changes.into_iter().skip(skipped).collect(),
+            chained: Some(chained),
+            unlogged: VecDeque::from([last]),
+            ..Epochs::new(usize::from(me), 0, now)
+        }
+    }
+
     pub(super) fn epoch(&self) -> u32 {
         self.epoch
     }
@@ -211,6 +234,7 @@ pub(super) fn key(epoch: u32, from: u8, message: &Message) -> NoteKey {
         Message::Promise(_) => 1,
         Message::Propose(..) => 2,
         Message::Accept(..) => ACCEPT,
+        Message::Request(_) => 4,
     };
     (epoch, from, kind)
 }

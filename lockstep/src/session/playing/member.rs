@@ -4,12 +4,14 @@ use super::change::newest_hash;
 use crate::log::{RosterPeer, SignedBatch};
 use crate::session::Batch;
 use crate::session::roster::Holding;
-use crate::{LogHash, TurnNumber};
+use crate::{Incarnation, LogHash, TurnNumber};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// Turns before the next one whose batches are kept, for peers that lag: none can lag by more than the delay.
 const KEPT: u32 = 24;
+/// Earlier runs of a peer's process that are remembered: so often nobody comes back whose earlier runs still speak.
+const PAST_KEPT: usize = 64;
 
 pub(crate) struct Member {
     pub peer: RosterPeer,
@@ -19,12 +21,18 @@ pub(crate) struct Member {
     pub held: u32,
     /// The turn of the batch by which it leaves, once all up to that one are held.
     pub leaves: Option<u32>,
+    /// It came back: before this turn its batches are empty by rule.
+    pub from: u32,
     /// It left, or was removed: from this turn on its batches are empty by rule.
     pub left_from: Option<u32>,
     /// It is removed by a decision whose turns are not all complete: from this turn on nothing of it counts.
     pub void_from: Option<u32>,
-    /// Worlds reported: checksums after `0..reported` turns are in.
+    /// Worlds reported: checksums after `reports_from..reported` turns are in.
     pub reported: u32,
+    /// It reports no world of fewer turns.
+    pub reports_from: u32,
+    /// Its next report begins wherever it does: this peer was not there for those before.
+    pub reports_anew: bool,
     /// Log hashes that it reported and that we have not reached: turns complete, and the hash.
     pub pending_hashes: VecDeque<(u32, LogHash)>,
     /// Least slack of its batches here, since we last reported.
@@ -42,6 +50,8 @@ pub(crate) struct Member {
     pub blocked: Duration,
     /// Another run of its process has shown up.
     pub restarted: bool,
+    /// Runs of its process that are over.
+    pub past: Vec<Incarnation>,
     /// Its reports do not follow each other: they are not taken any more.
     pub misreports: bool,
 }
@@ -66,9 +76,12 @@ impl Member {
             batches: BTreeMap::new(),
             held: first.0,
             leaves: None,
+            from: 0,
             left_from: None,
             void_from: None,
             reported: 0,
+            reports_from: 0,
+            reports_anew: false,
             pending_hashes: VecDeque::new(),
             slack_ms: None,
             slack_there_ms: None,
@@ -79,6 +92,7 @@ impl Member {
             heard_at: now,
             blocked: Duration::ZERO,
             restarted: false,
+            past: Vec::new(),
             misreports: false,
         }
     }
@@ -86,7 +100,28 @@ impl Member {
     /// Whether its batch of `turn` is needed.
     pub(crate) fn required(&self, turn: u32) -> bool {
         let ends = [self.left_from, self.void_from];
-        ends.iter().flatten().all(|from| turn < *from)
+        turn >= self.from && ends.iter().flatten().all(|from| turn < *from)
+    }
+
+    /// It comes back: as this run of its process, with turns from `cut` on, of which the first ones are empty by rule.
+    pub(crate) fn come_back(&mut self, run: Incarnation, cut: u32, from: u32, now: Duration) {
+        if self.past.len() == PAST_KEPT {
+            self.past.remove(0);
+        }
+        self.past.push(self.peer.incarnation);
+        let peer = RosterPeer {
+            incarnation: run,
+            ..self.peer.clone()
+        };
+        let past = std::mem::take(&mut self.past);
+        let addresses = std::mem::take(&mut self.addresses);
+        *self = Member {
+            from,
+            reported: cut + 1,
+            reports_from: cut + 1,
+            past,
+            ..Member::new(peer, addresses, TurnNumber(from), now)
+        };
     }
 
     /// Drops what it sent for turns that the decision to remove it cuts off.
@@ -124,6 +159,13 @@ impl Member {
         let held = self.batches.range(..self.held).rev();
         let mut within = held.filter(|(_, held)| held.batch.complete <= complete);
         within.next().map(|(_, held)| &held.signed)
+    }
+
+    /// Turns that its newest batch attests, of those that attest no more than `turns`.
+    pub(crate) fn attested_within(&self, turns: u32) -> Option<u32> {
+        let held = self.batches.range(..self.held).rev();
+        let mut complete = held.map(|(_, held)| held.batch.complete);
+        complete.find(|complete| *complete <= turns)
     }
 
     /// What is held of it, for a roster change.

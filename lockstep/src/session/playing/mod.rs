@@ -8,10 +8,12 @@ mod ending;
 mod epochs;
 mod load;
 mod member;
-mod metering;
 mod own;
+mod presence;
 mod receive;
+mod rejoin;
 mod seal;
+mod snapshots;
 mod traffic;
 
 use super::Output;
@@ -19,18 +21,24 @@ use super::contract::Stats;
 use super::core::{Core, tidy_text};
 use super::lobby::Settled;
 use crate::limits::MAX_CHAT;
-use crate::log::{Bundle, Keyframe, Record, Start, What, start_hash, turn_hash};
-use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, Plan, Status, TurnNumber};
+use crate::log::{Bundle, Keyframe, Metered, Record, Start, What, start_hash, turn_hash};
+use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, Status, TurnNumber};
 use agreement::{Checksums, Hashes};
-use bundle::{Course, Formed};
+pub(crate) use bundle::Course;
+use bundle::Formed;
+pub(crate) use change::STALL_BUDGET;
 use change::Watch;
 use ending::Ending;
 use epochs::Epochs;
 use load::Load;
 use member::Member;
-use metering::Metering;
 use own::OwnSeat;
+use presence::Presence;
+pub(crate) use presence::WordKey;
+use rejoin::Requests;
+pub(crate) use rejoin::Returned;
 use sim::{Checksum, Seat};
+use snapshots::Snapshots;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,17 +71,19 @@ pub(crate) struct Playing {
     last_checksum: Checksum,
     checksums: Checksums,
     snapshot_due: Option<Keyframe>,
+    snapshots: Snapshots,
+    requests: Requests,
     keyframe_every: Option<u32>,
     stall_limit: Option<Duration>,
     slack_reported_at: Duration,
     load: Load,
-    metering: Metering,
     /// How much longer turns are to be, in all, for this peer to fall back in line.
     slew: Duration,
     chats: VecDeque<Duration>,
     leaving: Option<Leaving>,
     epochs: Epochs,
     watch: Watch,
+    presence: Presence,
     ending: Ending,
     /// A batch was sealed that has not left yet.
     fresh_batch: bool,
@@ -119,7 +129,6 @@ impl Playing {
             .zip(settled.addresses)
             .map(|(peer, addresses)| Member::new(peer.clone(), addresses, first, core.now))
             .collect();
-        let seats = start.seats();
         core.out.push(Output::Append(Record::Start(start.clone())));
         core.event(Event::Started {
             match_id: start.match_id,
@@ -135,7 +144,7 @@ impl Playing {
                 .copied()
                 .map(OwnSeat::new)
                 .collect(),
-            course: Course::new(plan, start.pauses, &seats),
+            course: Course::new(&start),
             complete: 0,
             hashes: Hashes::new(start_hash(&start), core.limits.unexecuted_turns as usize),
             sealed: first.0,
@@ -150,17 +159,19 @@ impl Playing {
             last_checksum: initial,
             checksums: Checksums::new(members.len()),
             snapshot_due: None,
+            snapshots: Snapshots::new(plan, start.roster.len()),
+            requests: Requests::default(),
             keyframe_every: keyframe_every
                 .map(|every| (every.as_millis() / plan.turn().as_millis()).max(1) as u32),
             stall_limit,
             slack_reported_at: core.now,
             load: Load::new(core.now),
-            metering: Metering::new(plan.tick_ms, start.on_slow, members.len()),
             slew: Duration::ZERO,
             chats: VecDeque::new(),
             leaving: None,
             epochs: Epochs::new(me, members.len(), core.now),
             watch: Watch::new(suspicion, core.now),
+            presence: Presence::new(core.incarnation, members.len(), core.now),
             ending: Ending::new(members.len()),
             fresh_batch: false,
             evidence_from: None,
@@ -169,6 +180,7 @@ impl Playing {
             members,
             start,
         };
+        core.event(Event::Contacts(playing.contacts()));
         playing.report(core, me, 0, initial);
         playing
     }
@@ -250,7 +262,10 @@ impl Playing {
             .as_ref()
             .is_some_and(|leaving| leaving.sealed_for.is_none());
         let limit = self.start.turn_limit.unwrap_or(u32::MAX);
-        let held_up = self.ending.holds_turns() || self.epochs.is_frozen() || self.sealed >= limit;
+        let held_up = self.ending.holds_turns()
+            || self.epochs.is_frozen()
+            || self.presence.is_unsure()
+            || self.sealed >= limit;
         if unsaid && !held_up {
             self.seal(core);
         }
@@ -260,6 +275,9 @@ impl Playing {
     pub(crate) fn advance(&mut self, core: &mut Core) {
         self.advance_turns(core);
         if !self.over && self.advance_change(core) {
+            self.advance_turns(core);
+        }
+        if !self.over && self.advance_presence(core) {
             self.advance_turns(core);
         }
         if !self.over {
@@ -309,6 +327,8 @@ impl Playing {
             turn,
             leaving,
             self.change_deadline(),
+            Some(self.presence.deadline()),
+            self.words_deadline(core),
             self.ending.deadline(),
             self.traffic_deadline(core),
         ]
@@ -347,7 +367,7 @@ impl Playing {
             core.limits.unexecuted_turns
         };
         let world_follows = turn.saturating_sub(self.executed) < ahead;
-        if !self.epochs.allows(turn) {
+        if !self.epochs.allows(turn) || self.presence.is_unsure() {
             return false;
         }
         let by_rule = turn < u32::from(self.start.plan.delay_turns);
@@ -418,6 +438,9 @@ impl Playing {
             seats = self.seats_of(self.blockers());
         }
         if seats.is_empty() {
+            seats = self.seats_of(self.unanswering());
+        }
+        if seats.is_empty() {
             seats = self.own_seats().to_vec();
         }
         seats.sort_unstable();
@@ -438,7 +461,7 @@ impl Playing {
                 });
             }
         }
-        self.due = began + self.course.plan.turn() + self.slew_step();
+        self.due = began + formed.bundle.plan.turn() + self.slew_step();
         let before = self.epochs.chained.take();
         let hash = turn_hash(before.unwrap_or(self.hashes.newest()), &formed.bundle);
         self.hashes.push(hash);
@@ -448,7 +471,6 @@ impl Playing {
             own.completed(turn.0, executed, self.course.paused_by.is_some());
         }
         self.tell(core, turn, &formed);
-        self.meter(core, turn);
         self.note_leavers(core, turn);
         self.due_bundles.push_back(formed.bundle);
         self.hand_out(core);
@@ -480,12 +502,16 @@ impl Playing {
         if let Some(seat) = formed.resumed {
             core.event(Event::Resumed { seat, turn });
         }
+        if let Some(Metered { plan, slow }) = formed.metered {
+            let slow = slow.and_then(|seat| self.start.peer_with(seat));
+            core.event(Event::PlanChanged {
+                turn: turn.next(),
+                plan,
+                slow: slow.map_or(Vec::new(), |peer| peer.seats.clone()),
+            });
+        }
         for (seat, text) in &formed.chats {
-            let from = self
-                .start
-                .roster
-                .iter()
-                .find(|peer| peer.seats.contains(seat));
+            let from = self.start.peer_with(*seat);
             let from = from.map(|peer| peer.name.clone()).unwrap_or_default();
             core.event(Event::Chat {
                 from,
@@ -493,24 +519,6 @@ impl Playing {
                 text: tidy_text(text, MAX_CHAT as u32),
             });
         }
-    }
-
-    /// The plan of the next turn, by what the batches of this one report.
-    fn meter(&mut self, core: &mut Core, turn: TurnNumber) {
-        let members = (0..).zip(&self.members);
-        let loads = members.filter_map(|(at, member)| {
-            let held = member.batches.get(&turn.0)?;
-            member.required(turn.0).then_some((at, held.batch.load))
-        });
-        let Some(metered) = self.metering.turn(self.course.plan, loads) else {
-            return;
-        };
-        self.course.plan = metered.plan;
-        core.event(Event::PlanChanged {
-            turn: turn.next(),
-            plan: metered.plan,
-            slow: self.seats_of(metered.slow.into_iter().collect()),
-        });
     }
 
     fn note_leavers(&mut self, core: &mut Core, turn: TurnNumber) {
@@ -533,7 +541,7 @@ impl Playing {
 
     /// Logs and hands out what is due, up to the next snapshot.
     fn hand_out(&mut self, core: &mut Core) {
-        while self.snapshot_due.is_none() {
+        while self.snapshot_due.is_none() && !self.presence.is_unsure() {
             let Some(bundle) = self.due_bundles.pop_front() else {
                 return;
             };
@@ -549,34 +557,15 @@ impl Playing {
                 .push(Output::Append(Record::Bundle(bundle.clone())));
             core.out.push(Output::Execute(bundle));
             self.handed_out += 1;
-            let keyframe = self
-                .keyframe_every
-                .is_some_and(|every| self.handed_out.is_multiple_of(every));
-            if keyframe && let Some(log_hash) = self.hashes.after(self.handed_out) {
-                self.snapshot_due = Some(Keyframe {
-                    turns: self.handed_out,
-                    ticks: self.ticks_handed_out,
-                    plan: self.plan_after_handed_out(),
-                    paused: self.paused_after_handed_out(),
-                    log_hash,
-                    snapshot: Arc::default(),
-                });
+            let turns = self.handed_out;
+            let wanted = self.logs_keyframe(turns) || self.snapshots.are_due(turns);
+            if wanted && let Some(log_hash) = self.hashes.after(self.handed_out) {
+                self.snapshot_due = Some(self.keyframe(log_hash));
                 core.out.push(Output::Save {
                     turns: self.handed_out,
                 });
             }
         }
-    }
-
-    fn plan_after_handed_out(&self) -> Plan {
-        let next = self.due_bundles.front();
-        next.map_or(self.course.plan, |bundle| bundle.plan)
-    }
-
-    fn paused_after_handed_out(&self) -> bool {
-        self.due_bundles
-            .front()
-            .map_or(self.course.paused_by.is_some(), |bundle| bundle.paused)
     }
 
     pub(crate) fn snapshot(&mut self, core: &mut Core, turns: u32, bytes: Arc<[u8]>) {
@@ -593,8 +582,13 @@ impl Playing {
             return;
         }
         keyframe.snapshot = bytes;
-        core.out.push(Output::Append(Record::Keyframe(keyframe)));
-        self.append_attests(core);
+        if self.snapshots.are_due(turns) {
+            self.snapshots.keep(&keyframe, &core.limits);
+        }
+        if self.logs_keyframe(turns) {
+            core.out.push(Output::Append(Record::Keyframe(keyframe)));
+            self.append_attests(core);
+        }
         if !self.ending.holds_turns() {
             self.hand_out(core);
         }
@@ -647,6 +641,7 @@ impl Playing {
         let stays = |link: &super::link::Link| {
             link.proved.is_none()
                 || link.up_at + core.limits.handshake > core.now
+                || self.may_come_back(core, link.id)
                 || self
                     .member_of(core, link.id)
                     .is_some_and(|at| self.epochs.has(at))

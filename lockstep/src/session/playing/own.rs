@@ -32,6 +32,14 @@ impl OwnSeat {
         }
     }
 
+    /// Of a seat whose first commands are in the log already.
+    pub(crate) fn resumed(seat: Seat, executed: u32) -> Self {
+        OwnSeat {
+            executed,
+            ..OwnSeat::new(seat)
+        }
+    }
+
     pub(crate) fn issue(&mut self, command: Vec<u8>) {
         self.waiting.push_back(command.into());
     }
@@ -127,7 +135,8 @@ impl OwnSeat {
 
 /// Fills a batch from all own seats. Another seat comes first each turn, so that none starves the others.
 pub(crate) fn fill(own: &mut [OwnSeat], batch: &mut Batch, paused: bool, limits: &Limits) {
-    // Beside entries: the signature, turn, counts, executed, complete, log hash, checksums, slacks and load.
+    // Beside entries: the signature, turn, counts, executed, complete, log hash, checksums, slacks, load, epoch and
+    // snapshot.
     let fixed = 64
         + 5
         + 3
@@ -139,7 +148,8 @@ pub(crate) fn fill(own: &mut [OwnSeat], batch: &mut Batch, paused: bool, limits:
         + 1
         + 2 * batch.slack_ms.len()
         + 3
-        + 4;
+        + 4
+        + 26;
     let mut room = (limits.batch_bytes as usize).saturating_sub(fixed);
     let seats = own.len();
     let mut parts: Vec<(Seat, Vec<LogEntry>, Option<u32>)> = Vec::with_capacity(seats);
@@ -175,6 +185,7 @@ mod tests {
             load: 0,
             leaving: false,
             epoch: 0,
+            snapshot: None,
         }
     }
 

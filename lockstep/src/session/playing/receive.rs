@@ -15,8 +15,22 @@ impl Playing {
             (Control::Join { .. }, None) => core.refuse(link, JoinRefused::Started),
             (end @ Control::End { .. }, Some(_)) => self.receive_end(core, link, end),
             (Control::Bye, Some(_)) => core.close(link),
-            (Control::Roster(notes), Some(_)) => self.receive_notes(core, link, notes),
-            (Control::Decided(change), Some(_)) => self.receive_decision(core, link, &change),
+            // What was on its way when it was let in, or had ended for it.
+            (Control::Rejoin { .. }, Some(_)) => {}
+            (Control::End { .. }, None) if self.may_come_back(core, link) => {}
+            // Who comes back may be further than this peer; what it passes on is signed by others, or proves itself.
+            (Control::Roster(notes), at) if at.is_some() || self.may_come_back(core, link) => {
+                self.receive_notes(core, link, notes);
+            }
+            (Control::Decided(change), at) if at.is_some() || self.may_come_back(core, link) => {
+                self.receive_decision(core, link, &change);
+            }
+            (Control::Words(notes), at) if at.is_some() || self.may_come_back(core, link) => {
+                self.receive_words(core, link, notes);
+            }
+            (Control::Rejoin { request, addresses }, None) => {
+                self.receive_request(core, link, request, addresses);
+            }
             // What was on its way when the match began.
             (Control::Lobby(_) | Control::Ready { .. } | Control::Chat { .. }, Some(_)) => {}
             _ => core.fault(link, Fault::OutOfPlace),
@@ -27,6 +41,13 @@ impl Playing {
         let Datagram::Turns(packet) = datagram else {
             return;
         };
+        if self.is_past(core, link) {
+            return self.note_past(core, link, &packet);
+        }
+        if self.member_of(core, link).is_none() && self.may_come_back(core, link) {
+            // It has been let in, which this peer has not heard.
+            return;
+        }
         if self.member_of(core, link).is_none() || packet.held.len() != self.members.len() {
             return core.fault(link, Fault::OutOfPlace);
         }
@@ -137,6 +158,9 @@ impl Playing {
         if member.misreports {
             return;
         }
+        if std::mem::take(&mut member.reports_anew) {
+            member.reported = executed;
+        }
         if executed != member.reported || complete > turn || last > u64::from(complete) + 1 {
             return self.misreports(core, at);
         }
@@ -154,6 +178,7 @@ impl Playing {
         for (turns, checksum) in (executed..).zip(checksums) {
             self.report(core, at, turns, checksum);
         }
+        self.note_snapshot(at, turn);
         self.check_pending_hashes(core);
     }
 

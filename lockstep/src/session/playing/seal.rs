@@ -20,6 +20,7 @@ impl Playing {
         let limit = self.start.turn_limit.unwrap_or(u32::MAX);
         while self.sealed < until.min(limit)
             && !self.epochs.is_frozen()
+            && !self.presence.is_unsure()
             && self
                 .leaving
                 .as_ref()
@@ -47,6 +48,7 @@ impl Playing {
             slack_ms,
             leaving: self.leaving.is_some(),
             epoch: self.epochs.epoch(),
+            snapshot: self.snapshots.take_unreported(),
         };
         self.reported += count as u32;
         own::fill(
@@ -80,8 +82,10 @@ impl Playing {
                 arrived: core.now,
             },
         );
+        let turn = self.sealed;
         self.sealed += 1;
         own.held = self.sealed;
+        self.note_snapshot(self.me, turn);
         self.fresh_batch = true;
     }
 

@@ -1,7 +1,7 @@
 //! What peers tell each other about a roster change.
 
 use super::Peers;
-use crate::LogHash;
+use crate::{Incarnation, LogHash};
 use serde::{Deserialize, Serialize};
 
 /// The number of an attempt to decide. Higher ones take over from lower ones; no two coordinators share one.
@@ -20,6 +20,35 @@ pub struct Value {
     pub roster: Peers,
     /// Turns that are executed under the old roster: the first turn of the next epoch has this number.
     pub cut: u32,
+    /// The peer that comes back, if one does. Its batches are empty by rule until the command delay has passed.
+    pub joins: Option<Joins>,
+}
+
+/// A peer that comes back: another run of its process takes its place in the roster again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Joins {
+    /// Its index in the start's roster.
+    pub peer: u8,
+    /// The run of its process that votes and seals from the next epoch on.
+    pub incarnation: Incarnation,
+}
+
+impl Value {
+    /// Those of the old roster that stay.
+    pub fn stay(&self) -> Peers {
+        self.roster.without(self.joiner())
+    }
+
+    /// Whether it can follow on this roster: some of it stay, and beside them there is at most one, who was not in it.
+    pub fn can_follow(&self, before: Peers) -> bool {
+        let (joiner, stay) = (self.joiner(), self.stay());
+        let comes_back = joiner.is_within(self.roster) && joiner.and(before).is_empty();
+        !stay.is_empty() && stay.is_within(before) && comes_back
+    }
+
+    fn joiner(&self) -> Peers {
+        self.joins.iter().map(|joins| joins.peer).collect()
+    }
 }
 
 /// What a peer holds of one peer's batches.
@@ -71,13 +100,31 @@ pub enum Message {
     Propose(Ballot, Value),
     /// Its sender holds all turns up to the cut, and accepts.
     Accept(Ballot, Value),
+    /// Its sender was asked by a peer that wants to come back. No part of the agreement: a reason for it.
+    Request(Request),
+}
+
+/// What a peer that wants to come back says once it follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Request {
+    /// Who.
+    pub joins: Joins,
+    /// Turns that its world has executed.
+    pub turns: u32,
+    /// The two halves of its signature over [`request_signed_bytes`](super::request_signed_bytes).
+    pub signature: ([u8; 32], [u8; 32]),
 }
 
 impl Message {
-    /// The ballot that it belongs to.
+    /// The ballot that it belongs to: of two messages of one kind the one with the higher counts.
     pub fn ballot(&self) -> Ballot {
         match self {
             Message::Promise(promise) => promise.ballot,
+            // It has none; a newer request takes the place of an older one as a higher ballot does.
+            Message::Request(request) => Ballot {
+                round: request.turns,
+                peer: request.joins.peer,
+            },
             Message::Prepare(ballot) | Message::Propose(ballot, _) | Message::Accept(ballot, _) => {
                 *ballot
             }

@@ -18,14 +18,17 @@
 //! had completed `delay` turns less.
 //!
 //! A roster that stays as it is, is a false alarm, and ends the epoch all the same.
+//!
+//! A peer that **comes back** ([`Joins`]) is part of the value, and of nothing before: it votes from the next epoch on,
+//! as another run of its process, and begins that epoch, as everybody does, once it has all turns up to the cut.
 
 mod message;
 mod note;
 mod peers;
 
-pub use message::{Ballot, Holding, Message, Promise, Value};
-pub use note::accept_signed_bytes;
+pub use message::{Ballot, Holding, Joins, Message, Promise, Request, Value};
 pub(crate) use note::{Note, note_signed_bytes};
+pub use note::{accept_signed_bytes, request_signed_bytes};
 pub use peers::{Peers, Voters};
 
 use crate::LogHash;
@@ -94,6 +97,10 @@ pub struct View<'a> {
     pub suspects: Peers,
     /// Voters that it wants removed even if they answer.
     pub unwanted: Peers,
+    /// Who follows the match and is to come back with the next roster.
+    pub joiner: Option<Joins>,
+    /// All who have asked to come back in this epoch: nobody else is accepted.
+    pub asked: &'a [Joins],
 }
 
 /// What is to be done.
@@ -167,6 +174,7 @@ impl Roster {
         }
         match input {
             Input::Coordinate => self.coordinate(&mut out),
+            Input::Heard(_, Message::Request(_)) => {}
             Input::Heard(from, message)
                 if self.voters.members().contains(from)
                     && message.ballot().round <= self.round.saturating_add(ROUNDS_AHEAD) =>
@@ -186,7 +194,7 @@ impl Roster {
                         self.accepted_by(from, ballot, value, &mut out);
                     }
                     // Nobody speaks for another coordinator.
-                    Message::Prepare(_) | Message::Propose(..) => {}
+                    Message::Prepare(_) | Message::Propose(..) | Message::Request(_) => {}
                 }
             }
             Input::Heard(..) => {}
@@ -246,7 +254,7 @@ impl Roster {
         if !voters.is_quorum(answered) || !expected.is_within(answered) {
             return;
         }
-        if let Some(value) = value(voters, &own.promises) {
+        if let Some(value) = value(voters, &own.promises, view.joiner) {
             own.has_proposed = true;
             out.push(Do::Say(Message::Propose(own.ballot, value)));
         }
@@ -256,7 +264,7 @@ impl Roster {
         let newer = self.proposed.is_none_or(|(known, _)| known < ballot);
         let open = self.promised.is_none_or(|promised| promised <= ballot)
             && self.accepted.is_none_or(|(known, _)| known < ballot);
-        let possible = !value.roster.is_empty() && value.roster.is_within(self.voters.members());
+        let possible = value.can_follow(self.voters.members());
         if newer && open && possible {
             self.proposed = Some((ballot, value));
         }
@@ -276,7 +284,8 @@ impl Roster {
             let holding = view.holdings.get(usize::from(peer));
             holding.is_some_and(|holding| holding.reaches(value.cut))
         });
-        if promised == Some(ballot) && holdings.all(|reaches| reaches) {
+        let asked = value.joins.is_none_or(|joins| view.asked.contains(&joins));
+        if promised == Some(ballot) && asked && holdings.all(|reaches| reaches) {
             self.accepted = Some((ballot, value));
             self.proposed = None;
             out.push(Do::Say(Message::Accept(ballot, value)));
@@ -306,13 +315,15 @@ impl Roster {
     }
 }
 
-/// Whether these accepts, all of one ballot, decide the value: they hold a quorum of the old roster, and one of the new.
+/// Whether these accepts, all of one ballot, decide the value: they hold a quorum of the old roster, and one of the new,
+/// or all of it but for the peer that comes back.
 pub fn decides(voters: Voters, value: Value, accepts: Peers) -> bool {
-    voters.is_quorum(accepts) && Voters::new(value.roster).is_quorum(accepts)
+    let all_who_stay = value.joins.is_some() && value.stay().is_within(accepts);
+    voters.is_quorum(accepts) && (all_who_stay || Voters::new(value.roster).is_quorum(accepts))
 }
 
 /// What a coordinator proposes, given a quorum's promises.
-fn value(voters: Voters, promises: &BTreeMap<u8, Promise>) -> Option<Value> {
+fn value(voters: Voters, promises: &BTreeMap<u8, Promise>, joiner: Option<Joins>) -> Option<Value> {
     let accepted = promises.values().filter_map(|promise| promise.accepted);
     if let Some((_, value)) = accepted.max_by_key(|(ballot, _)| *ballot) {
         return Some(value);
@@ -339,8 +350,14 @@ fn value(voters: Voters, promises: &BTreeMap<u8, Promise>) -> Option<Value> {
     let survivors: Peers = promises.keys().copied().collect();
     let stay = survivors.without(left);
     let wanted = stay.without(unwanted);
-    let roster = if wanted.is_empty() { stay } else { wanted };
-    (!roster.is_empty()).then_some(Value { roster, cut })
+    let mut roster = if wanted.is_empty() { stay } else { wanted };
+    if roster.is_empty() {
+        return None;
+    }
+    // Where an earlier run of its process is still a voter, that one goes first.
+    let joins = joiner.filter(|joins| !voters.members().contains(joins.peer));
+    joins.iter().for_each(|joins| roster.insert(joins.peer));
+    Some(Value { roster, cut, joins })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Messages as they travel: signed, so that anyone may pass them on.
 
-use super::{Ballot, Message, Peers, Value, Voters, decides};
+use super::{Ballot, Joins, Message, Peers, Value, Voters, decides};
 use crate::encoding::DecodeError;
 use crate::log::{RosterChange, Start};
 use crate::{MatchId, PeerId};
@@ -57,9 +57,21 @@ pub fn accept_signed_bytes(
     note_signed_bytes(start, peer, &Note { epoch, message }.encode())
 }
 
+/// What a peer that wants to come back signs, for one epoch of the match: it follows, and has executed so many turns.
+pub fn request_signed_bytes(start: &Start, epoch: u32, joins: Joins, turns: u32) -> Vec<u8> {
+    let mut bytes = b"lockstep rejoin".to_vec();
+    bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
+    bytes.extend_from_slice(&start.match_id.0);
+    bytes.extend_from_slice(&epoch.to_le_bytes());
+    bytes.push(joins.peer);
+    bytes.extend_from_slice(&joins.incarnation.0);
+    bytes.extend_from_slice(&turns.to_le_bytes());
+    bytes
+}
+
 impl RosterChange {
-    /// Whether the accepts are those of peers of the roster before, hold, and decide. `verify` tells whether a
-    /// signature is a peer's for some bytes.
+    /// Whether the accepts are those of peers of the roster before, hold, and decide. `start` names the runs of their
+    /// processes as [`apply`](Self::apply) left it; `verify` tells whether a signature is a peer's for some bytes.
     pub fn is_decided_by(
         &self,
         start: &Start,
@@ -74,9 +86,19 @@ impl RosterChange {
                 .is_some_and(|(bytes, place)| verify(place.peer, &bytes, signature))
         };
         let accepts: Peers = self.accepts.iter().map(|(peer, _)| *peer).collect();
-        self.value.roster.is_within(roster_before)
+        self.value.can_follow(roster_before)
             && accepts.is_within(roster_before)
             && decides(Voters::new(roster_before), self.value, accepts)
             && self.accepts.iter().all(holds)
+    }
+
+    /// Puts the run of a process that comes back in the place of the one before: from now on `start` tells whose
+    /// signatures hold in the new epoch.
+    pub fn apply(&self, start: &mut Start) {
+        if let Some(joins) = self.value.joins
+            && let Some(peer) = start.roster.get_mut(usize::from(joins.peer))
+        {
+            peer.incarnation = joins.incarnation;
+        }
     }
 }

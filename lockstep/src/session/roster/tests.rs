@@ -48,6 +48,8 @@ impl Table {
             log_hash: LogHash([0; 16]),
             suspects: self.dead.or(self.unwanted),
             unwanted: self.unwanted,
+            joiner: None,
+            asked: &[],
         };
         for each in self.rosters[usize::from(at)].handle(input, &view) {
             match each {
@@ -84,7 +86,11 @@ impl Table {
 
 fn value(roster: u16, cut: u32) -> Option<Value> {
     let roster = Peers(roster);
-    Some(Value { roster, cut })
+    Some(Value {
+        roster,
+        cut,
+        joins: None,
+    })
 }
 
 #[test]
@@ -195,6 +201,7 @@ fn a_decision_is_proved_by_its_accepts() {
     let value = Value {
         roster: Peers(0b011),
         cut: 9,
+        joins: None,
     };
     let accept = |peer: u8| {
         let bytes = accept_signed_bytes(&start, peer, 4, ballot, value).expect("a place");
@@ -244,6 +251,7 @@ fn a_note_has_one_encoding() {
         Value {
             roster: Peers(5),
             cut: 300,
+            joins: None,
         },
     );
     let note = Note { epoch: 2, message };

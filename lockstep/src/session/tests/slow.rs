@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::RosterCause;
+use crate::session::playing::Course;
 
 fn plans(peer: &Peer) -> Vec<(TurnNumber, u16, Vec<Seat>)> {
     let changes = peer.events.iter().filter_map(|event| match event {
@@ -82,4 +83,67 @@ fn of_two_the_one_without_the_lowest_seat_cannot_remove_the_other() {
         let named = |event: &&Event| matches!(event, Event::RosterChanged { .. });
         assert_eq!(peer.events.iter().find(named), None);
     }
+}
+
+#[test]
+fn who_comes_back_to_a_slow_match_computes_its_plans_with_the_others() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(5));
+    net.peers[1].step = Duration::from_millis(70);
+    net.run(Duration::from_secs(15));
+    net.kill(2);
+    net.run(Duration::from_secs(25));
+    net.restart(2, 99, Vec::new(), &[0]);
+    net.run(Duration::from_secs(40));
+    assert_eq!(net.peers[2].session.status(), Status::Running);
+    net.peers[1].step = Duration::from_millis(2);
+    net.run(Duration::from_secs(65));
+    net.peers[2].step = Duration::from_millis(90);
+    net.run(Duration::from_secs(80));
+    for other in [0, 1] {
+        net.is_one_of_them(2, other);
+        assert_eq!(plans(&net.peers[other]), plans(&net.peers[0]));
+    }
+    let all = plans(&net.peers[0]);
+    let lengths: Vec<u16> = all.iter().map(|(_, tick_ms, _)| *tick_ms).collect();
+    assert_eq!((lengths[0], lengths.last()), (88, Some(&113)), "{all:?}");
+    assert!(lengths.contains(&50) && lengths.len() <= 6, "{all:?}");
+    assert_eq!(all.last().map(|last| &last.2), Some(&vec![Seat(2)]));
+    assert_eq!(plans(&net.peers[2]), all[1..], "all since it is back");
+}
+
+#[test]
+fn a_log_with_a_plan_that_no_machine_asked_for_is_refused() {
+    let mut net = Net::new(3, Plan::default(), Some(200));
+    net.peers[1].step = Duration::from_millis(70);
+    net.run(Duration::from_secs(15));
+    net.peers[1].step = Duration::from_millis(2);
+    net.run(Duration::from_secs(60));
+    let Some(Record::Start(start)) = net.peers[0].records.first() else {
+        panic!("the first record is the start");
+    };
+    let turns = &net.peers[0].turns;
+    let refused = |turns: &[Bundle]| {
+        let mut course = Course::new(start);
+        turns.iter().position(|bundle| !course.follow(bundle))
+    };
+    assert_eq!(refused(turns), None);
+    let changes = plans(&net.peers[0]);
+    assert!(changes.len() >= 2, "{changes:?}");
+    for (turn, ..) in &changes {
+        let at = turn.0 as usize;
+        let mut late = turns.clone();
+        late[at].plan = late[at - 1].plan;
+        assert_eq!(refused(&late), Some(at), "a change that is left out");
+        let mut early = turns.clone();
+        early[at - 1].plan = early[at].plan;
+        assert_eq!(refused(&early), Some(at - 1), "one that comes too soon");
+    }
+    let mut silenced = turns.clone();
+    for bundle in &mut silenced {
+        let load = |entry: &LogEntry| matches!(entry.what, What::Load(_));
+        bundle.entries.retain(|entry| !load(entry));
+    }
+    let first = changes[0].0.0 as usize;
+    assert_eq!(refused(&silenced), Some(first), "one without its reason");
 }

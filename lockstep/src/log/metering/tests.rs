@@ -21,7 +21,7 @@ struct Match {
 impl Match {
     fn new(plan: Plan, on_slow: OnSlow) -> Self {
         Match {
-            metering: Metering::new(plan.tick_ms, on_slow, 3),
+            metering: Metering::new(plan.tick_ms, on_slow),
             plan,
             changes: Vec::new(),
             next_report_ms: 0,
@@ -35,13 +35,14 @@ impl Match {
             let mut loads = Vec::new();
             if self.metering.at_ms >= self.next_report_ms {
                 self.next_report_ms = self.metering.at_ms + 1_000;
-                loads = (0..).zip(load(self.plan).map(|ms| ms * 16)).collect();
+                let seats = (0..).map(Seat);
+                loads = seats.zip(load(self.plan).map(|ms| ms * 16)).collect();
             }
             self.turn(&loads);
         }
     }
 
-    fn turn(&mut self, loads: &[(u8, u16)]) {
+    fn turn(&mut self, loads: &[(Seat, u16)]) {
         if let Some(metered) = self.metering.turn(self.plan, loads.iter().copied()) {
             assert_ne!(metered.plan, self.plan, "a change changes something");
             self.plan = metered.plan;
@@ -66,7 +67,7 @@ fn one_slow_machine_lengthens_ticks_once_and_is_named() {
         at <= 6_000,
         "raised at once, after a second at most, not at {at} ms"
     );
-    assert_eq!((metered.plan.tick_ms, metered.slow), (100, Some(1)));
+    assert_eq!((metered.plan.tick_ms, metered.slow), (100, Some(Seat(1))));
     assert_eq!(game.changes.len(), 1, "and then steady: {:?}", game.changes);
 }
 
@@ -122,7 +123,7 @@ fn a_peer_pays_for_the_time_that_it_costs_as_for_being_late() {
     game.play(15_000, |_| [3, 9, 80]);
     assert_eq!(game.metering.too_slow(), None, "it has cost 7 s");
     game.play(8_000, |_| [3, 9, 80]);
-    assert_eq!(game.metering.too_slow(), Some(2), "it has cost 11 s");
+    assert_eq!(game.metering.too_slow(), Some(Seat(2)), "it has cost 11 s");
     game.metering.begin_epoch();
     assert_eq!(game.metering.too_slow(), None);
 
@@ -159,7 +160,7 @@ proptest! {
     #[test]
     fn whatever_is_reported_the_plan_keeps_its_bounds(
         nominal_ms in 1..=1_000_u16,
-        turns in prop::collection::vec(prop::collection::vec((0..3_u8, 0..=MAX_LOAD), 0..3), 1..300),
+        turns in prop::collection::vec(prop::collection::vec(((0..3_u8).prop_map(Seat), 0..=MAX_LOAD), 0..3), 1..300),
     ) {
         let start = Plan { tick_ms: nominal_ms, ..PLAN };
         let mut game = Match::new(start, OnSlow::Remove);
@@ -189,7 +190,7 @@ proptest! {
         one in 0..=MAX_LOAD,
         other in 0..=MAX_LOAD,
     ) {
-        let metering = Metering::new(nominal_ms, OnSlow::Meter, 2);
+        let metering = Metering::new(nominal_ms, OnSlow::Meter);
         let (less, more) = (one.min(other), one.max(other));
         prop_assert!(metering.target(less) <= metering.target(more));
         let target = metering.target(less);

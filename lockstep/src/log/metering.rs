@@ -1,13 +1,15 @@
 //! Metering: how long ticks are, so that the slowest machine keeps up and nobody has to wait for it.
 //!
-//! A pure integer function of what the batches of complete turns report, so that all peers compute the same plan and
-//! nobody votes. It goes up at once to what was measured and a margin, and comes down only after a time in which all
-//! that was measured would have fitted: steady beats fast. Every epoch begins it anew, from the plan in force alone.
+//! A pure integer function of the log, which holds what slow machines reported: all peers compute the same plan, nobody
+//! votes, and who has the log finds a plan that is not the match's. It goes up at once to what was measured and a
+//! margin, and comes down only after a time in which all that was measured would have fitted: steady beats fast. Every
+//! epoch begins it anew, from the plan in force alone.
 
+use super::{Bundle, OnSlow, What};
 use crate::Plan;
-use crate::log::OnSlow;
-use crate::session::MAX_LOAD;
-use std::collections::VecDeque;
+use crate::session::{MAX_LOAD, STALL_BUDGET};
+use sim::Seat;
+use std::collections::{BTreeMap, VecDeque};
 
 /// The longest tick, as a multiple of the one that the match began with.
 const FLOOR: u16 = 4;
@@ -22,10 +24,11 @@ const LONGEST_WAIT_MS: u64 = 480_000;
 /// A lowering has failed where ticks have to be longer again within this time, or within twice the wait before it.
 const TRIAL_MS: u64 = 60_000;
 /// Time that a peer may cost the others, all told, under [`OnSlow::Remove`]: as much as it may by being late.
-const BUDGET_MS: u64 = super::change::STALL_BUDGET.as_millis() as u64;
+const BUDGET_MS: u64 = STALL_BUDGET.as_millis() as u64;
 
-/// What decides on the plan.
-pub(crate) struct Metering {
+/// What decides on the plan of every turn, from the bundles before it.
+#[derive(Clone, Debug)]
+pub struct Metering {
     nominal_ms: u16,
     on_slow: OnSlow,
     /// Match time since the epoch began.
@@ -35,28 +38,29 @@ pub(crate) struct Metering {
     changed_at_ms: u64,
     lowered_at_ms: Option<u64>,
     wait_ms: u64,
-    /// What each peer has cost the others, less a tenth of the time since.
-    spent_ms: Vec<u64>,
+    /// What each peer has cost the others, less a tenth of the time since, by its lowest seat.
+    spent_ms: BTreeMap<Seat, u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reported {
     at_ms: u64,
-    peer: u8,
+    seat: Seat,
     load: u16,
 }
 
 /// Another plan, from the next turn on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Metered {
+pub struct Metered {
+    /// The plan.
     pub plan: Plan,
-    /// The peer that ticks are this long for; `None` where they are as long as at the start.
-    pub slow: Option<u8>,
+    /// The lowest seat of the peer that ticks are this long for; `None` where they are as long as at the start.
+    pub slow: Option<Seat>,
 }
 
 impl Metering {
-    /// For a match that began with ticks of `nominal_ms`, among so many peers.
-    pub(crate) fn new(nominal_ms: u16, on_slow: OnSlow, peers: usize) -> Self {
+    /// For a match that began with ticks of `nominal_ms`.
+    pub fn new(nominal_ms: u16, on_slow: OnSlow) -> Self {
         Metering {
             nominal_ms,
             on_slow,
@@ -65,29 +69,42 @@ impl Metering {
             changed_at_ms: 0,
             lowered_at_ms: None,
             wait_ms: WAIT_MS,
-            spent_ms: vec![0; peers],
+            spent_ms: BTreeMap::new(),
         }
     }
 
-    /// As at the beginning: an epoch has begun, and who joins with it knows the plan and nothing else.
-    pub(crate) fn begin_epoch(&mut self) {
-        *self = Metering::new(self.nominal_ms, self.on_slow, self.spent_ms.len());
+    /// As at the beginning: a roster change has begun an epoch. Who is gone slows nobody down, and who is back has paid.
+    pub fn begin_epoch(&mut self) {
+        *self = Metering::new(self.nominal_ms, self.on_slow);
     }
 
-    /// A turn under `plan` is complete, whose batches report these loads: peer, and sixteenths of a millisecond per
-    /// tick. The plan of the next turn, where it is another one.
-    pub(crate) fn turn(
-        &mut self,
-        plan: Plan,
-        loads: impl Iterator<Item = (u8, u16)>,
-    ) -> Option<Metered> {
+    /// Whether a load of so many sixteenths of a millisecond per tick is one that ticks may have to be longer for: the
+    /// log holds these only.
+    pub(crate) fn counts(&self, load: u16) -> bool {
+        self.target(load) > self.nominal_ms
+    }
+
+    /// Takes the next turn of the log. The plan of the turn after it, where it is another one.
+    pub fn take(&mut self, bundle: &Bundle) -> Option<Metered> {
+        let entries = bundle.entries.iter();
+        let loads = entries.filter_map(|entry| match entry.what {
+            What::Load(load) => Some((entry.seat, load)),
+            _ => None,
+        });
+        self.turn(bundle.plan, loads)
+    }
+
+    /// A turn under `plan`, with these loads.
+    fn turn(&mut self, plan: Plan, loads: impl Iterator<Item = (Seat, u16)>) -> Option<Metered> {
         self.at_ms += plan.turn().as_millis() as u64;
         let since = self.at_ms.saturating_sub(WINDOW_MS);
         self.recent.retain(|reported| reported.at_ms > since);
         let mut worst_now = 0;
-        for (peer, load) in loads.filter(|(_, load)| *load > 0) {
-            worst_now = worst_now.max(load);
-            self.note(peer, load);
+        for (seat, load) in loads {
+            if self.counts(load) {
+                worst_now = worst_now.max(load);
+                self.note(seat, load);
+            }
         }
         self.charge(plan);
         let worst = self.recent.front().map_or(0, |reported| reported.load);
@@ -103,18 +120,18 @@ impl Metering {
             return None;
         };
         self.changed_at_ms = self.at_ms;
-        let slow = self.recent.front().map(|reported| reported.peer);
+        let slow = self.recent.front().map(|reported| reported.seat);
         Some(Metered {
             plan: Plan { tick_ms, ..plan },
             slow: slow.filter(|_| tick_ms > self.nominal_ms),
         })
     }
 
-    /// The peer that has cost the others more time than it may.
-    pub(crate) fn too_slow(&self) -> Option<u8> {
-        let spent = |peer: &u64| *peer >= BUDGET_MS;
-        let peer = self.spent_ms.iter().position(spent)?;
-        (self.on_slow == OnSlow::Remove).then_some(peer as u8)
+    /// The lowest seat of the peer that has cost the others more time than it may.
+    pub(crate) fn too_slow(&self) -> Option<Seat> {
+        let mut spent = self.spent_ms.iter();
+        let (seat, _) = spent.find(|(_, spent_ms)| **spent_ms >= BUDGET_MS)?;
+        (self.on_slow == OnSlow::Remove).then_some(*seat)
     }
 
     /// The least length of a tick that leaves a quarter of the load as margin.
@@ -135,7 +152,7 @@ impl Metering {
         self.steps(STEPS * FLOOR)
     }
 
-    fn note(&mut self, peer: u8, load: u16) {
+    fn note(&mut self, seat: Seat, load: u16) {
         while self.recent.back().is_some_and(|last| last.load < load) {
             self.recent.pop_back();
         }
@@ -145,20 +162,23 @@ impl Metering {
             return;
         }
         let at_ms = self.at_ms;
-        self.recent.push_back(Reported { at_ms, peer, load });
+        self.recent.push_back(Reported { at_ms, seat, load });
     }
 
     /// Whoever makes turns longer pays for it; the others are given back a tenth of the time.
     fn charge(&mut self, plan: Plan) {
         let longer = plan.tick_ms.saturating_sub(self.nominal_ms);
         let slow = self.recent.front().filter(|_| longer > 0);
-        let slow = slow.map(|reported| usize::from(reported.peer));
+        let slow = slow.map(|reported| reported.seat);
         let passed_ms = plan.turn().as_millis() as u64;
-        for (peer, spent_ms) in self.spent_ms.iter_mut().enumerate() {
-            *spent_ms = match slow == Some(peer) {
-                true => *spent_ms + u64::from(longer) * u64::from(plan.ticks),
-                false => spent_ms.saturating_sub(passed_ms / 10),
-            };
+        self.spent_ms.retain(|seat, spent_ms| {
+            if slow != Some(*seat) {
+                *spent_ms = spent_ms.saturating_sub(passed_ms / 10);
+            }
+            *spent_ms > 0
+        });
+        if let Some(seat) = slow {
+            *self.spent_ms.entry(seat).or_default() += u64::from(longer) * u64::from(plan.ticks);
         }
     }
 

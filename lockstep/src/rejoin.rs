@@ -1,0 +1,33 @@
+//! What a peer that comes back knows of its match.
+
+use crate::log::{Keyframe, Record};
+use crate::{Contact, MatchId, Ticket};
+
+/// What is known of a match to come back to: by its replay, or by a ticket alone.
+#[derive(Clone, Debug)]
+pub struct Rejoin {
+    /// The match.
+    pub match_id: MatchId,
+    /// Where its peers may be dialled: those of [`Event::Contacts`](crate::Event::Contacts), or a ticket's host. One is enough.
+    pub contacts: Vec<Contact>,
+    /// Start, turns and roster changes that the earlier run has logged, from the first on. May be empty: then all is
+    /// fetched.
+    pub log: Vec<Record>,
+    /// The newest keyframe of that log. Where the others have none that is newer, no snapshot is fetched.
+    pub keyframe: Option<Keyframe>,
+}
+
+impl From<&Ticket> for Rejoin {
+    /// Through the ticket's host.
+    fn from(ticket: &Ticket) -> Rejoin {
+        Rejoin {
+            match_id: ticket.match_id,
+            contacts: vec![Contact {
+                peer: ticket.host,
+                addresses: ticket.addresses.clone(),
+            }],
+            log: Vec::new(),
+            keyframe: None,
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! The side that comes back.
+
+mod answers;
+mod log;
+mod steps;
+mod whom;
+
+use super::message::Offer;
+use crate::encoding::Reader;
+use crate::log::{Keyframe, Record, RosterChange, decode_change};
+use crate::session::RulesOf;
+use crate::session::core::Core;
+use crate::session::lobby::Step;
+use crate::session::wire::Control;
+use crate::{EndReason, Fault, JoinRefused, LinkError, LinkId, MatchId, PeerId, Rejoin, Status};
+use log::Log;
+use sim::{Checksum, Seat};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Pieces of a snapshot that are asked for at a time.
+const WINDOW: u64 = 8;
+/// A peer that is not reached is dialled this often.
+const DIAL_EVERY: Duration = Duration::from_secs(1);
+/// Another peer is asked where one does not answer for so long.
+const ANSWER: Duration = Duration::from_secs(10);
+/// A log that goes on for so long and that no quorum attests is not the match's.
+const CONFIRM: Duration = Duration::from_secs(5);
+/// Nobody who has the match was reached for so long: there is nothing to come back to.
+const GIVE_UP: Duration = Duration::from_secs(30);
+/// A peer that did not have the match may have it so much later: it may have come back itself.
+const NO_HELP: Duration = Duration::from_secs(2);
+/// How often a peer that follows says so.
+const REQUEST_EVERY: Duration = Duration::from_millis(200);
+/// The last turns of an own replay may be ones that only this peer had: as many as the longest command delay.
+const PROVISIONAL: usize = 8;
+
+pub(crate) struct Returning {
+    match_id: MatchId,
+    contacts: BTreeMap<PeerId, Known>,
+    addresses: Vec<String>,
+    rules: RulesOf,
+    /// What an earlier run of the process has logged.
+    own: Vec<Record>,
+    keyframe: Option<Keyframe>,
+    log: Option<Log>,
+    snapshot: Snapshot,
+    server: Option<Server>,
+    world: World,
+    me: usize,
+    /// Turns that the other side has, as it told last, and when the next one is due here.
+    told: Option<(u32, Duration)>,
+    rtt: Option<Duration>,
+    /// The decision that lets this peer in.
+    decided: Option<RosterChange>,
+    next_request: Duration,
+    confirmed_at: Duration,
+    offered_at: Duration,
+    reached_at: Duration,
+}
+
+struct Known {
+    addresses: Vec<String>,
+    next_dial: Duration,
+    dials: usize,
+    /// Until then it is not asked: it lied, or does not have the match.
+    no_help_until: Duration,
+}
+
+/// Who is asked.
+struct Server {
+    link: LinkId,
+    outlined: bool,
+    asked_at: Duration,
+    log_asked: bool,
+}
+
+enum Snapshot {
+    Unknown,
+    /// The world begins with the start.
+    Start,
+    /// Not yet proved: the log does not reach it.
+    Offered(Offer),
+    Fetching {
+        offer: Offer,
+        bytes: Vec<u8>,
+        asked: u64,
+    },
+    Here(Keyframe),
+}
+
+enum World {
+    None,
+    Loading,
+    Ready {
+        handed_out: u32,
+        executed: u32,
+        checksum: Checksum,
+    },
+}
+
+impl Returning {
+    pub(crate) fn new(core: &Core, from: Rejoin, addresses: Vec<String>, rules: RulesOf) -> Self {
+        let Rejoin {
+            match_id,
+            contacts,
+            log: mut own,
+            keyframe,
+        } = from;
+        let turns = own.iter().rev();
+        let whole = turns
+            .enumerate()
+            .filter(|(_, record)| matches!(record, Record::Bundle(_)))
+            .nth(PROVISIONAL)
+            .map_or(0, |(from_end, _)| own.len() - from_end);
+        own.truncate(whole);
+        let known = |contact: crate::Contact| {
+            let known = Known {
+                addresses: contact.addresses,
+                next_dial: core.now,
+                dials: 0,
+                no_help_until: Duration::ZERO,
+            };
+            (contact.peer, known)
+        };
+        let others = contacts
+            .into_iter()
+            .filter(|contact| contact.peer != core.id());
+        Returning {
+            match_id,
+            contacts: others.map(known).collect(),
+            addresses,
+            rules,
+            own,
+            keyframe,
+            log: None,
+            snapshot: Snapshot::Unknown,
+            server: None,
+            world: World::None,
+            me: 0,
+            told: None,
+            rtt: None,
+            decided: None,
+            next_request: core.now,
+            confirmed_at: core.now,
+            offered_at: core.now,
+            reached_at: core.now,
+        }
+    }
+
+    pub(crate) fn own_seats(&self) -> &[Seat] {
+        match &self.log {
+            Some(log) if !matches!(self.world, World::None) => &log.start.roster[self.me].seats,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        match (&self.world, self.told) {
+            (World::Ready { executed, .. }, Some((turns, _))) => Status::CatchingUp {
+                behind: turns.saturating_sub(*executed),
+            },
+            _ => Status::Loading,
+        }
+    }
+
+    pub(crate) fn deadline(&self, core: &Core) -> Option<Duration> {
+        let dials = self.unreached(core).map(|(_, known)| known.next_dial).min();
+        let answer = self.server.as_ref().map(|server| server.asked_at + ANSWER);
+        let request = self.follows().then_some(self.next_request);
+        let confirm = self
+            .log
+            .as_ref()
+            .filter(|log| !log.pending.is_empty())
+            .map(|_| self.confirmed_at + CONFIRM);
+        let offer = matches!(self.snapshot, Snapshot::Offered(_));
+        let offer = offer
+            .then_some(self.offered_at + CONFIRM)
+            .filter(|at| *at > core.now);
+        let helper = self
+            .server
+            .is_none()
+            .then(|| self.helper(core, None))
+            .flatten();
+        let next = helper.map(|_| core.now);
+        let give_up = self.server.is_none().then_some(self.reached_at + GIVE_UP);
+        let helps = self.contacts.values().map(|known| known.no_help_until);
+        let helps = helps
+            .filter(|until| self.server.is_none() && *until > core.now)
+            .min();
+        let times = [dials, answer, request, confirm, offer, next, give_up, helps];
+        times.into_iter().flatten().min()
+    }
+
+    pub(crate) fn link_down(&mut self, link: LinkId) {
+        if self
+            .server
+            .as_ref()
+            .is_some_and(|server| server.link == link)
+        {
+            self.server = None;
+        }
+    }
+
+    pub(crate) fn probe_answered(&mut self, core: &Core, sent_us: u64) {
+        let rtt = core.now.checked_sub(Duration::from_micros(sent_us));
+        self.rtt = [self.rtt, rtt].into_iter().flatten().min();
+    }
+
+    /// Takes what is said on a link's control stream.
+    pub(crate) fn received(&mut self, core: &mut Core, link: LinkId, message: Control) -> Step {
+        match message {
+            Control::Decided(bytes) => {
+                let mut reader = Reader::new(&bytes);
+                let change = decode_change(&mut reader).ok();
+                match change.filter(|_| reader.end().is_ok()) {
+                    Some(change) => self.hear_decision(core, change),
+                    None => core.fault(link, Fault::Garbage),
+                }
+            }
+            Control::Refused(why @ JoinRefused::Protocol { .. }) => {
+                return Step::End(EndReason::Refused(why));
+            }
+            // It is on its way out, or says what the roster says: none of it is for this peer yet.
+            Control::Refused(_) | Control::Bye => core.close(link),
+            Control::Roster(_)
+            | Control::Words(_)
+            | Control::End { .. }
+            | Control::Rejoin { .. } => {}
+            _ => core.fault(link, Fault::OutOfPlace),
+        }
+        Step::Stay
+    }
+
+    pub(crate) fn loaded(&mut self, checksum: Checksum) {
+        if let (World::Loading, Some(log)) = (&self.world, &self.log) {
+            let turns = match &self.snapshot {
+                Snapshot::Here(keyframe) => keyframe.turns,
+                _ => 0,
+            };
+            debug_assert!(log.confirmed.turns >= turns);
+            self.world = World::Ready {
+                handed_out: turns,
+                executed: turns,
+                checksum,
+            };
+        }
+    }
+
+    pub(crate) fn executed(&mut self, told: Checksum) {
+        if let World::Ready {
+            executed, checksum, ..
+        } = &mut self.world
+        {
+            (*executed, *checksum) = (*executed + 1, told);
+        }
+    }
+
+    /// Does what is due.
+    pub(crate) fn advance(&mut self, core: &mut Core) -> Step {
+        self.dial(core);
+        self.look_after_server(core);
+        if self.server.is_none() && core.now >= self.reached_at + GIVE_UP {
+            let liars = |known: &Known| known.no_help_until > core.now;
+            let why = match self.contacts.values().all(liars) {
+                true => EndReason::Refused(JoinRefused::OtherMatch),
+                false => EndReason::Unreachable(LinkError::Unanswered),
+            };
+            return Step::End(why);
+        }
+        self.confirm(core);
+        self.settle_snapshot(core);
+        self.load(core);
+        self.hand_out(core);
+        self.ask(core);
+        self.request(core);
+        self.come_back(core)
+    }
+}

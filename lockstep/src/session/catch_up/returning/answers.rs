@@ -1,0 +1,263 @@
+//! What others answer to a peer that comes back.
+
+use super::{Known, Log, NO_HELP, Returning, Snapshot, World};
+use crate::limits::MAX_PEERS;
+use crate::log::{Codec, Record, RosterChange, SignedBatch, Start, start_hash, start_signed_bytes};
+use crate::session::SnapshotHash;
+use crate::session::catch_up::message::{Answer, Ask, Offer, decode, encode};
+use crate::session::core::Core;
+use crate::session::lobby::Step;
+use crate::session::roster::Joins;
+use crate::{EndReason, Fault, JoinRefused, LinkId, PeerId};
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Returning {
+    /// Takes an answer.
+    pub(crate) fn answered(&mut self, core: &mut Core, link: LinkId, bytes: &[u8]) -> Step {
+        if decode::<Ask>(bytes).is_ok() {
+            // Another one that comes back: neither can help the other yet.
+            core.send_bulk(link, encode(&Answer::Nothing));
+            if self
+                .server
+                .as_ref()
+                .is_some_and(|server| server.link == link)
+            {
+                self.pass_over(core, core.now + NO_HELP);
+            }
+            return Step::Stay;
+        }
+        let Some(server) = self.server.as_mut().filter(|server| server.link == link) else {
+            return Step::Stay;
+        };
+        server.asked_at = core.now;
+        self.reached_at = core.now;
+        match decode(bytes) {
+            Err(_) => self.distrust(core, Fault::Garbage),
+            Ok(Answer::Outline {
+                start,
+                snapshot,
+                contacts,
+            }) if !server.outlined => {
+                server.outlined = true;
+                return self.outline(core, &start, snapshot, contacts);
+            }
+            Ok(Answer::Log {
+                from,
+                records,
+                turns,
+                due_in_ms,
+                batches,
+            }) if server.log_asked => {
+                server.log_asked = false;
+                let due = core.now.as_millis() as i64 + i64::from(due_in_ms);
+                let one_way = self.rtt.unwrap_or_default() / 2;
+                let due = Duration::from_millis(due.max(0) as u64).saturating_sub(one_way);
+                self.told = Some((turns, due));
+                let batches: Vec<SignedBatch> = batches.into_iter().map(Into::into).collect();
+                if self.page(core, from, &records).is_none() {
+                    self.distrust_log(core);
+                    return Step::Stay;
+                }
+                self.attest(core, &batches);
+            }
+            Ok(Answer::Snapshot { offset, bytes }) => self.piece(core, offset, &bytes),
+            Ok(Answer::Nothing) => self.pass_over(core, core.now + NO_HELP),
+            // The late answer to what is not asked any more.
+            Ok(Answer::Outline { .. } | Answer::Log { .. }) => {}
+        }
+        Step::Stay
+    }
+
+    pub(super) fn outline(
+        &mut self,
+        core: &mut Core,
+        start: &[u8],
+        offer: Option<Offer>,
+        contacts: Vec<(PeerId, Vec<String>)>,
+    ) -> Step {
+        let Ok(Record::Start(start)) = Codec::default().decode(start, &core.limits) else {
+            self.distrust(core, Fault::Garbage);
+            return Step::Stay;
+        };
+        if self.log.is_none() {
+            if let Err(why) = self.begin(core, start) {
+                return why;
+            }
+        } else if self
+            .log
+            .as_ref()
+            .is_some_and(|log| start_hash(&log.start) != start_hash(&start))
+        {
+            self.distrust(core, Fault::Signature);
+            return Step::Stay;
+        }
+        if matches!(self.world, World::None) {
+            self.offered_at = core.now;
+            self.snapshot = match offer {
+                Some(offer) if offer.bytes <= core.limits.snapshot_bytes => {
+                    Snapshot::Offered(offer)
+                }
+                _ => Snapshot::Start,
+            };
+        }
+        let log = self.log.as_ref().expect("just begun");
+        for (peer, addresses) in contacts {
+            let of_the_match = log.start.roster.iter().any(|place| place.peer == peer);
+            if of_the_match && peer != core.id() {
+                let known = self.contacts.entry(peer).or_insert(Known {
+                    addresses: Vec::new(),
+                    next_dial: core.now,
+                    dials: 0,
+                    no_help_until: Duration::ZERO,
+                });
+                for address in addresses.into_iter().take(8) {
+                    if known.addresses.len() < 16 && !known.addresses.contains(&address) {
+                        known.addresses.push(address);
+                    }
+                }
+            }
+        }
+        Step::Stay
+    }
+
+    /// A start counts where this peer has signed it, and so has everybody else.
+    pub(super) fn begin(&mut self, core: &mut Core, start: Arc<Start>) -> Result<(), Step> {
+        let signed = start_signed_bytes(start_hash(&start));
+        let signatures = start.roster.iter().zip(&start.signatures);
+        let holds = start.match_id == self.match_id
+            && start.signatures.len() == start.roster.len()
+            && signatures
+                .clone()
+                .all(|(place, signature)| core.signer.verify(place.peer, &signed, signature));
+        if !holds {
+            self.distrust(core, Fault::Signature);
+            return Err(Step::Stay);
+        }
+        let me = start
+            .roster
+            .iter()
+            .position(|place| place.peer == core.id());
+        let Some(me) = me else {
+            return Err(Step::End(EndReason::Refused(JoinRefused::NoSeat)));
+        };
+        match (self.rules)(&start.setup) {
+            None => return Err(Step::End(EndReason::Refused(JoinRefused::Setup))),
+            Some(rules) if rules != start.rules => {
+                return Err(Step::End(EndReason::Refused(JoinRefused::Rules)));
+            }
+            Some(_) => {}
+        }
+        self.me = me;
+        let own = &self.own;
+        let same = matches!(own.first(), Some(Record::Start(first)) if start_hash(first) == start_hash(&start));
+        let own = if same { &own[1..] } else { &[] };
+        self.log = Some(Log::new(start, own, core));
+        self.confirmed_at = core.now;
+        Ok(())
+    }
+
+    /// Takes a page of the log. `None` where it does not follow.
+    pub(super) fn page(&mut self, core: &Core, from: u32, bytes: &[u8]) -> Option<()> {
+        let log = self.log.as_mut()?;
+        if from != log.ahead.turns {
+            return None;
+        }
+        log.bytes += bytes.len() as u64;
+        if log.bytes > core.limits.catch_up_bytes {
+            return None;
+        }
+        if log.pending.is_empty() {
+            self.confirmed_at = core.now;
+        }
+        let mut codec = log.codec.clone();
+        let records = codec.decode_all(bytes, &core.limits).ok()?;
+        for record in records {
+            let lets_in = |change: &RosterChange| {
+                change
+                    .value
+                    .joins
+                    .is_some_and(|joins| joins.peer as usize == self.me)
+            };
+            // The rest of the page belongs to turns that this peer has a part in.
+            if self.decided.as_ref().is_some_and(|change| {
+                change.epoch == log.ahead.epoch && change.value.cut == log.ahead.turns
+            }) {
+                break;
+            }
+            if let Record::Roster(change) = &record
+                && lets_in(change)
+                && change.value.joins.map(|joins| joins.incarnation) == Some(core.incarnation)
+            {
+                if !log.ahead.is_next(change, core.signer.as_ref()) {
+                    return None;
+                }
+                self.decided = Some(change.clone());
+                break;
+            }
+            log.walk(record, core).ok()?;
+        }
+        Some(())
+    }
+
+    /// Takes note of what signed batches say about the log.
+    pub(super) fn attest(&mut self, core: &Core, batches: &[SignedBatch]) {
+        let Some(log) = &mut self.log else {
+            return;
+        };
+        for signed in batches.iter().take(2 * MAX_PEERS) {
+            let Some(batch) = log.ahead.read(signed, core.signer.as_ref()) else {
+                continue;
+            };
+            let known = log.hashes.get(batch.complete as usize);
+            if known == Some(&batch.log_hash) {
+                let attested = log.attested.entry(signed.peer).or_default();
+                *attested = batch.complete.max(*attested);
+            }
+        }
+    }
+
+    pub(super) fn piece(&mut self, core: &mut Core, offset: u64, piece: &[u8]) {
+        let Snapshot::Fetching { offer, bytes, .. } = &mut self.snapshot else {
+            return;
+        };
+        let room = offer.bytes - bytes.len() as u64;
+        if offset != bytes.len() as u64 || piece.is_empty() || piece.len() as u64 > room {
+            return self.distrust(core, Fault::Oversize);
+        }
+        bytes.extend_from_slice(piece);
+        if bytes.len() as u64 == offer.bytes {
+            self.finish_snapshot(core);
+        }
+    }
+
+    pub(super) fn finish_snapshot(&mut self, core: &mut Core) {
+        let fetched = std::mem::replace(&mut self.snapshot, Snapshot::Unknown);
+        let (Snapshot::Fetching { offer, bytes, .. }, Some(log)) = (fetched, &self.log) else {
+            return;
+        };
+        let keyframe = log.keyframe(offer.turns, offer.ticks, bytes.into());
+        match keyframe.filter(|keyframe| SnapshotHash::of(keyframe) == offer.hash) {
+            Some(keyframe) => self.snapshot = Snapshot::Here(keyframe),
+            None => self.distrust(core, Fault::Signature),
+        }
+    }
+
+    pub(super) fn hear_decision(&mut self, core: &Core, change: RosterChange) {
+        let joins = Joins {
+            peer: self.me as u8,
+            incarnation: core.incarnation,
+        };
+        let Some(log) = self
+            .log
+            .as_ref()
+            .filter(|_| change.value.joins == Some(joins))
+        else {
+            return;
+        };
+        // One of an epoch that the log has not come to, or is beyond, will be seen there.
+        if change.value.cut >= log.ahead.turns && log.ahead.is_next(&change, core.signer.as_ref()) {
+            self.decided = Some(change);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The log of a peer that comes back, as far as it has come.
+
+use crate::LogHash;
+use crate::log::{Codec, Keyframe, Record, Start};
+use crate::session::catch_up::walk::{DoesNotFollow, Walk};
+use crate::session::core::Core;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// The log so far.
+pub(super) struct Log {
+    pub start: Arc<Start>,
+    /// What a quorum attests, or the own replay holds.
+    pub confirmed: Walk,
+    pub ahead: Walk,
+    /// What `ahead` has walked beyond `confirmed`.
+    pub pending: VecDeque<Record>,
+    /// What is confirmed and not yet appended.
+    pub ready: VecDeque<Record>,
+    pub codec: Codec,
+    /// After so many turns, up to `ahead`.
+    pub hashes: Vec<LogHash>,
+    /// Turns that each peer's batches attest.
+    pub attested: BTreeMap<u8, u32>,
+    pub bytes: u64,
+    /// It began with an own replay, which may be wrong at its end.
+    pub of_own: bool,
+}
+
+impl Log {
+    pub(super) fn new(start: Arc<Start>, own: &[Record], core: &Core) -> Self {
+        let walk = Walk::new(start.clone());
+        let mut codec = Codec::default();
+        codec.encode(&Record::Start(start.clone()), &mut Vec::new());
+        let mut log = Log {
+            start,
+            hashes: vec![walk.hash],
+            ahead: walk.clone(),
+            confirmed: walk,
+            pending: VecDeque::new(),
+            ready: VecDeque::new(),
+            codec,
+            attested: BTreeMap::new(),
+            bytes: 0,
+            of_own: !own.is_empty(),
+        };
+        for record in own {
+            // Whatever follows on what does not hold is fetched.
+            if log.walk(record.clone(), core).is_err() {
+                break;
+            }
+        }
+        log.confirmed = log.ahead.clone();
+        log.ready = std::mem::take(&mut log.pending);
+        log
+    }
+
+    pub(super) fn walk(&mut self, record: Record, core: &Core) -> Result<(), DoesNotFollow> {
+        self.ahead.take(&record, core.signer.as_ref())?;
+        self.codec.encode(&record, &mut Vec::new());
+        if matches!(record, Record::Bundle(_)) {
+            self.hashes.push(self.ahead.hash);
+        }
+        self.pending.push_back(record);
+        Ok(())
+    }
+
+    /// Takes over what a quorum attests. True where that is more than before, or all.
+    pub(super) fn confirm(&mut self, core: &Core) -> bool {
+        let mut told: Vec<(u32, u8)> = self
+            .attested
+            .iter()
+            .filter(|(peer, _)| self.ahead.roster.contains(**peer))
+            .map(|(peer, turns)| (*turns, *peer))
+            .collect();
+        told.sort_unstable_by_key(|(turns, peer)| (std::cmp::Reverse(*turns), *peer));
+        let quorum = (1..=told.len()).find(|count| {
+            let first = told[..*count].iter().map(|(_, peer)| *peer);
+            self.ahead.is_quorum(first.collect())
+        });
+        let until = quorum.map_or(0, |count| told[count - 1].0);
+        let before = self.confirmed.turns;
+        while let Some(record) = self.pending.pop_front_if(|record| match record {
+            Record::Bundle(bundle) => bundle.turn.0 < until,
+            // Its accepts prove it, once what is before it is attested.
+            Record::Roster(change) => change.value.cut <= until,
+            _ => false,
+        }) {
+            let taken = self.confirmed.take(&record, core.signer.as_ref());
+            taken.expect("what was walked before follows");
+            self.ready.push_back(record);
+        }
+        self.confirmed.turns > before
+    }
+
+    pub(super) fn forget_unconfirmed(&mut self) {
+        self.ahead = self.confirmed.clone();
+        self.pending.clear();
+        self.hashes.truncate(self.confirmed.turns as usize + 1);
+        self.attested.clear();
+        self.codec = Codec::default();
+        self.codec
+            .encode(&Record::Start(self.start.clone()), &mut Vec::new());
+        let (turns, ticks) = (self.confirmed.turns, self.confirmed.ticks);
+        let resumed = self
+            .confirmed
+            .course
+            .keyframe(turns, ticks, self.confirmed.hash);
+        self.codec
+            .encode(&Record::Keyframe(resumed), &mut Vec::new());
+    }
+
+    /// The record of a snapshot of the world after so many turns.
+    pub(super) fn keyframe(&self, turns: u32, ticks: u64, snapshot: Arc<[u8]>) -> Option<Keyframe> {
+        let log_hash = *self.hashes.get(turns as usize)?;
+        let next = self
+            .ready
+            .iter()
+            .chain(&self.pending)
+            .find_map(|record| match record {
+                Record::Bundle(bundle) if bundle.turn.0 == turns => {
+                    Some((bundle.plan, bundle.paused))
+                }
+                _ => None,
+            });
+        let of_course = self.ahead.course.keyframe(turns, ticks, log_hash);
+        let (plan, paused) = next.unwrap_or((of_course.plan, of_course.paused));
+        Some(Keyframe {
+            plan,
+            paused,
+            snapshot,
+            ..of_course
+        })
+    }
+}

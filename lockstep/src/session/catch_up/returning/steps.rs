@@ -1,0 +1,281 @@
+//! What a peer that comes back does with what it has: confirm, load, hand out, ask for more, and begin its part.
+
+use super::{CONFIRM, Known, NO_HELP, REQUEST_EVERY, Returning, Snapshot, WINDOW, World};
+use crate::log::{Record, SignedBatch};
+use crate::session::catch_up::message::{Ask, PART};
+use crate::session::core::Core;
+use crate::session::lobby::Step;
+use crate::session::playing::Returned;
+use crate::session::roster::{Joins, Peers, Request, request_signed_bytes};
+use crate::session::wire::Control;
+use crate::session::{Output, SnapshotHash};
+use crate::{Contact, Event, Fault, PeerId};
+
+impl Returning {
+    pub(super) fn confirm(&mut self, core: &mut Core) {
+        let Some(log) = &mut self.log else {
+            return;
+        };
+        if log.confirm(core) {
+            self.confirmed_at = core.now;
+            return;
+        }
+        let plan = log.start.plan;
+        let lag = (CONFIRM.as_millis() / plan.turn().as_millis()) as u32;
+        let most = log.confirmed.turns + lag + 2 * u32::from(plan.delay_turns) + 8;
+        let has_all = self.told.is_some_and(|(turns, _)| log.ahead.turns >= turns);
+        if has_all && log.ahead.turns > most {
+            self.distrust_log(core);
+        } else if !log.pending.is_empty() && core.now >= self.confirmed_at + CONFIRM {
+            // Perhaps the match stands still; perhaps another one has more.
+            self.confirmed_at = core.now;
+            self.pass_over(core, core.now + NO_HELP);
+        }
+    }
+
+    /// Once the log has come to an offered snapshot, looks whether a quorum has signed it.
+    pub(super) fn settle_snapshot(&mut self, core: &mut Core) {
+        let (Snapshot::Offered(offer), Some(log)) = (&self.snapshot, &self.log) else {
+            return;
+        };
+        if log.confirmed.turns < offer.turns {
+            return;
+        }
+        let reports = |signed: &SignedBatch| {
+            let batch = log.ahead.read(signed, core.signer.as_ref())?;
+            (batch.snapshot == Some((offer.turns, offer.hash))).then_some(signed.peer)
+        };
+        let batches: Vec<SignedBatch> = offer.batches.iter().cloned().map(Into::into).collect();
+        let signed: Peers = batches.iter().filter_map(reports).collect();
+        if !log.ahead.were_quorum_since(offer.turns, signed) {
+            // The roster that has signed it may be one that the log has not come to.
+            if core.now >= self.offered_at + CONFIRM {
+                self.distrust(core, Fault::Signature);
+            }
+            return;
+        }
+        let own = self
+            .keyframe
+            .take_if(|own| own.turns == offer.turns && SnapshotHash::of(own) == offer.hash);
+        let Snapshot::Offered(offer) = std::mem::replace(&mut self.snapshot, Snapshot::Unknown)
+        else {
+            return;
+        };
+        self.snapshot = match own {
+            Some(own) => Snapshot::Here(own),
+            None => Snapshot::Fetching {
+                offer,
+                bytes: Vec::new(),
+                asked: 0,
+            },
+        };
+    }
+
+    /// Has the world built, once it is known from what, and appends the log up to there.
+    pub(super) fn load(&mut self, core: &mut Core) {
+        let (World::None, Some(log)) = (&self.world, &mut self.log) else {
+            return;
+        };
+        let turns = match &self.snapshot {
+            Snapshot::Start => 0,
+            Snapshot::Here(keyframe) => keyframe.turns,
+            _ => return,
+        };
+        let start = &log.start;
+        core.out.push(Output::Append(Record::Start(start.clone())));
+        core.event(Event::Started {
+            match_id: start.match_id,
+            own: start.roster[self.me].seats.clone(),
+            seats: start.seat_infos(),
+            plan: start.plan,
+        });
+        let contact = |(peer, known): (&PeerId, &Known)| Contact {
+            peer: *peer,
+            addresses: known.addresses.clone(),
+        };
+        core.event(Event::Contacts(self.contacts.iter().map(contact).collect()));
+        let before = |record: &mut Record| match record {
+            Record::Bundle(bundle) => bundle.turn.0 < turns,
+            Record::Roster(change) => change.value.cut < turns,
+            _ => false,
+        };
+        while let Some(record) = log.ready.pop_front_if(before) {
+            core.out.push(Output::Append(record));
+        }
+        match &self.snapshot {
+            Snapshot::Here(keyframe) => {
+                let record = Record::Keyframe(keyframe.clone());
+                core.out.push(Output::Append(record));
+                core.out.push(Output::Load(keyframe.clone()));
+            }
+            _ => core.out.push(Output::New(start.clone())),
+        }
+        self.world = World::Loading;
+    }
+
+    pub(super) fn hand_out(&mut self, core: &mut Core) {
+        let (
+            World::Ready {
+                handed_out,
+                executed,
+                ..
+            },
+            Some(log),
+        ) = (&mut self.world, &mut self.log)
+        else {
+            return;
+        };
+        while *handed_out - *executed < core.limits.unexecuted_turns
+            && let Some(record) = log.ready.pop_front()
+        {
+            core.out.push(Output::Append(record.clone()));
+            if let Record::Bundle(bundle) = record {
+                core.out.push(Output::Execute(bundle));
+                *handed_out += 1;
+            }
+        }
+    }
+
+    pub(super) fn ask(&mut self, core: &mut Core) {
+        let (Some(server), Some(log)) = (&mut self.server, &self.log) else {
+            return;
+        };
+        if !server.outlined {
+            return;
+        }
+        let mut asks = Vec::new();
+        if !server.log_asked && !self.is_at_cut() {
+            asks.push(Ask::Log {
+                from: log.ahead.turns,
+                attested: log.confirmed.turns,
+            });
+        }
+        if let Snapshot::Fetching {
+            offer,
+            bytes,
+            asked,
+        } = &mut self.snapshot
+        {
+            let part = PART as u64;
+            let until = (bytes.len() as u64 + WINDOW * part).min(offer.bytes);
+            while *asked < until {
+                asks.push(Ask::Snapshot { offset: *asked });
+                *asked += part;
+            }
+        }
+        for ask in asks {
+            if let (Ask::Log { .. }, Some(server)) = (&ask, &mut self.server) {
+                server.log_asked = true;
+                server.asked_at = core.now;
+            }
+            self.say(core, &ask);
+        }
+    }
+
+    /// Whether the whole log before this peer's part is walked; what is left is that a quorum attests it.
+    pub(super) fn is_at_cut(&self) -> bool {
+        let (Some(change), Some(log)) = (&self.decided, &self.log) else {
+            return false;
+        };
+        let at_cut = log.ahead.turns == change.value.cut && log.ahead.epoch == change.epoch;
+        at_cut && log.pending.is_empty()
+    }
+
+    /// Whether the world is as far as a peer of the roster must be.
+    pub(super) fn follows(&self) -> bool {
+        let (World::Ready { executed, .. }, Some((turns, _)), Some(log)) =
+            (&self.world, self.told, &self.log)
+        else {
+            return false;
+        };
+        executed + u32::from(log.start.plan.delay_turns) >= turns && self.decided.is_none()
+    }
+
+    pub(super) fn request(&mut self, core: &mut Core) {
+        if !self.follows() || core.now < self.next_request {
+            return;
+        }
+        self.next_request = core.now + REQUEST_EVERY;
+        let (World::Ready { executed, .. }, Some(log)) = (&self.world, &self.log) else {
+            return;
+        };
+        let joins = Joins {
+            peer: self.me as u8,
+            incarnation: core.incarnation,
+        };
+        let bytes = request_signed_bytes(&log.start, log.ahead.epoch, joins, *executed);
+        let signature = core.signer.sign(&bytes);
+        let (mut first, mut second) = ([0; 32], [0; 32]);
+        first.copy_from_slice(&signature[..32]);
+        second.copy_from_slice(&signature[32..]);
+        let message = Control::Rejoin {
+            request: Request {
+                joins,
+                turns: *executed,
+                signature: (first, second),
+            },
+            addresses: self.addresses.clone(),
+        };
+        let of_the_match = |peer: &PeerId| log.start.roster.iter().any(|place| place.peer == *peer);
+        let links = core
+            .links
+            .values()
+            .filter(|link| link.proved.is_some_and(|(peer, _)| of_the_match(&peer)));
+        for link in links.map(|link| link.id).collect::<Vec<_>>() {
+            core.send(link, &message);
+        }
+    }
+
+    /// Begins this peer's part, once everything before it is handed out.
+    pub(super) fn come_back(&mut self, core: &Core) -> Step {
+        if !self.is_at_cut() {
+            return Step::Stay;
+        }
+        let (
+            Some(change),
+            Some(log),
+            World::Ready {
+                handed_out,
+                executed,
+                checksum,
+            },
+        ) = (&self.decided, &mut self.log, &self.world)
+        else {
+            return Step::Stay;
+        };
+        let cut = change.value.cut;
+        if log.confirmed.turns < cut || *handed_out < cut {
+            return Step::Stay;
+        }
+        let mut walk = log.confirmed.clone();
+        if walk
+            .take(&Record::Roster(change.clone()), core.signer.as_ref())
+            .is_err()
+        {
+            return Step::Stay;
+        }
+        let (told, due) = self.told.unwrap_or((cut, core.now));
+        let turn = walk.course.plan.turn();
+        let due = match cut.checked_sub(told) {
+            Some(later) => due + turn * later,
+            None => due.saturating_sub(turn * (told - cut)),
+        };
+        let addresses = walk.start.roster.iter().map(|place| {
+            let known = self.contacts.get(&place.peer);
+            known.map_or(Vec::new(), |known| known.addresses.clone())
+        });
+        Step::Return(Box::new(Returned {
+            me: self.me,
+            addresses: addresses.collect(),
+            chained: walk.chained.unwrap_or(walk.hash),
+            start: walk.start,
+            changes: walk.changes,
+            course: walk.course,
+            ticks: walk.ticks,
+            hashes: std::mem::take(&mut log.hashes),
+            executed: *executed,
+            checksum: *checksum,
+            due,
+        }))
+    }
+}

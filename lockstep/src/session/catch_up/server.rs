@@ -1,0 +1,166 @@
+//! Answers peers that come back. Never more than one answer for a question, and never anything that a turn waits for.
+
+use super::archive::Archive;
+use super::message::{Answer, Ask, Offer, PART, decode, encode};
+use crate::log::Keyframe;
+use crate::session::core::Core;
+use crate::session::playing::Playing;
+use crate::{Fault, LinkId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Whom this peer answers.
+#[derive(Default)]
+pub(crate) struct Server {
+    asking: BTreeMap<LinkId, Asking>,
+}
+
+/// Links that are answered at a time.
+const ASKING: usize = 16;
+
+#[derive(Default)]
+struct Asking {
+    /// What it was offered; kept for it though there may be a newer one.
+    snapshot: Option<Arc<Keyframe>>,
+    /// The log that it waits for: from which turn on, and how many turns are attested as it knows.
+    waits: Option<(u32, u32)>,
+    /// Bytes that it may still be sent.
+    allowance: u64,
+}
+
+impl Server {
+    /// Takes what came on the bulk channel.
+    pub(crate) fn received(
+        &mut self,
+        core: &mut Core,
+        playing: &Playing,
+        archive: &Archive,
+        link: LinkId,
+        bytes: &[u8],
+    ) {
+        let proved = core.links.get(&link).and_then(|link| link.proved);
+        let of_the_match = proved.is_some_and(|(peer, _)| playing.place_of(peer).is_some());
+        if !of_the_match {
+            // Nobody else has a part in the match.
+            core.fault(link, Fault::OutOfPlace);
+            return core.close(link);
+        }
+        if core.links.get(&link).is_some_and(|link| link.asked) {
+            // An answer that this peer does not wait for any more: it is back.
+            return;
+        }
+        let Ok(ask) = decode::<Ask>(bytes) else {
+            return core.fault(link, Fault::Garbage);
+        };
+        if let Ask::Outline { .. } = ask {
+            self.asking.retain(|link, _| core.links.contains_key(link));
+            if self.asking.len() >= ASKING && !self.asking.contains_key(&link) {
+                return core.close(link);
+            }
+            let limits = &core.limits;
+            let allowance = 2 * (limits.snapshot_bytes + limits.catch_up_bytes);
+            let new = || Asking {
+                allowance,
+                ..Asking::default()
+            };
+            self.asking.entry(link).or_insert_with(new);
+        }
+        let Some(asking) = self.asking.get_mut(&link) else {
+            return core.fault(link, Fault::OutOfPlace);
+        };
+        match ask {
+            Ask::Outline { match_id } => {
+                let answer = match archive.start() {
+                    Some((start, record)) if start.match_id == match_id => {
+                        let signed = playing.signed_snapshot();
+                        asking.snapshot = signed.map(|signed| signed.keyframe.clone());
+                        Answer::Outline {
+                            start: record.to_vec(),
+                            snapshot: signed.map(|signed| Offer {
+                                turns: signed.keyframe.turns,
+                                ticks: signed.keyframe.ticks,
+                                bytes: signed.keyframe.snapshot.len() as u64,
+                                hash: signed.hash,
+                                batches: signed.batches.iter().map(Into::into).collect(),
+                            }),
+                            contacts: contacts(playing),
+                        }
+                    }
+                    _ => Answer::Nothing,
+                };
+                asking.send(core, link, &answer);
+            }
+            Ask::Log { from, attested } => asking.waits = Some((from, attested)),
+            Ask::Snapshot { offset } => {
+                let answer = asking.piece(offset).unwrap_or(Answer::Nothing);
+                asking.send(core, link, &answer);
+            }
+        }
+    }
+
+    /// Answers those for whom there is more of the log.
+    pub(crate) fn advance(&mut self, core: &mut Core, playing: &Playing, archive: &Archive) {
+        if self.asking.values().all(|asking| asking.waits.is_none()) {
+            return;
+        }
+        let turns = archive.turns();
+        let attested = playing.attested(turns);
+        for (link, asking) in &mut self.asking {
+            if let Some((from, known)) = asking.waits
+                && (turns > from || attested > known)
+            {
+                asking.waits = None;
+                let answer = match archive.start() {
+                    None => Answer::Nothing,
+                    Some(_) => Answer::Log {
+                        from,
+                        records: archive.page(from, PART).to_vec(),
+                        turns,
+                        due_in_ms: playing.due_in_ms(core.now, turns),
+                        // Who is at the cut before its part takes no more turns, and needs those turns attested.
+                        batches: playing
+                            .attests(turns)
+                            .chain(playing.attests(from))
+                            .map(Into::into)
+                            .collect(),
+                    },
+                };
+                asking.send(core, *link, &answer);
+            }
+        }
+    }
+
+    /// A link is gone.
+    pub(crate) fn forget(&mut self, link: LinkId) {
+        self.asking.remove(&link);
+    }
+}
+
+impl Asking {
+    fn piece(&self, offset: u64) -> Option<Answer> {
+        let bytes = &self.snapshot.as_ref()?.snapshot;
+        let from = usize::try_from(offset).ok()?;
+        let piece = bytes.get(from..bytes.len().min(from.checked_add(PART)?))?;
+        Some(Answer::Snapshot {
+            offset,
+            bytes: piece.to_vec(),
+        })
+    }
+
+    fn send(&mut self, core: &mut Core, link: LinkId, answer: &Answer) {
+        let bytes = encode(answer);
+        if bytes.len() as u64 > self.allowance {
+            core.fault(link, Fault::Flood);
+            return core.close(link);
+        }
+        self.allowance -= bytes.len() as u64;
+        core.send_bulk(link, bytes);
+    }
+}
+
+fn contacts(playing: &Playing) -> Vec<(crate::PeerId, Vec<String>)> {
+    let contacts = playing.contacts().into_iter();
+    contacts
+        .map(|contact| (contact.peer, contact.addresses))
+        .collect()
+}

@@ -1,0 +1,374 @@
+//! Peers that come back: who asks to, what the decision to let one in does, and how its own part begins.
+
+use super::agreement::{Checksums, Hashes};
+use super::change::Watch;
+use super::ending::Ending;
+use super::epochs::Epochs;
+use super::load::Load;
+use super::member::Member;
+use super::own::OwnSeat;
+use super::presence::Presence;
+use super::snapshots::{SignedSnapshot, Snapshots};
+use super::{Course, Playing};
+use crate::log::{RosterChange, SignedBatch, Start, encode_change};
+use crate::session::contract::Stats;
+use crate::session::core::Core;
+use crate::session::roster::{Joins, Message, Peers, Request, request_signed_bytes};
+use crate::session::wire::{Control, TurnPacket};
+use crate::{Contact, Event, Fault, LinkId, LogHash, PeerId, RosterCause, TurnNumber};
+use sim::Checksum;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A peer that has said for so long nothing new is not let in: it may be gone again.
+const FRESH: Duration = Duration::from_secs(1);
+/// A peer's request is passed on as often as this.
+const AGAIN: Duration = Duration::from_millis(300);
+/// Links to one peer of the match that is not in the roster.
+const LINKS_OUTSIDE: usize = 2;
+/// Addresses of one peer, and the bytes of each.
+const ADDRESSES: usize = 8;
+const ADDRESS_BYTES: usize = 64;
+
+/// Who has asked to come back in this epoch, by place in the start's roster.
+#[derive(Default)]
+pub(super) struct Requests {
+    asked: BTreeMap<u8, Asked>,
+}
+
+struct Asked {
+    joins: Joins,
+    turns: u32,
+    heard_at: Duration,
+}
+
+impl Requests {
+    pub(super) fn is_empty(&self) -> bool {
+        self.asked.is_empty()
+    }
+
+    pub(super) fn known(&self) -> Vec<Joins> {
+        self.asked.values().map(|asked| asked.joins).collect()
+    }
+}
+
+/// What a peer that comes back brings: the log up to the cut of the decision that lets it in.
+pub(crate) struct Returned {
+    /// As the last change left it.
+    pub start: Arc<Start>,
+    pub me: usize,
+    pub addresses: Vec<Vec<String>>,
+    /// The changes of all epochs. The last one lets this peer in.
+    pub changes: Vec<RosterChange>,
+    pub course: Course,
+    pub ticks: u64,
+    /// Hashes of the log, oldest first, up to the one after the cut.
+    pub hashes: Vec<LogHash>,
+    /// The same with the last change chained in.
+    pub chained: LogHash,
+    /// Turns that the world has executed, and its checksum.
+    pub executed: u32,
+    pub checksum: Checksum,
+    /// When the turn behind the cut is due.
+    pub due: Duration,
+}
+
+impl Playing {
+    /// The part of a peer that comes back, from the first turn of its epoch on.
+    pub(crate) fn returned(
+        core: &mut Core,
+        returned: Returned,
+        keyframe_every: Option<Duration>,
+        stall_limit: Option<Duration>,
+        suspicion: Duration,
+    ) -> Self {
+        let Returned { start, me, .. } = returned;
+        let change = returned.changes.last().expect("it comes back by a change");
+        let (cut, roster) = (change.value.cut, change.value.roster);
+        let plan = start.plan;
+        let first = cut + u32::from(plan.delay_turns);
+        let member = |(at, addresses): (usize, Vec<String>)| {
+            let (own, peer) = (at == me, start.roster[at].clone());
+            let held = if own { first } else { cut };
+            Member {
+                from: if own { first } else { 0 },
+                left_from: (!roster.contains(at as u8)).then_some(cut),
+                reported: cut + 1,
+                reports_from: cut + 1,
+                reports_anew: !own,
+                ..Member::new(peer, addresses, TurnNumber(held), core.now)
+            }
+        };
+        let members: Vec<Member> = returned
+            .addresses
+            .into_iter()
+            .enumerate()
+            .map(member)
+            .collect();
+        let seats = &start.roster[me].seats;
+        let own = seats
+            .iter()
+            .map(|seat| OwnSeat::resumed(*seat, returned.course.next_number(*seat)))
+            .collect();
+        let before = match returned.changes.len().checked_sub(2) {
+            Some(at) => returned.changes[at].value.roster,
+            None => Peers::first(members.len()),
+        };
+        let epochs = Epochs::resumed(me, returned.chained, returned.changes, core.now);
+        let kept = core.limits.unexecuted_turns as usize;
+        let playing = Playing {
+            me,
+            own,
+            course: returned.course,
+            complete: cut,
+            hashes: Hashes::resumed(cut, &returned.hashes, kept),
+            sealed: first,
+            due: returned.due,
+            stall: None,
+            due_bundles: VecDeque::new(),
+            handed_out: cut,
+            ticks_handed_out: returned.ticks,
+            executed: returned.executed,
+            unreported: VecDeque::new(),
+            reported: cut + 1,
+            last_checksum: returned.checksum,
+            checksums: Checksums::beginning_at(members.len(), cut + 1),
+            snapshot_due: None,
+            snapshots: Snapshots::new(plan, members.len()),
+            requests: Requests::default(),
+            keyframe_every: keyframe_every
+                .map(|every| (every.as_millis() / plan.turn().as_millis()).max(1) as u32),
+            stall_limit,
+            slack_reported_at: core.now,
+            load: Load::new(core.now),
+            slew: Duration::ZERO,
+            chats: VecDeque::new(),
+            leaving: None,
+            epochs,
+            watch: Watch::new(suspicion, core.now),
+            presence: Presence::new(core.incarnation, members.len(), core.now),
+            ending: Ending::new(members.len()),
+            fresh_batch: false,
+            evidence_from: None,
+            stats: Stats::default(),
+            over: false,
+            members,
+            start,
+        };
+        core.event(Event::RosterChanged {
+            turn: TurnNumber(cut),
+            epoch: playing.epochs.epoch(),
+            seats: playing.seats_of(roster),
+            gone: playing.seats_of(before.without(roster)),
+            cause: RosterCause::Rejoined,
+        });
+        playing
+    }
+
+    /// Takes a request that came by a link from the peer itself, and passes it on.
+    pub(super) fn receive_request(
+        &mut self,
+        core: &mut Core,
+        link: LinkId,
+        request: Request,
+        addresses: Vec<String>,
+    ) {
+        let place = usize::from(request.joins.peer);
+        let proved = core.links.get(&link).and_then(|link| link.proved);
+        let known = self.members.get(place);
+        let of_itself = known.zip(proved).is_some_and(|(member, proved)| {
+            (member.peer.peer, request.joins.incarnation) == proved
+        });
+        if !of_itself {
+            return core.fault(link, Fault::OutOfPlace);
+        }
+        // It may speak of the epoch before, or of one that this peer has not come to.
+        if self.epochs.has(place) || !self.is_signed(core, &request) {
+            return;
+        }
+        let fits = |address: &String| address.len() <= ADDRESS_BYTES && !address.is_empty();
+        let addresses: Vec<String> = addresses.into_iter().filter(fits).take(ADDRESSES).collect();
+        if !addresses.is_empty() {
+            self.members[place].addresses = addresses;
+        }
+        let known = self.requests.asked.get(&request.joins.peer);
+        let news = known.is_none_or(|asked| {
+            asked.joins != request.joins
+                || asked.turns < request.turns && asked.heard_at + AGAIN <= core.now
+        });
+        if news && self.epochs.pending().is_none() && !self.over {
+            self.note_request(core, request);
+            self.say(core, Message::Request(request));
+        }
+    }
+
+    fn is_signed(&self, core: &Core, request: &Request) -> bool {
+        let Request {
+            joins,
+            turns,
+            signature: (first, second),
+        } = request;
+        let Some(member) = self.members.get(usize::from(joins.peer)) else {
+            return false;
+        };
+        let mut signature = [0; 64];
+        signature[..32].copy_from_slice(first);
+        signature[32..].copy_from_slice(second);
+        let bytes = request_signed_bytes(&self.start, self.epochs.epoch(), *joins, *turns);
+        core.signer.verify(member.peer.peer, &bytes, &signature)
+    }
+
+    /// Takes a request, whoever passed it on. A run of a process that has had its part does not come back.
+    pub(super) fn note_request(&mut self, core: &Core, request: Request) {
+        let Request { joins, turns, .. } = request;
+        let Some(member) = self.members.get(usize::from(joins.peer)) else {
+            return;
+        };
+        let over = member.peer.incarnation == joins.incarnation
+            || member.past.contains(&joins.incarnation);
+        let outside = !self.epochs.has(usize::from(joins.peer));
+        let known = self.requests.asked.get(&joins.peer);
+        let news = known.is_none_or(|asked| asked.joins != joins || asked.turns < turns);
+        if !over && outside && news && self.is_signed(core, &request) {
+            let asked = Asked {
+                joins,
+                turns,
+                heard_at: core.now,
+            };
+            self.requests.asked.insert(joins.peer, asked);
+        }
+    }
+
+    /// Who is to be let in next: it follows, and was heard of lately.
+    pub(super) fn joiner(&self, now: Duration) -> Option<Joins> {
+        let delay = u32::from(self.course.plan.delay_turns);
+        let lately = FRESH.as_millis() / self.course.plan.turn().as_millis().max(1);
+        let reach = delay + lately as u32 + 1;
+        let mut asked = self.requests.asked.values();
+        let follows =
+            |asked: &&Asked| asked.heard_at + FRESH > now && asked.turns + reach >= self.complete;
+        asked.find(follows).map(|asked| asked.joins)
+    }
+
+    /// Tells a peer that comes back that it is decided: its first batches are due soon.
+    pub(super) fn tell_joiner(&self, core: &mut Core, change: &RosterChange) {
+        let Some(joins) = change.value.joins else {
+            return;
+        };
+        let peer = self.members[usize::from(joins.peer)].peer.peer;
+        let links: Vec<LinkId> = core.links_to(peer).map(|link| link.id).collect();
+        for link in links {
+            core.send(link, &Control::Decided(encode_change(change)));
+        }
+    }
+
+    /// A change is complete: whom it lets in is of the roster again.
+    pub(super) fn readmit(&mut self, core: &mut Core, change: &RosterChange) {
+        self.requests.asked.clear();
+        let Some(joins) = change.value.joins else {
+            return;
+        };
+        change.apply(Arc::make_mut(&mut self.start));
+        let cut = change.value.cut;
+        let first = cut + u32::from(self.course.plan.delay_turns);
+        let member = &mut self.members[usize::from(joins.peer)];
+        member.come_back(joins.incarnation, cut, first, core.now);
+        self.presence.readmit(joins.peer, joins.incarnation);
+        let seats = member.peer.seats.clone();
+        self.course.open(&seats);
+    }
+
+    /// Whether a link leads to another run of the process of a peer of the match, which may come back.
+    pub(super) fn may_come_back(&self, core: &Core, link: LinkId) -> bool {
+        let proved = core.links.get(&link).and_then(|link| link.proved);
+        proved.is_some_and(|(peer, _)| self.place_of(peer).is_some())
+    }
+
+    /// The place of a key in the start's roster.
+    pub(crate) fn place_of(&self, peer: PeerId) -> Option<usize> {
+        self.members
+            .iter()
+            .position(|member| member.peer.peer == peer)
+    }
+
+    /// Closes all but the newest links to a peer of the match that is not in the roster as the run that it proved.
+    pub(crate) fn close_crowd(&self, core: &mut Core, proved: LinkId) {
+        let Some((peer, _)) = core.links.get(&proved).and_then(|link| link.proved) else {
+            return;
+        };
+        let outside = core
+            .links_to(peer)
+            .map(|link| link.id)
+            .filter(|link| self.member_of(core, *link).is_none());
+        let outside: Vec<LinkId> = outside.collect();
+        let most = outside.len().saturating_sub(LINKS_OUTSIDE);
+        for link in &outside[..most] {
+            core.close(*link);
+        }
+    }
+
+    /// The member whose earlier run a link leads to.
+    pub(super) fn past_member(&self, core: &Core, link: LinkId) -> Option<usize> {
+        let (peer, run) = core.links.get(&link)?.proved?;
+        let mut members = self.members.iter();
+        members.position(|member| member.peer.peer == peer && member.past.contains(&run))
+    }
+
+    pub(super) fn is_past(&self, core: &Core, link: LinkId) -> bool {
+        self.past_member(core, link).is_some()
+    }
+
+    /// An earlier run still sends turns: it has not heard that it is out. From what it sends, what it lacks is known.
+    pub(super) fn note_past(&self, core: &mut Core, link: LinkId, packet: &TurnPacket) {
+        if let Some(link) = core.links.get_mut(&link) {
+            link.heard_at = core.now;
+            link.epoch = link.epoch.max(Some(packet.epoch));
+        }
+    }
+
+    /// The newest snapshot that a quorum has signed.
+    pub(crate) fn signed_snapshot(&self) -> Option<&SignedSnapshot> {
+        self.snapshots.signed()
+    }
+
+    /// Each roster peer's newest batch that attests no more than so many turns.
+    pub(crate) fn attests(&self, turns: u32) -> impl Iterator<Item = &SignedBatch> {
+        let members = self.members.iter().enumerate();
+        let voters = members.filter(|(at, _)| self.epochs.has(*at));
+        voters.filter_map(move |(_, member)| member.newest_within(turns))
+    }
+
+    /// Up to how many turns a quorum's batches attest the log.
+    pub(crate) fn attested(&self, turns: u32) -> u32 {
+        let voters = self.epochs.voters();
+        let mut told: Vec<(u32, u8)> = (0..self.members.len() as u8)
+            .filter(|at| self.epochs.has(usize::from(*at)))
+            .filter_map(|at| Some((self.members[usize::from(at)].attested_within(turns)?, at)))
+            .collect();
+        told.sort_unstable_by_key(|(turns, at)| (std::cmp::Reverse(*turns), *at));
+        let quorum = (1..=told.len()).find(|count| {
+            let first = told[..*count].iter().map(|(_, at)| *at);
+            voters.is_quorum(first.collect())
+        });
+        quorum.map_or(0, |count| told[count - 1].0)
+    }
+
+    /// When the turn after `turns` turns is due, in milliseconds from now.
+    pub(crate) fn due_in_ms(&self, now: Duration, turns: u32) -> i32 {
+        let ahead = i64::from(turns) - i64::from(self.complete);
+        let turn = self.course.plan.turn().as_millis() as i64;
+        let due = self.due.as_millis() as i64 - now.as_millis() as i64 + ahead * turn;
+        due.clamp(-600_000, 600_000) as i32
+    }
+
+    /// Where the peers of the match can be dialled, by index in the start's roster.
+    pub(crate) fn contacts(&self) -> Vec<Contact> {
+        let members = self.members.iter();
+        let contact = |member: &Member| Contact {
+            peer: member.peer.peer,
+            addresses: member.addresses.clone(),
+        };
+        members.map(contact).collect()
+    }
+}

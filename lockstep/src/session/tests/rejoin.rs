@@ -1,0 +1,358 @@
+//! Peers that die and come back.
+
+use super::*;
+use crate::encoding::{Reader, put_bytes, put_varint};
+use crate::log::Start;
+use crate::session::roster::{Ballot, Message, Note, note_signed_bytes};
+use crate::session::wire::{Control, SignedNote};
+use crate::{Contact, Rejoin, RosterCause};
+
+impl Net {
+    /// The peer's process dies. Nobody is told.
+    pub(super) fn kill(&mut self, at: usize) {
+        let links = self.links.iter().enumerate();
+        let own = links.filter(|(_, (one, other))| *one == at || *other == at);
+        let own: Vec<LinkId> = own.map(|(link, _)| LinkId(link as u32)).collect();
+        self.dead.extend(own);
+        self.silent = Some(at);
+    }
+
+    /// Another run of the process begins, that knows of these peers.
+    pub(super) fn restart(&mut self, at: usize, run: u8, log: Vec<Record>, contacts: &[usize]) {
+        let contact = |other: &usize| Contact {
+            peer: id(*other),
+            addresses: vec![other.to_string()],
+        };
+        let role = Role::Rejoin {
+            from: Rejoin {
+                match_id: MatchId([7; 16]),
+                contacts: contacts.iter().map(contact).collect(),
+                log,
+                keyframe: None,
+            },
+            rules: Box::new(|_| Some(RulesId([9; 16]))),
+        };
+        self.silent = None;
+        self.peers[at] = Net::peer(at, run, role);
+    }
+
+    fn causes(&self, at: usize) -> Vec<RosterCause> {
+        let events = self.peers[at].events.iter();
+        let causes = events.filter_map(|event| match event {
+            Event::RosterChanged { cause, .. } => Some(*cause),
+            _ => None,
+        });
+        causes.collect()
+    }
+
+    fn faults(&self, at: usize) -> Vec<&Event> {
+        let events = self.peers[at].events.iter();
+        events
+            .filter(|event| matches!(event, Event::PeerFault { .. } | Event::Desync(_)))
+            .collect()
+    }
+
+    /// Its log is the others', and so is what it executed.
+    pub(super) fn is_one_of_them(&self, at: usize, with: usize) {
+        let (peer, other) = (&self.peers[at], &self.peers[with]);
+        let bundles = |peer: &Peer| -> Vec<Record> {
+            let follows = |record: &&Record| {
+                matches!(
+                    record,
+                    Record::Start(_) | Record::Bundle(_) | Record::Roster(_)
+                )
+            };
+            peer.records.iter().filter(follows).cloned().collect()
+        };
+        let (ours, theirs) = (bundles(peer), bundles(other));
+        let turns = ours.len().min(theirs.len());
+        assert!(turns > 60);
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            match (ours, theirs) {
+                // Others may know of other accepts.
+                (Record::Roster(ours), Record::Roster(theirs)) => {
+                    assert_eq!((ours.epoch, ours.value), (theirs.epoch, theirs.value));
+                }
+                _ => assert_eq!(ours, theirs),
+            }
+        }
+        let from = peer.loaded as usize;
+        let turns = peer.turns.len().min(other.turns.len() - from);
+        assert_eq!(peer.turns[..turns], other.turns[from..][..turns]);
+        assert!(peer.turns.len() + from + 3 > other.turns.len());
+    }
+}
+
+fn seats_of(bundle: &Bundle) -> Vec<(Seat, &What)> {
+    let entries = bundle.entries.iter();
+    entries.map(|entry| (entry.seat, &entry.what)).collect()
+}
+
+#[test]
+fn a_peer_that_died_comes_back_into_its_seat() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    net.kill(2);
+    net.run(Duration::from_secs(25));
+    assert_eq!(net.causes(0), [RosterCause::Lost]);
+    net.restart(2, 99, Vec::new(), &[1]);
+    net.run(Duration::from_secs(27));
+    assert_eq!(net.causes(0), [RosterCause::Lost, RosterCause::Rejoined]);
+    assert_eq!(net.causes(2), [RosterCause::Rejoined]);
+    assert_eq!(net.peers[2].session.status(), Status::Running);
+    assert!(net.peers[2].loaded > 0, "it began with a snapshot");
+    let seat = Seat(2);
+    net.input(
+        2,
+        Input::Issue {
+            seat,
+            command: command(5),
+        },
+    );
+    net.run(Duration::from_secs(45));
+    for at in [0, 1] {
+        net.is_one_of_them(2, at);
+        assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
+    }
+    assert!(net.faults(2).is_empty(), "{:?}", net.faults(2));
+    let turns = &net.peers[0].turns;
+    let told = turns
+        .iter()
+        .flat_map(seats_of)
+        .filter(|(_, what)| matches!(what, What::Seat(_)));
+    let told: Vec<(Seat, &What)> = told.collect();
+    let (idle, played) = (What::Seat(SeatState::Idle), What::Seat(SeatState::Played));
+    assert_eq!(told, [(seat, &idle), (seat, &played)]);
+    let played_at = turns
+        .iter()
+        .position(|turn| seats_of(turn).contains(&(seat, &played)));
+    let command_at = turns.iter().position(|turn| {
+        seats_of(turn)
+            .iter()
+            .any(|(_, what)| matches!(what, What::Command(_)))
+    });
+    assert!(command_at > played_at);
+    // Those who stayed saw no more than the pause that a decision takes, and agree on the worlds after it.
+    let stalls = net.peers[0].events.iter().filter_map(|event| match event {
+        Event::StallEnded { late, .. } => Some(*late),
+        _ => None,
+    });
+    let after_the_death: Vec<Duration> = stalls.skip(1).collect();
+    assert!(
+        after_the_death.iter().all(|late| *late <= DELAY * 4),
+        "{after_the_death:?}"
+    );
+    let agreed = |at: usize| {
+        let records = net.peers[at].records.iter();
+        records
+            .filter_map(|record| match record {
+                Record::Checksum { turns, .. } => Some(*turns),
+                _ => None,
+            })
+            .max()
+    };
+    let turns = net.peers[0].turns.len() as u32;
+    assert!(agreed(0) > Some(turns - 8) && agreed(2) > Some(turns - 8));
+}
+
+/// Three peers, of which the last died and begins anew with what it is given, knowing of all others.
+fn returning(lie: Option<Lie>, keeps_log: bool) -> Net {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    net.kill(2);
+    net.run(Duration::from_secs(20));
+    net.lie = lie;
+    let follows = |record: &Record| {
+        matches!(
+            record,
+            Record::Start(_) | Record::Bundle(_) | Record::Roster(_)
+        )
+    };
+    let mut log = std::mem::take(&mut net.peers[2].records);
+    log.retain(|record| keeps_log && follows(record));
+    // The first to answer is the one that lies, where one does.
+    net.restart(2, 99, log, &[0, 1]);
+    net
+}
+
+#[test]
+fn an_own_log_is_not_fetched_again() {
+    fn is_page(bytes: Vec<u8>) -> Vec<u8> {
+        // The variant of a page of the log, and the turn that it begins with, which takes one byte below 128.
+        assert!(
+            bytes[0] != 1 || bytes[1] > 40,
+            "turn {} was fetched",
+            bytes[1]
+        );
+        bytes
+    }
+    let mut net = returning(Some(is_page), true);
+    net.run(Duration::from_secs(30));
+    assert_eq!(net.causes(2), [RosterCause::Rejoined]);
+    net.is_one_of_them(2, 1);
+}
+
+#[test]
+fn who_gives_a_false_snapshot_or_log_is_named_and_another_one_asked() {
+    fn false_snapshot(mut bytes: Vec<u8>) -> Vec<u8> {
+        if bytes[0] == 2 {
+            *bytes.last_mut().unwrap() ^= 1;
+        }
+        bytes
+    }
+    fn long_snapshot(mut bytes: Vec<u8>) -> Vec<u8> {
+        if bytes[0] == 2 {
+            // One byte more than was offered: the length stands before the last three.
+            let length = bytes.len() - 4;
+            bytes[length] += 1;
+            bytes.push(7);
+        }
+        bytes
+    }
+    fn cut_short(mut bytes: Vec<u8>) -> Vec<u8> {
+        bytes.pop();
+        bytes
+    }
+    fn false_offer(mut bytes: Vec<u8>) -> Vec<u8> {
+        // The outline of a start without a setup of its own: the rest of it does not decode, or is not signed.
+        if bytes[0] == 0 {
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+        }
+        bytes
+    }
+    fn false_log(bytes: Vec<u8>) -> Vec<u8> {
+        let mut reader = Reader::new(&bytes);
+        if reader.byte() != Ok(1) {
+            return bytes;
+        }
+        let from = reader.number().unwrap();
+        let mut records = reader.bytes().unwrap().to_vec();
+        let rest = reader.take(reader.remaining()).unwrap().to_vec();
+        if records.first() == Some(&1) {
+            // An idle turn in which somebody says something.
+            records.splice(0..1, [2, 1, 0, 3, 2, b'h', b'i']);
+        }
+        let mut changed = vec![1];
+        put_varint(&mut changed, u64::from(from));
+        put_bytes(&mut changed, &records);
+        changed.extend(rest);
+        changed
+    }
+    let lies: [(Lie, Fault); 5] = [
+        (false_snapshot, Fault::Signature),
+        (long_snapshot, Fault::Oversize),
+        (cut_short, Fault::Garbage),
+        (false_offer, Fault::Garbage),
+        (false_log, Fault::Signature),
+    ];
+    for (number, (lie, named)) in lies.into_iter().enumerate() {
+        let mut net = returning(Some(lie), false);
+        net.run(Duration::from_secs(40));
+        let faults = net.faults(2);
+        let peer = id(0);
+        // What a changed byte of an outline comes to depends on where it lies.
+        let any = number == 3;
+        let told = faults.iter().any(|event| {
+            matches!(event, Event::PeerFault { peer: of, fault } if *of == peer
+                && (*fault == named || any))
+        });
+        assert!(told, "lie {number}: {faults:?}");
+        assert_eq!(
+            net.causes(2),
+            [RosterCause::Rejoined],
+            "lie {number}: {:?} {:?}",
+            faults,
+            net.peers[2].session.status()
+        );
+        net.is_one_of_them(2, 1);
+        assert!(net.faults(1).is_empty(), "{:?}", net.faults(1));
+    }
+}
+
+#[test]
+fn a_vote_of_a_past_run_does_not_count() {
+    let mut net = returning(None, false);
+    let Some(Record::Start(before)) = net.peers[0].records.first().cloned() else {
+        panic!("a log begins with its start");
+    };
+    net.run(Duration::from_secs(30));
+    assert_eq!(net.causes(0), [RosterCause::Lost, RosterCause::Rejoined]);
+    let link = net
+        .links
+        .iter()
+        .position(|ends| *ends == (1, 0) || *ends == (0, 1));
+    let link = LinkId(link.expect("two members") as u32);
+    let run = net.peers[2].session.core.incarnation;
+    let mut vote = |start: &Start, epoch: u32| {
+        let ballot = Ballot { round: 1, peer: 2 };
+        let content = Note {
+            epoch,
+            message: Message::Prepare(ballot),
+        };
+        let content = content.encode();
+        let signed = note_signed_bytes(start, 2, &content).expect("a place");
+        let signature = KeyedHash::new(id(2)).sign(&signed).into();
+        let note = SignedNote {
+            peer: 2,
+            content,
+            signature,
+        };
+        let bytes = Control::Roster(vec![note]).encode();
+        let before = net.faults(0).len();
+        net.input(
+            0,
+            Input::Received {
+                link,
+                channel: Channel::Control,
+                bytes: &bytes,
+            },
+        );
+        net.faults(0).len() - before
+    };
+    assert_eq!(vote(&before, 2), 1, "the run before it");
+    let mut now = (*before).clone();
+    now.roster[2].incarnation = run;
+    assert_eq!(
+        vote(&now, 1),
+        0,
+        "an epoch that is over: not even looked at"
+    );
+    assert_eq!(vote(&now, 2), 0, "the run that came back");
+}
+
+#[test]
+fn a_thousand_joins_that_go_no_further_do_no_harm() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    net.kill(2);
+    net.run(Duration::from_secs(20));
+    for stranger in 0..1_000u32 {
+        let link = LinkId(1_000_000 + stranger);
+        net.dead.push(link);
+        for at in [0, 1] {
+            net.input(
+                at,
+                Input::LinkUp {
+                    link,
+                    peer: None,
+                    dialled: false,
+                    address: "nowhere".to_owned(),
+                    binding: [0; 32],
+                },
+            );
+        }
+    }
+    let links = net.peers[0].session.core.links.values();
+    let strange = links.filter(|link| link.proved.is_none() && !link.dialled);
+    assert!(strange.count() <= Limits::default().unproved_links as usize);
+    net.restart(2, 99, Vec::new(), &[0, 1]);
+    net.run(Duration::from_secs(45));
+    assert_eq!(net.causes(2), [RosterCause::Rejoined]);
+    net.is_one_of_them(2, 1);
+    let stalls = net.peers[0].events.iter().filter_map(|event| match event {
+        Event::StallEnded { late, .. } => Some(*late),
+        _ => None,
+    });
+    assert!(stalls.skip(1).all(|late| late <= DELAY * 4));
+}

@@ -1,0 +1,180 @@
+//! Peers that stand still for a while.
+
+use super::*;
+use crate::Incarnation;
+
+fn slept(peer: &Peer) -> usize {
+    let slept = |event: &&Event| matches!(event, Event::Slept { .. });
+    peer.events.iter().filter(slept).count()
+}
+
+/// When the peer has executed more turns than it has now, from now on.
+fn next_turn_after(net: &mut Net, at: usize) -> Duration {
+    let (from, turns) = (net.now, net.peers[at].turns.len());
+    while net.peers[at].turns.len() == turns {
+        assert!(net.now < from + Duration::from_secs(5), "no turn follows");
+        net.run(net.now + Duration::from_millis(1));
+    }
+    net.now - from
+}
+
+#[test]
+fn after_a_gap_nothing_is_executed_until_others_have_answered() {
+    for (peers, stopped) in [(2, 0), (2, 1), (3, 0), (3, 2)] {
+        let mut net = Net::new(peers, Plan::default(), Some(60));
+        net.run(Duration::from_secs(3));
+        let before = net.peers[stopped].turns.len();
+        net.stop(stopped, Duration::from_millis(1_700));
+        // What was complete with what came in the gap would be executed at once.
+        let passed = next_turn_after(&mut net, stopped);
+        assert!(
+            passed >= DELAY * 2,
+            "{stopped} of {peers}: {passed:?}, after turn {before}"
+        );
+        assert!(passed < Duration::from_millis(400), "{passed:?}");
+        assert_eq!(slept(&net.peers[stopped]), 1);
+        net.run(Duration::from_secs(30));
+        assert_eq!(net.ends().len(), peers);
+        for peer in &net.peers {
+            assert_eq!(peer.turns.len(), 60);
+            assert_eq!(peer.turns, net.peers[0].turns);
+            let changed = |event: &Event| matches!(event, Event::RosterChanged { .. });
+            assert!(!peer.events.iter().any(changed));
+        }
+    }
+}
+
+#[test]
+fn a_gap_of_less_than_a_second_is_none() {
+    let mut net = Net::new(3, Plan::default(), Some(30));
+    net.run(Duration::from_secs(3));
+    net.stop(1, Duration::from_millis(450));
+    net.run(Duration::from_secs(20));
+    assert_eq!(slept(&net.peers[1]), 0);
+    assert_eq!(net.peers[1].turns.len(), 30);
+}
+
+#[test]
+fn who_sleeps_for_too_long_learns_that_it_is_out_and_executes_nothing_before() {
+    for stopped in [0, 2] {
+        let mut net = Net::new(3, Plan::default(), Some(100));
+        net.run(Duration::from_secs(3));
+        let before = net.peers[stopped].turns.len();
+        net.stop(stopped, Duration::from_secs(8));
+        net.run(net.now + Duration::from_secs(3));
+        let peer = &net.peers[stopped];
+        let Some(Event::Ended(ended)) = peer.events.last() else {
+            panic!("it goes on alone");
+        };
+        assert_eq!(ended.reason, EndReason::Removed);
+        assert_eq!(peer.turns.len(), before);
+        net.run(Duration::from_secs(40));
+        let survivor = &net.peers[1];
+        assert_eq!(survivor.turns.len(), 100);
+        assert_eq!(survivor.turns[..before], net.peers[stopped].turns);
+    }
+}
+
+#[test]
+fn when_all_slept_all_go_on() {
+    let mut net = Net::new(3, Plan::default(), Some(60));
+    net.run(Duration::from_secs(3));
+    net.now += Duration::from_secs(600);
+    let passed = next_turn_after(&mut net, 1);
+    assert!(passed < Duration::from_millis(700), "{passed:?}");
+    net.run(net.now + Duration::from_secs(20));
+    for peer in &net.peers {
+        assert_eq!((slept(peer), peer.turns.len()), (1, 60));
+        assert_eq!(peer.turns, net.peers[0].turns);
+    }
+}
+
+#[test]
+fn who_wakes_where_another_is_lost_decides_with_the_others() {
+    let mut net = Net::new(3, Plan::default(), Some(60));
+    net.run(Duration::from_secs(3));
+    net.stop(1, Duration::from_millis(2_000));
+    net.silent = Some(2);
+    net.run(Duration::from_secs(40));
+    assert_eq!(net.peers[0].turns.len(), 60);
+    assert_eq!(net.peers[1].turns, net.peers[0].turns);
+    for peer in [0, 1] {
+        let changed = net.peers[peer].events.iter().find_map(|event| match event {
+            Event::RosterChanged { gone, .. } => Some(gone.clone()),
+            _ => None,
+        });
+        assert_eq!(changed, Some(vec![Seat(2)]));
+    }
+}
+
+#[test]
+fn who_holds_the_tie_break_goes_on_when_the_other_died_in_its_sleep() {
+    let mut net = Net::new(2, Plan::default(), Some(60));
+    net.run(Duration::from_secs(3));
+    net.silent = Some(1);
+    net.stop(0, Duration::from_secs(2));
+    net.run(Duration::from_secs(40));
+    assert_eq!(net.peers[0].turns.len(), 60);
+}
+
+#[test]
+fn words_of_nobody_and_of_nonsense_are_blamed_on_who_brings_them() {
+    let mut net = Net::new(2, Plan::default(), Some(200));
+    net.run(Duration::from_secs(3));
+    let note = |peer, content: &[u8]| {
+        let signature = [7; 64].into();
+        let content = content.to_vec();
+        vec![wire::SignedNote {
+            peer,
+            content,
+            signature,
+        }]
+    };
+    let Some(Record::Start(start)) = net.peers[0].records.first() else {
+        panic!("a log begins with the start");
+    };
+    let word = |Incarnation(run): Incarnation, rest: &[u8]| [&run[..], rest].concat();
+    let run = start.roster[1].incarnation;
+    // Number 1, epoch 0 or 1, asks 5, and two answers of 0: well formed, and signed by nobody.
+    let whole = note(1, &word(run, &[1, 0, 5, 2, 0, 0]));
+    let later = note(1, &word(Incarnation([9; 16]), &[1, 1, 5, 2, 0, 0]));
+    let earlier = note(1, &word(Incarnation([9; 16]), &[1, 0, 5, 2, 0, 0]));
+    let cases = [
+        (note(9, &[]), Fault::OutOfPlace),
+        (note(1, &[1, 2]), Fault::Garbage),
+        (note(1, &word(run, &[1, 0, 5, 1, 0])), Fault::Garbage),
+        (whole.clone(), Fault::Signature),
+        (later, Fault::Signature),
+        (vec![whole[0].clone(); 3], Fault::Oversize),
+    ];
+    let link = *net.peers[0]
+        .session
+        .core
+        .links
+        .keys()
+        .next()
+        .expect("a link");
+    let events = net.peers[0].events.len();
+    let bytes = wire::Control::Words(earlier).encode();
+    let input = Input::Received {
+        link,
+        channel: Channel::Control,
+        bytes: &bytes,
+    };
+    net.input(0, input);
+    let told = &net.peers[0].events[events..];
+    let blames = |event: &Event| matches!(event, Event::PeerFault { .. });
+    assert!(!told.iter().any(blames), "who quotes a run that is over");
+    for (notes, fault) in cases {
+        let bytes = wire::Control::Words(notes).encode();
+        let input = Input::Received {
+            link,
+            channel: Channel::Control,
+            bytes: &bytes,
+        };
+        net.input(0, input);
+        let peer = id(1);
+        let wanted = Event::PeerFault { peer, fault };
+        assert_eq!(net.peers[0].events.last(), Some(&wanted));
+    }
+}

@@ -1,0 +1,143 @@
+//! The way back into a match whose recording broke off: where its peers were, kept in a file beside the replay.
+
+use crate::{Error, Reader};
+use lockstep::log::Record;
+use lockstep::{Contact, MatchId, Rejoin, Ticket};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Addresses beside a replay: `match.replay.peers`, one ticket a line.
+#[derive(Clone, Debug)]
+pub struct WayBack {
+    path: PathBuf,
+}
+
+impl WayBack {
+    /// Beside this replay.
+    pub fn beside(replay: &Path) -> WayBack {
+        let mut path = replay.as_os_str().to_owned();
+        path.push(".peers");
+        WayBack { path: path.into() }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Keeps where the peers of the match are, instead of what was kept before.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn keep(&self, match_id: MatchId, contacts: &[Contact]) -> io::Result<()> {
+        let lines: String = contacts
+            .iter()
+            .map(|contact| line(match_id, contact))
+            .collect();
+        let mut beside = self.path.clone().into_os_string();
+        beside.push(".new");
+        std::fs::write(&beside, lines)?;
+        std::fs::rename(&beside, &self.path)
+    }
+
+    /// Forgets them: the match is over.
+    pub fn forget(&self) {
+        // Where there is none, or it cannot be removed, nothing is lost.
+        let _ = std::fs::remove_file(&self.path);
+    }
+
+    /// What was kept of this match.
+    ///
+    /// # Errors
+    /// The disk's; a file of another kind counts as one that holds nothing.
+    pub fn read(&self, match_id: MatchId) -> io::Result<Vec<Contact>> {
+        let mut text = String::new();
+        let file = std::fs::File::open(&self.path)?;
+        if file.take(MOST_BYTES).read_to_string(&mut text).is_err() {
+            return Ok(Vec::new());
+        }
+        let tickets = text.lines().filter_map(|line| line.parse::<Ticket>().ok());
+        let of_the_match = tickets.filter(|ticket| ticket.match_id == match_id);
+        Ok(of_the_match
+            .map(|ticket| Contact {
+                peer: ticket.host,
+                addresses: ticket.addresses,
+            })
+            .collect())
+    }
+}
+
+/// What a replay, and the addresses beside it, know of a match to come back to.
+///
+/// # Errors
+/// [`Error`]: no replay, or no addresses beside it.
+pub fn rejoin(replay: &Path) -> Result<Rejoin, Error> {
+    let mut reader = Reader::open(replay)?;
+    let match_id = reader.start().match_id;
+    let contacts = match WayBack::beside(replay).read(match_id) {
+        Ok(contacts) => contacts,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    if contacts.is_empty() {
+        return Err(Error::NoWayBack);
+    }
+    let mut log = Vec::new();
+    for record in reader.records() {
+        let record = record?;
+        if matches!(
+            record,
+            Record::Start(_) | Record::Bundle(_) | Record::Roster(_)
+        ) {
+            log.push(record);
+        }
+    }
+    let newest = reader.keyframes().last().copied();
+    // One that does not unpack is fetched like any other.
+    let keyframe = newest.and_then(|newest| reader.keyframe(&newest).ok());
+    Ok(Rejoin {
+        match_id,
+        contacts,
+        log,
+        keyframe,
+    })
+}
+
+/// A ticket that nobody could join a lobby with: the key is what lets its peer back in.
+fn line(match_id: MatchId, contact: &Contact) -> String {
+    let ticket = Ticket {
+        match_id,
+        secret: [0; 16],
+        host: contact.peer,
+        addresses: contact.addresses.clone(),
+        expires_unix_s: 0,
+    };
+    format!("{ticket}\n")
+}
+
+/// More than the tickets of all peers of a match.
+const MOST_BYTES: u64 = 64 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lockstep::PeerId;
+
+    #[test]
+    fn what_is_kept_is_read_again_for_the_same_match() {
+        let folder = tempfile::tempdir().unwrap();
+        let way_back = WayBack::beside(&folder.path().join("x.replay"));
+        let contact = |at: u8| Contact {
+            peer: PeerId([at; 32]),
+            addresses: vec![format!("10.0.0.{at}:4000")],
+        };
+        let contacts = [contact(1), contact(2)];
+        way_back.keep(MatchId([3; 16]), &contacts).unwrap();
+        assert_eq!(way_back.read(MatchId([3; 16])).unwrap(), contacts);
+        assert_eq!(way_back.read(MatchId([4; 16])).unwrap(), []);
+        std::fs::write(way_back.path(), [0xff, 0xfe, 7]).unwrap();
+        assert_eq!(way_back.read(MatchId([3; 16])).unwrap(), []);
+        way_back.forget();
+        assert!(way_back.read(MatchId([3; 16])).is_err());
+    }
+}
