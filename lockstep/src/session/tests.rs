@@ -54,6 +54,9 @@ struct Net {
     lie: Option<Lie>,
 }
 
+/// Where nobody is.
+const NOWHERE: &str = "nowhere";
+
 fn id(at: usize) -> PeerId {
     PeerId([at as u8 + 1; 32])
 }
@@ -154,6 +157,7 @@ impl Net {
 
     fn output(&mut self, at: usize, output: Output) {
         match output {
+            Output::Dial { address, .. } if address == NOWHERE => {}
             Output::Dial { address, key } => {
                 let to: usize = address.parse().expect("addresses are indices here");
                 assert_eq!(key, id(to));
