@@ -254,7 +254,7 @@ fn a_slow_machine_is_named() {
     let stats = replay(&["stats", &path]);
     assert!(stats.out.contains("2 plan changes"), "{}", stats.out);
     let line =
-        "turn 21                0:04  400x2, ticks of 100 ms, for the slow machine of seat 1";
+        "turn 21                0:03  400x2, ticks of 100 ms, for the slow machine of seat 1";
     assert!(stats.out.lines().any(|it| it == line), "{}", stats.out);
     let plans = &json(&["stats", "--json", &path])["plans"];
     let slow = serde_json::json!(

@@ -184,7 +184,7 @@ proptest! {
 fn whose_machine_was_slow_is_told() {
     let played = fixture::play_slow(120);
     let changes = |game: &mut Match<Coins, Player>| {
-        game.source().set_speed(Speed::times(1_000_000));
+        game.source().set_speed(Speed::times(10_000));
         let mut events = Vec::new();
         while game.status() != Status::Ended {
             events.extend(game.poll());
