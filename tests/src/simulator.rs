@@ -452,7 +452,7 @@ fn host<W: Playable>(
         plan: scenario.plan,
         turn_limit: Some(scenario.turn_limit),
         pauses: lockstep::log::PauseBudget::default(),
-        on_slow: lockstep::log::OnSlow::default(),
+        on_slow: scenario.on_slow,
     })
 }
 

@@ -1,8 +1,9 @@
 //! The length of ticks: longer only where a machine is slow, long enough then, and as at the start soon after.
 
+use super::roster::STALL_BUDGET;
 use super::{Invariant, Judge};
 use crate::simulator::{Playable, RECOVERS_WITHIN, Scenario};
-use lockstep::log::Bundle;
+use lockstep::log::{Bundle, OnSlow};
 use sim::Seat;
 use std::time::Duration;
 
@@ -96,6 +97,19 @@ impl<W: Playable> Judge<W> {
             let seen = format!("turn {}: load {load} for {seat:?}", bundle.turn);
             self.fail(Some(peer), Invariant::NoLoss, seen);
         }
+    }
+
+    /// Whether a peer may be removed for what longer turns have cost the others before a turn.
+    pub(super) fn has_cost_too_much(&self, peer: usize, turn: u32) -> bool {
+        let Some(start) = self.start.as_ref().filter(|_| self.plans.is_slow(peer)) else {
+            return false;
+        };
+        let nominal = start.plan.turn();
+        let turns = self.history.iter().take(turn as usize);
+        let cost: Duration = turns
+            .map(|turn| turn.bundle.plan.turn().saturating_sub(nominal))
+            .sum();
+        start.on_slow == OnSlow::Remove && cost >= STALL_BUDGET
     }
 
     /// A world has work before it: no more than it can be rid of in time.

@@ -3,6 +3,7 @@
 use super::SUSPICION;
 use crate::random::Stream;
 use lockstep::Plan;
+use lockstep::log::OnSlow;
 use std::time::Duration;
 
 /// One run.
@@ -32,6 +33,8 @@ pub struct Scenario {
     pub flaw: Option<Flaw>,
     /// Somebody who wants to disturb.
     pub hostile: Option<Hostile>,
+    /// What becomes of who is too slow.
+    pub on_slow: OnSlow,
 }
 
 /// One peer.
@@ -165,6 +168,7 @@ impl Scenario {
             transport_knows: random.chance(700),
             flaw: None,
             hostile: None,
+            on_slow: OnSlow::Meter,
         };
         if random.chance(400) {
             scenario.draw_cuts(random);
@@ -200,7 +204,8 @@ impl Scenario {
     /// must go on.
     fn draw_crashes(&mut self, random: &mut Stream) {
         let is_member = matches!(self.hostile, Some(Hostile::Garbage | Hostile::Forger));
-        if is_member || self.flaw.is_some() || !random.chance(600) {
+        let strangers = self.on_slow == OnSlow::Remove;
+        if is_member || strangers || self.flaw.is_some() || !random.chance(600) {
             return;
         }
         let count = self.peers.len();
@@ -256,15 +261,34 @@ impl Scenario {
             self.heal_at = self.heal_at.max(slow.at + slow.lasts);
             self.peers[peer].slow = Some(slow);
         }
+        self.draw_strangers(random);
         let length = self.heal_at + RECOVERS_WITHIN + Duration::from_secs(5);
         let turns = length.as_millis() / self.plan.turn().as_millis();
         self.turn_limit = self.turn_limit.max(turns as u32);
     }
 
+    /// Strangers, who remove who is slow for long. Were others lost as well, the rest might be no quorum.
+    fn draw_strangers(&mut self, random: &mut Stream) {
+        if !random.chance(350) {
+            return;
+        }
+        self.on_slow = OnSlow::Remove;
+        self.cuts.clear();
+        self.unreachable.clear();
+        for peer in &mut self.peers {
+            peer.leaves_at = None;
+            if let Some(slow) = &mut peer.slow {
+                slow.lasts = slow.lasts.max(random.millis(5_000, 40_000));
+                self.heal_at = self.heal_at.max(slow.at + slow.lasts);
+            }
+        }
+    }
+
     /// Processes that stop for a while, or machines that sleep. All go on before it heals.
     fn draw_freezes(&mut self, random: &mut Stream) {
         let is_member = matches!(self.hostile, Some(Hostile::Garbage | Hostile::Forger));
-        if is_member || self.flaw.is_some() || !random.chance(350) {
+        let strangers = self.on_slow == OnSlow::Remove;
+        if is_member || strangers || self.flaw.is_some() || !random.chance(350) {
             return;
         }
         let count = self.peers.len();
