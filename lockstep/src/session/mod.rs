@@ -276,6 +276,11 @@ impl Session {
             },
             Input::Pause => self.note(What::Pause),
             Input::Resume => self.note(What::Resume),
+            Input::WaitLonger => {
+                if let Phase::Playing(playing) = &mut self.phase {
+                    playing.wait_longer();
+                }
+            }
             Input::Executed {
                 checksum,
                 outcome,

@@ -9,6 +9,7 @@ mod epochs;
 mod load;
 mod member;
 mod own;
+mod patience;
 mod presence;
 mod receive;
 mod rejoin;
@@ -33,6 +34,7 @@ use epochs::Epochs;
 use load::Load;
 use member::Member;
 use own::OwnSeat;
+use patience::Patience;
 use presence::Presence;
 pub(crate) use presence::WordKey;
 use rejoin::Requests;
@@ -84,6 +86,7 @@ pub(crate) struct Playing {
     epochs: Epochs,
     watch: Watch,
     presence: Presence,
+    patience: Patience,
     ending: Ending,
     /// A batch was sealed that has not left yet.
     fresh_batch: bool,
@@ -172,6 +175,7 @@ impl Playing {
             epochs: Epochs::new(me, members.len(), core.now),
             watch: Watch::new(suspicion, core.now),
             presence: Presence::new(core.incarnation, members.len(), core.now),
+            patience: Patience::default(),
             ending: Ending::new(members.len()),
             fresh_batch: false,
             evidence_from: None,
@@ -397,7 +401,7 @@ impl Playing {
         let (Some(stall), Some(limit)) = (&self.stall, self.stall_limit) else {
             return;
         };
-        if core.now.saturating_sub(stall.since) >= limit {
+        if core.now.saturating_sub(stall.since) >= limit + self.longer() {
             let on = self.waited_for();
             self.finish(core, EndReason::StallLimit { on });
         }

@@ -7,6 +7,7 @@ use super::epochs::Epochs;
 use super::load::Load;
 use super::member::Member;
 use super::own::OwnSeat;
+use super::patience::Patience;
 use super::presence::Presence;
 use super::snapshots::{SignedSnapshot, Snapshots};
 use super::{Course, Playing};
@@ -148,6 +149,7 @@ impl Playing {
             epochs,
             watch: Watch::new(suspicion, core.now),
             presence: Presence::new(core.incarnation, members.len(), core.now),
+            patience: Patience::default(),
             ending: Ending::new(members.len()),
             fresh_batch: false,
             evidence_from: None,
