@@ -392,7 +392,7 @@ impl Playing {
             suspects: self.watch.suspects.or(self.watch.unwanted),
             unwanted: self.watch.unwanted,
             joiner: self.joiner(core.now),
-            asked: &self.requests.known(),
+            asked: self.requests.known(),
         };
         for each in self.epochs.roster.handle(input, &view) {
             match each {

@@ -14,7 +14,7 @@ impl Net {
         let own = links.filter(|(_, (one, other))| *one == at || *other == at);
         let own: Vec<LinkId> = own.map(|(link, _)| LinkId(link as u32)).collect();
         self.dead.extend(own);
-        self.silent = Some(at);
+        self.silent.push(at);
     }
 
     /// Another run of the process begins, that knows of these peers.
@@ -36,7 +36,7 @@ impl Net {
             },
             rules: Box::new(|_| Some(RulesId([9; 16]))),
         };
-        self.silent = None;
+        self.silent.retain(|silent| *silent != at);
         self.peers[at] = Net::peer(at, run, role);
     }
 
@@ -157,6 +157,31 @@ fn a_peer_that_died_comes_back_into_its_seat() {
     };
     let turns = net.peers[0].turns.len() as u32;
     assert!(agreed(0) > Some(turns - 8) && agreed(2) > Some(turns - 8));
+}
+
+#[test]
+fn two_that_died_come_back_at_once() {
+    for later in [0, 100] {
+        let mut net = Net::new(4, Plan::default(), None);
+        net.run(Duration::from_secs(15));
+        net.kill(2);
+        net.kill(3);
+        net.run(Duration::from_secs(25));
+        net.restart(2, 98, Vec::new(), &[0, 1]);
+        net.run(net.now + Duration::from_millis(later));
+        net.restart(3, 99, Vec::new(), &[0, 1]);
+        net.run(Duration::from_secs(40));
+        let mut causes = net.causes(0);
+        assert_eq!(
+            causes.split_off(causes.len() - 2),
+            [RosterCause::Rejoined; 2]
+        );
+        for at in 0..4 {
+            assert_eq!(net.peers[at].session.status(), Status::Running);
+            assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
+            net.is_one_of_them(at, 0);
+        }
+    }
 }
 
 /// Three peers, of which the last died and begins anew with what it is given, knowing of all others.
