@@ -27,6 +27,7 @@ impl Playing {
         core: &mut Core,
         checksum: Checksum,
         outcome: Option<Outcome>,
+        step: Duration,
     ) {
         if self.past.is_loading() {
             return;
@@ -36,6 +37,7 @@ impl Playing {
             "a turn was handed out before it was executed"
         );
         self.executed += 1;
+        self.load.executed(core.now, step);
         self.last_checksum = checksum;
         if self.ending.holds_turns() {
             return;

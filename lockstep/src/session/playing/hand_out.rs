@@ -1,7 +1,7 @@
 //! Handing out: turns go to the log and then to the world, and wait where a snapshot comes between.
 
 use super::Playing;
-use crate::log::{Keyframe, Record};
+use crate::log::Record;
 use crate::session::Output;
 use crate::session::core::Core;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ impl Playing {
             let Some(bundle) = self.due_bundles.pop_front() else {
                 return;
             };
+            self.load.handed_out(bundle.ticks());
             let changes = &mut self.epochs.unlogged;
             while let Some(change) =
                 changes.pop_front_if(|change| change.value.cut == bundle.turn.0)
@@ -29,31 +30,12 @@ impl Playing {
             let to_go_back = self.past.wants_world(turns, self.ticks_handed_out);
             let wanted = self.logs_keyframe(turns) || self.snapshots.are_due(turns);
             if wanted && let Some(log_hash) = self.hashes.after(turns) {
-                self.snapshot_due = Some(Keyframe {
-                    turns,
-                    ticks: self.ticks_handed_out,
-                    plan: self.course.plan,
-                    paused: self.paused_after_handed_out(),
-                    log_hash,
-                    snapshot: Arc::default(),
-                });
+                self.snapshot_due = Some(self.keyframe(log_hash));
             }
             if to_go_back || self.snapshot_due.is_some() {
                 core.out.push(Output::Save { turns });
             }
         }
-    }
-
-    /// Whether the log wants a snapshot of the world after so many turns.
-    fn logs_keyframe(&self, turns: u32) -> bool {
-        self.keyframe_every
-            .is_some_and(|every| turns.is_multiple_of(every))
-    }
-
-    fn paused_after_handed_out(&self) -> bool {
-        self.due_bundles
-            .front()
-            .map_or(self.course.paused_by.is_some(), |bundle| bundle.paused)
     }
 
     pub(crate) fn snapshot(&mut self, core: &mut Core, turns: u32, bytes: Arc<[u8]>) {

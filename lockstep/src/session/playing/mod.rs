@@ -7,6 +7,7 @@ mod compare;
 mod ending;
 mod epochs;
 mod hand_out;
+mod load;
 mod member;
 mod own;
 mod patience;
@@ -24,15 +25,17 @@ use super::contract::Stats;
 use super::core::{Core, tidy_text};
 use super::lobby::Settled;
 use crate::limits::MAX_CHAT;
-use crate::log::{Bundle, Keyframe, Record, Start, What, start_hash, turn_hash};
+use crate::log::{Bundle, Keyframe, Metered, Record, Start, What, start_hash, turn_hash};
 use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, Status, TurnNumber};
 use agreement::{Checksums, Hashes};
 pub(crate) use bundle::Course;
 use bundle::Formed;
+pub(crate) use change::STALL_BUDGET;
 use change::Watch;
 use compare::Mismatch;
 use ending::Ending;
 use epochs::Epochs;
+use load::Load;
 use member::Member;
 use own::OwnSeat;
 use patience::Patience;
@@ -83,6 +86,7 @@ pub(crate) struct Playing {
     keyframe_every: Option<u32>,
     stall_limit: Option<Duration>,
     slack_reported_at: Duration,
+    load: Load,
     /// How much longer turns are to be, in all, for this peer to fall back in line.
     slew: Duration,
     chats: VecDeque<Duration>,
@@ -138,7 +142,6 @@ impl Playing {
             .zip(settled.addresses)
             .map(|(peer, addresses)| Member::new(peer.clone(), addresses, first, core.now))
             .collect();
-        let seats = start.seats();
         core.out.push(Output::Append(Record::Start(start.clone())));
         core.event(Event::Started {
             match_id: start.match_id,
@@ -154,7 +157,7 @@ impl Playing {
                 .copied()
                 .map(OwnSeat::new)
                 .collect(),
-            course: Course::new(plan, start.pauses, &seats),
+            course: Course::new(&start),
             complete: 0,
             hashes: Hashes::new(start_hash(&start), core.limits.unexecuted_turns as usize),
             sealed: first.0,
@@ -176,6 +179,7 @@ impl Playing {
                 .map(|every| (every.as_millis() / plan.turn().as_millis()).max(1) as u32),
             stall_limit,
             slack_reported_at: core.now,
+            load: Load::new(core.now),
             slew: Duration::ZERO,
             chats: VecDeque::new(),
             leaving: None,
@@ -483,7 +487,7 @@ impl Playing {
                 });
             }
         }
-        self.due = began + self.course.plan.turn() + self.slew_step();
+        self.due = began + formed.bundle.plan.turn() + self.slew_step();
         let before = self.epochs.chained.take();
         let hash = turn_hash(before.unwrap_or(self.hashes.newest()), &formed.bundle);
         self.hashes.push(hash);
@@ -525,13 +529,17 @@ impl Playing {
         if let Some(seat) = formed.resumed {
             core.event(Event::Resumed { seat, turn });
         }
+        if let Some(Metered { plan, slow }) = formed.metered {
+            let slow = slow.and_then(|seat| self.start.peer_with(seat));
+            core.event(Event::PlanChanged {
+                turn: turn.next(),
+                plan,
+                slow: slow.map_or(Vec::new(), |peer| peer.seats.clone()),
+            });
+        }
         let chats = formed.chats.iter().filter(|_| turn.0 >= self.told);
         for (seat, text) in chats {
-            let from = self
-                .start
-                .roster
-                .iter()
-                .find(|peer| peer.seats.contains(seat));
+            let from = self.start.peer_with(*seat);
             let from = from.map(|peer| peer.name.clone()).unwrap_or_default();
             core.event(Event::Chat {
                 from,

@@ -250,6 +250,7 @@ impl Playing {
     fn restore(&mut self, core: &mut Core, world: World, cut: u32) {
         self.past.loading = true;
         self.past.asked.clear();
+        self.load.take_back();
         self.past.worlds.retain(|world| world.turns <= cut);
         self.past.bundles.retain(|bundle| bundle.turn.0 < cut);
         self.executed = world.turns;
@@ -268,6 +269,7 @@ impl Playing {
             .filter(|bundle| bundle.turn.0 >= world.turns)
         {
             self.ticks_handed_out += u64::from(bundle.ticks());
+            self.load.handed_out(bundle.ticks());
             core.out.push(Output::Execute(bundle.clone()));
         }
     }
