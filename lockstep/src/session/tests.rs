@@ -4,9 +4,10 @@
 mod patience;
 mod rejoin;
 mod sleep;
+mod slow;
 
 use super::*;
-use crate::log::{Bundle, LogEntry, PauseBudget, Record};
+use crate::log::{Bundle, LogEntry, OnSlow, PauseBudget, Record};
 use crate::sign::KeyedHash;
 use crate::{Limits, MatchId, PeerId, Plan, TurnNumber};
 use sim::{RulesId, SeatState};
@@ -24,6 +25,8 @@ struct Peer {
     loaded: u32,
     executed: u64,
     diverges_at: Option<u64>,
+    /// Time that its machine takes for a tick.
+    step: Duration,
 }
 
 /// To whom, on which link, what (a message, or the link itself), and whether the receiver dialled it.
@@ -52,12 +55,19 @@ struct Net {
     lie: Option<Lie>,
 }
 
+/// Where nobody is.
+const NOWHERE: &str = "nowhere";
+
 fn id(at: usize) -> PeerId {
     PeerId([at as u8 + 1; 32])
 }
 
 impl Net {
     fn new(peers: usize, plan: Plan, turn_limit: Option<u32>) -> Net {
+        Net::with(peers, plan, turn_limit, OnSlow::Meter)
+    }
+
+    fn with(peers: usize, plan: Plan, turn_limit: Option<u32>, on_slow: OnSlow) -> Net {
         let mut net = Net {
             now: Duration::ZERO,
             peers: Vec::new(),
@@ -83,6 +93,7 @@ impl Net {
                     plan,
                     turn_limit,
                     pauses: PauseBudget::default(),
+                    on_slow,
                 })
             } else {
                 Role::Join {
@@ -128,6 +139,7 @@ impl Net {
             loaded: 0,
             executed: 0,
             diverges_at: None,
+            step: Duration::from_millis(2),
         }
     }
 
@@ -146,6 +158,7 @@ impl Net {
 
     fn output(&mut self, at: usize, output: Output) {
         match output {
+            Output::Dial { address, .. } if address == NOWHERE => {}
             Output::Dial { address, key } => {
                 let to: usize = address.parse().expect("addresses are indices here");
                 assert_eq!(key, id(to));
@@ -192,6 +205,7 @@ impl Net {
                     TurnNumber(peer.loaded + peer.turns.len() as u32),
                     "turns come without a hole"
                 );
+                let step = peer.step * u32::from(bundle.ticks());
                 peer.turns.push(bundle);
                 peer.executed += 1;
                 let lie = peer.diverges_at.is_some_and(|turn| turn < peer.executed);
@@ -201,6 +215,7 @@ impl Net {
                     Input::Executed {
                         checksum,
                         outcome: None,
+                        step,
                     },
                 );
             }

@@ -4,6 +4,7 @@ use super::agreement::{Checksums, Hashes};
 use super::change::Watch;
 use super::ending::Ending;
 use super::epochs::Epochs;
+use super::load::Load;
 use super::member::Member;
 use super::own::OwnSeat;
 use super::patience::Patience;
@@ -107,7 +108,7 @@ impl Playing {
         let Returned { start, me, .. } = returned;
         let change = returned.changes.last().expect("it comes back by a change");
         let (cut, roster) = (change.value.cut, change.value.roster);
-        let plan = returned.course.plan;
+        let plan = start.plan;
         let first = cut + u32::from(plan.delay_turns);
         // Another one may have come back so shortly before that its batches are still empty by rule.
         let from = |at: usize| {
@@ -172,6 +173,7 @@ impl Playing {
                 .map(|every| (every.as_millis() / plan.turn().as_millis()).max(1) as u32),
             stall_limit,
             slack_reported_at: core.now,
+            load: Load::new(core.now),
             slew: Duration::ZERO,
             chats: VecDeque::new(),
             leaving: None,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::log::{PauseBudget, RosterPeer};
+use crate::log::{OnSlow, PauseBudget, RosterPeer};
 use crate::session::playing::epochs::key;
 use crate::session::roster::{Ballot, Value};
 use crate::sign::KeyedHash;
@@ -28,6 +28,7 @@ fn start(peers: u8) -> Start {
         plan: Plan::default(),
         turn_limit: None,
         pauses: PauseBudget::default(),
+        on_slow: OnSlow::default(),
         roster: (0..peers).map(place).collect(),
         build: String::new(),
         signatures: Vec::new(),
@@ -55,7 +56,7 @@ fn change(epoch: u32, roster: u16, cut: u32, joins: Option<u8>) -> RosterChange 
 #[test]
 fn who_comes_back_waits_for_no_batch_that_another_who_came_back_never_seals() {
     let start = start(4);
-    let (plan, seats) = (start.plan, start.seats());
+    let plan = start.plan;
     let returned = Returned {
         me: 3,
         addresses: vec![Vec::new(); 4],
@@ -64,7 +65,7 @@ fn who_comes_back_waits_for_no_batch_that_another_who_came_back_never_seals() {
             change(1, 0b0111, 100, Some(2)),
             change(2, 0b1111, 101, Some(3)),
         ],
-        course: Course::new(plan, start.pauses, &seats),
+        course: Course::new(&start),
         start: Arc::new(start),
         ticks: 0,
         hashes: vec![LogHash([0; 16])],
