@@ -144,7 +144,9 @@ impl<W: Playable> Judge<W> {
             }
             let turns = file.handed.iter().filter(|at| **at > due).count() as u32;
             let least = (until.saturating_sub(due)) * 8 / 10;
-            if file.desync.is_none() && self.turn * (turns + 4) < least {
+            let all = file.handed.len() as u32;
+            let played = self.time_before(all) - self.time_before(all - turns);
+            if file.desync.is_none() && played + self.turn * 4 < least {
                 let seen = format!("{turns} turns in {:.1?} after it was back", until - due);
                 self.fail(Some(peer), Invariant::Progress, seen);
                 return;
