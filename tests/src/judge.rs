@@ -82,6 +82,7 @@ pub struct Judge<W> {
     changes: Vec<RosterChange>,
     cut: bool,
     may_lose_quorum: bool,
+    half_broken: bool,
     patient: bool,
     issued: BTreeMap<Seat, Vec<Issued>>,
     /// Commands of each seat that the history holds.
@@ -132,6 +133,7 @@ impl<W: Playable> Judge<W> {
             changes: Vec::new(),
             cut: !scenario.cuts.is_empty(),
             may_lose_quorum: scenario.may_lose_quorum(),
+            half_broken: !scenario.unreachable.is_empty(),
             patient: scenario.patient,
             issued: BTreeMap::new(),
             agreed: BTreeMap::new(),
@@ -180,7 +182,7 @@ impl<W: Playable> Judge<W> {
 
     /// A player wrote to all.
     pub fn chatted(&mut self, peer: usize, text: String) {
-        self.peers[peer].chats.push(text);
+        self.peers[peer].writes(text);
     }
 
     /// A player wants to pause, or to resume.

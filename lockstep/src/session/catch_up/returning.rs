@@ -12,7 +12,7 @@ use crate::session::RulesOf;
 use crate::session::core::Core;
 use crate::session::lobby::Step;
 use crate::session::wire::Control;
-use crate::{EndReason, Fault, JoinRefused, LinkError, LinkId, MatchId, PeerId, Rejoin, Status};
+use crate::{Fault, JoinRefused, LinkId, MatchId, PeerId, Rejoin, Status};
 use log::Log;
 use sim::{Checksum, Seat};
 use std::collections::BTreeMap;
@@ -65,6 +65,8 @@ struct Known {
     dials: usize,
     /// Until then it is not asked: it lied, or does not have the match.
     no_help_until: Duration,
+    /// It says that it speaks another version.
+    refused: Option<JoinRefused>,
 }
 
 /// Who is asked.
@@ -120,6 +122,7 @@ impl Returning {
                 next_dial: core.now,
                 dials: 0,
                 no_help_until: Duration::ZERO,
+                refused: None,
             };
             (contact.peer, known)
         };
@@ -219,7 +222,7 @@ impl Returning {
                 }
             }
             Control::Refused(why @ JoinRefused::Protocol { .. }) => {
-                return Step::End(EndReason::Refused(why));
+                return self.refused(core, link, why);
             }
             // It is on its way out, or says what the roster says: none of it is for this peer yet.
             Control::Refused(_) | Control::Bye => core.close(link),
@@ -261,12 +264,7 @@ impl Returning {
         self.dial(core);
         self.look_after_server(core);
         if self.server.is_none() && core.now >= self.reached_at + GIVE_UP {
-            let liars = |known: &Known| known.no_help_until > core.now;
-            let why = match self.contacts.values().all(liars) {
-                true => EndReason::Refused(JoinRefused::OtherMatch),
-                false => EndReason::Unreachable(LinkError::Unanswered),
-            };
-            return Step::End(why);
+            return Step::End(self.nobody(core));
         }
         self.confirm(core);
         self.settle_snapshot(core);

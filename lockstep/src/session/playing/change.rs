@@ -240,7 +240,6 @@ impl Playing {
             member.heard_at = member.heard_at.max(heard);
         }
         let blockers = self.blockers();
-        let suspicion = self.watch.suspicion + self.longer();
         let stalls_for = self
             .stall
             .as_ref()
@@ -249,7 +248,13 @@ impl Playing {
         let forgiven = stalls_for.is_some_and(|passed| passed < self.longer());
         let unheard = self.places(|at| {
             let member = &self.members[at];
-            let unheard = member.restarted || member.heard_at + suspicion <= now;
+            // Nobody waits longer for who has said that it leaves.
+            let longer = match member.leaves {
+                Some(_) => Duration::ZERO,
+                None => self.longer(),
+            };
+            let unheard =
+                member.restarted || member.heard_at + self.watch.suspicion + longer <= now;
             unheard && at != self.me
         });
         // Silence alone is no reason to begin. Once there is one, nobody waits for who is silent.

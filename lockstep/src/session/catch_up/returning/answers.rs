@@ -110,6 +110,7 @@ impl Returning {
                     next_dial: core.now,
                     dials: 0,
                     no_help_until: Duration::ZERO,
+                    refused: None,
                 });
                 for address in addresses.into_iter().take(8) {
                     if known.addresses.len() < 16 && !known.addresses.contains(&address) {

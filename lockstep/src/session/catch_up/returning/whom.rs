@@ -4,8 +4,9 @@ use super::{ANSWER, DIAL_EVERY, Known, Returning, Server, Snapshot, World};
 use crate::session::Output;
 use crate::session::catch_up::message::{Ask, encode};
 use crate::session::core::Core;
+use crate::session::lobby::Step;
 use crate::session::wire::Datagram;
-use crate::{Fault, LinkId, PeerId};
+use crate::{EndReason, Fault, JoinRefused, LinkError, LinkId, PeerId};
 use std::time::Duration;
 
 impl Returning {
@@ -85,6 +86,39 @@ impl Returning {
                 link.asked = true;
             }
             core.send_bulk(server.link, encode(ask));
+        }
+    }
+
+    /// Somebody says that it speaks another version. That counts where it was dialled as one of the match's peers, and
+    /// ends the way back once all of them say so: anybody may dial this peer and say anything.
+    pub(super) fn refused(&mut self, core: &mut Core, link: LinkId, why: JoinRefused) -> Step {
+        if let Some(dialled) = core.links.get(&link).filter(|link| link.dialled) {
+            let mut known = self.contacts.iter_mut();
+            let leads_to = known.find(|(peer, known)| match dialled.expected {
+                Some(expected) => expected == **peer,
+                None => known.addresses.contains(&dialled.address),
+            });
+            if let Some((_, known)) = leads_to {
+                known.refused = Some(why.clone());
+            }
+        }
+        core.close(link);
+        match self.contacts.values().all(|known| known.refused.is_some()) {
+            true => Step::End(EndReason::Refused(why)),
+            false => Step::Stay,
+        }
+    }
+
+    /// Why nobody was there who had the match.
+    pub(super) fn nobody(&self, core: &Core) -> EndReason {
+        let refused = |known: &Known| known.refused.clone();
+        if let Some(why) = self.contacts.values().find_map(refused) {
+            return EndReason::Refused(why);
+        }
+        let liars = |known: &Known| known.no_help_until > core.now;
+        match self.contacts.values().all(liars) {
+            true => EndReason::Refused(JoinRefused::OtherMatch),
+            false => EndReason::Unreachable(LinkError::Unanswered),
         }
     }
 
