@@ -24,6 +24,10 @@ const WINDOW: u64 = 8;
 const DIAL_EVERY: Duration = Duration::from_secs(1);
 /// Another peer is asked where one does not answer for so long.
 const ANSWER: Duration = Duration::from_secs(10);
+/// Who is asked is probed this often,
+const PROBE_EVERY: Duration = Duration::from_millis(300);
+/// and another one asked where it is not heard for so long.
+const UNHEARD: Duration = Duration::from_secs(3);
 /// A log that goes on for so long and that no quorum attests is not the match's.
 const CONFIRM: Duration = Duration::from_secs(5);
 /// Nobody who has the match was reached for so long: there is nothing to come back to.
@@ -74,6 +78,7 @@ struct Server {
     link: LinkId,
     outlined: bool,
     asked_at: Duration,
+    probed_at: Duration,
     log_asked: bool,
 }
 
@@ -169,7 +174,10 @@ impl Returning {
 
     pub(crate) fn deadline(&self, core: &Core) -> Option<Duration> {
         let dials = self.unreached(core).map(|(_, known)| known.next_dial).min();
-        let answer = self.server.as_ref().map(|server| server.asked_at + ANSWER);
+        let answer = self.server.as_ref().map(|server| {
+            let answer = server.asked_at + ANSWER;
+            answer.min(server.probed_at + PROBE_EVERY)
+        });
         let request = self.follows().then_some(self.next_request);
         let confirm = self
             .log
@@ -205,7 +213,10 @@ impl Returning {
         }
     }
 
-    pub(crate) fn probe_answered(&mut self, core: &Core, sent_us: u64) {
+    pub(crate) fn probe_answered(&mut self, core: &mut Core, link: LinkId, sent_us: u64) {
+        if let Some(link) = core.links.get_mut(&link) {
+            link.heard_at = core.now;
+        }
         let rtt = core.now.checked_sub(Duration::from_micros(sent_us));
         self.rtt = [self.rtt, rtt].into_iter().flatten().min();
     }

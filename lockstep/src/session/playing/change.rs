@@ -234,6 +234,7 @@ impl Playing {
         let now = core.now;
         let passed = now.saturating_sub(self.watch.at);
         self.watch.at = now;
+        self.note_incarnations(core);
         for member in &mut self.members {
             let links = core.links_to(member.peer.peer).map(|link| link.heard_at);
             let heard = links.max().unwrap_or(Duration::ZERO);
@@ -507,16 +508,14 @@ impl Playing {
         seats
     }
 
-    /// A link has proved who is at its other end: perhaps another run of a member's process.
-    pub(crate) fn note_incarnation(&mut self, core: &Core, link: LinkId) {
-        let proved = core.links.get(&link).and_then(|link| link.proved);
-        let Some((peer, incarnation)) = proved else {
-            return;
-        };
+    /// At the other end of a link there may be another run of a member's process: of one that was up before this peer
+    /// came back itself, too.
+    fn note_incarnations(&mut self, core: &Core) {
         for member in &mut self.members {
-            let other = member.peer.incarnation != incarnation;
-            let earlier = member.past.contains(&incarnation);
-            member.restarted |= member.peer.peer == peer && other && !earlier;
+            let runs = core.links_to(member.peer.peer);
+            let mut runs = runs.filter_map(|link| link.proved);
+            member.restarted |=
+                runs.any(|(_, run)| run != member.peer.incarnation && !member.past.contains(&run));
         }
     }
 }

@@ -31,6 +31,9 @@ impl Returning {
             return Step::Stay;
         };
         server.asked_at = core.now;
+        if let Some(link) = core.links.get_mut(&link) {
+            link.heard_at = core.now;
+        }
         self.reached_at = core.now;
         match decode(bytes) {
             Err(_) => self.distrust(core, Fault::Garbage),

@@ -1,6 +1,6 @@
 //! Whom a peer that comes back asks, and whom it does not ask any more.
 
-use super::{ANSWER, DIAL_EVERY, Known, Returning, Server, Snapshot, World};
+use super::{ANSWER, DIAL_EVERY, Known, PROBE_EVERY, Returning, Server, Snapshot, UNHEARD, World};
 use crate::session::Output;
 use crate::session::catch_up::message::{Ask, encode};
 use crate::session::core::Core;
@@ -34,28 +34,36 @@ impl Returning {
     }
 
     pub(super) fn look_after_server(&mut self, core: &mut Core) {
-        let silent = self
-            .server
-            .as_ref()
-            .is_some_and(|server| server.asked_at + ANSWER <= core.now);
-        let last = self
-            .server
-            .as_ref()
-            .filter(|_| silent)
-            .map(|server| server.link);
-        if silent {
+        let mut last = None;
+        if let Some(server) = &mut self.server {
+            let link = core.links.get(&server.link);
+            let unheard = link.is_none_or(|link| link.heard_at + UNHEARD <= core.now);
+            if !unheard && server.asked_at + ANSWER > core.now {
+                if server.probed_at + PROBE_EVERY <= core.now {
+                    server.probed_at = core.now;
+                    probe(core, server.link);
+                }
+                return;
+            }
+            last = Some(server.link);
+            if unheard {
+                // Its address may have changed, or this peer's.
+                core.close(server.link);
+            }
             self.server = None;
-        }
-        if self.server.is_some() {
-            return;
         }
         let Some(link) = self.helper(core, last) else {
             return;
         };
+        if let Some(link) = core.links.get_mut(&link) {
+            // It has its time from now on.
+            link.heard_at = core.now;
+        }
         self.server = Some(Server {
             link,
             outlined: false,
             asked_at: core.now,
+            probed_at: core.now,
             log_asked: false,
         });
         self.say(
@@ -64,8 +72,7 @@ impl Returning {
                 match_id: self.match_id,
             },
         );
-        let sent_us = core.now.as_micros() as u64;
-        core.send_datagram(link, &Datagram::Probe { sent_us });
+        probe(core, link);
     }
 
     /// The link to ask on: of several one that did not just fall silent.
@@ -162,4 +169,9 @@ impl Returning {
             self.distrust(core, Fault::Signature);
         }
     }
+}
+
+fn probe(core: &mut Core, link: LinkId) {
+    let sent_us = core.now.as_micros() as u64;
+    core.send_datagram(link, &Datagram::Probe { sent_us });
 }
