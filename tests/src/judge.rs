@@ -171,6 +171,7 @@ impl<W: Playable> Judge<W> {
     /// Faults have ended.
     pub fn healed(&mut self) {
         self.healed_at = Some(self.now);
+        self.plans.fast_after = self.time_before(self.history.len() as u32);
     }
 
     /// A player issued a command, which the session has been given.

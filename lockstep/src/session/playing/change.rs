@@ -246,8 +246,10 @@ impl Playing {
             .stall
             .as_ref()
             .map(|stall| now.saturating_sub(stall.since));
-        // Who is waited for by a vote pays nothing for it.
-        let forgiven = stalls_for.is_some_and(|passed| passed < self.longer());
+        let silent = self.places(|at| {
+            let member = &self.members[at];
+            at != self.me && member.heard_at + self.watch.suspicion <= now
+        });
         let unheard = self.places(|at| {
             let member = &self.members[at];
             // Nobody waits longer for who has said that it leaves.
@@ -265,6 +267,9 @@ impl Playing {
             true => unheard,
             false => Peers::default(),
         };
+        // Who is waited for by a vote pays nothing for it, and who coordinates the others nothing for that one.
+        let forgiven = stalls_for.is_some_and(|passed| passed < self.longer())
+            || !silent.without(suspects).is_empty();
         for (at, member) in self.members.iter_mut().enumerate() {
             let blocks = blockers.contains(at as u8) && !suspects.contains(at as u8);
             member.blocked = match blocks {
