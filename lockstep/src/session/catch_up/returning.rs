@@ -13,7 +13,7 @@ use crate::session::core::Core;
 use crate::session::lobby::Step;
 use crate::session::roster::RECENT;
 use crate::session::wire::Control;
-use crate::{Fault, JoinRefused, LinkId, MatchId, PeerId, Rejoin, Status};
+use crate::{EndReason, Fault, JoinRefused, LinkId, MatchId, PeerId, Rejoin, Status};
 use log::Log;
 use sim::{Checksum, Seat};
 use std::collections::BTreeMap;
