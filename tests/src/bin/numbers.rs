@@ -4,7 +4,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use tests::numbers::{lost, network, recording, rejoin, world};
+use tests::numbers::{lost, network, recording, rejoin, stopped, world};
 
 #[derive(Parser)]
 #[command(name = "numbers", about = "Prints figures, with their sample sizes")]
@@ -60,6 +60,12 @@ enum What {
         #[arg(long, default_value_t = 2_000)]
         units: u32,
     },
+    /// A process of a match over loopback that is stopped for a while, and comes back
+    Stop {
+        /// For how long
+        #[arg(long, value_delimiter = ',', default_values_t = [1, 10, 600])]
+        seconds: Vec<u64>,
+    },
     /// A recorded match of an hour: its size, and how fast it is verified and shown
     Replay {
         /// Match minutes
@@ -110,6 +116,12 @@ fn main() -> ExitCode {
         What::Rejoin { minutes, units } => {
             let program = std::env::current_exe().expect("a running program has a path");
             rejoin::print(&program, &["demo"], &minutes, units);
+        }
+        What::Stop { seconds } => {
+            let program = std::env::current_exe().expect("a running program has a path");
+            for seconds in seconds {
+                stopped::print(&program, &["demo"], seconds);
+            }
         }
         What::Replay { minutes, seats } => recording::print(minutes, seats),
         What::Demo { arguments } => {
