@@ -581,7 +581,16 @@ impl<W: Playable> Judge<W> {
         // Who was cut off or stood still for so long that nobody was left to tell it.
         let waited = matches!(ended.reason, EndReason::StallLimit { .. });
         let forgotten = waited && (self.is_gone(peer) || self.may_lose_quorum || file.froze);
-        if ended.reason != wanted && !disturbed && !forgotten {
+        // Who is removed by a decision of which none of the others heard before they had waited for too long.
+        let told_alone = ended.reason == EndReason::Removed && self.may_lose_quorum && {
+            let others = self.peers.iter().filter(|other| other.id != file.id);
+            let mut playing = others.filter(|other| other.crashed.is_none() && !other.left);
+            playing.all(|other| match &other.ended {
+                Some((_, ended)) => matches!(ended.reason, EndReason::StallLimit { .. }),
+                None => false,
+            })
+        };
+        if ended.reason != wanted && !disturbed && !forgotten && !told_alone {
             return Err(format!("ended as {:?}, not {wanted:?}", ended.reason));
         }
         let executed = (file.executed, file.checksum);

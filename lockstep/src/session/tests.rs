@@ -1,6 +1,8 @@
 //! Sessions on links in memory, with a fixed delay and no loss. What loss, cuts and hostile peers do to them is the
 //! business of the simulator in the `tests` crate.
 
+mod joining;
+mod lost;
 mod rejoin;
 mod sleep;
 
@@ -40,8 +42,8 @@ struct Net {
     count: u64,
     /// Peer 2 signs another batch of turn 20 for peer 1 than for all others.
     two_faced: bool,
-    /// A peer whose messages are lost from now on.
-    silent: Option<usize>,
+    /// Peers whose messages are lost from now on.
+    silent: Vec<usize>,
     /// A peer that stands still: what comes for it waits.
     stopped: Option<usize>,
     waiting: Vec<Arrival>,
@@ -64,7 +66,7 @@ impl Net {
             queue: BTreeMap::new(),
             count: 0,
             two_faced: false,
-            silent: None,
+            silent: Vec::new(),
             stopped: None,
             waiting: Vec::new(),
             dead: Vec::new(),
@@ -153,7 +155,7 @@ impl Net {
                 self.post(at, link, None, true);
                 self.post(to, link, None, false);
             }
-            Output::Send { .. } if self.silent == Some(at) => {}
+            Output::Send { .. } if self.silent.contains(&at) => {}
             Output::Send { link, .. } if self.dead.contains(&link) => {}
             Output::Send {
                 link,
@@ -481,7 +483,7 @@ fn a_leaver_goes_and_the_others_play_on() {
 fn a_guest_without_its_host_waits_in_vain_and_names_its_seat() {
     let mut net = Net::new(2, Plan::default(), None);
     net.run(Duration::from_secs(3));
-    net.silent = Some(0);
+    net.silent = vec![0];
     net.run(Duration::from_secs(13));
     let so_far = net.peers[1].session.stats().stalled;
     assert!(so_far > Duration::from_secs(8), "{so_far:?}");
@@ -503,7 +505,7 @@ fn a_guest_without_its_host_waits_in_vain_and_names_its_seat() {
 fn the_others_go_on_without_a_silent_peer() {
     let mut net = Net::new(3, Plan::default(), Some(60));
     net.run(Duration::from_secs(3));
-    net.silent = Some(1);
+    net.silent = vec![1];
     net.run(Duration::from_secs(30));
     let (survivor, other) = (&net.peers[0], &net.peers[2]);
     assert_eq!(survivor.turns.len(), 60);

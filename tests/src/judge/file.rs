@@ -156,6 +156,11 @@ impl PeerFile {
         None
     }
 
+    /// Texts that it wrote and the history does not hold.
+    pub fn waiting_texts(&self) -> usize {
+        self.chats.len().saturating_sub(self.agreed.0)
+    }
+
     /// Whether the next text that this peer wrote is this one.
     pub(super) fn takes_chat(&mut self, text: &str) -> bool {
         let next = self.chats.get(self.agreed.0);

@@ -237,6 +237,33 @@ impl Network {
         arrivals
     }
 
+    /// No message is on its way any more.
+    pub fn forget_messages(&mut self) {
+        for link in &mut self.links {
+            link.arrived = [[Duration::ZERO; 2]; 2];
+        }
+    }
+
+    /// When a message arrives that the network would have delivered to this end at `at`, now that the way is good: the
+    /// transport's next retry brings it, and all before it.
+    pub fn hastened(
+        &mut self,
+        now: Duration,
+        end: End,
+        channel: Channel,
+        at: Duration,
+    ) -> Duration {
+        let nodes = self.links[end.link].nodes;
+        let lane = self.lane(nodes[1 - end.side], nodes[end.side]);
+        let takes = lane.random.millis(0, 300) + lane.passage();
+        let link = &mut self.links[end.link];
+        let order = usize::from(channel == Channel::Bulk);
+        let least = link.arrived[end.side][order].max(link.up_at[end.side]);
+        let arrival = at.min(now + takes).max(least);
+        link.arrived[end.side][order] = arrival;
+        arrival
+    }
+
     /// Drops what waits on a link.
     pub fn drop_held(&mut self, link: usize) {
         self.links[link].held = [Vec::new(), Vec::new()];

@@ -10,7 +10,7 @@ use crate::session::roster::{
     Do, Holding, Input, Message, Note, Peers, Promise, View, note_signed_bytes,
 };
 use crate::session::wire::{Control, SignedNote};
-use crate::{EndReason, Event, Fault, LinkId, RosterCause, TurnNumber};
+use crate::{Event, Fault, LinkId, RosterCause, TurnNumber};
 use sim::Seat;
 use std::time::Duration;
 
@@ -250,8 +250,11 @@ impl Playing {
             true => unheard,
             false => Peers::default(),
         };
+        // Where nobody can decide anything, nobody is to blame for turns that wait for that.
+        let voters = self.epochs.voters();
+        let lost = !voters.is_quorum(voters.members().without(suspects));
         for (at, member) in self.members.iter_mut().enumerate() {
-            let blocks = blockers.contains(at as u8) && !suspects.contains(at as u8);
+            let blocks = blockers.contains(at as u8) && !suspects.contains(at as u8) && !lost;
             member.blocked = match blocks {
                 true => member.blocked + passed.min(GAP),
                 false => member.blocked.saturating_sub(passed / 10),
@@ -269,12 +272,10 @@ impl Playing {
         }
         self.watch.suspects = suspects;
         self.watch.unwanted = unwanted;
-        self.tell_no_quorum(core);
+        self.tell_no_quorum(core, lost);
     }
 
-    fn tell_no_quorum(&mut self, core: &mut Core) {
-        let voters = self.epochs.voters();
-        let lost = !voters.is_quorum(voters.members().without(self.watch.suspects));
+    fn tell_no_quorum(&mut self, core: &mut Core, lost: bool) {
         let told = std::mem::replace(&mut self.watch.told_no_quorum, lost);
         if lost && !told {
             core.event(Event::NoQuorum {
@@ -308,9 +309,8 @@ impl Playing {
             || !self.watch.suspects.or(self.watch.unwanted).is_empty();
         let turn_of_another = self.alive().lowest() != Some(self.me as u8);
         let alone = voters.members().len() == 1 && self.joiner(core.now).is_none();
-        let lost = !voters.is_quorum(voters.members().without(self.watch.suspects));
         let decided = self.epochs.pending().is_some();
-        if !cause || turn_of_another || alone || lost || decided {
+        if !cause || turn_of_another || alone || self.has_no_quorum() || decided {
             return;
         }
         let roster = &self.epochs.roster;
@@ -426,8 +426,8 @@ impl Playing {
         self.tell_joiner(core, &change);
         self.epochs.decide(change);
         if !stays && self.leaving.is_none() {
-            self.send_notes(core);
-            return self.finish(core, EndReason::Removed);
+            self.stall = None;
+            self.ending.be_removed(core.now);
         }
         if stays {
             for at in goes.iter() {
