@@ -3,6 +3,7 @@
 
 mod joining;
 mod lost;
+mod patience;
 mod rejoin;
 mod sleep;
 
