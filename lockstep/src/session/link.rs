@@ -241,8 +241,8 @@ impl Quality {
     /// Time from one copy of an unacknowledged batch to the next.
     ///
     /// Where loss is seen copies follow each other closely, without waiting for an acknowledgement; on a clean link,
-    /// and where little more may be sent, a copy waits until one should have come. Loss above 20 % for 5 s widens the pulses, so that they do
-    /// not feed what they fight.
+    /// and where little more may be sent, a copy waits until one should have come. Loss above 20 % for 5 s widens the
+    /// pulses, so that they do not feed what they fight.
     pub(crate) fn pulse(&self, now: Duration) -> Duration {
         let base = Duration::from_millis(25);
         let clean = self.loss_per_64() == 0;

@@ -14,7 +14,7 @@ fn nobody_is_blamed_for_turns_that_wait_for_a_quorum() {
         net.silent = vec![1];
         net.run(Duration::from_millis(6_000 + ms));
         net.silent = vec![1, 2, 3];
-        net.run(net.now + Duration::from_secs(19));
+        net.run(net.now + Duration::from_secs(15));
         let waits = |at: usize| matches!(net.peers[at].session.status(), Status::Stalled { .. });
         let no_quorum = |event: &Event| matches!(event, Event::NoQuorum { .. });
         if !net.peers[4].events.iter().any(no_quorum) || !waits(0) || !waits(4) {
