@@ -6,6 +6,7 @@ use crate::options;
 use crate::world::{MapKind, Scenario};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lockstep::Plan;
+use lockstep::log::OnSlow;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -133,6 +134,10 @@ pub struct Host {
     /// Also writes the ticket to this file, whole or not at all.
     #[arg(long, value_name = "F")]
     pub ticket_file: Option<PathBuf>,
+    /// What becomes of a peer whose machine is too slow: `meter`, the match slows down for it, or `remove`, it does so
+    /// for ten seconds and then goes on without it.
+    #[arg(long, value_name = "POLICY", default_value = "meter", value_parser = options::on_slow)]
+    pub on_slow: OnSlow,
     /// A relay for peers that cannot be reached. Comes in a later version.
     #[arg(long, value_name = "ADDR")]
     pub relay: Option<String>,
@@ -416,6 +421,7 @@ mod tests {
             "demo-rts host --headless --bot normal --turns 9 --record f --seed 1 --map-seed 2 --map lakes --scenario standard \
              --identity k --name Ada --plan 200x2 --json --log debug \
              --impair delay=50ms,jitter=10ms,loss=5%,dup=1%,reorder=1%,burst=100ms,seed=7",
+            "demo-rts host --on-slow remove",
             "demo-rts join @file --headless",
             "demo-rts watch f.replay --terminal",
             "demo-rts rejoin x --headless",
@@ -438,6 +444,9 @@ mod tests {
             ("demo-rts host --seats 0", "--seats"),
             ("demo-rts host --seats 9", "--seats"),
             ("demo-rts host --listen nowhere", "--listen"),
+            ("demo-rts host --on-slow wait", "meter or remove"),
+            ("demo-rts host --on-slow", "--on-slow"),
+            ("demo-rts join x --on-slow remove", "--on-slow"),
             ("demo-rts local --turns 0", "from 1 to 4294967295"),
             ("demo-rts local --turns -1", "not `-1`"),
             ("demo-rts local --turns=-1", "not `-1`"),

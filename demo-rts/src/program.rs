@@ -82,6 +82,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             let part = Part::Host {
                 seats: host.seats,
                 listen: host.listen,
+                on_slow: host.on_slow,
             };
             let bots = common.bot.map_or(Bots::Nobody, Bots::All);
             let file = host.ticket_file.as_deref();

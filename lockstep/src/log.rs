@@ -6,12 +6,14 @@
 mod codec;
 mod hash;
 mod memory;
+mod metering;
 
 pub use codec::{Codec, DecodeError};
 pub(crate) use codec::{decode_change, decode_entries, encode_change, encode_entries};
 pub(crate) use hash::Chain;
 pub use hash::{end_signed_bytes, roster_hash, start_hash, start_signed_bytes, turn_hash};
 pub use memory::Memory;
+pub use metering::{Metered, Metering};
 
 use crate::session::roster::{Ballot, Value};
 use crate::{Incarnation, LogHash, MatchId, PeerId, Plan, SeatInfo, TurnNumber};
@@ -69,6 +71,8 @@ pub struct Start {
     pub turn_limit: Option<u32>,
     /// How often and how long one seat may pause.
     pub pauses: PauseBudget,
+    /// What becomes of a peer whose machine is too slow.
+    pub on_slow: OnSlow,
     /// The peers, in the order of their lowest seats. Its order gives the peers their indices.
     pub roster: Vec<RosterPeer>,
     /// The build that wrote this, for information.
@@ -87,6 +91,12 @@ impl Start {
             .collect();
         seats.sort_unstable();
         seats
+    }
+
+    /// The peer with this seat.
+    pub fn peer_with(&self, seat: Seat) -> Option<&RosterPeer> {
+        let mut roster = self.roster.iter();
+        roster.find(|peer| peer.seats.contains(&seat))
     }
 
     /// All seats with their peers, ascending.
@@ -136,6 +146,21 @@ impl Default for PauseBudget {
             seconds: 300,
         }
     }
+}
+
+/// What becomes of a peer whose machine takes longer for a tick than the match has for it.
+///
+/// Under either policy ticks become longer for all, four times at most, until it keeps up; who it is, is told to all.
+/// They are short again once it has been fast enough for some time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum OnSlow {
+    /// The match stays slow for as long as it takes: for friends. Who cannot keep up even so falls behind, until turns
+    /// wait for it and it is removed for being late.
+    #[default]
+    Meter,
+    /// Time that it costs the others counts as being late, so it is removed after ten seconds of it, of which a tenth of
+    /// the time is given back: for strangers, whom a false measurement buys no more than being late.
+    Remove,
 }
 
 /// A peer of the roster at the start.
@@ -195,6 +220,9 @@ pub enum What {
     Resume,
     /// Public chat.
     Chat(String),
+    /// The machine of the peer whose lowest seat this is needs so many sixteenths of a millisecond for a tick. Only
+    /// where that is more than ticks of the start's length have to spare; see [`Metering`].
+    Load(u16),
 }
 
 /// A snapshot of the world at a turn boundary.

@@ -6,9 +6,10 @@ mod lost;
 mod patience;
 mod rejoin;
 mod sleep;
+mod slow;
 
 use super::*;
-use crate::log::{Bundle, LogEntry, PauseBudget, Record};
+use crate::log::{Bundle, LogEntry, OnSlow, PauseBudget, Record};
 use crate::sign::KeyedHash;
 use crate::{Limits, MatchId, PeerId, Plan, TurnNumber};
 use sim::{RulesId, SeatState};
@@ -26,6 +27,8 @@ struct Peer {
     loaded: u32,
     executed: u64,
     diverges_at: Option<u64>,
+    /// Time that its machine takes for a tick.
+    step: Duration,
 }
 
 /// To whom, on which link, what (a message, or the link itself), and whether the receiver dialled it.
@@ -54,12 +57,19 @@ struct Net {
     lie: Option<Lie>,
 }
 
+/// Where nobody is.
+const NOWHERE: &str = "nowhere";
+
 fn id(at: usize) -> PeerId {
     PeerId([at as u8 + 1; 32])
 }
 
 impl Net {
     fn new(peers: usize, plan: Plan, turn_limit: Option<u32>) -> Net {
+        Net::with(peers, plan, turn_limit, OnSlow::Meter)
+    }
+
+    fn with(peers: usize, plan: Plan, turn_limit: Option<u32>, on_slow: OnSlow) -> Net {
         let mut net = Net {
             now: Duration::ZERO,
             peers: Vec::new(),
@@ -85,6 +95,7 @@ impl Net {
                     plan,
                     turn_limit,
                     pauses: PauseBudget::default(),
+                    on_slow,
                 })
             } else {
                 Role::Join {
@@ -130,6 +141,7 @@ impl Net {
             loaded: 0,
             executed: 0,
             diverges_at: None,
+            step: Duration::from_millis(2),
         }
     }
 
@@ -148,6 +160,7 @@ impl Net {
 
     fn output(&mut self, at: usize, output: Output) {
         match output {
+            Output::Dial { address, .. } if address == NOWHERE => {}
             Output::Dial { address, key } => {
                 let to: usize = address.parse().expect("addresses are indices here");
                 assert_eq!(key, id(to));
@@ -194,6 +207,7 @@ impl Net {
                     TurnNumber(peer.loaded + peer.turns.len() as u32),
                     "turns come without a hole"
                 );
+                let step = peer.step * u32::from(bundle.ticks());
                 peer.turns.push(bundle);
                 peer.executed += 1;
                 let lie = peer.diverges_at.is_some_and(|turn| turn < peer.executed);
@@ -203,6 +217,7 @@ impl Net {
                     Input::Executed {
                         checksum,
                         outcome: None,
+                        step,
                     },
                 );
             }
@@ -484,7 +499,7 @@ fn a_leaver_goes_and_the_others_play_on() {
 fn a_guest_without_its_host_waits_in_vain_and_names_its_seat() {
     let mut net = Net::new(2, Plan::default(), None);
     net.run(Duration::from_secs(3));
-    net.silent = vec![0];
+    net.silent.push(0);
     net.run(Duration::from_secs(13));
     let so_far = net.peers[1].session.stats().stalled;
     assert!(so_far > Duration::from_secs(8), "{so_far:?}");
@@ -506,7 +521,7 @@ fn a_guest_without_its_host_waits_in_vain_and_names_its_seat() {
 fn the_others_go_on_without_a_silent_peer() {
     let mut net = Net::new(3, Plan::default(), Some(60));
     net.run(Duration::from_secs(3));
-    net.silent = vec![1];
+    net.silent.push(1);
     net.run(Duration::from_secs(30));
     let (survivor, other) = (&net.peers[0], &net.peers[2]);
     assert_eq!(survivor.turns.len(), 60);

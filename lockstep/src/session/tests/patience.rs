@@ -19,7 +19,7 @@ fn longer(peer: &Peer) -> Option<Duration> {
 fn vote(peers: usize, voters: usize) -> Net {
     let mut net = Net::new(peers, Plan::default(), Some(200));
     net.run(Duration::from_secs(3));
-    net.silent = vec![peers - 1];
+    net.silent.push(peers - 1);
     net.run(Duration::from_secs(5));
     for at in 0..voters {
         net.input(at, Input::WaitLonger);
@@ -87,7 +87,7 @@ fn votes_are_bounded_and_mean_nothing_without_a_stall() {
     net.input(1, Input::WaitLonger);
     net.run(Duration::from_secs(4));
     assert_eq!(longer(&net.peers[0]), None);
-    net.silent = vec![2];
+    net.silent.push(2);
     net.run(Duration::from_secs(8));
     assert!(changed(&net.peers[0]));
 
