@@ -1,8 +1,8 @@
 //! The one encoding of log records.
 
 use super::{
-    Bundle, End, Keyframe, LogEntry, OnSlow, PauseBudget, Record, RosterChange, RosterPeer,
-    SignedBatch, Start, What,
+    Bundle, End, Equivocation, Keyframe, LogEntry, OnSlow, PauseBudget, Record, RosterChange,
+    RosterPeer, SignedBatch, Start, What,
 };
 use crate::encoding::{Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_COMMAND, MAX_PEERS};
@@ -501,6 +501,35 @@ fn put_change(out: &mut Vec<u8>, change: &RosterChange) {
         out.push(*peer);
         out.extend_from_slice(signature);
     }
+    out.push(u8::from(change.value.log_hash.is_some()));
+    if let Some(hash) = &change.value.log_hash {
+        out.extend_from_slice(&hash.0);
+        out.extend_from_slice(&change.value.cheats.0.to_le_bytes());
+        put_varint(out, change.proofs.len() as u64);
+        for Equivocation(one, other) in &change.proofs {
+            put_batch(out, one);
+            put_batch(out, other);
+        }
+    }
+}
+
+fn put_batch(out: &mut Vec<u8>, batch: &SignedBatch) {
+    out.push(batch.peer);
+    put_bytes(out, &batch.content);
+    out.extend_from_slice(&batch.signature);
+}
+
+fn signed_batch(reader: &mut Reader<'_>) -> Result<SignedBatch, DecodeError> {
+    let peer = reader.byte()?;
+    let content = reader.bytes()?;
+    if content.len() + 64 > MAX_BATCH {
+        return Err(reader.fail("a batch above its limit"));
+    }
+    Ok(SignedBatch {
+        peer,
+        content: content.into(),
+        signature: reader.array()?,
+    })
 }
 
 pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, DecodeError> {
@@ -509,7 +538,7 @@ pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, Dec
         round: reader.number()?,
         peer: reader.byte()?,
     };
-    let value = Value {
+    let mut value = Value {
         roster: Peers(u16::from_le_bytes(reader.array()?)),
         cut: reader.number()?,
         joins: match flag(reader)? {
@@ -519,6 +548,8 @@ pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, Dec
                 incarnation: Incarnation(reader.array()?),
             }),
         },
+        cheats: Peers::default(),
+        log_hash: None,
     };
     let count = reader.count(MAX_PEERS, "more peers than allowed")?;
     let accepts: Vec<(u8, [u8; 64])> = (0..count)
@@ -527,11 +558,21 @@ pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, Dec
     if value.roster.is_empty() || !accepts.is_sorted_by(|one, next| one.0 < next.0) {
         return Err(reader.fail("no roster, or accepts out of order"));
     }
+    let mut proofs = Vec::new();
+    if flag(reader)? {
+        value.log_hash = Some(LogHash(reader.array()?));
+        value.cheats = Peers(u16::from_le_bytes(reader.array()?));
+        let count = reader.count(MAX_PEERS, "more proofs than peers")?;
+        for _ in 0..count {
+            proofs.push(Equivocation(signed_batch(reader)?, signed_batch(reader)?));
+        }
+    }
     Ok(RosterChange {
         epoch,
         ballot,
         value,
         accepts,
+        proofs,
     })
 }
 

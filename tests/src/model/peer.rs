@@ -119,7 +119,8 @@ impl Peer {
         let view = View {
             holdings,
             complete: 0,
-            log_hash: LogHash([0; 16]),
+            hashes: &[LogHash([0; 16])],
+            cheats: Peers::default(),
             suspects,
             unwanted: Peers::default(),
             joiner: self.asked.first().copied(),

@@ -63,6 +63,8 @@ pub const REACHED: [(&str, Statement); 10] = [
                 roster: model.first_roster(),
                 cut: 1,
                 joins: None,
+                cheats: Peers::default(),
+                log_hash: None,
             },
         ))
     }),

@@ -69,7 +69,9 @@ impl Walk {
                 Ok(())
             }
             Record::Roster(change) => {
-                if !self.is_next(change, signer) || change.value.cut != self.turns {
+                let value = &change.value;
+                let alike = value.log_hash.is_none_or(|hash| hash == self.hash);
+                if !self.is_next(change, signer) || value.cut != self.turns || !alike {
                     return Err(DoesNotFollow);
                 }
                 self.change(change);

@@ -38,9 +38,10 @@ impl Net {
         };
         self.silent.retain(|silent| *silent != at);
         self.peers[at] = Net::peer(at, run, role);
+        self.peers[at].begun = self.now;
     }
 
-    fn causes(&self, at: usize) -> Vec<RosterCause> {
+    pub(super) fn causes(&self, at: usize) -> Vec<RosterCause> {
         let events = self.peers[at].events.iter();
         let causes = events.filter_map(|event| match event {
             Event::RosterChanged { cause, .. } => Some(*cause),
