@@ -308,8 +308,9 @@ impl<W: Playable> Judge<W> {
 
     /// A session handed out a turn to execute.
     pub fn handed(&mut self, peer: usize, bundle: &Bundle) {
+        // Who is a quorum by itself, and has decided to go on alone, has nobody left to ask.
+        let unsure = self.now < self.peers[peer].unsure_until && !self.is_alone(peer);
         let file = &mut self.peers[peer];
-        let unsure = self.now < file.unsure_until;
         let logged = bundle.turn.0 < file.appended;
         if file.returned.is_some() && file.handed.is_empty() {
             // Its world began with a snapshot.
