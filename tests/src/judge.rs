@@ -92,6 +92,7 @@ pub struct Judge<W> {
     plans: Plans,
     cut: bool,
     may_lose_quorum: bool,
+    half_broken: bool,
     patient: bool,
     issued: BTreeMap<Seat, Vec<Issued>>,
     /// Commands of each seat that the history holds.
@@ -155,6 +156,7 @@ impl<W: Playable> Judge<W> {
             plans: Plans::new(scenario),
             cut: !scenario.cuts.is_empty(),
             may_lose_quorum: scenario.may_lose_quorum(),
+            half_broken: !scenario.unreachable.is_empty(),
             patient: scenario.patient,
             issued: BTreeMap::new(),
             agreed: BTreeMap::new(),
@@ -188,6 +190,7 @@ impl<W: Playable> Judge<W> {
     /// Faults have ended.
     pub fn healed(&mut self) {
         self.healed_at = Some(self.now);
+        self.plans.fast_after = self.time_before(self.history.len() as u32);
     }
 
     /// A player issued a command, which the session has been given.
@@ -203,7 +206,7 @@ impl<W: Playable> Judge<W> {
 
     /// A player wrote to all.
     pub fn chatted(&mut self, peer: usize, text: String) {
-        self.peers[peer].chats.push(text);
+        self.peers[peer].writes(text);
     }
 
     /// A player wants to pause, or to resume.

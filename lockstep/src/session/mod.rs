@@ -383,7 +383,6 @@ impl Session {
             }
             (Introduced::Proved, Phase::Return(_)) => Step::Stay,
             (Introduced::Proved, Phase::Playing(playing)) => {
-                playing.note_incarnation(core, link);
                 playing.close_crowd(core, link);
                 playing.close_doubles(core, link);
                 Step::Stay
@@ -418,7 +417,7 @@ impl Session {
             }
             Ok(Datagram::ProbeAnswer { sent_us, clock_us }) => match &mut self.phase {
                 Phase::Join(join) => join.probe_answered(core, link, sent_us, clock_us),
-                Phase::Return(returning) => returning.probe_answered(core, sent_us),
+                Phase::Return(returning) => returning.probe_answered(core, link, sent_us),
                 _ => {}
             },
             Ok(turns) => {

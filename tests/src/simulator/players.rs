@@ -7,9 +7,6 @@ use lockstep::session::Input;
 use lockstep::{Contact, Limits, Rejoin};
 use std::time::Duration;
 
-/// Texts of a peer that are not in the log yet, at most: a session keeps sixteen texts and pauses.
-const WAITING_TEXTS: usize = 12;
-
 /// Commands in a thousand that are bytes no build of these rules writes, where a player sends any.
 const GARBAGE: u32 = 20;
 
@@ -117,11 +114,9 @@ impl<W: Playable> Simulator<W> {
         if !self.is_playing(peer) {
             return;
         }
-        if self.judge.peer(peer).waiting_texts() < WAITING_TEXTS {
-            let text = format!("at {:?} from {peer}", self.now);
-            self.judge.chatted(peer, text.clone());
-            self.feed(peer, Input::Chat(text));
-        }
+        let text = format!("at {:?} from {peer}", self.now);
+        self.judge.chatted(peer, text.clone());
+        self.feed(peer, Input::Chat(text));
         self.schedule.add(self.now + every, Happening::Chat(peer));
     }
 
@@ -175,9 +170,9 @@ impl<W: Playable> Simulator<W> {
         let others: Vec<usize> = (0..self.peers.len())
             .filter(|other| *other != peer)
             .collect();
-        // Who knows only the host cannot come back while that one stands still.
-        let host_stays = self.peers[0].session.is_some() && self.scenario.peers[0].freeze.is_none();
-        let host_alone = peer != 0 && host_stays;
+        let stands = self.scenario.peers[0].freeze.is_some() || self.judge.is_gone(0);
+        let host_plays = self.peers[0].session.is_some() && !stands;
+        let host_alone = peer != 0 && host_plays;
         let known = match host_alone && self.now > begun_at + Duration::from_secs(8) {
             true => vec![contact(0)],
             false => others.into_iter().map(contact).collect(),

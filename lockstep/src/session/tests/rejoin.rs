@@ -404,6 +404,50 @@ fn a_thousand_joins_that_go_no_further_do_no_harm() {
 }
 
 #[test]
+fn another_version_ends_the_way_back_only_where_all_of_the_match_say_so() {
+    let refusal = Control::Refused(JoinRefused::Protocol { host: 9, ours: 1 }).encode();
+    let say = |net: &mut Net, from: usize, dialled: bool| {
+        let link = LinkId(2_000_000 + from as u32);
+        let up = Input::LinkUp {
+            link,
+            peer: dialled.then(|| id(from)),
+            dialled,
+            address: from.to_string(),
+            binding: [0; 32],
+        };
+        net.dead.push(link);
+        net.input(2, up);
+        let input = Input::Received {
+            link,
+            channel: Channel::Control,
+            bytes: &refusal,
+        };
+        net.input(2, input);
+    };
+    // A stranger has dialled it.
+    let mut net = returning(None, false);
+    say(&mut net, 7, false);
+    say(&mut net, 0, false);
+    net.run(Duration::from_secs(30));
+    assert_eq!(net.causes(2), [RosterCause::Rejoined]);
+
+    // One of two is of another version, whatever the other is.
+    let mut net = returning(None, false);
+    say(&mut net, 0, true);
+    net.run(Duration::from_secs(30));
+    assert_eq!(net.causes(2), [RosterCause::Rejoined]);
+
+    let mut net = returning(None, false);
+    say(&mut net, 0, true);
+    say(&mut net, 1, true);
+    let Some(Event::Ended(ended)) = net.peers[2].events.last() else {
+        panic!("there is nobody to come back to");
+    };
+    let refused = EndReason::Refused(JoinRefused::Protocol { host: 9, ours: 1 });
+    assert_eq!(ended.reason, refused);
+}
+
+#[test]
 fn of_two_that_come_back_the_first_helps_the_second() {
     let mut net = Net::new(5, Plan::default(), None);
     net.run(Duration::from_secs(15));

@@ -31,6 +31,9 @@ impl Returning {
             return Step::Stay;
         };
         let asked_at = std::mem::replace(&mut server.asked_at, core.now);
+        if let Some(link) = core.links.get_mut(&link) {
+            link.heard_at = core.now;
+        }
         self.reached_at = core.now;
         let next = self.log.as_ref().map(|log| log.ahead.turns);
         match decode(bytes) {
@@ -111,6 +114,7 @@ impl Returning {
                     next_dial: core.now,
                     dials: 0,
                     no_help_until: Duration::ZERO,
+                    refused: None,
                 });
                 for address in addresses.into_iter().take(8) {
                     if known.addresses.len() < 16 && !known.addresses.contains(&address) {
