@@ -3,6 +3,7 @@
 pub mod lost;
 pub mod network;
 pub mod recording;
+pub mod rejoin;
 pub mod stopped;
 pub mod world;
 

@@ -4,7 +4,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use tests::numbers::{lost, network, recording, stopped, world};
+use tests::numbers::{lost, network, recording, rejoin, stopped, world};
 
 #[derive(Parser)]
 #[command(name = "numbers", about = "Prints figures, with their sample sizes")]
@@ -50,6 +50,15 @@ enum What {
         /// Impairment of each peer's way out
         #[arg(long)]
         impair: Option<String>,
+    },
+    /// Coming back into a match of real processes over loopback that has been played for long
+    Rejoin {
+        /// Ages of the match
+        #[arg(long, value_delimiter = ',', default_values_t = [10, 60])]
+        minutes: Vec<u64>,
+        /// Units on the march
+        #[arg(long, default_value_t = 2_000)]
+        units: u32,
     },
     /// A process of a match over loopback that is stopped for a while, and comes back
     Stop {
@@ -103,6 +112,10 @@ fn main() -> ExitCode {
             for peers in peers {
                 lost::print(&program, &["demo"], peers, rounds, impair.as_deref());
             }
+        }
+        What::Rejoin { minutes, units } => {
+            let program = std::env::current_exe().expect("a running program has a path");
+            rejoin::print(&program, &["demo"], &minutes, units);
         }
         What::Stop { seconds } => {
             let program = std::env::current_exe().expect("a running program has a path");
