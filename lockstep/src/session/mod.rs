@@ -440,7 +440,7 @@ impl Session {
         self.server.forget(link);
         let step = match &mut self.phase {
             Phase::Host(host) => host.link_down(core, link),
-            Phase::Join(join) => join.link_down(link, why),
+            Phase::Join(join) => join.link_down(core, &gone, why),
             Phase::Return(returning) => {
                 returning.link_down(link);
                 Step::Stay

@@ -10,7 +10,7 @@ use crate::session::roster::{
     Do, Holding, Input, Message, Note, Peers, Promise, RECENT, View, note_signed_bytes,
 };
 use crate::session::wire::{Control, SignedNote};
-use crate::{EndReason, Event, Fault, LinkId, RosterCause, TurnNumber};
+use crate::{Event, Fault, LinkId, RosterCause, TurnNumber};
 use sim::Seat;
 use std::time::Duration;
 
@@ -273,11 +273,14 @@ impl Playing {
             true => unheard,
             false => Peers::default(),
         };
+        // Where nobody can decide anything, nobody is to blame for turns that wait for that.
+        let voters = self.epochs.voters();
+        let lost = !voters.is_quorum(voters.members().without(suspects));
         // Who is waited for by a vote pays nothing for it, and who coordinates the others nothing for that one.
         let forgiven = stalls_for.is_some_and(|passed| passed < self.longer())
             || !silent.without(suspects).is_empty();
         for (at, member) in self.members.iter_mut().enumerate() {
-            let blocks = blockers.contains(at as u8) && !suspects.contains(at as u8);
+            let blocks = blockers.contains(at as u8) && !suspects.contains(at as u8) && !lost;
             member.blocked = match blocks {
                 true if forgiven => member.blocked,
                 true => member.blocked + passed.min(GAP),
@@ -298,7 +301,7 @@ impl Playing {
         }
         self.watch.suspects = suspects;
         self.watch.unwanted = unwanted;
-        self.tell_no_quorum(core);
+        self.tell_no_quorum(core, lost);
     }
 
     /// The peer that has slowed the match down for longer than it may, where the others can go on without it.
@@ -313,9 +316,7 @@ impl Playing {
         }
     }
 
-    fn tell_no_quorum(&mut self, core: &mut Core) {
-        let voters = self.epochs.voters();
-        let lost = !voters.is_quorum(voters.members().without(self.watch.suspects));
+    fn tell_no_quorum(&mut self, core: &mut Core, lost: bool) {
         let told = std::mem::replace(&mut self.watch.told_no_quorum, lost);
         if lost && !told {
             core.event(Event::NoQuorum {
@@ -496,8 +497,8 @@ impl Playing {
         self.tell_joiner(core, &change);
         self.epochs.decide(change);
         if !stays && self.leaving.is_none() {
-            self.send_notes(core);
-            return self.finish(core, EndReason::Removed);
+            self.stall = None;
+            self.ending.be_removed(core.now);
         }
         if stays {
             for at in goes.iter() {

@@ -301,6 +301,22 @@ fn who_gives_a_false_snapshot_or_log_is_named_and_another_one_asked() {
 }
 
 #[test]
+fn an_answer_to_another_question_is_no_lie() {
+    fn later_page(mut bytes: Vec<u8>) -> Vec<u8> {
+        // The variant of a page of the log, and the turn that it begins with, which takes one byte below 128.
+        if bytes[0] == 1 {
+            bytes[1] += 1;
+        }
+        bytes
+    }
+    let mut net = returning(Some(later_page), false);
+    net.run(Duration::from_secs(50));
+    assert!(net.faults(2).is_empty(), "{:?}", net.faults(2));
+    assert_eq!(net.causes(2), [RosterCause::Rejoined]);
+    net.is_one_of_them(2, 1);
+}
+
+#[test]
 fn a_vote_of_a_past_run_does_not_count() {
     let mut net = returning(None, false);
     let Some(Record::Start(before)) = net.peers[0].records.first().cloned() else {
