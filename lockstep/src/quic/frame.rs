@@ -2,10 +2,10 @@
 
 /// The length in front of a message does not fit the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Oversized;
+pub struct Oversized;
 
 /// Puts a message into its frame; `None` if it is longer than `limit`.
-pub(super) fn encode(message: &[u8], limit: u32) -> Option<Vec<u8>> {
+pub fn encode(message: &[u8], limit: u32) -> Option<Vec<u8>> {
     let len = u32::try_from(message.len())
         .ok()
         .filter(|len| *len <= limit)?;
@@ -17,7 +17,7 @@ pub(super) fn encode(message: &[u8], limit: u32) -> Option<Vec<u8>> {
 
 /// Takes a stream apart into its messages, however it was cut. Holds at most one unfinished message and what was
 /// pushed last.
-pub(super) struct Decoder {
+pub struct Decoder {
     limit: u32,
     buffer: Vec<u8>,
     taken: usize,
@@ -25,7 +25,7 @@ pub(super) struct Decoder {
 
 impl Decoder {
     /// A decoder of messages of at most `limit` bytes.
-    pub(super) fn new(limit: u32) -> Decoder {
+    pub fn new(limit: u32) -> Decoder {
         Decoder {
             limit,
             buffer: Vec::new(),
@@ -34,14 +34,14 @@ impl Decoder {
     }
 
     /// Takes the next bytes of the stream.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.taken);
         self.taken = 0;
         self.buffer.extend_from_slice(bytes);
     }
 
     /// Whether a stream that ends here has lost no part of a message, once [`next`](Self::next) has given them all.
-    pub(super) fn is_between_messages(&self) -> bool {
+    pub fn is_between_messages(&self) -> bool {
         self.taken == self.buffer.len()
     }
 
@@ -49,7 +49,7 @@ impl Decoder {
     ///
     /// # Errors
     /// [`Oversized`] as soon as the length of a message is known to be above the limit.
-    pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>, Oversized> {
+    pub fn next(&mut self) -> Result<Option<Vec<u8>>, Oversized> {
         let Some((header, rest)) = self.buffer[self.taken..].split_first_chunk::<HEADER>() else {
             return Ok(None);
         };
@@ -67,7 +67,7 @@ impl Decoder {
 }
 
 /// Bytes in front of every message.
-pub(super) const HEADER: usize = 4;
+pub const HEADER: usize = 4;
 
 #[cfg(test)]
 mod tests {

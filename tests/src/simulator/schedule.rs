@@ -16,6 +16,10 @@ pub enum Happening {
     World(usize),
     /// Bytes arrive at an end of a link.
     Arrive(End, Channel, Vec<u8>),
+    /// A packet arrives: from one node at another.
+    Packet(Node, Node, Vec<u8>),
+    /// A timer of a node's QUIC may be due.
+    Timer(Node),
     /// Another attempt of a dial.
     Dial(Dial),
     /// A dial has come to nothing.
