@@ -6,7 +6,7 @@ use crate::options;
 use crate::world::{MapKind, Scenario};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lockstep::Plan;
-use lockstep::quic::Impairment;
+use lockstep::log::OnSlow;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -42,6 +42,7 @@ pub enum Command {
     #[command(
         mut_arg("identity", |option| option.hide(true)),
         mut_arg("impair", |option| option.hide(true)),
+        mut_arg("patient", |option| option.hide(true)),
         mut_arg("plan", |option| option.help(PLAN_ALONE)),
         after_help = "Example: demo-rts skirmish --bots 3 --level easy"
     )]
@@ -133,6 +134,10 @@ pub struct Host {
     /// Also writes the ticket to this file, whole or not at all.
     #[arg(long, value_name = "F")]
     pub ticket_file: Option<PathBuf>,
+    /// What becomes of a peer whose machine is too slow: `meter`, the match slows down for it, or `remove`, it does so
+    /// for ten seconds and then goes on without it.
+    #[arg(long, value_name = "POLICY", default_value = "meter", value_parser = options::on_slow)]
+    pub on_slow: OnSlow,
     /// A relay for peers that cannot be reached. Comes in a later version.
     #[arg(long, value_name = "ADDR")]
     pub relay: Option<String>,
@@ -147,6 +152,9 @@ pub struct Join {
     /// The ticket, or @FILE for one in a file.
     #[arg(value_name = "TICKET|@FILE")]
     pub ticket: String,
+    /// Where to listen for the other peers.
+    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:0", value_parser = options::address)]
+    pub listen: SocketAddr,
     /// Options of every match.
     #[command(flatten)]
     pub common: Common,
@@ -158,6 +166,9 @@ pub struct Rejoin {
     /// What an earlier run recorded, or the ticket of a peer that is in the match, or @FILE for one in a file.
     #[arg(value_name = "REPLAY|TICKET|@FILE")]
     pub what: String,
+    /// Where to listen for the other peers.
+    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:0", value_parser = options::address)]
+    pub listen: SocketAddr,
     /// Options of every match.
     #[command(flatten)]
     pub common: Common,
@@ -240,9 +251,13 @@ pub struct Common {
     /// Milliseconds in a turn x command delay in turns: 50, 100, 200 or 400 by 2 to 8. Default 200x2.
     #[arg(long, value_name = "WxD", value_parser = options::plan)]
     pub plan: Option<Plan>,
-    /// Makes this peer's way out worse: delay=50ms,jitter=10ms,loss=5%,dup=1%,reorder=1%,burst=100ms,seed=7
-    #[arg(long, value_name = "..", value_parser = options::impairment)]
-    pub impair: Option<Impairment>,
+    /// Makes this peer's ways out worse: delay=50ms,jitter=10ms,loss=5%,dup=1%,reorder=1%,burst=100ms,seed=7, or @FILE
+    /// with that and lines `to ADDRESS loss=100%`, read again whenever it changes.
+    #[arg(long, value_name = "..", value_parser = options::impair)]
+    pub impair: Option<options::Impair>,
+    /// Vote to wait longer, up to ten minutes, for whoever is lost.
+    #[arg(long)]
+    pub patient: bool,
     /// One JSON object per line on stdout, and nothing else there. Implies --headless.
     #[arg(long)]
     pub json: bool,
@@ -267,6 +282,7 @@ impl Common {
             "--name" => self.name.is_some(),
             "--plan" => self.plan.is_some(),
             "--impair" => self.impair.is_some(),
+            "--patient" => self.patient,
             "--json" => self.json,
             _ => self.log != LogLevel::default(),
         };
@@ -293,7 +309,8 @@ impl Common {
             identity: self.identity.or_else(|| outer.identity.clone()),
             name: self.name.or_else(|| outer.name.clone()),
             plan: self.plan.or(outer.plan),
-            impair: self.impair.or(outer.impair),
+            impair: self.impair.or_else(|| outer.impair.clone()),
+            patient: self.patient || outer.patient,
             json: self.json || outer.json,
             log: if self.log == LogLevel::default() {
                 outer.log
@@ -362,7 +379,11 @@ mod tests {
                 "--terminal",
                 &["--seed", "--map", "--bot", "--name", "--json"],
             ),
-            ("skirmish", "--map", &["--identity", "--impair"]),
+            (
+                "skirmish",
+                "--map",
+                &["--identity", "--impair", "--patient"],
+            ),
             ("local", "--impair", &["--identity"]),
         ] {
             let sub = command.find_subcommand_mut(sub).expect("it is there");
@@ -400,6 +421,7 @@ mod tests {
             "demo-rts host --headless --bot normal --turns 9 --record f --seed 1 --map-seed 2 --map lakes --scenario standard \
              --identity k --name Ada --plan 200x2 --json --log debug \
              --impair delay=50ms,jitter=10ms,loss=5%,dup=1%,reorder=1%,burst=100ms,seed=7",
+            "demo-rts host --on-slow remove",
             "demo-rts join @file --headless",
             "demo-rts watch f.replay --terminal",
             "demo-rts rejoin x --headless",
@@ -422,6 +444,9 @@ mod tests {
             ("demo-rts host --seats 0", "--seats"),
             ("demo-rts host --seats 9", "--seats"),
             ("demo-rts host --listen nowhere", "--listen"),
+            ("demo-rts host --on-slow wait", "meter or remove"),
+            ("demo-rts host --on-slow", "--on-slow"),
+            ("demo-rts join x --on-slow remove", "--on-slow"),
             ("demo-rts local --turns 0", "from 1 to 4294967295"),
             ("demo-rts local --turns -1", "not `-1`"),
             ("demo-rts local --turns=-1", "not `-1`"),

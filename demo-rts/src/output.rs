@@ -65,6 +65,8 @@ pub enum Line {
         delay: u8,
         /// Milliseconds in a tick.
         tick_ms: u16,
+        /// Seats of the peer whose machine is so slow that ticks are longer for it; empty where they are not.
+        slow: Vec<u8>,
     },
     /// The roster changed.
     Roster {
@@ -90,6 +92,15 @@ pub enum Line {
     Slept {
         /// For how long, in milliseconds.
         ms: u64,
+    },
+    /// Players vote to wait longer for whom turns wait for.
+    Patience {
+        /// The turn that waits.
+        turn: u32,
+        /// Seats of those who want to.
+        seats: Vec<u8>,
+        /// Milliseconds for which nobody is suspected beyond the usual time; 0 until they are a quorum.
+        longer_ms: u64,
     },
     /// Too many peers are lost for the others to go on without them.
     NoQuorum {
@@ -152,6 +163,9 @@ pub enum Line {
         ours: String,
         /// Theirs.
         theirs: String,
+        /// Lowest seats of the peers whose world differs from that of more than half of all; empty where nobody can
+        /// tell.
+        odd: Vec<u8>,
         /// The folder with what was written about it; empty where there is none.
         report: String,
     },
@@ -234,11 +248,12 @@ impl Line {
                 waiting_on: numbers(on),
                 ms: millis(*since),
             },
-            Event::PlanChanged { turn, plan } => Line::Plan {
+            Event::PlanChanged { turn, plan, slow } => Line::Plan {
                 turn: turn.0,
                 ticks: plan.ticks,
                 delay: plan.delay_turns,
                 tick_ms: plan.tick_ms,
+                slow: numbers(slow),
             },
             // What all agree on follows.
             Event::Left { .. } => return Vec::new(),
@@ -247,6 +262,15 @@ impl Line {
                 ms: millis(*unheard),
             },
             Event::Slept { away } => Line::Slept { ms: millis(*away) },
+            Event::Patience {
+                turn,
+                seats,
+                longer,
+            } => Line::Patience {
+                turn: turn.0,
+                seats: numbers(seats),
+                longer_ms: millis(*longer),
+            },
             Event::NoQuorum { turn, missing } => Line::NoQuorum {
                 turn: turn.0,
                 missing: numbers(missing),
@@ -265,6 +289,7 @@ impl Line {
                 cause: match cause {
                     RosterCause::Left => "left",
                     RosterCause::Lost => "lost",
+                    RosterCause::Cheated => "cheated",
                     RosterCause::FalseAlarm => "false-alarm",
                     RosterCause::Rejoined => "rejoined",
                 },
@@ -331,6 +356,9 @@ fn desync_lines(desync: &lockstep::Desync) -> Vec<Line> {
         .report
         .as_ref()
         .map_or_else(String::new, |path| path.display().to_string());
+    let odd = desync.reports.iter();
+    let odd = odd.filter(|side| desync.odd.contains(&side.peer));
+    let odd: Vec<u8> = odd.map(|side| side.seat.0).collect();
     let others = desync.reports.iter().filter(|side| !side.own);
     others
         .filter(|side| {
@@ -343,6 +371,7 @@ fn desync_lines(desync: &lockstep::Desync) -> Vec<Line> {
                 seat: side.seat.0,
                 ours: own.map_or_else(String::new, |own| text(own, by_log)),
                 theirs: text(side, by_log),
+                odd: odd.clone(),
                 report: report.clone(),
             }
         })

@@ -4,11 +4,12 @@ use crate::bot::Level;
 use crate::cli::Common;
 use crate::exit::Problem;
 use crate::log::{LogLevel, say};
+use crate::options::{Impair, ways_in};
 use crate::pacing::{BotHands, any_seed};
 use crate::tally::{Summary, Tally};
 use crate::world::{Command, Setup, World};
-use lockstep::log::Record;
-use lockstep::quic::{Identity, QuicConfig};
+use lockstep::log::{OnSlow, Record};
+use lockstep::quic::{Identity, Impairments, QuicConfig};
 use lockstep::{Config, Network};
 use lockstep::{Contact, EndReason, Event, Match, MatchId, Plan, Rejoin, Seat, Ticket};
 use replay::WayBack;
@@ -30,6 +31,8 @@ pub struct Peer {
     /// Leaves after that many turns.
     leave_after: Option<u32>,
     leaving: bool,
+    /// It votes to wait longer, and has done so that often in this stall.
+    patient: Option<u32>,
     /// Turn 0 is executed: before, nobody plays.
     playing: bool,
     /// It comes back and has not been let in: commands would be refused.
@@ -59,6 +62,8 @@ pub enum Part<'a> {
         seats: u8,
         /// Where to listen.
         listen: SocketAddr,
+        /// What becomes of a peer whose machine is too slow.
+        on_slow: OnSlow,
     },
     /// It joins.
     Join {
@@ -115,8 +120,13 @@ impl Peer {
         }
         let mut leave_after = None;
         let game = match part {
-            Part::Host { seats, listen } => {
+            Part::Host {
+                seats,
+                listen,
+                on_slow,
+            } => {
                 config.seats = *seats;
+                config.on_slow = *on_slow;
                 config.turn_limit = common.turns;
                 config.network = Some(network(*listen, common, key)?);
                 Match::host(setup(common), config)?
@@ -164,6 +174,7 @@ impl Peer {
             identity: common.identity.clone(),
             leave_after,
             leaving: false,
+            patient: common.patient.then_some(0),
             playing: false,
             returns: matches!(part, Part::Rejoin { .. }),
             match_id: None,
@@ -272,6 +283,14 @@ impl Peer {
                 }
             }
             Event::PlanChanged { plan, .. } => self.plan = *plan,
+            Event::Stalled { since, .. } => {
+                let wanted = since.as_secs() as u32 / VOTE_EVERY_S + u32::from(since.as_secs() > 0);
+                if let Some(voted) = self.patient.as_mut().filter(|voted| **voted < wanted) {
+                    *voted += 1;
+                    self.game.source().wait_longer();
+                }
+            }
+            Event::StallEnded { .. } => self.patient = self.patient.map(|_| 0),
             Event::Turn { turn, .. } => {
                 self.playing = true;
                 if self.leave_after.is_some_and(|turns| turn.0 + 1 >= turns) {
@@ -360,8 +379,40 @@ fn network(listen: SocketAddr, common: &Common, key: KeyChoice) -> Result<Networ
         (KeyChoice::Kept, None) => QuicConfig::new(Identity::default_for_user()?),
     };
     config.listen = listen;
-    config.impairment = common.impair;
+    config.impairments = common.impair.as_ref().map(impairments);
     Ok(Network::quic(config)?)
+}
+
+fn impairments(impair: &Impair) -> Impairments {
+    let impairments = Impairments::new(impair.ways.clone());
+    if let Some(path) = impair.file.clone() {
+        let followed = impairments.clone();
+        std::thread::spawn(move || follow(&followed, &path));
+    }
+    impairments
+}
+
+/// Reads the file again and again, for as long as there is a socket. What cannot be read changes nothing.
+fn follow(impairments: &Impairments, path: &std::path::Path) {
+    let mut told = None;
+    while impairments.is_shared() {
+        match ways_in(path) {
+            Ok(ways) => {
+                told = None;
+                if ways != impairments.get() {
+                    impairments.set(ways);
+                }
+            }
+            Err(why) => {
+                let why = why.to_string();
+                if told.as_ref() != Some(&why) {
+                    say(LogLevel::Warn, format_args!("--impair: {why}"));
+                }
+                told = Some(why);
+            }
+        }
+        std::thread::sleep(FOLLOW_EVERY);
+    }
 }
 
 fn fresh_key() -> Result<[u8; 32], Problem> {
@@ -408,4 +459,8 @@ pub const ALONE: Plan = Plan {
     delay_turns: 1,
     tick_ms: 50,
 };
+/// Who waits for as long as it may votes after the first second, and then as often.
+const VOTE_EVERY_S: u32 = 25;
+/// How often the file of an impairment is looked at.
+const FOLLOW_EVERY: Duration = Duration::from_millis(50);
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);

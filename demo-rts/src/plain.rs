@@ -46,10 +46,15 @@ pub fn text(line: &Line) -> Option<String> {
             ticks,
             delay,
             tick_ms,
-        } => format!(
-            "from turn {turn} on: {} ms x {delay}",
-            u32::from(*ticks) * u32::from(*tick_ms)
-        ),
+            slow,
+        } => {
+            let turn_ms = u32::from(*ticks) * u32::from(*tick_ms);
+            let plan = format!("from turn {turn} on: {turn_ms} ms x {delay}");
+            match slow.is_empty() {
+                true => plan,
+                false => format!("{plan}, for the slow machine of {}", seats(slow)),
+            }
+        }
         Line::Roster {
             turn,
             left,
@@ -69,6 +74,14 @@ pub fn text(line: &Line) -> Option<String> {
                 *ms as f64 / 1_000.0
             )
         }
+        Line::Patience {
+            seats: of,
+            longer_ms,
+            ..
+        } => match longer_ms {
+            0 => format!("{} would wait longer, too few to", seats(of)),
+            _ => format!("{} wait {} s longer", seats(of), longer_ms / 1_000),
+        },
         Line::NoQuorum { missing, .. } => {
             format!(
                 "{} lost, too many to go on without: leave to end",
@@ -87,10 +100,17 @@ pub fn text(line: &Line) -> Option<String> {
             seat,
             ours,
             theirs,
+            odd,
             report,
-        } => format!(
-            "desync after turn {turn}: seat {seat} has {theirs}, we have {ours}; see {report}"
-        ),
+        } => {
+            let odd = match odd.as_slice() {
+                [] => String::new(),
+                odd => format!("; {} differs from most", seats(odd)),
+            };
+            format!(
+                "desync after turn {turn}: seat {seat} has {theirs}, we have {ours}{odd}; see {report}"
+            )
+        }
         Line::End(end) => end_text(end),
         Line::Verify {
             agreed,

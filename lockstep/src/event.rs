@@ -74,6 +74,9 @@ pub enum Event {
         turn: TurnNumber,
         /// The plan.
         plan: Plan,
+        /// The seats of the peer whose machine is so slow that ticks are longer for it than at the start; empty where
+        /// they are not.
+        slow: Vec<Seat>,
     },
     /// A seat paused the match.
     Paused {
@@ -122,6 +125,15 @@ pub enum Event {
         seats: Vec<Seat>,
         /// For how long it has not been heard; short where it blocks turns although it is heard.
         unheard: Duration,
+    },
+    /// Players vote to wait longer for whom turns wait for: [`Live::wait_longer`](crate::Live::wait_longer).
+    Patience {
+        /// The turn that waits.
+        turn: TurnNumber,
+        /// The seats of those who want to.
+        seats: Vec<Seat>,
+        /// How much longer than usual nobody is suspected in this stall; zero until they are a quorum.
+        longer: Duration,
     },
     /// So many peers are lost that the others cannot decide to go on without them: the match waits. Leaving ends it.
     NoQuorum {
@@ -182,6 +194,8 @@ pub enum RosterCause {
     Left,
     /// Peers were lost, or blocked turns for too long.
     Lost,
+    /// Peers had signed two different batches for one turn: the proof is in the log.
+    Cheated,
     /// Peers were suspected and answered: nobody is gone.
     FalseAlarm,
     /// A peer came back into its seats.
@@ -228,6 +242,9 @@ pub struct Desync {
     pub turn: TurnNumber,
     /// What each peer reported, by its lowest seat.
     pub reports: Vec<DesyncSide>,
+    /// Peers that reported something else than more than half of the roster, which reported the same: most likely theirs
+    /// is the fault, or the lie. Empty where no such majority is known.
+    pub odd: Vec<PeerId>,
     /// The folder that holds what this peer wrote about it, once written.
     pub report: Option<PathBuf>,
 }
@@ -352,6 +369,11 @@ pub enum JoinRefused {
     /// The match has no seat for this key.
     #[error("this identity has no seat in that match: use the one that it was played with")]
     NoSeat,
+    /// A run of a process with this key signed two different batches for one turn of the match: the proof is in its log.
+    #[error(
+        "this identity cheated in that match, as two signed batches prove: it does not come back"
+    )]
+    Cheated,
     /// This key is in the lobby already.
     #[error("a peer with this key is in the lobby already: use another identity")]
     AlreadyIn,

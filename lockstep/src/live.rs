@@ -6,7 +6,7 @@ mod clock;
 mod network;
 mod report;
 
-use crate::log::{LogStore, PauseBudget};
+use crate::log::{LogStore, OnSlow, PauseBudget};
 use crate::session::{ConfigError, HostConfig, Role, RulesOf, Session, SessionConfig, Stats};
 use crate::sign::Signer;
 use crate::source::{Answer, TurnSource, Work};
@@ -37,6 +37,8 @@ pub struct Config {
     pub turn_limit: Option<u32>,
     /// Host: how often and how long one seat may pause. Default three pauses, five minutes together.
     pub pauses: PauseBudget,
+    /// Host: what becomes of a peer whose machine is too slow. Default: the match slows down for it.
+    pub on_slow: OnSlow,
     /// Whether this peer is ready from the beginning. Default true.
     pub ready: bool,
     /// Bounds on what others can make us hold or do.
@@ -71,6 +73,7 @@ impl Default for Config {
             plan: Plan::default(),
             turn_limit: None,
             pauses: PauseBudget::default(),
+            on_slow: OnSlow::default(),
             ready: true,
             limits: Limits::default(),
             log: None,
@@ -152,6 +155,8 @@ pub struct Live {
     unanswered: bool,
     decided: bool,
     next_turn: TurnNumber,
+    /// Commands of turns before this one do not wait any more.
+    counted: TurnNumber,
     plan: Plan,
 }
 
@@ -194,6 +199,7 @@ impl Live {
             plan: config.plan,
             turn_limit: config.turn_limit,
             pauses: config.pauses,
+            on_slow: config.on_slow,
         };
         Live::open(Role::Host(host), Some(ticket), network, config)
     }
@@ -246,6 +252,7 @@ impl Live {
             },
             turn_limit: config.turn_limit,
             pauses: config.pauses,
+            on_slow: config.on_slow,
         };
         Live::open(Role::Host(host), None, network, config)
     }
@@ -273,6 +280,13 @@ impl Live {
     /// Lets a paused match go on.
     pub fn resume(&mut self) {
         self.tell(ToNetwork::Resume);
+    }
+
+    /// Votes to wait longer for whom turns wait for. Once a quorum of the roster has voted so, nobody is suspected in this
+    /// stall for another 30 s; each further vote adds as much, up to ten minutes. Means nothing while no turn waits.
+    /// [`Event::Patience`] tells of votes.
+    pub fn wait_longer(&mut self) {
+        self.tell(ToNetwork::WaitLonger);
     }
 
     /// Leaves the match. [`Event::Ended`] follows within five seconds; until then keep polling.
@@ -347,6 +361,7 @@ impl Live {
             unanswered: false,
             decided: false,
             next_turn: TurnNumber(0),
+            counted: TurnNumber(0),
             plan: config.plan,
         })
     }
@@ -359,11 +374,20 @@ impl Live {
     }
 
     fn note_executed(&mut self, work: &Work) {
+        if let Work::Load { turns, .. } = work {
+            // Turns were taken back, perhaps the one that decided the match.
+            self.decided = false;
+            self.next_turn = TurnNumber(*turns);
+        }
         let Work::Execute(bundle) = work else {
             return;
         };
         self.next_turn = bundle.turn;
         self.plan = bundle.plan;
+        if bundle.turn < self.counted {
+            return;
+        }
+        self.counted = bundle.turn.next();
         for entry in &bundle.entries {
             if let (crate::log::What::Command(_), Some(door)) =
                 (&entry.what, self.doors.get_mut(&entry.seat))

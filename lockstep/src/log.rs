@@ -6,13 +6,16 @@
 mod codec;
 mod hash;
 mod memory;
+mod metering;
 
 pub use codec::{Codec, DecodeError};
 pub(crate) use codec::{decode_change, decode_entries, encode_change, encode_entries};
 pub(crate) use hash::Chain;
 pub use hash::{end_signed_bytes, roster_hash, start_hash, start_signed_bytes, turn_hash};
 pub use memory::Memory;
+pub use metering::{Metered, Metering};
 
+use crate::session::Batch;
 use crate::session::roster::{Ballot, Value};
 use crate::{Incarnation, LogHash, MatchId, PeerId, Plan, SeatInfo, TurnNumber};
 use sim::{Checksum, Outcome, RulesId, Seat, SeatState, Seed};
@@ -69,6 +72,8 @@ pub struct Start {
     pub turn_limit: Option<u32>,
     /// How often and how long one seat may pause.
     pub pauses: PauseBudget,
+    /// What becomes of a peer whose machine is too slow.
+    pub on_slow: OnSlow,
     /// The peers, in the order of their lowest seats. Its order gives the peers their indices.
     pub roster: Vec<RosterPeer>,
     /// The build that wrote this, for information.
@@ -87,6 +92,12 @@ impl Start {
             .collect();
         seats.sort_unstable();
         seats
+    }
+
+    /// The peer with this seat.
+    pub fn peer_with(&self, seat: Seat) -> Option<&RosterPeer> {
+        let mut roster = self.roster.iter();
+        roster.find(|peer| peer.seats.contains(&seat))
     }
 
     /// All seats with their peers, ascending.
@@ -117,6 +128,38 @@ pub struct RosterChange {
     /// Who accepted, ascending, by index in the start's roster, with the signatures of
     /// [`accept_signed_bytes`](crate::session::roster::accept_signed_bytes).
     pub accepts: Vec<(u8, [u8; 64])>,
+    /// That those who go for cheating did: one for each, ascending.
+    pub proofs: Vec<Equivocation>,
+}
+
+/// Two different batches that one run of one peer's process signed for one turn: no correct peer does. Anyone who has
+/// the start can check it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Equivocation(pub SignedBatch, pub SignedBatch);
+
+impl Equivocation {
+    /// Whose it is, by index in the start's roster; `None` where it proves nothing. `verify` tells whether a signature
+    /// is a peer's for some bytes.
+    pub fn holds(
+        &self,
+        start: &Start,
+        verify: impl Fn(PeerId, &[u8], &[u8; 64]) -> bool,
+    ) -> Option<u8> {
+        let Equivocation(one, other) = self;
+        let differ = one.peer == other.peer && one.content != other.content;
+        let same_turn = differ && self.turn().is_some();
+        let signed = same_turn
+            && [one, other]
+                .iter()
+                .all(|batch| batch.is_signed_by(start, &verify));
+        signed.then_some(one.peer)
+    }
+
+    /// The turn that both are for, if it is one.
+    pub fn turn(&self) -> Option<TurnNumber> {
+        let turn = |batch: &SignedBatch| Some(Batch::decode(&batch.content).ok()?.turn);
+        turn(&self.0).filter(|of| turn(&self.1) == Some(*of))
+    }
 }
 
 /// How often and how long one seat may pause a match.
@@ -136,6 +179,21 @@ impl Default for PauseBudget {
             seconds: 300,
         }
     }
+}
+
+/// What becomes of a peer whose machine takes longer for a tick than the match has for it.
+///
+/// Under either policy ticks become longer for all, four times at most, until it keeps up; who it is, is told to all.
+/// They are short again once it has been fast enough for some time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum OnSlow {
+    /// The match stays slow for as long as it takes: for friends. Who cannot keep up even so falls behind, until turns
+    /// wait for it and it is removed for being late.
+    #[default]
+    Meter,
+    /// Time that it costs the others counts as being late, so it is removed after ten seconds of it, of which a tenth of
+    /// the time is given back: for strangers, whom a false measurement buys no more than being late.
+    Remove,
 }
 
 /// A peer of the roster at the start.
@@ -195,6 +253,9 @@ pub enum What {
     Resume,
     /// Public chat.
     Chat(String),
+    /// The machine of the peer whose lowest seat this is needs so many sixteenths of a millisecond for a tick. Only
+    /// where that is more than ticks of the start's length have to spare; see [`Metering`].
+    Load(u16),
 }
 
 /// A snapshot of the world at a turn boundary.
@@ -266,6 +327,12 @@ pub trait LogStore: Send {
     /// # Errors
     /// [`StoreError`], once; later records are dropped silently.
     fn append(&mut self, record: &Record) -> Result<(), StoreError>;
+
+    /// Takes back every turn from `turns` on, and what was appended after it.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append); [`StoreError::NotKept`] where the turns are too far back.
+    fn undo(&mut self, turns: u32) -> Result<(), StoreError>;
 
     /// Match time between two keyframes that the store wants, if it wants any.
     fn keyframe_every(&self) -> Option<Duration>;

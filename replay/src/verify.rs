@@ -6,12 +6,12 @@ use crate::error::KeyframeFault;
 use crate::{Error, KeyframeAt, Reader, Tail};
 use expected::{Claim, Expected, Runs, collect};
 use lockstep::log::{
-    Bundle, Record, RosterChange, Start, end_signed_bytes, roster_hash, start_hash,
+    Bundle, Metering, Record, RosterChange, Start, end_signed_bytes, roster_hash, start_hash,
     start_signed_bytes, turn_hash,
 };
 use lockstep::session::roster::Peers;
 use lockstep::sign::Ed25519;
-use lockstep::{LogHash, PeerId, TurnNumber, world_entries};
+use lockstep::{LogHash, PeerId, Plan, TurnNumber, world_entries};
 use sim::{Checksum, Outcome, Simulation};
 
 /// How to verify.
@@ -97,6 +97,16 @@ pub enum Wrong {
     Roster {
         /// The epoch.
         epoch: u32,
+    },
+    /// A turn has another plan than the turns before it ask for.
+    #[error("turn {turn} has ticks of {} ms ({plan}); by the turns before it they take {} ms ({asked})", plan.tick_ms, asked.tick_ms)]
+    Plan {
+        /// The turn.
+        turn: TurnNumber,
+        /// Its plan.
+        plan: Plan,
+        /// The plan that it should have.
+        asked: Plan,
     },
     /// A signature under the history does not hold, or its batch is no batch.
     #[error("the signature of peer {peer} at {turns} turns does not hold")]
@@ -198,10 +208,13 @@ pub fn verify<S: Simulation>(
             seats: start.seats(),
         }),
         log_hash: start_hash(&start),
+        turn_hash: start_hash(&start),
         speaking: (*start).clone(),
         runs,
         roster: Peers::first(start.roster.len()),
         epoch: 0,
+        plan: start.plan,
+        metering: Metering::new(start.plan.tick_ms, start.on_slow),
         options,
         agreed: 0,
         result: Verified {
@@ -232,12 +245,17 @@ pub fn verify<S: Simulation>(
 struct Run<'a, S: Simulation> {
     world: S,
     log_hash: LogHash,
+    /// The same without roster changes that wait for their first turn.
+    turn_hash: LogHash,
     /// The start, with the runs of their processes that speak for the peers now.
     speaking: Start,
     runs: Runs,
     /// The peers that vote, and in which epoch.
     roster: Peers,
     epoch: u32,
+    /// Of the next turn.
+    plan: Plan,
+    metering: Metering,
     options: &'a Options,
     /// Turns up to which recorded checksums agreed.
     agreed: u32,
@@ -294,11 +312,29 @@ impl<S: Simulation> Run<'_, S> {
             self.execute(&bundle)?;
             progress(self.result.turns);
         }
+        // What was decided behind the last turn.
+        while let Some(record) = reader.next_record(&mut cursor)? {
+            if let Record::Roster(change) = record {
+                self.check_change(&change)?;
+            }
+        }
         self.check_end(reader)
     }
 
     fn execute(&mut self, bundle: &Bundle) -> Result<(), Stop> {
+        if bundle.plan != self.plan {
+            let wrong = Wrong::Plan {
+                turn: bundle.turn,
+                plan: bundle.plan,
+                asked: self.plan,
+            };
+            return Err(wrong.into());
+        }
+        if let Some(metered) = self.metering.take(bundle) {
+            self.plan = metered.plan;
+        }
         self.log_hash = turn_hash(self.log_hash, bundle);
+        self.turn_hash = self.log_hash;
         let (mut entries, _) = world_entries(bundle);
         for _ in 0..bundle.ticks() {
             self.effects.clear();
@@ -330,12 +366,17 @@ impl<S: Simulation> Run<'_, S> {
         let epoch = change.epoch;
         let follows = epoch == self.epoch && change.value.cut == self.result.turns;
         let signature = self.options.signature;
-        if !follows || !change.is_decided_by(&self.speaking, self.roster, signature) {
+        let alike = change
+            .value
+            .log_hash
+            .is_none_or(|hash| hash == self.turn_hash);
+        if !follows || !alike || !change.is_decided_by(&self.speaking, self.roster, signature) {
             return Err(Wrong::Roster { epoch });
         }
         self.log_hash = roster_hash(self.log_hash, change);
         change.apply(&mut self.speaking);
         (self.roster, self.epoch) = (change.value.roster, epoch + 1);
+        self.metering.begin_epoch();
         self.result.signatures += change.accepts.len() as u32;
         Ok(())
     }
@@ -423,7 +464,7 @@ impl<S: Simulation> Run<'_, S> {
         };
         let turns = end.turns;
         let fits = turns == self.result.turns
-            && end.log_hash == self.log_hash
+            && end.log_hash == self.turn_hash
             && end.outcome == self.world.outcome();
         if !fits {
             return Err(Wrong::End { turns }.into());

@@ -4,7 +4,9 @@
 //! of what each peer issued. It shares no code with the session; it reads log records and nothing else.
 
 mod bounds;
+mod equivocation;
 mod file;
+mod metering;
 mod progress;
 mod rerun;
 mod roster;
@@ -12,11 +14,12 @@ mod roster;
 pub use bounds::Bounds;
 pub use file::{Issued, PeerFile};
 
-use crate::simulator::{Playable, Scenario};
+use crate::simulator::{Hostile, Lie, Playable, Scenario};
 use lockstep::log::{
     Bundle, Record, RosterChange, Start, What, roster_hash, start_hash, turn_hash,
 };
-use lockstep::{EndReason, Event, LogHash, PeerId};
+use lockstep::{EndReason, Event, Fault, LogHash, PeerId};
+use metering::Plans;
 use sim::{Checksum, Seat, SeatState};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -72,6 +75,12 @@ pub struct Judge<W> {
     peers: Vec<PeerFile>,
     hostile: Option<usize>,
     forged: bool,
+    /// From this turn on the last peer signs two batches.
+    two_faced: Option<u32>,
+    /// The last peer tells of another world or log than it has.
+    lied_of: Option<Lie>,
+    /// Who was told that the last peer signs two histories.
+    named_by: Vec<usize>,
     flaw: Option<(usize, u32)>,
     command_delay: u32,
     turn: Duration,
@@ -80,8 +89,10 @@ pub struct Judge<W> {
     history: Vec<Turn>,
     /// The roster changes that are agreed, in order.
     changes: Vec<RosterChange>,
+    plans: Plans,
     cut: bool,
     may_lose_quorum: bool,
+    patient: bool,
     issued: BTreeMap<Seat, Vec<Issued>>,
     /// Commands of each seat that the history holds.
     agreed: BTreeMap<Seat, usize>,
@@ -121,16 +132,30 @@ impl<W: Playable> Judge<W> {
             now: Duration::ZERO,
             peers: ids.iter().enumerate().map(file).collect(),
             hostile: (0..ids.len()).find(|peer| scenario.is_hostile(*peer)),
-            forged: scenario.hostile == Some(crate::simulator::Hostile::Forger),
+            forged: matches!(
+                scenario.hostile,
+                Some(Hostile::Forger | Hostile::Equivocator(_))
+            ),
+            two_faced: match scenario.hostile {
+                Some(Hostile::Equivocator(when)) => Some(when.from),
+                _ => None,
+            },
+            lied_of: match scenario.hostile {
+                Some(Hostile::Liar(lie)) => Some(lie),
+                _ => None,
+            },
             flaw: scenario.flaw.map(|flaw| (flaw.peer, flaw.turn)),
             command_delay: u32::from(scenario.plan.delay_turns),
             turn: scenario.plan.turn(),
             turn_limit: scenario.turn_limit,
+            named_by: Vec::new(),
             start: None,
             history: Vec::new(),
             changes: Vec::new(),
+            plans: Plans::new(scenario),
             cut: !scenario.cuts.is_empty(),
             may_lose_quorum: scenario.may_lose_quorum(),
+            patient: scenario.patient,
             issued: BTreeMap::new(),
             agreed: BTreeMap::new(),
             paused: false,
@@ -209,6 +234,18 @@ impl<W: Playable> Judge<W> {
         }
     }
 
+    /// Its address has changed: nobody can reach it until it dials.
+    pub fn moved(&mut self, peer: usize) {
+        self.peers[peer].moved = true;
+    }
+
+    /// Its clock has jumped ahead. After a long jump it cannot know that it did not stand still.
+    pub fn jumped(&mut self, peer: usize, by: Duration, answered: Duration) {
+        if by > GAP && !self.is_alone(peer) {
+            self.peers[peer].unsure_until = answered;
+        }
+    }
+
     /// Another run of a process that had died begins.
     pub fn returned(&mut self, peer: usize) {
         self.peers[peer].begin_anew(self.now);
@@ -249,6 +286,26 @@ impl<W: Playable> Judge<W> {
         }
     }
 
+    /// A session took turns back.
+    pub fn undone(&mut self, peer: usize, turns: u32) {
+        self.peers[peer].undo(turns);
+    }
+
+    /// A session had its world replaced by one after so many turns.
+    pub fn restored(&mut self, peer: usize, turns: u32) {
+        self.peers[peer].handed.truncate(turns as usize);
+    }
+
+    /// Whether anybody was told that a peer signs two histories.
+    pub fn proved_any(&self) -> bool {
+        !self.named_by.is_empty()
+    }
+
+    /// The most turns that one peer took back at once.
+    pub fn most_undone(&self) -> u32 {
+        self.peers.iter().map(|file| file.undone).max().unwrap_or(0)
+    }
+
     /// A session handed out a turn to execute.
     pub fn handed(&mut self, peer: usize, bundle: &Bundle) {
         let file = &mut self.peers[peer];
@@ -281,6 +338,8 @@ impl<W: Playable> Judge<W> {
         {
             let seen = format!("turn {} handed out otherwise than logged", bundle.turn);
             self.fail(Some(peer), Invariant::Agreement, seen);
+        } else if !self.is_out(peer, expected) {
+            self.check_behind(peer);
         }
     }
 
@@ -320,7 +379,12 @@ impl<W: Playable> Judge<W> {
                     self.fail(Some(peer), Invariant::Agreement, seen);
                 }
             }
-            Event::PeerFault { peer: named, fault } => self.check_blame(peer, *named, *fault),
+            Event::PeerFault { peer: named, fault } => {
+                if *fault == Fault::Equivocation {
+                    self.named_by.push(peer);
+                }
+                self.check_blame(peer, *named, *fault);
+            }
             Event::CommandRefused { id, .. } => {
                 self.peers[peer].refused.insert(*id);
             }
@@ -373,6 +437,7 @@ impl<W: Playable> Judge<W> {
         let at = bundle.turn.0 as usize;
         if at == self.history.len() {
             let notes = self.notes();
+            self.check_plan(peer, bundle);
             self.check_against_notes(peer, bundle);
             let before = match (self.history.last(), &self.start) {
                 (Some(turn), _) => turn.hash,
@@ -449,6 +514,7 @@ impl<W: Playable> Judge<W> {
                         self.fail(Some(peer), Invariant::NoLoss, seen);
                     }
                 }
+                What::Load(load) => self.check_load(peer, bundle, entry.seat, *load),
                 What::Chat(text) => {
                     let written = owner.is_some_and(|owner| self.peers[owner].takes_chat(text));
                     if !written && self.hostile.is_none() {
@@ -502,7 +568,9 @@ impl<W: Playable> Judge<W> {
             let since = self.history.iter().skip(waiting.handed_turns as usize);
             let used = room.get(&Some(waiting.peer)).copied().unwrap_or(0);
             let gone = owner.left || owner.crashed.is_some() || self.is_gone(waiting.peer);
-            let lagging = Some(waiting.peer) == self.hostile || gone || bundle.paused;
+            // Turns that wait for a snapshot of a slow world are complete, and nobody outside knows.
+            let unknown = self.plans.is_slow(waiting.peer);
+            let lagging = Some(waiting.peer) == self.hostile || gone || unknown || bundle.paused;
             // A batch without commands has room for any one.
             let full = used > 0 && used + waiting.bytes.len() > ROOMY;
             if lagging || bundle.turn.0 <= latest || full {
@@ -519,7 +587,7 @@ impl<W: Playable> Judge<W> {
         }
     }
 
-    fn check_blame(&mut self, peer: usize, named: PeerId, fault: lockstep::Fault) {
+    fn check_blame(&mut self, peer: usize, named: PeerId, fault: Fault) {
         let honest = self
             .peers
             .iter()
@@ -532,6 +600,19 @@ impl<W: Playable> Judge<W> {
     }
 
     fn check_desync(&mut self, peer: usize, desync: &lockstep::Desync) {
+        if let Some(lie) = self.lied_of.filter(|_| self.hostile != Some(peer)) {
+            let liar = self.hostile.map(|hostile| self.peers[hostile].id);
+            let of = desync.turn.next().0;
+            let founded = match lie {
+                Lie::World(turns) => of == turns,
+                // It says something about its log only in some turns.
+                Lie::Log(turns) => (turns..=turns + 2 * self.command_delay).contains(&of),
+            };
+            if !founded || desync.odd != liar.into_iter().collect::<Vec<_>>() {
+                let seen = format!("somebody lied, {lie:?}: {desync:?}");
+                self.fail(Some(peer), Invariant::Desync, seen);
+            }
+        }
         if self.hostile.is_some() {
             return;
         }

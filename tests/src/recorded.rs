@@ -138,6 +138,7 @@ fn session(seat: u8, wanted: &Wanted<'_>) -> Session {
             plan: Plan::default(),
             turn_limit: Some(wanted.turn_limit),
             pauses: lockstep::log::PauseBudget::default(),
+            on_slow: lockstep::log::OnSlow::default(),
         })
     } else {
         Role::Join {
@@ -330,7 +331,14 @@ impl Peers {
                 }
                 self.executed[at] += 1;
                 let (checksum, outcome) = self.turns[turn];
-                self.input(at, Input::Executed { checksum, outcome });
+                self.input(
+                    at,
+                    Input::Executed {
+                        checksum,
+                        outcome,
+                        step: Duration::ZERO,
+                    },
+                );
             }
             Output::Save { turns } => {
                 assert_eq!(
@@ -354,7 +362,11 @@ impl Peers {
             }
             Output::Append(record) if at == 0 => self.record(&record),
             Output::Event(lockstep::Event::Ended(_)) => self.ended += 1,
-            Output::Append(_) | Output::Event(_) | Output::Close { .. } | Output::Load(_) => {}
+            Output::Append(_)
+            | Output::Event(_)
+            | Output::Close { .. }
+            | Output::Undo { .. }
+            | Output::Load { .. } => {}
         }
     }
 

@@ -9,17 +9,22 @@ mod freeze;
 mod hand;
 mod hostility;
 mod links;
+mod mishaps;
 mod network;
 mod playable;
 mod players;
 mod quic;
 mod scenario;
 mod schedule;
+mod shrink;
 mod toy;
 mod trace;
 
 pub use playable::{Playable, build, execute, to_bytes};
-pub use scenario::{Cut, Flaw, Hostile, Over, PeerPlan, Scenario, Weather, Workload};
+pub use scenario::{
+    Cut, Flaw, Hostile, Lie, Over, PeerPlan, RECOVERS_WITHIN, Scenario, Slow, Weather, Workload,
+};
+pub use shrink::shrink;
 pub use toy::{Order, Toy, Want};
 
 use crate::judge::{Bounds, Judge, Violation};
@@ -28,7 +33,7 @@ use hand::{Hand, Piece};
 use hostility::{Mischief, Signed};
 use lockstep::session::{HostConfig, Input, Output, Role, RulesOf, Session, SessionConfig};
 use lockstep::sign::{Ed25519, KeyedHash, Signer};
-use lockstep::{Event, Limits, MatchId, PeerId, Rejoin};
+use lockstep::{Event, Limits, MatchId, PeerId, Rejoin, TurnNumber};
 use network::{End, Network};
 use quic::Quic;
 use schedule::{Happening, Schedule};
@@ -61,6 +66,10 @@ pub struct Report {
     pub most_outputs: usize,
     /// UDP packets sent, where the run was over QUIC.
     pub packets: u64,
+    /// The most turns that one peer took back at once.
+    pub most_undone: u32,
+    /// Whether somebody was proved to have signed two histories.
+    pub proved: bool,
 }
 
 /// Plays the scenario to its end, or to the first violation. A panic is a violation too.
@@ -103,6 +112,12 @@ struct Peer<W> {
     session: Option<Session>,
     begins_at: Duration,
     drift_ppm: i32,
+    /// How far its clock has jumped ahead, all told.
+    jumped: Duration,
+    /// How often its address has changed.
+    moves: u32,
+    /// The turn in whose stall its players have voted to wait longer.
+    voted_in: Option<TurnNumber>,
     hand: Hand<W>,
     bounds: Bounds,
     /// The earliest wake-up in the schedule.
@@ -144,7 +159,11 @@ impl<W: Playable> Simulator<W> {
             };
             let config = config(scenario, at, role);
             let mut signer = signer(scenario, &secrets[at]);
-            if scenario.hostile == Some(Hostile::Forger) && scenario.is_hostile(at) {
+            let signs = matches!(
+                scenario.hostile,
+                Some(Hostile::Forger | Hostile::Equivocator(_) | Hostile::Liar(_))
+            );
+            if signs && scenario.is_hostile(at) {
                 signer = signed.listen_to(signer);
             }
             let flaw = scenario.flaw.filter(|flaw| flaw.peer == at);
@@ -152,6 +171,9 @@ impl<W: Playable> Simulator<W> {
                 session: Some(Session::new(config, signer).expect("a scenario is a valid setting")),
                 begins_at: plan.begins_at,
                 drift_ppm: plan.drift_ppm,
+                jumped: Duration::ZERO,
+                moves: 0,
+                voted_in: None,
                 hand: Hand::new(plan.load, plan.step, flaw.map(|flaw| flaw.turn)),
                 bounds: Bounds::default(),
                 wakes_at: None,
@@ -225,7 +247,7 @@ impl<W: Playable> Simulator<W> {
             Happening::Wake(peer) => self.wake(peer),
             Happening::World(peer) => self.finish_piece(peer),
             Happening::Arrive(to, channel, bytes) => self.arrive(to, channel, &bytes),
-            Happening::Packet(from, to, packet) => self.take_packet(from, to, &packet),
+            Happening::Packet(packet) => self.take_packet(&packet),
             Happening::Timer(node) => self.wake_port(node),
             Happening::Dial(dial) => self.try_dial(dial),
             Happening::DialFailed(dial, why) => self.fail_dial(dial, why),
@@ -241,9 +263,13 @@ impl<W: Playable> Simulator<W> {
             Happening::Resume(peer) => self.ask_resume(peer),
             Happening::Leave(peer) => self.leave(peer),
             Happening::Crash(peer) => self.crash(peer),
+            Happening::Slow(peer) => self.slow_down(peer),
+            Happening::Fast(peer) => self.speed_up(peer),
             Happening::Freeze(peer) => self.freeze(peer),
             Happening::Thaw(peer) => self.thaw(peer),
             Happening::Forgotten(peer, since) => self.forget_frozen(peer, since),
+            Happening::Move(peer) => self.move_away(peer),
+            Happening::Jump(peer, by) => self.jump(peer, by),
             Happening::Return(peer) => self.begin_anew(peer),
             Happening::Disturb => self.disturb(),
         }
@@ -289,7 +315,6 @@ impl<W: Playable> Simulator<W> {
             } => self.send(peer, link, channel, &bytes),
             Output::Append(record) => self.judge.appended(peer, &record),
             Output::New(start) => self.take_piece(peer, Piece::New(start)),
-            Output::Load(keyframe) => self.take_piece(peer, Piece::Load(keyframe)),
             Output::Execute(bundle) => {
                 self.judge.handed(peer, &bundle);
                 for entry in &bundle.entries {
@@ -307,6 +332,13 @@ impl<W: Playable> Simulator<W> {
                     self.judge.unbounded(peer, seen);
                 }
             }
+            Output::Undo { turns } => self.judge.undone(peer, turns),
+            Output::Load {
+                turns, snapshot, ..
+            } => {
+                self.judge.restored(peer, turns);
+                self.take_piece(peer, Piece::Load(snapshot));
+            }
             Output::Save { turns } => self.take_piece(peer, Piece::Save(turns)),
             Output::Event(event) => self.hear(peer, event),
         }
@@ -317,6 +349,7 @@ impl<W: Playable> Simulator<W> {
         match event {
             Event::Started { .. } if self.peers[peer].is_out => {}
             Event::RosterChanged { .. } => self.be_back(peer),
+            Event::Stalled { turn, since, .. } => self.stalled(peer, turn, since),
             Event::Started { own, .. } => {
                 self.peers[peer].own = own;
                 if self.begun_at.is_none() {
@@ -422,6 +455,8 @@ impl<W: Playable> Simulator<W> {
                 .map(|bounds| bounds.busiest_second)
                 .max()
                 .unwrap_or(0),
+            proved: self.judge.proved_any(),
+            most_undone: self.judge.most_undone(),
             most_outputs: bounds.map(|bounds| bounds.most_outputs).max().unwrap_or(0),
         }
     }
@@ -432,12 +467,12 @@ impl<W> Peer<W> {
     fn clock(&self, now: Duration) -> Duration {
         let passed = now.saturating_sub(self.begins_at).as_nanos() as i128;
         let clock = passed + passed * i128::from(self.drift_ppm) / 1_000_000;
-        Duration::from_nanos(clock as u64)
+        Duration::from_nanos(clock as u64) + self.jumped
     }
 
     /// The first moment, in whole microseconds, at which this peer's clock has reached `clock`.
     fn global(&self, clock: Duration) -> Duration {
-        let clock = clock.as_nanos() as i128;
+        let clock = clock.saturating_sub(self.jumped).as_nanos() as i128;
         let passed = clock * 1_000_000 / (1_000_000 + i128::from(self.drift_ppm));
         let micros = (passed / 1_000) as u64 + 1;
         self.begins_at + Duration::from_micros(micros)
@@ -474,6 +509,7 @@ fn host<W: Playable>(
         plan: scenario.plan,
         turn_limit: Some(scenario.turn_limit),
         pauses: lockstep::log::PauseBudget::default(),
+        on_slow: scenario.on_slow,
     })
 }
 
@@ -482,7 +518,7 @@ fn join<W: Playable>((match_id, secret): (MatchId, [u8; 16]), host: PeerId) -> R
         match_id,
         secret,
         host,
-        addresses: vec![links::address(0)],
+        addresses: vec![links::address(0, 0)],
         rules: rules::<W>(),
     }
 }
@@ -493,7 +529,7 @@ fn config(scenario: &Scenario, peer: usize, role: Role) -> SessionConfig {
         name: format!("peer {peer}"),
         own_seats: plan.seats,
         ready: true,
-        addresses: vec![links::address(peer)],
+        addresses: vec![links::address(peer, 0)],
         entropy: Stream::new(scenario.seed, "entropy", peer as u64).array(),
         share: None,
         keyframe_every: plan.keyframe_every,
@@ -528,8 +564,13 @@ fn rules<W: Playable>() -> RulesOf {
 /// A member that disturbs may hold up the match; who is cut off or stands still until it is over waits in vain.
 fn stall_limit(scenario: &Scenario) -> Option<Duration> {
     let freezes = scenario.peers.iter().any(|peer| peer.freeze.is_some());
-    let cut = (freezes || !scenario.cuts.is_empty()).then_some(Duration::from_secs(40));
-    scenario.hostile.map(|_| Duration::from_secs(15)).or(cut)
+    let held_up = freezes || !scenario.cuts.is_empty();
+    match scenario.hostile {
+        // The others go on without it, and nobody waits in vain.
+        Some(Hostile::Equivocator(_)) => Some(Duration::from_secs(40)),
+        Some(_) => Some(Duration::from_secs(15)),
+        None => held_up.then_some(Duration::from_secs(40)),
+    }
 }
 
 /// The end of a link that a peer calls by this number, if it is still up there.

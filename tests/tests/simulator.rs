@@ -2,10 +2,11 @@
 //!
 //! `SEED=17 cargo test -p tests --test simulator` runs one; `SEEDS=0..2000` runs a range.
 
+use lockstep::log::OnSlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tests::simulator::{Cut, Over, PeerPlan, Report, Scenario, Toy, run};
+use tests::simulator::{Cut, Hostile, Over, PeerPlan, Report, Scenario, Toy, run};
 
 /// Seeds of an ordinary run: chosen so that they take less than a minute on two cores.
 const SEEDS: std::ops::Range<u64> = 0..240;
@@ -84,12 +85,28 @@ fn seeds_cover_what_can_go_wrong() {
         ("desynced", share(|each| each.flaw.is_some())),
         ("disturbed", share(|each| each.hostile.is_some())),
         (
+            "two-faced",
+            share(|each| matches!(each.hostile, Some(Hostile::Equivocator(_)))),
+        ),
+        (
+            "lied of a world",
+            share(|each| matches!(each.hostile, Some(Hostile::Liar(_)))),
+        ),
+        (
             "left",
             share(|each| each.peers.iter().any(|peer| peer.leaves_at.is_some())),
         ),
         (
             "crashed",
             share(|each| each.peers.iter().any(|peer| peer.crashes_at.is_some())),
+        ),
+        (
+            "slow for a while",
+            share(|each| each.peers.iter().any(|peer| peer.slow.is_some())),
+        ),
+        (
+            "slow among strangers",
+            share(|each| each.on_slow == OnSlow::Remove),
         ),
         (
             "frozen",
@@ -110,6 +127,19 @@ fn seeds_cover_what_can_go_wrong() {
             "paused",
             share(|each| each.peers.iter().any(|peer| peer.pause.is_some())),
         ),
+        (
+            "moved",
+            share(|each| each.peers.iter().any(|peer| peer.moves_at.is_some())),
+        ),
+        (
+            "with a clock that jumps",
+            share(|each| each.peers.iter().any(|peer| peer.jump.is_some())),
+        ),
+        (
+            "with a full disk",
+            share(|each| each.peers.iter().any(|peer| peer.log_takes.is_some())),
+        ),
+        ("patient", share(|each| each.patient)),
         ("signed with Ed25519", share(|each| each.ed25519)),
         ("eight peers", share(|each| each.peers.len() == 8)),
     ] {
@@ -119,6 +149,25 @@ fn seeds_cover_what_can_go_wrong() {
             scenarios.len()
         );
     }
+}
+
+#[test]
+fn who_signs_two_histories_is_found_out_and_the_others_go_back_to_one() {
+    let scenarios = (0..150).map(Scenario::draw);
+    let two_faced = scenarios.filter(|each| matches!(each.hostile, Some(Hostile::Equivocator(_))));
+    let (mut runs, mut proved, mut back) = (0, 0, 0);
+    let mut sizes = std::collections::BTreeSet::new();
+    for scenario in two_faced {
+        let report = run::<Toy>(&scenario, None);
+        let seed = scenario.seed;
+        assert_eq!(report.violation, None, "seed {seed}");
+        runs += 1;
+        proved += u32::from(report.proved);
+        back += u32::from(report.most_undone > 0);
+        sizes.insert(report.peers);
+    }
+    println!("{runs} runs of {sizes:?} peers: {proved} proved, {back} went back");
+    assert!(runs >= 8 && proved * 4 >= runs * 3 && back * 2 >= runs);
 }
 
 /// Runs the seeds on all processors.

@@ -68,9 +68,13 @@ fn documented_events_have_their_fields() {
     holds(
         &Event::PlanChanged {
             turn: TurnNumber(9),
-            plan: Plan::default(),
+            plan: Plan {
+                tick_ms: 88,
+                ..Plan::default()
+            },
+            slow: vec![Seat(1)],
         },
-        json!({"event":"plan","turn":9,"ticks":4,"delay":2}),
+        json!({"event":"plan","turn":9,"ticks":4,"delay":2,"tick_ms":88,"slow":[1]}),
     );
     holds(
         &Event::RosterChanged {
@@ -103,11 +107,12 @@ fn a_desync_names_each_world_that_differs() {
     let event = Event::Desync(Desync {
         turn: TurnNumber(40),
         reports: vec![side(0, 1), side(1, 1), side(2, 0xffff_ffff)],
+        odd: vec![peer(2)],
         report: Some("desync-40".into()),
     });
     holds(
         &event,
-        json!({"event":"desync","turn":40,"seat":2,"ours":"00000001","theirs":"ffffffff","report":"desync-40"}),
+        json!({"event":"desync","turn":40,"seat":2,"ours":"00000001","theirs":"ffffffff","odd":[2],"report":"desync-40"}),
     );
 }
 

@@ -20,7 +20,7 @@ pub struct Facts {
     pub turns: Option<u32>,
     /// Ticks stepped.
     pub tick: u64,
-    /// Milliseconds in a tick.
+    /// Milliseconds in a tick, at full speed.
     pub tick_ms: u16,
     /// The plan in force, as text.
     pub plan: String,
@@ -85,10 +85,17 @@ impl Facts {
                 self.tick_ms = plan.tick_ms;
                 self.note(format!("match {match_id} begins"));
             }
-            Event::PlanChanged { plan, .. } => {
+            Event::PlanChanged { plan, slow, .. } => {
                 self.plan = plan.to_string();
-                self.tick_ms = plan.tick_ms;
-                self.note(format!("plan {plan}"));
+                let percent = u32::from(self.tick_ms) * 100 / u32::from(plan.tick_ms);
+                self.note(match (percent, slow.as_slice()) {
+                    (100.., _) => "full speed again".to_owned(),
+                    (_, []) => format!("{percent} % of full speed"),
+                    (_, of) => {
+                        let who = self.all_named(of);
+                        format!("{percent} % of full speed: the machine of {who} is slow")
+                    }
+                });
             }
             Event::Lobby(peers) => {
                 for peer in peers {
@@ -131,6 +138,13 @@ impl Facts {
                 let seconds = away.as_secs_f32();
                 self.note(format!("stood still for {seconds:.1} s, asking the others"));
             }
+            Event::Patience { seats, longer, .. } => {
+                let who = self.all_named(seats);
+                self.note(match longer.as_secs() {
+                    0 => format!("{who} would wait longer, too few to"),
+                    seconds => format!("{who}: wait {seconds} s longer"),
+                });
+            }
             Event::NoQuorum { missing, .. } => {
                 self.note(format!(
                     "{} lost, too many to go on: leave to end",
@@ -140,6 +154,13 @@ impl Facts {
             Event::RosterChanged { gone, cause, .. } if *cause == RosterCause::Lost => {
                 self.left.extend(gone);
                 self.note(format!("{} lost, the match goes on", self.all_named(gone)));
+            }
+            Event::RosterChanged { gone, cause, .. } if *cause == RosterCause::Cheated => {
+                self.left.extend(gone);
+                self.note(format!(
+                    "{} cheated, as two signed batches prove: the match goes on without",
+                    self.all_named(gone)
+                ));
             }
             Event::RosterChanged { seats, cause, .. } if *cause == RosterCause::Rejoined => {
                 let back: Vec<Seat> = self
@@ -158,7 +179,16 @@ impl Facts {
             Event::PeerFault { peer, fault } => self.note(format!("{peer} {fault}")),
             Event::LinkLost { peer, why } => self.note(format!("link to {peer}: {why}")),
             Event::RecordingStopped { why } => self.note(format!("recording: {why}")),
-            Event::Desync(desync) => self.note(format!("DESYNC after turn {}", desync.turn)),
+            Event::Desync(desync) => {
+                let odd = desync.reports.iter();
+                let odd = odd.filter(|side| desync.odd.contains(&side.peer));
+                let odd: Vec<Seat> = odd.map(|side| side.seat).collect();
+                let who = match odd.as_slice() {
+                    [] => String::new(),
+                    odd => format!(": {} differs from most", self.all_named(odd)),
+                };
+                self.note(format!("DESYNC after turn {}{who}", desync.turn));
+            }
             Event::Ended(ended) => {
                 let reason = ended.reason.to_string();
                 // A replay ends anew after every seek to its end.
@@ -215,7 +245,7 @@ impl Facts {
                 let names = self.all_named(on);
                 let seconds = since.as_millis() / 1_000;
                 let tenths = since.as_millis() % 1_000 / 100;
-                format!("waiting for {names} for {seconds}.{tenths} s")
+                format!("waiting for {names} for {seconds}.{tenths} s, o: hold on")
             }
             Some(Status::CatchingUp { behind }) => {
                 format!("{} behind", plain::count(u64::from(*behind), "turn"))

@@ -27,6 +27,7 @@ pub(super) enum ToNetwork {
     Chat(String),
     Pause,
     Resume,
+    WaitLonger,
     Leave,
     /// The game has dropped the match.
     Stop,
@@ -234,6 +235,7 @@ impl Network {
                 ToNetwork::Chat(text) => self.handle(Input::Chat(text)),
                 ToNetwork::Pause => self.handle(Input::Pause),
                 ToNetwork::Resume => self.handle(Input::Resume),
+                ToNetwork::WaitLonger => self.handle(Input::WaitLonger),
                 ToNetwork::Leave => self.handle(Input::Leave),
                 ToNetwork::Stop => return false,
             }
@@ -245,8 +247,14 @@ impl Network {
             Answer::Ready { checksum } => self.handle(Input::Loaded { checksum }),
             Answer::Failed => self.handle(Input::LoadFailed),
             Answer::Executed {
-                checksum, outcome, ..
-            } => self.handle(Input::Executed { checksum, outcome }),
+                checksum,
+                outcome,
+                step,
+            } => self.handle(Input::Executed {
+                checksum,
+                outcome,
+                step,
+            }),
             Answer::Saved(bytes) => {
                 let Some(turns) = self.saves.pop_front() else {
                     return;
@@ -329,12 +337,21 @@ impl Network {
             }
             Output::Append(record) => self.append(&record),
             Output::New(start) => self.work(Work::New { start }),
-            Output::Load(keyframe) => self.work(Work::Load {
-                turns: keyframe.turns,
-                ticks: keyframe.ticks,
-                snapshot: keyframe.snapshot,
-            }),
             Output::Execute(bundle) => self.work(Work::Execute(bundle)),
+            Output::Undo { turns } => {
+                if let Err(why) = self.log.undo(turns) {
+                    self.push(Event::RecordingStopped { why });
+                }
+            }
+            Output::Load {
+                turns,
+                ticks,
+                snapshot,
+            } => self.work(Work::Load {
+                turns,
+                ticks,
+                snapshot,
+            }),
             Output::Save { turns } => {
                 self.saves.push_back(turns);
                 self.work(Work::Save { turns });

@@ -16,6 +16,7 @@ pub fn start_hash(start: &Start) -> LogHash {
     hash.number(start.turn_limit.map_or(0, |turns| turns.saturating_add(1)));
     hash.number(u32::from(start.pauses.pauses));
     hash.number(u32::from(start.pauses.seconds));
+    hash.number(start.on_slow as u32);
     hash.number(start.roster.len() as u32);
     for peer in &start.roster {
         hash.bytes(&peer.peer.0);
@@ -53,6 +54,10 @@ pub fn turn_hash(before: LogHash, bundle: &Bundle) -> LogHash {
                 hash.number(4);
                 hash.bytes(text.as_bytes());
             }
+            What::Load(load) => {
+                hash.number(5);
+                hash.number(u32::from(*load));
+            }
         }
     }
     hash.end()
@@ -69,6 +74,10 @@ pub fn roster_hash(before: LogHash, change: &RosterChange) -> LogHash {
     if let Some(joins) = change.value.joins {
         hash.number(u32::from(joins.peer));
         hash.bytes(&joins.incarnation.0);
+    }
+    if let Some(at_cut) = &change.value.log_hash {
+        hash.number(u32::from(change.value.cheats.0));
+        hash.bytes(&at_cut.0);
     }
     hash.end()
 }

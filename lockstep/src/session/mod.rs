@@ -16,10 +16,11 @@ mod playing;
 pub mod roster;
 mod wire;
 
-pub use batch::{Batch, NO_SLACK, SnapshotHash};
+pub use batch::{Batch, MAX_LOAD, NO_SLACK, SnapshotHash};
 pub use contract::{
     ConfigError, HostConfig, Input, LinkStats, Output, Role, RulesOf, SessionConfig, Stats,
 };
+pub(crate) use playing::STALL_BUDGET;
 
 use self::catch_up::{Archive, Returning, Server};
 use self::core::{Core, Introduced, tidy_name};
@@ -138,7 +139,7 @@ impl Session {
         let outputs = std::mem::take(&mut self.core.out);
         let worlds = outputs
             .iter()
-            .filter(|output| matches!(output, Output::New(_) | Output::Load(_)));
+            .filter(|output| matches!(output, Output::New(_) | Output::Load { .. }));
         self.worlds_awaited += worlds.count() as u32;
         outputs
     }
@@ -252,12 +253,18 @@ impl Session {
                         returning.loaded(checksum);
                         Step::Stay
                     }
-                    _ => Step::Stay,
+                    Phase::Playing(playing) => {
+                        playing.world_loaded();
+                        Step::Stay
+                    }
+                    Phase::Over => Step::Stay,
                 };
                 self.step(step);
             }
             Input::LoadFailed => {
-                if !matches!(self.phase, Phase::Playing(_)) {
+                if let Phase::Playing(playing) = &mut self.phase {
+                    playing.finish(core, EndReason::World);
+                } else {
                     let _ = self.leave_lobby();
                     self.step(Step::End(EndReason::World));
                 }
@@ -275,8 +282,17 @@ impl Session {
             },
             Input::Pause => self.note(What::Pause),
             Input::Resume => self.note(What::Resume),
-            Input::Executed { checksum, outcome } => match &mut self.phase {
-                Phase::Playing(playing) => playing.world_executed(core, checksum, outcome),
+            Input::WaitLonger => {
+                if let Phase::Playing(playing) = &mut self.phase {
+                    playing.wait_longer();
+                }
+            }
+            Input::Executed {
+                checksum,
+                outcome,
+                step,
+            } => match &mut self.phase {
+                Phase::Playing(playing) => playing.world_executed(core, checksum, outcome, step),
                 Phase::Return(returning) => returning.executed(checksum),
                 _ => {}
             },
@@ -327,8 +343,10 @@ impl Session {
     /// Keeps what is appended to the log, and gives it to who waits for it.
     fn serve(&mut self) {
         for output in &self.core.out {
-            if let Output::Append(record) = output {
-                self.archive.take(record);
+            match output {
+                Output::Append(record) => self.archive.take(record),
+                Output::Undo { turns } => self.archive.undo(*turns),
+                _ => {}
             }
         }
         if let Phase::Playing(playing) = &self.phase {

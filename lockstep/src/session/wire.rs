@@ -2,7 +2,7 @@
 
 use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_PEERS};
-use crate::log::{PauseBudget, SignedBatch};
+use crate::log::{OnSlow, PauseBudget, SignedBatch};
 use crate::session::roster::Request;
 use crate::{Incarnation, JoinRefused, Limits, LogHash, MatchId, PeerId, Plan, TurnNumber};
 use serde::{Deserialize, Serialize};
@@ -85,6 +85,36 @@ pub(crate) enum Control {
         request: Request,
         addresses: Vec<String>,
     },
+    /// To all where logs differ: batches as they are held here. Two that differ of one peer for one turn prove it.
+    Evidence(Vec<WireBatch>),
+}
+
+/// A signed batch in a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WireBatch {
+    peer: u8,
+    content: Vec<u8>,
+    signature: Signature,
+}
+
+impl WireBatch {
+    pub(crate) fn of(batch: &SignedBatch) -> Self {
+        WireBatch {
+            peer: batch.peer,
+            content: batch.content.to_vec(),
+            signature: batch.signature.into(),
+        }
+    }
+}
+
+impl From<WireBatch> for SignedBatch {
+    fn from(batch: WireBatch) -> Self {
+        SignedBatch {
+            peer: batch.peer,
+            content: batch.content.into(),
+            signature: batch.signature.into(),
+        }
+    }
 }
 
 /// What one peer says about a roster change, or of itself.
@@ -106,6 +136,7 @@ pub(crate) struct Terms {
     pub seats: u8,
     pub turn_limit: Option<u32>,
     pub pauses: PauseBudget,
+    pub on_slow: OnSlow,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

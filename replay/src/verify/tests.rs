@@ -1,5 +1,5 @@
 use super::*;
-use crate::fixture::{self, Coins, play_with};
+use crate::fixture::{self, Coins, SLOW_FROM, SLOW_UNTIL, play_with};
 use lockstep::log::What;
 use sim::State as _;
 
@@ -217,6 +217,60 @@ fn roster_changes_hold_and_forged_ones_are_found() {
 }
 
 #[test]
+fn a_proof_of_cheating_holds_and_a_spoiled_one_is_found() {
+    let records = fixture::play_cheated(120, 40).records;
+    let result = verified(&records);
+    assert_eq!(result.wrong, None);
+    assert_eq!(result.attested_turns, Some(120));
+    let spoiled = |change: &dyn Fn(&mut RosterChange)| {
+        let mut records = records.clone();
+        for record in &mut records {
+            if let Record::Roster(found) = record {
+                change(found);
+            }
+        }
+        verified(&records).wrong
+    };
+    let wrong = Some(Wrong::Roster { epoch: 0 });
+    assert_eq!(spoiled(&|_| {}), None);
+    assert_eq!(
+        spoiled(&|change| change.proofs[0].0.signature[7] ^= 1),
+        wrong
+    );
+    assert_eq!(
+        spoiled(&|change| change.proofs[0].1.signature[63] ^= 1),
+        wrong
+    );
+    // One batch twice, batches of two turns, and somebody else's prove nothing.
+    let twice = |change: &mut RosterChange| change.proofs[0].1 = change.proofs[0].0.clone();
+    assert_eq!(spoiled(&twice), wrong);
+    let attests = records.iter().filter_map(|record| match record {
+        Record::Attest(batch) => Some(batch.clone()),
+        _ => None,
+    });
+    let attests: Vec<_> = attests.collect();
+    let of_bob = attests.iter().find(|batch| batch.peer == 1).unwrap();
+    let two_turns = |change: &mut RosterChange| change.proofs[0].1 = of_bob.clone();
+    assert_eq!(spoiled(&two_turns), wrong);
+    let of_another = |change: &mut RosterChange| {
+        change.proofs[0].0.peer = 0;
+        change.proofs[0].1.peer = 0;
+    };
+    assert_eq!(spoiled(&of_another), wrong);
+    assert_eq!(spoiled(&|change| change.proofs.clear()), wrong);
+    // What was agreed on is signed.
+    assert_eq!(
+        spoiled(&|change| change.value.cheats = Peers::default()),
+        wrong
+    );
+    let other_log = |change: &mut RosterChange| {
+        let hash = change.value.log_hash.as_mut().unwrap();
+        hash.0[0] ^= 1;
+    };
+    assert_eq!(spoiled(&other_log), wrong);
+}
+
+#[test]
 fn an_end_that_does_not_fit_and_a_recorded_desync_are_found() {
     let result = forged(|record| {
         if let Record::End(end) = record {
@@ -245,4 +299,37 @@ fn a_cut_file_holds_as_far_as_it_goes() {
     let result = verify::<Coins>(&mut reader, &Options::default(), |_| {}).unwrap();
     assert_eq!(result.wrong, None);
     assert!(result.turns > 0 && result.turns < 120 && result.turns == result.of);
+}
+
+#[test]
+fn a_plan_that_the_turns_before_it_do_not_ask_for_is_found() {
+    let played = fixture::play_slow(120).records;
+    assert_eq!(verified(&played).wrong, None);
+    let with_plan = |turn: u32, tick_ms: u16| {
+        let mut records = played.clone();
+        for record in &mut records {
+            if let Record::Bundle(bundle) = record
+                && bundle.turn.0 == turn
+            {
+                bundle.plan.tick_ms = tick_ms;
+            }
+        }
+        verified(&records).wrong
+    };
+    let honest = |turn: u32| match turn {
+        SLOW_FROM..SLOW_UNTIL => 100,
+        _ => 50,
+    };
+    for (turn, tick_ms) in [(10, 51), (21, 50), (21, 88), (80, 50), (81, 100), (90, 200)] {
+        let asked = Plan {
+            tick_ms: honest(turn),
+            ..Plan::default()
+        };
+        let wrong = Wrong::Plan {
+            turn: TurnNumber(turn),
+            plan: Plan { tick_ms, ..asked },
+            asked,
+        };
+        assert_eq!(with_plan(turn, tick_ms), Some(wrong));
+    }
 }

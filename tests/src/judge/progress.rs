@@ -11,6 +11,9 @@ const RECOVERY: Duration = Duration::from_secs(2);
 /// Time within which a peer that begins anew is in the match again.
 const RETURN: Duration = Duration::from_secs(6);
 
+/// What a quorum's votes add to the suspicion time.
+const WAIT: Duration = Duration::from_secs(30);
+
 /// Turns over which their rate is measured.
 const MEASURED_TURNS: u32 = 20;
 
@@ -22,6 +25,8 @@ impl<W: Playable> Judge<W> {
         self.check_ends();
         self.check_commands_accounted();
         self.check_logs();
+        self.check_two_faced();
+        self.check_liar();
     }
 
     fn check_progress(&mut self) {
@@ -32,7 +37,9 @@ impl<W: Playable> Judge<W> {
         if self.hostile.is_some() || self.may_lose_quorum {
             return;
         }
-        let healed_at = self.deaths_over_at(healed_at);
+        // Whoever comes back holds the others up once, for a moment.
+        let backs = self.peers.iter().filter_map(|file| file.back);
+        let healed_at = backs.fold(self.deaths_over_at(healed_at), Duration::max);
         let due = healed_at + RECOVERY;
         for peer in 0..self.peers.len() {
             let file = &self.peers[peer];
@@ -65,8 +72,15 @@ impl<W: Playable> Judge<W> {
             }
             let until = over_at.min(due + self.turn * MEASURED_TURNS);
             let turns = within(due, until);
+            let before = within(Duration::ZERO, due);
+            // Turns go at the pace of the slowest: of who lags, by the command delay at most, whose turns may be longer.
+            let played = (0..=self.command_delay).map(|lag| {
+                let first = before.saturating_sub(lag);
+                self.time_before(first + turns + 2) - self.time_before(first)
+            });
+            let played = played.max().unwrap_or_default();
             let least = (until - due) * 9 / 10;
-            if self.turn * (turns + 2) < least {
+            if played < least && self.history.len() as u32 >= before + turns + 2 {
                 let seen = format!("{turns} turns in {:.1?} after healing", until - due);
                 self.fail(Some(peer), Invariant::Progress, seen);
                 return;
@@ -87,7 +101,11 @@ impl<W: Playable> Judge<W> {
     /// A death is a fault that ends when it must be suspected; who stands still is none any more when it goes on.
     fn deaths_over_at(&self, healed_at: Duration) -> Duration {
         let deaths = self.peers.iter().filter_map(|file| file.crashed);
-        let over = deaths.map(|at| at + SUSPICION);
+        let patience = match self.patient {
+            true => WAIT,
+            false => Duration::ZERO,
+        };
+        let over = deaths.map(|at| at + SUSPICION + patience);
         let thawed = self.peers.iter().filter_map(|file| file.thawed_at);
         over.chain(thawed).fold(healed_at, Duration::max)
     }
@@ -126,7 +144,9 @@ impl<W: Playable> Judge<W> {
             }
             let turns = file.handed.iter().filter(|at| **at > due).count() as u32;
             let least = (until.saturating_sub(due)) * 8 / 10;
-            if file.desync.is_none() && self.turn * (turns + 4) < least {
+            let all = file.handed.len() as u32;
+            let played = self.time_before(all) - self.time_before(all - turns);
+            if file.desync.is_none() && played + self.turn * 4 < least {
                 let seen = format!("{turns} turns in {:.1?} after it was back", until - due);
                 self.fail(Some(peer), Invariant::Progress, seen);
                 return;
@@ -174,6 +194,18 @@ impl<W: Playable> Judge<W> {
                     return;
                 }
             }
+        }
+    }
+
+    /// Every honest peer has found that one tells of another world.
+    fn check_liar(&mut self) {
+        if self.lied_of.is_none() || self.start.is_none() {
+            return;
+        }
+        let mut honest = (0..self.peers.len()).filter(|peer| self.hostile != Some(*peer));
+        if let Some(peer) = honest.find(|peer| self.peers[*peer].desync.is_none()) {
+            let seen = "never heard of the other world".to_owned();
+            self.fail(Some(peer), Invariant::Desync, seen);
         }
     }
 

@@ -1,8 +1,7 @@
 //! The game's side of one peer: it executes what the session hands out, at the pace a screen would.
 
 use super::playable::{Playable, build, execute};
-use lockstep::Plan;
-use lockstep::log::{Bundle, Keyframe, Start};
+use lockstep::log::{Bundle, Start};
 use lockstep::session::Input;
 use sim::Checksum;
 use std::collections::VecDeque;
@@ -13,10 +12,10 @@ use std::time::Duration;
 pub enum Piece {
     /// Build it.
     New(Arc<Start>),
-    /// Load it.
-    Load(Keyframe),
     /// Execute a turn.
     Execute(Bundle),
+    /// Replace it by a snapshot.
+    Load(Arc<[u8]>),
     /// Save it.
     Save(u32),
 }
@@ -43,6 +42,11 @@ impl<W: Playable> Hand<W> {
             step,
             flaw,
         }
+    }
+
+    /// From the next turn on a tick takes so long.
+    pub fn set_step(&mut self, step: Duration) {
+        self.step = step;
     }
 
     /// Queues a piece. How long until [`finish`](Self::finish), where nothing was running.
@@ -80,16 +84,6 @@ impl<W: Playable> Hand<W> {
                 };
                 (input, None)
             }
-            Piece::Load(keyframe) => {
-                self.world = W::load(&keyframe.snapshot).ok();
-                let input = match &self.world {
-                    Some(world) => Input::Loaded {
-                        checksum: world.checksum(),
-                    },
-                    None => Input::LoadFailed,
-                };
-                (input, None)
-            }
             Piece::Execute(bundle) => {
                 let world = self.world.as_mut().expect("turns come after the world");
                 execute(world, &bundle);
@@ -98,8 +92,23 @@ impl<W: Playable> Hand<W> {
                 }
                 let checksum = world.checksum();
                 let outcome = world.outcome();
-                let input = Input::Executed { checksum, outcome };
+                let step = self.step * u32::from(bundle.ticks());
+                let input = Input::Executed {
+                    checksum,
+                    outcome,
+                    step,
+                };
                 (input, Some((bundle.turn.0, checksum)))
+            }
+            Piece::Load(snapshot) => {
+                self.world = W::load(&snapshot).ok();
+                let input = match &self.world {
+                    Some(world) => Input::Loaded {
+                        checksum: world.checksum(),
+                    },
+                    None => Input::LoadFailed,
+                };
+                (input, None)
             }
             Piece::Save(turns) => {
                 let world = self.world.as_ref().expect("a save comes after the world");
@@ -117,10 +126,10 @@ impl<W: Playable> Hand<W> {
             return None;
         }
         let takes = match self.waiting.front()? {
-            Piece::New(_) | Piece::Load(_) => self.load,
+            Piece::New(_) => self.load,
             Piece::Execute(bundle) if self.waiting.len() <= 2 => paced(bundle, self.step),
             Piece::Execute(bundle) => self.step * u32::from(bundle.ticks()),
-            Piece::Save(_) => Duration::ZERO,
+            Piece::Save(_) | Piece::Load(_) => Duration::ZERO,
         };
         self.running = true;
         Some(takes)
@@ -129,9 +138,8 @@ impl<W: Playable> Hand<W> {
 
 /// Ticks are spread over the turn; its last one ends it.
 fn paced(bundle: &Bundle, step: Duration) -> Duration {
-    let Plan { tick_ms, .. } = bundle.plan;
     match bundle.ticks() {
         0 => Duration::ZERO,
-        ticks => Duration::from_millis(u64::from(tick_ms)) * u32::from(ticks - 1) + step,
+        ticks => bundle.plan.tick().max(step) * u32::from(ticks - 1) + step,
     }
 }

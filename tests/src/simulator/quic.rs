@@ -33,6 +33,17 @@ pub struct Quic {
 /// Packets that wait at most for a process that stands still: what a socket's buffer holds by default.
 pub(super) const SOCKET_PACKETS: usize = 128;
 
+/// A node, and how often it has moved to another address.
+pub type Place = (Node, u32);
+
+/// A UDP packet on its way.
+pub struct Packet {
+    from: Place,
+    /// Nothing arrives where nobody is any more.
+    pub(super) to: Place,
+    bytes: Vec<u8>,
+}
+
 /// The UDP port of every node.
 const PORT: u16 = 4_000;
 
@@ -57,7 +68,7 @@ impl Quic {
     }
 
     /// Dials a node, which the session knows under `address`.
-    pub fn dial(&mut self, now: Duration, from: Node, to: Node, address: String, key: PeerId) {
+    pub fn dial(&mut self, now: Duration, from: Node, to: Place, address: String, key: PeerId) {
         if let Some(port) = self.port(from) {
             port.dial(now, socket_address(to), address, key);
         }
@@ -108,7 +119,8 @@ impl Quic {
 
     /// The node at the other end of a link.
     pub fn other_end(&self, node: Node, link: LinkId) -> Option<Node> {
-        node_of(self.nodes[node].1.as_ref()?.remote(link)?)
+        let remote = self.nodes[node].1.as_ref()?.remote(link)?;
+        Some(place_of(remote)?.0)
     }
 
     /// Packets sent so far.
@@ -132,11 +144,18 @@ impl<W: Playable> Simulator<W> {
     }
 
     /// A packet arrives.
-    pub(super) fn take_packet(&mut self, from: Node, to: Node, packet: &[u8]) {
+    pub(super) fn take_packet(&mut self, packet: &Packet) {
         let now = self.now;
-        if let Some(port) = self.quic.as_mut().and_then(|quic| quic.port(to)) {
-            port.receive(now, socket_address(from), packet);
+        if packet.to != self.place(packet.to.0) {
+            return;
         }
+        if let Some(port) = self.quic.as_mut().and_then(|quic| quic.port(packet.to.0)) {
+            port.receive(now, socket_address(packet.from), &packet.bytes);
+        }
+    }
+
+    fn place(&self, node: Node) -> Place {
+        (node, self.peers.get(node).map_or(0, |peer| peer.moves))
     }
 
     /// A timer of a node's QUIC may be due.
@@ -169,6 +188,7 @@ impl<W: Playable> Simulator<W> {
 
     fn drive_port(&mut self, node: Node) {
         let now = self.now;
+        let from = self.place(node);
         let Some(quic) = &mut self.quic else {
             return;
         };
@@ -178,12 +198,12 @@ impl<W: Playable> Simulator<W> {
         port.drive(now);
         while let Some((to, packet)) = port.next_packet() {
             quic.packets += 1;
-            let Some(to) = node_of(to) else {
+            let Some(to) = place_of(to) else {
                 continue;
             };
-            for (takes, packet) in self.network.packet(node, to, &packet) {
-                let arrives = Happening::Packet(node, to, packet);
-                self.schedule.add(now + takes, arrives);
+            for (takes, bytes) in self.network.packet(node, to.0, &packet) {
+                let packet = Packet { from, to, bytes };
+                self.schedule.add(now + takes, Happening::Packet(packet));
             }
         }
         let over = port.is_over(now);
@@ -250,21 +270,26 @@ impl<W: Playable> Simulator<W> {
     }
 }
 
-fn socket_address(node: Node) -> SocketAddr {
-    let last = u8::try_from(node + 1).expect("a match has few peers");
-    (Ipv4Addr::new(10, 0, 0, last), PORT).into()
+fn socket_address((node, moves): Place) -> SocketAddr {
+    let byte = |number: usize| u8::try_from(number).expect("few peers, and they move rarely");
+    let address = Ipv4Addr::new(10, 0, byte(moves as usize), byte(node + 1));
+    (address, PORT).into()
 }
 
-fn node_of(address: SocketAddr) -> Option<Node> {
-    match address {
-        SocketAddr::V4(address) => usize::from(address.ip().octets()[3]).checked_sub(1),
-        SocketAddr::V6(_) => None,
-    }
+fn place_of(address: SocketAddr) -> Option<Place> {
+    let SocketAddr::V4(address) = address else {
+        return None;
+    };
+    let [_, _, moves, node] = address.ip().octets();
+    Some((usize::from(node).checked_sub(1)?, u32::from(moves)))
 }
 
 /// The address as the sessions of a run write it.
 fn address_of(address: SocketAddr) -> String {
-    node_of(address).map_or_else(|| address.to_string(), links::address)
+    place_of(address).map_or_else(
+        || address.to_string(),
+        |(node, moves)| links::address(node, moves),
+    )
 }
 
 // quinn-proto wants instants. Only what lies between two of them matters, and that is simulated.

@@ -3,6 +3,7 @@
 use super::SUSPICION;
 use crate::random::Stream;
 use lockstep::Plan;
+use lockstep::log::OnSlow;
 use std::time::Duration;
 
 /// One run.
@@ -34,6 +35,10 @@ pub struct Scenario {
     pub flaw: Option<Flaw>,
     /// Somebody who wants to disturb.
     pub hostile: Option<Hostile>,
+    /// What becomes of who is too slow.
+    pub on_slow: OnSlow,
+    /// All players vote once in every stall to wait longer.
+    pub patient: bool,
 }
 
 /// One peer.
@@ -53,10 +58,18 @@ pub struct PeerPlan {
     pub workload: Workload,
     /// When it leaves, after the match began.
     pub leaves_at: Option<Duration>,
+    /// When its machine is slow, after the match began.
+    pub slow: Option<Slow>,
     /// When its process dies, after the match began.
     pub crashes_at: Option<Duration>,
     /// When its process stops, after the match began, and for how long.
     pub freeze: Option<(Duration, Duration)>,
+    /// When its address changes, after the match began: what is under way to the old one is lost.
+    pub moves_at: Option<Duration>,
+    /// When its clock jumps ahead, after the match began, and how far.
+    pub jump: Option<(Duration, Duration)>,
+    /// Records that its log takes before the disk is full.
+    pub log_takes: Option<u32>,
     /// When another run of that process begins and wants to come back, after the match began, and whether it has the
     /// log of the one that died.
     pub returns: Option<(Duration, bool)>,
@@ -66,6 +79,17 @@ pub struct PeerPlan {
     pub chats_every: Option<Duration>,
     /// Time between keyframes of its log, if it wants any.
     pub keyframe_every: Option<Duration>,
+}
+
+/// A machine that is slow for a while.
+#[derive(Clone, Copy, Debug)]
+pub struct Slow {
+    /// From when on.
+    pub at: Duration,
+    /// For how long.
+    pub lasts: Duration,
+    /// Time to step a tick meanwhile.
+    pub step: Duration,
 }
 
 /// What the players of a peer do.
@@ -139,7 +163,34 @@ pub enum Hostile {
     Garbage,
     /// The last peer signs batches that it must not sign.
     Forger,
+    /// The last peer signs two different batches for some turns, and shows one half of the others the one, the other
+    /// half the other.
+    Equivocator(Equivocator),
+    /// The last peer tells everybody the same that is not so, and signs no second batch.
+    Liar(Lie),
 }
+
+/// What somebody says that is not so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lie {
+    /// A checksum of its world after so many turns.
+    World(u32),
+    /// A hash of its log after so many turns, and after all that follow.
+    Log(u32),
+}
+
+/// When somebody signs two batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Equivocator {
+    /// The first turn.
+    pub from: u32,
+    /// How many turns.
+    pub turns: u32,
+}
+
+/// After the last machine has become fast, ticks are as short as at the start within this time: what lay behind is
+/// worked off, measured twice, and ten seconds must have passed since.
+pub const RECOVERS_WITHIN: Duration = Duration::from_secs(40);
 
 impl Scenario {
     /// The scenario of a seed.
@@ -163,6 +214,8 @@ impl Scenario {
             transport_knows: random.chance(700),
             flaw: None,
             hostile: None,
+            on_slow: OnSlow::Meter,
+            patient: false,
         };
         if random.chance(400) {
             scenario.draw_cuts(random);
@@ -191,17 +244,26 @@ impl Scenario {
         if corruption.chance(500) {
             scenario.weather.corrupt = corruption.below(100) as u32;
         }
+        if seed % 10 == 3 && count > 2 {
+            scenario.draw_equivocator(&mut Stream::new(seed, "equivocator", 0));
+        }
+        if seed % 20 == 14 && count > 2 {
+            scenario.draw_liar(&mut Stream::new(seed, "liar", 0));
+        }
+        scenario.draw_slow_machines(&mut Stream::new(seed, "slow machines", 0));
         scenario.draw_crashes(&mut Stream::new(seed, "crashes", 0));
         scenario.draw_freezes(&mut Stream::new(seed, "freezes", 0));
         scenario.draw_returns(&mut Stream::new(seed, "returns", 0));
+        scenario.draw_mishaps(&mut Stream::new(seed, "mishaps", 0));
         scenario
     }
 
     /// Processes that die. But for cuts, who is left is always a quorum, and can always reach each other: the others
     /// must go on.
     fn draw_crashes(&mut self, random: &mut Stream) {
-        let is_member = matches!(self.hostile, Some(Hostile::Garbage | Hostile::Forger));
-        if is_member || self.flaw.is_some() || !random.chance(600) {
+        let strangers = self.on_slow == OnSlow::Remove;
+        let calm = self.is_hostile(self.peers.len() - 1) || strangers || self.flaw.is_some();
+        if calm || !random.chance(600) {
             return;
         }
         let count = self.peers.len();
@@ -241,13 +303,53 @@ impl Scenario {
         }
     }
 
-    /// Processes that stop for a while, or machines that sleep. All go on before it heals.
-    fn draw_freezes(&mut self, random: &mut Stream) {
-        let is_member = matches!(self.hostile, Some(Hostile::Garbage | Hostile::Forger));
-        if is_member || self.flaw.is_some() || !random.chance(350) {
+    /// Machines that take longer for a tick than the match has for it. The match is long enough to see it recover.
+    fn draw_slow_machines(&mut self, random: &mut Stream) {
+        if self.hostile.is_some() || self.flaw.is_some() || !random.chance(200) {
             return;
         }
+        let tick = self.plan.tick();
+        for _ in 0..random.between(1, 2) {
+            let peer = random.below(self.peers.len() as u64) as usize;
+            let slow = Slow {
+                at: random.millis(0, 10_000),
+                lasts: random.millis(500, 25_000),
+                step: tick * random.between(11, 38) as u32 / 10,
+            };
+            self.heal_at = self.heal_at.max(slow.at + slow.lasts);
+            self.peers[peer].slow = Some(slow);
+        }
+        self.draw_strangers(random);
+        let length = self.heal_at + RECOVERS_WITHIN + Duration::from_secs(5);
+        let turns = length.as_millis() / self.plan.turn().as_millis();
+        self.turn_limit = self.turn_limit.max(turns as u32);
+    }
+
+    /// Strangers, who remove who is slow for long. Were others lost as well, the rest might be no quorum.
+    fn draw_strangers(&mut self, random: &mut Stream) {
+        if !random.chance(350) {
+            return;
+        }
+        self.on_slow = OnSlow::Remove;
+        self.cuts.clear();
+        self.unreachable.clear();
+        for peer in &mut self.peers {
+            peer.leaves_at = None;
+            if let Some(slow) = &mut peer.slow {
+                slow.lasts = slow.lasts.max(random.millis(5_000, 40_000));
+                self.heal_at = self.heal_at.max(slow.at + slow.lasts);
+            }
+        }
+    }
+
+    /// Processes that stop for a while, or machines that sleep. All go on before it heals.
+    fn draw_freezes(&mut self, random: &mut Stream) {
         let count = self.peers.len();
+        let strangers = self.on_slow == OnSlow::Remove;
+        let calm = self.is_hostile(count - 1) || strangers || self.flaw.is_some();
+        if calm || !random.chance(350) {
+            return;
+        }
         let longest = random.pick(&[2_500, 2_500, 12_000, 60_000]);
         let lasts = random.millis(200, longest);
         let half = self.heal_at.as_millis() as u64;
@@ -285,6 +387,38 @@ impl Scenario {
         }
     }
 
+    /// What befalls machines: other addresses, clocks that jump, full disks; and players who wait.
+    fn draw_mishaps(&mut self, random: &mut Stream) {
+        if matches!(
+            self.hostile,
+            Some(Hostile::Equivocator(_) | Hostile::Liar(_))
+        ) {
+            return;
+        }
+        let half = self.heal_at.as_millis() as u64;
+        let count = self.peers.len() as u64;
+        self.patient = random.chance(100);
+        for peer in &mut self.peers {
+            if random.chance(150) {
+                peer.log_takes = Some(random.between(1, 400) as u32);
+            }
+            if random.chance(60) {
+                let longest = random.pick(&[300, 900, 5_000, 100_000]);
+                peer.jump = Some((random.millis(0, half), random.millis(20, longest)));
+            }
+        }
+        // Who cannot be dialled by all must stay where it is.
+        let quiet = self.unreachable.is_empty() && self.hostile.is_none();
+        if quiet && random.chance(120) {
+            let peer = &mut self.peers[random.below(count) as usize];
+            if peer.crashes_at.is_none() && peer.freeze.is_none() {
+                let at = random.millis(0, half);
+                peer.moves_at = Some(at);
+                self.heal_at = self.heal_at.max(at + SUSPICION);
+            }
+        }
+    }
+
     /// Whether so many may be lost that nobody can decide to go on: who is cut off or stands still, and who dies.
     pub fn may_lose_quorum(&self) -> bool {
         let peers = || self.peers.iter();
@@ -294,8 +428,35 @@ impl Scenario {
 
     /// Whether this peer is the hostile one.
     pub fn is_hostile(&self, peer: usize) -> bool {
-        matches!(self.hostile, Some(Hostile::Garbage | Hostile::Forger))
-            && peer + 1 == self.peers.len()
+        !matches!(self.hostile, None | Some(Hostile::Stranger)) && peer + 1 == self.peers.len()
+    }
+
+    /// Two histories, some of them at the very end of the match.
+    fn draw_equivocator(&mut self, random: &mut Stream) {
+        let limit = u64::from(self.turn_limit);
+        let delay = u64::from(self.plan.delay_turns);
+        let from = match random.chance(250) {
+            true => random.between(limit - delay - 4, limit - 1),
+            false => random.between(2, limit / 3),
+        };
+        let (from, turns) = (from as u32, random.pick(&[1, 2, 3, 8]));
+        self.is_disturbed_by(Hostile::Equivocator(Equivocator { from, turns }));
+    }
+
+    fn draw_liar(&mut self, random: &mut Stream) {
+        let turns = random.between(1, u64::from(self.turn_limit) * 2 / 3) as u32;
+        let lie = random.pick(&[Lie::World(turns), Lie::Log(turns)]);
+        self.is_disturbed_by(Hostile::Liar(lie));
+    }
+
+    /// Nothing else goes wrong than the weather.
+    fn is_disturbed_by(&mut self, hostile: Hostile) {
+        self.hostile = Some(hostile);
+        self.flaw = None;
+        self.cuts.clear();
+        for peer in &mut self.peers {
+            peer.leaves_at = None;
+        }
     }
 
     /// Cuts with a beginning in the first half of the match; all are over when it heals.
@@ -386,6 +547,10 @@ fn draw_peer(random: &mut Stream, at: usize, count: usize) -> PeerPlan {
             _ => Workload::Large(random.millis(150, 1_500)),
         },
         leaves_at: None,
+        slow: None,
+        moves_at: None,
+        jump: None,
+        log_takes: None,
         crashes_at: None,
         freeze: None,
         returns: None,

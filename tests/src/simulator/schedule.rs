@@ -2,6 +2,7 @@
 
 use super::links::Dial;
 use super::network::{End, Node};
+use super::quic::Packet;
 use lockstep::{Channel, LinkError};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,8 +17,8 @@ pub enum Happening {
     World(usize),
     /// Bytes arrive at an end of a link.
     Arrive(End, Channel, Vec<u8>),
-    /// A packet arrives: from one node at another.
-    Packet(Node, Node, Vec<u8>),
+    /// A packet arrives.
+    Packet(Packet),
     /// A timer of a node's QUIC may be due.
     Timer(Node),
     /// Another attempt of a dial.
@@ -46,6 +47,10 @@ pub enum Happening {
     Resume(usize),
     /// A peer leaves.
     Leave(usize),
+    /// A peer's machine becomes slow.
+    Slow(usize),
+    /// It is fast again.
+    Fast(usize),
     /// A peer's process dies.
     Crash(usize),
     /// A peer's process, or its machine, stops.
@@ -54,6 +59,10 @@ pub enum Happening {
     Thaw(usize),
     /// Others may have given up their links to it.
     Forgotten(usize, Duration),
+    /// A peer gets another address.
+    Move(usize),
+    /// A peer's clock jumps ahead.
+    Jump(usize, Duration),
     /// Another run of a process that has died begins.
     Return(usize),
     /// Somebody disturbs.

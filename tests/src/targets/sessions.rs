@@ -101,6 +101,7 @@ impl Pair {
             plan: Plan::default(),
             turn_limit: None,
             pauses: lockstep::log::PauseBudget::default(),
+            on_slow: lockstep::log::OnSlow::default(),
         });
         let join = Role::Join {
             match_id,
@@ -193,14 +194,17 @@ impl Pair {
                         self.under_way.push_back((1 - at, channel, bytes.to_vec()));
                     }
                     Output::Close { .. } => self.linked = false,
-                    Output::New(_) | Output::Load(_) if self.loads => inputs.push(Input::Loaded {
-                        checksum: Checksum(8),
-                    }),
+                    Output::New(_) | Output::Load { .. } if self.loads => {
+                        inputs.push(Input::Loaded {
+                            checksum: Checksum(8),
+                        })
+                    }
                     Output::Execute(_) => inputs.insert(
                         0,
                         Input::Executed {
                             checksum: Checksum(8),
                             outcome: None,
+                            step: Duration::from_millis(1),
                         },
                     ),
                     Output::Save { turns } => inputs.insert(

@@ -5,6 +5,7 @@ use super::message::{Answer, Ask, Offer, PART, decode, encode};
 use crate::log::Keyframe;
 use crate::session::core::Core;
 use crate::session::playing::Playing;
+use crate::session::wire::WireBatch;
 use crate::{Fault, LinkId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -45,12 +46,12 @@ impl Server {
             core.fault(link, Fault::OutOfPlace);
             return core.close(link);
         }
-        if core.links.get(&link).is_some_and(|link| link.asked) {
-            // An answer that this peer does not wait for any more: it is back.
-            return;
-        }
         let Ok(ask) = decode::<Ask>(bytes) else {
-            return core.fault(link, Fault::Garbage);
+            // Or an answer that this peer does not wait for any more: it is back.
+            if core.links.get(&link).is_none_or(|link| !link.asked) {
+                core.fault(link, Fault::Garbage);
+            }
+            return;
         };
         if let Ask::Outline { .. } = ask {
             self.asking.retain(|link, _| core.links.contains_key(link));
@@ -81,7 +82,7 @@ impl Server {
                                 ticks: signed.keyframe.ticks,
                                 bytes: signed.keyframe.snapshot.len() as u64,
                                 hash: signed.hash,
-                                batches: signed.batches.iter().map(Into::into).collect(),
+                                batches: signed.batches.iter().map(WireBatch::of).collect(),
                             }),
                             contacts: contacts(playing),
                         }
@@ -121,7 +122,7 @@ impl Server {
                         batches: playing
                             .attests(turns)
                             .chain(playing.attests(from))
-                            .map(Into::into)
+                            .map(WireBatch::of)
                             .collect(),
                     },
                 };

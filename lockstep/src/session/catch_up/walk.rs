@@ -43,7 +43,7 @@ impl Walk {
             roster: Peers::first(start.roster.len()),
             hash: start_hash(&start),
             chained: None,
-            course: Course::new(start.plan, start.pauses, &start.seats()),
+            course: Course::new(&start),
             changes: Vec::new(),
             runs: places
                 .map(|(at, peer)| (0, at as u8, peer.incarnation))
@@ -69,7 +69,9 @@ impl Walk {
                 Ok(())
             }
             Record::Roster(change) => {
-                if !self.is_next(change, signer) || change.value.cut != self.turns {
+                let value = &change.value;
+                let alike = value.log_hash.is_none_or(|hash| hash == self.hash);
+                if !self.is_next(change, signer) || value.cut != self.turns || !alike {
                     return Err(DoesNotFollow);
                 }
                 self.change(change);
@@ -90,6 +92,7 @@ impl Walk {
         let (before, after) = (self.roster, change.value.roster);
         let closed = self.seats_of(before.without(after));
         let opened = self.seats_of(after.without(before));
+        self.course.begin_epoch();
         self.course.close(&closed);
         self.course.open(&opened);
         self.chained = Some(roster_hash(self.chained.unwrap_or(self.hash), change));

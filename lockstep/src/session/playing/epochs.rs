@@ -1,6 +1,7 @@
 //! Epochs: what is said about the change that ends this one, and what ended those before.
 
 use crate::LogHash;
+use crate::limits::MAX_PEERS;
 use crate::log::RosterChange;
 use crate::session::link::{Link, NoteKey};
 use crate::session::roster::{Ballot, Message, Peers, Roster, Voters};
@@ -102,6 +103,13 @@ impl Epochs {
     /// Whether nothing may be completed or sealed.
     pub(super) fn is_frozen(&self) -> bool {
         self.pending.is_none() && self.roster.is_frozen()
+    }
+
+    /// Turns before this epoch.
+    pub(super) fn began_with(&self) -> u32 {
+        let mut before = self.decisions.iter().rev();
+        let before = before.find(|change| change.epoch < self.epoch);
+        before.map_or(0, |change| change.value.cut)
     }
 
     /// Whether a change is under way and not decided.
@@ -234,7 +242,8 @@ pub(super) fn key(epoch: u32, from: u8, message: &Message) -> NoteKey {
         Message::Promise(_) => 1,
         Message::Propose(..) => 2,
         Message::Accept(..) => ACCEPT,
-        Message::Request(_) => 4,
+        // One for each who asks: a later request of another must not take its place before all have heard of it.
+        Message::Request(request) => 4 + request.joins.peer.min(MAX_PEERS as u8),
     };
     (epoch, from, kind)
 }

@@ -4,17 +4,21 @@ use super::agreement::{Checksums, Hashes};
 use super::change::Watch;
 use super::ending::Ending;
 use super::epochs::Epochs;
+use super::load::Load;
 use super::member::Member;
 use super::own::OwnSeat;
+use super::patience::Patience;
 use super::presence::Presence;
 use super::snapshots::{SignedSnapshot, Snapshots};
+use super::undo::Past;
 use super::{Course, Playing};
 use crate::log::{RosterChange, SignedBatch, Start, encode_change};
+use crate::session::Output;
 use crate::session::contract::Stats;
 use crate::session::core::Core;
 use crate::session::roster::{Joins, Message, Peers, Request, request_signed_bytes};
 use crate::session::wire::{Control, TurnPacket};
-use crate::{Contact, Event, Fault, LinkId, LogHash, PeerId, RosterCause, TurnNumber};
+use crate::{Contact, Event, Fault, JoinRefused, LinkId, LogHash, PeerId, RosterCause, TurnNumber};
 use sim::Checksum;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -24,6 +28,8 @@ use std::time::Duration;
 const FRESH: Duration = Duration::from_secs(1);
 /// A peer's request is passed on as often as this.
 const AGAIN: Duration = Duration::from_millis(300);
+/// Runs of processes that may ask in one epoch: so many begin in no honest one.
+const RUNS: usize = 64;
 /// Links to one peer of the match that is not in the roster.
 const LINKS_OUTSIDE: usize = 2;
 /// Addresses of one peer, and the bytes of each.
@@ -33,7 +39,10 @@ const ADDRESS_BYTES: usize = 64;
 /// Who has asked to come back in this epoch, by place in the start's roster.
 #[derive(Default)]
 pub(super) struct Requests {
+    /// The last run of each that has.
     asked: BTreeMap<u8, Asked>,
+    /// All runs that have: where one dies and the next one asks, what was proposed for the first can still be accepted.
+    known: Vec<Joins>,
 }
 
 struct Asked {
@@ -47,8 +56,24 @@ impl Requests {
         self.asked.is_empty()
     }
 
-    pub(super) fn known(&self) -> Vec<Joins> {
-        self.asked.values().map(|asked| asked.joins).collect()
+    pub(super) fn known(&self) -> &[Joins] {
+        &self.known
+    }
+
+    fn note(&mut self, request: Request, now: Duration) {
+        let Request { joins, turns, .. } = request;
+        if !self.known.contains(&joins) {
+            if self.known.len() == RUNS {
+                return;
+            }
+            self.known.push(joins);
+        }
+        let asked = Asked {
+            joins,
+            turns,
+            heard_at: now,
+        };
+        self.asked.insert(joins.peer, asked);
     }
 }
 
@@ -85,13 +110,23 @@ impl Playing {
         let Returned { start, me, .. } = returned;
         let change = returned.changes.last().expect("it comes back by a change");
         let (cut, roster) = (change.value.cut, change.value.roster);
-        let plan = returned.course.plan;
+        let plan = start.plan;
         let first = cut + u32::from(plan.delay_turns);
+        // Another one may have come back so shortly before that its batches are still empty by rule.
+        let from = |at: usize| {
+            let lets_in = |change: &&RosterChange| {
+                let joins = change.value.joins;
+                joins.is_some_and(|joins| usize::from(joins.peer) == at)
+            };
+            let change = returned.changes.iter().rev().find(lets_in);
+            change.map_or(0, |change| change.value.cut + u32::from(plan.delay_turns))
+        };
         let member = |(at, addresses): (usize, Vec<String>)| {
             let (own, peer) = (at == me, start.roster[at].clone());
-            let held = if own { first } else { cut };
+            let from = from(at);
+            let held = from.max(cut);
             Member {
-                from: if own { first } else { 0 },
+                from,
                 left_from: (!roster.contains(at as u8)).then_some(cut),
                 reported: cut + 1,
                 reports_from: cut + 1,
@@ -99,12 +134,15 @@ impl Playing {
                 ..Member::new(peer, addresses, TurnNumber(held), core.now)
             }
         };
-        let members: Vec<Member> = returned
+        let mut members: Vec<Member> = returned
             .addresses
             .into_iter()
             .enumerate()
             .map(member)
             .collect();
+        for proof in returned.changes.iter().flat_map(|change| &change.proofs) {
+            members[usize::from(proof.0.peer)].proof = Some(proof.clone());
+        }
         let seats = &start.roster[me].seats;
         let own = seats
             .iter()
@@ -116,7 +154,7 @@ impl Playing {
         };
         let epochs = Epochs::resumed(me, returned.chained, returned.changes, core.now);
         let kept = core.limits.unexecuted_turns as usize;
-        let playing = Playing {
+        let mut playing = Playing {
             me,
             own,
             course: returned.course,
@@ -127,6 +165,7 @@ impl Playing {
             stall: None,
             due_bundles: VecDeque::new(),
             handed_out: cut,
+            told: cut,
             ticks_handed_out: returned.ticks,
             executed: returned.executed,
             unreported: VecDeque::new(),
@@ -140,15 +179,19 @@ impl Playing {
                 .map(|every| (every.as_millis() / plan.turn().as_millis()).max(1) as u32),
             stall_limit,
             slack_reported_at: core.now,
+            load: Load::new(core.now),
             slew: Duration::ZERO,
             chats: VecDeque::new(),
             leaving: None,
             epochs,
             watch: Watch::new(suspicion, core.now),
             presence: Presence::new(core.incarnation, members.len(), core.now),
+            patience: Patience::default(),
             ending: Ending::new(members.len()),
             fresh_batch: false,
-            evidence_from: None,
+            dispute: None,
+            mismatch: None,
+            past: Past::new(start.roster.len()),
             stats: Stats::default(),
             over: false,
             members,
@@ -161,6 +204,9 @@ impl Playing {
             gone: playing.seats_of(before.without(roster)),
             cause: RosterCause::Rejoined,
         });
+        if playing.past.begins_with(cut, playing.ticks_handed_out) {
+            core.out.push(Output::Save { turns: cut });
+        }
         playing
     }
 
@@ -180,6 +226,9 @@ impl Playing {
         });
         if !of_itself {
             return core.fault(link, Fault::OutOfPlace);
+        }
+        if known.is_some_and(|member| member.proof.is_some()) {
+            return core.refuse(link, JoinRefused::Cheated);
         }
         // It may speak of the epoch before, or of one that this peer has not come to.
         if self.epochs.has(place) || !self.is_signed(core, &request) {
@@ -217,24 +266,21 @@ impl Playing {
         core.signer.verify(member.peer.peer, &bytes, &signature)
     }
 
-    /// Takes a request, whoever passed it on. A run of a process that has had its part does not come back.
+    /// Takes a request, whoever passed it on. A run of a process that has had its part does not come back, and nobody
+    /// does who is proved to cheat.
     pub(super) fn note_request(&mut self, core: &Core, request: Request) {
         let Request { joins, turns, .. } = request;
         let Some(member) = self.members.get(usize::from(joins.peer)) else {
             return;
         };
         let over = member.peer.incarnation == joins.incarnation
-            || member.past.contains(&joins.incarnation);
+            || member.past.contains(&joins.incarnation)
+            || member.proof.is_some();
         let outside = !self.epochs.has(usize::from(joins.peer));
         let known = self.requests.asked.get(&joins.peer);
         let news = known.is_none_or(|asked| asked.joins != joins || asked.turns < turns);
         if !over && outside && news && self.is_signed(core, &request) {
-            let asked = Asked {
-                joins,
-                turns,
-                heard_at: core.now,
-            };
-            self.requests.asked.insert(joins.peer, asked);
+            self.requests.note(request, core.now);
         }
     }
 
@@ -263,7 +309,7 @@ impl Playing {
 
     /// A change is complete: whom it lets in is of the roster again.
     pub(super) fn readmit(&mut self, core: &mut Core, change: &RosterChange) {
-        self.requests.asked.clear();
+        self.requests = Requests::default();
         let Some(joins) = change.value.joins else {
             return;
         };
@@ -334,7 +380,7 @@ impl Playing {
     pub(crate) fn attests(&self, turns: u32) -> impl Iterator<Item = &SignedBatch> {
         let members = self.members.iter().enumerate();
         let voters = members.filter(|(at, _)| self.epochs.has(*at));
-        voters.filter_map(move |(_, member)| member.newest_within(turns))
+        voters.filter_map(move |(_, member)| member.newest_within(self.at_most(turns)))
     }
 
     /// Up to how many turns a quorum's batches attest the log.
@@ -342,7 +388,10 @@ impl Playing {
         let voters = self.epochs.voters();
         let mut told: Vec<(u32, u8)> = (0..self.members.len() as u8)
             .filter(|at| self.epochs.has(usize::from(*at)))
-            .filter_map(|at| Some((self.members[usize::from(at)].attested_within(turns)?, at)))
+            .filter_map(|at| {
+                let member = &self.members[usize::from(at)];
+                Some((member.attested_within(self.at_most(turns))?, at))
+            })
             .collect();
         told.sort_unstable_by_key(|(turns, at)| (std::cmp::Reverse(*turns), *at));
         let quorum = (1..=told.len()).find(|count| {
@@ -370,3 +419,6 @@ impl Playing {
         members.map(contact).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ use super::Playing;
 use crate::log::{Keyframe, SignedBatch};
 use crate::session::SnapshotHash;
 use crate::session::roster::Voters;
-use crate::{Limits, Plan};
+use crate::{Limits, LogHash, Plan};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,6 +102,14 @@ impl Snapshots {
         }
     }
 
+    /// Forgets what is of more than so many turns, which are taken back.
+    pub(super) fn undo(&mut self, turns: u32) {
+        self.own.retain(|(own, _)| own.turns <= turns);
+        self.unreported.take_if(|(of, _)| *of > turns);
+        self.reports.split_off(&(turns + 1));
+        self.signed.take_if(|signed| signed.keyframe.turns > turns);
+    }
+
     /// The newest that a quorum has signed.
     pub(super) fn signed(&self) -> Option<&SignedSnapshot> {
         self.signed.as_ref()
@@ -109,6 +117,27 @@ impl Snapshots {
 }
 
 impl Playing {
+    /// Whether the log wants a snapshot of the world after so many turns.
+    pub(super) fn logs_keyframe(&self, turns: u32) -> bool {
+        self.keyframe_every
+            .is_some_and(|every| turns.is_multiple_of(every))
+    }
+
+    /// What a keyframe says beside the world, after the turns that are handed out.
+    pub(super) fn keyframe(&self, log_hash: LogHash) -> Keyframe {
+        let of_course = self
+            .course
+            .keyframe(self.handed_out, self.ticks_handed_out, log_hash);
+        match self.due_bundles.front() {
+            Some(next) => Keyframe {
+                plan: next.plan,
+                paused: next.paused,
+                ..of_course
+            },
+            None => of_course,
+        }
+    }
+
     /// Takes note of the snapshot that a peer's batch reports, if it does.
     pub(super) fn note_snapshot(&mut self, at: usize, turn: u32) {
         let Some(held) = self.members[at].batches.get(&turn) else {
@@ -116,7 +145,8 @@ impl Playing {
         };
         // No correct peer has saved a world of turns that it has not completed.
         let (report, complete) = (held.batch.snapshot, held.batch.complete);
-        if let Some(report) = report.filter(|(turns, _)| *turns <= complete) {
+        let most = complete.min(self.past.counts_up_to(held.batch.epoch));
+        if let Some(report) = report.filter(|(turns, _)| *turns <= most) {
             let signed = held.signed.clone();
             self.snapshots.report(at as u8, report, signed);
             self.snapshots.look(self.epochs.voters());

@@ -1,5 +1,5 @@
 use super::*;
-use crate::log::{PauseBudget, RosterChange, RosterPeer, Start};
+use crate::log::{OnSlow, PauseBudget, RosterChange, RosterPeer, Start};
 use crate::sign::{KeyedHash, Signer};
 use crate::{Incarnation, MatchId, PeerId, Plan};
 use sim::{RulesId, Seat, Seed};
@@ -45,7 +45,8 @@ impl Table {
         let view = View {
             holdings: &self.held[usize::from(at)],
             complete: 0,
-            log_hash: LogHash([0; 16]),
+            hashes: &[LogHash([0; 16])],
+            cheats: Peers::default(),
             suspects: self.dead.or(self.unwanted),
             unwanted: self.unwanted,
             joiner: None,
@@ -90,6 +91,8 @@ fn value(roster: u16, cut: u32) -> Option<Value> {
         roster,
         cut,
         joins: None,
+        cheats: Peers::default(),
+        log_hash: None,
     })
 }
 
@@ -186,6 +189,7 @@ fn start(signers: &[KeyedHash]) -> Start {
         plan: Plan::default(),
         turn_limit: None,
         pauses: PauseBudget::default(),
+        on_slow: OnSlow::default(),
         roster: signers.iter().enumerate().map(place).collect(),
         build: String::new(),
         signatures: Vec::new(),
@@ -201,6 +205,8 @@ fn a_decision_is_proved_by_its_accepts() {
         roster: Peers(0b011),
         cut: 9,
         joins: None,
+        cheats: Peers::default(),
+        log_hash: None,
     };
     let accept = |peer: u8| {
         let bytes = accept_signed_bytes(&start, peer, 4, ballot, value).expect("a place");
@@ -211,6 +217,7 @@ fn a_decision_is_proved_by_its_accepts() {
         ballot,
         value,
         accepts: vec![accept(0), accept(1)],
+        proofs: Vec::new(),
     };
     let holds = |change: &RosterChange| {
         change.is_decided_by(&start, Peers(0b111), |peer, bytes, signature| {
@@ -251,6 +258,8 @@ fn a_note_has_one_encoding() {
             roster: Peers(5),
             cut: 300,
             joins: None,
+            cheats: Peers::default(),
+            log_hash: None,
         },
     );
     let note = Note { epoch: 2, message };
