@@ -40,7 +40,8 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Whether a stream that ends here has lost no part of a message, once [`next`](Self::next) has given them all.
+    /// Whether a stream that ends here has lost no part of a message, once
+    /// [`next_message`](Self::next_message) has given them all.
     pub fn is_between_messages(&self) -> bool {
         self.taken == self.buffer.len()
     }
@@ -49,7 +50,7 @@ impl Decoder {
     ///
     /// # Errors
     /// [`Oversized`] as soon as the length of a message is known to be above the limit.
-    pub fn next(&mut self) -> Result<Option<Vec<u8>>, Oversized> {
+    pub fn next_message(&mut self) -> Result<Option<Vec<u8>>, Oversized> {
         let Some((header, rest)) = self.buffer[self.taken..].split_first_chunk::<HEADER>() else {
             return Ok(None);
         };
@@ -76,7 +77,7 @@ mod tests {
 
     fn messages_of(decoder: &mut Decoder) -> Result<Vec<Vec<u8>>, Oversized> {
         let mut messages = Vec::new();
-        while let Some(message) = decoder.next()? {
+        while let Some(message) = decoder.next_message()? {
             messages.push(message);
         }
         Ok(messages)
@@ -91,7 +92,7 @@ mod tests {
         assert_eq!(encode(&[1; 9], 8), None);
         let mut decoder = Decoder::new(8);
         decoder.push(&9u32.to_le_bytes());
-        assert_eq!(decoder.next(), Err(Oversized));
+        assert_eq!(decoder.next_message(), Err(Oversized));
     }
 
     proptest! {

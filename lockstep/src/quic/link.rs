@@ -322,7 +322,7 @@ impl Reader<'_> {
                 Ok(None) | Err(_) => return Err(self.violated()),
             }
             loop {
-                match decoder.next() {
+                match decoder.next_message() {
                     Ok(Some(message)) => self.received(channel, message).await,
                     Ok(None) => break,
                     Err(frame::Oversized) => return Err(self.violated()),

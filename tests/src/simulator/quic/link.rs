@@ -340,7 +340,7 @@ impl Link {
                 Ok(None) | Err(ReadError::Reset(_)) => break Err(Violation),
             }
             loop {
-                match way.decoder.next() {
+                match way.decoder.next_message() {
                     Ok(Some(message)) => self.news.push_back(News::Received(channel, message)),
                     Ok(None) => break,
                     Err(_) => {
