@@ -203,7 +203,7 @@ impl<W: Playable> Simulator<W> {
             _ => {}
         }
         let now = self.begun_at? + Duration::from_secs(2);
-        if self.now < now || to % 2 == 0 || !self.mischief.random.chance(300) {
+        if self.now < now || to.is_multiple_of(2) || !self.mischief.random.chance(300) {
             return None;
         }
         let key = self.mischief.key.as_ref()?;
