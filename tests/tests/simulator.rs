@@ -28,7 +28,7 @@ fn seeds_keep_the_invariants_over_quic() {
     let reports = all_keep_the_invariants(&OVER_QUIC, Over::Quic);
     assert!(reports.iter().all(|report| report.packets > 1_000));
     let scenarios = OVER_QUIC.map(Scenario::draw);
-    let some = |of: &dyn Fn(&Scenario) -> bool| scenarios.iter().any(|each| of(each));
+    let some = |of: &dyn Fn(&Scenario) -> bool| scenarios.iter().any(of);
     let some_peer = |of: fn(&PeerPlan) -> bool| some(&|each| each.peers.iter().any(of));
     let long = |cut: &Cut| cut.lasts > Duration::from_secs(10);
     assert!(some(&|each| each.weather.loss > 100), "loss");
