@@ -564,7 +564,7 @@ fn a_note_larger_than_any_is_none() {
                 holdings
             ],
             complete: u32::MAX,
-            hashes: vec![crate::LogHash([9; 16]); crate::session::roster::RECENT],
+            hashes: vec![crate::LogHash([9; 16]); roster::RECENT],
             accepted: None,
             unwanted: Peers(u16::MAX),
         }),
