@@ -25,7 +25,7 @@ pub(super) enum Ask {
 
 /// To it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     Outline {
         /// The start's record, encoded.
         start: Vec<u8>,
@@ -54,7 +54,7 @@ pub(super) enum Answer {
 
 /// A snapshot, and the batches of a quorum that report its hash.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Offer {
+pub(crate) struct Offer {
     pub turns: u32,
     pub ticks: u64,
     pub bytes: u64,
@@ -62,12 +62,12 @@ pub(super) struct Offer {
     pub batches: Vec<WireBatch>,
 }
 
-pub(super) fn encode(message: &impl Serialize) -> Vec<u8> {
+pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
     postcard::to_allocvec(message).expect("a catch-up message always encodes")
 }
 
 /// Strict: every byte belongs to the message, and its length is bounded before it is read.
-pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     let fail = |what, at| Err(DecodeError { what, at });
     if bytes.len() > MESSAGE {
         return fail("a message above its limit", bytes.len());
