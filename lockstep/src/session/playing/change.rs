@@ -20,8 +20,9 @@ pub(crate) const STALL_BUDGET: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_secs(1);
 /// While turns wait, suspicions are looked at this often.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Decisions of so many epochs to come are kept until they can be proved.
-const LATER: u32 = 8;
+/// Decisions of so many epochs to come are kept, of each peer of the match, until they can be proved: no fewer than
+/// are sent at once, for they are not sent again.
+const LATER: u32 = 64;
 /// Notes and decisions in one message, at most.
 const NOTES: usize = 64;
 
