@@ -83,6 +83,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
                 seats: host.seats,
                 listen: host.listen,
                 on_slow: host.on_slow,
+                absent: host.absent,
             };
             let bots = common.bot.map_or(Bots::Nobody, Bots::All);
             let file = host.ticket_file.as_deref();

@@ -501,9 +501,12 @@ impl<W: Playable> Judge<W> {
                         self.peers[owner].returned.is_some() && !self.is_out(owner, turn)
                     };
                     let founded = match state {
-                        SeatState::Idle => owner.is_some_and(gone),
                         SeatState::Played => owner.is_some_and(back),
-                        _ => false,
+                        SeatState::Idle | SeatState::Ai => {
+                            let told = self.start.as_ref().map(|start| start.absent.state());
+                            told == Some(*state) && owner.is_some_and(gone)
+                        }
+                        SeatState::Resigned => false,
                     };
                     if !founded {
                         let seen = format!("turn {}: {state:?} for {:?}", bundle.turn, entry.seat);
