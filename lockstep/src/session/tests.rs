@@ -2,6 +2,7 @@
 //! business of the simulator in the `tests` crate.
 
 mod equivocation;
+mod hostile;
 mod joining;
 mod lost;
 mod patience;
@@ -42,6 +43,9 @@ type Arrival = (usize, LinkId, Option<(Channel, Arc<[u8]>)>, bool);
 /// What a peer sends in the place of these bytes.
 type Lie = fn(Vec<u8>) -> Vec<u8>;
 
+/// Changes what a peer, of this match, at this place, says on streams; `None` where it says what is so.
+type Attack = fn(&crate::log::Start, usize, &[u8]) -> Option<Vec<u8>>;
+
 struct Net {
     now: Duration,
     peers: Vec<Peer>,
@@ -60,6 +64,8 @@ struct Net {
     dead: Vec<LinkId>,
     /// Changes what peer 0 answers to a peer that comes back.
     lie: Option<Lie>,
+    /// Who says what is not so.
+    attack: Option<(usize, Attack)>,
 }
 
 /// Where nobody is.
@@ -87,6 +93,7 @@ impl Net {
             waiting: Vec::new(),
             dead: Vec::new(),
             lie: None,
+            attack: None,
         };
         for at in 0..peers {
             let role = if at == 0 {
@@ -195,6 +202,15 @@ impl Net {
                 let bytes = match self.lie.filter(|_| at == 0 && channel == Channel::Bulk) {
                     Some(lie) => lie(bytes.to_vec()).into(),
                     None => bytes,
+                };
+                let attack = self
+                    .attack
+                    .filter(|(by, _)| *by == at && channel == Channel::Control);
+                let bytes = match (attack, self.peers[at].records.first()) {
+                    (Some((_, attack)), Some(Record::Start(start))) => {
+                        attack(start, at, &bytes).map_or(bytes, Arc::from)
+                    }
+                    _ => bytes,
                 };
                 self.post(to, link, Some((channel, bytes)), false);
             }

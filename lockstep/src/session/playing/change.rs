@@ -7,15 +7,18 @@ use crate::encoding::Reader;
 use crate::log::{Equivocation, RosterChange, decode_change, encode_change, roster_hash};
 use crate::session::core::Core;
 use crate::session::roster::{
-    Do, Holding, Input, Message, Note, Peers, Promise, RECENT, View, note_signed_bytes,
+    Do, Holding, Input, Joins, Message, Note, Peers, Promise, RECENT, View, note_signed_bytes,
 };
 use crate::session::wire::{Control, SignedNote};
-use crate::{Event, Fault, LinkId, RosterCause, TurnNumber};
+use crate::{Event, Fault, LinkId, LogHash, RosterCause, TurnNumber};
 use sim::Seat;
 use std::time::Duration;
 
 /// For so long a peer may block turns although it is heard, all told; it is given back a tenth of the time that passes.
 pub(crate) const STALL_BUDGET: Duration = Duration::from_secs(10);
+/// Whoever tells of batches and does not deliver them for so long, all told, is not believed any more. Short enough for
+/// the others not to call the coordinator late that waits for them.
+const PROVED_WITHIN: Duration = Duration::from_secs(4);
 /// An attempt to decide that has come to nothing is followed by another, the second after twice this time, and so on.
 const RETRY: Duration = Duration::from_secs(1);
 /// While turns wait, suspicions are looked at this often.
@@ -32,6 +35,8 @@ pub(super) struct Watch {
     at: Duration,
     suspects: Peers,
     unwanted: Peers,
+    /// Those of the unwanted who have told of batches and not delivered them.
+    disbelieved: Peers,
     told_no_quorum: bool,
 }
 
@@ -42,6 +47,7 @@ impl Watch {
             at: now,
             suspects: Peers::default(),
             unwanted: Peers::default(),
+            disbelieved: Peers::default(),
             told_no_quorum: false,
         }
     }
@@ -49,6 +55,35 @@ impl Watch {
     /// Nothing was seen up to this time.
     pub(super) fn skip(&mut self, now: Duration) {
         self.at = now;
+    }
+}
+
+/// What there is to see around this peer, for its part in the agreement.
+struct Sight {
+    holdings: Vec<Holding>,
+    complete: u32,
+    hashes: Vec<LogHash>,
+    cheats: Peers,
+    suspects: Peers,
+    unwanted: Peers,
+    disbelieved: Peers,
+    joiner: Option<Joins>,
+    asked: Vec<Joins>,
+}
+
+impl Sight {
+    fn view(&self) -> View<'_> {
+        View {
+            holdings: &self.holdings,
+            complete: self.complete,
+            hashes: &self.hashes,
+            cheats: self.cheats,
+            suspects: self.suspects,
+            unwanted: self.unwanted,
+            disbelieved: self.disbelieved,
+            joiner: self.joiner,
+            asked: &self.asked,
+        }
     }
 }
 
@@ -120,7 +155,7 @@ impl Playing {
                 note: signed,
                 heard: false,
             };
-            self.epochs.post(key, posted, core.now);
+            self.epochs.post(key, posted);
         }
     }
 
@@ -218,12 +253,18 @@ impl Playing {
         let waited_for = if self.epochs.is_changing() {
             let alive = self.alive();
             match self.epochs.roster.coordinates() {
-                Some(_) => self
-                    .epochs
-                    .voters()
-                    .members()
-                    .without(self.epochs.roster.answered().or(self.cheats())),
-                None => alive.lowest().into_iter().collect(),
+                Some(_) => {
+                    let answered = self.epochs.roster.answered().or(self.cheats());
+                    let silent = self.epochs.voters().members().without(answered);
+                    silent.or(self.unproved())
+                }
+                // Whoever has been promised an answer to is the one who can go on, whether or not it was its turn.
+                None => {
+                    let promised = self.epochs.roster.promised().map(|ballot| ballot.peer);
+                    let owner = promised.filter(|owner| alive.contains(*owner));
+                    let other = owner.filter(|owner| usize::from(*owner) != self.me);
+                    other.or(alive.lowest()).into_iter().collect()
+                }
             }
         } else if self.stall.is_some() {
             let missing = self.places(|at| !self.members[at].has(self.complete));
@@ -232,6 +273,12 @@ impl Playing {
             Peers::default()
         };
         waited_for.without(me)
+    }
+
+    /// Those whose promises this peer, as coordinator, waits to see the batches of.
+    fn unproved(&self) -> Peers {
+        let sight = self.sight(None);
+        self.epochs.roster.unproved(&sight.view())
     }
 
     /// Those who may coordinate. Who has said that it leaves does not, even if its last turn is not complete.
@@ -282,6 +329,7 @@ impl Playing {
         };
         // Where nobody can decide anything, nobody is to blame for turns that wait for that.
         let voters = self.epochs.voters();
+        let unproved = self.unproved();
         let lost = !voters.is_quorum(voters.members().without(suspects));
         // Who is waited for by a vote pays nothing for it, and who coordinates the others nothing for that one.
         let forgiven = stalls_for.is_some_and(|passed| passed < self.longer())
@@ -293,10 +341,14 @@ impl Playing {
                 true => member.blocked + passed.min(GAP),
                 false => member.blocked.saturating_sub(passed / 10),
             };
+            if unproved.contains(at as u8) {
+                member.unproved += passed.min(GAP);
+            }
         }
         let late = self.places(|at| self.members[at].blocked >= STALL_BUDGET);
         let me: Peers = std::iter::once(self.me as u8).collect();
-        let unwanted = late.or(self.too_slow().without(me));
+        let disbelieved = self.places(|at| self.members[at].unproved >= PROVED_WITHIN);
+        let unwanted = late.or(self.too_slow().without(me)).or(disbelieved);
         let known = self.watch.suspects.or(self.watch.unwanted);
         for at in suspects.or(unwanted).without(known).iter() {
             let member = &self.members[usize::from(at)];
@@ -308,6 +360,7 @@ impl Playing {
         }
         self.watch.suspects = suspects;
         self.watch.unwanted = unwanted;
+        self.watch.disbelieved = disbelieved;
         self.tell_no_quorum(core, lost);
     }
 
@@ -366,9 +419,11 @@ impl Playing {
         if !cause || turn_of_another || alone || lost || decided {
             return;
         }
-        let roster = &self.epochs.roster;
-        let retry = core.now >= self.epochs.attempt_at + RETRY * roster.round().clamp(1, 8);
+        // Others' attempts make this peer wait, but not longer each time: whoever makes many would have it wait for ever.
+        let wait = RETRY * self.epochs.attempts.clamp(1, 8);
+        let retry = core.now >= self.epochs.attempt_at + wait;
         if retry || !self.epochs.is_changing() {
+            self.epochs.attempts += 1;
             self.tell_roster(core, Input::Coordinate);
             self.hear_notes(core);
         }
@@ -376,8 +431,13 @@ impl Playing {
 
     fn hear_notes(&mut self, core: &mut Core) {
         while self.epochs.pending().is_none() && !self.over {
-            let cause = self.sees_cause();
-            let Some((from, message)) = self.epochs.next_unheard(cause) else {
+            // Who is to go makes no more attempts: each would take the place of one that may decide so.
+            let voters = self.epochs.voters().members();
+            let asks = match self.sees_cause() {
+                true => voters.without(self.watch.unwanted),
+                false => Peers::default(),
+            };
+            let Some((from, message)) = self.epochs.next_unheard(asks, core.now) else {
                 return;
             };
             if self.cheats().contains(from) {
@@ -415,25 +475,32 @@ impl Playing {
             let member = &mut self.members[usize::from(from)];
             let told = promise.hashes.first();
             let told = told.map(|hash| (promise.complete, *hash));
-            member.pending_hashes.extend(told);
+            // Nobody has completed more than this; a lie about it would stay for ever.
+            let most = self.complete.saturating_add(RECENT as u32);
+            member
+                .pending_hashes
+                .extend(told.filter(|(turns, _)| *turns <= most));
             self.check_pending_hashes(core);
         }
     }
 
-    fn tell_roster(&mut self, core: &mut Core, input: Input) {
-        let holdings: Vec<Holding> = self.members.iter().map(|member| member.holding()).collect();
-        let hashes = self.hashes.recent(RECENT);
-        let view = View {
-            holdings: &holdings,
+    fn sight(&self, joiner: Option<Joins>) -> Sight {
+        Sight {
+            holdings: self.members.iter().map(|member| member.holding()).collect(),
             complete: self.complete,
-            hashes: &hashes,
+            hashes: self.hashes.recent(RECENT),
             cheats: self.cheats(),
             suspects: self.watch.suspects.or(self.watch.unwanted),
             unwanted: self.watch.unwanted,
-            joiner: self.joiner(core.now),
-            asked: self.requests.known(),
-        };
-        for each in self.epochs.roster.handle(input, &view) {
+            disbelieved: self.watch.disbelieved,
+            joiner,
+            asked: self.requests.known().to_vec(),
+        }
+    }
+
+    fn tell_roster(&mut self, core: &mut Core, input: Input) {
+        let sight = self.sight(self.joiner(core.now));
+        for each in self.epochs.roster.handle(input, &sight.view()) {
             match each {
                 Do::Say(message) => self.say(core, message),
                 Do::Decided(decision) => {
@@ -472,7 +539,7 @@ impl Playing {
             note,
             heard: false,
         };
-        self.epochs.post(key(epoch, me, &message), posted, core.now);
+        self.epochs.post(key(epoch, me, &message), posted);
     }
 
     fn proofs_of(&self, cheats: Peers) -> Vec<Equivocation> {
@@ -546,11 +613,12 @@ impl Playing {
         }
         self.members
             .iter_mut()
-            .for_each(|member| member.blocked = Duration::ZERO);
+            .for_each(|member| member.begin_epoch());
         self.course.begin_epoch();
         self.readmit(core, &change);
         self.watch.suspects = Peers::default();
         self.watch.unwanted = Peers::default();
+        self.watch.disbelieved = Peers::default();
         self.watch.told_no_quorum = false;
         let hash = self.epochs.chained.unwrap_or(self.hashes.newest());
         self.epochs.chained = Some(roster_hash(hash, &change));

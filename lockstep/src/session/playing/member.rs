@@ -53,6 +53,8 @@ pub(crate) struct Member {
     pub heard_at: Duration,
     /// For how long it has blocked turns of late though it was heard.
     pub blocked: Duration,
+    /// For how long it has owed, in this epoch, batches that it told of.
+    pub unproved: Duration,
     /// Another run of its process has shown up.
     pub restarted: bool,
     /// Runs of its process that are over.
@@ -98,10 +100,16 @@ impl Member {
             reported_in: 0,
             heard_at: now,
             blocked: Duration::ZERO,
+            unproved: Duration::ZERO,
             restarted: false,
             past: Vec::new(),
             misreports: false,
         }
+    }
+
+    pub(crate) fn begin_epoch(&mut self) {
+        self.blocked = Duration::ZERO;
+        self.unproved = Duration::ZERO;
     }
 
     /// Whether its batch of `turn` is needed.
