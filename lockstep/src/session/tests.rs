@@ -43,8 +43,8 @@ type Arrival = (usize, LinkId, Option<(Channel, Arc<[u8]>)>, bool);
 /// What a peer sends in the place of these bytes.
 type Lie = fn(Vec<u8>) -> Vec<u8>;
 
-/// Changes what a peer, of this match, at this place, says on streams; `None` where it says what is so.
-type Attack = fn(&crate::log::Start, usize, &[u8]) -> Option<Vec<u8>>;
+/// Changes what a peer, of this match, at this place, says; `None` where it says what is so.
+type Attack = fn(&crate::log::Start, usize, Channel, &[u8]) -> Option<Vec<u8>>;
 
 struct Net {
     now: Duration,
@@ -203,12 +203,10 @@ impl Net {
                     Some(lie) => lie(bytes.to_vec()).into(),
                     None => bytes,
                 };
-                let attack = self
-                    .attack
-                    .filter(|(by, _)| *by == at && channel == Channel::Control);
+                let attack = self.attack.filter(|(by, _)| *by == at);
                 let bytes = match (attack, self.peers[at].records.first()) {
                     (Some((_, attack)), Some(Record::Start(start))) => {
-                        attack(start, at, &bytes).map_or(bytes, Arc::from)
+                        attack(start, at, channel, &bytes).map_or(bytes, Arc::from)
                     }
                     _ => bytes,
                 };

@@ -56,6 +56,8 @@ const ATTEMPTS_EVERY: Duration = Duration::from_millis(500);
 const ROUNDS_AT_ONCE: u32 = 12;
 /// Notes in one message.
 const NOTES_AT_ONCE: usize = 16;
+/// Those of one peer among them.
+const NOTES_OF_ONE: usize = 4;
 
 impl Epochs {
     pub(super) fn new(me: usize, peers: usize, now: Duration) -> Self {
@@ -245,15 +247,36 @@ impl Epochs {
     /// The notes that the other end of a link does not know of; from now on it does.
     pub(super) fn untold(&self, link: &mut Link) -> Vec<SignedNote> {
         link.notes_known.retain(|(of, ..), _| *of >= self.epoch);
+        if !self.has_untold(link) {
+            return Vec::new();
+        }
+        // Own ones first, then those of each other in turn: whoever says much does not keep back what others say.
+        let mut authors = vec![self.me];
+        let others = (0..MAX_PEERS as u8).map(|step| (link.notes_from + step) % MAX_PEERS as u8);
+        authors.extend(others.filter(|author| *author != self.me));
         let mut notes = Vec::new();
-        for (key, posted) in &self.board {
-            let known = link.notes_known.get(key);
-            if known.is_none_or(|known| *known < posted.ballot) && notes.len() < NOTES_AT_ONCE {
+        for author in authors {
+            let known = &mut link.notes_known;
+            let of_it = self
+                .board
+                .iter()
+                .filter(|((_, from, _), _)| *from == author);
+            let untold = of_it.filter(|(key, posted)| is_untold(known, key, posted));
+            let room = NOTES_OF_ONE.min(NOTES_AT_ONCE - notes.len());
+            let untold: Vec<_> = untold.take(room).collect();
+            for (key, posted) in untold {
                 link.notes_known.insert(*key, posted.ballot);
+                link.notes_from = author + 1;
                 notes.push(posted.note.clone());
             }
         }
         notes
+    }
+
+    /// Whether there are any.
+    pub(super) fn has_untold(&self, link: &Link) -> bool {
+        let mut posted = self.board.iter();
+        posted.any(|(key, posted)| is_untold(&link.notes_known, key, posted))
     }
 
     /// The decisions that the other end of a link lacks and has not been sent on it.
@@ -269,6 +292,10 @@ impl Epochs {
         }
         lacking
     }
+}
+
+fn is_untold(known: &BTreeMap<NoteKey, Ballot>, key: &NoteKey, posted: &Posted) -> bool {
+    known.get(key).is_none_or(|known| *known < posted.ballot)
 }
 
 const ACCEPT: u8 = 3;

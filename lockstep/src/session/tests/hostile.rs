@@ -19,8 +19,14 @@ fn note(start: &Start, peer: usize, epoch: u32, message: Message) -> SignedNote 
 }
 
 /// The message with other promises in the place of this peer's own.
-fn promising(start: &Start, me: usize, bytes: &[u8], change: fn(&mut Promise)) -> Option<Vec<u8>> {
-    let Ok(Control::Roster(mut notes)) = Control::decode(bytes, &Limits::default()) else {
+fn promising(
+    start: &Start,
+    me: usize,
+    (channel, bytes): (Channel, &[u8]),
+    change: fn(&mut Promise),
+) -> Option<Vec<u8>> {
+    let said = Control::decode(bytes, &Limits::default());
+    let (Channel::Control, Ok(Control::Roster(mut notes))) = (channel, said) else {
         return None;
     };
     for own in notes.iter_mut().filter(|note| usize::from(note.peer) == me) {
@@ -73,6 +79,16 @@ impl Net {
         self.tell(from, to, Channel::Turns, &Datagram::Turns(packet).encode());
     }
 
+    /// Who is blamed by this peer, and for what.
+    fn blamed(&self, at: usize) -> Vec<(PeerId, Fault)> {
+        let events = self.peers[at].events.iter();
+        let blamed = events.filter_map(|event| match event {
+            Event::PeerFault { peer, fault } => Some((*peer, fault.clone())),
+            _ => None,
+        });
+        blamed.collect()
+    }
+
     /// Who has gone, as this peer was told, and why.
     fn gone(&self, at: usize) -> Vec<(Vec<Seat>, RosterCause)> {
         let events = self.peers[at].events.iter();
@@ -106,8 +122,8 @@ fn the_others_go_on_without_who_promises(attack: Attack) {
 
 #[test]
 fn who_promises_batches_that_nobody_sealed_is_removed() {
-    the_others_go_on_without_who_promises(|start, me, bytes| {
-        promising(start, me, bytes, |promise| {
+    the_others_go_on_without_who_promises(|start, me, channel, bytes| {
+        promising(start, me, (channel, bytes), |promise| {
             for holding in &mut promise.holdings {
                 holding.until += 50;
                 holding.newest = 0;
@@ -118,15 +134,17 @@ fn who_promises_batches_that_nobody_sealed_is_removed() {
 
 #[test]
 fn who_says_that_others_leave_is_removed() {
-    the_others_go_on_without_who_promises(|start, me, bytes| {
-        promising(start, me, bytes, |promise| promise.holdings[1].left = true)
+    the_others_go_on_without_who_promises(|start, me, channel, bytes| {
+        promising(start, me, (channel, bytes), |promise| {
+            promise.holdings[1].left = true
+        })
     });
 }
 
 #[test]
 fn who_says_that_it_accepted_what_cannot_be_is_removed() {
-    the_others_go_on_without_who_promises(|start, me, bytes| {
-        promising(start, me, bytes, |promise| {
+    the_others_go_on_without_who_promises(|start, me, channel, bytes| {
+        promising(start, me, (channel, bytes), |promise| {
             let value = Value {
                 roster: Peers(0b100),
                 cut: promise.complete + 40,
@@ -195,9 +213,110 @@ fn what_is_said_in_a_match_is_no_fault_where_a_peer_still_waits_for_it_to_begin(
     for message in said {
         net.tell(0, 1, Channel::Control, &message.encode());
     }
-    let events = &net.peers[1].events;
-    let blames = |event: &&Event| matches!(event, Event::PeerFault { .. });
-    assert_eq!(events.iter().find(blames), None);
+    assert_eq!(net.blamed(1), []);
     net.run(Duration::from_secs(5));
     assert_eq!(net.peers[1].session.status(), Status::Running);
+}
+
+#[test]
+fn signatures_of_runs_that_only_the_other_end_knows_are_few() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(3));
+    let batch = |text: &str| {
+        let mut batch = Batch {
+            turn: TurnNumber(9),
+            entries: Vec::new(),
+            first_numbers: Vec::new(),
+            executed: 0,
+            checksums: Vec::new(),
+            complete: 0,
+            log_hash: crate::LogHash([0; 16]),
+            slack_ms: Vec::new(),
+            load: 0,
+            leaving: false,
+            epoch: 0,
+            snapshot: None,
+        };
+        let what = What::Chat(text.to_owned());
+        batch.entries.push(LogEntry {
+            seat: Seat(2),
+            what,
+        });
+        let run = crate::Incarnation([55; 16]);
+        let signed = batch.seal(2, MatchId([7; 16]), run, &KeyedHash::new(id(2)));
+        wire::WireBatch::of(&signed)
+    };
+    // Two histories of a run of peer 2 that only peer 1 has heard of.
+    let proof = Control::Evidence(vec![batch("one"), batch("other")]);
+    net.tell(1, 0, Channel::Control, &proof.encode());
+    assert_eq!(net.blamed(0), []);
+    assert!(!net.peers[0].session.core.links.is_empty());
+
+    // What is said of epochs to come, and signed by nobody.
+    let start = net.start();
+    let unsigned = |round: u32| {
+        let ballot = Ballot { round, peer: 2 };
+        let mut unsigned = note(&start, 2, 1, Message::Prepare(ballot));
+        unsigned.signature = [9; 64].into();
+        unsigned
+    };
+    net.tell_notes(1, 0, (1..=63).map(unsigned).collect());
+    assert_eq!(net.blamed(0), []);
+    net.tell_notes(1, 0, (64..=70).map(unsigned).collect());
+    assert!(net.blamed(0).contains(&(id(1), Fault::Signature)));
+}
+
+#[test]
+fn who_says_ever_more_makes_nobody_else_a_nuisance() {
+    let mut net = Net::new(4, Plan::default(), None);
+    net.run(Duration::from_secs(5));
+    let start = net.start();
+    let mut round = 0;
+    // Fifteen messages a second to each: what a link may take.
+    for _ in 0..40 * 15 {
+        for to in 0..3 {
+            round += 1;
+            let ballot = Ballot { round, peer: 3 };
+            let notes = vec![note(&start, 3, 0, Message::Prepare(ballot))];
+            net.tell_notes(3, to, notes);
+        }
+        net.run(net.now + Duration::from_micros(66_667));
+    }
+    for at in 0..3 {
+        assert_eq!(net.blamed(at), [], "peer {at}");
+        assert!(net.peers[at].turns.len() > 200, "peer {at}");
+    }
+}
+
+/// Sends no batch of its own.
+fn withholding(_: &Start, me: usize, channel: Channel, bytes: &[u8]) -> Option<Vec<u8>> {
+    let (Channel::Turns, Ok(Datagram::Turns(mut packet))) = (channel, Datagram::decode(bytes))
+    else {
+        return None;
+    };
+    packet.batches.retain(|batch| usize::from(batch.peer) != me);
+    Some(Datagram::Turns(packet).encode())
+}
+
+#[test]
+fn who_comes_back_only_to_withhold_its_batches_comes_back_ever_more_rarely() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(10));
+    net.attack = Some((2, withholding));
+    let before = net.peers[0].turns.len();
+    let mut run = 90;
+    for _ in 0..300 {
+        net.run(net.now + Duration::from_millis(500));
+        if matches!(net.peers[2].events.last(), Some(Event::Ended(_))) {
+            net.kill(2);
+            run += 1;
+            net.restart(2, run, Vec::new(), &[0, 1]);
+        }
+    }
+    assert!(run > 91, "it came back");
+    for at in [0, 1] {
+        let turns = net.peers[at].turns.len() - before;
+        // Of 150 s.
+        assert!(turns > 5 * 120, "peer {at}: {turns} turns");
+    }
 }
