@@ -58,6 +58,8 @@ struct Net {
     waiting: Vec<Arrival>,
     /// Links of processes that have died.
     dead: Vec<LinkId>,
+    /// Dials that nobody hears of, the next ones first.
+    lost_dials: u32,
     /// Changes what peer 0 answers to a peer that comes back.
     lie: Option<Lie>,
 }
@@ -86,6 +88,7 @@ impl Net {
             stopped: None,
             waiting: Vec::new(),
             dead: Vec::new(),
+            lost_dials: 0,
             lie: None,
         };
         for at in 0..peers {
@@ -169,6 +172,7 @@ impl Net {
     fn output(&mut self, at: usize, output: Output) {
         match output {
             Output::Dial { address, .. } if address == NOWHERE => {}
+            Output::Dial { .. } if self.lost_dials > 0 => self.lost_dials -= 1,
             Output::Dial { address, key } => {
                 let to: usize = address.parse().expect("addresses are indices here");
                 assert_eq!(key, id(to));
