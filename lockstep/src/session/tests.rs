@@ -62,6 +62,8 @@ struct Net {
     waiting: Vec<Arrival>,
     /// Links of processes that have died.
     dead: Vec<LinkId>,
+    /// Dials that nobody hears of, the next ones first.
+    lost_dials: u32,
     /// Changes what peer 0 answers to a peer that comes back.
     lie: Option<Lie>,
     /// Who says what is not so.
@@ -92,6 +94,7 @@ impl Net {
             stopped: None,
             waiting: Vec::new(),
             dead: Vec::new(),
+            lost_dials: 0,
             lie: None,
             attack: None,
         };
@@ -176,6 +179,7 @@ impl Net {
     fn output(&mut self, at: usize, output: Output) {
         match output {
             Output::Dial { address, .. } if address == NOWHERE => {}
+            Output::Dial { .. } if self.lost_dials > 0 => self.lost_dials -= 1,
             Output::Dial { address, key } => {
                 let to: usize = address.parse().expect("addresses are indices here");
                 assert_eq!(key, id(to));
