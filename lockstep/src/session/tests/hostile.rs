@@ -83,7 +83,7 @@ impl Net {
     fn blamed(&self, at: usize) -> Vec<(PeerId, Fault)> {
         let events = self.peers[at].events.iter();
         let blamed = events.filter_map(|event| match event {
-            Event::PeerFault { peer, fault } => Some((*peer, fault.clone())),
+            Event::PeerFault { peer, fault } => Some((*peer, *fault)),
             _ => None,
         });
         blamed.collect()
