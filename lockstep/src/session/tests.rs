@@ -2,6 +2,7 @@
 //! business of the simulator in the `tests` crate.
 
 mod equivocation;
+mod hostile;
 mod joining;
 mod lost;
 mod patience;
@@ -42,6 +43,9 @@ type Arrival = (usize, LinkId, Option<(Channel, Arc<[u8]>)>, bool);
 /// What a peer sends in the place of these bytes.
 type Lie = fn(Vec<u8>) -> Vec<u8>;
 
+/// Changes what a peer, of this match, at this place, says; `None` where it says what is so.
+type Attack = fn(&crate::log::Start, usize, Channel, &[u8]) -> Option<Vec<u8>>;
+
 struct Net {
     now: Duration,
     peers: Vec<Peer>,
@@ -58,8 +62,12 @@ struct Net {
     waiting: Vec<Arrival>,
     /// Links of processes that have died.
     dead: Vec<LinkId>,
+    /// Dials that nobody hears of, the next ones first.
+    lost_dials: u32,
     /// Changes what peer 0 answers to a peer that comes back.
     lie: Option<Lie>,
+    /// Who says what is not so.
+    attack: Option<(usize, Attack)>,
 }
 
 /// Where nobody is.
@@ -95,7 +103,9 @@ impl Net {
             stopped: None,
             waiting: Vec::new(),
             dead: Vec::new(),
+            lost_dials: 0,
             lie: None,
+            attack: None,
         };
         for at in 0..peers {
             let role = if at == 0 {
@@ -179,6 +189,7 @@ impl Net {
     fn output(&mut self, at: usize, output: Output) {
         match output {
             Output::Dial { address, .. } if address == NOWHERE => {}
+            Output::Dial { .. } if self.lost_dials > 0 => self.lost_dials -= 1,
             Output::Dial { address, key } => {
                 let to: usize = address.parse().expect("addresses are indices here");
                 assert_eq!(key, id(to));
@@ -205,6 +216,13 @@ impl Net {
                 let bytes = match self.lie.filter(|_| at == 0 && channel == Channel::Bulk) {
                     Some(lie) => lie(bytes.to_vec()).into(),
                     None => bytes,
+                };
+                let attack = self.attack.filter(|(by, _)| *by == at);
+                let bytes = match (attack, self.peers[at].records.first()) {
+                    (Some((_, attack)), Some(Record::Start(start))) => {
+                        attack(start, at, channel, &bytes).map_or(bytes, Arc::from)
+                    }
+                    _ => bytes,
                 };
                 self.post(to, link, Some((channel, bytes)), false);
             }
