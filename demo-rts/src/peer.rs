@@ -10,7 +10,9 @@ use crate::world::{Command, Setup, World};
 use lockstep::log::Record;
 use lockstep::quic::{Identity, QuicConfig};
 use lockstep::{Config, Network};
-use lockstep::{Contact, EndReason, Event, Match, MatchId, Plan, Rejoin, Seat, Ticket};
+use lockstep::{
+    Contact, EndReason, Event, Match, MatchId, Plan, Rejoin, RosterCause, Seat, Ticket,
+};
 use replay::WayBack;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -34,6 +36,10 @@ pub struct Peer {
     playing: bool,
     /// It comes back and has not been let in: commands would be refused.
     returns: bool,
+    /// It hosts a match that is reopened.
+    reopens: bool,
+    /// Turns that an earlier run has recorded.
+    recorded: u32,
     match_id: Option<MatchId>,
     clock: Instant,
 }
@@ -74,6 +80,15 @@ pub enum Part<'a> {
         /// Where to listen for the other peers.
         listen: SocketAddr,
     },
+    /// It waits for the others of a match whose processes have all died, and goes on with them.
+    Reopen {
+        /// What it has recorded of the match.
+        from: &'a Rejoin,
+        /// For so long it waits for all.
+        wait: Duration,
+        /// Where to listen.
+        listen: SocketAddr,
+    },
     /// It plays alone, on that many seats.
     Alone {
         /// Seats.
@@ -88,6 +103,19 @@ pub enum KeyChoice {
     Kept,
     /// One that is forgotten at the end.
     Ephemeral,
+}
+
+impl Part<'_> {
+    /// Turns that an earlier run has recorded.
+    fn recorded(&self) -> u32 {
+        let (Part::Rejoin { from, .. } | Part::Reopen { from, .. }) = self else {
+            return 0;
+        };
+        let turns = from.log.iter();
+        turns
+            .filter(|record| matches!(record, Record::Bundle(_)))
+            .count() as u32
+    }
 }
 
 impl Peer {
@@ -128,20 +156,13 @@ impl Peer {
             }
             Part::Rejoin { from, listen } => {
                 leave_after = common.turns;
-                let network = network(*listen, common, key)?;
-                let own = network.signer.id();
-                let starts = from.log.iter().filter_map(|record| match record {
-                    Record::Start(start) => Some(start),
-                    _ => None,
-                });
-                // A ticket says nothing of who plays; there the others find out.
-                for start in starts {
-                    if start.roster.iter().all(|peer| peer.peer != own) {
-                        return Err(Problem::Stranger);
-                    }
-                }
-                config.network = Some(network);
+                config.network = Some(network_of_player(*listen, common, key, from)?);
                 Match::rejoin((*from).clone(), config)?
+            }
+            Part::Reopen { from, wait, listen } => {
+                leave_after = common.turns;
+                config.network = Some(network_of_player(*listen, common, key, from)?);
+                Match::reopen((*from).clone(), *wait, config)?
             }
             Part::Alone { seats } => {
                 config.seats = *seats;
@@ -165,7 +186,9 @@ impl Peer {
             leave_after,
             leaving: false,
             playing: false,
-            returns: matches!(part, Part::Rejoin { .. }),
+            returns: matches!(part, Part::Rejoin { .. } | Part::Reopen { .. }),
+            reopens: matches!(part, Part::Reopen { .. }),
+            recorded: part.recorded(),
             match_id: None,
             clock: now(),
         })
@@ -174,6 +197,11 @@ impl Peer {
     /// The invitation, where this peer is the host.
     pub fn ticket(&mut self) -> Option<Ticket> {
         self.game.source().ticket().cloned()
+    }
+
+    /// Whether it hosts a match that is reopened: who joins needs a recording of it.
+    pub fn reopens(&self) -> bool {
+        self.reopens
     }
 
     /// Steps what is due, lets bots act, and returns what has happened. Never waits.
@@ -264,7 +292,18 @@ impl Peer {
                 self.hands = bot_hands(self.bots, own, self.seed);
             }
             Event::Contacts(contacts) => self.keep_way_back(contacts),
-            Event::RosterChanged { .. } => self.returns = false,
+            Event::RosterChanged { turn, cause, .. } => {
+                self.returns = false;
+                let lost = self.recorded.saturating_sub(turn.0);
+                if *cause == RosterCause::Reopened && lost > 0 {
+                    say(
+                        LogLevel::Warn,
+                        format_args!(
+                            "the last {lost} recorded turns do not count: too few players have them"
+                        ),
+                    );
+                }
+            }
             Event::Ended(ended) => {
                 let over = matches!(ended.reason, EndReason::Decided | EndReason::TurnLimit);
                 if let Some(path) = self.replay.as_ref().filter(|_| over) {
@@ -362,6 +401,28 @@ fn network(listen: SocketAddr, common: &Common, key: KeyChoice) -> Result<Networ
     config.listen = listen;
     config.impairment = common.impair;
     Ok(Network::quic(config)?)
+}
+
+/// The network of a peer that was in a match before: its key has a place there.
+fn network_of_player(
+    listen: SocketAddr,
+    common: &Common,
+    key: KeyChoice,
+    from: &Rejoin,
+) -> Result<Network, Problem> {
+    let network = network(listen, common, key)?;
+    let own = network.signer.id();
+    let starts = from.log.iter().filter_map(|record| match record {
+        Record::Start(start) => Some(start),
+        _ => None,
+    });
+    // A ticket says nothing of who plays; there the others find out.
+    for start in starts {
+        if start.roster.iter().all(|peer| peer.peer != own) {
+            return Err(Problem::Stranger);
+        }
+    }
+    Ok(network)
 }
 
 fn fresh_key() -> Result<[u8; 32], Problem> {

@@ -6,12 +6,14 @@
 mod codec;
 mod hash;
 mod memory;
+mod reopening;
 
 pub use codec::{Codec, DecodeError};
 pub(crate) use codec::{decode_change, decode_entries, encode_change, encode_entries};
 pub(crate) use hash::Chain;
 pub use hash::{end_signed_bytes, roster_hash, start_hash, start_signed_bytes, turn_hash};
 pub use memory::Memory;
+pub use reopening::{NewRun, Reopening};
 
 use crate::session::roster::{Ballot, Value};
 use crate::{Incarnation, LogHash, MatchId, PeerId, Plan, SeatInfo, TurnNumber};
@@ -117,6 +119,9 @@ pub struct RosterChange {
     /// Who accepted, ascending, by index in the start's roster, with the signatures of
     /// [`accept_signed_bytes`](crate::session::roster::accept_signed_bytes).
     pub accepts: Vec<(u8, [u8; 64])>,
+    /// The match was reopened here after the processes of all its peers had died: then the accepts are signatures of the
+    /// new runs, over [`Reopening::signed_bytes`].
+    pub reopening: Option<Reopening>,
 }
 
 /// How often and how long one seat may pause a match.

@@ -48,6 +48,12 @@ pub enum Error {
         "nothing beside this file says where the match's peers were: come back with a ticket of one of them"
     )]
     NoWayBack,
+    /// The match of a ticket is another one.
+    #[error("this is a replay of another match than the ticket's")]
+    OtherMatch,
+    /// There is nothing to go on with.
+    #[error("the match in this replay has ended")]
+    Over,
     /// A keyframe cannot be unpacked.
     #[error("the keyframe of turn {turns} cannot be read: {what}")]
     Keyframe {

@@ -237,6 +237,7 @@ fn false_alarm(epoch: u32, cut: u32, start: &Start, signers: &[Ed25519; 2]) -> R
         ballot,
         value,
         accepts: vec![accept(0), accept(1)],
+        reopening: None,
     }
 }
 

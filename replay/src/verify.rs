@@ -202,6 +202,7 @@ pub fn verify<S: Simulation>(
         runs,
         roster: Peers::first(start.roster.len()),
         epoch: 0,
+        began: 0,
         options,
         agreed: 0,
         result: Verified {
@@ -238,6 +239,8 @@ struct Run<'a, S: Simulation> {
     /// The peers that vote, and in which epoch.
     roster: Peers,
     epoch: u32,
+    /// The first turn of that epoch.
+    began: u32,
     options: &'a Options,
     /// Turns up to which recorded checksums agreed.
     agreed: u32,
@@ -328,7 +331,9 @@ impl<S: Simulation> Run<'_, S> {
     /// A roster change was decided by a quorum of the roster before it.
     fn check_change(&mut self, change: &RosterChange) -> Result<(), Wrong> {
         let epoch = change.epoch;
-        let follows = epoch == self.epoch && change.value.cut == self.result.turns;
+        let turns = self.result.turns;
+        let follows =
+            epoch == self.epoch && change.follows_on(turns, self.log_hash, self.began, self.roster);
         let signature = self.options.signature;
         if !follows || !change.is_decided_by(&self.speaking, self.roster, signature) {
             return Err(Wrong::Roster { epoch });
@@ -336,6 +341,7 @@ impl<S: Simulation> Run<'_, S> {
         self.log_hash = roster_hash(self.log_hash, change);
         change.apply(&mut self.speaking);
         (self.roster, self.epoch) = (change.value.roster, epoch + 1);
+        self.began = turns;
         self.result.signatures += change.accepts.len() as u32;
         Ok(())
     }

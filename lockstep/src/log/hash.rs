@@ -70,6 +70,9 @@ pub fn roster_hash(before: LogHash, change: &RosterChange) -> LogHash {
         hash.number(u32::from(joins.peer));
         hash.bytes(&joins.incarnation.0);
     }
+    if let Some(reopening) = &change.reopening {
+        reopening.chain(&mut hash);
+    }
     hash.end()
 }
 

@@ -2,6 +2,7 @@
 //! business of the simulator in the `tests` crate.
 
 mod rejoin;
+mod reopen;
 mod sleep;
 
 use super::*;
@@ -16,6 +17,8 @@ const DELAY: Duration = Duration::from_millis(30);
 
 struct Peer {
     session: Session,
+    /// When its process began: its clock counts from there.
+    born: Duration,
     turns: Vec<Bundle>,
     events: Vec<Event>,
     records: Vec<Record>,
@@ -121,6 +124,7 @@ impl Net {
             Session::new(config, Box::new(KeyedHash::new(id(at)))).expect("the config is in range");
         Peer {
             session,
+            born: Duration::ZERO,
             turns: Vec::new(),
             events: Vec::new(),
             records: Vec::new(),
@@ -131,7 +135,8 @@ impl Net {
     }
 
     fn input(&mut self, at: usize, input: Input<'_>) {
-        let outputs = self.peers[at].session.handle(self.now, input);
+        let peer = &mut self.peers[at];
+        let outputs = peer.session.handle(self.now - peer.born, input);
         for output in outputs {
             self.output(at, output);
         }
@@ -242,7 +247,10 @@ impl Net {
         loop {
             let timer = (0..self.peers.len())
                 .filter(|at| self.stopped != Some(*at))
-                .filter_map(|at| Some((self.peers[at].session.deadline()?, at)))
+                .filter_map(|at| {
+                    let peer = &self.peers[at];
+                    Some((peer.session.deadline()? + peer.born, at))
+                })
                 .min();
             let next = self.queue.first_key_value().map(|((at, _), _)| *at);
             match (next, timer) {

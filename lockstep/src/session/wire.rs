@@ -3,6 +3,7 @@
 use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_PEERS};
 use crate::log::{PauseBudget, SignedBatch};
+use crate::session::reopen::Said;
 use crate::session::roster::Request;
 use crate::{Incarnation, JoinRefused, Limits, LogHash, MatchId, PeerId, Plan, TurnNumber};
 use serde::{Deserialize, Serialize};
@@ -85,6 +86,8 @@ pub(crate) enum Control {
         request: Request,
         addresses: Vec<String>,
     },
+    /// Between those who reopen a match.
+    Reopen(Said),
 }
 
 /// What one peer says about a roster change, or of itself.

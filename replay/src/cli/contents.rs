@@ -177,7 +177,7 @@ pub(super) fn export<S: Simulation>(path: &Path, to: &mut Printer<'_>) -> Result
             Record::Keyframe(_) => continue,
             Record::Roster(change) => json!({
                 "record": "roster", "epoch": change.epoch + 1, "turn": change.value.cut,
-                "peers": change.value.roster.iter().collect::<Vec<_>>(),
+                "peers": change.value.roster.iter().collect::<Vec<_>>(), "reopened": change.reopening.is_some(),
                 "accepts": change.accepts.iter().map(|(peer, signature)| json!({
                     "peer": peer, "signature": hex(signature),
                 })).collect::<Vec<_>>(),

@@ -2,6 +2,7 @@
 
 mod answers;
 mod log;
+mod reopened;
 mod steps;
 mod whom;
 
@@ -13,7 +14,10 @@ use crate::session::core::Core;
 use crate::session::lobby::Step;
 use crate::session::wire::Control;
 use crate::{EndReason, Fault, JoinRefused, LinkError, LinkId, MatchId, PeerId, Rejoin, Status};
-use log::Log;
+pub(in crate::session) use answers::{Unfit, place_in};
+pub(in crate::session) use log::Log;
+pub(in crate::session) use reopened::Reopened;
+pub(crate) use reopened::Whole;
 use sim::{Checksum, Seat};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -40,8 +44,9 @@ pub(crate) struct Returning {
     contacts: BTreeMap<PeerId, Known>,
     addresses: Vec<String>,
     rules: RulesOf,
-    /// What an earlier run of the process has logged.
+    /// What an earlier run of the process has logged, and how many of these records are sure to count.
     own: Vec<Record>,
+    sure: usize,
     keyframe: Option<Keyframe>,
     log: Option<Log>,
     snapshot: Snapshot,
@@ -53,6 +58,8 @@ pub(crate) struct Returning {
     rtt: Option<Duration>,
     /// The decision that lets this peer in.
     decided: Option<RosterChange>,
+    /// That decision has reopened the match: nothing is fetched any more.
+    reopened: bool,
     next_request: Duration,
     confirmed_at: Duration,
     offered_at: Duration,
@@ -104,7 +111,7 @@ impl Returning {
         let Rejoin {
             match_id,
             contacts,
-            log: mut own,
+            log: own,
             keyframe,
         } = from;
         let turns = own.iter().rev();
@@ -113,7 +120,6 @@ impl Returning {
             .filter(|(_, record)| matches!(record, Record::Bundle(_)))
             .nth(PROVISIONAL)
             .map_or(0, |(from_end, _)| own.len() - from_end);
-        own.truncate(whole);
         let known = |contact: crate::Contact| {
             let known = Known {
                 addresses: contact.addresses,
@@ -132,6 +138,7 @@ impl Returning {
             addresses,
             rules,
             own,
+            sure: whole,
             keyframe,
             log: None,
             snapshot: Snapshot::Unknown,
@@ -141,6 +148,7 @@ impl Returning {
             told: None,
             rtt: None,
             decided: None,
+            reopened: false,
             next_request: core.now,
             confirmed_at: core.now,
             offered_at: core.now,
@@ -177,17 +185,12 @@ impl Returning {
         let offer = offer
             .then_some(self.offered_at + CONFIRM)
             .filter(|at| *at > core.now);
-        let helper = self
-            .server
-            .is_none()
-            .then(|| self.helper(core, None))
-            .flatten();
+        let searches = self.server.is_none() && !self.reopened;
+        let helper = searches.then(|| self.helper(core, None)).flatten();
         let next = helper.map(|_| core.now);
-        let give_up = self.server.is_none().then_some(self.reached_at + GIVE_UP);
+        let give_up = searches.then_some(self.reached_at + GIVE_UP);
         let helps = self.contacts.values().map(|known| known.no_help_until);
-        let helps = helps
-            .filter(|until| self.server.is_none() && *until > core.now)
-            .min();
+        let helps = helps.filter(|until| searches && *until > core.now).min();
         let times = [dials, answer, request, confirm, offer, next, give_up, helps];
         times.into_iter().flatten().min()
     }
@@ -226,6 +229,8 @@ impl Returning {
             Control::Roster(_)
             | Control::Words(_)
             | Control::End { .. }
+            | Control::Lobby(_)
+            | Control::Reopen(_)
             | Control::Rejoin { .. } => {}
             _ => core.fault(link, Fault::OutOfPlace),
         }
@@ -260,7 +265,8 @@ impl Returning {
     pub(crate) fn advance(&mut self, core: &mut Core) -> Step {
         self.dial(core);
         self.look_after_server(core);
-        if self.server.is_none() && core.now >= self.reached_at + GIVE_UP {
+        let searches = self.server.is_none() && !self.reopened;
+        if searches && core.now >= self.reached_at + GIVE_UP {
             let liars = |known: &Known| known.no_help_until > core.now;
             let why = match self.contacts.values().all(liars) {
                 true => EndReason::Refused(JoinRefused::OtherMatch),

@@ -379,6 +379,7 @@ impl Playing {
                         ballot: decision.ballot,
                         value: decision.value,
                         accepts: decision.accepts.iter().filter_map(accept).collect(),
+                        reopening: None,
                     };
                     self.decided(core, change);
                 }
@@ -411,7 +412,9 @@ impl Playing {
     }
 
     fn decided(&mut self, core: &mut Core, change: RosterChange) {
-        let stays = change.value.roster.contains(self.me as u8);
+        // What reopens the match was decided by other runs than this one.
+        let reopened = change.reopening.is_some();
+        let stays = change.value.roster.contains(self.me as u8) && !reopened;
         let (cut, roster) = (change.value.cut, change.value.roster);
         if stays && self.complete > cut {
             // No correct peer decides so: whoever stays had told of all that it had completed.
@@ -425,7 +428,7 @@ impl Playing {
         let goes = self.epochs.voters().members().without(roster);
         self.tell_joiner(core, &change);
         self.epochs.decide(change);
-        if !stays && self.leaving.is_none() {
+        if !stays && (reopened || self.leaving.is_none()) {
             self.send_notes(core);
             return self.finish(core, EndReason::Removed);
         }
@@ -494,7 +497,7 @@ impl Playing {
     }
 
     /// A link has proved who is at its other end: perhaps another run of a member's process.
-    pub(crate) fn note_incarnation(&mut self, core: &Core, link: LinkId) {
+    pub(crate) fn note_incarnation(&mut self, core: &mut Core, link: LinkId) {
         let proved = core.links.get(&link).and_then(|link| link.proved);
         let Some((peer, incarnation)) = proved else {
             return;
@@ -503,6 +506,13 @@ impl Playing {
             let other = member.peer.incarnation != incarnation;
             let earlier = member.past.contains(&incarnation);
             member.restarted |= member.peer.peer == peer && other && !earlier;
+        }
+        // A run that is out and has not heard of it may know none of those who would tell: they are other runs, too.
+        let out = self
+            .member_of(core, link)
+            .is_some_and(|at| !self.epochs.has(at));
+        if let Some(link) = core.links.get_mut(&link).filter(|_| out) {
+            link.epoch = link.epoch.max(Some(0));
         }
     }
 }

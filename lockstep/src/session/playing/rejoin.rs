@@ -14,7 +14,7 @@ use crate::session::contract::Stats;
 use crate::session::core::Core;
 use crate::session::roster::{Joins, Message, Peers, Request, request_signed_bytes};
 use crate::session::wire::{Control, TurnPacket};
-use crate::{Contact, Event, Fault, LinkId, LogHash, PeerId, RosterCause, TurnNumber};
+use crate::{Contact, Event, Fault, Incarnation, LinkId, LogHash, PeerId, RosterCause, TurnNumber};
 use sim::Checksum;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -62,6 +62,8 @@ pub(crate) struct Returned {
     pub changes: Vec<RosterChange>,
     pub course: Course,
     pub ticks: u64,
+    /// By place, the runs of each peer's process that are over.
+    pub past: Vec<Vec<Incarnation>>,
     /// Hashes of the log, oldest first, up to the one after the cut.
     pub hashes: Vec<LogHash>,
     /// The same with the last change chained in.
@@ -87,15 +89,20 @@ impl Playing {
         let (cut, roster) = (change.value.cut, change.value.roster);
         let plan = returned.course.plan;
         let first = cut + u32::from(plan.delay_turns);
+        let reopened = change.reopening.is_some();
         let member = |(at, addresses): (usize, Vec<String>)| {
-            let (own, peer) = (at == me, start.roster[at].clone());
-            let held = if own { first } else { cut };
+            let peer = start.roster[at].clone();
+            let goes_on = roster.contains(at as u8);
+            // Who begins with this epoch seals nothing before its commands can have come.
+            let begins = at == me || reopened && goes_on;
+            let held = if begins { first } else { cut };
             Member {
-                from: if own { first } else { 0 },
-                left_from: (!roster.contains(at as u8)).then_some(cut),
+                from: if begins { first } else { 0 },
+                left_from: (!goes_on).then_some(cut),
                 reported: cut + 1,
                 reports_from: cut + 1,
-                reports_anew: !own,
+                reports_anew: !begins,
+                past: returned.past.get(at).cloned().unwrap_or_default(),
                 ..Member::new(peer, addresses, TurnNumber(held), core.now)
             }
         };
@@ -159,7 +166,10 @@ impl Playing {
             epoch: playing.epochs.epoch(),
             seats: playing.seats_of(roster),
             gone: playing.seats_of(before.without(roster)),
-            cause: RosterCause::Rejoined,
+            cause: match reopened {
+                true => RosterCause::Reopened,
+                false => RosterCause::Rejoined,
+            },
         });
         playing
     }

@@ -211,6 +211,7 @@ fn a_decision_is_proved_by_its_accepts() {
         ballot,
         value,
         accepts: vec![accept(0), accept(1)],
+        reopening: None,
     };
     let holds = |change: &RosterChange| {
         change.is_decided_by(&start, Peers(0b111), |peer, bytes, signature| {

@@ -9,7 +9,7 @@ use crate::{Contact, Rejoin, RosterCause};
 
 impl Net {
     /// The peer's process dies. Nobody is told.
-    fn kill(&mut self, at: usize) {
+    pub(super) fn kill(&mut self, at: usize) {
         let links = self.links.iter().enumerate();
         let own = links.filter(|(_, (one, other))| *one == at || *other == at);
         let own: Vec<LinkId> = own.map(|(link, _)| LinkId(link as u32)).collect();
@@ -18,7 +18,7 @@ impl Net {
     }
 
     /// Another run of the process begins, that knows of these peers.
-    fn restart(&mut self, at: usize, run: u8, log: Vec<Record>, contacts: &[usize]) {
+    pub(super) fn restart(&mut self, at: usize, run: u8, log: Vec<Record>, contacts: &[usize]) {
         let contact = |other: &usize| Contact {
             peer: id(*other),
             addresses: vec![other.to_string()],
@@ -36,7 +36,7 @@ impl Net {
         self.peers[at] = Net::peer(at, run, role);
     }
 
-    fn causes(&self, at: usize) -> Vec<RosterCause> {
+    pub(super) fn causes(&self, at: usize) -> Vec<RosterCause> {
         let events = self.peers[at].events.iter();
         let causes = events.filter_map(|event| match event {
             Event::RosterChanged { cause, .. } => Some(*cause),
@@ -45,7 +45,7 @@ impl Net {
         causes.collect()
     }
 
-    fn faults(&self, at: usize) -> Vec<&Event> {
+    pub(super) fn faults(&self, at: usize) -> Vec<&Event> {
         let events = self.peers[at].events.iter();
         events
             .filter(|event| matches!(event, Event::PeerFault { .. } | Event::Desync(_)))
@@ -53,7 +53,7 @@ impl Net {
     }
 
     /// Its log is the others', and so is what it executed.
-    fn is_one_of_them(&self, at: usize, with: usize) {
+    pub(super) fn is_one_of_them(&self, at: usize, with: usize) {
         let (peer, other) = (&self.peers[at], &self.peers[with]);
         let bundles = |peer: &Peer| -> Vec<Record> {
             let follows = |record: &&Record| {
@@ -76,14 +76,16 @@ impl Net {
                 _ => assert_eq!(ours, theirs),
             }
         }
-        let from = peer.loaded as usize;
-        let turns = peer.turns.len().min(other.turns.len() - from);
-        assert_eq!(peer.turns[..turns], other.turns[from..][..turns]);
-        assert!(peer.turns.len() + from + 3 > other.turns.len());
+        let from = peer.loaded.max(other.loaded) as usize;
+        let executed = |peer: &Peer| peer.turns[from - peer.loaded as usize..].to_vec();
+        let (ours, theirs) = (executed(peer), executed(other));
+        let turns = ours.len().min(theirs.len());
+        assert_eq!(ours[..turns], theirs[..turns]);
+        assert!(ours.len() + 3 > theirs.len());
     }
 }
 
-fn seats_of(bundle: &Bundle) -> Vec<(Seat, &What)> {
+pub(super) fn seats_of(bundle: &Bundle) -> Vec<(Seat, &What)> {
     let entries = bundle.entries.iter();
     entries.map(|entry| (entry.seat, &entry.what)).collect()
 }

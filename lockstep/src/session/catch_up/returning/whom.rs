@@ -45,7 +45,7 @@ impl Returning {
         if silent {
             self.server = None;
         }
-        if self.server.is_some() {
+        if self.server.is_some() || self.reopened {
             return;
         }
         let Some(link) = self.helper(core, last) else {
@@ -119,6 +119,7 @@ impl Returning {
         let own = self.log.as_ref().is_some_and(|log| log.of_own);
         if own && matches!(self.world, World::None) {
             self.own.clear();
+            self.sure = 0;
             self.log = None;
             self.snapshot = Snapshot::Unknown;
             if let Some(server) = self.server.take() {

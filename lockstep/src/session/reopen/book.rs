@@ -1,0 +1,172 @@
+//! A recorded log that others are given what they lack of, and that takes what this peer lacks.
+
+use super::message::Claim;
+use crate::log::{Codec, Record, RosterChange, Start, start_hash};
+use crate::session::RulesOf;
+use crate::session::catch_up::{Answer, Log, PART, Unfit, place_in};
+use crate::session::core::Core;
+use crate::session::roster::Peers;
+use crate::{JoinRefused, LogHash, MatchId};
+use std::sync::Arc;
+
+/// Turns at the end of a log of an earlier epoch that may be the peer's alone: as many as the longest command delay.
+const PROVISIONAL: u32 = 8;
+
+pub(super) struct Book {
+    pub start: Arc<Start>,
+    pub me: usize,
+    log: Log,
+    /// Bytes taken from others.
+    taken: u64,
+}
+
+impl Book {
+    /// What an earlier run of this process has recorded.
+    pub(super) fn open(
+        core: &Core,
+        match_id: MatchId,
+        own: &[Record],
+        rules: &RulesOf,
+    ) -> Result<Book, JoinRefused> {
+        let Some((Record::Start(start), records)) = own.split_first() else {
+            return Err(JoinRefused::OtherMatch);
+        };
+        let me = place_in(core, start, match_id, rules).map_err(|unfit| match unfit {
+            Unfit::Forged => JoinRefused::OtherMatch,
+            Unfit::Refused(why) => why,
+        })?;
+        Ok(Book {
+            start: start.clone(),
+            me,
+            log: Log::new(start.clone(), records, core),
+            taken: 0,
+        })
+    }
+
+    pub(super) fn turns(&self) -> u32 {
+        self.log.ahead.turns
+    }
+
+    pub(super) fn epoch(&self) -> u32 {
+        self.log.ahead.epoch
+    }
+
+    /// The first turn of that epoch.
+    pub(super) fn began(&self) -> u32 {
+        self.log.ahead.began()
+    }
+
+    pub(super) fn roster(&self) -> Peers {
+        self.log.ahead.roster
+    }
+
+    /// Hash of all, with the changes chained in that wait for their first turn.
+    pub(super) fn tip(&self) -> LogHash {
+        self.log.ahead.tip()
+    }
+
+    pub(super) fn claim(&self) -> Claim {
+        Claim {
+            start: start_hash(&self.start),
+            epoch: self.epoch(),
+            turns: self.turns(),
+            hash: self.log.ahead.hash,
+        }
+    }
+
+    /// Turns of this log that who claims so has too; `None` where it has others.
+    pub(super) fn shared_with(&self, claim: &Claim) -> Option<u32> {
+        let mut changes = self.log.ahead.changes.iter();
+        let ended = changes.find(|change| change.epoch == claim.epoch);
+        match ended.map(|change| change.value.cut) {
+            // What it has beyond the end of its epoch is its own.
+            Some(cut) if claim.turns > cut => Some(cut),
+            _ if claim.epoch > self.epoch() || claim.turns > self.turns() => None,
+            _ => {
+                let ours = self.log.hashes.get(claim.turns as usize);
+                (ours == Some(&claim.hash)).then_some(claim.turns)
+            }
+        }
+    }
+
+    /// Goes back to so many turns of an epoch that it has come to.
+    pub(super) fn cut_back(&mut self, core: &Core, epoch: u32, turns: u32) {
+        if (self.epoch(), self.turns()) == (epoch, turns) {
+            return;
+        }
+        let stays = |record: &Record| match record {
+            Record::Bundle(bundle) => bundle.turn.0 < turns,
+            Record::Roster(change) => change.epoch < epoch && change.value.cut <= turns,
+            _ => false,
+        };
+        let mut records: Vec<Record> = std::mem::take(&mut self.log.ready).into();
+        records.retain(stays);
+        self.log = Log::new(self.start.clone(), &records, core);
+    }
+
+    /// Goes back behind what others may not have, to be given the turns of a later epoch.
+    pub(super) fn cut_back_provisional(&mut self, core: &Core) {
+        let turns = self.turns().saturating_sub(PROVISIONAL);
+        self.cut_back(core, self.epoch(), turns);
+    }
+
+    /// What follows on the turns before `from`.
+    pub(super) fn page(&self, from: u32) -> Answer {
+        let mut codec = Codec::default();
+        codec.encode(&Record::Start(self.start.clone()), &mut Vec::new());
+        let (mut records, mut before) = (Vec::new(), Vec::new());
+        for record in &self.log.ready {
+            let at = match record {
+                Record::Bundle(bundle) => bundle.turn.0,
+                Record::Roster(change) => change.value.cut,
+                _ => continue,
+            };
+            if at < from {
+                codec.encode(record, &mut before);
+                before.clear();
+            } else if records.len() < PART {
+                codec.encode(record, &mut records);
+            }
+        }
+        Answer::Log {
+            from,
+            records,
+            turns: self.turns(),
+            due_in_ms: 0,
+            batches: Vec::new(),
+        }
+    }
+
+    /// Takes such a page. `None` where it does not follow, brings nothing new, or is too much.
+    pub(super) fn take(&mut self, core: &Core, from: u32, bytes: &[u8]) -> Option<()> {
+        self.taken += bytes.len() as u64;
+        let log = &mut self.log;
+        let before = (log.ahead.epoch, log.ahead.turns);
+        if from != log.ahead.turns || self.taken > core.limits.catch_up_bytes {
+            return None;
+        }
+        let mut codec = log.codec.clone();
+        for record in codec.decode_all(bytes, &core.limits).ok()? {
+            // The change that began the epoch stands where the page begins, too.
+            let known = matches!(&record, Record::Roster(change) if change.epoch < log.ahead.epoch);
+            if !known {
+                log.walk(record, core).ok()?;
+            }
+        }
+        log.confirmed = log.ahead.clone();
+        log.ready.append(&mut log.pending);
+        (before != (log.ahead.epoch, log.ahead.turns)).then_some(())
+    }
+
+    /// Whether a change reopens the match where this log ends, decided by those whom it names.
+    pub(super) fn is_reopened_by(&self, core: &Core, change: &RosterChange) -> bool {
+        let walk = &self.log.ahead;
+        change.reopening.is_some()
+            && walk.is_next(change, core.signer.as_ref())
+            && change.follows_on(walk.turns, walk.tip(), walk.began(), walk.roster)
+    }
+
+    pub(super) fn into_log(self) -> Log {
+        self.log
+    }
+}
