@@ -107,11 +107,14 @@ impl<W: Playable> Judge<W> {
             let Some(returned) = file.returned.filter(|_| !file.left) else {
                 continue;
             };
-            // All the others stood still until it gave up.
+            // All the others stood still, or were gone, until it gave up.
             let gave_up = file.ended.as_ref().is_some_and(|(at, ended)| {
                 *at < healed_at && matches!(ended.reason, lockstep::EndReason::Unreachable(_))
             });
-            if gave_up {
+            let others = self.peers.iter().filter(|other| other.id != file.id);
+            let mut absent =
+                others.map(|other| other.froze || other.crashed.is_some() || other.left);
+            if gave_up && absent.all(|absent| absent) {
                 continue;
             }
             let due = healed_at.max(returned) + RETURN;
