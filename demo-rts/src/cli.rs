@@ -6,7 +6,6 @@ use crate::options;
 use crate::world::{MapKind, Scenario};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lockstep::Plan;
-use lockstep::quic::Impairment;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -42,6 +41,7 @@ pub enum Command {
     #[command(
         mut_arg("identity", |option| option.hide(true)),
         mut_arg("impair", |option| option.hide(true)),
+        mut_arg("patient", |option| option.hide(true)),
         mut_arg("plan", |option| option.help(PLAN_ALONE)),
         after_help = "Example: demo-rts skirmish --bots 3 --level easy"
     )]
@@ -161,6 +161,9 @@ pub struct Join {
     /// What this player recorded of the match, where it is reopened. Give the newest recording.
     #[arg(long, value_name = "REPLAY")]
     pub from: Option<PathBuf>,
+    /// Where to listen for the other peers.
+    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:0", value_parser = options::address)]
+    pub listen: SocketAddr,
     /// Options of every match.
     #[command(flatten)]
     pub common: Common,
@@ -172,6 +175,9 @@ pub struct Rejoin {
     /// What an earlier run recorded, or the ticket of a peer that is in the match, or @FILE for one in a file.
     #[arg(value_name = "REPLAY|TICKET|@FILE")]
     pub what: String,
+    /// Where to listen for the other peers.
+    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:0", value_parser = options::address)]
+    pub listen: SocketAddr,
     /// Options of every match.
     #[command(flatten)]
     pub common: Common,
@@ -254,9 +260,13 @@ pub struct Common {
     /// Milliseconds in a turn x command delay in turns: 50, 100, 200 or 400 by 2 to 8. Default 200x2.
     #[arg(long, value_name = "WxD", value_parser = options::plan)]
     pub plan: Option<Plan>,
-    /// Makes this peer's way out worse: delay=50ms,jitter=10ms,loss=5%,dup=1%,reorder=1%,burst=100ms,seed=7
-    #[arg(long, value_name = "..", value_parser = options::impairment)]
-    pub impair: Option<Impairment>,
+    /// Makes this peer's ways out worse: delay=50ms,jitter=10ms,loss=5%,dup=1%,reorder=1%,burst=100ms,seed=7, or @FILE
+    /// with that and lines `to ADDRESS loss=100%`, read again whenever it changes.
+    #[arg(long, value_name = "..", value_parser = options::impair)]
+    pub impair: Option<options::Impair>,
+    /// Vote to wait longer, up to ten minutes, for whoever is lost.
+    #[arg(long)]
+    pub patient: bool,
     /// One JSON object per line on stdout, and nothing else there. Implies --headless.
     #[arg(long)]
     pub json: bool,
@@ -281,6 +291,7 @@ impl Common {
             "--name" => self.name.is_some(),
             "--plan" => self.plan.is_some(),
             "--impair" => self.impair.is_some(),
+            "--patient" => self.patient,
             "--json" => self.json,
             _ => self.log != LogLevel::default(),
         };
@@ -307,7 +318,8 @@ impl Common {
             identity: self.identity.or_else(|| outer.identity.clone()),
             name: self.name.or_else(|| outer.name.clone()),
             plan: self.plan.or(outer.plan),
-            impair: self.impair.or(outer.impair),
+            impair: self.impair.or_else(|| outer.impair.clone()),
+            patient: self.patient || outer.patient,
             json: self.json || outer.json,
             log: if self.log == LogLevel::default() {
                 outer.log
@@ -376,7 +388,11 @@ mod tests {
                 "--terminal",
                 &["--seed", "--map", "--bot", "--name", "--json"],
             ),
-            ("skirmish", "--map", &["--identity", "--impair"]),
+            (
+                "skirmish",
+                "--map",
+                &["--identity", "--impair", "--patient"],
+            ),
             ("local", "--impair", &["--identity"]),
         ] {
             let sub = command.find_subcommand_mut(sub).expect("it is there");

@@ -187,8 +187,9 @@ fn start_all(peers: u8, common: &Common, record: &Path) -> Result<Vec<Peer>, Pro
             .cloned(),
         seed: common.seed.map(|seed| seed.wrapping_add(u64::from(peer))),
         turns: (peer == 0).then(|| common.turns.unwrap_or(TURNS)),
-        impair: common.impair.map(|mut impair| {
-            impair.seed = impair.seed.wrapping_add(u64::from(peer));
+        impair: common.impair.clone().map(|mut impair| {
+            let seed = &mut impair.ways.all.seed;
+            *seed = seed.wrapping_add(u64::from(peer));
             impair
         }),
         ..common.clone()

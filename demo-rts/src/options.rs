@@ -2,8 +2,11 @@
 
 use crate::world::{Density, MapKind, Scenario};
 use lockstep::Plan;
-use lockstep::quic::Impairment;
+use lockstep::quic::{ImpairmentError, Ways};
+use std::fs::File;
+use std::io::Read as _;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
 /// A value that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -256,13 +259,63 @@ pub fn address(text: &str) -> Result<SocketAddr, OptionError> {
         .map_err(|_| OptionError::Address(text.to_owned()))
 }
 
-/// Reads an impairment such as `delay=50ms,loss=5%`.
+/// How much worse the ways out of a peer are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Impair {
+    /// At first.
+    pub ways: Ways,
+    /// Where it stands from then on.
+    pub file: Option<PathBuf>,
+}
+
+/// Reads an impairment such as `delay=50ms,loss=5%`, or `@FILE` with the text of one.
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn impairment(text: &str) -> Result<Impairment, lockstep::quic::ImpairmentError> {
-    text.parse()
+pub fn impair(text: &str) -> Result<Impair, ImpairError> {
+    let Some(path) = text.strip_prefix('@') else {
+        let ways = text.parse()?;
+        return Ok(Impair { ways, file: None });
+    };
+    let path = PathBuf::from(path);
+    Ok(Impair {
+        ways: ways_in(&path)?,
+        file: Some(path),
+    })
 }
+
+/// Reads the file of an impairment.
+///
+/// # Errors
+/// [`ImpairError`].
+pub fn ways_in(path: &Path) -> Result<Ways, ImpairError> {
+    let mut text = String::new();
+    let file = File::open(path).map(|file| file.take(IMPAIR_FILE_BYTES));
+    file.and_then(|mut file| file.read_to_string(&mut text))
+        .map_err(|source| ImpairError::File {
+            path: path.to_owned(),
+            source,
+        })?;
+    Ok(text.parse()?)
+}
+
+/// What is wrong with an impairment.
+#[derive(Debug, thiserror::Error)]
+pub enum ImpairError {
+    /// The text.
+    #[error(transparent)]
+    Text(#[from] ImpairmentError),
+    /// The file that holds it.
+    #[error("cannot read {}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+}
+
+const IMPAIR_FILE_BYTES: u64 = 16 << 10;
 
 /// What a session keeps of a name.
 pub const NAME_BYTES: usize = 32;

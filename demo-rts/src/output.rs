@@ -95,6 +95,15 @@ pub enum Line {
         /// For how long, in milliseconds.
         ms: u64,
     },
+    /// Players vote to wait longer for whom turns wait for.
+    Patience {
+        /// The turn that waits.
+        turn: u32,
+        /// Seats of those who want to.
+        seats: Vec<u8>,
+        /// Milliseconds for which nobody is suspected beyond the usual time; 0 until they are a quorum.
+        longer_ms: u64,
+    },
     /// Too many peers are lost for the others to go on without them.
     NoQuorum {
         /// The turn that waits.
@@ -251,6 +260,15 @@ impl Line {
                 ms: millis(*unheard),
             },
             Event::Slept { away } => Line::Slept { ms: millis(*away) },
+            Event::Patience {
+                turn,
+                seats,
+                longer,
+            } => Line::Patience {
+                turn: turn.0,
+                seats: numbers(seats),
+                longer_ms: millis(*longer),
+            },
             Event::NoQuorum { turn, missing } => Line::NoQuorum {
                 turn: turn.0,
                 missing: numbers(missing),

@@ -4,11 +4,12 @@ use crate::bot::Level;
 use crate::cli::Common;
 use crate::exit::Problem;
 use crate::log::{LogLevel, say};
+use crate::options::{Impair, ways_in};
 use crate::pacing::{BotHands, any_seed};
 use crate::tally::{Summary, Tally};
 use crate::world::{Command, Setup, World};
 use lockstep::log::Record;
-use lockstep::quic::{Identity, QuicConfig};
+use lockstep::quic::{Identity, Impairments, QuicConfig};
 use lockstep::{Config, Network};
 use lockstep::{
     Contact, EndReason, Event, Match, MatchId, Plan, Rejoin, RosterCause, Seat, Ticket,
@@ -32,6 +33,8 @@ pub struct Peer {
     /// Leaves after that many turns.
     leave_after: Option<u32>,
     leaving: bool,
+    /// It votes to wait longer, and has done so that often in this stall.
+    patient: Option<u32>,
     /// Turn 0 is executed: before, nobody plays.
     playing: bool,
     /// It comes back and has not been let in: commands would be refused.
@@ -185,6 +188,7 @@ impl Peer {
             identity: common.identity.clone(),
             leave_after,
             leaving: false,
+            patient: common.patient.then_some(0),
             playing: false,
             returns: matches!(part, Part::Rejoin { .. } | Part::Reopen { .. }),
             reopens: matches!(part, Part::Reopen { .. }),
@@ -311,6 +315,14 @@ impl Peer {
                 }
             }
             Event::PlanChanged { plan, .. } => self.plan = *plan,
+            Event::Stalled { since, .. } => {
+                let wanted = since.as_secs() as u32 / VOTE_EVERY_S + u32::from(since.as_secs() > 0);
+                if let Some(voted) = self.patient.as_mut().filter(|voted| **voted < wanted) {
+                    *voted += 1;
+                    self.game.source().wait_longer();
+                }
+            }
+            Event::StallEnded { .. } => self.patient = self.patient.map(|_| 0),
             Event::Turn { turn, .. } => {
                 self.playing = true;
                 if self.leave_after.is_some_and(|turns| turn.0 + 1 >= turns) {
@@ -399,7 +411,7 @@ fn network(listen: SocketAddr, common: &Common, key: KeyChoice) -> Result<Networ
         (KeyChoice::Kept, None) => QuicConfig::new(Identity::default_for_user()?),
     };
     config.listen = listen;
-    config.impairment = common.impair;
+    config.impairments = common.impair.as_ref().map(impairments);
     Ok(Network::quic(config)?)
 }
 
@@ -423,6 +435,38 @@ fn network_of_player(
         }
     }
     Ok(network)
+}
+
+fn impairments(impair: &Impair) -> Impairments {
+    let impairments = Impairments::new(impair.ways.clone());
+    if let Some(path) = impair.file.clone() {
+        let followed = impairments.clone();
+        std::thread::spawn(move || follow(&followed, &path));
+    }
+    impairments
+}
+
+/// Reads the file again and again, for as long as there is a socket. What cannot be read changes nothing.
+fn follow(impairments: &Impairments, path: &std::path::Path) {
+    let mut told = None;
+    while impairments.is_shared() {
+        match ways_in(path) {
+            Ok(ways) => {
+                told = None;
+                if ways != impairments.get() {
+                    impairments.set(ways);
+                }
+            }
+            Err(why) => {
+                let why = why.to_string();
+                if told.as_ref() != Some(&why) {
+                    say(LogLevel::Warn, format_args!("--impair: {why}"));
+                }
+                told = Some(why);
+            }
+        }
+        std::thread::sleep(FOLLOW_EVERY);
+    }
 }
 
 fn fresh_key() -> Result<[u8; 32], Problem> {
@@ -469,4 +513,8 @@ pub const ALONE: Plan = Plan {
     delay_turns: 1,
     tick_ms: 50,
 };
+/// Who waits for as long as it may votes after the first second, and then as often.
+const VOTE_EVERY_S: u32 = 25;
+/// How often the file of an impairment is looked at.
+const FOLLOW_EVERY: Duration = Duration::from_millis(50);
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);

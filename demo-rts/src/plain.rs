@@ -76,6 +76,14 @@ pub fn text(line: &Line) -> Option<String> {
                 *ms as f64 / 1_000.0
             )
         }
+        Line::Patience {
+            seats: of,
+            longer_ms,
+            ..
+        } => match longer_ms {
+            0 => format!("{} would wait longer, too few to", seats(of)),
+            _ => format!("{} wait {} s longer", seats(of), longer_ms / 1_000),
+        },
         Line::NoQuorum { missing, .. } => {
             format!(
                 "{} lost, too many to go on without: leave to end",

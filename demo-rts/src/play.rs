@@ -258,6 +258,9 @@ impl Table {
                 Status::Paused => peer.game().source().resume(),
                 _ => peer.game().source().pause(),
             },
+            KeyCode::Char('o') if matches!(peer.game().status(), Status::Stalled { .. }) => {
+                peer.game().source().wait_longer();
+            }
             _ => self.command(key, peer),
         }
     }

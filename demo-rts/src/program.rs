@@ -15,7 +15,6 @@ use clap::Parser;
 use lockstep::{Rejoin, Ticket};
 use std::ffi::OsString;
 use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -61,7 +60,11 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
         }
         Command::Skirmish(skirmish) => {
             let common = begin(skirmish.common, outer);
-            let notes = not_used(&common, &["--identity", "--impair"], "there is no network");
+            let notes = not_used(
+                &common,
+                &["--identity", "--impair", "--patient"],
+                "there is no network",
+            );
             let bots = match common.bot {
                 Some(first) => Bots::FirstAndOthers(first, skirmish.level),
                 None => Bots::AllButFirst(skirmish.level),
@@ -105,13 +108,13 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
                 let from = recorded(path, Some(&ticket), &mut common)?;
                 let part = Part::Rejoin {
                     from: &from,
-                    listen: ANY_PORT,
+                    listen: join.listen,
                 };
                 return play(&part, bots, ("join", notes), &common, None);
             }
             let part = Part::Join {
                 ticket: &ticket,
-                listen: ANY_PORT,
+                listen: join.listen,
             };
             play(&part, bots, ("join", notes), &common, None)
         }
@@ -144,7 +147,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             let bots = common.bot.map_or(Bots::Nobody, Bots::All);
             let part = Part::Rejoin {
                 from: &from,
-                listen: ANY_PORT,
+                listen: back.listen,
             };
             play(&part, bots, ("rejoin", notes), &common, None)
         }
@@ -271,7 +274,7 @@ fn later(what: &'static str, instead: &'static str) -> OptionError {
 /// What a joiner takes over from the host.
 const HOST_DECIDES: [&str; 4] = ["--map-seed", "--map", "--scenario", "--plan"];
 /// What means nothing where no match is run.
-const NO_MATCH: [&str; 11] = [
+const NO_MATCH: [&str; 12] = [
     "--bot",
     "--turns",
     "--record",
@@ -283,6 +286,6 @@ const NO_MATCH: [&str; 11] = [
     "--name",
     "--plan",
     "--impair",
+    "--patient",
 ];
-const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 const TICKET_FILE_BYTES: u64 = 16 << 10;

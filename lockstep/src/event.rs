@@ -123,6 +123,15 @@ pub enum Event {
         /// For how long it has not been heard; short where it blocks turns although it is heard.
         unheard: Duration,
     },
+    /// Players vote to wait longer for whom turns wait for: [`Live::wait_longer`](crate::Live::wait_longer).
+    Patience {
+        /// The turn that waits.
+        turn: TurnNumber,
+        /// The seats of those who want to.
+        seats: Vec<Seat>,
+        /// How much longer than usual nobody is suspected in this stall; zero until they are a quorum.
+        longer: Duration,
+    },
     /// So many peers are lost that the others cannot decide to go on without them: the match waits. Leaving ends it.
     NoQuorum {
         /// The turn that waits.

@@ -304,6 +304,13 @@ impl Live {
         self.tell(ToNetwork::Resume);
     }
 
+    /// Votes to wait longer for whom turns wait for. Once a quorum of the roster has voted so, nobody is suspected in this
+    /// stall for another 30 s; each further vote adds as much, up to ten minutes. Means nothing while no turn waits.
+    /// [`Event::Patience`] tells of votes.
+    pub fn wait_longer(&mut self) {
+        self.tell(ToNetwork::WaitLonger);
+    }
+
     /// Leaves the match. [`Event::Ended`] follows within five seconds; until then keep polling.
     pub fn leave(&mut self) {
         self.tell(ToNetwork::Leave);

@@ -15,9 +15,11 @@ mod socket;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod ways;
 
 pub use identity::{Identity, IdentityError};
 pub use impairment::{Impairment, ImpairmentError};
+pub use ways::{Impairments, Ways};
 
 use crate::sign::{Ed25519, Signer as _};
 use crate::{Blocked, Channel, Limits, LinkEvent, LinkId, PeerId, Traffic, Transport};
@@ -42,8 +44,8 @@ pub struct QuicConfig {
     pub key: Key,
     /// Bounds on messages and links.
     pub limits: Limits,
-    /// Makes the way out worse, for tests.
-    pub impairment: Option<Impairment>,
+    /// Makes the ways out worse, for tests.
+    pub impairments: Option<Impairments>,
 }
 
 impl QuicConfig {
@@ -53,7 +55,7 @@ impl QuicConfig {
             listen: (Ipv4Addr::UNSPECIFIED, 0).into(),
             key: key.into(),
             limits: Limits::default(),
-            impairment: None,
+            impairments: None,
         }
     }
 }
@@ -154,7 +156,7 @@ impl Quic {
         let within = runtime.enter();
         let inner = quinn::TokioRuntime.wrap_udp_socket(udp).map_err(at_bind)?;
         let counters = Arc::new(socket::Counters::default());
-        let socket = socket::wrap(inner, counters.clone(), config.impairment);
+        let socket = socket::wrap(inner, counters.clone(), config.impairments);
         let key = tls::OwnKey::new(&config.key.secret());
         let endpoint = quinn::Endpoint::new_with_abstract_socket(
             quinn::EndpointConfig::default(),

@@ -82,6 +82,7 @@ pub struct Judge<W> {
     changes: Vec<RosterChange>,
     cut: bool,
     may_lose_quorum: bool,
+    patient: bool,
     issued: BTreeMap<Seat, Vec<Issued>>,
     /// Commands of each seat that the history holds.
     agreed: BTreeMap<Seat, usize>,
@@ -131,6 +132,7 @@ impl<W: Playable> Judge<W> {
             changes: Vec::new(),
             cut: !scenario.cuts.is_empty(),
             may_lose_quorum: scenario.may_lose_quorum(),
+            patient: scenario.patient,
             issued: BTreeMap::new(),
             agreed: BTreeMap::new(),
             paused: false,
@@ -205,6 +207,18 @@ impl<W: Playable> Judge<W> {
     pub fn thawed(&mut self, peer: usize, away: Duration, answered: Duration) {
         self.peers[peer].thawed_at = Some(self.now);
         if away > GAP && !self.is_alone(peer) {
+            self.peers[peer].unsure_until = answered;
+        }
+    }
+
+    /// Its address has changed: nobody can reach it until it dials.
+    pub fn moved(&mut self, peer: usize) {
+        self.peers[peer].moved = true;
+    }
+
+    /// Its clock has jumped ahead. After a long jump it cannot know that it did not stand still.
+    pub fn jumped(&mut self, peer: usize, by: Duration, answered: Duration) {
+        if by > GAP && !self.is_alone(peer) {
             self.peers[peer].unsure_until = answered;
         }
     }

@@ -7,16 +7,19 @@ mod freeze;
 mod hand;
 mod hostility;
 mod links;
+mod mishaps;
 mod network;
 mod playable;
 mod players;
 mod scenario;
 mod schedule;
+mod shrink;
 mod toy;
 mod trace;
 
 pub use playable::{Playable, build, execute, to_bytes};
 pub use scenario::{Cut, Flaw, Hostile, PeerPlan, Scenario, Weather, Workload};
+pub use shrink::shrink;
 pub use toy::{Order, Toy, Want};
 
 use crate::judge::{Bounds, Judge, Violation};
@@ -25,7 +28,7 @@ use hand::{Hand, Piece};
 use hostility::{Mischief, Signed};
 use lockstep::session::{HostConfig, Input, Output, Role, RulesOf, Session, SessionConfig};
 use lockstep::sign::{Ed25519, KeyedHash, Signer};
-use lockstep::{Event, Limits, MatchId, PeerId, Rejoin};
+use lockstep::{Event, Limits, MatchId, PeerId, Rejoin, TurnNumber};
 use network::{End, Network};
 use schedule::{Happening, Schedule};
 use sim::Seat;
@@ -95,6 +98,12 @@ struct Peer<W> {
     session: Option<Session>,
     begins_at: Duration,
     drift_ppm: i32,
+    /// How far its clock has jumped ahead, all told.
+    jumped: Duration,
+    /// How often its address has changed.
+    moves: u32,
+    /// The turn in whose stall its players have voted to wait longer.
+    voted_in: Option<TurnNumber>,
     hand: Hand<W>,
     bounds: Bounds,
     /// The earliest wake-up in the schedule.
@@ -144,6 +153,9 @@ impl<W: Playable> Simulator<W> {
                 session: Some(Session::new(config, signer).expect("a scenario is a valid setting")),
                 begins_at: plan.begins_at,
                 drift_ppm: plan.drift_ppm,
+                jumped: Duration::ZERO,
+                moves: 0,
+                voted_in: None,
                 hand: Hand::new(plan.load, plan.step, flaw.map(|flaw| flaw.turn)),
                 bounds: Bounds::default(),
                 wakes_at: None,
@@ -222,6 +234,8 @@ impl<W: Playable> Simulator<W> {
             Happening::Freeze(peer) => self.freeze(peer),
             Happening::Thaw(peer) => self.thaw(peer),
             Happening::Forgotten(peer, since) => self.forget_frozen(peer, since),
+            Happening::Move(peer) => self.move_away(peer),
+            Happening::Jump(peer, by) => self.jump(peer, by),
             Happening::Return(peer) => self.begin_anew(peer),
             Happening::Disturb => self.disturb(),
         }
@@ -295,6 +309,7 @@ impl<W: Playable> Simulator<W> {
         match event {
             Event::Started { .. } if self.peers[peer].is_out => {}
             Event::RosterChanged { .. } => self.be_back(peer),
+            Event::Stalled { turn, since, .. } => self.stalled(peer, turn, since),
             Event::Started { own, .. } => {
                 self.peers[peer].own = own;
                 if self.begun_at.is_none() {
@@ -409,12 +424,12 @@ impl<W> Peer<W> {
     fn clock(&self, now: Duration) -> Duration {
         let passed = now.saturating_sub(self.begins_at).as_nanos() as i128;
         let clock = passed + passed * i128::from(self.drift_ppm) / 1_000_000;
-        Duration::from_nanos(clock as u64)
+        Duration::from_nanos(clock as u64) + self.jumped
     }
 
     /// The first moment, in whole microseconds, at which this peer's clock has reached `clock`.
     fn global(&self, clock: Duration) -> Duration {
-        let clock = clock.as_nanos() as i128;
+        let clock = clock.saturating_sub(self.jumped).as_nanos() as i128;
         let passed = clock * 1_000_000 / (1_000_000 + i128::from(self.drift_ppm));
         let micros = (passed / 1_000) as u64 + 1;
         self.begins_at + Duration::from_micros(micros)
@@ -456,7 +471,7 @@ fn join<W: Playable>((match_id, secret): (MatchId, [u8; 16]), host: PeerId) -> R
         match_id,
         secret,
         host,
-        addresses: vec![links::address(0)],
+        addresses: vec![links::address(0, 0)],
         rules: rules::<W>(),
     }
 }
@@ -467,7 +482,7 @@ fn config(scenario: &Scenario, peer: usize, role: Role) -> SessionConfig {
         name: format!("peer {peer}"),
         own_seats: plan.seats,
         ready: true,
-        addresses: vec![links::address(peer)],
+        addresses: vec![links::address(peer, 0)],
         entropy: Stream::new(scenario.seed, "entropy", peer as u64).array(),
         share: None,
         keyframe_every: plan.keyframe_every,

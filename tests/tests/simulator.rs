@@ -95,6 +95,19 @@ fn seeds_cover_what_can_go_wrong() {
             "paused",
             share(|each| each.peers.iter().any(|peer| peer.pause.is_some())),
         ),
+        (
+            "moved",
+            share(|each| each.peers.iter().any(|peer| peer.moves_at.is_some())),
+        ),
+        (
+            "with a clock that jumps",
+            share(|each| each.peers.iter().any(|peer| peer.jump.is_some())),
+        ),
+        (
+            "with a full disk",
+            share(|each| each.peers.iter().any(|peer| peer.log_takes.is_some())),
+        ),
+        ("patient", share(|each| each.patient)),
         ("signed with Ed25519", share(|each| each.ed25519)),
         ("eight peers", share(|each| each.peers.len() == 8)),
     ] {

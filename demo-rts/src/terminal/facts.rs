@@ -131,6 +131,13 @@ impl Facts {
                 let seconds = away.as_secs_f32();
                 self.note(format!("stood still for {seconds:.1} s, asking the others"));
             }
+            Event::Patience { seats, longer, .. } => {
+                let who = self.all_named(seats);
+                self.note(match longer.as_secs() {
+                    0 => format!("{who} would wait longer, too few to"),
+                    seconds => format!("{who}: wait {seconds} s longer"),
+                });
+            }
             Event::NoQuorum { missing, .. } => {
                 self.note(format!(
                     "{} lost, too many to go on: leave to end",
@@ -224,7 +231,7 @@ impl Facts {
                 let names = self.all_named(on);
                 let seconds = since.as_millis() / 1_000;
                 let tenths = since.as_millis() % 1_000 / 100;
-                format!("waiting for {names} for {seconds}.{tenths} s")
+                format!("waiting for {names} for {seconds}.{tenths} s, o: hold on")
             }
             Some(Status::CatchingUp { behind }) => {
                 format!("{} behind", plain::count(u64::from(*behind), "turn"))

@@ -27,6 +27,7 @@ pub(super) enum ToNetwork {
     Chat(String),
     Pause,
     Resume,
+    WaitLonger,
     Leave,
     /// The game has dropped the match.
     Stop,
@@ -234,6 +235,7 @@ impl Network {
                 ToNetwork::Chat(text) => self.handle(Input::Chat(text)),
                 ToNetwork::Pause => self.handle(Input::Pause),
                 ToNetwork::Resume => self.handle(Input::Resume),
+                ToNetwork::WaitLonger => self.handle(Input::WaitLonger),
                 ToNetwork::Leave => self.handle(Input::Leave),
                 ToNetwork::Stop => return false,
             }

@@ -70,6 +70,23 @@ pub enum ImpairmentError {
         /// What it may be.
         allowed: &'static str,
     },
+    /// More than one line without an address.
+    #[error("two lines are for all ways out: begin one with `to ADDRESS`")]
+    TwoForAll,
+    /// No address of a way out.
+    #[error("`{address}` is no address: write for instance to 127.0.0.1:4001 loss=5%")]
+    Address {
+        /// What stands in its place.
+        address: String,
+    },
+    /// An address given twice, or too many of them.
+    #[error("{address} is one too many: give each address once, and at most {most}")]
+    Addresses {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// Addresses that may be given.
+        most: usize,
+    },
 }
 
 impl FromStr for Impairment {

@@ -1,11 +1,12 @@
 //! The UDP socket below QUIC: it counts what passes, and makes the way out worse where that is asked for.
 
-use super::impairment::{Impairment, Path};
+use super::impairment::Path;
+use super::ways::{Impairments, Ways};
 use crate::Traffic;
 use quinn::udp::{EcnCodepoint, RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::future::poll_fn;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
@@ -55,13 +56,17 @@ impl Counters {
 pub(super) fn wrap(
     inner: Arc<dyn AsyncUdpSocket>,
     counters: Arc<Counters>,
-    impairment: Option<Impairment>,
+    impairments: Option<Impairments>,
 ) -> Arc<dyn AsyncUdpSocket> {
-    let delayed = impairment.map(|impairment| {
+    let delayed = impairments.map(|impairments| {
+        let ways = impairments.get();
         let delayed = Arc::new(Delayed {
             start: Instant::now(),
             state: Mutex::new(Waiting {
-                path: Path::new(impairment),
+                version: impairments.version(),
+                impairments,
+                ways,
+                paths: BTreeMap::new(),
                 packets: BinaryHeap::new(),
                 next_number: 0,
             }),
@@ -146,7 +151,12 @@ struct Delayed {
 
 #[derive(Debug)]
 struct Waiting {
-    path: Path,
+    impairments: Impairments,
+    /// Of the ways that the paths are of.
+    version: u64,
+    ways: Ways,
+    /// By the address that has a way of its own; `None` for all others together.
+    paths: BTreeMap<Option<SocketAddr>, Path>,
     packets: BinaryHeap<Reverse<Packet>>,
     next_number: u64,
 }
@@ -174,6 +184,20 @@ impl Ord for Packet {
     }
 }
 
+impl Waiting {
+    fn path(&mut self, to: SocketAddr) -> &mut Path {
+        let version = self.impairments.version();
+        if version != self.version {
+            self.version = version;
+            self.ways = self.impairments.get();
+            self.paths.clear();
+        }
+        let (address, impairment) = self.ways.to(to);
+        let path = || Path::new(impairment);
+        self.paths.entry(address).or_insert_with(path)
+    }
+}
+
 impl Delayed {
     fn take(&self, transmit: &Transmit<'_>) {
         let now = self.start.elapsed();
@@ -183,7 +207,9 @@ impl Delayed {
             .max(1);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         for contents in transmit.contents.chunks(segment) {
-            for due in state.path.verdict(now, contents.len()).copies() {
+            let path = state.path(transmit.destination);
+            let verdict = path.verdict(now, contents.len());
+            for due in verdict.copies() {
                 if state.packets.len() >= MAX_WAITING {
                     break;
                 }

@@ -403,7 +403,7 @@ fn a_stream_that_ends_within_a_message_is_a_violation() {
 fn a_third_of_packets_lost_still_connects() {
     let mut ends = [45, 46].map(|n| {
         let mut config = QuicConfig::new([n; 32]);
-        config.impairment = Some(format!("loss=30%,delay=5ms,seed={n}").parse().unwrap());
+        config.impairments = Some(format!("loss=30%,delay=5ms,seed={n}").parse().unwrap());
         bound(config)
     });
     let [a, b] = &mut ends;
@@ -421,7 +421,7 @@ fn a_third_of_packets_lost_still_connects() {
 fn loss_costs_what_it_takes_and_no_more() {
     let mut ends = [64, 65].map(|n| {
         let mut config = QuicConfig::new([n; 32]);
-        config.impairment = Some(format!("loss=20%,delay=20ms,seed={n}").parse().unwrap());
+        config.impairments = Some(format!("loss=20%,delay=20ms,seed={n}").parse().unwrap());
         bound(config)
     });
     let [a, b] = &mut ends;
@@ -456,7 +456,7 @@ fn is_datagram(event: &LinkEvent) -> bool {
 #[test]
 fn delay_is_seen_on_the_way_out() {
     let mut config = QuicConfig::new([47; 32]);
-    config.impairment = Some("delay=80ms".parse().unwrap());
+    config.impairments = Some("delay=80ms".parse().unwrap());
     let (mut a, mut b) = (bound(config), open(48));
     let (from_a, from_b) = connect(&mut a, &mut b);
     let begun = Instant::now();

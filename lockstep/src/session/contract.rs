@@ -70,6 +70,8 @@ pub enum Input<'a> {
     Pause,
     /// Let a paused match go on.
     Resume,
+    /// The players of this peer want to wait longer for whom turns wait for.
+    WaitLonger,
     /// The world has executed the next turn.
     Executed {
         /// Checksum of the world after it.

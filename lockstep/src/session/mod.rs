@@ -297,6 +297,11 @@ impl Session {
             },
             Input::Pause => self.note(What::Pause),
             Input::Resume => self.note(What::Resume),
+            Input::WaitLonger => {
+                if let Phase::Playing(playing) = &mut self.phase {
+                    playing.wait_longer();
+                }
+            }
             Input::Executed { checksum, outcome } => match &mut self.phase {
                 Phase::Playing(playing) => playing.world_executed(core, checksum, outcome),
                 Phase::Return(returning) => returning.executed(checksum),

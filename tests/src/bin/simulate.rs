@@ -4,17 +4,17 @@ use clap::{Parser, ValueEnum};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tests::simulator::{Report, Scenario, Toy, run};
+use tests::simulator::{Report, Scenario, Toy, run, shrink};
 
 /// Plays whole matches of several peers on a virtual clock over a faulty network, and judges them.
 #[derive(Parser)]
 #[command(
-    after_help = "Example: simulate --seeds 0..500\n         simulate --seed 17 --trace /tmp/17.txt"
+    after_help = "Example: simulate --seeds 0..500\n         simulate --seed 17 --trace 17.txt\n         simulate --hours 1 --seed 5000 --shrink"
 )]
 struct Arguments {
     /// Seeds to run, the last one excluded.
@@ -32,6 +32,9 @@ struct Arguments {
     /// Write everything that went in and out of every session to this file; runs one seed.
     #[arg(long, requires = "seed", conflicts_with = "hours")]
     trace: Option<PathBuf>,
+    /// Make the first run that fails smaller for as long as it still fails, and write its trace to simulate-SEED.txt.
+    #[arg(long, conflicts_with = "trace")]
+    shrink: bool,
     /// Stop at the first violation.
     #[arg(long)]
     first: bool,
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
     let next = AtomicU64::new(first);
     let sums = Mutex::new([Sums::default(); 2]);
     let failed = AtomicU64::new(0);
+    let first_failed = Mutex::new(None);
     let threads = arguments
         .threads
         .or_else(|| std::thread::available_parallelism().ok());
@@ -95,6 +99,10 @@ fn main() -> ExitCode {
                     sums[usize::from(scenario.ed25519)].add(&report, run_begun.elapsed());
                     if let Some(violation) = &report.violation {
                         failed.fetch_add(1, Ordering::Relaxed);
+                        let mut first = first_failed
+                            .lock()
+                            .expect("no thread panics while it looks");
+                        first.get_or_insert(seed);
                         println!("seed {seed}: {violation}");
                         println!("  again: {}", again(seed, arguments.signer));
                     }
@@ -113,6 +121,11 @@ fn main() -> ExitCode {
         begun.elapsed().as_secs_f64(),
         failed.load(Ordering::Relaxed)
     );
+    let failed_seed = first_failed.into_inner().expect("all threads have ended");
+    if let Some(seed) = failed_seed.filter(|_| arguments.shrink) {
+        let path = PathBuf::from(format!("simulate-{seed}.txt"));
+        write_smallest(&scenario(seed, arguments.signer), &path);
+    }
     match failed.into_inner() {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
@@ -153,8 +166,32 @@ fn scenario(seed: u64, signer: Signers) -> Scenario {
     scenario
 }
 
-fn trace(arguments: &Arguments, path: &PathBuf) -> ExitCode {
+/// Shrinks a run that fails, and writes the trace of what is left of it.
+fn write_smallest(scenario: &Scenario, path: &Path) {
+    let invariant = |scenario: &Scenario| {
+        let violation = run::<Toy>(scenario, None).violation;
+        violation.map(|violation| violation.invariant)
+    };
+    let wanted = invariant(scenario);
+    let mut tries = 0;
+    let smallest = shrink(scenario, SHRINK_TRIES, |smaller| {
+        tries += 1;
+        invariant(smaller) == wanted
+    });
+    println!(
+        "seed {} made smaller in {tries} tries: {}",
+        scenario.seed,
+        path.display()
+    );
+    write_trace(&smallest, path);
+}
+
+fn trace(arguments: &Arguments, path: &Path) -> ExitCode {
     let scenario = scenario(arguments.seed.unwrap_or_default(), arguments.signer);
+    write_trace(&scenario, path)
+}
+
+fn write_trace(scenario: &Scenario, path: &Path) -> ExitCode {
     let mut out: Box<dyn Write> = match File::create(path) {
         Ok(file) => Box::new(BufWriter::new(file)),
         Err(error) => {
@@ -166,7 +203,7 @@ fn trace(arguments: &Arguments, path: &PathBuf) -> ExitCode {
         eprintln!("cannot write the trace to {}: {error}", path.display());
         return ExitCode::FAILURE;
     }
-    let report = run::<Toy>(&scenario, Some(out));
+    let report = run::<Toy>(scenario, Some(out));
     println!("{report:#?}");
     match report.violation {
         None => ExitCode::SUCCESS,
@@ -190,6 +227,9 @@ fn range(text: &str) -> Result<(u64, u64), &'static str> {
     });
     parts.ok_or("seeds are given as A..B, with A below B")
 }
+
+/// Runs that a scenario may take to be made smaller.
+const SHRINK_TRIES: u32 = 400;
 
 // Measures how fast runs are, and decides nothing in them.
 fn now() -> Instant {

@@ -48,6 +48,8 @@ pub struct PeerFile {
     pub crashed: Option<Duration>,
     /// It has stood still.
     pub froze: bool,
+    /// Its address has changed.
+    pub moved: bool,
     /// When it last went on after that.
     pub thawed_at: Option<Duration>,
     /// Before this nobody can have told it that it still belongs.
@@ -86,6 +88,7 @@ impl PeerFile {
             left: false,
             crashed: None,
             froze: false,
+            moved: false,
             thawed_at: None,
             unsure_until: Duration::ZERO,
             returned: None,

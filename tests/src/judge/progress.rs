@@ -11,6 +11,9 @@ const RECOVERY: Duration = Duration::from_secs(2);
 /// Time within which a peer that begins anew is in the match again.
 const RETURN: Duration = Duration::from_secs(6);
 
+/// What a quorum's votes add to the suspicion time.
+const WAIT: Duration = Duration::from_secs(30);
+
 /// Turns over which their rate is measured.
 const MEASURED_TURNS: u32 = 20;
 
@@ -87,7 +90,11 @@ impl<W: Playable> Judge<W> {
     /// A death is a fault that ends when it must be suspected; who stands still is none any more when it goes on.
     fn deaths_over_at(&self, healed_at: Duration) -> Duration {
         let deaths = self.peers.iter().filter_map(|file| file.crashed);
-        let over = deaths.map(|at| at + SUSPICION);
+        let patience = match self.patient {
+            true => WAIT,
+            false => Duration::ZERO,
+        };
+        let over = deaths.map(|at| at + SUSPICION + patience);
         let thawed = self.peers.iter().filter_map(|file| file.thawed_at);
         over.chain(thawed).fold(healed_at, Duration::max)
     }

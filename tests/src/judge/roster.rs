@@ -75,7 +75,7 @@ impl<W: Playable> Judge<W> {
             if stays && file.appended > change.value.cut {
                 return Some(format!("peer {peer} stays and has {} turns", file.appended));
             }
-            let lost = file.crashed.is_some() || file.froze || self.cut;
+            let lost = file.crashed.is_some() || file.froze || file.moved || self.cut;
             let founded = file.left || lost || file.ended.is_some();
             // Who is heard goes only for blocking turns, and turns were late for as long as that takes.
             let blocked = self.is_late_by(STALL_BUDGET, change.value.cut);

@@ -21,15 +21,19 @@ impl<W: Playable> Simulator<W> {
         let Some((since, waiting)) = self.peers[peer].frozen.take() else {
             return;
         };
-        // Nobody can have answered before a question and its answer were under way.
-        let healed = self.budget() / 4;
-        let answered = self.now + self.network.least_delay().min(healed) * 2;
+        let answered = self.now + self.least_answer();
         self.judge.thawed(peer, self.now - since, answered);
         for happening in waiting {
             self.schedule.add(self.now, happening);
         }
         self.peers[peer].wakes_at = None;
         self.schedule_wake(peer);
+    }
+
+    /// Nobody can have answered before a question and its answer were under way.
+    pub(super) fn least_answer(&self) -> Duration {
+        let healed = self.budget() / 4;
+        self.network.least_delay().min(healed) * 2
     }
 
     /// Gives back what happens now; what would happen at a peer that stands still waits.
@@ -41,6 +45,8 @@ impl<W: Playable> Simulator<W> {
             | Happening::Play(peer)
             | Happening::Chat(peer)
             | Happening::Pause(peer)
+            | Happening::Move(peer)
+            | Happening::Jump(peer, _)
             | Happening::Resume(peer)
             | Happening::Leave(peer) => *peer,
             Happening::Arrive(end, ..) | Happening::Down(end, _) => self.network.at(*end).0,

@@ -153,7 +153,7 @@ impl<W: Playable> Simulator<W> {
         let stranger = self.scenario.hostile == Some(Hostile::Stranger);
         if stranger && (ends.is_empty() || self.mischief.random.chance(100)) {
             let to = self.mischief.random.below(self.peers.len() as u64) as Node;
-            let (address, key) = (super::links::address(to), self.ids[to]);
+            let (address, key) = (self.address(to), self.ids[to]);
             return self.dial(node, address, key);
         }
         if ends.is_empty() || self.scenario.hostile == Some(Hostile::Forger) {

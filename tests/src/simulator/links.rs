@@ -23,13 +23,14 @@ pub(super) const IDLE: Duration = Duration::from_secs(10);
 /// Attempts of a dial, one a second.
 const TRIES: u32 = 10;
 
-/// The address of a node.
-pub fn address(node: Node) -> String {
-    format!("peer{node}")
+/// The address of a node that has moved so often.
+pub fn address(node: Node, moves: u32) -> String {
+    format!("peer{node}.{moves}")
 }
 
-fn node_at(address: &str) -> Option<Node> {
-    address.strip_prefix("peer")?.parse().ok()
+fn node_at(address: &str) -> Option<(Node, u32)> {
+    let (node, moves) = address.strip_prefix("peer")?.split_once('.')?;
+    Some((node.parse().ok()?, moves.parse().ok()?))
 }
 
 impl<W: Playable> Simulator<W> {
@@ -43,11 +44,12 @@ impl<W: Playable> Simulator<W> {
     }
 
     pub(super) fn try_dial(&mut self, mut dial: Dial) {
-        let Some(to) = node_at(&dial.address).filter(|to| *to < self.peers.len()) else {
+        let known = node_at(&dial.address).filter(|(to, _)| *to < self.peers.len());
+        let Some((to, moves)) = known else {
             let failed = Happening::DialFailed(dial, LinkError::Address);
             return self.schedule.add(self.now, failed);
         };
-        let answers = to != dial.from && self.is_awake(to);
+        let answers = to != dial.from && self.is_awake(to) && moves == self.peers[to].moves;
         let handshake = match answers {
             true => self.network.handshake(dial.from, to),
             false => None,
@@ -103,7 +105,7 @@ impl<W: Playable> Simulator<W> {
                 link,
                 peer: known,
                 dialled: end.side == 0,
-                address: address(other),
+                address: self.address(other),
                 binding,
             },
         );
@@ -223,6 +225,12 @@ impl<W: Playable> Simulator<W> {
             let silent = Happening::Down(end.other(), LinkError::TimedOut);
             self.schedule.add(self.now + IDLE, silent);
         }
+    }
+
+    /// Where a node, or the stranger, can be dialled now.
+    pub(super) fn address(&self, node: Node) -> String {
+        let moves = self.peers.get(node).map_or(0, |peer| peer.moves);
+        address(node, moves)
     }
 
     fn is_awake(&self, node: Node) -> bool {

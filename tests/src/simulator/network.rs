@@ -43,6 +43,8 @@ struct Link {
     nodes: [Node; 2],
     ids: [LinkId; 2],
     up: [bool; 2],
+    /// One of its ends has another address now.
+    severed: bool,
     up_at: [Duration; 2],
     /// When the newest message of each channel arrives at each side.
     arrived: [[Duration; 2]; 2],
@@ -118,6 +120,7 @@ impl Network {
             nodes: [from, to],
             ids,
             up: [false; 2],
+            severed: false,
             up_at,
             arrived: [[Duration::ZERO; 2]; 2],
             held: [Vec::new(), Vec::new()],
@@ -170,6 +173,9 @@ impl Network {
         let nodes = self.links[end.link].nodes;
         let dark = self.is_dark(nodes[end.side], nodes[to.side]);
         let up_at = self.links[end.link].up_at[to.side];
+        if self.links[end.link].severed {
+            return Fate::Arrives(Vec::new());
+        }
         if channel == Channel::Turns {
             let arrivals = match dark {
                 true => Vec::new(),
@@ -240,6 +246,19 @@ impl Network {
     /// Drops what waits on a link.
     pub fn drop_held(&mut self, link: usize) {
         self.links[link].held = [Vec::new(), Vec::new()];
+    }
+
+    /// Nothing sent from now on passes on the links of this node, and what waits is lost. All their ends.
+    pub fn sever(&mut self, node: Node) -> Vec<End> {
+        let mut ends = Vec::new();
+        for (at, link) in self.links.iter_mut().enumerate() {
+            if link.nodes.contains(&node) && !link.severed {
+                link.severed = true;
+                link.held = [Vec::new(), Vec::new()];
+                ends.extend([0, 1].map(|side| End { link: at, side }));
+            }
+        }
+        ends
     }
 
     /// The shortest time from any node to another.

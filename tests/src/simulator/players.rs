@@ -2,7 +2,7 @@
 
 use super::hand::Hand;
 use super::schedule::Happening;
-use super::{Playable, Simulator, Workload, links, to_bytes};
+use super::{Playable, Simulator, Workload, to_bytes};
 use lockstep::session::Input;
 use lockstep::{Contact, Limits, Rejoin};
 use std::time::Duration;
@@ -37,6 +37,7 @@ impl<W: Playable> Simulator<W> {
         if let Some(at) = plan.crashes_at {
             self.schedule.add(self.now + at, Happening::Crash(peer));
         }
+        self.plan_mishaps(peer);
         if let Some((at, _)) = plan.returns {
             self.schedule.add(self.now + at, Happening::Return(peer));
         }
@@ -147,7 +148,7 @@ impl<W: Playable> Simulator<W> {
         };
         let contact = |other: usize| Contact {
             peer: self.ids[other],
-            addresses: vec![links::address(other)],
+            addresses: vec![self.address(other)],
         };
         let others: Vec<usize> = (0..self.peers.len())
             .filter(|other| *other != peer)
@@ -158,7 +159,7 @@ impl<W: Playable> Simulator<W> {
             false => others.into_iter().map(contact).collect(),
         };
         let (log, keyframe) = match keeps_log {
-            true => self.judge.peer(peer).kept(),
+            true => self.kept(peer),
             false => (Vec::new(), None),
         };
         let from = Rejoin {
@@ -172,6 +173,7 @@ impl<W: Playable> Simulator<W> {
         let plan = &self.scenario.peers[peer];
         state.session = Some(session);
         state.begins_at = self.now;
+        state.jumped = Duration::ZERO;
         state.wakes_at = None;
         state.hand = Hand::new(plan.load, plan.step, None);
         state.is_out = true;

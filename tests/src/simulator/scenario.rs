@@ -32,6 +32,8 @@ pub struct Scenario {
     pub flaw: Option<Flaw>,
     /// Somebody who wants to disturb.
     pub hostile: Option<Hostile>,
+    /// All players vote once in every stall to wait longer.
+    pub patient: bool,
 }
 
 /// One peer.
@@ -55,6 +57,12 @@ pub struct PeerPlan {
     pub crashes_at: Option<Duration>,
     /// When its process stops, after the match began, and for how long.
     pub freeze: Option<(Duration, Duration)>,
+    /// When its address changes, after the match began: what is under way to the old one is lost.
+    pub moves_at: Option<Duration>,
+    /// When its clock jumps ahead, after the match began, and how far.
+    pub jump: Option<(Duration, Duration)>,
+    /// Records that its log takes before the disk is full.
+    pub log_takes: Option<u32>,
     /// When another run of that process begins and wants to come back, after the match began, and whether it has the
     /// log of the one that died.
     pub returns: Option<(Duration, bool)>,
@@ -148,6 +156,7 @@ impl Scenario {
             transport_knows: random.chance(700),
             flaw: None,
             hostile: None,
+            patient: false,
         };
         if random.chance(400) {
             scenario.draw_cuts(random);
@@ -175,6 +184,7 @@ impl Scenario {
         scenario.draw_crashes(&mut Stream::new(seed, "crashes", 0));
         scenario.draw_freezes(&mut Stream::new(seed, "freezes", 0));
         scenario.draw_returns(&mut Stream::new(seed, "returns", 0));
+        scenario.draw_mishaps(&mut Stream::new(seed, "mishaps", 0));
         scenario
     }
 
@@ -263,6 +273,32 @@ impl Scenario {
             };
             let longest = random.pick(&[1_000, 5_000, 15_000]);
             peer.returns = Some((at + random.millis(50, longest), random.chance(500)));
+        }
+    }
+
+    /// What befalls machines: other addresses, clocks that jump, full disks; and players who wait.
+    fn draw_mishaps(&mut self, random: &mut Stream) {
+        let half = self.heal_at.as_millis() as u64;
+        let count = self.peers.len() as u64;
+        self.patient = random.chance(100);
+        for peer in &mut self.peers {
+            if random.chance(150) {
+                peer.log_takes = Some(random.between(1, 400) as u32);
+            }
+            if random.chance(60) {
+                let longest = random.pick(&[300, 900, 5_000, 100_000]);
+                peer.jump = Some((random.millis(0, half), random.millis(20, longest)));
+            }
+        }
+        // Who cannot be dialled by all must stay where it is.
+        let quiet = self.unreachable.is_empty() && self.hostile.is_none();
+        if quiet && random.chance(120) {
+            let peer = &mut self.peers[random.below(count) as usize];
+            if peer.crashes_at.is_none() && peer.freeze.is_none() {
+                let at = random.millis(0, half);
+                peer.moves_at = Some(at);
+                self.heal_at = self.heal_at.max(at + SUSPICION);
+            }
         }
     }
 
@@ -367,6 +403,9 @@ fn draw_peer(random: &mut Stream, at: usize, count: usize) -> PeerPlan {
             _ => Workload::Large(random.millis(150, 1_500)),
         },
         leaves_at: None,
+        moves_at: None,
+        jump: None,
+        log_takes: None,
         crashes_at: None,
         freeze: None,
         returns: None,

@@ -50,6 +50,10 @@ pub enum Happening {
     Thaw(usize),
     /// Others may have given up their links to it.
     Forgotten(usize, Duration),
+    /// A peer gets another address.
+    Move(usize),
+    /// A peer's clock jumps ahead.
+    Jump(usize, Duration),
     /// Another run of a process that has died begins.
     Return(usize),
     /// Somebody disturbs.

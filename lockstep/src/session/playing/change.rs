@@ -52,6 +52,7 @@ impl Watch {
 impl Playing {
     /// Looks after the roster. True where turns may go on that could not before.
     pub(super) fn advance_change(&mut self, core: &mut Core) -> bool {
+        self.count_votes(core);
         self.watch_peers(core);
         if self.ending.desynced() {
             return false;
@@ -239,9 +240,16 @@ impl Playing {
             member.heard_at = member.heard_at.max(heard);
         }
         let blockers = self.blockers();
+        let suspicion = self.watch.suspicion + self.longer();
+        let stalls_for = self
+            .stall
+            .as_ref()
+            .map(|stall| now.saturating_sub(stall.since));
+        // Who is waited for by a vote pays nothing for it.
+        let forgiven = stalls_for.is_some_and(|passed| passed < self.longer());
         let unheard = self.places(|at| {
             let member = &self.members[at];
-            let unheard = member.restarted || member.heard_at + self.watch.suspicion <= now;
+            let unheard = member.restarted || member.heard_at + suspicion <= now;
             unheard && at != self.me
         });
         // Silence alone is no reason to begin. Once there is one, nobody waits for who is silent.
@@ -253,6 +261,7 @@ impl Playing {
         for (at, member) in self.members.iter_mut().enumerate() {
             let blocks = blockers.contains(at as u8) && !suspects.contains(at as u8);
             member.blocked = match blocks {
+                true if forgiven => member.blocked,
                 true => member.blocked + passed.min(GAP),
                 false => member.blocked.saturating_sub(passed / 10),
             };

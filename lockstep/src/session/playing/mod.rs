@@ -8,6 +8,7 @@ mod ending;
 mod epochs;
 mod member;
 mod own;
+mod patience;
 mod presence;
 mod receive;
 mod rejoin;
@@ -30,6 +31,7 @@ use ending::Ending;
 use epochs::Epochs;
 use member::Member;
 use own::OwnSeat;
+use patience::Patience;
 use presence::Presence;
 pub(crate) use presence::WordKey;
 use rejoin::Requests;
@@ -80,6 +82,7 @@ pub(crate) struct Playing {
     epochs: Epochs,
     watch: Watch,
     presence: Presence,
+    patience: Patience,
     ending: Ending,
     /// A batch was sealed that has not left yet.
     fresh_batch: bool,
@@ -168,6 +171,7 @@ impl Playing {
             epochs: Epochs::new(me, members.len(), core.now),
             watch: Watch::new(suspicion, core.now),
             presence: Presence::new(core.incarnation, members.len(), core.now),
+            patience: Patience::default(),
             ending: Ending::new(members.len()),
             fresh_batch: false,
             evidence_from: None,
@@ -393,7 +397,7 @@ impl Playing {
         let (Some(stall), Some(limit)) = (&self.stall, self.stall_limit) else {
             return;
         };
-        if core.now.saturating_sub(stall.since) >= limit {
+        if core.now.saturating_sub(stall.since) >= limit + self.longer() {
             let on = self.waited_for();
             self.finish(core, EndReason::StallLimit { on });
         }

@@ -7,6 +7,7 @@
 //! when it asked: of those who decide, one would be among those who answered.
 
 use super::Playing;
+use super::patience::Votes;
 use crate::encoding::DecodeError;
 use crate::session::core::Core;
 use crate::session::link::Link;
@@ -33,11 +34,13 @@ pub(super) struct Word {
     /// Counts the words of one run of its process, from 1.
     number: u32,
     /// The epoch that it is in.
-    epoch: u32,
+    pub(super) epoch: u32,
     /// The number that it asked with after its last gap; 0 before any.
     asks: u64,
     /// By index in the start's roster: the newest number of each peer that it has answered; 0 for none.
     answers: Vec<u64>,
+    /// Whether its players want to wait longer.
+    pub(super) votes: Votes,
 }
 
 impl Word {
@@ -64,13 +67,15 @@ pub(super) struct Presence {
     seen_at: Duration,
     /// What this peer asks and is not answered yet.
     asking: Option<u64>,
+    /// What the players of this peer want.
+    pub(super) votes: Votes,
     own: Word,
     words: BTreeMap<u8, Heard>,
 }
 
-struct Heard {
+pub(super) struct Heard {
     key: WordKey,
-    word: Word,
+    pub(super) word: Word,
     note: SignedNote,
 }
 
@@ -79,12 +84,14 @@ impl Presence {
         Presence {
             seen_at: now,
             asking: None,
+            votes: Votes::default(),
             own: Word {
                 run,
                 number: 0,
                 epoch: 0,
                 asks: 0,
                 answers: vec![0; peers],
+                votes: Votes::default(),
             },
             words: BTreeMap::new(),
         }
@@ -152,7 +159,7 @@ impl Playing {
     }
 
     /// The words of the runs that are of the match, as far as this peer has come.
-    fn words(&self) -> impl Iterator<Item = (u8, &Heard)> {
+    pub(super) fn words(&self) -> impl Iterator<Item = (u8, &Heard)> {
         let words = self.presence.words.iter().map(|(at, heard)| (*at, heard));
         words.filter(|(at, heard)| {
             let member = self.members.get(usize::from(*at));
@@ -209,6 +216,7 @@ impl Playing {
         let mut word = Word {
             epoch: self.epochs.epoch(),
             asks: presence.asking.unwrap_or(presence.own.asks),
+            votes: presence.votes,
             ..presence.own.clone()
         };
         // What this peer has accepted and does not know to be decided may be that who asks goes.
@@ -220,7 +228,8 @@ impl Playing {
                 }
             }
         }
-        if (word.asks, &word.answers) == (presence.own.asks, &presence.own.answers) {
+        let own = &presence.own;
+        if (word.asks, &word.answers, word.votes) == (own.asks, &own.answers, own.votes) {
             return;
         }
         word.number += 1;

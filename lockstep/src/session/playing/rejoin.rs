@@ -6,6 +6,7 @@ use super::ending::Ending;
 use super::epochs::Epochs;
 use super::member::Member;
 use super::own::OwnSeat;
+use super::patience::Patience;
 use super::presence::Presence;
 use super::snapshots::{SignedSnapshot, Snapshots};
 use super::{Course, Playing};
@@ -153,6 +154,7 @@ impl Playing {
             epochs,
             watch: Watch::new(suspicion, core.now),
             presence: Presence::new(core.incarnation, members.len(), core.now),
+            patience: Patience::default(),
             ending: Ending::new(members.len()),
             fresh_batch: false,
             evidence_from: None,

@@ -18,7 +18,7 @@ const PULSE: Duration = Duration::from_millis(25);
 /// Packets that leave at once on one link.
 const PACKETS_AT_ONCE: usize = 4;
 /// A peer that was not heard for so long is dialled anew: its address may have changed, or ours.
-const SILENCE: Duration = Duration::from_secs(2);
+const SILENCE: Duration = Duration::from_secs(1);
 /// A roster peer without a link is dialled this often.
 const DIAL_EVERY: Duration = Duration::from_secs(1);
 

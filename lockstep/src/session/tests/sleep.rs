@@ -135,14 +135,14 @@ fn words_of_nobody_and_of_nonsense_are_blamed_on_who_brings_them() {
     };
     let word = |Incarnation(run): Incarnation, rest: &[u8]| [&run[..], rest].concat();
     let run = start.roster[1].incarnation;
-    // Number 1, epoch 0 or 1, asks 5, and two answers of 0: well formed, and signed by nobody.
-    let whole = note(1, &word(run, &[1, 0, 5, 2, 0, 0]));
-    let later = note(1, &word(Incarnation([9; 16]), &[1, 1, 5, 2, 0, 0]));
-    let earlier = note(1, &word(Incarnation([9; 16]), &[1, 0, 5, 2, 0, 0]));
+    // Number 1, epoch 0 or 1, asks 5, two answers of 0 and no votes: well formed, and signed by nobody.
+    let whole = note(1, &word(run, &[1, 0, 5, 2, 0, 0, 0, 0]));
+    let later = note(1, &word(Incarnation([9; 16]), &[1, 1, 5, 2, 0, 0, 0, 0]));
+    let earlier = note(1, &word(Incarnation([9; 16]), &[1, 0, 5, 2, 0, 0, 0, 0]));
     let cases = [
         (note(9, &[]), Fault::OutOfPlace),
         (note(1, &[1, 2]), Fault::Garbage),
-        (note(1, &word(run, &[1, 0, 5, 1, 0])), Fault::Garbage),
+        (note(1, &word(run, &[1, 0, 5, 1, 0, 0, 0])), Fault::Garbage),
         (whole.clone(), Fault::Signature),
         (later, Fault::Signature),
         (vec![whole[0].clone(); 3], Fault::Oversize),

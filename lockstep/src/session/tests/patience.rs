@@ -1,0 +1,101 @@
+//! Players who vote to wait longer for one who is not heard.
+
+use super::*;
+
+fn changed(peer: &Peer) -> bool {
+    let changed = |event: &Event| matches!(event, Event::RosterChanged { .. });
+    peer.events.iter().any(changed)
+}
+
+fn longer(peer: &Peer) -> Option<Duration> {
+    let mut votes = peer.events.iter().rev().filter_map(|event| match event {
+        Event::Patience { longer, .. } => Some(*longer),
+        _ => None,
+    });
+    votes.next()
+}
+
+/// A match in which the last peer falls silent after 3 s, and the first so many vote 2 s later.
+fn vote(peers: usize, voters: usize) -> Net {
+    let mut net = Net::new(peers, Plan::default(), Some(200));
+    net.run(Duration::from_secs(3));
+    net.silent = Some(peers - 1);
+    net.run(Duration::from_secs(5));
+    for at in 0..voters {
+        net.input(at, Input::WaitLonger);
+    }
+    net
+}
+
+#[test]
+fn a_quorum_of_votes_makes_all_wait() {
+    let mut net = vote(4, 3);
+    net.run(Duration::from_secs(15));
+    for at in 0..3 {
+        assert_eq!(longer(&net.peers[at]), Some(Duration::from_secs(30)));
+        assert!(!changed(&net.peers[at]));
+    }
+    // It is heard again and plays on.
+    net.silent = None;
+    net.run(Duration::from_secs(70));
+    for peer in &net.peers {
+        assert_eq!(peer.turns.len(), 200);
+        assert!(!changed(peer));
+    }
+}
+
+#[test]
+fn fewer_votes_than_a_quorum_change_nothing() {
+    let mut net = vote(4, 2);
+    // Half of four, with the lowest seat among them, is a quorum; half without it is none.
+    net.run(Duration::from_millis(7_500));
+    assert!(!changed(&net.peers[2]));
+    let mut net = vote(4, 0);
+    net.input(1, Input::WaitLonger);
+    net.input(2, Input::WaitLonger);
+    net.run(Duration::from_millis(7_500));
+    assert_eq!(longer(&net.peers[0]), Some(Duration::ZERO));
+    assert!(changed(&net.peers[0]));
+}
+
+#[test]
+fn patience_ends_and_a_vote_renews_it() {
+    let mut net = vote(3, 2);
+    net.run(Duration::from_secs(30));
+    net.input(0, Input::WaitLonger);
+    net.run(Duration::from_secs(37));
+    // One of three has voted twice: a quorum has voted once.
+    assert_eq!(longer(&net.peers[0]), Some(Duration::from_secs(30)));
+    assert!(changed(&net.peers[0]));
+
+    let mut net = vote(3, 2);
+    net.run(Duration::from_secs(20));
+    net.input(0, Input::WaitLonger);
+    net.input(1, Input::WaitLonger);
+    net.run(Duration::from_secs(60));
+    assert_eq!(longer(&net.peers[0]), Some(Duration::from_secs(60)));
+    assert!(!changed(&net.peers[0]));
+    net.run(Duration::from_secs(68));
+    assert!(changed(&net.peers[0]));
+}
+
+#[test]
+fn votes_are_bounded_and_mean_nothing_without_a_stall() {
+    let mut net = Net::new(3, Plan::default(), Some(100));
+    net.run(Duration::from_secs(3));
+    net.input(0, Input::WaitLonger);
+    net.input(1, Input::WaitLonger);
+    net.run(Duration::from_secs(4));
+    assert_eq!(longer(&net.peers[0]), None);
+    net.silent = Some(2);
+    net.run(Duration::from_secs(8));
+    assert!(changed(&net.peers[0]));
+
+    let mut net = vote(3, 0);
+    for _ in 0..300 {
+        net.input(0, Input::WaitLonger);
+        net.input(1, Input::WaitLonger);
+    }
+    net.run(Duration::from_secs(6));
+    assert_eq!(longer(&net.peers[1]), Some(Duration::from_secs(600)));
+}
