@@ -11,9 +11,7 @@ use crate::session::core::Core;
 use crate::session::lobby::Step;
 use crate::session::roster::Peers;
 use crate::session::wire::{Control, LobbyEntry};
-use crate::{
-    Contact, EndReason, Event, Fault, JoinRefused, LinkId, LobbyPeer, PeerId, Rejoin, SeatInfo,
-};
+use crate::{EndReason, Event, Fault, JoinRefused, LinkId, LobbyPeer, Rejoin, SeatInfo};
 use sim::Seat;
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -23,11 +23,13 @@
 //!   new epoch. They vote about the end of an epoch in which they had no part, which is allowed nowhere else. So what
 //!   they may decide is narrow, and what decides it is not their memory, but what a quorum has on disk.
 //! - It takes a quorum of the last roster, by the rule of every other change ([`Voters`]): no two groups can reopen one
-//!   epoch. Who does not come is not in the new roster, its seats are idle, and it may come back later, as anybody.
+//!   epoch, if each peer comes with its newest recording: an older one is a past that others have gone on from. Who does
+//!   not come is not in the new roster, its seats are idle, and it may come back later, as anybody.
 //! - What a quorum has reported complete, it has logged. Any two quorums have a peer in common; if all who held a turn
 //!   come, and their disks have kept it, a quorum of those here holds it. It is lost only with the files that held it.
-//! - Nobody here may have heard of a change that others decided and went on from: its processes died after they had
-//!   accepted, and before they had logged it. Those others are then a quorum of the next roster, and may still play. The
+//! - One case shows in no file here: a change that others decided and went on from, while the processes of those who are
+//!   here died after they had accepted it and before they had logged it. The others are then a quorum of the next
+//!   roster, and may still play. The
 //!   host asks whomever it finds at the addresses that were kept beside its replay, and does not reopen a match that
 //!   somebody plays; and a run that is still there ends as removed when it hears of the reopening.
 //!

@@ -460,7 +460,7 @@ fn who_was_removed_before_has_no_vote_and_who_lags_an_epoch_is_given_it() {
 }
 
 #[test]
-fn a_match_that_somebody_plays_is_not_reopened_and_a_run_that_is_left_hears_of_it() {
+fn a_match_that_somebody_plays_is_not_reopened() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(15));
     let mut log = net.peers[2].records.clone();
@@ -473,6 +473,10 @@ fn a_match_that_somebody_plays_is_not_reopened_and_a_run_that_is_left_hears_of_i
     net.run(net.now + Duration::from_secs(2));
     let goes_on = EndReason::Refused(JoinRefused::GoesOn);
     assert_eq!(net.end_of(2), Some(&goes_on));
+}
+
+#[test]
+fn a_run_that_is_left_hears_that_the_match_was_reopened() {
     // The old run of peer 2 is cut off and waits; the others die, reopen the match, and it finds one of them.
     let (mut net, disks) = dead(15);
     net.reopens(0, 90, &disks[0], Duration::from_secs(1));
