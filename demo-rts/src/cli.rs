@@ -6,6 +6,7 @@ use crate::options;
 use crate::world::{MapKind, Scenario};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lockstep::Plan;
+use lockstep::log::OnSlow;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -137,6 +138,10 @@ pub struct Host {
     /// Also writes the ticket to this file, whole or not at all.
     #[arg(long, value_name = "F")]
     pub ticket_file: Option<PathBuf>,
+    /// What becomes of a peer whose machine is too slow: `meter`, the match slows down for it, or `remove`, it does so
+    /// for ten seconds and then goes on without it.
+    #[arg(long, value_name = "POLICY", default_value = "meter", value_parser = options::on_slow)]
+    pub on_slow: OnSlow,
     /// Reopens the match that this recording is of, after the processes of all its players were lost: from the newest
     /// turn that more than half of them recorded. Give the newest recording.
     #[arg(long, value_name = "REPLAY", conflicts_with = "seats")]
@@ -430,6 +435,7 @@ mod tests {
             "demo-rts host --headless --bot normal --turns 9 --record f --seed 1 --map-seed 2 --map lakes --scenario standard \
              --identity k --name Ada --plan 200x2 --json --log debug \
              --impair delay=50ms,jitter=10ms,loss=5%,dup=1%,reorder=1%,burst=100ms,seed=7",
+            "demo-rts host --on-slow remove",
             "demo-rts join @file --headless",
             "demo-rts join @file --from f.replay --headless",
             "demo-rts host --from f.replay --wait 0 --headless",
@@ -457,6 +463,9 @@ mod tests {
             ("demo-rts host --from f --wait 3601", "0 to 3600"),
             ("demo-rts host --seats 9", "--seats"),
             ("demo-rts host --listen nowhere", "--listen"),
+            ("demo-rts host --on-slow wait", "meter or remove"),
+            ("demo-rts host --on-slow", "--on-slow"),
+            ("demo-rts join x --on-slow remove", "--on-slow"),
             ("demo-rts local --turns 0", "from 1 to 4294967295"),
             ("demo-rts local --turns -1", "not `-1`"),
             ("demo-rts local --turns=-1", "not `-1`"),

@@ -110,6 +110,14 @@ pub fn note(event: &Event) {
                 format_args!("the recording ended early: {why}"),
             );
         }
+        Event::PlanChanged { plan, slow, .. } if !slow.is_empty() => {
+            let seats: Vec<String> = slow.iter().map(|seat| seat.0.to_string()).collect();
+            let (seats, tick_ms) = (seats.join(", "), plan.tick_ms);
+            say(
+                LogLevel::Info,
+                format_args!("the machine of seat {seats} is slow: ticks take {tick_ms} ms"),
+            );
+        }
         Event::PeerFault { peer, fault } => {
             say(LogLevel::Warn, format_args!("peer {peer} {fault}"));
         }

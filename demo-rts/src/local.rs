@@ -14,6 +14,7 @@ use crate::tally::Summary;
 use crate::terminal;
 use crate::world::{Effect, World};
 use agreement::Agreement;
+use lockstep::log::OnSlow;
 use lockstep::{Ended, Event, Status};
 use show::Show;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -197,6 +198,7 @@ fn start_all(peers: u8, common: &Common, record: &Path) -> Result<Vec<Peer>, Pro
     let host = Part::Host {
         seats: peers,
         listen: LOOPBACK,
+        on_slow: OnSlow::Meter,
     };
     let mut host = Peer::start(&host, bots, &options(0), KeyChoice::Ephemeral)?;
     let ticket = host.ticket().expect("a host has a ticket");

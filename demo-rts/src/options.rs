@@ -2,6 +2,7 @@
 
 use crate::world::{Density, MapKind, Scenario};
 use lockstep::Plan;
+use lockstep::log::OnSlow;
 use lockstep::quic::{ImpairmentError, Ways};
 use std::fs::File;
 use std::io::Read as _;
@@ -11,6 +12,9 @@ use std::path::{Path, PathBuf};
 /// A value that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionError {
+    /// A policy that does not exist.
+    #[error("`{0}` is no policy for slow machines: meter or remove")]
+    OnSlow(String),
     /// Not `WxD`.
     #[error("`{0}` is no plan: write turn milliseconds x command delay, such as 200x2")]
     PlanShape(String),
@@ -92,6 +96,18 @@ pub enum OptionError {
     /// A way of playing that needs a terminal.
     #[error("stdout is no terminal: add --headless (and --bot normal to have the bot play)")]
     NoTerminal,
+}
+
+/// Reads what becomes of slow machines.
+///
+/// # Errors
+/// [`OptionError`], naming what is allowed.
+pub fn on_slow(text: &str) -> Result<OnSlow, OptionError> {
+    match text {
+        "meter" => Ok(OnSlow::Meter),
+        "remove" => Ok(OnSlow::Remove),
+        _ => Err(OptionError::OnSlow(text.to_owned())),
+    }
 }
 
 /// Reads a plan such as `200x2`.

@@ -68,6 +68,8 @@ pub enum Line {
         delay: u8,
         /// Milliseconds in a tick.
         tick_ms: u16,
+        /// Seats of the peer whose machine is so slow that ticks are longer for it; empty where they are not.
+        slow: Vec<u8>,
     },
     /// The roster changed.
     Roster {
@@ -247,11 +249,12 @@ impl Line {
                 waiting_on: numbers(on),
                 ms: millis(*since),
             },
-            Event::PlanChanged { turn, plan } => Line::Plan {
+            Event::PlanChanged { turn, plan, slow } => Line::Plan {
                 turn: turn.0,
                 ticks: plan.ticks,
                 delay: plan.delay_turns,
                 tick_ms: plan.tick_ms,
+                slow: numbers(slow),
             },
             // What all agree on follows.
             Event::Left { .. } => return Vec::new(),

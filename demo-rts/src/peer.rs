@@ -8,7 +8,7 @@ use crate::options::{Impair, ways_in};
 use crate::pacing::{BotHands, any_seed};
 use crate::tally::{Summary, Tally};
 use crate::world::{Command, Setup, World};
-use lockstep::log::Record;
+use lockstep::log::{OnSlow, Record};
 use lockstep::quic::{Identity, Impairments, QuicConfig};
 use lockstep::{Config, Network};
 use lockstep::{
@@ -68,6 +68,8 @@ pub enum Part<'a> {
         seats: u8,
         /// Where to listen.
         listen: SocketAddr,
+        /// What becomes of a peer whose machine is too slow.
+        on_slow: OnSlow,
     },
     /// It joins.
     Join {
@@ -146,8 +148,13 @@ impl Peer {
         }
         let mut leave_after = None;
         let game = match part {
-            Part::Host { seats, listen } => {
+            Part::Host {
+                seats,
+                listen,
+                on_slow,
+            } => {
                 config.seats = *seats;
+                config.on_slow = *on_slow;
                 config.turn_limit = common.turns;
                 config.network = Some(network(*listen, common, key)?);
                 Match::host(setup(common), config)?

@@ -49,10 +49,15 @@ pub fn text(line: &Line) -> Option<String> {
             ticks,
             delay,
             tick_ms,
-        } => format!(
-            "from turn {turn} on: {} ms x {delay}",
-            u32::from(*ticks) * u32::from(*tick_ms)
-        ),
+            slow,
+        } => {
+            let turn_ms = u32::from(*ticks) * u32::from(*tick_ms);
+            let plan = format!("from turn {turn} on: {turn_ms} ms x {delay}");
+            match slow.is_empty() {
+                true => plan,
+                false => format!("{plan}, for the slow machine of {}", seats(slow)),
+            }
+        }
         Line::Roster {
             turn,
             left,

@@ -96,6 +96,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             let part = Part::Host {
                 seats: host.seats,
                 listen: host.listen,
+                on_slow: host.on_slow,
             };
             play(&part, bots, ("host", Vec::new()), &common, file)
         }

@@ -74,6 +74,9 @@ pub enum Event {
         turn: TurnNumber,
         /// The plan.
         plan: Plan,
+        /// The seats of the peer whose machine is so slow that ticks are longer for it than at the start; empty where
+        /// they are not.
+        slow: Vec<Seat>,
     },
     /// A seat paused the match.
     Paused {

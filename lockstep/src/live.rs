@@ -6,7 +6,7 @@ mod clock;
 mod network;
 mod report;
 
-use crate::log::{LogStore, PauseBudget};
+use crate::log::{LogStore, OnSlow, PauseBudget};
 use crate::session::{ConfigError, HostConfig, Role, RulesOf, Session, SessionConfig, Stats};
 use crate::sign::Signer;
 use crate::source::{Answer, TurnSource, Work};
@@ -37,6 +37,8 @@ pub struct Config {
     pub turn_limit: Option<u32>,
     /// Host: how often and how long one seat may pause. Default three pauses, five minutes together.
     pub pauses: PauseBudget,
+    /// Host: what becomes of a peer whose machine is too slow. Default: the match slows down for it.
+    pub on_slow: OnSlow,
     /// Whether this peer is ready from the beginning. Default true.
     pub ready: bool,
     /// Bounds on what others can make us hold or do.
@@ -71,6 +73,7 @@ impl Default for Config {
             plan: Plan::default(),
             turn_limit: None,
             pauses: PauseBudget::default(),
+            on_slow: OnSlow::default(),
             ready: true,
             limits: Limits::default(),
             log: None,
@@ -194,6 +197,7 @@ impl Live {
             plan: config.plan,
             turn_limit: config.turn_limit,
             pauses: config.pauses,
+            on_slow: config.on_slow,
         };
         Live::open(Role::Host(host), Some(ticket), network, config)
     }
@@ -275,6 +279,7 @@ impl Live {
             },
             turn_limit: config.turn_limit,
             pauses: config.pauses,
+            on_slow: config.on_slow,
         };
         Live::open(Role::Host(host), None, network, config)
     }

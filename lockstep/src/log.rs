@@ -6,6 +6,7 @@
 mod codec;
 mod hash;
 mod memory;
+mod metering;
 mod reopening;
 
 pub use codec::{Codec, DecodeError};
@@ -13,6 +14,7 @@ pub(crate) use codec::{decode_change, decode_entries, encode_change, encode_entr
 pub(crate) use hash::Chain;
 pub use hash::{end_signed_bytes, roster_hash, start_hash, start_signed_bytes, turn_hash};
 pub use memory::Memory;
+pub use metering::{Metered, Metering};
 pub use reopening::{NewRun, Reopening};
 
 use crate::session::roster::{Ballot, Value};
@@ -71,6 +73,8 @@ pub struct Start {
     pub turn_limit: Option<u32>,
     /// How often and how long one seat may pause.
     pub pauses: PauseBudget,
+    /// What becomes of a peer whose machine is too slow.
+    pub on_slow: OnSlow,
     /// The peers, in the order of their lowest seats. Its order gives the peers their indices.
     pub roster: Vec<RosterPeer>,
     /// The build that wrote this, for information.
@@ -89,6 +93,12 @@ impl Start {
             .collect();
         seats.sort_unstable();
         seats
+    }
+
+    /// The peer with this seat.
+    pub fn peer_with(&self, seat: Seat) -> Option<&RosterPeer> {
+        let mut roster = self.roster.iter();
+        roster.find(|peer| peer.seats.contains(&seat))
     }
 
     /// All seats with their peers, ascending.
@@ -141,6 +151,21 @@ impl Default for PauseBudget {
             seconds: 300,
         }
     }
+}
+
+/// What becomes of a peer whose machine takes longer for a tick than the match has for it.
+///
+/// Under either policy ticks become longer for all, four times at most, until it keeps up; who it is, is told to all.
+/// They are short again once it has been fast enough for some time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum OnSlow {
+    /// The match stays slow for as long as it takes: for friends. Who cannot keep up even so falls behind, until turns
+    /// wait for it and it is removed for being late.
+    #[default]
+    Meter,
+    /// Time that it costs the others counts as being late, so it is removed after ten seconds of it, of which a tenth of
+    /// the time is given back: for strangers, whom a false measurement buys no more than being late.
+    Remove,
 }
 
 /// A peer of the roster at the start.
@@ -200,6 +225,9 @@ pub enum What {
     Resume,
     /// Public chat.
     Chat(String),
+    /// The machine of the peer whose lowest seat this is needs so many sixteenths of a millisecond for a tick. Only
+    /// where that is more than ticks of the start's length have to spare; see [`Metering`].
+    Load(u16),
 }
 
 /// A snapshot of the world at a turn boundary.

@@ -1,8 +1,9 @@
 //! A small world and matches of it, for tests.
 
 use lockstep::log::{
-    Bundle, End, Keyframe, LogEntry, LogStore, Record, RosterChange, RosterPeer, SignedBatch,
-    Start, What, end_signed_bytes, roster_hash, start_hash, start_signed_bytes, turn_hash,
+    Bundle, End, Keyframe, LogEntry, LogStore, Metering, OnSlow, Record, RosterChange, RosterPeer,
+    SignedBatch, Start, What, end_signed_bytes, roster_hash, start_hash, start_signed_bytes,
+    turn_hash,
 };
 use lockstep::session::Batch;
 use lockstep::session::roster::{Ballot, Peers, Value, accept_signed_bytes};
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use sim::{
     Checksum, Entry, Field, LoadError, Outcome, RulesId, Seat, Seed, Simulation, State, Visit,
 };
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// Heaps of coins, one per seat, and a number that depends on everything so far.
@@ -129,6 +131,32 @@ pub(crate) fn play_with(turns: u32, edit: impl Fn(&mut Bundle)) -> Played {
     play_changing(turns, &[], edit)
 }
 
+/// As [`play`], with the machine of seat 1 slow from turn 20 on: ticks take 100 ms from turn [`SLOW_FROM`] to
+/// [`SLOW_UNTIL`].
+pub(crate) fn play_slow(turns: u32) -> Played {
+    let course = RefCell::new((
+        Plan::default(),
+        Metering::new(Plan::default().tick_ms, OnSlow::default()),
+    ));
+    play_with(turns, |bundle| {
+        let (plan, metering) = &mut *course.borrow_mut();
+        bundle.plan = *plan;
+        if (20..=55).contains(&bundle.turn.0) && bundle.turn.0.is_multiple_of(5) {
+            bundle.entries.push(LogEntry {
+                seat: Seat(1),
+                what: What::Load(80 * 16),
+            });
+        }
+        if let Some(metered) = metering.take(bundle) {
+            *plan = metered.plan;
+        }
+    })
+}
+
+pub(crate) const SLOW_FROM: u32 = 21;
+/// Ten seconds of match, 25 turns, after the last load.
+pub(crate) const SLOW_UNTIL: u32 = 81;
+
 /// As [`play_with`], with a false alarm before each of these turns.
 pub(crate) fn play_changing(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle)) -> Played {
     let signers = [Ed25519::new(&[1; 32]), Ed25519::new(&[2; 32])];
@@ -141,6 +169,7 @@ pub(crate) fn play_changing(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle)
         plan: Plan::default(),
         turn_limit: Some(turns),
         pauses: lockstep::log::PauseBudget::default(),
+        on_slow: OnSlow::default(),
         roster: (0..2)
             .map(|index| RosterPeer {
                 peer: signers[usize::from(index)].id(),
@@ -308,6 +337,7 @@ fn attest(
         complete: turn + 1,
         log_hash,
         slack_ms: Vec::new(),
+        load: 0,
         leaving: false,
         epoch: 0,
         snapshot: None,

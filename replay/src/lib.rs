@@ -78,7 +78,7 @@ pub use damage::Damage;
 pub use error::Error;
 pub use output::Output;
 pub use player::{Player, Speed};
-pub use reader::{KeyframeAt, Reader, Records, Source, Tail};
+pub use reader::{KeyframeAt, PlanAt, Reader, Records, Source, Tail};
 pub use recorder::Recorder;
 pub use way_back::{WayBack, rejoin, reopen};
 

@@ -239,6 +239,7 @@ impl Player {
             self.events.push(Event::PlanChanged {
                 turn,
                 plan: bundle.plan,
+                slow: self.reader.plan_at(turn).slow.clone(),
             });
         }
         if self.paused && !bundle.paused && !self.told_resume {
@@ -263,7 +264,7 @@ impl Player {
                     text: text.clone(),
                 }),
                 What::Seat(SeatState::Idle | SeatState::Ai) => idle.push(seat),
-                What::Seat(_) | What::Command(_) => {}
+                What::Seat(_) | What::Command(_) | What::Load(_) => {}
             }
         }
         for peer in &self.reader.start().roster {

@@ -8,8 +8,8 @@ use crate::format::{KeyframeHead, Window};
 use crate::scan::{Mark, Scan, Span, scan};
 use crate::segment::{Found, Kind, Stop, item_at, segment_at};
 use lockstep::log::{Codec, End, Keyframe, Record, Start};
-use lockstep::{Limits, LogHash, TurnNumber};
-use sim::Simulation;
+use lockstep::{Limits, LogHash, Plan, TurnNumber};
+use sim::{Seat, Simulation};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -56,6 +56,18 @@ pub struct KeyframeAt {
     pub unpacked_bytes: u64,
     /// Hash of the log after those turns; `None` where the keyframe came so late that nobody kept it.
     pub log_hash: Option<LogHash>,
+}
+
+/// A plan that was in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanAt {
+    /// From which turn on.
+    pub turn: TurnNumber,
+    /// The plan.
+    pub plan: Plan,
+    /// The seats of the peer whose machine was so slow that ticks were longer for it than at the start; empty where
+    /// they were not.
+    pub slow: Vec<Seat>,
 }
 
 /// A replay file, read to its longest valid prefix.
@@ -172,6 +184,20 @@ impl Reader {
     /// The keyframes, by turn.
     pub fn keyframes(&self) -> &[KeyframeAt] {
         &self.scan.keyframes
+    }
+
+    /// The plan of turn 0, and every other one with the turn that it came into force in, by turn.
+    pub fn plans(&self) -> &[PlanAt] {
+        let turns = self.turns();
+        let plans = &self.scan.plans;
+        &plans[..plans.partition_point(|plan| plan.turn.0 < turns).max(1)]
+    }
+
+    /// The plan in force in `turn`, and behind the last turn that of the last one.
+    pub fn plan_at(&self, turn: TurnNumber) -> &PlanAt {
+        let plans = self.plans();
+        let later = plans.partition_point(|plan| plan.turn <= turn);
+        &plans[later - 1]
     }
 
     /// Match time before `turn`: what was played until then, pauses left out.

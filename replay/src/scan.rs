@@ -3,9 +3,11 @@
 use crate::content;
 use crate::format::{self, KeyframeHead, Window};
 use crate::segment::{Item, Kind, Segment, Stop, segment_at};
-use crate::{Error, KeyframeAt, Tail};
-use lockstep::log::{Bundle, Codec, End, Record, Start, roster_hash, start_hash, turn_hash};
-use lockstep::{Limits, LogHash};
+use crate::{Error, KeyframeAt, PlanAt, Tail};
+use lockstep::log::{
+    Bundle, Codec, End, Metered, Metering, Record, Start, roster_hash, start_hash, turn_hash,
+};
+use lockstep::{Limits, LogHash, TurnNumber};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -25,6 +27,8 @@ pub(crate) struct Scan {
     pub keyframes: Vec<KeyframeAt>,
     pub marks: Vec<Mark>,
     pub spans: Vec<Span>,
+    /// The plan of turn 0, and every later one.
+    pub plans: Vec<PlanAt>,
 }
 
 /// A place at which reading may begin.
@@ -79,6 +83,9 @@ struct Pass {
     hashes: VecDeque<LogHash>,
     /// Takes the place of the newest hash for the next turn, where roster changes come before it.
     chained: Option<LogHash>,
+    metering: Metering,
+    /// The plan of the next turn, where the turns before it ask for another one.
+    metered: Option<Metered>,
     marked_bytes: u64,
     closed: bool,
 }
@@ -165,11 +172,18 @@ impl Pass {
                 keyframes: Vec::new(),
                 marks: Vec::new(),
                 spans: Vec::new(),
+                plans: vec![PlanAt {
+                    turn: TurnNumber(0),
+                    plan: start.plan,
+                    slow: Vec::new(),
+                }],
             },
             codec: Codec::default(),
             crc: format::header_crc(),
             hashes: VecDeque::from([log_hash]),
             chained: None,
+            metering: Metering::new(start.plan.tick_ms, start.on_slow),
+            metered: None,
             marked_bytes: MARK_EVERY_BYTES,
             closed: false,
         }))
@@ -271,6 +285,7 @@ impl Pass {
                 Record::Roster(change) => {
                     let before = self.chained.unwrap_or(self.scan.log_hash);
                     self.chained = Some(roster_hash(before, change));
+                    self.metering.begin_epoch();
                 }
                 Record::Bundle(bundle) => self.take_bundle(bundle),
                 Record::End(end) => self.scan.end = Some(end.clone()),
@@ -303,7 +318,23 @@ impl Pass {
                 });
             }
         }
+        self.take_plan(bundle);
         self.scan.turns = turn + 1;
+    }
+
+    fn take_plan(&mut self, bundle: &Bundle) {
+        let metered = self.metered.take();
+        self.metered = self.metering.take(bundle);
+        let (turn, plan) = (bundle.turn, bundle.plan);
+        if self.scan.plans.last().is_some_and(|last| last.plan == plan) {
+            return;
+        }
+        // What the turns before it did not ask for is nobody's fault.
+        let metered = metered.filter(|metered| metered.plan == plan);
+        let seat = metered.and_then(|metered| metered.slow);
+        let peer = seat.and_then(|seat| self.scan.start.peer_with(seat));
+        let slow = peer.map_or(Vec::new(), |peer| peer.seats.clone());
+        self.scan.plans.push(PlanAt { turn, plan, slow });
     }
 }
 

@@ -6,12 +6,12 @@ use crate::error::KeyframeFault;
 use crate::{Error, KeyframeAt, Reader, Tail};
 use expected::{Claim, Expected, Runs, collect};
 use lockstep::log::{
-    Bundle, Record, RosterChange, Start, end_signed_bytes, roster_hash, start_hash,
+    Bundle, Metering, Record, RosterChange, Start, end_signed_bytes, roster_hash, start_hash,
     start_signed_bytes, turn_hash,
 };
 use lockstep::session::roster::Peers;
 use lockstep::sign::Ed25519;
-use lockstep::{LogHash, PeerId, TurnNumber, world_entries};
+use lockstep::{LogHash, PeerId, Plan, TurnNumber, world_entries};
 use sim::{Checksum, Outcome, Simulation};
 
 /// How to verify.
@@ -97,6 +97,16 @@ pub enum Wrong {
     Roster {
         /// The epoch.
         epoch: u32,
+    },
+    /// A turn has another plan than the turns before it ask for.
+    #[error("turn {turn} has ticks of {} ms ({plan}); by the turns before it they take {} ms ({asked})", plan.tick_ms, asked.tick_ms)]
+    Plan {
+        /// The turn.
+        turn: TurnNumber,
+        /// Its plan.
+        plan: Plan,
+        /// The plan that it should have.
+        asked: Plan,
     },
     /// A signature under the history does not hold, or its batch is no batch.
     #[error("the signature of peer {peer} at {turns} turns does not hold")]
@@ -202,6 +212,8 @@ pub fn verify<S: Simulation>(
         runs,
         roster: Peers::first(start.roster.len()),
         epoch: 0,
+        plan: start.plan,
+        metering: Metering::new(start.plan.tick_ms, start.on_slow),
         began: 0,
         options,
         agreed: 0,
@@ -239,6 +251,9 @@ struct Run<'a, S: Simulation> {
     /// The peers that vote, and in which epoch.
     roster: Peers,
     epoch: u32,
+    /// Of the next turn.
+    plan: Plan,
+    metering: Metering,
     /// The first turn of that epoch.
     began: u32,
     options: &'a Options,
@@ -301,6 +316,17 @@ impl<S: Simulation> Run<'_, S> {
     }
 
     fn execute(&mut self, bundle: &Bundle) -> Result<(), Stop> {
+        if bundle.plan != self.plan {
+            let wrong = Wrong::Plan {
+                turn: bundle.turn,
+                plan: bundle.plan,
+                asked: self.plan,
+            };
+            return Err(wrong.into());
+        }
+        if let Some(metered) = self.metering.take(bundle) {
+            self.plan = metered.plan;
+        }
         self.log_hash = turn_hash(self.log_hash, bundle);
         let (mut entries, _) = world_entries(bundle);
         for _ in 0..bundle.ticks() {
@@ -341,6 +367,7 @@ impl<S: Simulation> Run<'_, S> {
         self.log_hash = roster_hash(self.log_hash, change);
         change.apply(&mut self.speaking);
         (self.roster, self.epoch) = (change.value.roster, epoch + 1);
+        self.metering.begin_epoch();
         self.began = turns;
         self.result.signatures += change.accepts.len() as u32;
         Ok(())

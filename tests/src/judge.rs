@@ -5,6 +5,7 @@
 
 mod bounds;
 mod file;
+mod metering;
 mod progress;
 mod rerun;
 mod roster;
@@ -17,6 +18,7 @@ use lockstep::log::{
     Bundle, Record, RosterChange, Start, What, roster_hash, start_hash, turn_hash,
 };
 use lockstep::{EndReason, Event, LogHash, PeerId};
+use metering::Plans;
 use sim::{Checksum, Seat, SeatState};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -80,6 +82,7 @@ pub struct Judge<W> {
     history: Vec<Turn>,
     /// The roster changes that are agreed, in order.
     changes: Vec<RosterChange>,
+    plans: Plans,
     cut: bool,
     may_lose_quorum: bool,
     patient: bool,
@@ -130,6 +133,7 @@ impl<W: Playable> Judge<W> {
             start: None,
             history: Vec::new(),
             changes: Vec::new(),
+            plans: Plans::new(scenario),
             cut: !scenario.cuts.is_empty(),
             may_lose_quorum: scenario.may_lose_quorum(),
             patient: scenario.patient,
@@ -295,6 +299,8 @@ impl<W: Playable> Judge<W> {
         {
             let seen = format!("turn {} handed out otherwise than logged", bundle.turn);
             self.fail(Some(peer), Invariant::Agreement, seen);
+        } else if !self.is_out(peer, expected) {
+            self.check_behind(peer);
         }
     }
 
@@ -387,6 +393,7 @@ impl<W: Playable> Judge<W> {
         let at = bundle.turn.0 as usize;
         if at == self.history.len() {
             let notes = self.notes();
+            self.check_plan(peer, bundle);
             self.check_against_notes(peer, bundle);
             let before = match (self.history.last(), &self.start) {
                 (Some(turn), _) => turn.hash,
@@ -463,6 +470,7 @@ impl<W: Playable> Judge<W> {
                         self.fail(Some(peer), Invariant::NoLoss, seen);
                     }
                 }
+                What::Load(load) => self.check_load(peer, bundle, entry.seat, *load),
                 What::Chat(text) => {
                     let written = owner.is_some_and(|owner| self.peers[owner].takes_chat(text));
                     if !written && self.hostile.is_none() {
@@ -516,7 +524,9 @@ impl<W: Playable> Judge<W> {
             let since = self.history.iter().skip(waiting.handed_turns as usize);
             let used = room.get(&Some(waiting.peer)).copied().unwrap_or(0);
             let gone = owner.left || owner.crashed.is_some() || self.is_gone(waiting.peer);
-            let lagging = Some(waiting.peer) == self.hostile || gone || bundle.paused;
+            // Turns that wait for a snapshot of a slow world are complete, and nobody outside knows.
+            let unknown = self.plans.is_slow(waiting.peer);
+            let lagging = Some(waiting.peer) == self.hostile || gone || unknown || bundle.paused;
             // A batch without commands has room for any one.
             let full = used > 0 && used + waiting.bytes.len() > ROOMY;
             if lagging || bundle.turn.0 <= latest || full {

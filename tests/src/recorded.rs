@@ -138,6 +138,7 @@ fn session(seat: u8, wanted: &Wanted<'_>) -> Session {
             plan: Plan::default(),
             turn_limit: Some(wanted.turn_limit),
             pauses: lockstep::log::PauseBudget::default(),
+            on_slow: lockstep::log::OnSlow::default(),
         })
     } else {
         Role::Join {
@@ -330,7 +331,14 @@ impl Peers {
                 }
                 self.executed[at] += 1;
                 let (checksum, outcome) = self.turns[turn];
-                self.input(at, Input::Executed { checksum, outcome });
+                self.input(
+                    at,
+                    Input::Executed {
+                        checksum,
+                        outcome,
+                        step: Duration::ZERO,
+                    },
+                );
             }
             Output::Save { turns } => {
                 assert_eq!(

@@ -18,7 +18,9 @@ mod toy;
 mod trace;
 
 pub use playable::{Playable, build, execute, to_bytes};
-pub use scenario::{Cut, Flaw, Hostile, PeerPlan, Scenario, Weather, Workload};
+pub use scenario::{
+    Cut, Flaw, Hostile, PeerPlan, RECOVERS_WITHIN, Scenario, Slow, Weather, Workload,
+};
 pub use shrink::shrink;
 pub use toy::{Order, Toy, Want};
 
@@ -231,6 +233,8 @@ impl<W: Playable> Simulator<W> {
             Happening::Resume(peer) => self.ask_resume(peer),
             Happening::Leave(peer) => self.leave(peer),
             Happening::Crash(peer) => self.crash(peer),
+            Happening::Slow(peer) => self.slow_down(peer),
+            Happening::Fast(peer) => self.speed_up(peer),
             Happening::Freeze(peer) => self.freeze(peer),
             Happening::Thaw(peer) => self.thaw(peer),
             Happening::Forgotten(peer, since) => self.forget_frozen(peer, since),
@@ -463,6 +467,7 @@ fn host<W: Playable>(
         plan: scenario.plan,
         turn_limit: Some(scenario.turn_limit),
         pauses: lockstep::log::PauseBudget::default(),
+        on_slow: scenario.on_slow,
     })
 }
 

@@ -66,6 +66,10 @@ fn batch() -> impl Strategy<Value = Batch> {
                 checksums: checksums.into_iter().map(Checksum).collect(),
                 complete,
                 log_hash: LogHash([3; 16]),
+                load: match slack_ms.len() {
+                    0 => 0,
+                    _ => executed as u16 % (lockstep::session::MAX_LOAD + 1),
+                },
                 slack_ms,
                 leaving,
                 epoch: turn % 3,
@@ -221,6 +225,7 @@ fn log() -> impl Strategy<Value = Vec<u8>> {
             plan,
             turn_limit: Some(9),
             pauses: lockstep::log::PauseBudget::default(),
+            on_slow: lockstep::log::OnSlow::default(),
             roster: vec![RosterPeer {
                 peer: PeerId([5; 32]),
                 incarnation: Incarnation([6; 16]),

@@ -2,6 +2,7 @@
 //!
 //! `SEED=17 cargo test -p tests --test simulator` runs one; `SEEDS=0..2000` runs a range.
 
+use lockstep::log::OnSlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tests::simulator::{Scenario, Toy, run};
@@ -75,6 +76,14 @@ fn seeds_cover_what_can_go_wrong() {
         (
             "crashed",
             share(|each| each.peers.iter().any(|peer| peer.crashes_at.is_some())),
+        ),
+        (
+            "slow for a while",
+            share(|each| each.peers.iter().any(|peer| peer.slow.is_some())),
+        ),
+        (
+            "slow among strangers",
+            share(|each| each.on_slow == OnSlow::Remove),
         ),
         (
             "frozen",

@@ -68,9 +68,13 @@ fn documented_events_have_their_fields() {
     holds(
         &Event::PlanChanged {
             turn: TurnNumber(9),
-            plan: Plan::default(),
+            plan: Plan {
+                tick_ms: 88,
+                ..Plan::default()
+            },
+            slow: vec![Seat(1)],
         },
-        json!({"event":"plan","turn":9,"ticks":4,"delay":2}),
+        json!({"event":"plan","turn":9,"ticks":4,"delay":2,"tick_ms":88,"slow":[1]}),
     );
     holds(
         &Event::RosterChanged {

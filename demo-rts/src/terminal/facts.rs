@@ -20,7 +20,7 @@ pub struct Facts {
     pub turns: Option<u32>,
     /// Ticks stepped.
     pub tick: u64,
-    /// Milliseconds in a tick.
+    /// Milliseconds in a tick, at full speed.
     pub tick_ms: u16,
     /// The plan in force, as text.
     pub plan: String,
@@ -85,10 +85,17 @@ impl Facts {
                 self.tick_ms = plan.tick_ms;
                 self.note(format!("match {match_id} begins"));
             }
-            Event::PlanChanged { plan, .. } => {
+            Event::PlanChanged { plan, slow, .. } => {
                 self.plan = plan.to_string();
-                self.tick_ms = plan.tick_ms;
-                self.note(format!("plan {plan}"));
+                let percent = u32::from(self.tick_ms) * 100 / u32::from(plan.tick_ms);
+                self.note(match (percent, slow.as_slice()) {
+                    (100.., _) => "full speed again".to_owned(),
+                    (_, []) => format!("{percent} % of full speed"),
+                    (_, of) => {
+                        let who = self.all_named(of);
+                        format!("{percent} % of full speed: the machine of {who} is slow")
+                    }
+                });
             }
             Event::Lobby(peers) => {
                 for peer in peers {

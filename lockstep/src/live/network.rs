@@ -247,8 +247,14 @@ impl Network {
             Answer::Ready { checksum } => self.handle(Input::Loaded { checksum }),
             Answer::Failed => self.handle(Input::LoadFailed),
             Answer::Executed {
-                checksum, outcome, ..
-            } => self.handle(Input::Executed { checksum, outcome }),
+                checksum,
+                outcome,
+                step,
+            } => self.handle(Input::Executed {
+                checksum,
+                outcome,
+                step,
+            }),
             Answer::Saved(bytes) => {
                 let Some(turns) = self.saves.pop_front() else {
                     return;

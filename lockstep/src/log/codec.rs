@@ -1,11 +1,12 @@
 //! The one encoding of log records.
 
 use super::{
-    Bundle, End, Keyframe, LogEntry, NewRun, PauseBudget, Record, Reopening, RosterChange,
+    Bundle, End, Keyframe, LogEntry, NewRun, OnSlow, PauseBudget, Record, Reopening, RosterChange,
     RosterPeer, SignedBatch, Start, What,
 };
 use crate::encoding::{Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_COMMAND, MAX_PEERS};
+use crate::session::MAX_LOAD;
 use crate::session::roster::{Ballot, Joins, Peers, Value};
 use crate::{Incarnation, Limits, LogHash, MatchId, PeerId, Plan, TurnNumber};
 use sim::{Checksum, Outcome, RulesId, Seat, SeatState, Seed};
@@ -313,6 +314,7 @@ fn put_start(out: &mut Vec<u8>, start: &Start) {
     );
     out.push(start.pauses.pauses);
     put_varint(out, u64::from(start.pauses.seconds));
+    out.push(start.on_slow as u8);
     put_varint(out, start.roster.len() as u64);
     for peer in &start.roster {
         out.extend_from_slice(&peer.peer.0);
@@ -352,6 +354,11 @@ fn start(reader: &mut Reader<'_>, limits: &Limits) -> Result<Start, DecodeError>
         seconds: u16::try_from(reader.varint()?)
             .map_err(|_| reader.fail("a budget of pauses that is too large"))?,
     };
+    let on_slow = match reader.byte()? {
+        0 => OnSlow::Meter,
+        1 => OnSlow::Remove,
+        _ => return Err(reader.fail("no policy for slow machines")),
+    };
     let count = reader.count(MAX_PEERS, "more peers than allowed")?;
     let mut roster = Vec::with_capacity(count);
     for _ in 0..count {
@@ -389,6 +396,7 @@ fn start(reader: &mut Reader<'_>, limits: &Limits) -> Result<Start, DecodeError>
         plan,
         turn_limit,
         pauses,
+        on_slow,
         roster,
         build,
         signatures,
@@ -420,11 +428,15 @@ pub(crate) fn encode_entries(out: &mut Vec<u8>, entries: &[LogEntry]) {
                 out.push(3);
                 put_bytes(out, text.as_bytes());
             }
+            What::Load(load) => {
+                out.push(4);
+                put_varint(out, u64::from(*load));
+            }
         }
     }
 }
 
-const FIRST_LENGTH: u64 = 4;
+const FIRST_LENGTH: u64 = 5;
 
 pub(crate) fn decode_entries(reader: &mut Reader<'_>) -> Result<Vec<LogEntry>, DecodeError> {
     let count = reader.count(reader.remaining() / 2, "more entries than bytes")?;
@@ -448,6 +460,7 @@ pub(crate) fn decode_entries(reader: &mut Reader<'_>) -> Result<Vec<LogEntry>, D
                 }
                 What::Chat(text)
             }
+            4 => What::Load(reader.count(MAX_LOAD.into(), "a load above its bound")? as u16),
             length => {
                 let length = length - FIRST_LENGTH;
                 if length > MAX_COMMAND as u64 {

@@ -16,6 +16,7 @@ pub fn start_hash(start: &Start) -> LogHash {
     hash.number(start.turn_limit.map_or(0, |turns| turns.saturating_add(1)));
     hash.number(u32::from(start.pauses.pauses));
     hash.number(u32::from(start.pauses.seconds));
+    hash.number(start.on_slow as u32);
     hash.number(start.roster.len() as u32);
     for peer in &start.roster {
         hash.bytes(&peer.peer.0);
@@ -52,6 +53,10 @@ pub fn turn_hash(before: LogHash, bundle: &Bundle) -> LogHash {
             What::Chat(text) => {
                 hash.number(4);
                 hash.bytes(text.as_bytes());
+            }
+            What::Load(load) => {
+                hash.number(5);
+                hash.number(u32::from(*load));
             }
         }
     }

@@ -13,7 +13,8 @@ use sim::{Checksum, Seat};
 pub struct Batch {
     /// The turn it is for.
     pub turn: TurnNumber,
-    /// Commands, pauses, resumptions and chat, in seat order and as issued. Never [`What::Seat`].
+    /// Commands, pauses, resumptions and chat, in seat order and as issued. Never [`What::Seat`]
+    /// or [`What::Load`].
     pub entries: Vec<LogEntry>,
     /// For each seat with commands, ascending, the number of the first of them.
     pub first_numbers: Vec<u32>,
@@ -28,6 +29,9 @@ pub struct Batch {
     /// Milliseconds before they were due that the other peers' batches arrived, at worst, since the last report; by
     /// index in the roster. Empty where the batch reports none.
     pub slack_ms: Vec<i16>,
+    /// Sixteenths of a millisecond that the sender's machine needs for a tick, up to [`MAX_LOAD`]; 0 where nothing was
+    /// measured. Goes with `slack_ms`, and is 0 without.
+    pub load: u16,
     /// The sender leaves: its batches are empty by rule from the next turn on.
     pub leaving: bool,
     /// The epoch in which it was sealed. It counts for those who have come as far.
@@ -55,6 +59,9 @@ impl SnapshotHash {
 /// A slack that says nothing: no batch of that peer arrived since the last report.
 pub const NO_SLACK: i16 = i16::MIN;
 
+/// The largest load that is reported: the longest tick there is.
+pub const MAX_LOAD: u16 = 16_000;
+
 impl Batch {
     /// Appends the canonical encoding, which is what is signed.
     pub fn encode(&self, out: &mut Vec<u8>) {
@@ -73,6 +80,9 @@ impl Batch {
         put_varint(out, self.slack_ms.len() as u64);
         for slack in &self.slack_ms {
             out.extend_from_slice(&slack.to_le_bytes());
+        }
+        if !self.slack_ms.is_empty() {
+            put_varint(out, u64::from(self.load));
         }
         // The first epoch goes without saying, unless more follows.
         if self.epoch > 0 || self.snapshot.is_some() {
@@ -96,9 +106,9 @@ impl Batch {
         let entries = decode_entries(&mut reader)?;
         if entries
             .iter()
-            .any(|entry| matches!(entry.what, What::Seat(_)))
+            .any(|entry| matches!(entry.what, What::Seat(_) | What::Load(_)))
         {
-            return Err(reader.fail("a seat event in a batch"));
+            return Err(reader.fail("an entry in a batch that peers make of it"));
         }
         let mut first_numbers = Vec::new();
         for _ in 0..seats_with_commands(&entries).count() {
@@ -115,6 +125,10 @@ impl Batch {
         let slack_ms = (0..count)
             .map(|_| Ok(i16::from_le_bytes(reader.array()?)))
             .collect::<Result<_, DecodeError>>()?;
+        let load = match count {
+            0 => 0,
+            _ => reader.count(MAX_LOAD.into(), "a load above its bound")? as u16,
+        };
         let epoch = match reader.remaining() {
             0 => 0,
             _ => match (reader.number()?, reader.remaining()) {
@@ -136,6 +150,7 @@ impl Batch {
             complete,
             log_hash,
             slack_ms,
+            load,
             leaving: head & 1 == 1,
             epoch,
             snapshot,

@@ -1,7 +1,7 @@
 //! What a session is told, what it wants done, and how it begins.
 
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_PEERS};
-use crate::log::{Bundle, Keyframe, PauseBudget, Record, Start};
+use crate::log::{Bundle, Keyframe, OnSlow, PauseBudget, Record, Start};
 use crate::{Channel, Event, Limits, LinkError, LinkId, MatchId, PeerId, Plan, Rejoin};
 use sim::{Checksum, Outcome, RulesId, Seat};
 use std::sync::Arc;
@@ -78,6 +78,8 @@ pub enum Input<'a> {
         checksum: Checksum,
         /// How the match ended, if it has.
         outcome: Option<Outcome>,
+        /// Time spent in stepping it.
+        step: Duration,
     },
     /// The snapshot that [`Output::Save`] asked for.
     Snapshot {
@@ -221,6 +223,8 @@ pub struct HostConfig {
     pub turn_limit: Option<u32>,
     /// How often and how long one seat may pause.
     pub pauses: PauseBudget,
+    /// What becomes of a peer whose machine is too slow.
+    pub on_slow: OnSlow,
 }
 
 /// A setting that no session can begin with.

@@ -17,10 +17,11 @@ mod reopen;
 pub mod roster;
 mod wire;
 
-pub use batch::{Batch, NO_SLACK, SnapshotHash};
+pub use batch::{Batch, MAX_LOAD, NO_SLACK, SnapshotHash};
 pub use contract::{
     ConfigError, HostConfig, Input, LinkStats, Output, Role, RulesOf, SessionConfig, Stats,
 };
+pub(crate) use playing::STALL_BUDGET;
 
 use self::catch_up::{Archive, Returning, Server};
 use self::core::{Core, Introduced, tidy_name};
@@ -302,8 +303,12 @@ impl Session {
                     playing.wait_longer();
                 }
             }
-            Input::Executed { checksum, outcome } => match &mut self.phase {
-                Phase::Playing(playing) => playing.world_executed(core, checksum, outcome),
+            Input::Executed {
+                checksum,
+                outcome,
+                step,
+            } => match &mut self.phase {
+                Phase::Playing(playing) => playing.world_executed(core, checksum, outcome, step),
                 Phase::Return(returning) => returning.executed(checksum),
                 _ => {}
             },

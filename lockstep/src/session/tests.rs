@@ -5,9 +5,10 @@ mod patience;
 mod rejoin;
 mod reopen;
 mod sleep;
+mod slow;
 
 use super::*;
-use crate::log::{Bundle, LogEntry, PauseBudget, Record};
+use crate::log::{Bundle, LogEntry, OnSlow, PauseBudget, Record};
 use crate::sign::KeyedHash;
 use crate::{Limits, MatchId, PeerId, Plan, TurnNumber};
 use sim::{RulesId, SeatState};
@@ -27,6 +28,8 @@ struct Peer {
     loaded: u32,
     executed: u64,
     diverges_at: Option<u64>,
+    /// Time that its machine takes for a tick.
+    step: Duration,
 }
 
 /// To whom, on which link, what (a message, or the link itself), and whether the receiver dialled it.
@@ -44,8 +47,8 @@ struct Net {
     count: u64,
     /// Peer 2 signs another batch of turn 20 for peer 1 than for all others.
     two_faced: bool,
-    /// A peer whose messages are lost from now on.
-    silent: Option<usize>,
+    /// Peers whose messages are lost from now on.
+    silent: Vec<usize>,
     /// A peer that stands still: what comes for it waits.
     stopped: Option<usize>,
     waiting: Vec<Arrival>,
@@ -55,12 +58,19 @@ struct Net {
     lie: Option<Lie>,
 }
 
+/// Where nobody is.
+const NOWHERE: &str = "nowhere";
+
 fn id(at: usize) -> PeerId {
     PeerId([at as u8 + 1; 32])
 }
 
 impl Net {
     fn new(peers: usize, plan: Plan, turn_limit: Option<u32>) -> Net {
+        Net::with(peers, plan, turn_limit, OnSlow::Meter)
+    }
+
+    fn with(peers: usize, plan: Plan, turn_limit: Option<u32>, on_slow: OnSlow) -> Net {
         let mut net = Net {
             now: Duration::ZERO,
             peers: Vec::new(),
@@ -68,7 +78,7 @@ impl Net {
             queue: BTreeMap::new(),
             count: 0,
             two_faced: false,
-            silent: None,
+            silent: Vec::new(),
             stopped: None,
             waiting: Vec::new(),
             dead: Vec::new(),
@@ -86,6 +96,7 @@ impl Net {
                     plan,
                     turn_limit,
                     pauses: PauseBudget::default(),
+                    on_slow,
                 })
             } else {
                 Role::Join {
@@ -132,6 +143,7 @@ impl Net {
             loaded: 0,
             executed: 0,
             diverges_at: None,
+            step: Duration::from_millis(2),
         }
     }
 
@@ -151,6 +163,7 @@ impl Net {
 
     fn output(&mut self, at: usize, output: Output) {
         match output {
+            Output::Dial { address, .. } if address == NOWHERE => {}
             Output::Dial { address, key } => {
                 let to: usize = address.parse().expect("addresses are indices here");
                 assert_eq!(key, id(to));
@@ -159,7 +172,7 @@ impl Net {
                 self.post(at, link, None, true);
                 self.post(to, link, None, false);
             }
-            Output::Send { .. } if self.silent == Some(at) => {}
+            Output::Send { .. } if self.silent.contains(&at) => {}
             Output::Send { link, .. } if self.dead.contains(&link) => {}
             Output::Send {
                 link,
@@ -197,6 +210,7 @@ impl Net {
                     TurnNumber(peer.loaded + peer.turns.len() as u32),
                     "turns come without a hole"
                 );
+                let step = peer.step * u32::from(bundle.ticks());
                 peer.turns.push(bundle);
                 peer.executed += 1;
                 let lie = peer.diverges_at.is_some_and(|turn| turn < peer.executed);
@@ -206,6 +220,7 @@ impl Net {
                     Input::Executed {
                         checksum,
                         outcome: None,
+                        step,
                     },
                 );
             }
@@ -490,7 +505,7 @@ fn a_leaver_goes_and_the_others_play_on() {
 fn a_guest_without_its_host_waits_in_vain_and_names_its_seat() {
     let mut net = Net::new(2, Plan::default(), None);
     net.run(Duration::from_secs(3));
-    net.silent = Some(0);
+    net.silent.push(0);
     net.run(Duration::from_secs(13));
     let so_far = net.peers[1].session.stats().stalled;
     assert!(so_far > Duration::from_secs(8), "{so_far:?}");
@@ -512,7 +527,7 @@ fn a_guest_without_its_host_waits_in_vain_and_names_its_seat() {
 fn the_others_go_on_without_a_silent_peer() {
     let mut net = Net::new(3, Plan::default(), Some(60));
     net.run(Duration::from_secs(3));
-    net.silent = Some(1);
+    net.silent.push(1);
     net.run(Duration::from_secs(30));
     let (survivor, other) = (&net.peers[0], &net.peers[2]);
     assert_eq!(survivor.turns.len(), 60);

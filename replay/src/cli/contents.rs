@@ -4,7 +4,7 @@ use super::print::{Printer, clock, count, tail_json, thousands};
 use super::report::{ms, tail_verdict};
 use super::{Failure, Verdict, at};
 use crate::error::hex;
-use crate::{Error, Reader};
+use crate::{Error, PlanAt, Reader};
 use lockstep::TurnNumber;
 use lockstep::log::{Codec, LogEntry, Record, What};
 use serde_json::{Value, json};
@@ -28,7 +28,6 @@ struct SeatCount {
 struct Counts {
     idle: u64,
     paused: u64,
-    plans: u64,
     seats: BTreeMap<Seat, SeatCount>,
     bytes: BTreeMap<&'static str, u64>,
 }
@@ -38,6 +37,7 @@ pub(super) fn stats(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Ver
     let counts = counted(&mut reader).map_err(at(path))?;
     let turns = reader.turns();
     let length = reader.time_of(TurnNumber(turns));
+    let plans = &reader.plans()[1..];
     if json {
         let seats: Vec<Value> = counts
             .seats
@@ -50,7 +50,8 @@ pub(super) fn stats(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Ver
             .collect();
         to.json(&json!({
             "turns": turns, "ms": ms(length), "idle_turns": counts.idle, "paused_turns": counts.paused,
-            "plan_changes": counts.plans, "seats": seats, "bytes": counts.bytes,
+            "plan_changes": plans.len(), "plans": plans.iter().map(|plan| plan_json(&reader, plan)).collect::<Vec<_>>(),
+            "seats": seats, "bytes": counts.bytes,
         }));
     } else {
         to.line(&format!(
@@ -59,8 +60,16 @@ pub(super) fn stats(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Ver
             clock(length),
             thousands(counts.idle),
             thousands(counts.paused),
-            count(counts.plans, "plan change")
+            count(plans.len() as u64, "plan change")
         ));
+        for at in plans {
+            to.line(&format!(
+                "turn {:<9} {:>12}  {}",
+                thousands(u64::from(at.turn.0)),
+                clock(reader.time_of(at.turn)),
+                plan_text(at)
+            ));
+        }
         let minutes = length.as_secs_f64() / 60.0;
         for (seat, of) in &counts.seats {
             to.line(&format!(
@@ -91,7 +100,6 @@ fn counted(reader: &mut Reader) -> Result<Counts, Error> {
         .seats
         .extend(seats.into_iter().map(|seat| (seat, SeatCount::default())));
     let mut codec = Codec::default();
-    let mut plan = reader.start().plan;
     let mut encoded = Vec::new();
     let mut cursor = reader.cursor(TurnNumber(0));
     while let Some(record) = reader.next_record(&mut cursor)? {
@@ -103,8 +111,6 @@ fn counted(reader: &mut Reader) -> Result<Counts, Error> {
         };
         counts.idle += u64::from(bundle.entries.is_empty());
         counts.paused += u64::from(bundle.paused);
-        counts.plans += u64::from(bundle.plan != plan);
-        plan = bundle.plan;
         let minute = (reader.time_of(bundle.turn).as_secs() / 60) as usize;
         for entry in &bundle.entries {
             if let What::Command(bytes) = &entry.what {
@@ -158,7 +164,8 @@ pub(super) fn export<S: Simulation>(path: &Path, to: &mut Printer<'_>) -> Result
             }),
             Record::Bundle(bundle) => json!({
                 "record": "bundle", "turn": bundle.turn.0, "ms": ms(reader.time_of(bundle.turn)),
-                "ticks": bundle.ticks(), "plan": bundle.plan.to_string(), "paused": bundle.paused,
+                "ticks": bundle.ticks(), "plan": bundle.plan.to_string(), "tick_ms": bundle.plan.tick_ms,
+                "slow": seat_numbers(&reader.plan_at(bundle.turn).slow), "paused": bundle.paused,
                 "entries": bundle.entries.iter().map(entry_json::<S>).collect::<Vec<_>>(),
             }),
             Record::Checksum { turns, checksum } => json!({
@@ -211,7 +218,30 @@ fn entry_json<S: Simulation>(entry: &LogEntry) -> Value {
         What::Pause => json!({"seat": seat, "pause": true}),
         What::Resume => json!({"seat": seat, "pause": false}),
         What::Chat(text) => json!({"seat": seat, "chat": text}),
+        What::Load(load) => json!({"seat": seat, "load_us": u32::from(*load) * 125 / 2}),
     }
+}
+
+/// A plan as a JSON object.
+fn plan_json(reader: &Reader, at: &PlanAt) -> Value {
+    json!({
+        "turn": at.turn.0, "ms": ms(reader.time_of(at.turn)), "ticks": at.plan.ticks, "delay": at.plan.delay_turns,
+        "tick_ms": at.plan.tick_ms, "slow": seat_numbers(&at.slow),
+    })
+}
+
+pub(super) fn seat_numbers(seats: &[Seat]) -> Vec<u8> {
+    seats.iter().map(|seat| seat.0).collect()
+}
+
+/// A plan in words, with whose machine it is for.
+pub(super) fn plan_text(at: &PlanAt) -> String {
+    let seats: Vec<String> = at.slow.iter().map(|seat| seat.0.to_string()).collect();
+    let why = match seats.as_slice() {
+        [] => String::new(),
+        seats => format!(", for the slow machine of seat {}", seats.join(", ")),
+    };
+    format!("{}, ticks of {} ms{why}", at.plan, at.plan.tick_ms)
 }
 
 pub(super) fn trim(

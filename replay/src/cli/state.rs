@@ -1,5 +1,6 @@
 //! `show`: the world at a turn.
 
+use super::contents::{plan_text, seat_numbers};
 use super::print::{Printer, clock, count, thousands};
 use super::report::{ms, tail_verdict};
 use super::{Failure, Verdict, at};
@@ -57,6 +58,7 @@ pub(super) fn show<S: Simulation>(
     let reader = player.reader();
     let time = reader.time_of(TurnNumber(turn));
     let seats = reader.start().seats();
+    let at_turn = reader.plan_at(TurnNumber(turn));
     if json {
         let sections: Vec<Value> = sections
             .0
@@ -66,7 +68,8 @@ pub(super) fn show<S: Simulation>(
         let seats: Vec<u8> = seats.iter().map(|seat| seat.0).collect();
         to.json(&json!({
             "turn": turn, "ms": ms(time), "tick": ticks, "checksum": checksum, "seats": seats,
-            "bytes": saved.len(), "sections": sections,
+            "bytes": saved.len(), "sections": sections, "plan": at_turn.plan.to_string(), "tick_ms": at_turn.plan.tick_ms,
+            "slow": seat_numbers(&at_turn.slow),
         }));
     } else {
         to.line(&format!(
@@ -77,6 +80,7 @@ pub(super) fn show<S: Simulation>(
             count(seats.len() as u64, "seat"),
             count(saved.len() as u64, "byte")
         ));
+        to.line(&format!("  plan                 {}", plan_text(at_turn)));
         for (name, rows) in &sections.0 {
             to.line(&format!("  {name:<20} {}", count(*rows as u64, "row")));
         }

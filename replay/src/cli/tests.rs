@@ -241,3 +241,57 @@ fn a_closed_pipe_is_quiet_and_a_full_disk_is_an_error() {
         assert_eq!(err.is_empty(), code == 0);
     }
 }
+
+#[test]
+fn a_slow_machine_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("slow");
+    let records = fixture::play_slow(120).records;
+    fs::write(&path, fixture::file_of(&records)).unwrap();
+    let path = path.display().to_string();
+    let json = |args: &[&str]| -> Value { serde_json::from_str(&replay(args).out).unwrap() };
+
+    let stats = replay(&["stats", &path]);
+    assert!(stats.out.contains("2 plan changes"), "{}", stats.out);
+    let line =
+        "turn 21                0:03  400x2, ticks of 100 ms, for the slow machine of seat 1";
+    assert!(stats.out.lines().any(|it| it == line), "{}", stats.out);
+    let plans = &json(&["stats", "--json", &path])["plans"];
+    let slow = serde_json::json!(
+        {"turn": 21, "ms": 3_600, "ticks": 4, "delay": 2, "tick_ms": 100, "slow": [1]}
+    );
+    assert_eq!(plans[0], slow);
+    assert_eq!(plans[1]["slow"], serde_json::json!([]));
+
+    let show = replay(&["show", "--turn", "30", &path]);
+    assert!(
+        show.out.contains("for the slow machine of seat 1"),
+        "{}",
+        show.out
+    );
+    let show = json(&["show", "--json", "--turn", "30", &path]);
+    assert_eq!(
+        (&show["tick_ms"], &show["slow"]),
+        (&100.into(), &serde_json::json!([1]))
+    );
+    let show = json(&["show", "--json", "--turn", "100", &path]);
+    assert_eq!(
+        (&show["tick_ms"], &show["slow"]),
+        (&50.into(), &serde_json::json!([]))
+    );
+
+    let mut forged = records;
+    for record in &mut forged {
+        if let lockstep::log::Record::Bundle(bundle) = record
+            && bundle.turn.0 == 40
+        {
+            bundle.plan.tick_ms = 200;
+        }
+    }
+    fs::write(&path, fixture::file_of(&forged)).unwrap();
+    let verify = replay(&["verify", &path]);
+    assert_eq!(verify.code, 3);
+    let wrong =
+        "turn 40 has ticks of 200 ms (800x2); by the turns before it they take 100 ms (400x2)";
+    assert!(verify.err.contains(wrong), "{}", verify.err);
+}

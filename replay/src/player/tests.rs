@@ -179,3 +179,28 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn whose_machine_was_slow_is_told() {
+    let played = fixture::play_slow(120);
+    let changes = |game: &mut Match<Coins, Player>| {
+        game.source().set_speed(Speed::times(10_000));
+        let mut events = Vec::new();
+        while game.status() != Status::Ended {
+            events.extend(game.poll());
+        }
+        let plan = |event: Event| match event {
+            Event::PlanChanged { turn, plan, slow } => Some((turn.0, plan.tick_ms, slow)),
+            _ => None,
+        };
+        events.into_iter().filter_map(plan).collect::<Vec<_>>()
+    };
+    let slow = (fixture::SLOW_FROM, 100, vec![Seat(1)]);
+    let fast = (fixture::SLOW_UNTIL, 50, Vec::new());
+    assert_eq!(changes(&mut player(&played)), [slow.clone(), fast.clone()]);
+    // A seek past the change is silent about it.
+    let mut game = player(&played);
+    game.source().seek(TurnNumber(60));
+    arrive(&mut game);
+    assert_eq!(changes(&mut game), [fast]);
+}

@@ -1,5 +1,5 @@
 use super::*;
-use crate::fixture::{self, Coins, play_with};
+use crate::fixture::{self, Coins, SLOW_FROM, SLOW_UNTIL, play_with};
 use lockstep::log::What;
 use sim::State as _;
 
@@ -245,4 +245,37 @@ fn a_cut_file_holds_as_far_as_it_goes() {
     let result = verify::<Coins>(&mut reader, &Options::default(), |_| {}).unwrap();
     assert_eq!(result.wrong, None);
     assert!(result.turns > 0 && result.turns < 120 && result.turns == result.of);
+}
+
+#[test]
+fn a_plan_that_the_turns_before_it_do_not_ask_for_is_found() {
+    let played = fixture::play_slow(120).records;
+    assert_eq!(verified(&played).wrong, None);
+    let with_plan = |turn: u32, tick_ms: u16| {
+        let mut records = played.clone();
+        for record in &mut records {
+            if let Record::Bundle(bundle) = record
+                && bundle.turn.0 == turn
+            {
+                bundle.plan.tick_ms = tick_ms;
+            }
+        }
+        verified(&records).wrong
+    };
+    let honest = |turn: u32| match turn {
+        SLOW_FROM..SLOW_UNTIL => 100,
+        _ => 50,
+    };
+    for (turn, tick_ms) in [(10, 51), (21, 50), (21, 88), (80, 50), (81, 100), (90, 200)] {
+        let asked = Plan {
+            tick_ms: honest(turn),
+            ..Plan::default()
+        };
+        let wrong = Wrong::Plan {
+            turn: TurnNumber(turn),
+            plan: Plan { tick_ms, ..asked },
+            asked,
+        };
+        assert_eq!(with_plan(turn, tick_ms), Some(wrong));
+    }
 }

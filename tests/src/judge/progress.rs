@@ -68,8 +68,15 @@ impl<W: Playable> Judge<W> {
             }
             let until = over_at.min(due + self.turn * MEASURED_TURNS);
             let turns = within(due, until);
+            let before = within(Duration::ZERO, due);
+            // Turns go at the pace of the slowest: of who lags, by the command delay at most, whose turns may be longer.
+            let played = (0..=self.command_delay).map(|lag| {
+                let first = before.saturating_sub(lag);
+                self.time_before(first + turns + 2) - self.time_before(first)
+            });
+            let played = played.max().unwrap_or_default();
             let least = (until - due) * 9 / 10;
-            if self.turn * (turns + 2) < least {
+            if played < least && self.history.len() as u32 >= before + turns + 2 {
                 let seen = format!("{turns} turns in {:.1?} after healing", until - due);
                 self.fail(Some(peer), Invariant::Progress, seen);
                 return;

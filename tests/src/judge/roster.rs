@@ -6,7 +6,7 @@ use lockstep::log::{Bundle, RosterChange};
 use std::time::Duration;
 
 /// For so long a peer may block turns although it is heard.
-const STALL_BUDGET: Duration = Duration::from_secs(10);
+pub(super) const STALL_BUDGET: Duration = Duration::from_secs(10);
 
 impl<W: Playable> Judge<W> {
     /// A peer's log says that an epoch ended.
@@ -79,6 +79,7 @@ impl<W: Playable> Judge<W> {
             let founded = file.left || lost || file.ended.is_some();
             // Who is heard goes only for blocking turns, and turns were late for as long as that takes.
             let blocked = self.is_late_by(STALL_BUDGET, change.value.cut);
+            let founded = founded || self.has_cost_too_much(peer, change.value.cut);
             if !stays && !founded && !blocked && self.hostile.is_none() {
                 return Some(format!("peer {peer} is removed for no reason"));
             }
@@ -93,7 +94,7 @@ impl<W: Playable> Judge<W> {
     /// Whether the match, for whoever was told first that it began, is so far behind its plan before a turn.
     fn is_late_by(&self, budget: Duration, turn: u32) -> bool {
         let began = self.peers.iter().filter_map(|file| file.started_at).min();
-        began.is_some_and(|began| self.now >= began + self.turn * turn + budget)
+        began.is_some_and(|began| self.now >= began + self.time_before(turn) + budget)
     }
 
     /// Turns after the cut that only those had who are out are none of the history.

@@ -1,7 +1,6 @@
 //! The game's side of one peer: it executes what the session hands out, at the pace a screen would.
 
 use super::playable::{Playable, build, execute};
-use lockstep::Plan;
 use lockstep::log::{Bundle, Keyframe, Start};
 use lockstep::session::Input;
 use sim::Checksum;
@@ -43,6 +42,11 @@ impl<W: Playable> Hand<W> {
             step,
             flaw,
         }
+    }
+
+    /// From the next turn on a tick takes so long.
+    pub fn set_step(&mut self, step: Duration) {
+        self.step = step;
     }
 
     /// Queues a piece. How long until [`finish`](Self::finish), where nothing was running.
@@ -98,7 +102,12 @@ impl<W: Playable> Hand<W> {
                 }
                 let checksum = world.checksum();
                 let outcome = world.outcome();
-                let input = Input::Executed { checksum, outcome };
+                let step = self.step * u32::from(bundle.ticks());
+                let input = Input::Executed {
+                    checksum,
+                    outcome,
+                    step,
+                };
                 (input, Some((bundle.turn.0, checksum)))
             }
             Piece::Save(turns) => {
@@ -129,9 +138,8 @@ impl<W: Playable> Hand<W> {
 
 /// Ticks are spread over the turn; its last one ends it.
 fn paced(bundle: &Bundle, step: Duration) -> Duration {
-    let Plan { tick_ms, .. } = bundle.plan;
     match bundle.ticks() {
         0 => Duration::ZERO,
-        ticks => Duration::from_millis(u64::from(tick_ms)) * u32::from(ticks - 1) + step,
+        ticks => bundle.plan.tick().max(step) * u32::from(ticks - 1) + step,
     }
 }

@@ -29,6 +29,11 @@ impl<W: Playable> Simulator<W> {
         if let Some(at) = plan.leaves_at {
             self.schedule.add(self.now + at, Happening::Leave(peer));
         }
+        if let Some(slow) = plan.slow {
+            self.schedule.add(self.now + slow.at, Happening::Slow(peer));
+            self.schedule
+                .add(self.now + slow.at + slow.lasts, Happening::Fast(peer));
+        }
         if let Some((at, lasts)) = plan.freeze {
             let thaw = self.now + at + lasts;
             self.schedule.add(self.now + at, Happening::Freeze(peer));
@@ -41,6 +46,18 @@ impl<W: Playable> Simulator<W> {
         if let Some((at, _)) = plan.returns {
             self.schedule.add(self.now + at, Happening::Return(peer));
         }
+    }
+
+    pub(super) fn slow_down(&mut self, peer: usize) {
+        if let Some(slow) = self.scenario.peers[peer].slow {
+            self.peers[peer].hand.set_step(slow.step);
+        }
+    }
+
+    pub(super) fn speed_up(&mut self, peer: usize) {
+        let step = self.scenario.peers[peer].step;
+        self.peers[peer].hand.set_step(step);
+        self.judge.fast_again();
     }
 
     pub(super) fn issue_some(&mut self, peer: usize) {

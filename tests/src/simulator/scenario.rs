@@ -3,6 +3,7 @@
 use super::SUSPICION;
 use crate::random::Stream;
 use lockstep::Plan;
+use lockstep::log::OnSlow;
 use std::time::Duration;
 
 /// One run.
@@ -32,6 +33,8 @@ pub struct Scenario {
     pub flaw: Option<Flaw>,
     /// Somebody who wants to disturb.
     pub hostile: Option<Hostile>,
+    /// What becomes of who is too slow.
+    pub on_slow: OnSlow,
     /// All players vote once in every stall to wait longer.
     pub patient: bool,
 }
@@ -53,6 +56,8 @@ pub struct PeerPlan {
     pub workload: Workload,
     /// When it leaves, after the match began.
     pub leaves_at: Option<Duration>,
+    /// When its machine is slow, after the match began.
+    pub slow: Option<Slow>,
     /// When its process dies, after the match began.
     pub crashes_at: Option<Duration>,
     /// When its process stops, after the match began, and for how long.
@@ -72,6 +77,17 @@ pub struct PeerPlan {
     pub chats_every: Option<Duration>,
     /// Time between keyframes of its log, if it wants any.
     pub keyframe_every: Option<Duration>,
+}
+
+/// A machine that is slow for a while.
+#[derive(Clone, Copy, Debug)]
+pub struct Slow {
+    /// From when on.
+    pub at: Duration,
+    /// For how long.
+    pub lasts: Duration,
+    /// Time to step a tick meanwhile.
+    pub step: Duration,
 }
 
 /// What the players of a peer do.
@@ -135,6 +151,10 @@ pub enum Hostile {
     Forger,
 }
 
+/// After the last machine has become fast, ticks are as short as at the start within this time: what lay behind is
+/// worked off, measured twice, and ten seconds must have passed since.
+pub const RECOVERS_WITHIN: Duration = Duration::from_secs(40);
+
 impl Scenario {
     /// The scenario of a seed.
     pub fn draw(seed: u64) -> Scenario {
@@ -156,6 +176,7 @@ impl Scenario {
             transport_knows: random.chance(700),
             flaw: None,
             hostile: None,
+            on_slow: OnSlow::Meter,
             patient: false,
         };
         if random.chance(400) {
@@ -181,6 +202,7 @@ impl Scenario {
                 Some(random.pick(&[Hostile::Stranger, Hostile::Garbage, Hostile::Forger]));
             scenario.flaw = None;
         }
+        scenario.draw_slow_machines(&mut Stream::new(seed, "slow machines", 0));
         scenario.draw_crashes(&mut Stream::new(seed, "crashes", 0));
         scenario.draw_freezes(&mut Stream::new(seed, "freezes", 0));
         scenario.draw_returns(&mut Stream::new(seed, "returns", 0));
@@ -192,7 +214,8 @@ impl Scenario {
     /// must go on.
     fn draw_crashes(&mut self, random: &mut Stream) {
         let is_member = matches!(self.hostile, Some(Hostile::Garbage | Hostile::Forger));
-        if is_member || self.flaw.is_some() || !random.chance(600) {
+        let strangers = self.on_slow == OnSlow::Remove;
+        if is_member || strangers || self.flaw.is_some() || !random.chance(600) {
             return;
         }
         let count = self.peers.len();
@@ -232,10 +255,50 @@ impl Scenario {
         }
     }
 
+    /// Machines that take longer for a tick than the match has for it. The match is long enough to see it recover.
+    fn draw_slow_machines(&mut self, random: &mut Stream) {
+        if self.hostile.is_some() || self.flaw.is_some() || !random.chance(200) {
+            return;
+        }
+        let tick = self.plan.tick();
+        for _ in 0..random.between(1, 2) {
+            let peer = random.below(self.peers.len() as u64) as usize;
+            let slow = Slow {
+                at: random.millis(0, 10_000),
+                lasts: random.millis(500, 25_000),
+                step: tick * random.between(11, 38) as u32 / 10,
+            };
+            self.heal_at = self.heal_at.max(slow.at + slow.lasts);
+            self.peers[peer].slow = Some(slow);
+        }
+        self.draw_strangers(random);
+        let length = self.heal_at + RECOVERS_WITHIN + Duration::from_secs(5);
+        let turns = length.as_millis() / self.plan.turn().as_millis();
+        self.turn_limit = self.turn_limit.max(turns as u32);
+    }
+
+    /// Strangers, who remove who is slow for long. Were others lost as well, the rest might be no quorum.
+    fn draw_strangers(&mut self, random: &mut Stream) {
+        if !random.chance(350) {
+            return;
+        }
+        self.on_slow = OnSlow::Remove;
+        self.cuts.clear();
+        self.unreachable.clear();
+        for peer in &mut self.peers {
+            peer.leaves_at = None;
+            if let Some(slow) = &mut peer.slow {
+                slow.lasts = slow.lasts.max(random.millis(5_000, 40_000));
+                self.heal_at = self.heal_at.max(slow.at + slow.lasts);
+            }
+        }
+    }
+
     /// Processes that stop for a while, or machines that sleep. All go on before it heals.
     fn draw_freezes(&mut self, random: &mut Stream) {
         let is_member = matches!(self.hostile, Some(Hostile::Garbage | Hostile::Forger));
-        if is_member || self.flaw.is_some() || !random.chance(350) {
+        let strangers = self.on_slow == OnSlow::Remove;
+        if is_member || strangers || self.flaw.is_some() || !random.chance(350) {
             return;
         }
         let count = self.peers.len();
@@ -403,6 +466,7 @@ fn draw_peer(random: &mut Stream, at: usize, count: usize) -> PeerPlan {
             _ => Workload::Large(random.millis(150, 1_500)),
         },
         leaves_at: None,
+        slow: None,
         moves_at: None,
         jump: None,
         log_takes: None,

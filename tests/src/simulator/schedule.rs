@@ -42,6 +42,10 @@ pub enum Happening {
     Resume(usize),
     /// A peer leaves.
     Leave(usize),
+    /// A peer's machine becomes slow.
+    Slow(usize),
+    /// It is fast again.
+    Fast(usize),
     /// A peer's process dies.
     Crash(usize),
     /// A peer's process, or its machine, stops.

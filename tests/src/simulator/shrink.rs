@@ -79,10 +79,11 @@ const WEATHER: [fn(&mut Weather) -> bool; 4] = [
     |weather| !std::mem::take(&mut weather.jitter).is_zero(),
 ];
 
-const DOINGS: [fn(&mut PeerPlan) -> bool; 13] = [
+const DOINGS: [fn(&mut PeerPlan) -> bool; 14] = [
     |peer| peer.returns.take().is_some(),
     |peer| peer.returns.is_none() && peer.crashes_at.take().is_some(),
     |peer| peer.freeze.take().is_some(),
+    |peer| peer.slow.take().is_some(),
     |peer| peer.leaves_at.take().is_some(),
     |peer| peer.pause.take().is_some(),
     |peer| peer.moves_at.take().is_some(),

@@ -101,6 +101,7 @@ impl Pair {
             plan: Plan::default(),
             turn_limit: None,
             pauses: lockstep::log::PauseBudget::default(),
+            on_slow: lockstep::log::OnSlow::default(),
         });
         let join = Role::Join {
             match_id,
@@ -201,6 +202,7 @@ impl Pair {
                         Input::Executed {
                             checksum: Checksum(8),
                             outcome: None,
+                            step: Duration::from_millis(1),
                         },
                     ),
                     Output::Save { turns } => inputs.insert(

@@ -45,12 +45,12 @@ impl Server {
             core.fault(link, Fault::OutOfPlace);
             return core.close(link);
         }
-        if core.links.get(&link).is_some_and(|link| link.asked) {
-            // An answer that this peer does not wait for any more: it is back.
-            return;
-        }
         let Ok(ask) = decode::<Ask>(bytes) else {
-            return core.fault(link, Fault::Garbage);
+            // Or an answer that this peer does not wait for any more: it is back.
+            if core.links.get(&link).is_none_or(|link| !link.asked) {
+                core.fault(link, Fault::Garbage);
+            }
+            return;
         };
         if let Ask::Outline { .. } = ask {
             self.asking.retain(|link, _| core.links.contains_key(link));

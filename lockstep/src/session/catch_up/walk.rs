@@ -43,7 +43,7 @@ impl Walk {
             roster: Peers::first(start.roster.len()),
             hash: start_hash(&start),
             chained: None,
-            course: Course::new(start.plan, start.pauses, &start.seats()),
+            course: Course::new(&start),
             changes: Vec::new(),
             runs: places
                 .map(|(at, peer)| (0, at as u8, peer.incarnation))
@@ -91,6 +91,7 @@ impl Walk {
         let (before, after) = (self.roster, change.value.roster);
         let closed = self.seats_of(before.without(after));
         let opened = self.seats_of(after.without(before));
+        self.course.begin_epoch();
         self.course.close(&closed);
         self.course.open(&opened);
         self.chained = Some(roster_hash(self.tip(), change));

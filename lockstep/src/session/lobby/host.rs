@@ -80,6 +80,7 @@ impl Host {
             seats: config.seats,
             turn_limit: config.turn_limit,
             pauses: config.pauses,
+            on_slow: config.on_slow,
         };
         let mut host = Host {
             config,

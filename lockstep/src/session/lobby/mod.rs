@@ -116,6 +116,7 @@ pub(crate) fn start_of(
         plan: terms.plan,
         turn_limit: terms.turn_limit,
         pauses: terms.pauses,
+        on_slow: terms.on_slow,
         roster: peers,
         build: build.to_owned(),
         signatures: Vec::new(),

@@ -1,6 +1,6 @@
 //! From the batches of a turn to its bundle. Every peer computes the same from the same signed batches.
 
-use crate::log::{Bundle, Keyframe, LogEntry, PauseBudget, What};
+use crate::log::{Bundle, Keyframe, LogEntry, Metered, Metering, PauseBudget, Start, What};
 use crate::session::Batch;
 use crate::{LogHash, Plan, TurnNumber};
 use sim::{Seat, SeatState};
@@ -10,7 +10,9 @@ use std::sync::Arc;
 /// What earlier bundles left behind for later ones.
 #[derive(Clone)]
 pub(crate) struct Course {
+    /// Of the next turn.
     pub plan: Plan,
+    metering: Metering,
     pauses: PauseBudget,
     /// Who paused, while the next turn is paused.
     pub paused_by: Option<Seat>,
@@ -38,20 +40,31 @@ pub(crate) struct Formed {
     /// `Some(None)`: the pausing seat's budget is spent.
     pub resumed: Option<Option<Seat>>,
     pub chats: Vec<(Seat, String)>,
+    /// The plan of the turn after it, where it is another one.
+    pub metered: Option<Metered>,
 }
 
 impl Course {
-    pub(crate) fn new(plan: Plan, pauses: PauseBudget, seats: &[Seat]) -> Self {
+    pub(crate) fn new(start: &Start) -> Self {
+        let seats = start.seats().into_iter();
         Course {
-            plan,
-            pauses,
+            plan: start.plan,
+            metering: Metering::new(start.plan.tick_ms, start.on_slow),
+            pauses: start.pauses,
             paused_by: None,
-            seats: seats
-                .iter()
-                .map(|seat| (*seat, SeatCourse::default()))
-                .collect(),
+            seats: seats.map(|seat| (seat, SeatCourse::default())).collect(),
             deferred: Vec::new(),
         }
+    }
+
+    /// A roster change has begun an epoch, of whose peers all know no more than the plan in force.
+    pub(crate) fn begin_epoch(&mut self) {
+        self.metering.begin_epoch();
+    }
+
+    /// The lowest seat of the peer that has slowed the match down for longer than it may.
+    pub(crate) fn too_slow(&self) -> Option<Seat> {
+        self.metering.too_slow()
     }
 
     /// Leaves these seats idle from the next turn on, where they are not yet.
@@ -119,7 +132,16 @@ impl Course {
             }
         }
         self.spend_pause(&mut formed);
+        self.meter(&mut formed);
         true
+    }
+
+    /// Decides on the plan of the turn after this one.
+    fn meter(&mut self, formed: &mut Formed) {
+        formed.metered = self.metering.take(&formed.bundle);
+        if let Some(metered) = &formed.metered {
+            self.plan = metered.plan;
+        }
     }
 
     /// Whether that is new.
@@ -143,7 +165,10 @@ impl Course {
         });
         let mut entries: Vec<LogEntry> = Vec::new();
         let mut events: Vec<LogEntry> = std::mem::take(&mut self.deferred);
+        let mut loads: Vec<LogEntry> = Vec::new();
         for (seats, batch) in batches {
+            let measured = seats.first().filter(|_| self.metering.counts(batch.load));
+            loads.extend(measured.map(|seat| load(*seat, batch.load)));
             self.take(seats, batch, paused, &mut entries, &mut formed.executed);
             if batch.leaving {
                 for seat in seats {
@@ -154,14 +179,16 @@ impl Course {
         }
         entries.sort_by_key(|entry| entry.seat);
         entries.retain(|entry| self.note(entry, &mut formed));
+        entries.extend(loads);
         if paused {
             self.deferred = events;
         } else {
             entries.extend(events);
-            entries.sort_by_key(|entry| entry.seat);
         }
+        entries.sort_by_key(|entry| entry.seat);
         self.spend_pause(&mut formed);
         formed.bundle.entries = entries;
+        self.meter(&mut formed);
         formed
     }
 
@@ -199,7 +226,7 @@ impl Course {
                     seat.next = seat.next.wrapping_add(1);
                     *executed.entry(entry.seat).or_default() += 1;
                 }
-                What::Command(_) | What::Seat(_) => continue,
+                What::Command(_) | What::Seat(_) | What::Load(_) => continue,
                 What::Chat(_) if chatted.replace(entry.seat) == Some(entry.seat) => continue,
                 What::Chat(_) | What::Pause | What::Resume => {}
             }
@@ -232,7 +259,7 @@ impl Course {
                 formed.resumed = Some(Some(entry.seat));
             }
             What::Chat(text) => formed.chats.push((entry.seat, text.clone())),
-            What::Command(_) | What::Seat(_) => {}
+            What::Command(_) | What::Seat(_) | What::Load(_) => {}
         }
         true
     }
@@ -259,6 +286,7 @@ impl Formed {
             paused: None,
             resumed: None,
             chats: Vec::new(),
+            metered: None,
         }
     }
 }
@@ -267,5 +295,12 @@ fn event(seat: Seat, state: SeatState) -> LogEntry {
     LogEntry {
         seat,
         what: What::Seat(state),
+    }
+}
+
+fn load(seat: Seat, load: u16) -> LogEntry {
+    LogEntry {
+        seat,
+        what: What::Load(load),
     }
 }

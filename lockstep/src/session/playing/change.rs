@@ -15,7 +15,7 @@ use sim::Seat;
 use std::time::Duration;
 
 /// For so long a peer may block turns although it is heard, all told; it is given back a tenth of the time that passes.
-const STALL_BUDGET: Duration = Duration::from_secs(10);
+pub(crate) const STALL_BUDGET: Duration = Duration::from_secs(10);
 /// An attempt to decide that has come to nothing is followed by another, the second after twice this time, and so on.
 const RETRY: Duration = Duration::from_secs(1);
 /// While turns wait, suspicions are looked at this often.
@@ -74,7 +74,8 @@ impl Playing {
             || self.epochs.is_changing()
             || self.epochs.is_asked()
             || !self.requests.is_empty()
-            || !self.leavers().is_empty();
+            || !self.leavers().is_empty()
+            || !self.too_slow().is_empty();
         (looks && !self.ending.desynced()).then_some(self.watch.at + LOOK_EVERY)
     }
 
@@ -266,7 +267,9 @@ impl Playing {
                 false => member.blocked.saturating_sub(passed / 10),
             };
         }
-        let unwanted = self.places(|at| self.members[at].blocked >= STALL_BUDGET);
+        let late = self.places(|at| self.members[at].blocked >= STALL_BUDGET);
+        let me: Peers = std::iter::once(self.me as u8).collect();
+        let unwanted = late.or(self.too_slow().without(me));
         let known = self.watch.suspects.or(self.watch.unwanted);
         for at in suspects.or(unwanted).without(known).iter() {
             let member = &self.members[usize::from(at)];
@@ -279,6 +282,18 @@ impl Playing {
         self.watch.suspects = suspects;
         self.watch.unwanted = unwanted;
         self.tell_no_quorum(core);
+    }
+
+    /// The peer that has slowed the match down for longer than it may, where the others can go on without it.
+    fn too_slow(&self) -> Peers {
+        let voters = self.epochs.voters();
+        let slow = self.course.too_slow();
+        let slow =
+            self.places(|at| slow.is_some_and(|seat| self.members[at].peer.seats.contains(&seat)));
+        match voters.is_quorum(voters.members().without(slow)) {
+            true => slow,
+            false => Peers::default(),
+        }
     }
 
     fn tell_no_quorum(&mut self, core: &mut Core) {
@@ -303,6 +318,7 @@ impl Playing {
         let leaves = |at: usize| self.members[at].leaves.is_some();
         self.stall.is_some()
             || self.epochs.is_changing()
+            || !self.too_slow().is_empty()
             || !self.places(leaves).is_empty()
             || self.leaving.is_some()
             || !self.requests.is_empty()
@@ -376,7 +392,7 @@ impl Playing {
             suspects: self.watch.suspects.or(self.watch.unwanted),
             unwanted: self.watch.unwanted,
             joiner: self.joiner(core.now),
-            asked: &self.requests.known(),
+            asked: self.requests.known(),
         };
         for each in self.epochs.roster.handle(input, &view) {
             match each {
@@ -472,6 +488,7 @@ impl Playing {
         self.members
             .iter_mut()
             .for_each(|member| member.blocked = Duration::ZERO);
+        self.course.begin_epoch();
         self.readmit(core, &change);
         self.watch.suspects = Peers::default();
         self.watch.unwanted = Peers::default();

@@ -7,6 +7,7 @@ use crate::session::Output;
 use crate::session::core::Core;
 use crate::{Desync, DesyncSide, EndReason, Event, TurnNumber};
 use sim::{Checksum, Outcome};
+use std::time::Duration;
 
 /// Batches that report the last checksums once turns have stopped: as far as the others take batches in advance.
 const LAST_BATCHES: u32 = 8;
@@ -17,12 +18,14 @@ impl Playing {
         core: &mut Core,
         checksum: Checksum,
         outcome: Option<Outcome>,
+        step: Duration,
     ) {
         assert!(
             self.executed < self.handed_out,
             "a turn was handed out before it was executed"
         );
         self.executed += 1;
+        self.load.executed(core.now, step);
         self.last_checksum = checksum;
         if self.ending.holds_turns() {
             return;

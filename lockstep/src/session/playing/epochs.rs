@@ -1,6 +1,7 @@
 //! Epochs: what is said about the change that ends this one, and what ended those before.
 
 use crate::LogHash;
+use crate::limits::MAX_PEERS;
 use crate::log::RosterChange;
 use crate::session::link::{Link, NoteKey};
 use crate::session::roster::{Ballot, Message, Peers, Roster, Voters};
@@ -234,7 +235,8 @@ pub(super) fn key(epoch: u32, from: u8, message: &Message) -> NoteKey {
         Message::Promise(_) => 1,
         Message::Propose(..) => 2,
         Message::Accept(..) => ACCEPT,
-        Message::Request(_) => 4,
+        // One for each who asks: a later request of another must not take its place before all have heard of it.
+        Message::Request(request) => 4 + request.joins.peer.min(MAX_PEERS as u8),
     };
     (epoch, from, kind)
 }

@@ -6,6 +6,7 @@ mod change;
 mod compare;
 mod ending;
 mod epochs;
+mod load;
 mod member;
 mod own;
 mod patience;
@@ -21,14 +22,16 @@ use super::contract::Stats;
 use super::core::{Core, tidy_text};
 use super::lobby::Settled;
 use crate::limits::MAX_CHAT;
-use crate::log::{Bundle, Keyframe, Record, Start, What, start_hash, turn_hash};
+use crate::log::{Bundle, Keyframe, Metered, Record, Start, What, start_hash, turn_hash};
 use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, Status, TurnNumber};
 use agreement::{Checksums, Hashes};
 pub(crate) use bundle::Course;
 use bundle::Formed;
+pub(crate) use change::STALL_BUDGET;
 use change::Watch;
 use ending::Ending;
 use epochs::Epochs;
+use load::Load;
 use member::Member;
 use own::OwnSeat;
 use patience::Patience;
@@ -75,6 +78,7 @@ pub(crate) struct Playing {
     keyframe_every: Option<u32>,
     stall_limit: Option<Duration>,
     slack_reported_at: Duration,
+    load: Load,
     /// How much longer turns are to be, in all, for this peer to fall back in line.
     slew: Duration,
     chats: VecDeque<Duration>,
@@ -128,7 +132,6 @@ impl Playing {
             .zip(settled.addresses)
             .map(|(peer, addresses)| Member::new(peer.clone(), addresses, first, core.now))
             .collect();
-        let seats = start.seats();
         core.out.push(Output::Append(Record::Start(start.clone())));
         core.event(Event::Started {
             match_id: start.match_id,
@@ -144,7 +147,7 @@ impl Playing {
                 .copied()
                 .map(OwnSeat::new)
                 .collect(),
-            course: Course::new(plan, start.pauses, &seats),
+            course: Course::new(&start),
             complete: 0,
             hashes: Hashes::new(start_hash(&start), core.limits.unexecuted_turns as usize),
             sealed: first.0,
@@ -165,6 +168,7 @@ impl Playing {
                 .map(|every| (every.as_millis() / plan.turn().as_millis()).max(1) as u32),
             stall_limit,
             slack_reported_at: core.now,
+            load: Load::new(core.now),
             slew: Duration::ZERO,
             chats: VecDeque::new(),
             leaving: None,
@@ -461,7 +465,7 @@ impl Playing {
                 });
             }
         }
-        self.due = began + self.course.plan.turn() + self.slew_step();
+        self.due = began + formed.bundle.plan.turn() + self.slew_step();
         let before = self.epochs.chained.take();
         let hash = turn_hash(before.unwrap_or(self.hashes.newest()), &formed.bundle);
         self.hashes.push(hash);
@@ -502,12 +506,16 @@ impl Playing {
         if let Some(seat) = formed.resumed {
             core.event(Event::Resumed { seat, turn });
         }
+        if let Some(Metered { plan, slow }) = formed.metered {
+            let slow = slow.and_then(|seat| self.start.peer_with(seat));
+            core.event(Event::PlanChanged {
+                turn: turn.next(),
+                plan,
+                slow: slow.map_or(Vec::new(), |peer| peer.seats.clone()),
+            });
+        }
         for (seat, text) in &formed.chats {
-            let from = self
-                .start
-                .roster
-                .iter()
-                .find(|peer| peer.seats.contains(seat));
+            let from = self.start.peer_with(*seat);
             let from = from.map(|peer| peer.name.clone()).unwrap_or_default();
             core.event(Event::Chat {
                 from,
@@ -541,6 +549,7 @@ impl Playing {
             let Some(bundle) = self.due_bundles.pop_front() else {
                 return;
             };
+            self.load.handed_out(bundle.ticks());
             let changes = &mut self.epochs.unlogged;
             while let Some(change) =
                 changes.pop_front_if(|change| change.value.cut == bundle.turn.0)
@@ -555,31 +564,12 @@ impl Playing {
             let turns = self.handed_out;
             let wanted = self.logs_keyframe(turns) || self.snapshots.are_due(turns);
             if wanted && let Some(log_hash) = self.hashes.after(self.handed_out) {
-                self.snapshot_due = Some(Keyframe {
-                    turns: self.handed_out,
-                    ticks: self.ticks_handed_out,
-                    plan: self.course.plan,
-                    paused: self.paused_after_handed_out(),
-                    log_hash,
-                    snapshot: Arc::default(),
-                });
+                self.snapshot_due = Some(self.keyframe(log_hash));
                 core.out.push(Output::Save {
                     turns: self.handed_out,
                 });
             }
         }
-    }
-
-    /// Whether the log wants a snapshot of the world after so many turns.
-    fn logs_keyframe(&self, turns: u32) -> bool {
-        self.keyframe_every
-            .is_some_and(|every| turns.is_multiple_of(every))
-    }
-
-    fn paused_after_handed_out(&self) -> bool {
-        self.due_bundles
-            .front()
-            .map_or(self.course.paused_by.is_some(), |bundle| bundle.paused)
     }
 
     pub(crate) fn snapshot(&mut self, core: &mut Core, turns: u32, bytes: Arc<[u8]>) {

@@ -135,7 +135,8 @@ impl OwnSeat {
 
 /// Fills a batch from all own seats. Another seat comes first each turn, so that none starves the others.
 pub(crate) fn fill(own: &mut [OwnSeat], batch: &mut Batch, paused: bool, limits: &Limits) {
-    // Beside entries: the signature, turn, counts, executed, complete, log hash, checksums, slacks, epoch, snapshot.
+    // Beside entries: the signature, turn, counts, executed, complete, log hash, checksums, slacks, load, epoch and
+    // snapshot.
     let fixed = 64
         + 5
         + 3
@@ -146,6 +147,7 @@ pub(crate) fn fill(own: &mut [OwnSeat], batch: &mut Batch, paused: bool, limits:
         + 16
         + 1
         + 2 * batch.slack_ms.len()
+        + 3
         + 4
         + 26;
     let mut room = (limits.batch_bytes as usize).saturating_sub(fixed);
@@ -180,6 +182,7 @@ mod tests {
             complete: 0,
             log_hash: LogHash([0; 16]),
             slack_ms: Vec::new(),
+            load: 0,
             leaving: false,
             epoch: 0,
             snapshot: None,

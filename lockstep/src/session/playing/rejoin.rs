@@ -4,6 +4,7 @@ use super::agreement::{Checksums, Hashes};
 use super::change::Watch;
 use super::ending::Ending;
 use super::epochs::Epochs;
+use super::load::Load;
 use super::member::Member;
 use super::own::OwnSeat;
 use super::patience::Patience;
@@ -25,6 +26,8 @@ use std::time::Duration;
 const FRESH: Duration = Duration::from_secs(1);
 /// A peer's request is passed on as often as this.
 const AGAIN: Duration = Duration::from_millis(300);
+/// Runs of processes that may ask in one epoch: so many begin in no honest one.
+const RUNS: usize = 64;
 /// Links to one peer of the match that is not in the roster.
 const LINKS_OUTSIDE: usize = 2;
 /// Addresses of one peer, and the bytes of each.
@@ -34,7 +37,10 @@ const ADDRESS_BYTES: usize = 64;
 /// Who has asked to come back in this epoch, by place in the start's roster.
 #[derive(Default)]
 pub(super) struct Requests {
+    /// The last run of each that has.
     asked: BTreeMap<u8, Asked>,
+    /// All runs that have: where one dies and the next one asks, what was proposed for the first can still be accepted.
+    known: Vec<Joins>,
 }
 
 struct Asked {
@@ -48,8 +54,24 @@ impl Requests {
         self.asked.is_empty()
     }
 
-    pub(super) fn known(&self) -> Vec<Joins> {
-        self.asked.values().map(|asked| asked.joins).collect()
+    pub(super) fn known(&self) -> &[Joins] {
+        &self.known
+    }
+
+    fn note(&mut self, request: Request, now: Duration) {
+        let Request { joins, turns, .. } = request;
+        if !self.known.contains(&joins) {
+            if self.known.len() == RUNS {
+                return;
+            }
+            self.known.push(joins);
+        }
+        let asked = Asked {
+            joins,
+            turns,
+            heard_at: now,
+        };
+        self.asked.insert(joins.peer, asked);
     }
 }
 
@@ -88,17 +110,26 @@ impl Playing {
         let Returned { start, me, .. } = returned;
         let change = returned.changes.last().expect("it comes back by a change");
         let (cut, roster) = (change.value.cut, change.value.roster);
-        let plan = returned.course.plan;
+        let plan = start.plan;
         let first = cut + u32::from(plan.delay_turns);
+        // Another one may have come back so shortly before that its batches are still empty by rule.
+        let from = |at: usize| {
+            let speaks = |change: &&RosterChange| {
+                let mut runs = change.new_runs();
+                runs.any(|(peer, _)| usize::from(peer) == at)
+            };
+            let change = returned.changes.iter().rev().find(speaks);
+            change.map_or(0, |change| change.value.cut + u32::from(plan.delay_turns))
+        };
         let reopened = change.reopening.is_some();
         let member = |(at, addresses): (usize, Vec<String>)| {
             let peer = start.roster[at].clone();
             let goes_on = roster.contains(at as u8);
-            // Who begins with this epoch seals nothing before its commands can have come.
             let begins = at == me || reopened && goes_on;
-            let held = if begins { first } else { cut };
+            let from = from(at);
+            let held = from.max(cut);
             Member {
-                from: if begins { first } else { 0 },
+                from,
                 left_from: (!goes_on).then_some(cut),
                 reported: cut + 1,
                 reports_from: cut + 1,
@@ -148,6 +179,7 @@ impl Playing {
                 .map(|every| (every.as_millis() / plan.turn().as_millis()).max(1) as u32),
             stall_limit,
             slack_reported_at: core.now,
+            load: Load::new(core.now),
             slew: Duration::ZERO,
             chats: VecDeque::new(),
             leaving: None,
@@ -241,12 +273,7 @@ impl Playing {
         let known = self.requests.asked.get(&joins.peer);
         let news = known.is_none_or(|asked| asked.joins != joins || asked.turns < turns);
         if !over && outside && news && self.is_signed(core, &request) {
-            let asked = Asked {
-                joins,
-                turns,
-                heard_at: core.now,
-            };
-            self.requests.asked.insert(joins.peer, asked);
+            self.requests.note(request, core.now);
         }
     }
 
@@ -275,7 +302,7 @@ impl Playing {
 
     /// A change is complete: whom it lets in is of the roster again.
     pub(super) fn readmit(&mut self, core: &mut Core, change: &RosterChange) {
-        self.requests.asked.clear();
+        self.requests = Requests::default();
         let Some(joins) = change.value.joins else {
             return;
         };
@@ -382,3 +409,6 @@ impl Playing {
         members.map(contact).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

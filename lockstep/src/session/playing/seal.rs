@@ -31,6 +31,7 @@ impl Playing {
     }
 
     pub(super) fn seal(&mut self, core: &mut Core) {
+        let slack_ms = self.slack_report(core.now);
         let count = self.unreported.len().min(CHECKSUMS_PER_BATCH);
         let mut batch = Batch {
             turn: TurnNumber(self.sealed),
@@ -40,7 +41,11 @@ impl Playing {
             checksums: self.unreported.drain(..count).collect(),
             complete: self.complete,
             log_hash: self.hashes.newest(),
-            slack_ms: self.slack_report(core.now),
+            load: match slack_ms.is_empty() {
+                true => 0,
+                false => self.load.report(),
+            },
+            slack_ms,
             leaving: self.leaving.is_some(),
             epoch: self.epochs.epoch(),
             snapshot: self.snapshots.take_unreported(),

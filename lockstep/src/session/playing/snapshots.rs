@@ -7,7 +7,7 @@ use super::Playing;
 use crate::log::{Keyframe, SignedBatch};
 use crate::session::SnapshotHash;
 use crate::session::roster::Voters;
-use crate::{Limits, Plan};
+use crate::{Limits, LogHash, Plan};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -109,6 +109,27 @@ impl Snapshots {
 }
 
 impl Playing {
+    /// Whether the log wants a snapshot of the world after so many turns.
+    pub(super) fn logs_keyframe(&self, turns: u32) -> bool {
+        self.keyframe_every
+            .is_some_and(|every| turns.is_multiple_of(every))
+    }
+
+    /// What a keyframe says beside the world, after the turns that are handed out.
+    pub(super) fn keyframe(&self, log_hash: LogHash) -> Keyframe {
+        let of_course = self
+            .course
+            .keyframe(self.handed_out, self.ticks_handed_out, log_hash);
+        match self.due_bundles.front() {
+            Some(next) => Keyframe {
+                plan: next.plan,
+                paused: next.paused,
+                ..of_course
+            },
+            None => of_course,
+        }
+    }
+
     /// Takes note of the snapshot that a peer's batch reports, if it does.
     pub(super) fn note_snapshot(&mut self, at: usize, turn: u32) {
         let Some(held) = self.members[at].batches.get(&turn) else {

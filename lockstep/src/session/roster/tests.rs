@@ -1,5 +1,5 @@
 use super::*;
-use crate::log::{PauseBudget, RosterChange, RosterPeer, Start};
+use crate::log::{OnSlow, PauseBudget, RosterChange, RosterPeer, Start};
 use crate::sign::{KeyedHash, Signer};
 use crate::{Incarnation, MatchId, PeerId, Plan};
 use sim::{RulesId, Seat, Seed};
@@ -186,6 +186,7 @@ fn start(signers: &[KeyedHash]) -> Start {
         plan: Plan::default(),
         turn_limit: None,
         pauses: PauseBudget::default(),
+        on_slow: OnSlow::default(),
         roster: signers.iter().enumerate().map(place).collect(),
         build: String::new(),
         signatures: Vec::new(),

@@ -19,7 +19,7 @@ fn longer(peer: &Peer) -> Option<Duration> {
 fn vote(peers: usize, voters: usize) -> Net {
     let mut net = Net::new(peers, Plan::default(), Some(200));
     net.run(Duration::from_secs(3));
-    net.silent = Some(peers - 1);
+    net.silent.push(peers - 1);
     net.run(Duration::from_secs(5));
     for at in 0..voters {
         net.input(at, Input::WaitLonger);
@@ -36,7 +36,7 @@ fn a_quorum_of_votes_makes_all_wait() {
         assert!(!changed(&net.peers[at]));
     }
     // It is heard again and plays on.
-    net.silent = None;
+    net.silent.clear();
     net.run(Duration::from_secs(70));
     for peer in &net.peers {
         assert_eq!(peer.turns.len(), 200);
@@ -87,7 +87,7 @@ fn votes_are_bounded_and_mean_nothing_without_a_stall() {
     net.input(1, Input::WaitLonger);
     net.run(Duration::from_secs(4));
     assert_eq!(longer(&net.peers[0]), None);
-    net.silent = Some(2);
+    net.silent.push(2);
     net.run(Duration::from_secs(8));
     assert!(changed(&net.peers[0]));
 

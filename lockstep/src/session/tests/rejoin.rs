@@ -14,7 +14,7 @@ impl Net {
         let own = links.filter(|(_, (one, other))| *one == at || *other == at);
         let own: Vec<LinkId> = own.map(|(link, _)| LinkId(link as u32)).collect();
         self.dead.extend(own);
-        self.silent = Some(at);
+        self.silent.push(at);
     }
 
     /// Another run of the process begins, that knows of these peers.
@@ -23,16 +23,20 @@ impl Net {
             peer: id(*other),
             addresses: vec![other.to_string()],
         };
+        self.restart_knowing(at, run, log, contacts.iter().map(contact).collect());
+    }
+
+    fn restart_knowing(&mut self, at: usize, run: u8, log: Vec<Record>, contacts: Vec<Contact>) {
         let role = Role::Rejoin {
             from: Rejoin {
                 match_id: MatchId([7; 16]),
-                contacts: contacts.iter().map(contact).collect(),
+                contacts,
                 log,
                 keyframe: None,
             },
             rules: Box::new(|_| Some(RulesId([9; 16]))),
         };
-        self.silent = None;
+        self.silent.retain(|silent| *silent != at);
         self.peers[at] = Net::peer(at, run, role);
     }
 
@@ -155,6 +159,31 @@ fn a_peer_that_died_comes_back_into_its_seat() {
     };
     let turns = net.peers[0].turns.len() as u32;
     assert!(agreed(0) > Some(turns - 8) && agreed(2) > Some(turns - 8));
+}
+
+#[test]
+fn two_that_died_come_back_at_once() {
+    for later in [0, 100] {
+        let mut net = Net::new(4, Plan::default(), None);
+        net.run(Duration::from_secs(15));
+        net.kill(2);
+        net.kill(3);
+        net.run(Duration::from_secs(25));
+        net.restart(2, 98, Vec::new(), &[0, 1]);
+        net.run(net.now + Duration::from_millis(later));
+        net.restart(3, 99, Vec::new(), &[0, 1]);
+        net.run(Duration::from_secs(40));
+        let mut causes = net.causes(0);
+        assert_eq!(
+            causes.split_off(causes.len() - 2),
+            [RosterCause::Rejoined; 2]
+        );
+        for at in 0..4 {
+            assert_eq!(net.peers[at].session.status(), Status::Running);
+            assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
+            net.is_one_of_them(at, 0);
+        }
+    }
 }
 
 /// Three peers, of which the last died and begins anew with what it is given, knowing of all others.
@@ -357,4 +386,26 @@ fn a_thousand_joins_that_go_no_further_do_no_harm() {
         _ => None,
     });
     assert!(stalls.skip(1).all(|late| late <= DELAY * 4));
+}
+
+#[test]
+fn of_two_that_come_back_the_first_helps_the_second() {
+    let mut net = Net::new(5, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    net.kill(0);
+    net.run(Duration::from_secs(20));
+    net.kill(1);
+    net.run(Duration::from_secs(25));
+    // Each asks the other one at first, on their only link.
+    let of_the_other = Contact {
+        peer: id(1),
+        addresses: vec![NOWHERE.to_owned()],
+    };
+    net.restart_knowing(0, 99, Vec::new(), vec![of_the_other]);
+    net.restart(1, 98, Vec::new(), &[0, 4]);
+    net.run(Duration::from_secs(45));
+    for at in [0, 1] {
+        assert_eq!(net.peers[at].session.status(), Status::Running, "peer {at}");
+        net.is_one_of_them(at, 4);
+    }
 }

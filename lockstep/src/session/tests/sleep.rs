@@ -94,7 +94,7 @@ fn who_wakes_where_another_is_lost_decides_with_the_others() {
     let mut net = Net::new(3, Plan::default(), Some(60));
     net.run(Duration::from_secs(3));
     net.stop(1, Duration::from_millis(2_000));
-    net.silent = Some(2);
+    net.silent.push(2);
     net.run(Duration::from_secs(40));
     assert_eq!(net.peers[0].turns.len(), 60);
     assert_eq!(net.peers[1].turns, net.peers[0].turns);
@@ -111,7 +111,7 @@ fn who_wakes_where_another_is_lost_decides_with_the_others() {
 fn who_holds_the_tie_break_goes_on_when_the_other_died_in_its_sleep() {
     let mut net = Net::new(2, Plan::default(), Some(60));
     net.run(Duration::from_secs(3));
-    net.silent = Some(1);
+    net.silent.push(1);
     net.stop(0, Duration::from_secs(2));
     net.run(Duration::from_secs(40));
     assert_eq!(net.peers[0].turns.len(), 60);

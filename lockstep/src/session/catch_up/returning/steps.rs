@@ -260,7 +260,7 @@ impl Returning {
             return Step::Stay;
         }
         let (told, due) = self.told.unwrap_or((cut, core.now));
-        let turn = log.start.plan.turn();
+        let turn = walk.course.plan.turn();
         let due = match cut.checked_sub(told) {
             Some(later) => due + turn * later,
             None => due.saturating_sub(turn * (told - cut)),

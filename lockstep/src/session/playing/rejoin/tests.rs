@@ -1,0 +1,124 @@
+use super::*;
+use crate::log::{OnSlow, PauseBudget, RosterPeer};
+use crate::session::playing::epochs::key;
+use crate::session::roster::{Ballot, Value};
+use crate::sign::KeyedHash;
+use crate::{Incarnation, Limits, MatchId, Plan};
+use sim::{RulesId, Seat, Seed};
+
+fn core(me: u8) -> Core {
+    let signer = Box::new(KeyedHash::new(PeerId([me; 32])));
+    Core::new(Limits::default(), signer, [me; 32])
+}
+
+fn start(peers: u8) -> Start {
+    let place = |at: u8| RosterPeer {
+        peer: PeerId([at; 32]),
+        incarnation: Incarnation([at; 16]),
+        name: String::new(),
+        seats: vec![Seat(at)],
+        share: [0; 32],
+    };
+    Start {
+        protocol: crate::PROTOCOL,
+        match_id: MatchId([1; 16]),
+        rules: RulesId([0; 16]),
+        setup: [].into(),
+        seed: Seed([0; 32]),
+        plan: Plan::default(),
+        turn_limit: None,
+        pauses: PauseBudget::default(),
+        on_slow: OnSlow::default(),
+        roster: (0..peers).map(place).collect(),
+        build: String::new(),
+        signatures: Vec::new(),
+    }
+}
+
+/// The change that ends an epoch, by which a peer comes back where one is named.
+fn change(epoch: u32, roster: u16, cut: u32, joins: Option<u8>) -> RosterChange {
+    let joins = joins.map(|peer| Joins {
+        peer,
+        incarnation: Incarnation([peer + 100; 16]),
+    });
+    RosterChange {
+        epoch,
+        ballot: Ballot { round: 1, peer: 0 },
+        value: Value {
+            roster: Peers(roster),
+            cut,
+            joins,
+        },
+        accepts: Vec::new(),
+    }
+}
+
+#[test]
+fn who_comes_back_waits_for_no_batch_that_another_who_came_back_never_seals() {
+    let start = start(4);
+    let plan = start.plan;
+    let returned = Returned {
+        me: 3,
+        addresses: vec![Vec::new(); 4],
+        changes: vec![
+            change(0, 0b0011, 90, None),
+            change(1, 0b0111, 100, Some(2)),
+            change(2, 0b1111, 101, Some(3)),
+        ],
+        course: Course::new(&start),
+        start: Arc::new(start),
+        ticks: 0,
+        hashes: vec![LogHash([0; 16])],
+        chained: LogHash([0; 16]),
+        executed: 101,
+        checksum: Checksum(0),
+        due: Duration::ZERO,
+    };
+    let suspicion = Duration::from_secs(3);
+    let playing = Playing::returned(&mut core(3), returned, None, None, suspicion);
+    let delay = u32::from(plan.delay_turns);
+    let firsts = [(0, 101), (1, 101), (2, 100 + delay), (3, 101 + delay)];
+    for (at, first) in firsts {
+        let member = &playing.members[at];
+        let first_missing = (101..).find(|turn| !member.has(*turn));
+        assert_eq!(first_missing, Some(first), "of peer {at}");
+        assert_eq!(member.held, first, "of peer {at}");
+    }
+}
+
+fn request(peer: u8, run: u8, turns: u32) -> Request {
+    Request {
+        joins: Joins {
+            peer,
+            incarnation: Incarnation([run; 16]),
+        },
+        turns,
+        signature: ([0; 32], [0; 32]),
+    }
+}
+
+#[test]
+fn what_was_proposed_for_a_run_can_be_accepted_when_the_next_run_asks() {
+    let mut requests = Requests::default();
+    let (first, next) = (request(2, 50, 100), request(2, 51, 100));
+    requests.note(first, Duration::ZERO);
+    requests.note(next, Duration::ZERO);
+    assert_eq!(requests.known(), [first.joins, next.joins]);
+    assert_eq!(requests.asked[&2].joins, next.joins, "who is let in next");
+    for run in 0..=255 {
+        requests.note(request(3, run, 100), Duration::ZERO);
+    }
+    assert_eq!(requests.known().len(), RUNS);
+}
+
+#[test]
+fn the_requests_of_two_are_both_passed_on() {
+    let message = |peer: u8| Message::Request(request(peer, 50, 100));
+    let keys = [2, 3].map(|peer| key(1, 0, &message(peer)));
+    assert_ne!(keys[0], keys[1]);
+    let others = [
+        Message::Prepare(message(2).ballot()),
+        Message::Accept(message(2).ballot(), change(0, 1, 1, None).value),
+    ];
+    assert!(others.iter().all(|other| !keys.contains(&key(1, 0, other))));
+}

@@ -1,0 +1,149 @@
+//! A machine that is too slow: all peers slow down alike, know why, and are fast again.
+
+use super::*;
+use crate::RosterCause;
+use crate::session::playing::Course;
+
+fn plans(peer: &Peer) -> Vec<(TurnNumber, u16, Vec<Seat>)> {
+    let changes = peer.events.iter().filter_map(|event| match event {
+        Event::PlanChanged { turn, plan, slow } => Some((*turn, plan.tick_ms, slow.clone())),
+        _ => None,
+    });
+    changes.collect()
+}
+
+#[test]
+fn the_match_slows_down_for_a_slow_machine_and_recovers() {
+    let mut net = Net::with(3, Plan::default(), Some(400), OnSlow::Meter);
+    net.run(Duration::from_secs(10));
+    net.peers[1].step = Duration::from_millis(70);
+    net.run(Duration::from_secs(30));
+    net.peers[1].step = Duration::from_millis(2);
+    net.run(Duration::from_secs(120));
+    let first = net.peers[0].turns.clone();
+    assert_eq!(first.len(), 400);
+    let changes = plans(&net.peers[0]);
+    let lengths: Vec<u16> = changes.iter().map(|(_, tick_ms, _)| *tick_ms).collect();
+    assert_eq!(lengths, [88, 50], "{changes:?}");
+    assert_eq!(changes[0].2, [Seat(1)]);
+    assert_eq!(changes[1].2, []);
+    for peer in &net.peers {
+        assert_eq!(peer.turns, first);
+        assert_eq!(plans(peer), changes);
+        assert_eq!(peer.session.stats().late_turns, 0, "slower, not later");
+        for keyframe in peer.records.iter().filter_map(|record| match record {
+            Record::Keyframe(keyframe) => Some(keyframe),
+            _ => None,
+        }) {
+            let next = first.get(keyframe.turns as usize);
+            assert!(next.is_none_or(|next| next.plan == keyframe.plan));
+        }
+    }
+    for (turn, tick_ms, _) in changes {
+        assert_eq!(first[turn.0 as usize].plan.tick_ms, tick_ms);
+        assert_ne!(first[turn.0 as usize - 1].plan.tick_ms, tick_ms);
+    }
+    assert_eq!(net.ends().len(), 3);
+}
+
+#[test]
+fn strangers_remove_who_slows_them_down_for_longer_than_it_may_be_late() {
+    let mut net = Net::with(3, Plan::default(), Some(400), OnSlow::Remove);
+    net.peers[2].step = Duration::from_millis(100);
+    net.run(Duration::from_secs(120));
+    for peer in &net.peers[..2] {
+        let gone = peer.events.iter().find_map(|event| match event {
+            Event::RosterChanged {
+                turn, gone, cause, ..
+            } => Some((*turn, gone.clone(), *cause)),
+            _ => None,
+        });
+        let (turn, gone, cause) = gone.expect("the roster changes");
+        assert_eq!((gone, cause), (vec![Seat(2)], RosterCause::Lost));
+        // Ten seconds of 75 ms longer ticks, and what it took to measure.
+        assert!((30..60).contains(&turn.0), "turn {turn}");
+        let last = plans(peer).pop().expect("ticks were longer");
+        assert_eq!((last.1, last.2), (50, vec![]), "and are short again");
+        assert_eq!(peer.turns.len(), 400);
+    }
+    let removed = net.peers[2].events.last();
+    assert!(
+        matches!(removed, Some(Event::Ended(ended)) if ended.reason == EndReason::Removed),
+        "{removed:?}"
+    );
+}
+
+#[test]
+fn of_two_the_one_without_the_lowest_seat_cannot_remove_the_other() {
+    let mut net = Net::with(2, Plan::default(), Some(200), OnSlow::Remove);
+    net.peers[0].step = Duration::from_millis(100);
+    net.run(Duration::from_secs(150));
+    for peer in &net.peers {
+        assert_eq!(peer.turns.len(), 200);
+        let named = |event: &&Event| matches!(event, Event::RosterChanged { .. });
+        assert_eq!(peer.events.iter().find(named), None);
+    }
+}
+
+#[test]
+fn who_comes_back_to_a_slow_match_computes_its_plans_with_the_others() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(5));
+    net.peers[1].step = Duration::from_millis(70);
+    net.run(Duration::from_secs(15));
+    net.kill(2);
+    net.run(Duration::from_secs(25));
+    net.restart(2, 99, Vec::new(), &[0]);
+    net.run(Duration::from_secs(40));
+    assert_eq!(net.peers[2].session.status(), Status::Running);
+    net.peers[1].step = Duration::from_millis(2);
+    net.run(Duration::from_secs(65));
+    net.peers[2].step = Duration::from_millis(90);
+    net.run(Duration::from_secs(80));
+    for other in [0, 1] {
+        net.is_one_of_them(2, other);
+        assert_eq!(plans(&net.peers[other]), plans(&net.peers[0]));
+    }
+    let all = plans(&net.peers[0]);
+    let lengths: Vec<u16> = all.iter().map(|(_, tick_ms, _)| *tick_ms).collect();
+    assert_eq!((lengths[0], lengths.last()), (88, Some(&113)), "{all:?}");
+    assert!(lengths.contains(&50) && lengths.len() <= 6, "{all:?}");
+    assert_eq!(all.last().map(|last| &last.2), Some(&vec![Seat(2)]));
+    assert_eq!(plans(&net.peers[2]), all[1..], "all since it is back");
+}
+
+#[test]
+fn a_log_with_a_plan_that_no_machine_asked_for_is_refused() {
+    let mut net = Net::new(3, Plan::default(), Some(200));
+    net.peers[1].step = Duration::from_millis(70);
+    net.run(Duration::from_secs(15));
+    net.peers[1].step = Duration::from_millis(2);
+    net.run(Duration::from_secs(60));
+    let Some(Record::Start(start)) = net.peers[0].records.first() else {
+        panic!("the first record is the start");
+    };
+    let turns = &net.peers[0].turns;
+    let refused = |turns: &[Bundle]| {
+        let mut course = Course::new(start);
+        turns.iter().position(|bundle| !course.follow(bundle))
+    };
+    assert_eq!(refused(turns), None);
+    let changes = plans(&net.peers[0]);
+    assert!(changes.len() >= 2, "{changes:?}");
+    for (turn, ..) in &changes {
+        let at = turn.0 as usize;
+        let mut late = turns.clone();
+        late[at].plan = late[at - 1].plan;
+        assert_eq!(refused(&late), Some(at), "a change that is left out");
+        let mut early = turns.clone();
+        early[at - 1].plan = early[at].plan;
+        assert_eq!(refused(&early), Some(at - 1), "one that comes too soon");
+    }
+    let mut silenced = turns.clone();
+    for bundle in &mut silenced {
+        let load = |entry: &LogEntry| matches!(entry.what, What::Load(_));
+        bundle.entries.retain(|entry| !load(entry));
+    }
+    let first = changes[0].0.0 as usize;
+    assert_eq!(refused(&silenced), Some(first), "one without its reason");
+}
