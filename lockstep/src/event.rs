@@ -383,8 +383,8 @@ pub enum JoinRefused {
         "this match is being reopened: only those who recorded it can come, each with its replay"
     )]
     Reopening,
-    /// A match was to be reopened that goes on elsewhere.
-    #[error("the match goes on there: rejoin it")]
+    /// A match was to be reopened that somebody is still in.
+    #[error("somebody is still in that match: rejoin it, or reopen it once all have left")]
     GoesOn,
     /// The match had gone on without this peer before it was lost.
     #[error(
