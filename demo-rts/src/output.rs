@@ -167,6 +167,9 @@ pub enum Line {
         ours: String,
         /// Theirs.
         theirs: String,
+        /// Lowest seats of the peers whose world differs from that of more than half of all; empty where nobody can
+        /// tell.
+        odd: Vec<u8>,
         /// The folder with what was written about it; empty where there is none.
         report: String,
     },
@@ -290,6 +293,7 @@ impl Line {
                 cause: match cause {
                     RosterCause::Left => "left",
                     RosterCause::Lost => "lost",
+                    RosterCause::Cheated => "cheated",
                     RosterCause::FalseAlarm => "false-alarm",
                     RosterCause::Rejoined => "rejoined",
                     RosterCause::Reopened => "reopened",
@@ -357,6 +361,9 @@ fn desync_lines(desync: &lockstep::Desync) -> Vec<Line> {
         .report
         .as_ref()
         .map_or_else(String::new, |path| path.display().to_string());
+    let odd = desync.reports.iter();
+    let odd = odd.filter(|side| desync.odd.contains(&side.peer));
+    let odd: Vec<u8> = odd.map(|side| side.seat.0).collect();
     let others = desync.reports.iter().filter(|side| !side.own);
     others
         .filter(|side| {
@@ -369,6 +376,7 @@ fn desync_lines(desync: &lockstep::Desync) -> Vec<Line> {
                 seat: side.seat.0,
                 ours: own.map_or_else(String::new, |own| text(own, by_log)),
                 theirs: text(side, by_log),
+                odd: odd.clone(),
                 report: report.clone(),
             }
         })

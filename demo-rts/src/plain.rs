@@ -107,10 +107,17 @@ pub fn text(line: &Line) -> Option<String> {
             seat,
             ours,
             theirs,
+            odd,
             report,
-        } => format!(
-            "desync after turn {turn}: seat {seat} has {theirs}, we have {ours}; see {report}"
-        ),
+        } => {
+            let odd = match odd.as_slice() {
+                [] => String::new(),
+                odd => format!("; {} differs from most", seats(odd)),
+            };
+            format!(
+                "desync after turn {turn}: seat {seat} has {theirs}, we have {ours}{odd}; see {report}"
+            )
+        }
         Line::End(end) => end_text(end),
         Line::Verify {
             agreed,

@@ -194,6 +194,8 @@ pub enum RosterCause {
     Left,
     /// Peers were lost, or blocked turns for too long.
     Lost,
+    /// Peers had signed two different batches for one turn: the proof is in the log.
+    Cheated,
     /// Peers were suspected and answered: nobody is gone.
     FalseAlarm,
     /// A peer came back into its seats.
@@ -242,6 +244,9 @@ pub struct Desync {
     pub turn: TurnNumber,
     /// What each peer reported, by its lowest seat.
     pub reports: Vec<DesyncSide>,
+    /// Peers that reported something else than more than half of the roster, which reported the same: most likely theirs
+    /// is the fault, or the lie. Empty where no such majority is known.
+    pub odd: Vec<PeerId>,
     /// The folder that holds what this peer wrote about it, once written.
     pub report: Option<PathBuf>,
 }
@@ -372,6 +377,11 @@ pub enum JoinRefused {
     /// The match has no seat for this key.
     #[error("this identity has no seat in that match: use the one that it was played with")]
     NoSeat,
+    /// A run of a process with this key signed two different batches for one turn of the match: the proof is in its log.
+    #[error(
+        "this identity cheated in that match, as two signed batches prove: it does not come back"
+    )]
+    Cheated,
     /// This key is in the lobby already.
     #[error("a peer with this key is in the lobby already: use another identity")]
     AlreadyIn,

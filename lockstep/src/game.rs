@@ -31,6 +31,10 @@ pub struct Match<
     ticks: u64,
     last_tick_at: Duration,
     waiting: VecDeque<Waiting>,
+    /// Own commands of the last turns, with the turns: should these be taken back, they are executed again.
+    executed: VecDeque<(TurnNumber, CommandId)>,
+    /// Those that are, in order: they were told before.
+    again: VecDeque<CommandId>,
     counts: Counts,
 }
 
@@ -44,6 +48,9 @@ pub struct Counts {
     /// Commands refused, at the door or later.
     pub refused: u64,
 }
+
+/// Turns that a world may have to execute again, at most: so far back its snapshots reach.
+const TURNS_TO_GO_BACK: u32 = 64;
 
 /// A turn whose ticks are being stepped.
 struct RunningTurn<C> {
@@ -150,6 +157,8 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
             ticks: 0,
             last_tick_at: Duration::ZERO,
             waiting: VecDeque::new(),
+            executed: VecDeque::new(),
+            again: VecDeque::new(),
             counts: Counts::default(),
         }
     }
@@ -287,10 +296,13 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
         let answer = match work {
             Work::New { start } => self.build(&start),
             Work::Load {
-                ticks, snapshot, ..
+                ticks,
+                snapshot,
+                turns,
             } => match S::load(&snapshot) {
                 Ok(world) => {
                     self.ticks = ticks;
+                    self.expect_again(turns);
                     self.ready(world)
                 }
                 Err(_) => Answer::Failed,
@@ -351,7 +363,20 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
         entries
     }
 
+    /// Turns from `turns` on are executed again.
+    fn expect_again(&mut self, turns: u32) {
+        let from = self.executed.partition_point(|(turn, _)| turn.0 < turns);
+        let again = self.executed.split_off(from).into_iter().map(|(_, id)| id);
+        let later = std::mem::take(&mut self.again);
+        self.again = again.chain(later).collect();
+    }
+
     fn executed_own(&mut self, seat: Seat, turn: TurnNumber, now: Duration) {
+        if let Some(at) = self.again.iter().position(|id| id.seat == seat) {
+            let id = self.again.remove(at);
+            self.executed.extend(id.map(|id| (turn, id)));
+            return;
+        }
         let Some(at) = self
             .waiting
             .iter()
@@ -364,6 +389,13 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
             .remove(at)
             .expect("the position was just found");
         self.counts.executed += 1;
+        self.executed.push_back((turn, waiting.id));
+        let old = turn.0.saturating_sub(TURNS_TO_GO_BACK);
+        while self
+            .executed
+            .pop_front_if(|(turn, _)| turn.0 < old)
+            .is_some()
+        {}
         self.events.push(Event::Executed {
             id: waiting.id,
             turn,

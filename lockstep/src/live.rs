@@ -155,6 +155,8 @@ pub struct Live {
     unanswered: bool,
     decided: bool,
     next_turn: TurnNumber,
+    /// Commands of turns before this one do not wait any more.
+    counted: TurnNumber,
     plan: Plan,
 }
 
@@ -388,6 +390,7 @@ impl Live {
             unanswered: false,
             decided: false,
             next_turn: TurnNumber(0),
+            counted: TurnNumber(0),
             plan: config.plan,
         })
     }
@@ -400,11 +403,20 @@ impl Live {
     }
 
     fn note_executed(&mut self, work: &Work) {
+        if let Work::Load { turns, .. } = work {
+            // Turns were taken back, perhaps the one that decided the match.
+            self.decided = false;
+            self.next_turn = TurnNumber(*turns);
+        }
         let Work::Execute(bundle) = work else {
             return;
         };
         self.next_turn = bundle.turn;
         self.plan = bundle.plan;
+        if bundle.turn < self.counted {
+            return;
+        }
+        self.counted = bundle.turn.next();
         for entry in &bundle.entries {
             if let (crate::log::What::Command(_), Some(door)) =
                 (&entry.what, self.doors.get_mut(&entry.seat))

@@ -17,6 +17,7 @@ pub use memory::Memory;
 pub use metering::{Metered, Metering};
 pub use reopening::{NewRun, Reopening};
 
+use crate::session::Batch;
 use crate::session::roster::{Ballot, Value};
 use crate::{Incarnation, LogHash, MatchId, PeerId, Plan, SeatInfo, TurnNumber};
 use sim::{Checksum, Outcome, RulesId, Seat, SeatState, Seed};
@@ -129,9 +130,41 @@ pub struct RosterChange {
     /// Who accepted, ascending, by index in the start's roster, with the signatures of
     /// [`accept_signed_bytes`](crate::session::roster::accept_signed_bytes).
     pub accepts: Vec<(u8, [u8; 64])>,
+    /// That those who go for cheating did: one for each, ascending.
+    pub proofs: Vec<Equivocation>,
     /// The match was reopened here after the processes of all its peers had died: then the accepts are signatures of the
     /// new runs, over [`Reopening::signed_bytes`].
     pub reopening: Option<Reopening>,
+}
+
+/// Two different batches that one run of one peer's process signed for one turn: no correct peer does. Anyone who has
+/// the start can check it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Equivocation(pub SignedBatch, pub SignedBatch);
+
+impl Equivocation {
+    /// Whose it is, by index in the start's roster; `None` where it proves nothing. `verify` tells whether a signature
+    /// is a peer's for some bytes.
+    pub fn holds(
+        &self,
+        start: &Start,
+        verify: impl Fn(PeerId, &[u8], &[u8; 64]) -> bool,
+    ) -> Option<u8> {
+        let Equivocation(one, other) = self;
+        let differ = one.peer == other.peer && one.content != other.content;
+        let same_turn = differ && self.turn().is_some();
+        let signed = same_turn
+            && [one, other]
+                .iter()
+                .all(|batch| batch.is_signed_by(start, &verify));
+        signed.then_some(one.peer)
+    }
+
+    /// The turn that both are for, if it is one.
+    pub fn turn(&self) -> Option<TurnNumber> {
+        let turn = |batch: &SignedBatch| Some(Batch::decode(&batch.content).ok()?.turn);
+        turn(&self.0).filter(|of| turn(&self.1) == Some(*of))
+    }
 }
 
 /// How often and how long one seat may pause a match.
@@ -299,6 +332,12 @@ pub trait LogStore: Send {
     /// # Errors
     /// [`StoreError`], once; later records are dropped silently.
     fn append(&mut self, record: &Record) -> Result<(), StoreError>;
+
+    /// Takes back every turn from `turns` on, and what was appended after it.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append); [`StoreError::NotKept`] where the turns are too far back.
+    fn undo(&mut self, turns: u32) -> Result<(), StoreError>;
 
     /// Match time between two keyframes that the store wants, if it wants any.
     fn keyframe_every(&self) -> Option<Duration>;

@@ -1,9 +1,9 @@
 //! A small world and matches of it, for tests.
 
 use lockstep::log::{
-    Bundle, End, Keyframe, LogEntry, LogStore, Metering, OnSlow, Record, RosterChange, RosterPeer,
-    SignedBatch, Start, What, end_signed_bytes, roster_hash, start_hash, start_signed_bytes,
-    turn_hash,
+    Bundle, End, Equivocation, Keyframe, LogEntry, LogStore, Metering, OnSlow, Record,
+    RosterChange, RosterPeer, SignedBatch, Start, What, end_signed_bytes, roster_hash, start_hash,
+    start_signed_bytes, turn_hash,
 };
 use lockstep::session::Batch;
 use lockstep::session::roster::{Ballot, Peers, Value, accept_signed_bytes};
@@ -11,7 +11,8 @@ use lockstep::sign::{Ed25519, Signer};
 use lockstep::{Incarnation, LogHash, MatchId, Plan, TurnNumber, world_entries};
 use serde::{Deserialize, Serialize};
 use sim::{
-    Checksum, Entry, Field, LoadError, Outcome, RulesId, Seat, Seed, Simulation, State, Visit,
+    Checksum, Entry, Field, LoadError, Outcome, RulesId, Seat, SeatState, Seed, Simulation, State,
+    Visit,
 };
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -159,6 +160,28 @@ pub(crate) const SLOW_UNTIL: u32 = 81;
 
 /// As [`play_with`], with a false alarm before each of these turns.
 pub(crate) fn play_changing(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle)) -> Played {
+    play_changed(turns, cuts, edit, false_alarm)
+}
+
+/// As [`play`], but before turn `cut` the second peer goes: it signed two batches for the turn after that.
+pub(crate) fn play_cheated(turns: u32, cut: u32) -> Played {
+    let alone = |bundle: &mut Bundle| {
+        if bundle.turn.0 >= cut {
+            bundle.entries.retain(|entry| entry.seat == Seat(0));
+        }
+        if bundle.turn.0 == cut {
+            let what = What::Seat(SeatState::Idle);
+            let seat = Seat(1);
+            bundle.entries.push(LogEntry { seat, what });
+        }
+    };
+    play_changed(turns, &[cut], alone, cheated)
+}
+
+/// What ends an epoch before turn `cut`, given the log's hash there.
+type Change = fn(epoch: u32, cut: u32, &Start, &[Ed25519; 2], LogHash) -> RosterChange;
+
+fn play_changed(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle), change: Change) -> Played {
     let signers = [Ed25519::new(&[1; 32]), Ed25519::new(&[2; 32])];
     let mut start = Start {
         protocol: lockstep::PROTOCOL,
@@ -195,11 +218,13 @@ pub(crate) fn play_changing(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle)
     });
     let mut records = vec![Record::Start(start.clone())];
     let mut worlds = vec![world.clone()];
+    let mut roster = Peers::first(2);
     for turn in 0..turns {
         let mut bundle = bundle(turn);
         edit(&mut bundle);
         for (epoch, cut) in (0..).zip(cuts).filter(|(_, cut)| **cut == turn) {
-            let change = false_alarm(epoch, *cut, &start, &signers);
+            let change = change(epoch, *cut, &start, &signers, log_hash);
+            roster = change.value.roster;
             log_hash = roster_hash(log_hash, &change);
             records.push(Record::Roster(change));
         }
@@ -216,8 +241,9 @@ pub(crate) fn play_changing(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle)
             turns: turn + 1,
             checksum,
         });
-        for (peer, signer) in signers.iter().enumerate() {
-            let attest = attest(peer as u8, turn, log_hash, checksum, &start, signer);
+        for peer in roster.iter() {
+            let signer = &signers[usize::from(peer)];
+            let attest = attest(peer, turn, log_hash, checksum, &start, signer);
             records.push(Record::Attest(attest));
         }
         if (turn + 1) % KEYFRAME_TURNS == 0 {
@@ -242,21 +268,62 @@ pub(crate) fn play_changing(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle)
         signatures: Vec::new(),
     };
     let signed = end_signed_bytes(&end);
-    end.signatures = (0..2)
+    end.signatures = roster
+        .iter()
         .map(|peer| (peer, signers[usize::from(peer)].sign(&signed)))
         .collect();
     records.push(Record::End(end));
     Played { records, worlds }
 }
 
-fn false_alarm(epoch: u32, cut: u32, start: &Start, signers: &[Ed25519; 2]) -> RosterChange {
-    let ballot = Ballot { round: 1, peer: 0 };
+fn false_alarm(
+    epoch: u32,
+    cut: u32,
+    start: &Start,
+    signers: &[Ed25519; 2],
+    _: LogHash,
+) -> RosterChange {
     let value = Value {
         roster: Peers::first(2),
         cut,
         joins: None,
+        cheats: Peers::default(),
+        log_hash: None,
     };
-    let accept = |peer: u8| {
+    accepted(epoch, value, &[0, 1], start, signers)
+}
+
+fn cheated(
+    epoch: u32,
+    cut: u32,
+    start: &Start,
+    signers: &[Ed25519; 2],
+    log_hash: LogHash,
+) -> RosterChange {
+    let value = Value {
+        roster: Peers::first(1),
+        cut,
+        joins: None,
+        cheats: Peers::first(2).without(Peers::first(1)),
+        log_hash: Some(log_hash),
+    };
+    let batch = |checksum| attest(1, cut - 1, log_hash, checksum, start, &signers[1]);
+    RosterChange {
+        proofs: vec![Equivocation(batch(Checksum(1)), batch(Checksum(2)))],
+        ..accepted(epoch, value, &[0], start, signers)
+    }
+}
+
+fn accepted(
+    epoch: u32,
+    value: Value,
+    by: &[u8],
+    start: &Start,
+    signers: &[Ed25519; 2],
+) -> RosterChange {
+    let ballot = Ballot { round: 1, peer: 0 };
+    let accept = |peer: &u8| {
+        let peer = *peer;
         let signed = accept_signed_bytes(start, peer, epoch, ballot, value);
         let signed = signed.expect("there is such a place");
         (peer, signers[usize::from(peer)].sign(&signed))
@@ -265,7 +332,8 @@ fn false_alarm(epoch: u32, cut: u32, start: &Start, signers: &[Ed25519; 2]) -> R
         epoch,
         ballot,
         value,
-        accepts: vec![accept(0), accept(1)],
+        accepts: by.iter().map(accept).collect(),
+        proofs: Vec::new(),
         reopening: None,
     }
 }

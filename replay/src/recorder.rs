@@ -8,6 +8,7 @@ use crate::writer::{self, Job, Shared};
 use crate::{Error, format::Window};
 use lockstep::log::{Codec, LogStore, Record, SignedBatch, Start, StoreError};
 use lockstep::{Limits, TurnNumber};
+use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,12 +39,21 @@ pub struct Recorder {
     /// The newest signed batch of each peer that is not in the file.
     attests: Vec<SignedBatch>,
     newest_keyframe: Option<u32>,
+    /// What stood before each of the last turns.
+    points: VecDeque<Point>,
     /// The file was made by this recorder.
     created: bool,
     /// Nothing more is taken.
     over: bool,
     /// An error was told, or the file is closed.
     settled: bool,
+}
+
+struct Point {
+    turn: u32,
+    codec: Codec,
+    match_time: Duration,
+    newest_keyframe: Option<u32>,
 }
 
 impl Recorder {
@@ -113,6 +123,7 @@ impl Recorder {
             checksum: None,
             attests: Vec::new(),
             newest_keyframe: None,
+            points: VecDeque::new(),
             created: false,
             over: false,
             settled: false,
@@ -140,6 +151,15 @@ impl Recorder {
                 self.write(std::slice::from_ref(record))
             }
             Record::Bundle(bundle) => {
+                self.points.push_back(Point {
+                    turn: bundle.turn.0,
+                    codec: self.codec.clone(),
+                    match_time: self.match_time,
+                    newest_keyframe: self.newest_keyframe,
+                });
+                if self.points.len() > writer::POINTS {
+                    self.points.pop_front();
+                }
                 let tick = bundle.plan.tick();
                 self.match_time += tick * u32::from(bundle.ticks());
                 self.write(std::slice::from_ref(record))?;
@@ -189,6 +209,31 @@ impl Recorder {
         }
     }
 
+    fn take_back(&mut self, turns: u32) -> Result<(), StoreError> {
+        let at = self.points.iter().position(|point| point.turn == turns);
+        let point = at.and_then(|at| self.points.drain(at..).next());
+        let point = point.ok_or(StoreError::NotKept(TurnNumber(turns)))?;
+        self.codec = point.codec;
+        self.match_time = point.match_time;
+        self.newest_keyframe = point.newest_keyframe;
+        // What is held back tells of turns that are taken back, or comes again.
+        self.checksum = None;
+        self.attests.clear();
+        self.shared.push(Job::Undo { turn: turns }).map(drop)
+    }
+
+    fn end_where_wrong(&mut self, result: Result<(), StoreError>) -> Result<(), StoreError> {
+        if result.is_err() {
+            self.over = true;
+            self.checksum = None;
+            self.attests.clear();
+            // Lets the writer end the file; nobody waits for it here.
+            self.shared.close(Duration::ZERO).ok();
+            self.settled = true;
+        }
+        result
+    }
+
     fn write_checksum(&mut self) -> Result<(), StoreError> {
         let Some(checksum) = self.checksum.take() else {
             return Ok(());
@@ -218,10 +263,15 @@ impl Recorder {
             });
         }
         let content = content.into();
+        let turn = match records {
+            [Record::Bundle(bundle)] => Some(bundle.turn.0),
+            _ => None,
+        };
         let job = Job::Records {
             kind,
             content,
             codec,
+            turn,
         };
         self.shared.push(job).map(drop)
     }
@@ -253,15 +303,15 @@ impl LogStore for Recorder {
             "a log begins with its start"
         );
         let result = self.take(record);
-        if result.is_err() {
-            self.over = true;
-            self.checksum = None;
-            self.attests.clear();
-            // Lets the writer end the file; nobody waits for it here.
-            self.shared.close(Duration::ZERO).ok();
-            self.settled = true;
+        self.end_where_wrong(result)
+    }
+
+    fn undo(&mut self, turns: u32) -> Result<(), StoreError> {
+        if self.over {
+            return Ok(());
         }
-        result
+        let result = self.take_back(turns);
+        self.end_where_wrong(result)
     }
 
     fn keyframe_every(&self) -> Option<Duration> {
@@ -311,12 +361,15 @@ impl LogStore for Recorder {
                 kind,
                 content,
                 mut codec,
+                ..
             } = job
             {
                 let records = content::decode(kind, &content, &mut codec, &self.limits);
                 for record in records.unwrap_or_default() {
                     page.take(record);
                 }
+            } else if let Job::Undo { turn } = job {
+                page.undo(turn);
             }
         }
         Ok(page.records)
@@ -351,6 +404,12 @@ struct Page {
 impl Page {
     fn wants_more(&self) -> bool {
         self.bytes_left > 0
+    }
+
+    fn undo(&mut self, turn: u32) {
+        self.records
+            .retain(|record| !matches!(record, Record::Bundle(bundle) if bundle.turn.0 >= turn));
+        self.next = self.next.min(TurnNumber(turn));
     }
 
     fn take(&mut self, record: Record) {

@@ -48,6 +48,7 @@ impl Item {
 }
 
 /// Makes the bytes of items, one after the other.
+#[derive(Clone)]
 pub(crate) struct Encoder {
     checks: Checks,
     items: usize,
@@ -120,6 +121,7 @@ impl Encoder {
 }
 
 /// The checks of one segment so far.
+#[derive(Clone)]
 struct Checks {
     /// The CRC of the seal before.
     before: u32,

@@ -208,6 +208,7 @@ pub fn verify<S: Simulation>(
             seats: start.seats(),
         }),
         log_hash: start_hash(&start),
+        turn_hash: start_hash(&start),
         speaking: (*start).clone(),
         runs,
         roster: Peers::first(start.roster.len()),
@@ -245,6 +246,8 @@ pub fn verify<S: Simulation>(
 struct Run<'a, S: Simulation> {
     world: S,
     log_hash: LogHash,
+    /// The same without roster changes that wait for their first turn.
+    turn_hash: LogHash,
     /// The start, with the runs of their processes that speak for the peers now.
     speaking: Start,
     runs: Runs,
@@ -312,6 +315,12 @@ impl<S: Simulation> Run<'_, S> {
             self.execute(&bundle)?;
             progress(self.result.turns);
         }
+        // What was decided behind the last turn.
+        while let Some(record) = reader.next_record(&mut cursor)? {
+            if let Record::Roster(change) = record {
+                self.check_change(&change)?;
+            }
+        }
         self.check_end(reader)
     }
 
@@ -328,6 +337,7 @@ impl<S: Simulation> Run<'_, S> {
             self.plan = metered.plan;
         }
         self.log_hash = turn_hash(self.log_hash, bundle);
+        self.turn_hash = self.log_hash;
         let (mut entries, _) = world_entries(bundle);
         for _ in 0..bundle.ticks() {
             self.effects.clear();
@@ -361,7 +371,11 @@ impl<S: Simulation> Run<'_, S> {
         let follows =
             epoch == self.epoch && change.follows_on(turns, self.log_hash, self.began, self.roster);
         let signature = self.options.signature;
-        if !follows || !change.is_decided_by(&self.speaking, self.roster, signature) {
+        let alike = change
+            .value
+            .log_hash
+            .is_none_or(|hash| hash == self.turn_hash);
+        if !follows || !alike || !change.is_decided_by(&self.speaking, self.roster, signature) {
             return Err(Wrong::Roster { epoch });
         }
         self.log_hash = roster_hash(self.log_hash, change);
@@ -456,7 +470,7 @@ impl<S: Simulation> Run<'_, S> {
         };
         let turns = end.turns;
         let fits = turns == self.result.turns
-            && end.log_hash == self.log_hash
+            && end.log_hash == self.turn_hash
             && end.outcome == self.world.outcome();
         if !fits {
             return Err(Wrong::End { turns }.into());

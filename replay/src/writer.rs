@@ -16,6 +16,8 @@ pub(crate) const QUEUE_BYTES: usize = 8 << 20;
 const KEYFRAME_BYTES: usize = 64 << 20;
 /// How long appended turns may be unsafe from a loss of power.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
+/// Turns that can be taken back.
+pub(crate) const POINTS: usize = 64;
 /// Fast, and close to the best on worlds in columns.
 const PACKING_LEVEL: i32 = 3;
 
@@ -30,6 +32,13 @@ pub(crate) enum Job {
         content: Arc<[u8]>,
         /// The codec before them.
         codec: Codec,
+        /// The turn that they are, if they are one.
+        turn: Option<u32>,
+    },
+    /// Take back a turn, and all that was written since.
+    Undo {
+        /// The turn.
+        turn: u32,
     },
     /// A keyframe, to be packed.
     Keyframe(Keyframe),
@@ -39,13 +48,13 @@ impl Job {
     fn bytes(&self) -> usize {
         match self {
             Job::Records { content, .. } => content.len() + size_of::<Job>(),
-            Job::Keyframe(_) => 0,
+            Job::Keyframe(_) | Job::Undo { .. } => 0,
         }
     }
 
     fn snapshot_bytes(&self) -> usize {
         match self {
-            Job::Records { .. } => 0,
+            Job::Records { .. } | Job::Undo { .. } => 0,
             Job::Keyframe(keyframe) => keyframe.snapshot.len(),
         }
     }
@@ -142,6 +151,7 @@ pub(crate) fn run(shared: &Shared, output: Box<dyn Output>) {
         keyframes: Vec::new(),
         unmarked_bytes: MARK_EVERY_BYTES,
         unsynced_since: None,
+        points: VecDeque::new(),
     };
     let result = writer.serve(shared);
     if result.is_err() {
@@ -167,6 +177,16 @@ struct Writer {
     keyframes: Vec<(u32, u64)>,
     unmarked_bytes: u64,
     unsynced_since: Option<Instant>,
+    /// What stood before each of the last turns.
+    points: VecDeque<Point>,
+}
+
+struct Point {
+    turn: u32,
+    written: u64,
+    encoder: Encoder,
+    keyframes: usize,
+    unmarked_bytes: u64,
 }
 
 /// What the writer does next.
@@ -183,6 +203,9 @@ impl Writer {
                 Next::Write(job) => {
                     let mark = self.write(&job)?;
                     let mut state = shared.lock();
+                    if let Job::Undo { .. } = job {
+                        state.marks.retain(|mark| mark.at < self.written);
+                    }
                     state.jobs.pop_front();
                     state.bytes -= job.bytes();
                     state.written = self.written;
@@ -231,7 +254,11 @@ impl Writer {
                 kind,
                 content,
                 codec,
+                turn,
             } => {
+                if let Some(turn) = turn {
+                    self.note(*turn);
+                }
                 let due = self.unmarked_bytes >= MARK_EVERY_BYTES;
                 let sealed = self.encoder.sealed().filter(|_| due);
                 let mark = sealed.map(|crc| Mark {
@@ -251,6 +278,7 @@ impl Writer {
                 self.append(&bytes)?;
                 Ok(mark)
             }
+            Job::Undo { turn } => self.undo(*turn).map(|()| None),
             Job::Keyframe(keyframe) => {
                 let mut bytes = Vec::new();
                 self.encoder.seal(&mut bytes);
@@ -265,6 +293,33 @@ impl Writer {
                 Ok(None)
             }
         }
+    }
+
+    fn note(&mut self, turn: u32) {
+        self.points.push_back(Point {
+            turn,
+            written: self.written,
+            encoder: self.encoder.clone(),
+            keyframes: self.keyframes.len(),
+            unmarked_bytes: self.unmarked_bytes,
+        });
+        if self.points.len() > POINTS {
+            self.points.pop_front();
+        }
+    }
+
+    /// What is cut off was never whole for a reader that comes later: the file is as if it had not been written.
+    fn undo(&mut self, turn: u32) -> io::Result<()> {
+        let at = self.points.iter().position(|point| point.turn == turn);
+        let at = at.ok_or(io::ErrorKind::InvalidInput)?;
+        let point = self.points.drain(at..).next();
+        let point = point.ok_or(io::ErrorKind::InvalidInput)?;
+        self.output.truncate(point.written)?;
+        self.written = point.written;
+        self.encoder = point.encoder;
+        self.keyframes.truncate(point.keyframes);
+        self.unmarked_bytes = point.unmarked_bytes;
+        Ok(())
     }
 
     fn pack(&self, keyframe: &Keyframe) -> io::Result<Vec<u8>> {

@@ -4,6 +4,7 @@
 //! of what each peer issued. It shares no code with the session; it reads log records and nothing else.
 
 mod bounds;
+mod equivocation;
 mod file;
 mod metering;
 mod progress;
@@ -13,11 +14,11 @@ mod roster;
 pub use bounds::Bounds;
 pub use file::{Issued, PeerFile};
 
-use crate::simulator::{Playable, Scenario};
+use crate::simulator::{Hostile, Lie, Playable, Scenario};
 use lockstep::log::{
     Bundle, Record, RosterChange, Start, What, roster_hash, start_hash, turn_hash,
 };
-use lockstep::{EndReason, Event, LogHash, PeerId};
+use lockstep::{EndReason, Event, Fault, LogHash, PeerId};
 use metering::Plans;
 use sim::{Checksum, Seat, SeatState};
 use std::collections::BTreeMap;
@@ -74,6 +75,12 @@ pub struct Judge<W> {
     peers: Vec<PeerFile>,
     hostile: Option<usize>,
     forged: bool,
+    /// From this turn on the last peer signs two batches.
+    two_faced: Option<u32>,
+    /// The last peer tells of another world or log than it has.
+    lied_of: Option<Lie>,
+    /// Who was told that the last peer signs two histories.
+    named_by: Vec<usize>,
     flaw: Option<(usize, u32)>,
     command_delay: u32,
     turn: Duration,
@@ -125,11 +132,23 @@ impl<W: Playable> Judge<W> {
             now: Duration::ZERO,
             peers: ids.iter().enumerate().map(file).collect(),
             hostile: (0..ids.len()).find(|peer| scenario.is_hostile(*peer)),
-            forged: scenario.hostile == Some(crate::simulator::Hostile::Forger),
+            forged: matches!(
+                scenario.hostile,
+                Some(Hostile::Forger | Hostile::Equivocator(_))
+            ),
+            two_faced: match scenario.hostile {
+                Some(Hostile::Equivocator(when)) => Some(when.from),
+                _ => None,
+            },
+            lied_of: match scenario.hostile {
+                Some(Hostile::Liar(lie)) => Some(lie),
+                _ => None,
+            },
             flaw: scenario.flaw.map(|flaw| (flaw.peer, flaw.turn)),
             command_delay: u32::from(scenario.plan.delay_turns),
             turn: scenario.plan.turn(),
             turn_limit: scenario.turn_limit,
+            named_by: Vec::new(),
             start: None,
             history: Vec::new(),
             changes: Vec::new(),
@@ -267,6 +286,26 @@ impl<W: Playable> Judge<W> {
         }
     }
 
+    /// A session took turns back.
+    pub fn undone(&mut self, peer: usize, turns: u32) {
+        self.peers[peer].undo(turns);
+    }
+
+    /// A session had its world replaced by one after so many turns.
+    pub fn restored(&mut self, peer: usize, turns: u32) {
+        self.peers[peer].handed.truncate(turns as usize);
+    }
+
+    /// Whether anybody was told that a peer signs two histories.
+    pub fn proved_any(&self) -> bool {
+        !self.named_by.is_empty()
+    }
+
+    /// The most turns that one peer took back at once.
+    pub fn most_undone(&self) -> u32 {
+        self.peers.iter().map(|file| file.undone).max().unwrap_or(0)
+    }
+
     /// A session handed out a turn to execute.
     pub fn handed(&mut self, peer: usize, bundle: &Bundle) {
         let file = &mut self.peers[peer];
@@ -340,7 +379,12 @@ impl<W: Playable> Judge<W> {
                     self.fail(Some(peer), Invariant::Agreement, seen);
                 }
             }
-            Event::PeerFault { peer: named, fault } => self.check_blame(peer, *named, *fault),
+            Event::PeerFault { peer: named, fault } => {
+                if *fault == Fault::Equivocation {
+                    self.named_by.push(peer);
+                }
+                self.check_blame(peer, *named, *fault);
+            }
             Event::CommandRefused { id, .. } => {
                 self.peers[peer].refused.insert(*id);
             }
@@ -543,7 +587,7 @@ impl<W: Playable> Judge<W> {
         }
     }
 
-    fn check_blame(&mut self, peer: usize, named: PeerId, fault: lockstep::Fault) {
+    fn check_blame(&mut self, peer: usize, named: PeerId, fault: Fault) {
         let honest = self
             .peers
             .iter()
@@ -556,6 +600,19 @@ impl<W: Playable> Judge<W> {
     }
 
     fn check_desync(&mut self, peer: usize, desync: &lockstep::Desync) {
+        if let Some(lie) = self.lied_of.filter(|_| self.hostile != Some(peer)) {
+            let liar = self.hostile.map(|hostile| self.peers[hostile].id);
+            let of = desync.turn.next().0;
+            let founded = match lie {
+                Lie::World(turns) => of == turns,
+                // It says something about its log only in some turns.
+                Lie::Log(turns) => (turns..=turns + 2 * self.command_delay).contains(&of),
+            };
+            if !founded || desync.odd != liar.into_iter().collect::<Vec<_>>() {
+                let seen = format!("somebody lied, {lie:?}: {desync:?}");
+                self.fail(Some(peer), Invariant::Desync, seen);
+            }
+        }
         if self.hostile.is_some() {
             return;
         }

@@ -3,26 +3,34 @@
 //!
 //! Its peers are [`lockstep::session::roster::Roster`]; around each are the few rules of turns that matter here: seal
 //! at most `delay` turns ahead of what is complete, complete a turn when all required batches are held, neither while
-//! frozen. Batches have no content: in a crash a peer sends one batch for a turn or none.
+//! frozen. Batches have no content: in a crash a peer sends one batch for a turn or none. Around these are the few
+//! rules by which another run of a peer's process comes back: walk what a quorum attests, ask, begin with the epoch
+//! that the decision begins, have batches counted from `cut + delay` on.
 //!
 //! Nothing is ever lost here but may be late for ever, and a peer may do nothing for ever: so every crash, every loss
 //! and every wrong suspicion is among the runs.
 
+mod bounds;
+mod mutant;
 mod peer;
 mod properties;
+mod rejoin;
+mod run;
 
-pub use peer::Peer;
+pub use bounds::{Bound, bounds, far, with_mutant};
+pub use mutant::{MUTANTS, Mutant};
+pub use peer::{Part, Peer};
+pub use run::Checked;
 
-use crate::random::Stream;
 use lockstep::session::roster::{Do, Input, Message, Peers, Value, Voters};
-use stateright::{Checker, HasDiscoveries, Model, Property};
+use stateright::{Model, Property};
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::sync::Arc;
 
 /// What is modelled, and how far.
 #[derive(Clone, Debug)]
 pub struct RosterModel {
-    /// Peers at the start.
+    /// Peers of the start's roster.
     pub peers: usize,
     /// Turns that a peer may seal ahead of what it has completed.
     pub delay: u8,
@@ -36,186 +44,16 @@ pub struct RosterModel {
     pub goes_on: bool,
     /// Peers that may leave, at any time.
     pub leavers: Peers,
+    /// Peers that were removed before the first turn that is looked at.
+    pub out: Peers,
+    /// Peers of which another run may come back, once.
+    pub returns: Peers,
     /// What is wrong in it.
     pub mutant: Option<Mutant>,
 }
 
-/// A mistake that the model must find.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mutant {
-    /// Who has promised completes and seals on.
-    NoFreeze,
-    /// The cut is the least that the coordinator itself holds.
-    OwnMinimum,
-    /// Less than half of the voters are a quorum.
-    SubMajority,
-    /// A promise does not tell what was accepted before.
-    IgnoredAccepted,
-    /// A peer that leaves has no vote from then on, without a decision.
-    LeaveAtOnce,
-    /// What is proposed is accepted before its turns are held.
-    NoFetch,
-    /// Batches that were sealed in an epoch count for peers that have not heard of it.
-    EpochlessBatches,
-}
-
-/// All mutants.
-pub const MUTANTS: [Mutant; 7] = [
-    Mutant::NoFreeze,
-    Mutant::OwnMinimum,
-    Mutant::SubMajority,
-    Mutant::IgnoredAccepted,
-    Mutant::LeaveAtOnce,
-    Mutant::NoFetch,
-    Mutant::EpochlessBatches,
-];
-
-/// A run through the model, to a bound.
-#[derive(Clone, Debug)]
-pub struct Bound {
-    /// What it is about.
-    pub about: &'static str,
-    /// The model.
-    pub model: RosterModel,
-}
-
-/// What is run through with every test run: less than a minute of two cores.
-pub fn small_bounds() -> Vec<Bound> {
-    let bound = |about, model| Bound { about, model };
-    let removal = RosterModel::default();
-    vec![
-        bound(
-            "crash removal, 2 peers, 3 turns",
-            RosterModel {
-                turns: 3,
-                attempts: 1,
-                goes_on: true,
-                ..removal.clone()
-            },
-        ),
-        bound(
-            "crash removal, 2 peers, 2 attempts",
-            RosterModel {
-                turns: 1,
-                attempts: 2,
-                goes_on: true,
-                ..removal.clone()
-            },
-        ),
-        bound(
-            "crash removal, 3 peers",
-            RosterModel {
-                peers: 3,
-                ..removal.clone()
-            },
-        ),
-        bound(
-            "leaving, 2 peers",
-            RosterModel {
-                turns: 2,
-                leavers: Peers(0b11),
-                ..removal.clone()
-            },
-        ),
-        bound(
-            "two epochs, 2 peers",
-            RosterModel {
-                turns: 2,
-                epochs: 2,
-                goes_on: true,
-                ..removal
-            },
-        ),
-    ]
-}
-
-/// What fits into five minutes of two cores in a release build.
-pub fn large_bounds() -> Vec<Bound> {
-    let bound = |about, model| Bound { about, model };
-    let removal = RosterModel::default();
-    vec![
-        bound(
-            "crash removal, 2 peers, 3 turns",
-            RosterModel {
-                turns: 3,
-                attempts: 2,
-                goes_on: true,
-                ..removal.clone()
-            },
-        ),
-        bound(
-            "crash removal, 3 peers, 2 attempts",
-            RosterModel {
-                peers: 3,
-                attempts: 2,
-                ..removal.clone()
-            },
-        ),
-        bound(
-            "leaving, 3 peers",
-            RosterModel {
-                peers: 3,
-                leavers: Peers(0b111),
-                ..removal.clone()
-            },
-        ),
-        bound(
-            "leaving, 2 peers",
-            RosterModel {
-                turns: 3,
-                attempts: 2,
-                leavers: Peers(0b11),
-                ..removal.clone()
-            },
-        ),
-        bound(
-            "two epochs, 2 peers",
-            RosterModel {
-                turns: 3,
-                epochs: 2,
-                goes_on: true,
-                ..removal
-            },
-        ),
-    ]
-}
-
-/// More of everything than can be run through: for walks at random.
-pub fn far() -> RosterModel {
-    RosterModel {
-        peers: 4,
-        turns: 5,
-        attempts: 3,
-        epochs: 3,
-        goes_on: true,
-        leavers: Peers(0b1111),
-        ..RosterModel::default()
-    }
-}
-
-/// The model in which a mutant is found, at random and in no time.
-pub fn with_mutant(mutant: Mutant) -> RosterModel {
-    let leavers = match mutant {
-        Mutant::LeaveAtOnce => Peers(0b11),
-        _ => Peers::default(),
-    };
-    let (peers, attempts) = match mutant {
-        Mutant::EpochlessBatches => (2, 1),
-        _ => (3, 2),
-    };
-    RosterModel {
-        peers,
-        turns: 3,
-        attempts,
-        goes_on: true,
-        leavers,
-        mutant: Some(mutant),
-        ..RosterModel::default()
-    }
-}
-
 impl Default for RosterModel {
-    /// Two peers, a delay of two turns, one turn, one attempt, one epoch; nobody leaves.
+    /// Two peers, a delay of two turns, one turn, one attempt, one epoch; nobody leaves or comes back.
     fn default() -> Self {
         RosterModel {
             peers: 2,
@@ -225,6 +63,8 @@ impl Default for RosterModel {
             epochs: 1,
             goes_on: false,
             leavers: Peers::default(),
+            out: Peers::default(),
+            returns: Peers::default(),
             mutant: None,
         }
     }
@@ -233,22 +73,33 @@ impl Default for RosterModel {
 /// A moment of all peers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
-    /// The peers.
-    pub peers: Vec<Peer>,
-    /// Everything that was ever said: epoch, speaker, message. What is said may arrive at any time, often, or never.
-    pub said: BTreeSet<(u8, u8, Message)>,
+    /// The runs: the first ones of all places, then those that may come back.
+    pub peers: Vec<Arc<Peer>>,
+    /// Everything that was said and may still matter. It may arrive at any time, often, or never.
+    pub said: BTreeSet<Arc<Said>>,
     /// What peers have found decided, by epoch.
     pub decided: BTreeSet<(u8, Value)>,
 }
 
-/// A step of one peer.
+/// What one run has said, in one epoch.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Said {
+    /// In which epoch.
+    pub epoch: u8,
+    /// Which run.
+    pub run: u8,
+    /// What.
+    pub message: Message,
+}
+
+/// A step of one run, by its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// It seals the next turn.
     Seal(u8),
     /// It seals the next turn as its last.
     Leave(u8),
-    /// The next batch of another peer reaches it, by any path.
+    /// The next batch of a place reaches it, by any path.
     Store(u8, u8),
     /// It completes the next turn.
     Complete(u8),
@@ -257,122 +108,62 @@ pub enum Action {
     /// As coordinator it waits no longer for those who have not answered.
     Suspect(u8),
     /// It hears something that was said in its epoch.
-    Hear(u8, u8, Message),
+    Hear(u8, Arc<Said>),
     /// It hears the accepts that decide.
-    Learn(u8, Message),
-}
-
-/// What a run of the model came to.
-#[derive(Debug)]
-pub struct Checked {
-    /// Different states.
-    pub states: usize,
-    /// Whether every one within the bound was seen.
-    pub complete: bool,
-    /// What does not hold, with the steps that lead there.
-    pub violation: Option<(&'static str, Vec<String>)>,
-    /// What should be reached, and was not.
-    pub unreached: Vec<&'static str>,
-    /// How long it took.
-    pub took: Duration,
+    Learn(u8, Arc<Said>),
+    /// It follows, and asks to come back.
+    Request(u8),
+    /// It begins its part.
+    ComeBack(u8),
 }
 
 impl RosterModel {
-    /// Runs through every state within the bound, on all cores, or until the first violation.
-    pub fn check(&self, at_most: Duration) -> Checked {
-        let begun = std::time::Instant::now();
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let checker = self
-            .clone()
-            .checker()
-            .threads(threads)
-            .timeout(at_most)
-            .finish_when(HasDiscoveries::AnyFailures)
-            .spawn_bfs()
-            .join();
-        let found = checker.discoveries();
-        let is_safety = |name: &&str| properties::SAFETY.iter().any(|(safety, _)| safety == name);
-        let violation = found
-            .iter()
-            .find(|(name, _)| is_safety(name))
-            .map(|(name, path)| {
-                let steps = path.clone().into_actions();
-                (
-                    *name,
-                    steps.iter().map(|step| format!("{step:?}")).collect(),
-                )
-            });
-        let wanted = self.reachable();
-        Checked {
-            states: checker.unique_state_count(),
-            complete: checker.is_done() && begun.elapsed() < at_most,
-            violation,
-            unreached: wanted
-                .into_iter()
-                .filter(|name| !found.contains_key(name))
-                .collect(),
-            took: begun.elapsed(),
-        }
-    }
-
-    /// Takes steps at random, from the start until none is left, again and again. What does not hold, if anything is
-    /// found, with the steps that lead there. Reaches further than [`check`](Self::check), and proves nothing.
-    pub fn walk(&self, seed: u64, walks: u32) -> Option<(&'static str, Vec<String>)> {
-        let mut random = Stream::new(seed, "model", 0);
-        let begin = self.init_states();
-        for _ in 0..walks {
-            let mut state = begin[0].clone();
-            let mut steps = Vec::new();
-            loop {
-                let mut actions = Vec::new();
-                self.actions(&state, &mut actions);
-                let next = loop {
-                    if actions.is_empty() {
-                        break None;
-                    }
-                    let at = random.below(actions.len() as u64) as usize;
-                    let action = actions.swap_remove(at);
-                    let step = format!("{action:?}");
-                    if let Some(next) = self.next_state(&state, action) {
-                        steps.push(step);
-                        break Some(next);
-                    }
-                };
-                let Some(next) = next else { break };
-                state = next;
-                let broken = properties::SAFETY
-                    .iter()
-                    .find(|(_, holds)| !holds(self, &state));
-                if let Some((name, _)) = broken {
-                    return Some((name, steps));
-                }
-            }
-        }
-        None
-    }
-
     fn say(&self, state: &mut State, at: u8, outcome: Vec<Do>) {
+        let place = state.peers[usize::from(at)].place;
         let mut open = outcome;
         while !open.is_empty() {
             let said = std::mem::take(&mut open);
             for each in said {
+                let epoch = state.peers[usize::from(at)].epoch;
                 match each {
                     Do::Decided(decision) => {
-                        let epoch = state.peers[usize::from(at)].epoch;
                         state.decided.insert((epoch, decision.value));
+                        peer_mut(state, at).decide(decision.value);
                     }
                     Do::Say(message) => {
-                        let epoch = state.peers[usize::from(at)].epoch;
                         let message = self.mutate(state, at, epoch, message);
-                        state.said.insert((epoch, at, message.clone()));
+                        self.post(state, at, epoch, &message);
                         // What a peer says it hears at once; its own accept is heard with those of others.
                         if !matches!(message, Message::Accept(..)) {
-                            open.extend(self.tell(state, at, Input::Heard(at, message)));
+                            open.extend(self.tell(state, at, Input::Heard(place, message)));
                         }
                     }
                 }
             }
         }
+    }
+
+    /// Has everybody hear a message, now or later. A coordinator proposes once: other promises are nothing to it then.
+    fn post(&self, state: &mut State, run: u8, epoch: u8, message: &Message) {
+        let ballot = message.ballot();
+        let promise = |said: &Arc<Said>| {
+            let of = matches!(&said.message, Message::Promise(promise) if promise.ballot == ballot);
+            said.epoch == epoch && of
+        };
+        let proposed = |said: &Arc<Said>| {
+            let of = matches!(&said.message, Message::Propose(of, _) if *of == ballot);
+            said.epoch == epoch && of
+        };
+        match message {
+            Message::Propose(..) => state.said.retain(|said| !promise(said)),
+            Message::Promise(_) if state.said.iter().any(proposed) => return,
+            _ => {}
+        }
+        state.said.insert(Arc::new(Said {
+            epoch,
+            run,
+            message: message.clone(),
+        }));
     }
 
     /// Calls the roster of peer `at`.
@@ -381,41 +172,21 @@ impl RosterModel {
     }
 
     fn tell_suspecting(&self, state: &mut State, at: u8, input: Input, suspects: Peers) -> Vec<Do> {
-        let leaves: Vec<Option<u8>> = state.peers.iter().map(|peer| peer.leaves).collect();
-        let blind = self.mutant == Some(Mutant::NoFetch)
-            && matches!(input, Input::Heard(_, Message::Propose(..)));
-        let peer = &mut state.peers[usize::from(at)];
-        let mut holdings = peer.holdings(&leaves);
-        if blind {
+        let peer = &state.peers[usize::from(at)];
+        let mut holdings = peer.holdings(&peer.leaves(state));
+        let blind = self.mutant == Some(Mutant::NoFetch) || self.votes_early(peer);
+        if blind && matches!(input, Input::Heard(_, Message::Propose(..))) {
             holdings
                 .iter_mut()
                 .for_each(|holding| holding.until = u32::MAX);
         }
-        peer.handle(input, &holdings, suspects)
+        peer_mut(state, at).handle(input, &holdings, suspects)
     }
 
-    fn mutate(&self, state: &State, at: u8, epoch: u8, message: Message) -> Message {
-        match (self.mutant, message) {
-            (Some(Mutant::IgnoredAccepted), Message::Promise(mut promise)) => {
-                promise.accepted = None;
-                Message::Promise(promise)
-            }
-            (Some(Mutant::OwnMinimum), Message::Propose(ballot, mut value)) => {
-                let promises = state.said.iter().filter_map(|said| match said {
-                    (of, _, Message::Promise(promise)) if *of == epoch => Some(promise),
-                    _ => None,
-                });
-                let mut promises = promises.filter(|promise| promise.ballot == ballot);
-                if promises.all(|promise| promise.accepted.is_none()) {
-                    let own = &state.peers[usize::from(at)];
-                    let held = own.roster.voters().members().iter();
-                    let held = held.map(|peer| u32::from(own.held[usize::from(peer)]));
-                    value.cut = held.min().unwrap_or(value.cut).min(value.cut);
-                }
-                Message::Propose(ballot, value)
-            }
-            (_, message) => message,
-        }
+    /// Whether a message of a run is one of a voter, as a peer sees it: others have no signature that counts.
+    fn is_signed(&self, peer: &Peer, run: u8) -> bool {
+        let place = usize::from(self.place(run));
+        peer.runs[place] == run || self.mutant == Some(Mutant::OldEpochVote)
     }
 
     pub(crate) fn voters(&self, members: Peers) -> Voters {
@@ -427,9 +198,86 @@ impl RosterModel {
         }
     }
 
-    fn is_leaver(&self, peer: u8) -> bool {
-        self.leavers.contains(peer)
+    /// What a run that plays can do of turns.
+    fn turns(&self, state: &State, at: u8, actions: &mut Vec<Action>) {
+        let peer = &state.peers[usize::from(at)];
+        let over = peer.epoch == self.epochs && !self.goes_on;
+        let frozen = over || peer.roster.is_frozen() && self.mutant != Some(Mutant::NoFreeze);
+        let room = peer.sealed() < self.turns && peer.sealed() < peer.complete + self.delay;
+        if !frozen && room && peer.leaves.is_none() {
+            actions.push(Action::Seal(at));
+            if self.leavers.contains(peer.place) && !self.is_another_run(at) {
+                actions.push(Action::Leave(at));
+            }
+        }
+        for (of, run) in (0u8..).zip(&peer.runs) {
+            let other = &state.peers[usize::from(*run)];
+            let held = peer.held[usize::from(of)];
+            let understood = self.mutant == Some(Mutant::EpochlessBatches)
+                || other.sealed_in.get(usize::from(held)) <= Some(&peer.epoch);
+            let there = held < other.sealed() && peer.takes(of);
+            if *run != at && there && understood && !over {
+                actions.push(Action::Store(at, of));
+            }
+        }
+        // Who leaves only answers, and follows to the next epoch where it must.
+        let plays = peer.leaves.is_none() || peer.stays_for_next();
+        let open = !frozen && peer.complete < self.turns;
+        if plays && open && peer.can_complete(&peer.leaves(state)) {
+            actions.push(Action::Complete(at));
+        }
     }
+
+    /// What a run that votes can hear.
+    fn hears(&self, state: &State, at: u8, actions: &mut Vec<Action>) {
+        let peer = &state.peers[usize::from(at)];
+        for said in state.said.iter().filter(|said| said.epoch == peer.epoch) {
+            let of_another = said.run != at;
+            let for_it = match &said.message {
+                Message::Promise(promise) => promise.ballot.peer == peer.place && of_another,
+                Message::Prepare(_) | Message::Propose(..) => of_another,
+                Message::Request(_) => peer.part == Part::Plays,
+                Message::Accept(..) => {
+                    if peer.part == Part::Plays && self.is_signed(peer, said.run) {
+                        actions.push(Action::Learn(at, said.clone()));
+                    }
+                    false
+                }
+            };
+            let counts =
+                matches!(said.message, Message::Request(_)) || self.is_signed(peer, said.run);
+            if for_it && counts {
+                actions.push(Action::Hear(at, said.clone()));
+            }
+        }
+    }
+
+    /// Begins the next epoch where the turns up to the cut are complete.
+    fn after_turn(&self, state: &mut State, at: u8) {
+        let leaves = state.peers[usize::from(at)].leaves(state);
+        let peer = peer_mut(state, at);
+        if self.mutant == Some(Mutant::LeaveAtOnce) && peer.pending.is_none() {
+            let members = peer.roster.voters().members();
+            let gone: Peers = members
+                .iter()
+                .filter(|of| peer.knows_left(*of, &leaves))
+                .collect();
+            if !gone.is_empty() && !gone.contains(peer.place) && !peer.roster.is_frozen() {
+                let voters = self.voters(members.without(gone));
+                peer.roster = lockstep::session::roster::Roster::new(peer.place, voters);
+            }
+        }
+        if let Some(value) = peer.pending
+            && u32::from(peer.complete) == value.cut
+            && value.roster.contains(peer.place)
+        {
+            peer.begin_epoch(value, self.delay, self.voters(value.roster));
+        }
+    }
+}
+
+fn peer_mut(state: &mut State, at: u8) -> &mut Peer {
+    Arc::make_mut(&mut state.peers[usize::from(at)])
 }
 
 impl Model for RosterModel {
@@ -437,12 +285,14 @@ impl Model for RosterModel {
     type Action = Action;
 
     fn init_states(&self) -> Vec<State> {
-        let members = Peers::first(self.peers);
-        let peers = members
-            .iter()
-            .map(|at| Peer::new(at, self.peers, self.voters(members)));
+        let voters = self.voters(self.first_roster());
+        let first = (0..self.peers as u8).map(|place| Peer::new(place, self.peers, voters));
+        let others = self.returns.iter().map(|place| Peer {
+            part: Part::Follows,
+            ..Peer::new(place, self.peers, voters)
+        });
         vec![State {
-            peers: peers.collect(),
+            peers: first.chain(others).map(Arc::new).collect(),
             said: BTreeSet::new(),
             decided: BTreeSet::new(),
         }]
@@ -450,38 +300,24 @@ impl Model for RosterModel {
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         for (at, peer) in (0u8..).zip(&state.peers) {
-            if peer.is_removed() {
-                continue;
-            }
-            let over = peer.epoch == self.epochs && !self.goes_on;
-            let frozen = over || peer.roster.is_frozen() && self.mutant != Some(Mutant::NoFreeze);
-            let room = peer.sealed() < self.turns && peer.sealed() < peer.complete + self.delay;
-            if !frozen && room && peer.leaves.is_none() {
-                actions.push(Action::Seal(at));
-                if self.is_leaver(at) {
-                    actions.push(Action::Leave(at));
+            match peer.part {
+                Part::Gone => continue,
+                Part::Follows => {
+                    actions.push(Action::Request(at));
+                    actions.push(Action::ComeBack(at));
+                    if self.votes_early(peer) {
+                        self.hears(state, at, actions);
+                    }
+                    continue;
                 }
+                Part::Plays => self.turns(state, at, actions),
             }
-            for (of, other) in (0u8..).zip(&state.peers) {
-                let held = peer.held[usize::from(of)];
-                let understood = self.mutant == Some(Mutant::EpochlessBatches)
-                    || other.sealed_in.get(usize::from(held)) <= Some(&peer.epoch);
-                if of != at && held < other.sealed() && understood && !over {
-                    actions.push(Action::Store(at, of));
-                }
-            }
-            // Who leaves only answers, and follows to the next epoch where it must.
-            let plays = peer.leaves.is_none() || peer.stays_for_next();
-            let open = !frozen && peer.complete < self.turns;
-            if plays && open && peer.can_complete(&state.peers) {
-                actions.push(Action::Complete(at));
-            }
-            if peer.epoch >= self.epochs || peer.roster.decision().is_some() {
+            if peer.epoch >= self.epochs || peer.pending.is_some() {
                 continue;
             }
             // Leavers never coordinate.
-            let prepares = state.said.iter().filter(|(epoch, _, message)| {
-                *epoch == peer.epoch && matches!(message, Message::Prepare(_))
+            let prepares = state.said.iter().filter(|said| {
+                said.epoch == peer.epoch && matches!(said.message, Message::Prepare(_))
             });
             if peer.leaves.is_none() && prepares.count() < self.attempts {
                 actions.push(Action::Coordinate(at));
@@ -489,44 +325,27 @@ impl Model for RosterModel {
             if peer.roster.coordinates().is_some() {
                 actions.push(Action::Suspect(at));
             }
-            for (epoch, from, message) in &state.said {
-                if *epoch != peer.epoch {
-                    continue;
-                }
-                let for_it = match message {
-                    Message::Promise(promise) => promise.ballot.peer == at && *from != at,
-                    Message::Prepare(_) | Message::Propose(..) | Message::Request(_) => *from != at,
-                    Message::Accept(..) => {
-                        actions.push(Action::Learn(at, message.clone()));
-                        false
-                    }
-                };
-                if for_it {
-                    actions.push(Action::Hear(at, *from, message.clone()));
-                }
-            }
+            self.hears(state, at, actions);
         }
     }
 
     fn next_state(&self, before: &State, action: Action) -> Option<State> {
         let mut state = before.clone();
         match action {
-            Action::Seal(at) => {
-                state.peers[usize::from(at)].seal();
-            }
+            Action::Seal(at) => peer_mut(&mut state, at).seal(),
             Action::Leave(at) => {
-                let peer = &mut state.peers[usize::from(at)];
+                let peer = peer_mut(&mut state, at);
                 peer.leaves = Some(peer.sealed());
                 peer.seal();
             }
             Action::Store(at, of) => {
-                state.peers[usize::from(at)].held[usize::from(of)] += 1;
+                peer_mut(&mut state, at).held[usize::from(of)] += 1;
                 let outcome = self.tell(&mut state, at, Input::Look);
                 self.say(&mut state, at, outcome);
             }
             Action::Complete(at) => {
-                let others = state.peers.clone();
-                state.peers[usize::from(at)].complete(&others);
+                let leaves = before.peers[usize::from(at)].leaves(before);
+                peer_mut(&mut state, at).complete(&leaves);
                 self.after_turn(&mut state, at);
             }
             Action::Coordinate(at) => {
@@ -534,35 +353,39 @@ impl Model for RosterModel {
                 self.say(&mut state, at, outcome);
             }
             Action::Suspect(at) => {
-                let peer = &state.peers[usize::from(at)];
-                let silent = peer
-                    .roster
-                    .voters()
-                    .members()
-                    .without(peer.roster.answered());
+                let roster = &state.peers[usize::from(at)].roster;
+                let silent = roster.voters().members().without(roster.answered());
                 let outcome = self.tell_suspecting(&mut state, at, Input::Look, silent);
                 self.say(&mut state, at, outcome);
             }
-            Action::Hear(at, from, message) => {
-                let outcome = self.tell(&mut state, at, Input::Heard(from, message));
+            Action::Hear(at, said) => {
+                let input = match &said.message {
+                    Message::Request(request) => {
+                        self.note_request(&mut state, at, request.joins)?;
+                        Input::Look
+                    }
+                    message => Input::Heard(self.place(said.run), message.clone()),
+                };
+                let outcome = self.tell(&mut state, at, input);
                 self.say(&mut state, at, outcome);
             }
             Action::Learn(at, accept) => {
-                let epoch = state.peers[usize::from(at)].epoch;
-                let alike = state
-                    .said
-                    .iter()
-                    .filter(|(of, _, said)| *of == epoch && *said == accept);
-                let from: Vec<u8> = alike.map(|(_, from, _)| *from).collect();
-                for from in from {
-                    let heard = Input::Heard(from, accept.clone());
+                let peer = &before.peers[usize::from(at)];
+                let alike = before.said.iter().filter(|said| {
+                    let same = (said.epoch, &said.message) == (accept.epoch, &accept.message);
+                    same && self.is_signed(peer, said.run)
+                });
+                for said in alike {
+                    let heard = Input::Heard(self.place(said.run), accept.message.clone());
                     let outcome = self.tell(&mut state, at, heard);
                     self.say(&mut state, at, outcome);
                 }
                 // Accepts that decide nothing yet change nothing: they are heard once they do.
-                state.peers[usize::from(at)].roster.decision()?;
+                state.peers[usize::from(at)].pending?;
                 self.after_turn(&mut state, at);
             }
+            Action::Request(run) => self.request(&mut state, run)?,
+            Action::ComeBack(run) => self.come_back(&mut state, run)?,
         }
         (state != *before).then_some(state)
     }
@@ -578,41 +401,5 @@ impl Model for RosterModel {
             .filter(|(name, _)| wanted.contains(name));
         all.extend(reached.map(|(name, reached)| Property::sometimes(name, *reached)));
         all
-    }
-}
-
-impl RosterModel {
-    /// What must be among the states for the proof to mean something.
-    fn reachable(&self) -> Vec<&'static str> {
-        let fits = |name: &str| match name {
-            properties::LEFT => !self.leavers.is_empty(),
-            properties::AGAIN => self.attempts > 1,
-            properties::SECOND => self.epochs > 1,
-            _ => true,
-        };
-        let names = properties::REACHED.iter().map(|(name, _)| *name);
-        names.filter(|name| fits(name)).collect()
-    }
-
-    /// Begins the next epoch where the turns up to the cut are complete.
-    fn after_turn(&self, state: &mut State, at: u8) {
-        let leaves: Vec<Option<u8>> = state.peers.iter().map(|peer| peer.leaves).collect();
-        let peer = &mut state.peers[usize::from(at)];
-        if self.mutant == Some(Mutant::LeaveAtOnce) && peer.roster.decision().is_none() {
-            let members = peer.roster.voters().members();
-            let gone: Peers = members
-                .iter()
-                .filter(|of| peer.knows_left(*of, &leaves))
-                .collect();
-            if !gone.is_empty() && !gone.contains(at) && !peer.roster.is_frozen() {
-                peer.begin(members.without(gone), |members| self.voters(members), false);
-            }
-        }
-        if let Some(decision) = peer.roster.decision().copied()
-            && u32::from(peer.complete) == decision.value.cut
-            && decision.value.roster.contains(at)
-        {
-            peer.begin(decision.value.roster, |members| self.voters(members), true);
-        }
     }
 }

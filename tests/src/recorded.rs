@@ -362,7 +362,11 @@ impl Peers {
             }
             Output::Append(record) if at == 0 => self.record(&record),
             Output::Event(lockstep::Event::Ended(_)) => self.ended += 1,
-            Output::Append(_) | Output::Event(_) | Output::Close { .. } | Output::Load(_) => {}
+            Output::Append(_)
+            | Output::Event(_)
+            | Output::Close { .. }
+            | Output::Undo { .. }
+            | Output::Load { .. } => {}
         }
     }
 

@@ -19,7 +19,7 @@ mod trace;
 
 pub use playable::{Playable, build, execute, to_bytes};
 pub use scenario::{
-    Cut, Flaw, Hostile, PeerPlan, RECOVERS_WITHIN, Scenario, Slow, Weather, Workload,
+    Cut, Flaw, Hostile, Lie, PeerPlan, RECOVERS_WITHIN, Scenario, Slow, Weather, Workload,
 };
 pub use shrink::shrink;
 pub use toy::{Order, Toy, Want};
@@ -60,6 +60,10 @@ pub struct Report {
     pub busiest_second: usize,
     /// The most outputs of one call of a session.
     pub most_outputs: usize,
+    /// The most turns that one peer took back at once.
+    pub most_undone: u32,
+    /// Whether somebody was proved to have signed two histories.
+    pub proved: bool,
 }
 
 /// Plays the scenario to its end, or to the first violation. A panic is a violation too.
@@ -147,7 +151,11 @@ impl<W: Playable> Simulator<W> {
             };
             let config = config(scenario, at, role);
             let mut signer = signer(scenario, &secrets[at]);
-            if scenario.hostile == Some(Hostile::Forger) && scenario.is_hostile(at) {
+            let signs = matches!(
+                scenario.hostile,
+                Some(Hostile::Forger | Hostile::Equivocator(_) | Hostile::Liar(_))
+            );
+            if signs && scenario.is_hostile(at) {
                 signer = signed.listen_to(signer);
             }
             let flaw = scenario.flaw.filter(|flaw| flaw.peer == at);
@@ -285,7 +293,6 @@ impl<W: Playable> Simulator<W> {
             } => self.send(peer, link, channel, &bytes),
             Output::Append(record) => self.judge.appended(peer, &record),
             Output::New(start) => self.take_piece(peer, Piece::New(start)),
-            Output::Load(keyframe) => self.take_piece(peer, Piece::Load(keyframe)),
             Output::Execute(bundle) => {
                 self.judge.handed(peer, &bundle);
                 for entry in &bundle.entries {
@@ -302,6 +309,13 @@ impl<W: Playable> Simulator<W> {
                     let seen = format!("more than {limit} turns wait for the world");
                     self.judge.unbounded(peer, seen);
                 }
+            }
+            Output::Undo { turns } => self.judge.undone(peer, turns),
+            Output::Load {
+                turns, snapshot, ..
+            } => {
+                self.judge.restored(peer, turns);
+                self.take_piece(peer, Piece::Load(snapshot));
             }
             Output::Save { turns } => self.take_piece(peer, Piece::Save(turns)),
             Output::Event(event) => self.hear(peer, event),
@@ -418,6 +432,8 @@ impl<W: Playable> Simulator<W> {
                 .map(|bounds| bounds.busiest_second)
                 .max()
                 .unwrap_or(0),
+            proved: self.judge.proved_any(),
+            most_undone: self.judge.most_undone(),
             most_outputs: bounds.map(|bounds| bounds.most_outputs).max().unwrap_or(0),
         }
     }
@@ -522,8 +538,13 @@ fn rules<W: Playable>() -> RulesOf {
 /// A member that disturbs may hold up the match; who is cut off or stands still until it is over waits in vain.
 fn stall_limit(scenario: &Scenario) -> Option<Duration> {
     let freezes = scenario.peers.iter().any(|peer| peer.freeze.is_some());
-    let cut = (freezes || !scenario.cuts.is_empty()).then_some(Duration::from_secs(40));
-    scenario.hostile.map(|_| Duration::from_secs(15)).or(cut)
+    let held_up = freezes || !scenario.cuts.is_empty();
+    match scenario.hostile {
+        // The others go on without it, and nobody waits in vain.
+        Some(Hostile::Equivocator(_)) => Some(Duration::from_secs(40)),
+        Some(_) => Some(Duration::from_secs(15)),
+        None => held_up.then_some(Duration::from_secs(40)),
+    }
 }
 
 /// The end of a link that a peer calls by this number, if it is still up there.

@@ -41,6 +41,12 @@ fn every_peer_stops_names_the_turn_and_writes_a_report() {
         let desync = desync.as_ref().expect("every peer tells it");
         assert_eq!(desync.turn, TurnNumber(STRAYS_AFTER), "peer {at}");
         assert_eq!(ends[at], Some(EndReason::Desync));
+        let strayed = desync
+            .reports
+            .iter()
+            .find(|side| side.checksum != Checksum(STRAYS_AFTER));
+        let strayed = strayed.map(|side| side.peer);
+        assert_eq!(desync.odd, strayed.into_iter().collect::<Vec<_>>());
         let checksums: Vec<Checksum> = desync.reports.iter().map(|side| side.checksum).collect();
         assert!(checksums.contains(&Checksum(STRAYS_AFTER)), "{checksums:?}");
         assert!(

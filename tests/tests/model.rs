@@ -3,15 +3,15 @@
 //! Larger bounds: `cargo run -p tests --no-default-features --release --bin model`.
 
 use std::time::Duration;
-use tests::model::{MUTANTS, RosterModel, far, small_bounds, with_mutant};
+use tests::model::{MUTANTS, RosterModel, bounds, far, with_mutant};
 
 /// Random walks in which a mutant is found, and the model without one is not.
 const WALKS: u32 = 3_000;
 
 #[test]
 fn no_order_of_messages_breaks_a_roster_change() {
-    for bound in small_bounds() {
-        let checked = bound.model.check(Duration::from_secs(120));
+    for bound in bounds() {
+        let checked = bound.small.check(Duration::from_secs(120));
         println!(
             "{}: {} states in {:.1?}",
             bound.about, checked.states, checked.took
@@ -19,7 +19,7 @@ fn no_order_of_messages_breaks_a_roster_change() {
         assert_eq!(
             checked.violation, None,
             "{}: {:?}",
-            bound.about, bound.model
+            bound.about, bound.small
         );
         assert!(checked.complete, "{}: not all states seen", bound.about);
         assert_eq!(checked.unreached, [""; 0], "{}", bound.about);

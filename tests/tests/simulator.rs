@@ -5,7 +5,7 @@
 use lockstep::log::OnSlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tests::simulator::{Scenario, Toy, run};
+use tests::simulator::{Hostile, Scenario, Toy, run};
 
 /// Seeds of an ordinary run: chosen so that they take less than a minute on two cores.
 const SEEDS: std::ops::Range<u64> = 0..240;
@@ -70,6 +70,14 @@ fn seeds_cover_what_can_go_wrong() {
         ("desynced", share(|each| each.flaw.is_some())),
         ("disturbed", share(|each| each.hostile.is_some())),
         (
+            "two-faced",
+            share(|each| matches!(each.hostile, Some(Hostile::Equivocator(_)))),
+        ),
+        (
+            "lied of a world",
+            share(|each| matches!(each.hostile, Some(Hostile::Liar(_)))),
+        ),
+        (
             "left",
             share(|each| each.peers.iter().any(|peer| peer.leaves_at.is_some())),
         ),
@@ -126,6 +134,25 @@ fn seeds_cover_what_can_go_wrong() {
             scenarios.len()
         );
     }
+}
+
+#[test]
+fn who_signs_two_histories_is_found_out_and_the_others_go_back_to_one() {
+    let scenarios = (0..150).map(Scenario::draw);
+    let two_faced = scenarios.filter(|each| matches!(each.hostile, Some(Hostile::Equivocator(_))));
+    let (mut runs, mut proved, mut back) = (0, 0, 0);
+    let mut sizes = std::collections::BTreeSet::new();
+    for scenario in two_faced {
+        let report = run::<Toy>(&scenario, None);
+        let seed = scenario.seed;
+        assert_eq!(report.violation, None, "seed {seed}");
+        runs += 1;
+        proved += u32::from(report.proved);
+        back += u32::from(report.most_undone > 0);
+        sizes.insert(report.peers);
+    }
+    println!("{runs} runs of {sizes:?} peers: {proved} proved, {back} went back");
+    assert!(runs >= 8 && proved * 4 >= runs * 3 && back * 2 >= runs);
 }
 
 fn wanted_seeds() -> std::ops::Range<u64> {

@@ -155,6 +155,13 @@ impl Facts {
                 self.left.extend(gone);
                 self.note(format!("{} lost, the match goes on", self.all_named(gone)));
             }
+            Event::RosterChanged { gone, cause, .. } if *cause == RosterCause::Cheated => {
+                self.left.extend(gone);
+                self.note(format!(
+                    "{} cheated, as two signed batches prove: the match goes on without",
+                    self.all_named(gone)
+                ));
+            }
             Event::RosterChanged { seats, cause, .. } if *cause == RosterCause::Rejoined => {
                 let back: Vec<Seat> = self
                     .left
@@ -181,7 +188,16 @@ impl Facts {
             Event::PeerFault { peer, fault } => self.note(format!("{peer} {fault}")),
             Event::LinkLost { peer, why } => self.note(format!("link to {peer}: {why}")),
             Event::RecordingStopped { why } => self.note(format!("recording: {why}")),
-            Event::Desync(desync) => self.note(format!("DESYNC after turn {}", desync.turn)),
+            Event::Desync(desync) => {
+                let odd = desync.reports.iter();
+                let odd = odd.filter(|side| desync.odd.contains(&side.peer));
+                let odd: Vec<Seat> = odd.map(|side| side.seat).collect();
+                let who = match odd.as_slice() {
+                    [] => String::new(),
+                    odd => format!(": {} differs from most", self.all_named(odd)),
+                };
+                self.note(format!("DESYNC after turn {}{who}", desync.turn));
+            }
             Event::Ended(ended) => {
                 let reason = ended.reason.to_string();
                 // A replay ends anew after every seek to its end.

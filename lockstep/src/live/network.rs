@@ -337,12 +337,21 @@ impl Network {
             }
             Output::Append(record) => self.append(&record),
             Output::New(start) => self.work(Work::New { start }),
-            Output::Load(keyframe) => self.work(Work::Load {
-                turns: keyframe.turns,
-                ticks: keyframe.ticks,
-                snapshot: keyframe.snapshot,
-            }),
             Output::Execute(bundle) => self.work(Work::Execute(bundle)),
+            Output::Undo { turns } => {
+                if let Err(why) = self.log.undo(turns) {
+                    self.push(Event::RecordingStopped { why });
+                }
+            }
+            Output::Load {
+                turns,
+                ticks,
+                snapshot,
+            } => self.work(Work::Load {
+                turns,
+                ticks,
+                snapshot,
+            }),
             Output::Save { turns } => {
                 self.saves.push_back(turns);
                 self.work(Work::Save { turns });

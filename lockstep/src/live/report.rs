@@ -119,7 +119,11 @@ impl Report {
             if let Some(hash) = side.log_hash {
                 let _ = write!(text, "  log {hash}");
             }
-            let _ = writeln!(text, "{own}");
+            let odd = match desync.odd.contains(&side.peer) {
+                true => "  (differs from most)",
+                false => "",
+            };
+            let _ = writeln!(text, "{own}{odd}");
         }
         if let Some(turns) = turns {
             let _ = writeln!(

@@ -1,8 +1,8 @@
 //! The one encoding of log records.
 
 use super::{
-    Bundle, End, Keyframe, LogEntry, NewRun, OnSlow, PauseBudget, Record, Reopening, RosterChange,
-    RosterPeer, SignedBatch, Start, What,
+    Bundle, End, Equivocation, Keyframe, LogEntry, NewRun, OnSlow, PauseBudget, Record, Reopening,
+    RosterChange, RosterPeer, SignedBatch, Start, What,
 };
 use crate::encoding::{Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_COMMAND, MAX_PEERS};
@@ -510,6 +510,35 @@ fn put_change(out: &mut Vec<u8>, change: &RosterChange) {
         out.push(*peer);
         out.extend_from_slice(signature);
     }
+    out.push(u8::from(change.value.log_hash.is_some()));
+    if let Some(hash) = &change.value.log_hash {
+        out.extend_from_slice(&hash.0);
+        out.extend_from_slice(&change.value.cheats.0.to_le_bytes());
+        put_varint(out, change.proofs.len() as u64);
+        for Equivocation(one, other) in &change.proofs {
+            put_batch(out, one);
+            put_batch(out, other);
+        }
+    }
+}
+
+fn put_batch(out: &mut Vec<u8>, batch: &SignedBatch) {
+    out.push(batch.peer);
+    put_bytes(out, &batch.content);
+    out.extend_from_slice(&batch.signature);
+}
+
+fn signed_batch(reader: &mut Reader<'_>) -> Result<SignedBatch, DecodeError> {
+    let peer = reader.byte()?;
+    let content = reader.bytes()?;
+    if content.len() + 64 > MAX_BATCH {
+        return Err(reader.fail("a batch above its limit"));
+    }
+    Ok(SignedBatch {
+        peer,
+        content: content.into(),
+        signature: reader.array()?,
+    })
 }
 
 pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, DecodeError> {
@@ -522,6 +551,8 @@ pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, Dec
         roster: Peers(u16::from_le_bytes(reader.array()?)),
         cut: reader.number()?,
         joins: None,
+        cheats: Peers::default(),
+        log_hash: None,
     };
     let reopening = match reader.byte()? {
         0 => None,
@@ -542,12 +573,22 @@ pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, Dec
     if value.roster.is_empty() || !accepts.is_sorted_by(|one, next| one.0 < next.0) {
         return Err(reader.fail("no roster, or accepts out of order"));
     }
+    let mut proofs = Vec::new();
+    if flag(reader)? {
+        value.log_hash = Some(LogHash(reader.array()?));
+        value.cheats = Peers(u16::from_le_bytes(reader.array()?));
+        let count = reader.count(MAX_PEERS, "more proofs than peers")?;
+        for _ in 0..count {
+            proofs.push(Equivocation(signed_batch(reader)?, signed_batch(reader)?));
+        }
+    }
     Ok(RosterChange {
         epoch,
         ballot,
         value,
         accepts,
         reopening,
+        proofs,
     })
 }
 

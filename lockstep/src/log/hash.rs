@@ -75,6 +75,10 @@ pub fn roster_hash(before: LogHash, change: &RosterChange) -> LogHash {
         hash.number(u32::from(joins.peer));
         hash.bytes(&joins.incarnation.0);
     }
+    if let Some(at_cut) = &change.value.log_hash {
+        hash.number(u32::from(change.value.cheats.0));
+        hash.bytes(&at_cut.0);
+    }
     if let Some(reopening) = &change.reopening {
         reopening.chain(&mut hash);
     }

@@ -47,6 +47,25 @@ impl LogStore for Memory {
         Ok(())
     }
 
+    fn undo(&mut self, turns: u32) -> Result<(), StoreError> {
+        let gone =
+            |record: &Record| matches!(record, Record::Bundle(bundle) if bundle.turn.0 >= turns);
+        if let Some(from) = self.records.iter().position(gone) {
+            let kept: Vec<Record> = self.records.drain(..from).collect();
+            *self = Memory {
+                full: self.full,
+                ..Memory::new(self.limit)
+            };
+            for record in kept {
+                let mut encoded = Vec::new();
+                self.codec.encode(&record, &mut encoded);
+                self.bytes += encoded.len() as u64;
+                self.records.push(record);
+            }
+        }
+        Ok(())
+    }
+
     fn keyframe_every(&self) -> Option<Duration> {
         None
     }

@@ -1,7 +1,7 @@
 //! How a match goes on whose processes have all died: a roster change that new runs of them decide.
 
 use super::{Chain, RosterChange, Start};
-use crate::session::roster::{Peers, Voters};
+use crate::session::roster::{Peers, Value, Voters};
 use crate::{Incarnation, LogHash, PeerId};
 
 /// What is special about the roster change that reopens a match.
@@ -71,6 +71,13 @@ impl RosterChange {
     ) -> bool {
         let roster = reopening.roster();
         let bytes = reopening.signed_bytes(start, self.epoch, self.value.cut);
+        let value = Value {
+            roster,
+            cut: self.value.cut,
+            joins: None,
+            cheats: Peers::default(),
+            log_hash: None,
+        };
         let in_order = reopening
             .runs
             .is_sorted_by(|one, next| one.peer < next.peer);
@@ -82,8 +89,8 @@ impl RosterChange {
             })
         };
         in_order
-            && self.value.joins.is_none()
-            && self.value.roster == roster
+            && self.value == value
+            && self.proofs.is_empty()
             && roster.is_within(roster_before)
             && Voters::new(roster_before).is_quorum(roster)
             && self.accepts.len() == reopening.runs.len()

@@ -1,7 +1,7 @@
 //! What a session is told, what it wants done, and how it begins.
 
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_PEERS};
-use crate::log::{Bundle, Keyframe, OnSlow, PauseBudget, Record, Start};
+use crate::log::{Bundle, OnSlow, PauseBudget, Record, Start};
 use crate::{Channel, Event, Limits, LinkError, LinkId, MatchId, PeerId, Plan, Rejoin};
 use sim::{Checksum, Outcome, RulesId, Seat};
 use std::sync::Arc;
@@ -122,10 +122,23 @@ pub enum Output {
     Append(Record),
     /// Build the world and answer [`Input::Loaded`] or [`Input::LoadFailed`].
     New(Arc<Start>),
-    /// Replace the world by this snapshot and answer [`Input::Loaded`] or [`Input::LoadFailed`].
-    Load(Keyframe),
-    /// Execute a turn and answer [`Input::Executed`]. Turns come without a hole.
+    /// Execute a turn and answer [`Input::Executed`]. Turns come without a hole, but for [`Output::Load`].
     Execute(Bundle),
+    /// Take turns back: every one from `turns` on leaves the log. [`Output::Load`] follows.
+    Undo {
+        /// Turns that stay.
+        turns: u32,
+    },
+    /// Replace the world by a snapshot, after all that was asked for before, and answer [`Input::Loaded`]. Turns after
+    /// it are handed out again.
+    Load {
+        /// Turns that the snapshot's world has executed.
+        turns: u32,
+        /// Ticks that it has stepped.
+        ticks: u64,
+        /// What [`sim::State::save`] wrote.
+        snapshot: Arc<[u8]>,
+    },
     /// Save the world once every turn handed out so far is executed, and answer [`Input::Snapshot`].
     Save {
         /// Turns executed by then.

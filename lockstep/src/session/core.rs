@@ -179,6 +179,7 @@ impl Core {
             messages: 0,
             epoch: None,
             decisions_sent: 0,
+            proofs_known: Default::default(),
             notes_known: BTreeMap::new(),
             words_known: BTreeMap::new(),
             words_at: Duration::ZERO,

@@ -1,7 +1,7 @@
 //! One link: who is at its other end, and how well it carries.
 
 use super::playing::WordKey;
-use super::roster::Ballot;
+use super::roster::{Ballot, Peers};
 use super::wire::TurnPacket;
 use crate::{Incarnation, LinkId, PeerId, TurnNumber};
 use std::collections::BTreeMap;
@@ -35,6 +35,8 @@ pub(crate) struct Link {
     pub decisions_sent: u32,
     /// What both ends know of notes on roster changes: which note, and its ballot.
     pub notes_known: BTreeMap<NoteKey, Ballot>,
+    /// Peers of whom both ends know that they signed two batches for one turn.
+    pub proofs_known: Peers,
     /// By peer: the word of it that both ends know of.
     pub words_known: BTreeMap<u8, WordKey>,
     /// When words were last sent on it.

@@ -157,7 +157,7 @@ impl Session {
         let outputs = std::mem::take(&mut self.core.out);
         let worlds = outputs
             .iter()
-            .filter(|output| matches!(output, Output::New(_) | Output::Load(_)));
+            .filter(|output| matches!(output, Output::New(_) | Output::Load { .. }));
         self.worlds_awaited += worlds.count() as u32;
         outputs
     }
@@ -275,12 +275,18 @@ impl Session {
                         returning.loaded(checksum);
                         Step::Stay
                     }
-                    _ => Step::Stay,
+                    Phase::Playing(playing) => {
+                        playing.world_loaded();
+                        Step::Stay
+                    }
+                    Phase::Over => Step::Stay,
                 };
                 self.step(step);
             }
             Input::LoadFailed => {
-                if !matches!(self.phase, Phase::Playing(_)) {
+                if let Phase::Playing(playing) = &mut self.phase {
+                    playing.finish(core, EndReason::World);
+                } else {
                     let _ = self.leave_lobby();
                     self.step(Step::End(EndReason::World));
                 }
@@ -361,8 +367,10 @@ impl Session {
     /// Keeps what is appended to the log, and gives it to who waits for it.
     fn serve(&mut self) {
         for output in &self.core.out {
-            if let Output::Append(record) = output {
-                self.archive.take(record);
+            match output {
+                Output::Append(record) => self.archive.take(record),
+                Output::Undo { turns } => self.archive.undo(*turns),
+                _ => {}
             }
         }
         if let Phase::Playing(playing) = &self.phase {

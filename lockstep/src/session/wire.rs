@@ -88,6 +88,36 @@ pub(crate) enum Control {
     },
     /// Between those who reopen a match.
     Reopen(Said),
+    /// To all where logs differ: batches as they are held here. Two that differ of one peer for one turn prove it.
+    Evidence(Vec<WireBatch>),
+}
+
+/// A signed batch in a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WireBatch {
+    peer: u8,
+    content: Vec<u8>,
+    signature: Signature,
+}
+
+impl WireBatch {
+    pub(crate) fn of(batch: &SignedBatch) -> Self {
+        WireBatch {
+            peer: batch.peer,
+            content: batch.content.to_vec(),
+            signature: batch.signature.into(),
+        }
+    }
+}
+
+impl From<WireBatch> for SignedBatch {
+    fn from(batch: WireBatch) -> Self {
+        SignedBatch {
+            peer: batch.peer,
+            content: batch.content.into(),
+            signature: batch.signature.into(),
+        }
+    }
 }
 
 /// What one peer says about a roster change, or of itself.

@@ -6,7 +6,7 @@ use super::{Failure, Verdict, at};
 use crate::error::hex;
 use crate::{Error, PlanAt, Reader};
 use lockstep::TurnNumber;
-use lockstep::log::{Codec, LogEntry, Record, What};
+use lockstep::log::{Codec, Equivocation, LogEntry, Record, What};
 use serde_json::{Value, json};
 use sim::{Seat, Simulation};
 use std::collections::BTreeMap;
@@ -184,7 +184,15 @@ pub(super) fn export<S: Simulation>(path: &Path, to: &mut Printer<'_>) -> Result
             Record::Keyframe(_) => continue,
             Record::Roster(change) => json!({
                 "record": "roster", "epoch": change.epoch + 1, "turn": change.value.cut,
-                "peers": change.value.roster.iter().collect::<Vec<_>>(), "reopened": change.reopening.is_some(),
+                "peers": change.value.roster.iter().collect::<Vec<_>>(),
+                "cheats": change.value.cheats.iter().collect::<Vec<_>>(),
+                "proofs": change.proofs.iter().map(|Equivocation(one, other)| json!({
+                    "peer": one.peer,
+                    "batches": ([one, other].map(|batch| json!({
+                        "content": hex(&batch.content), "signature": hex(&batch.signature),
+                    }))),
+                })).collect::<Vec<_>>(),
+                "reopened": change.reopening.is_some(),
                 "accepts": change.accepts.iter().map(|(peer, signature)| json!({
                     "peer": peer, "signature": hex(signature),
                 })).collect::<Vec<_>>(),

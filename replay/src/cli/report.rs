@@ -7,14 +7,15 @@ use crate::error::hex;
 use crate::verify::{Options, Verified};
 use crate::{Reader, Tail};
 use lockstep::TurnNumber;
-use lockstep::log::{LogEntry, What};
+use lockstep::log::{LogEntry, Record, What};
 use serde_json::{Value, json};
 use sim::{Seat, Simulation};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 pub(super) fn info(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Verdict, Failure> {
-    let reader = Reader::open(path).map_err(at(path))?;
+    let mut reader = Reader::open(path).map_err(at(path))?;
+    let cheats = cheats(&mut reader).map_err(at(path))?;
     let start = reader.start();
     let turns = reader.turns();
     let length = reader.time_of(TurnNumber(turns));
@@ -33,6 +34,7 @@ pub(super) fn info(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Verd
             "format": crate::format::VERSION, "seats": seats, "plan": start.plan.to_string(), "turns": turns,
             "ms": length.as_millis() as u64, "ticks": ticks, "keyframes": reader.keyframes().len(),
             "bytes": reader.file_bytes(), "tail": tail_json(reader.tail()), "end": end_json(&reader),
+            "cheats": cheats.iter().map(|cheat| cheat.json(&reader)).collect::<Vec<_>>(),
         }));
     } else {
         to.line(&headline(&reader));
@@ -58,9 +60,63 @@ pub(super) fn info(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Verd
             thousands(keyframes),
             count(reader.keyframes().len() as u64, "keyframe")
         ));
+        cheats
+            .iter()
+            .for_each(|cheat| to.line(&cheat.text(&reader)));
         to.line(&format!("result     {}", result_text(&reader)));
     }
     Ok(tail_verdict(path, &reader, json, to))
+}
+
+/// Somebody who goes for having signed two batches for one turn, as the file says; `verify` checks it.
+struct Cheat {
+    peer: u8,
+    turn: Option<TurnNumber>,
+    cut: TurnNumber,
+}
+
+impl Cheat {
+    fn seats(&self, reader: &Reader) -> Vec<u8> {
+        let of = reader.start().roster.get(usize::from(self.peer));
+        let seats = of.map_or(&[][..], |peer| &peer.seats);
+        seats.iter().map(|seat| seat.0).collect()
+    }
+
+    fn json(&self, reader: &Reader) -> Value {
+        json!({
+            "peer": self.peer, "seats": self.seats(reader), "turn": self.turn.map(|turn| turn.0),
+            "gone_from": self.cut.0,
+        })
+    }
+
+    fn text(&self, reader: &Reader) -> String {
+        let of = reader.start().roster.get(usize::from(self.peer));
+        let seats: Vec<String> = self.seats(reader).iter().map(u8::to_string).collect();
+        let turn = self
+            .turn
+            .map_or_else(String::new, |turn| format!(" for turn {turn}"));
+        format!(
+            "cheated    seat {}  {} signed two different batches{turn}: gone from turn {} on, the proof is kept",
+            seats.join(", "),
+            of.map_or("", |peer| &peer.name),
+            self.cut
+        )
+    }
+}
+
+fn cheats(reader: &mut Reader) -> Result<Vec<Cheat>, crate::Error> {
+    let mut cheats = Vec::new();
+    let mut cursor = reader.cursor(TurnNumber(0));
+    while let Some(record) = reader.next_record(&mut cursor)? {
+        if let Record::Roster(change) = record {
+            cheats.extend(change.proofs.iter().map(|proof| Cheat {
+                peer: proof.0.peer,
+                turn: proof.turn(),
+                cut: TurnNumber(change.value.cut),
+            }));
+        }
+    }
+    Ok(cheats)
 }
 
 pub(super) fn verify<S: Simulation>(
@@ -86,6 +142,11 @@ pub(super) fn verify<S: Simulation>(
     let verified = verified.map_err(at(path))?;
     let played = reader.time_of(TurnNumber(verified.turns));
     let ratio = played.as_secs_f64() / wall.as_secs_f64().max(1e-9);
+    // Of a file that does not hold nobody is called a cheat.
+    let cheats = match verified.wrong {
+        None => cheats(&mut reader).map_err(at(path))?,
+        Some(_) => Vec::new(),
+    };
     if json {
         to.json(&json!({
             "match_id": reader.start().match_id.to_string(), "turns": verified.turns, "of": verified.of,
@@ -95,10 +156,14 @@ pub(super) fn verify<S: Simulation>(
             "winner": verified.outcome.and_then(|outcome| outcome.winner).map(|seat| seat.0),
             "decided": verified.outcome.is_some(), "tail": tail_json(verified.tail),
             "wrong": verified.wrong.as_ref().map(ToString::to_string),
+            "cheats": cheats.iter().map(|cheat| cheat.json(&reader)).collect::<Vec<_>>(),
             "wall_ms": wall.as_millis() as u64, "real_time_ratio": (ratio * 10.0).round() / 10.0,
         }));
     } else {
         verified_text(&reader, &verified, ratio, to);
+        cheats
+            .iter()
+            .for_each(|cheat| to.line(&cheat.text(&reader)));
     }
     if let Some(wrong) = &verified.wrong {
         to.tell(&format!(

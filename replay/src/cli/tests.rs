@@ -143,6 +143,37 @@ fn info_show_stats_and_diff_answer() {
 }
 
 #[test]
+fn who_cheated_is_told_with_the_turn_and_the_proof_is_exported() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cheated");
+    fs::write(
+        &path,
+        fixture::file_of(&fixture::play_cheated(120, 40).records),
+    )
+    .unwrap();
+    let path = path.to_str().unwrap();
+    let said =
+        "cheated    seat 1  bob signed two different batches for turn 41: gone from turn 40 on";
+    for command in ["info", "verify"] {
+        let text = replay(&[command, path]);
+        assert_eq!(text.code, 0, "{}", text.err);
+        assert!(text.out.contains(said), "{}", text.out);
+        let json: Value = serde_json::from_str(&replay(&[command, "--json", path]).out).unwrap();
+        let cheat = serde_json::json!([{"peer": 1, "seats": [1], "turn": 41, "gone_from": 40}]);
+        assert_eq!(json["cheats"], cheat);
+    }
+    let exported = replay(&["export", path]).out;
+    let lines = exported
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let roster: Vec<Value> = lines.filter(|line| line["record"] == "roster").collect();
+    assert_eq!(roster[0]["cheats"], serde_json::json!([1]));
+    let batches = roster[0]["proofs"][0]["batches"].as_array().unwrap();
+    assert_eq!(batches.len(), 2);
+    assert_ne!(batches[0]["content"], batches[1]["content"]);
+}
+
+#[test]
 fn a_cut_file_is_trimmed_to_a_clean_one() {
     let folder = folder();
     let cut = folder.path().join("cut.replay");

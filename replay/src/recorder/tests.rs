@@ -240,3 +240,69 @@ fn a_match_that_never_begins_leaves_no_file() {
     drop(Recorder::create(&path).unwrap());
     assert!(!path.exists());
 }
+
+#[test]
+fn turns_that_are_taken_back_leave_no_trace() {
+    let played = fixture::play(130);
+    let folder = std::env::temp_dir().join(format!("lockstep-undo-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for (name, taken_back, until) in [
+        ("a", 101, 112),
+        ("b", 100, 101),
+        ("c", 49, 110),
+        ("d", 1, 3),
+    ] {
+        let path = folder.join(name);
+        std::fs::remove_file(&path).ok();
+        let mut recorder = Recorder::create(&path).unwrap();
+        let turn_of = |record: &Record| match record {
+            Record::Bundle(bundle) => Some(bundle.turn.0),
+            _ => None,
+        };
+        let place = |turn| {
+            let mut records = played.records.iter();
+            records
+                .position(|record| turn_of(record) == Some(turn))
+                .unwrap()
+        };
+        for record in &played.records[..place(until)] {
+            recorder.append(record).unwrap();
+        }
+        recorder.undo(taken_back).unwrap();
+        let read = recorder.read(TurnNumber(0), usize::MAX).unwrap();
+        assert_eq!(bundles(&read).len(), taken_back as usize);
+        // A signature or a checksum that came after the turn before may come again.
+        for record in &played.records[place(taken_back)..] {
+            recorder.append(record).unwrap();
+        }
+        recorder.close().unwrap();
+        let mut reader = Reader::open(&path).unwrap();
+        assert_eq!(reader.tail(), Tail::Complete, "{name}");
+        assert_eq!(reader.turns(), 130);
+        let verified = crate::verify::verify::<fixture::Coins>(
+            &mut reader,
+            &crate::verify::Options::default(),
+            |_| {},
+        );
+        assert_eq!(verified.unwrap().wrong, None, "{name}");
+    }
+    std::fs::remove_dir_all(&folder).ok();
+}
+
+#[test]
+fn what_lies_too_far_back_ends_the_file_and_is_told() {
+    let played = fixture::play(130);
+    let bytes = Arc::new(Mutex::new(Vec::new()));
+    let output = Failing {
+        bytes,
+        calls_left: usize::MAX,
+        partly: 0,
+        truncates: true,
+    };
+    let mut recorder = Recorder::over(Path::new("nowhere"), Box::new(output)).expect("a header");
+    for record in &played.records[..played.records.len() - 1] {
+        recorder.append(record).unwrap();
+    }
+    assert_eq!(recorder.undo(3), Err(StoreError::NotKept(TurnNumber(3))));
+    assert_eq!(recorder.undo(3), Ok(()), "told once");
+}

@@ -217,6 +217,60 @@ fn roster_changes_hold_and_forged_ones_are_found() {
 }
 
 #[test]
+fn a_proof_of_cheating_holds_and_a_spoiled_one_is_found() {
+    let records = fixture::play_cheated(120, 40).records;
+    let result = verified(&records);
+    assert_eq!(result.wrong, None);
+    assert_eq!(result.attested_turns, Some(120));
+    let spoiled = |change: &dyn Fn(&mut RosterChange)| {
+        let mut records = records.clone();
+        for record in &mut records {
+            if let Record::Roster(found) = record {
+                change(found);
+            }
+        }
+        verified(&records).wrong
+    };
+    let wrong = Some(Wrong::Roster { epoch: 0 });
+    assert_eq!(spoiled(&|_| {}), None);
+    assert_eq!(
+        spoiled(&|change| change.proofs[0].0.signature[7] ^= 1),
+        wrong
+    );
+    assert_eq!(
+        spoiled(&|change| change.proofs[0].1.signature[63] ^= 1),
+        wrong
+    );
+    // One batch twice, batches of two turns, and somebody else's prove nothing.
+    let twice = |change: &mut RosterChange| change.proofs[0].1 = change.proofs[0].0.clone();
+    assert_eq!(spoiled(&twice), wrong);
+    let attests = records.iter().filter_map(|record| match record {
+        Record::Attest(batch) => Some(batch.clone()),
+        _ => None,
+    });
+    let attests: Vec<_> = attests.collect();
+    let of_bob = attests.iter().find(|batch| batch.peer == 1).unwrap();
+    let two_turns = |change: &mut RosterChange| change.proofs[0].1 = of_bob.clone();
+    assert_eq!(spoiled(&two_turns), wrong);
+    let of_another = |change: &mut RosterChange| {
+        change.proofs[0].0.peer = 0;
+        change.proofs[0].1.peer = 0;
+    };
+    assert_eq!(spoiled(&of_another), wrong);
+    assert_eq!(spoiled(&|change| change.proofs.clear()), wrong);
+    // What was agreed on is signed.
+    assert_eq!(
+        spoiled(&|change| change.value.cheats = Peers::default()),
+        wrong
+    );
+    let other_log = |change: &mut RosterChange| {
+        let hash = change.value.log_hash.as_mut().unwrap();
+        hash.0[0] ^= 1;
+    };
+    assert_eq!(spoiled(&other_log), wrong);
+}
+
+#[test]
 fn an_end_that_does_not_fit_and_a_recorded_desync_are_found() {
     let result = forged(|record| {
         if let Record::End(end) = record {

@@ -64,6 +64,10 @@ pub struct PeerFile {
     pub pause_asks: u32,
     /// Texts and pauses of it that the history holds.
     pub(super) agreed: (usize, u32),
+    /// What the log was before each turn: its bytes, and the codec.
+    before: Vec<(usize, Codec)>,
+    /// The most turns that it took back at once.
+    pub undone: u32,
     codec: Codec,
     log_begun: bool,
     log_ended: bool,
@@ -96,6 +100,8 @@ impl PeerFile {
             chats: Vec::new(),
             pause_asks: 0,
             agreed: (0, 0),
+            before: Vec::new(),
+            undone: 0,
             codec: Codec::default(),
             log_begun: false,
             log_ended: false,
@@ -145,7 +151,10 @@ impl PeerFile {
                     bundle.turn, self.appended
                 ));
             }
-            Record::Bundle(_) => self.appended += 1,
+            Record::Bundle(_) => {
+                self.before.push((self.log.len(), self.codec.clone()));
+                self.appended += 1;
+            }
             Record::Keyframe(keyframe) if keyframe.turns != self.appended => {
                 return Some(format!(
                     "keyframe of {} turns in a log of {}",
@@ -157,6 +166,17 @@ impl PeerFile {
         }
         self.codec.encode(record, &mut self.log);
         None
+    }
+
+    /// Takes back every turn from `turns` on.
+    pub(super) fn undo(&mut self, turns: u32) {
+        self.undone = self.undone.max(self.appended.saturating_sub(turns));
+        if let Some((bytes, codec)) = self.before.get(turns as usize).cloned() {
+            self.log.truncate(bytes);
+            self.codec = codec;
+            self.before.truncate(turns as usize);
+            self.appended = turns;
+        }
     }
 
     /// Whether the next text that this peer wrote is this one.

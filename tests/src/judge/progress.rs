@@ -25,6 +25,8 @@ impl<W: Playable> Judge<W> {
         self.check_ends();
         self.check_commands_accounted();
         self.check_logs();
+        self.check_two_faced();
+        self.check_liar();
     }
 
     fn check_progress(&mut self) {
@@ -35,7 +37,9 @@ impl<W: Playable> Judge<W> {
         if self.hostile.is_some() || self.may_lose_quorum {
             return;
         }
-        let healed_at = self.deaths_over_at(healed_at);
+        // Whoever comes back holds the others up once, for a moment.
+        let backs = self.peers.iter().filter_map(|file| file.back);
+        let healed_at = backs.fold(self.deaths_over_at(healed_at), Duration::max);
         let due = healed_at + RECOVERY;
         for peer in 0..self.peers.len() {
             let file = &self.peers[peer];
@@ -140,7 +144,9 @@ impl<W: Playable> Judge<W> {
             }
             let turns = file.handed.iter().filter(|at| **at > due).count() as u32;
             let least = (until.saturating_sub(due)) * 8 / 10;
-            if file.desync.is_none() && self.turn * (turns + 4) < least {
+            let all = file.handed.len() as u32;
+            let played = self.time_before(all) - self.time_before(all - turns);
+            if file.desync.is_none() && played + self.turn * 4 < least {
                 let seen = format!("{turns} turns in {:.1?} after it was back", until - due);
                 self.fail(Some(peer), Invariant::Progress, seen);
                 return;
@@ -188,6 +194,18 @@ impl<W: Playable> Judge<W> {
                     return;
                 }
             }
+        }
+    }
+
+    /// Every honest peer has found that one tells of another world.
+    fn check_liar(&mut self) {
+        if self.lied_of.is_none() || self.start.is_none() {
+            return;
+        }
+        let mut honest = (0..self.peers.len()).filter(|peer| self.hostile != Some(*peer));
+        if let Some(peer) = honest.find(|peer| self.peers[*peer].desync.is_none()) {
+            let seen = "never heard of the other world".to_owned();
+            self.fail(Some(peer), Invariant::Desync, seen);
         }
     }
 

@@ -1,18 +1,27 @@
 //! What must hold in every state of the model, and what must be among its states.
 
-use super::{RosterModel, State};
+use super::{Part, Peer, RosterModel, State};
 use lockstep::session::roster::{Message, Peers, Value};
 
 /// A statement about one state.
 pub type Statement = fn(&RosterModel, &State) -> bool;
 
 /// What holds always.
-pub const SAFETY: [(&str, Statement); 5] = [
+pub const SAFETY: [(&str, Statement); 8] = [
     ("an epoch ends in one way", ends_in_one_way),
     ("S1: who stays has the same turns", same_turns),
     ("who stays has completed no more than the cut", no_rollback),
     ("S2: who goes has at most `delay` turns more", short_tail),
     ("turns up to the cut can be fetched", fetchable),
+    ("a place has one run in a turn", one_run),
+    (
+        "a run counts from `cut + delay` on, and not beyond the cut that ends it",
+        in_tenure,
+    ),
+    (
+        "nobody waits for a batch that nobody seals",
+        nobody_waits_in_vain,
+    ),
 ];
 
 /// A removal is decided.
@@ -27,48 +36,50 @@ pub const LEFT: &str = "a leave is decided";
 pub const AGAIN: &str = "a value is proposed again";
 /// Another epoch ends.
 pub const SECOND: &str = "a second epoch ends";
+/// Another run of a process has its part.
+pub const REJOINED: &str = "a peer comes back";
+/// It really is in.
+pub const COUNTS: &str = "a batch of a peer that came back counts";
+/// The first run of a process has not heard that it is out.
+pub const BESIDE: &str = "a peer comes back while its run before plays on";
+/// Two have come back.
+pub const BOTH: &str = "a peer comes back before the batches of another that did count";
 
 /// What is reached, where the bound allows it.
-pub const REACHED: [(&str, Statement); 6] = [
+pub const REACHED: [(&str, Statement); 10] = [
     (REMOVED, |model, state| {
-        let everybody = Peers::first(model.peers);
-        state
-            .decided
-            .iter()
-            .any(|(_, value)| value.roster != everybody)
+        let epochs = model.epochs(state);
+        let mut changes = epochs.windows(2);
+        changes.any(|pair| !pair[0].roster.without(pair[1].roster).is_empty())
     }),
     (TAIL, |_, state| {
         let mut goes = ends(state).flat_map(|(epoch, value)| in_epoch(state, epoch, value, false));
         goes.any(|(complete, cut)| complete > cut)
     }),
     (FALSE_ALARM, |model, state| {
-        let everybody = Peers::first(model.peers);
         state.decided.contains(&(
             0,
             Value {
-                roster: everybody,
+                roster: model.first_roster(),
                 cut: 1,
                 joins: None,
+                cheats: Peers::default(),
+                log_hash: None,
             },
         ))
     }),
     (LEFT, |_, state| {
-        let mut left = (0u8..)
-            .zip(&state.peers)
-            .filter(|(_, peer)| peer.leaves.is_some());
-        left.any(|(at, _)| {
+        let mut left = state.peers.iter().filter(|peer| peer.leaves.is_some());
+        left.any(|peer| {
             let mut ends = ends(state);
-            ends.any(|(epoch, value)| epoch == 0 && !value.roster.contains(at))
+            ends.any(|(epoch, value)| epoch == 0 && !value.roster.contains(peer.place))
         })
     }),
     (AGAIN, |_, state| {
-        let proposals = state
-            .said
-            .iter()
-            .filter_map(|(epoch, _, message)| match message {
-                Message::Propose(ballot, value) => Some((*epoch, ballot.peer, *value)),
-                _ => None,
-            });
+        let proposals = state.said.iter().filter_map(|said| match &said.message {
+            Message::Propose(ballot, value) => Some((said.epoch, ballot.peer, *value)),
+            _ => None,
+        });
         let proposals: Vec<_> = proposals.collect();
         proposals.iter().any(|(epoch, peer, value)| {
             let mut others = proposals.iter();
@@ -76,10 +87,41 @@ pub const REACHED: [(&str, Statement); 6] = [
         })
     }),
     (SECOND, |_, state| ends(state).any(|(epoch, _)| epoch == 1)),
+    (REJOINED, |model, state| {
+        another_runs(model, state).any(|(_, peer)| peer.part == Part::Plays)
+    }),
+    (COUNTS, |model, state| {
+        another_runs(model, state).any(|(run, peer)| {
+            let mut others = state.peers.iter().filter(|other| other.place != peer.place);
+            others.any(|other| other.log.iter().any(|turn| turn.contains(run)))
+        })
+    }),
+    (BESIDE, |model, state| {
+        another_runs(model, state).any(|(_, peer)| {
+            let before = &state.peers[usize::from(peer.place)];
+            peer.part == Part::Plays && before.part == Part::Plays
+        })
+    }),
+    (BOTH, |model, state| {
+        another_runs(model, state).any(|(_, peer)| {
+            let others = peer.from.iter().enumerate();
+            let mut waits =
+                others.filter(|(of, from)| *of != usize::from(peer.place) && **from > 0);
+            peer.part == Part::Plays && waits.next().is_some()
+        })
+    }),
 ];
 
 fn ends(state: &State) -> impl Iterator<Item = (u8, Value)> {
     state.decided.iter().copied()
+}
+
+fn another_runs<'a>(
+    model: &'a RosterModel,
+    state: &'a State,
+) -> impl Iterator<Item = (u8, &'a Peer)> {
+    let runs = (0u8..).zip(state.peers.iter().map(|peer| &**peer));
+    runs.filter(|(run, _)| model.is_another_run(*run))
 }
 
 fn ends_in_one_way(_: &RosterModel, state: &State) -> bool {
@@ -90,20 +132,70 @@ fn ends_in_one_way(_: &RosterModel, state: &State) -> bool {
         .all(|(one, next)| one != next)
 }
 
+/// The log of each run, of one that is out only up to the cut.
+fn counted<'a>(model: &RosterModel, state: &'a State) -> Vec<&'a [Peers]> {
+    let epochs = model.epochs(state);
+    let runs = (0u8..).zip(&state.peers);
+    runs.map(|(run, peer)| {
+        let end = model.tenure(&epochs, run).and_then(|tenure| tenure.end);
+        let log = &peer.log;
+        &log[..log.len().min(end.map_or(usize::MAX, |end| end as usize))]
+    })
+    .collect()
+}
+
 fn same_turns(model: &RosterModel, state: &State) -> bool {
-    // Of a peer that goes, only the turns up to the cut count.
-    let counts = |at: u8| {
-        let removed = ends(state).filter(|(_, value)| !value.roster.contains(at));
-        let cut = removed.map(|(_, value)| value.cut as usize).min();
-        let log = &state.peers[usize::from(at)].log;
-        &log[..log.len().min(cut.unwrap_or(usize::MAX))]
-    };
-    let all = Peers::first(model.peers);
-    all.iter().all(|one| {
-        all.iter().filter(|other| *other > one).all(|other| {
-            let (one, other) = (counts(one), counts(other));
+    let logs = counted(model, state);
+    logs.iter().enumerate().all(|(at, one)| {
+        logs[at + 1..].iter().all(|other| {
             let common = one.len().min(other.len());
             one[..common] == other[..common]
+        })
+    })
+}
+
+/// Over all logs.
+fn one_run(model: &RosterModel, state: &State) -> bool {
+    let logs = counted(model, state);
+    let turns = logs.iter().map(|log| log.len()).max().unwrap_or(0);
+    model.returns.is_empty()
+        || (0..turns).all(|turn| {
+            let runs = logs.iter().filter_map(|log| log.get(turn));
+            let runs = runs.fold(Peers::default(), |all, runs| all.or(*runs));
+            let places: Peers = runs.iter().map(|run| model.place(run)).collect();
+            places.len() == runs.len()
+        })
+}
+
+fn in_tenure(model: &RosterModel, state: &State) -> bool {
+    if state.decided.is_empty() {
+        return true;
+    }
+    let epochs = model.epochs(state);
+    let logs = counted(model, state);
+    (0u8..).zip(&state.peers).all(|(run, _)| {
+        let tenure = model.tenure(&epochs, run);
+        let mut turns = logs.iter().flat_map(|log| (0u32..).zip(log.iter()));
+        turns.all(|(turn, runs)| {
+            let within = tenure.is_some_and(|tenure| {
+                turn >= tenure.first && tenure.end.is_none_or(|end| turn < end)
+            });
+            within || !runs.contains(run)
+        })
+    })
+}
+
+/// What a peer holds of another, it holds from its first turn on.
+fn nobody_waits_in_vain(model: &RosterModel, state: &State) -> bool {
+    if model.returns.is_empty() || state.decided.is_empty() {
+        return true;
+    }
+    let epochs = model.epochs(state);
+    let mut plays = state.peers.iter().filter(|peer| peer.part == Part::Plays);
+    plays.all(|peer| {
+        peer.roster.voters().members().iter().all(|of| {
+            let tenure = model.tenure(&epochs, peer.runs[usize::from(of)]);
+            tenure.is_none_or(|tenure| u32::from(peer.held[usize::from(of)]) >= tenure.first)
         })
     })
 }
@@ -115,12 +207,12 @@ fn in_epoch(
     value: Value,
     stays: bool,
 ) -> impl Iterator<Item = (u32, u32)> {
-    let peers = (0u8..).zip(&state.peers);
-    let of = peers.filter(move |(at, peer)| {
-        let voted = peer.roster.voters().members().contains(*at);
-        peer.epoch == epoch && voted && value.roster.contains(*at) == stays
+    let of = state.peers.iter().filter(move |peer| {
+        let voted = peer.roster.voters().members().contains(peer.place);
+        let played = peer.part != Part::Follows && peer.epoch == epoch && voted;
+        played && value.stay().contains(peer.place) == stays
     });
-    of.map(move |(_, peer)| (u32::from(peer.complete), value.cut))
+    of.map(move |peer| (u32::from(peer.complete), value.cut))
 }
 
 fn no_rollback(_: &RosterModel, state: &State) -> bool {
@@ -133,26 +225,28 @@ fn short_tail(model: &RosterModel, state: &State) -> bool {
     goes.all(|(complete, cut)| complete <= cut + u32::from(model.delay))
 }
 
-/// Any quorum of the new roster has a member that holds all turns up to the cut, whatever it is told later.
+/// Any quorum of the new roster has a member that holds all turns up to the cut, whatever it is told later. Only a
+/// peer that comes back may be a quorum of its own: it has no vote until it has them, and all who stay hold them.
 fn fetchable(model: &RosterModel, state: &State) -> bool {
-    let leaves: Vec<Option<u8>> = state.peers.iter().map(|peer| peer.leaves).collect();
-    ends(state).all(|(epoch, value)| {
-        let old = match epoch {
-            0 => Some(Peers::first(model.peers)),
-            epoch => ends(state)
-                .find(|(of, _)| *of + 1 == epoch)
-                .map(|(_, value)| value.roster),
+    if state.decided.is_empty() {
+        return true;
+    }
+    let epochs = model.epochs(state);
+    ends(state).all(|(at, value)| {
+        let Some(epoch) = epochs.get(usize::from(at)) else {
+            return true;
         };
-        let holds = |at: &u8| {
-            let peer = &state.peers[usize::from(*at)];
-            let holdings = peer.holdings(&leaves);
-            let mut needed = old.into_iter().flat_map(Peers::iter);
-            needed.all(|of| holdings[usize::from(of)].reaches(value.cut))
+        let holds = |of: &u8| {
+            let peer = &state.peers[usize::from(epoch.runs[usize::from(*of)])];
+            let holdings = peer.holdings(&peer.leaves(state));
+            let mut needed = epoch.roster.iter();
+            u32::from(peer.complete) >= value.cut
+                || needed.all(|of| holdings[usize::from(of)].reaches(value.cut))
         };
-        let holders: Peers = value.roster.iter().filter(holds).collect();
+        let holders: Peers = value.stay().iter().filter(holds).collect();
         // Every quorum of the new roster meets the holders when the others are no quorum.
-        !model
-            .voters(value.roster)
-            .is_quorum(value.roster.without(holders))
+        let others = value.roster.without(holders);
+        value.joins.is_some() && value.stay() == holders
+            || !model.voters(value.roster).is_quorum(others)
     })
 }

@@ -1,7 +1,7 @@
 //! The game's side of one peer: it executes what the session hands out, at the pace a screen would.
 
 use super::playable::{Playable, build, execute};
-use lockstep::log::{Bundle, Keyframe, Start};
+use lockstep::log::{Bundle, Start};
 use lockstep::session::Input;
 use sim::Checksum;
 use std::collections::VecDeque;
@@ -12,10 +12,10 @@ use std::time::Duration;
 pub enum Piece {
     /// Build it.
     New(Arc<Start>),
-    /// Load it.
-    Load(Keyframe),
     /// Execute a turn.
     Execute(Bundle),
+    /// Replace it by a snapshot.
+    Load(Arc<[u8]>),
     /// Save it.
     Save(u32),
 }
@@ -84,16 +84,6 @@ impl<W: Playable> Hand<W> {
                 };
                 (input, None)
             }
-            Piece::Load(keyframe) => {
-                self.world = W::load(&keyframe.snapshot).ok();
-                let input = match &self.world {
-                    Some(world) => Input::Loaded {
-                        checksum: world.checksum(),
-                    },
-                    None => Input::LoadFailed,
-                };
-                (input, None)
-            }
             Piece::Execute(bundle) => {
                 let world = self.world.as_mut().expect("turns come after the world");
                 execute(world, &bundle);
@@ -109,6 +99,16 @@ impl<W: Playable> Hand<W> {
                     step,
                 };
                 (input, Some((bundle.turn.0, checksum)))
+            }
+            Piece::Load(snapshot) => {
+                self.world = W::load(&snapshot).ok();
+                let input = match &self.world {
+                    Some(world) => Input::Loaded {
+                        checksum: world.checksum(),
+                    },
+                    None => Input::LoadFailed,
+                };
+                (input, None)
             }
             Piece::Save(turns) => {
                 let world = self.world.as_ref().expect("a save comes after the world");
@@ -126,10 +126,10 @@ impl<W: Playable> Hand<W> {
             return None;
         }
         let takes = match self.waiting.front()? {
-            Piece::New(_) | Piece::Load(_) => self.load,
+            Piece::New(_) => self.load,
             Piece::Execute(bundle) if self.waiting.len() <= 2 => paced(bundle, self.step),
             Piece::Execute(bundle) => self.step * u32::from(bundle.ticks()),
-            Piece::Save(_) => Duration::ZERO,
+            Piece::Save(_) | Piece::Load(_) => Duration::ZERO,
         };
         self.running = true;
         Some(takes)

@@ -1,9 +1,12 @@
 //! Those who disturb: a stranger at the door, a member that sends garbage, a member that signs what it must not.
 
 use super::network::{End, Node};
+use super::scenario::{Equivocator, Lie};
 use super::schedule::Happening;
 use super::{Hostile, Playable, Scenario, Simulator};
 use crate::random::Stream;
+use lockstep::log::{LogEntry, What};
+use lockstep::session::Batch;
 use lockstep::sign::{Ed25519, KeyedHash, Signer};
 use lockstep::{Channel, PeerId};
 use std::collections::VecDeque;
@@ -170,7 +173,7 @@ impl<W: Playable> Simulator<W> {
     fn hostile_node(&self) -> Node {
         match self.scenario.hostile {
             Some(Hostile::Stranger) | None => self.peers.len(),
-            Some(Hostile::Garbage | Hostile::Forger) => self.peers.len() - 1,
+            Some(_) => self.peers.len() - 1,
         }
     }
 
@@ -178,6 +181,7 @@ impl<W: Playable> Simulator<W> {
     pub(super) fn plan_mischief(&mut self) {
         let early = match self.scenario.hostile {
             Some(Hostile::Stranger) => true,
+            Some(Hostile::Equivocator(_) | Hostile::Liar(_)) => return,
             Some(_) => self.scenario.seed % 50 == 7,
             None => return,
         };
@@ -187,9 +191,16 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// What the forger sends in place of these bytes: for half of the peers, another signed batch.
+    /// What the hostile member sends in place of these bytes: other signed batches, mostly for half of the peers.
     pub(super) fn forge(&mut self, end: End, bytes: &[u8]) -> Option<Vec<u8>> {
         let (to, _) = self.network.at(end.other());
+        match self.scenario.hostile {
+            Some(Hostile::Equivocator(when)) => {
+                return (to % 2 == 1).then(|| self.other_face(when, bytes))?;
+            }
+            Some(Hostile::Liar(lie)) => return self.lie(lie, bytes),
+            _ => {}
+        }
         let now = self.begun_at? + Duration::from_secs(2);
         if self.now < now || to % 2 == 0 || !self.mischief.random.chance(300) {
             return None;
@@ -221,6 +232,95 @@ impl<W: Playable> Simulator<W> {
         }
         None
     }
+}
+
+impl<W: Playable> Simulator<W> {
+    /// The packet with the other batches for the turns of which there are two.
+    fn other_face(&self, when: Equivocator, bytes: &[u8]) -> Option<Vec<u8>> {
+        let seat = *self.peers[self.peers.len() - 1].own.first()?;
+        self.with_other_batches(bytes, |batch| {
+            let two = when.from..when.from + when.turns;
+            if !two.contains(&batch.turn.0) {
+                return false;
+            }
+            if batch.entries.is_empty() {
+                let what = What::Chat("somebody else hears nothing of this".to_owned());
+                batch.entries.push(LogEntry { seat, what });
+            } else {
+                batch.entries.clear();
+                batch.first_numbers.clear();
+            }
+            true
+        })
+    }
+
+    /// The packet with batches that say what is not so.
+    fn lie(&self, lie: Lie, bytes: &[u8]) -> Option<Vec<u8>> {
+        self.with_other_batches(bytes, |batch| match lie {
+            Lie::World(turns) => {
+                let at = turns.checked_sub(batch.executed);
+                let told = at.and_then(|at| batch.checksums.get_mut(at as usize));
+                told.is_some_and(|checksum| {
+                    checksum.0 ^= 1;
+                    true
+                })
+            }
+            Lie::Log(turns) => {
+                batch.log_hash.0[0] ^= 1;
+                batch.complete >= turns
+            }
+        })
+    }
+
+    /// The packet with other batches of the hostile member, where `change` changes them.
+    fn with_other_batches(
+        &self,
+        bytes: &[u8],
+        change: impl Fn(&mut Batch) -> bool,
+    ) -> Option<Vec<u8>> {
+        let key = self.mischief.key.as_ref()?;
+        let signed = &self.mischief.signed.0;
+        let signed = signed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut packet = bytes.to_vec();
+        for (message, signature) in signed.iter() {
+            let content = message.get(SIGNED_HEAD..).unwrap_or_default();
+            let Ok(mut batch) = Batch::decode(content) else {
+                continue;
+            };
+            let Some(at) = position(&packet, content) else {
+                continue;
+            };
+            let behind = at + content.len();
+            if packet.get(behind..behind + 64) != Some(signature.as_slice()) {
+                continue;
+            }
+            if !change(&mut batch) {
+                continue;
+            }
+            let mut other = message[..SIGNED_HEAD].to_vec();
+            batch.encode(&mut other);
+            let signature = key.sign(&other);
+            let head = at - length(content.len()).len();
+            let rest = packet.split_off(behind + 64);
+            packet.truncate(head);
+            packet.extend(length(other.len() - SIGNED_HEAD));
+            packet.extend_from_slice(&other[SIGNED_HEAD..]);
+            packet.extend_from_slice(&signature);
+            packet.extend(rest);
+        }
+        (packet != bytes).then_some(packet)
+    }
+}
+
+/// A length as it stands before bytes.
+fn length(mut number: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while number >= 128 {
+        bytes.push(number as u8 | 128);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+    bytes
 }
 
 fn position(bytes: &[u8], part: &[u8]) -> Option<usize> {

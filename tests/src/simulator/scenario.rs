@@ -149,6 +149,29 @@ pub enum Hostile {
     Garbage,
     /// The last peer signs batches that it must not sign.
     Forger,
+    /// The last peer signs two different batches for some turns, and shows one half of the others the one, the other
+    /// half the other.
+    Equivocator(Equivocator),
+    /// The last peer tells everybody the same that is not so, and signs no second batch.
+    Liar(Lie),
+}
+
+/// What somebody says that is not so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lie {
+    /// A checksum of its world after so many turns.
+    World(u32),
+    /// A hash of its log after so many turns, and after all that follow.
+    Log(u32),
+}
+
+/// When somebody signs two batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Equivocator {
+    /// The first turn.
+    pub from: u32,
+    /// How many turns.
+    pub turns: u32,
 }
 
 /// After the last machine has become fast, ticks are as short as at the start within this time: what lay behind is
@@ -202,6 +225,12 @@ impl Scenario {
                 Some(random.pick(&[Hostile::Stranger, Hostile::Garbage, Hostile::Forger]));
             scenario.flaw = None;
         }
+        if seed % 10 == 3 && count > 2 {
+            scenario.draw_equivocator(&mut Stream::new(seed, "equivocator", 0));
+        }
+        if seed % 20 == 14 && count > 2 {
+            scenario.draw_liar(&mut Stream::new(seed, "liar", 0));
+        }
         scenario.draw_slow_machines(&mut Stream::new(seed, "slow machines", 0));
         scenario.draw_crashes(&mut Stream::new(seed, "crashes", 0));
         scenario.draw_freezes(&mut Stream::new(seed, "freezes", 0));
@@ -213,9 +242,9 @@ impl Scenario {
     /// Processes that die. But for cuts, who is left is always a quorum, and can always reach each other: the others
     /// must go on.
     fn draw_crashes(&mut self, random: &mut Stream) {
-        let is_member = matches!(self.hostile, Some(Hostile::Garbage | Hostile::Forger));
         let strangers = self.on_slow == OnSlow::Remove;
-        if is_member || strangers || self.flaw.is_some() || !random.chance(600) {
+        let calm = self.is_hostile(self.peers.len() - 1) || strangers || self.flaw.is_some();
+        if calm || !random.chance(600) {
             return;
         }
         let count = self.peers.len();
@@ -296,12 +325,12 @@ impl Scenario {
 
     /// Processes that stop for a while, or machines that sleep. All go on before it heals.
     fn draw_freezes(&mut self, random: &mut Stream) {
-        let is_member = matches!(self.hostile, Some(Hostile::Garbage | Hostile::Forger));
+        let count = self.peers.len();
         let strangers = self.on_slow == OnSlow::Remove;
-        if is_member || strangers || self.flaw.is_some() || !random.chance(350) {
+        let calm = self.is_hostile(count - 1) || strangers || self.flaw.is_some();
+        if calm || !random.chance(350) {
             return;
         }
-        let count = self.peers.len();
         let longest = random.pick(&[2_500, 2_500, 12_000, 60_000]);
         let lasts = random.millis(200, longest);
         let half = self.heal_at.as_millis() as u64;
@@ -341,6 +370,12 @@ impl Scenario {
 
     /// What befalls machines: other addresses, clocks that jump, full disks; and players who wait.
     fn draw_mishaps(&mut self, random: &mut Stream) {
+        if matches!(
+            self.hostile,
+            Some(Hostile::Equivocator(_) | Hostile::Liar(_))
+        ) {
+            return;
+        }
         let half = self.heal_at.as_millis() as u64;
         let count = self.peers.len() as u64;
         self.patient = random.chance(100);
@@ -374,8 +409,35 @@ impl Scenario {
 
     /// Whether this peer is the hostile one.
     pub fn is_hostile(&self, peer: usize) -> bool {
-        matches!(self.hostile, Some(Hostile::Garbage | Hostile::Forger))
-            && peer + 1 == self.peers.len()
+        !matches!(self.hostile, None | Some(Hostile::Stranger)) && peer + 1 == self.peers.len()
+    }
+
+    /// Two histories, some of them at the very end of the match.
+    fn draw_equivocator(&mut self, random: &mut Stream) {
+        let limit = u64::from(self.turn_limit);
+        let delay = u64::from(self.plan.delay_turns);
+        let from = match random.chance(250) {
+            true => random.between(limit - delay - 4, limit - 1),
+            false => random.between(2, limit / 3),
+        };
+        let (from, turns) = (from as u32, random.pick(&[1, 2, 3, 8]));
+        self.is_disturbed_by(Hostile::Equivocator(Equivocator { from, turns }));
+    }
+
+    fn draw_liar(&mut self, random: &mut Stream) {
+        let turns = random.between(1, u64::from(self.turn_limit) * 2 / 3) as u32;
+        let lie = random.pick(&[Lie::World(turns), Lie::Log(turns)]);
+        self.is_disturbed_by(Hostile::Liar(lie));
+    }
+
+    /// Nothing else goes wrong than the weather.
+    fn is_disturbed_by(&mut self, hostile: Hostile) {
+        self.hostile = Some(hostile);
+        self.flaw = None;
+        self.cuts.clear();
+        for peer in &mut self.peers {
+            peer.leaves_at = None;
+        }
     }
 
     /// Cuts with a beginning in the first half of the match; all are over when it heals.

@@ -194,9 +194,11 @@ impl Pair {
                         self.under_way.push_back((1 - at, channel, bytes.to_vec()));
                     }
                     Output::Close { .. } => self.linked = false,
-                    Output::New(_) | Output::Load(_) if self.loads => inputs.push(Input::Loaded {
-                        checksum: Checksum(8),
-                    }),
+                    Output::New(_) | Output::Load { .. } if self.loads => {
+                        inputs.push(Input::Loaded {
+                            checksum: Checksum(8),
+                        })
+                    }
                     Output::Execute(_) => inputs.insert(
                         0,
                         Input::Executed {

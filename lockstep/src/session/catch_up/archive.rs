@@ -1,6 +1,8 @@
 //! The whole log in memory, encoded: what peers that come back are given. An idle turn takes one byte.
 
 use crate::log::{Codec, Record, Start};
+use crate::session::roster::RECENT;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 pub(crate) struct Archive {
@@ -14,9 +16,18 @@ pub(crate) struct Archive {
     /// Bytes of the log that are kept at most.
     limit: u64,
     codec: Codec,
+    /// What stood before each of the last turns.
+    points: VecDeque<Point>,
     /// A roster change that waits for its turn.
     between: bool,
     full: bool,
+}
+
+struct Point {
+    turn: u32,
+    /// Where its bundle begins in `records`.
+    at: usize,
+    codec: Codec,
 }
 
 impl Archive {
@@ -29,6 +40,7 @@ impl Archive {
             turns: Vec::new(),
             limit,
             codec: Codec::default(),
+            points: VecDeque::new(),
             between: false,
             full: false,
         }
@@ -45,6 +57,9 @@ impl Archive {
                 if !self.between {
                     self.turns.push(self.records.len() as u32);
                 }
+                if let Record::Bundle(bundle) = record {
+                    self.note(bundle.turn.0);
+                }
                 self.codec.encode(record, &mut self.records);
                 self.between = matches!(record, Record::Roster(_));
                 if self.records.len() as u64 > self.limit.min(u64::from(u32::MAX)) {
@@ -52,10 +67,37 @@ impl Archive {
                     self.full = true;
                     self.records = Vec::new();
                     self.turns = Vec::new();
+                    self.points = VecDeque::new();
                 }
             }
             _ => {}
         }
+    }
+
+    fn note(&mut self, turn: u32) {
+        self.points.push_back(Point {
+            turn,
+            at: self.records.len(),
+            codec: self.codec.clone(),
+        });
+        if self.points.len() > RECENT {
+            self.points.pop_front();
+        }
+    }
+
+    /// Takes back every turn from `turn` on, one of the last.
+    pub(crate) fn undo(&mut self, turn: u32) {
+        let at = self.points.iter().position(|point| point.turn == turn);
+        let Some(point) = at.and_then(|at| self.points.drain(at..).next()) else {
+            return;
+        };
+        self.records.truncate(point.at);
+        self.codec = point.codec;
+        // What stands before the turn, of its own, stays: the roster change that it follows on.
+        let begins = self.turns.get(turn as usize).copied();
+        self.between = begins.is_some_and(|begins| (begins as usize) < point.at);
+        self.turns
+            .truncate(turn as usize + usize::from(self.between));
     }
 
     /// How the match began, and its record; nothing where the log is not kept.

@@ -1,9 +1,8 @@
 //! What is said on the bulk channel between a peer that comes back and one that has the match.
 
 use crate::encoding::DecodeError;
-use crate::log::SignedBatch;
 use crate::session::SnapshotHash;
-use crate::session::wire::Signature;
+use crate::session::wire::WireBatch;
 use crate::{MatchId, PeerId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -43,7 +42,7 @@ pub(in crate::session) enum Answer {
         /// When the turn after those is due at the sender, in milliseconds.
         due_in_ms: i32,
         /// Newest batches, which attest the log.
-        batches: Vec<Batch>,
+        batches: Vec<WireBatch>,
     },
     Snapshot {
         offset: u64,
@@ -62,35 +61,7 @@ pub(in crate::session) struct Offer {
     pub ticks: u64,
     pub bytes: u64,
     pub hash: SnapshotHash,
-    pub batches: Vec<Batch>,
-}
-
-/// A signed batch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(in crate::session) struct Batch {
-    peer: u8,
-    content: Vec<u8>,
-    signature: Signature,
-}
-
-impl From<&SignedBatch> for Batch {
-    fn from(batch: &SignedBatch) -> Self {
-        Batch {
-            peer: batch.peer,
-            content: batch.content.to_vec(),
-            signature: batch.signature.into(),
-        }
-    }
-}
-
-impl From<Batch> for SignedBatch {
-    fn from(batch: Batch) -> Self {
-        SignedBatch {
-            peer: batch.peer,
-            content: batch.content.into(),
-            signature: batch.signature.into(),
-        }
-    }
+    pub batches: Vec<WireBatch>,
 }
 
 pub(in crate::session) fn encode(message: &impl Serialize) -> Vec<u8> {

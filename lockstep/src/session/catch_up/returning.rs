@@ -12,6 +12,7 @@ use crate::log::{Keyframe, Record, RosterChange, decode_change};
 use crate::session::RulesOf;
 use crate::session::core::Core;
 use crate::session::lobby::Step;
+use crate::session::roster::RECENT;
 use crate::session::wire::Control;
 use crate::{EndReason, Fault, JoinRefused, LinkError, LinkId, MatchId, PeerId, Rejoin, Status};
 pub(in crate::session) use answers::{Unfit, place_in};
@@ -36,8 +37,9 @@ const GIVE_UP: Duration = Duration::from_secs(30);
 const NO_HELP: Duration = Duration::from_secs(2);
 /// How often a peer that follows says so.
 const REQUEST_EVERY: Duration = Duration::from_millis(200);
-/// The last turns of an own replay may be ones that only this peer had: as many as the longest command delay.
-const PROVISIONAL: usize = 8;
+/// The last turns of an own replay may be ones that only this peer had, as many as the longest command delay, or ones
+/// that were taken back since.
+const PROVISIONAL: usize = RECENT;
 
 pub(crate) struct Returning {
     match_id: MatchId,
@@ -231,6 +233,7 @@ impl Returning {
             | Control::End { .. }
             | Control::Lobby(_)
             | Control::Reopen(_)
+            | Control::Evidence(_)
             | Control::Rejoin { .. } => {}
             _ => core.fault(link, Fault::OutOfPlace),
         }
@@ -275,6 +278,9 @@ impl Returning {
             return Step::End(why);
         }
         self.confirm(core);
+        if self.has_cheated() {
+            return Step::End(EndReason::Refused(JoinRefused::Cheated));
+        }
         self.settle_snapshot(core);
         self.load(core);
         self.hand_out(core);

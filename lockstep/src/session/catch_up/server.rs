@@ -5,6 +5,7 @@ use super::message::{Answer, Ask, Offer, PART, decode, encode};
 use crate::log::Keyframe;
 use crate::session::core::Core;
 use crate::session::playing::Playing;
+use crate::session::wire::WireBatch;
 use crate::{Fault, LinkId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -81,7 +82,7 @@ impl Server {
                                 ticks: signed.keyframe.ticks,
                                 bytes: signed.keyframe.snapshot.len() as u64,
                                 hash: signed.hash,
-                                batches: signed.batches.iter().map(Into::into).collect(),
+                                batches: signed.batches.iter().map(WireBatch::of).collect(),
                             }),
                             contacts: contacts(playing),
                         }
@@ -121,7 +122,7 @@ impl Server {
                         batches: playing
                             .attests(turns)
                             .chain(playing.attests(from))
-                            .map(Into::into)
+                            .map(WireBatch::of)
                             .collect(),
                     },
                 };

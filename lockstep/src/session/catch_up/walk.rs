@@ -70,7 +70,8 @@ impl Walk {
             }
             Record::Roster(change) => {
                 let follows = change.follows_on(self.turns, self.tip(), self.began(), self.roster);
-                if !follows || !self.is_next(change, signer) {
+                let alike = change.value.log_hash.is_none_or(|hash| hash == self.hash);
+                if !follows || !alike || !self.is_next(change, signer) {
                     return Err(DoesNotFollow);
                 }
                 self.change(change);

@@ -80,6 +80,11 @@ impl Checksums {
         }
     }
 
+    /// Forgets what anybody reported of more than `turns` turns.
+    pub(crate) fn forget_all_after(&mut self, turns: u32) {
+        self.rows.split_off(&(turns + 1));
+    }
+
     /// What was reported of a turn.
     pub(crate) fn row(&self, turns: u32) -> Vec<(u8, Checksum)> {
         let row = self.rows.get(&turns).map(Vec::as_slice).unwrap_or_default();
@@ -124,6 +129,19 @@ impl Hashes {
         if self.hashes.len() > self.kept {
             self.hashes.pop_front();
         }
+    }
+
+    /// Forgets those after more than `turns` turns.
+    pub(crate) fn truncate(&mut self, turns: u32) {
+        while self.newest > turns && self.hashes.len() > 1 {
+            self.newest -= 1;
+            self.hashes.pop_back();
+        }
+    }
+
+    /// The newest ones, the newest first.
+    pub(crate) fn recent(&self, count: usize) -> Vec<LogHash> {
+        self.hashes.iter().rev().take(count).copied().collect()
     }
 
     pub(crate) fn newest(&self) -> LogHash {

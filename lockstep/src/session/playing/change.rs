@@ -4,10 +4,10 @@ use super::Playing;
 use super::epochs::{Posted, key};
 use super::presence::GAP;
 use crate::encoding::Reader;
-use crate::log::{RosterChange, decode_change, encode_change, roster_hash};
+use crate::log::{Equivocation, RosterChange, decode_change, encode_change, roster_hash};
 use crate::session::core::Core;
 use crate::session::roster::{
-    Do, Holding, Input, Message, Note, Peers, Promise, View, note_signed_bytes,
+    Do, Holding, Input, Message, Note, Peers, Promise, RECENT, View, note_signed_bytes,
 };
 use crate::session::wire::{Control, SignedNote};
 use crate::{EndReason, Event, Fault, LinkId, RosterCause, TurnNumber};
@@ -73,6 +73,7 @@ impl Playing {
         let looks = self.stall.is_some()
             || self.epochs.is_changing()
             || self.epochs.is_asked()
+            || !self.cheating_voters().is_empty()
             || !self.requests.is_empty()
             || !self.leavers().is_empty()
             || !self.too_slow().is_empty();
@@ -174,6 +175,8 @@ impl Playing {
             let Some(at) = told.filter(|at| *at != self.me) else {
                 continue;
             };
+            // Before any note that needs it.
+            self.send_proofs(core, id);
             let current = self.member_of(core, id).is_some();
             let Some(link) = core.links.get_mut(&id) else {
                 continue;
@@ -212,7 +215,7 @@ impl Playing {
                     .epochs
                     .voters()
                     .members()
-                    .without(self.epochs.roster.answered()),
+                    .without(self.epochs.roster.answered().or(self.cheats())),
                 None => alive.lowest().into_iter().collect(),
             }
         } else if self.stall.is_some() {
@@ -228,6 +231,7 @@ impl Playing {
     fn alive(&self) -> Peers {
         let leaves = self.places(|at| self.members[at].leaves.is_some());
         let gone = self.watch.suspects.or(self.watch.unwanted).or(leaves);
+        let gone = gone.or(self.cheats());
         self.epochs.voters().members().without(gone)
     }
 
@@ -254,7 +258,9 @@ impl Playing {
             unheard && at != self.me
         });
         // Silence alone is no reason to begin. Once there is one, nobody waits for who is silent.
-        let begun = self.epochs.is_changing() || !self.leavers().is_empty();
+        let begun = self.epochs.is_changing()
+            || !self.leavers().is_empty()
+            || !self.cheating_voters().is_empty();
         let suspects = match begun || !unheard.and(blockers).is_empty() {
             true => unheard,
             false => Peers::default(),
@@ -320,6 +326,7 @@ impl Playing {
             || self.epochs.is_changing()
             || !self.too_slow().is_empty()
             || !self.places(leaves).is_empty()
+            || !self.cheating_voters().is_empty()
             || self.leaving.is_some()
             || !self.requests.is_empty()
             || !self.wants_turns()
@@ -329,11 +336,13 @@ impl Playing {
         let voters = self.epochs.voters();
         let cause = self.epochs.is_changing()
             || !self.leavers().is_empty()
+            || !self.cheating_voters().is_empty()
             || self.joiner(core.now).is_some()
             || !self.watch.suspects.or(self.watch.unwanted).is_empty();
         let turn_of_another = self.alive().lowest() != Some(self.me as u8);
         let alone = voters.members().len() == 1 && self.joiner(core.now).is_none();
-        let lost = !voters.is_quorum(voters.members().without(self.watch.suspects));
+        let lost = self.watch.suspects.or(self.cheats());
+        let lost = !voters.is_quorum(voters.members().without(lost));
         let decided = self.epochs.pending().is_some();
         if !cause || turn_of_another || alone || lost || decided {
             return;
@@ -352,6 +361,9 @@ impl Playing {
             let Some((from, message)) = self.epochs.next_unheard(cause) else {
                 return;
             };
+            if self.cheats().contains(from) {
+                continue;
+            }
             if let Message::Promise(promise) = &message {
                 self.compare_promise(core, from, promise);
             }
@@ -364,6 +376,7 @@ impl Playing {
 
     /// Two that hold different batches for one turn, or have different logs, find out.
     fn compare_promise(&mut self, core: &mut Core, from: u8, promise: &Promise) {
+        let mut differs = u32::MAX;
         for (member, holding) in self.members.iter().zip(&promise.holdings) {
             let turn = holding.until.wrapping_sub(1);
             let own = member
@@ -371,24 +384,29 @@ impl Playing {
                 .get(&turn)
                 .map(|held| newest_hash(&held.signed.content));
             if holding.newest != 0 && own.is_some_and(|own| own != holding.newest) {
-                let from = turn.saturating_sub(2);
-                self.evidence_from = Some(self.evidence_from.map_or(from, |known| known.min(from)));
+                differs = differs.min(turn.saturating_sub(2));
             }
+        }
+        if differs != u32::MAX {
+            self.show(core, differs);
         }
         if usize::from(from) != self.me && self.epochs.has(usize::from(from)) {
             let member = &mut self.members[usize::from(from)];
-            let told = (promise.complete, promise.log_hash);
-            member.pending_hashes.push_back(told);
+            let told = promise.hashes.first();
+            let told = told.map(|hash| (promise.complete, *hash));
+            member.pending_hashes.extend(told);
             self.check_pending_hashes(core);
         }
     }
 
     fn tell_roster(&mut self, core: &mut Core, input: Input) {
         let holdings: Vec<Holding> = self.members.iter().map(|member| member.holding()).collect();
+        let hashes = self.hashes.recent(RECENT);
         let view = View {
             holdings: &holdings,
             complete: self.complete,
-            log_hash: self.hashes.newest(),
+            hashes: &hashes,
+            cheats: self.cheats(),
             suspects: self.watch.suspects.or(self.watch.unwanted),
             unwanted: self.watch.unwanted,
             joiner: self.joiner(core.now),
@@ -404,6 +422,7 @@ impl Playing {
                         ballot: decision.ballot,
                         value: decision.value,
                         accepts: decision.accepts.iter().filter_map(accept).collect(),
+                        proofs: self.proofs_of(decision.value.cheats),
                         reopening: None,
                     };
                     self.decided(core, change);
@@ -436,12 +455,27 @@ impl Playing {
         self.epochs.post(key(epoch, me, &message), posted, core.now);
     }
 
+    fn proofs_of(&self, cheats: Peers) -> Vec<Equivocation> {
+        let members = cheats
+            .iter()
+            .filter_map(|at| self.members.get(usize::from(at)));
+        members.filter_map(|member| member.proof.clone()).collect()
+    }
+
     fn decided(&mut self, core: &mut Core, change: RosterChange) {
         // What reopens the match was decided by other runs than this one.
         let reopened = change.reopening.is_some();
         let stays = change.value.roster.contains(self.me as u8) && !reopened;
         let (cut, roster) = (change.value.cut, change.value.roster);
-        if stays && self.complete > cut {
+        for proof in &change.proofs {
+            self.note_proof(core, proof.clone());
+        }
+        let goes_back = stays && change.value.log_hash.is_some();
+        let too_far = match goes_back {
+            true => !self.undo(core, &change),
+            false => stays && self.complete > cut,
+        };
+        if too_far {
             // No correct peer decides so: whoever stays had told of all that it had completed.
             let side = self.side(
                 self.me as u8,
@@ -470,6 +504,13 @@ impl Playing {
         let Some(change) = self.epochs.begin_next(self.complete, core.now) else {
             return;
         };
+        let alike = |hash| hash == self.hashes.newest();
+        if !change.value.log_hash.is_none_or(alike) {
+            let own = Some(self.hashes.newest());
+            let side = self.side(self.me as u8, self.last_checksum, own);
+            return self.desync(core, change.value.cut, vec![side]);
+        }
+        self.dispute.take_if(|_| !change.value.cheats.is_empty());
         let goes = before.without(change.value.roster);
         // Of who left before, the log says so already.
         let removed: Peers = goes
@@ -501,6 +542,7 @@ impl Playing {
             seats: self.seats_of(change.value.roster),
             gone: self.seats_of(goes),
             cause: match (removed.is_empty(), goes.is_empty(), change.value.joins) {
+                _ if !change.value.cheats.is_empty() => RosterCause::Cheated,
                 (false, ..) => RosterCause::Lost,
                 (true, false, _) => RosterCause::Left,
                 (true, true, Some(_)) => RosterCause::Rejoined,

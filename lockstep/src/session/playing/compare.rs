@@ -5,12 +5,21 @@ use super::agreement::Compared;
 use crate::log::Record;
 use crate::session::Output;
 use crate::session::core::Core;
-use crate::{Desync, DesyncSide, EndReason, Event, TurnNumber};
+use crate::session::roster::Peers;
+use crate::{Desync, DesyncSide, EndReason, Event, LogHash, PeerId, TurnNumber};
 use sim::{Checksum, Outcome};
 use std::time::Duration;
 
 /// Batches that report the last checksums once turns have stopped: as far as the others take batches in advance.
 const LAST_BATCHES: u32 = 8;
+/// Whoever has another world and tells of a later log than ours may have another log: soon it can be compared.
+const EXPLAINED_WITHIN: Duration = Duration::from_secs(2);
+
+/// Worlds differ, and perhaps only because logs do.
+pub(super) struct Mismatch {
+    pub turns: u32,
+    since: Duration,
+}
 
 impl Playing {
     pub(crate) fn world_executed(
@@ -20,6 +29,9 @@ impl Playing {
         outcome: Option<Outcome>,
         step: Duration,
     ) {
+        if self.past.is_loading() {
+            return;
+        }
         assert!(
             self.executed < self.handed_out,
             "a turn was handed out before it was executed"
@@ -30,10 +42,11 @@ impl Playing {
         if self.ending.holds_turns() {
             return;
         }
-        if self.executed >= self.members[self.me].reports_from {
+        // Worlds that are reported already are not again: those before a peer came back, or went back.
+        if self.executed == self.reported + self.unreported.len() as u32 {
             self.unreported.push_back(checksum);
+            self.report(core, self.me, self.executed, checksum);
         }
-        self.report(core, self.me, self.executed, checksum);
         let limit = self.start.turn_limit == Some(self.executed);
         if outcome.is_some() || limit {
             let reason = if outcome.is_some() {
@@ -49,18 +62,56 @@ impl Playing {
         match self.checksums.report(peer, turns, checksum) {
             Compared::Waiting => self.agree(core),
             Compared::Differs => {
-                let checksums = self.checksums.row(turns);
-                core.out.push(Output::Append(Record::Mismatch {
-                    turns,
-                    checksums: checksums.clone(),
-                }));
-                let sides = checksums
-                    .into_iter()
-                    .map(|(peer, checksum)| self.side(peer, checksum, None))
-                    .collect();
-                self.desync(core, turns.saturating_sub(1), sides);
+                let since = core.now;
+                let mismatch = self.mismatch.get_or_insert(Mismatch { turns, since });
+                mismatch.turns = mismatch.turns.min(turns);
+                self.check_mismatch(core);
             }
         }
+    }
+
+    /// Worlds differ. Where the logs do not, it is a desync; that they do not is known a little later at times.
+    pub(super) fn check_mismatch(&mut self, core: &mut Core) {
+        let Some(Mismatch { turns, since }) = self.mismatch else {
+            return;
+        };
+        if self.mismatch_deadline().is_none() {
+            return;
+        }
+        let checksums = self.checksums.row(turns);
+        let alike = checksums.iter().all(|(peer, _)| match usize::from(*peer) {
+            at if at == self.me => self.complete >= turns,
+            at => self.members[at].alike >= turns,
+        });
+        // Who is the odd one out is known once everybody has reported.
+        let reports = |at: u8| {
+            let member = &self.members[usize::from(at)];
+            turns >= member.reports_from && !member.misreports && member.left_from.is_none()
+        };
+        let told: Peers = checksums.iter().map(|(peer, _)| *peer).collect();
+        let silent = self.epochs.voters().members().without(told);
+        let all = !silent.iter().any(reports);
+        if !(alike && all) && core.now < since + EXPLAINED_WITHIN {
+            return;
+        }
+        self.mismatch = None;
+        core.out.push(Output::Append(Record::Mismatch {
+            turns,
+            checksums: checksums.clone(),
+        }));
+        let sides = checksums
+            .into_iter()
+            .map(|(peer, checksum)| self.side(peer, checksum, None))
+            .collect();
+        self.desync(core, turns.saturating_sub(1), sides);
+    }
+
+    pub(super) fn mismatch_deadline(&self) -> Option<Duration> {
+        // What logs that differ come to says what becomes of it.
+        let waits =
+            self.dispute.is_some() || self.ending.desynced() || !self.cheating_voters().is_empty();
+        let mismatch = self.mismatch.as_ref().filter(|_| !waits);
+        mismatch.map(|mismatch| mismatch.since + EXPLAINED_WITHIN)
     }
 
     pub(super) fn agree(&mut self, core: &mut Core) {
@@ -79,7 +130,7 @@ impl Playing {
         &self,
         peer: u8,
         checksum: Checksum,
-        log_hash: Option<crate::LogHash>,
+        log_hash: Option<LogHash>,
     ) -> DesyncSide {
         let member = &self.members[usize::from(peer)];
         DesyncSide {
@@ -106,11 +157,42 @@ impl Playing {
         core.out.push(Output::Save {
             turns: self.handed_out,
         });
+        let odd = self.odd_ones(&reports);
         core.event(Event::Desync(Desync {
             turn: TurnNumber(turn),
             reports,
+            odd,
             report: None,
         }));
+    }
+
+    /// Those who reported something else than more than half of the roster.
+    fn odd_ones(&self, reports: &[DesyncSide]) -> Vec<PeerId> {
+        let told = |side: &DesyncSide| (side.checksum, side.log_hash);
+        let alike = |one: &&DesyncSide| {
+            let same = reports.iter().filter(|other| told(other) == told(one));
+            2 * same.count() as u32 > self.epochs.voters().members().len()
+        };
+        let Some(one) = reports.iter().find(alike) else {
+            return Vec::new();
+        };
+        let odd = reports.iter().filter(|other| told(other) != told(one));
+        odd.map(|other| other.peer).collect()
+    }
+
+    /// What the peers say of the log after so many turns, as far as it is known.
+    pub(super) fn sides_of_log(&self, turns: u32, other: usize, hash: LogHash) -> Vec<DesyncSide> {
+        let own = self.hashes.after(turns);
+        let members = 0..self.members.len();
+        let sides = members.filter_map(|at| {
+            let told = match at {
+                _ if at == other => Some(hash),
+                _ if at == self.me || self.members[at].alike >= turns => own,
+                _ => None,
+            };
+            Some(self.side(at as u8, self.last_checksum, Some(told?)))
+        });
+        sides.collect()
     }
 
     pub(super) fn check_pending_hashes(&mut self, core: &mut Core) {
@@ -120,16 +202,20 @@ impl Playing {
                     break;
                 }
                 self.members[at].pending_hashes.pop_front();
-                if let Some(own) = self.hashes.after(turns).filter(|own| *own != hash) {
-                    let sides = vec![
-                        self.side(self.me as u8, self.last_checksum, Some(own)),
-                        self.side(at as u8, self.last_checksum, Some(hash)),
-                    ];
+                if self.members[at].proof.is_some() {
+                    continue;
+                }
+                let own = self.hashes.after(turns);
+                if own == Some(hash) {
+                    let member = &mut self.members[at];
+                    member.alike = member.alike.max(turns);
+                }
+                if own.is_some_and(|own| own != hash) {
                     // Two signed batches of one peer may be behind it: whoever holds the other one can prove that.
-                    self.evidence_from = self.evidence_from.or(Some(turns.saturating_sub(2)));
-                    self.desync(core, turns.saturating_sub(1), sides);
+                    self.dispute(core, turns, at, hash);
                 }
             }
         }
+        self.check_mismatch(core);
     }
 }

@@ -58,6 +58,13 @@ impl Ending {
         first
     }
 
+    /// Turns from `cut` on are taken back: where those ended the match, it has not ended.
+    pub(super) fn reopen(&mut self, cut: u32) {
+        if self.own.take_if(|own| own.end.turns > cut).is_some() {
+            self.signed.iter_mut().for_each(|signed| *signed = None);
+        }
+    }
+
     pub(super) fn deadline(&self) -> Option<Duration> {
         let desync = self.desync_since.map(|since| since + DESYNC_WAIT);
         desync.or(self.own.as_ref().map(|own| own.since + END_WAIT))
@@ -75,20 +82,21 @@ impl Ending {
         self.own.as_ref().and_then(|own| own.end.outcome)
     }
 
-    /// Peers, this one included, that signed the end that we signed.
-    pub(super) fn agreed(&self) -> u8 {
-        let Some(own) = &self.own else {
-            return 0;
-        };
-        self.signed
-            .iter()
-            .flatten()
-            .filter(|(end, _)| *end == own.end)
-            .count() as u8
+    /// Whether a peer signed the end that we signed.
+    pub(super) fn agrees(&self, at: usize) -> bool {
+        let own = self.own.as_ref().map(|own| &own.end);
+        let told = self.signed[at].as_ref().map(|(end, _)| end);
+        own.is_some() && told == own
     }
 }
 
 impl Playing {
+    pub(super) fn ending_deadline(&self) -> Option<Duration> {
+        // The end waits for what becomes of logs that differ.
+        let waits = self.dispute.is_some() && !self.ending.desynced();
+        self.ending.deadline().filter(|_| !waits)
+    }
+
     pub(super) fn begin_ending(
         &mut self,
         core: &mut Core,
@@ -157,12 +165,18 @@ impl Playing {
             // The others went on while this peer leaves, or without it, and it has not heard of that yet.
             return;
         }
-        if self.ending.signed[at].is_some() {
+        // Word of an end that is taken back may still be on its way, or may have come before the one that counts.
+        let again = self.past.took_back_before(end.turns);
+        let known = self.ending.signed[at].as_ref();
+        if known.is_some_and(|(known, _)| !again || *known == end || self.ending.agrees(at)) {
             return;
         }
         let (turns, log_hash, checksum) = (end.turns, end.log_hash, end.checksum);
         self.ending.signed[at] = Some((end, signature));
         self.pass_on(core, &told, Some(link));
+        if again {
+            return;
+        }
         // What a peer signs at its end it reports: no batch of it follows.
         if at != self.me {
             self.members[at].pending_hashes.push_back((turns, log_hash));
@@ -179,7 +193,7 @@ impl Playing {
             if core.now >= since + DESYNC_WAIT {
                 self.finish(core, EndReason::Desync);
             }
-        } else if self.ending.own.is_some() {
+        } else if self.ending.own.is_some() && self.dispute.is_none() {
             self.end_if_signed(core);
         } else if self.left_and_known(core) {
             self.finish(core, EndReason::Left);
@@ -192,39 +206,52 @@ impl Playing {
             .own
             .as_ref()
             .expect("the caller has seen the own end");
-        let all = self
-            .members
-            .iter()
-            .zip(&self.ending.signed)
-            .all(|(member, signed)| signed.is_some() || !member.required(own.end.turns));
-        if !all && core.now < own.since + END_WAIT {
+        let of_it = || self.asked_to_sign();
+        let all = of_it().all(|at| self.ending.signed[at].is_some());
+        let ends = || {
+            let signed = of_it().filter_map(|at| Some((at, &self.ending.signed[at].as_ref()?.0)));
+            signed.filter(|(_, end)| end.turns == own.end.turns)
+        };
+        let differs = ends().any(|(_, end)| *end != own.end);
+        // Of an end that was taken back there may be word that is not true any more.
+        let unsure = differs && self.past.took_back_before(own.end.turns);
+        if (!all || unsure) && core.now < own.since + END_WAIT {
             return;
         }
-        let signed = self.ending.signed.iter().enumerate();
-        let other = signed.clone().find_map(|(at, signed)| {
-            let (end, _) = signed.as_ref()?;
-            (end.turns == own.end.turns && *end != own.end).then_some((at as u8, end))
-        });
-        if let Some((at, end)) = other {
+        if differs {
             let turn = own.end.turns.saturating_sub(1);
-            let sides = vec![
-                self.side(self.me as u8, own.end.checksum, Some(own.end.log_hash)),
-                self.side(at, end.checksum, Some(end.log_hash)),
-            ];
+            let sides =
+                ends().map(|(at, end)| self.side(at as u8, end.checksum, Some(end.log_hash)));
+            let sides = sides.collect();
             return self.desync(core, turn, sides);
         }
         let mut end = own.end.clone();
         let reason = own.reason.clone();
-        for (at, signed) in self.ending.signed.iter().enumerate() {
-            if let Some((told, signature)) = signed
-                && *told == own.end
-            {
-                end.signatures.push((at as u8, *signature));
-            }
+        for at in of_it().filter(|at| self.ending.agrees(*at)) {
+            let signed = self.ending.signed[at].as_ref();
+            let signature = signed.map(|(_, signature)| (at as u8, *signature));
+            end.signatures.extend(signature);
+        }
+        // What was decided and has no turn behind it is told all the same: it may hold the proof of who cheated.
+        let decided = std::mem::take(&mut self.epochs.unlogged);
+        for change in decided
+            .into_iter()
+            .filter(|change| change.value.cut == end.turns)
+        {
+            core.out.push(Output::Append(Record::Roster(change)));
         }
         self.append_attests(core);
         core.out.push(Output::Append(Record::End(end)));
         self.finish(core, reason);
+    }
+
+    /// Peers that have not left, and do not go for cheating: they sign the end.
+    pub(super) fn asked_to_sign(&self) -> impl Iterator<Item = usize> {
+        let turns = self.ending.turns().unwrap_or(self.executed);
+        let members = self.members.iter().enumerate();
+        let asked =
+            members.filter(move |(_, member)| member.required(turns) && member.proof.is_none());
+        asked.map(|(at, _)| at)
     }
 
     /// Whether this peer leaves and may go: the others have decided on a roster without it, or there is nobody who

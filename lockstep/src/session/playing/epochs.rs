@@ -105,6 +105,13 @@ impl Epochs {
         self.pending.is_none() && self.roster.is_frozen()
     }
 
+    /// Turns before this epoch.
+    pub(super) fn began_with(&self) -> u32 {
+        let mut before = self.decisions.iter().rev();
+        let before = before.find(|change| change.epoch < self.epoch);
+        before.map_or(0, |change| change.value.cut)
+    }
+
     /// Whether a change is under way and not decided.
     pub(super) fn is_changing(&self) -> bool {
         self.pending.is_none() && (self.roster.is_frozen() || self.roster.coordinates().is_some())

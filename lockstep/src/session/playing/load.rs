@@ -40,6 +40,11 @@ impl Load {
         self.handed_out.push_back(ticks);
     }
 
+    /// Turns that are handed out and not executed are taken back.
+    pub(super) fn take_back(&mut self) {
+        self.handed_out.clear();
+    }
+
     /// The world executed the next turn and stepped for this long. While it lies behind, all its time counts: what the
     /// game does between two steps is part of what it needs.
     pub(super) fn executed(&mut self, now: Duration, step: Duration) {

@@ -1,7 +1,7 @@
 //! What one peer of the roster has told.
 
 use super::change::newest_hash;
-use crate::log::{RosterPeer, SignedBatch};
+use crate::log::{Equivocation, RosterPeer, SignedBatch};
 use crate::session::Batch;
 use crate::session::roster::Holding;
 use crate::{Incarnation, LogHash, TurnNumber};
@@ -43,7 +43,12 @@ pub(crate) struct Member {
     pub slack_here_ms: Option<i16>,
     pub next_dial: Duration,
     pub dials: usize,
-    pub equivocated: bool,
+    /// Turns after which its log is known to be ours.
+    pub alike: u32,
+    /// Two batches of it for one turn.
+    pub proof: Option<Equivocation>,
+    /// The newest epoch in which it has reported.
+    pub reported_in: u32,
     /// When it was last heard, by any path.
     pub heard_at: Duration,
     /// For how long it has blocked turns of late though it was heard.
@@ -88,7 +93,9 @@ impl Member {
             slack_here_ms: None,
             next_dial: now + Duration::from_secs(2),
             dials: 0,
-            equivocated: false,
+            alike: 0,
+            proof: None,
+            reported_in: 0,
             heard_at: now,
             blocked: Duration::ZERO,
             restarted: false,
@@ -154,18 +161,20 @@ impl Member {
         }
     }
 
-    /// The newest batch up to which all are held, that attests no more than `complete` turns.
-    pub(crate) fn newest_within(&self, complete: u32) -> Option<&SignedBatch> {
-        let held = self.batches.range(..self.held).rev();
-        let mut within = held.filter(|(_, held)| held.batch.complete <= complete);
-        within.next().map(|(_, held)| &held.signed)
+    /// The newest batch up to which all are held, that attests no more turns than `most` says for its epoch.
+    pub(crate) fn newest_within(&self, most: impl Fn(u32) -> u32) -> Option<&SignedBatch> {
+        self.held_within(most).map(|held| &held.signed)
     }
 
-    /// Turns that its newest batch attests, of those that attest no more than `turns`.
-    pub(crate) fn attested_within(&self, turns: u32) -> Option<u32> {
-        let held = self.batches.range(..self.held).rev();
-        let mut complete = held.map(|(_, held)| held.batch.complete);
-        complete.find(|complete| *complete <= turns)
+    fn held_within(&self, most: impl Fn(u32) -> u32) -> Option<&Held> {
+        let mut held = self.batches.range(..self.held).rev();
+        let within = held.find(|(_, held)| held.batch.complete <= most(held.batch.epoch));
+        within.map(|(_, held)| held)
+    }
+
+    /// Turns that its newest batch attests, of those that attest no more than `most` says for their epochs.
+    pub(crate) fn attested_within(&self, most: impl Fn(u32) -> u32) -> Option<u32> {
+        self.held_within(most).map(|held| held.batch.complete)
     }
 
     /// What is held of it, for a roster change.

@@ -6,16 +6,19 @@ mod change;
 mod compare;
 mod ending;
 mod epochs;
+mod hand_out;
 mod load;
 mod member;
 mod own;
 mod patience;
 mod presence;
+mod proof;
 mod receive;
 mod rejoin;
 mod seal;
 mod snapshots;
 mod traffic;
+mod undo;
 
 use super::Output;
 use super::contract::Stats;
@@ -29,6 +32,7 @@ pub(crate) use bundle::Course;
 use bundle::Formed;
 pub(crate) use change::STALL_BUDGET;
 use change::Watch;
+use compare::Mismatch;
 use ending::Ending;
 use epochs::Epochs;
 use load::Load;
@@ -37,6 +41,7 @@ use own::OwnSeat;
 use patience::Patience;
 use presence::Presence;
 pub(crate) use presence::WordKey;
+use proof::Dispute;
 use rejoin::Requests;
 pub(crate) use rejoin::Returned;
 use sim::{Checksum, Seat};
@@ -44,6 +49,7 @@ use snapshots::Snapshots;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
+use undo::Past;
 
 /// A stall is told to the game from here on, and then once a second.
 const STALL_TOLD_AFTER: Duration = Duration::from_millis(100);
@@ -65,6 +71,8 @@ pub(crate) struct Playing {
     /// Bundles that are due but wait for a snapshot before them.
     due_bundles: VecDeque<Bundle>,
     handed_out: u32,
+    /// Of turns before this one all texts are told.
+    told: u32,
     ticks_handed_out: u64,
     executed: u32,
     /// Checksums of our world that no batch has reported yet, the first after `reported` turns.
@@ -90,8 +98,10 @@ pub(crate) struct Playing {
     ending: Ending,
     /// A batch was sealed that has not left yet.
     fresh_batch: bool,
-    /// Logs differ: every batch from this turn on is sent to everybody, whoever has it.
-    evidence_from: Option<u32>,
+    /// Logs differ.
+    dispute: Option<Dispute>,
+    mismatch: Option<Mismatch>,
+    past: Past,
     pub(crate) stats: Stats,
     over: bool,
 }
@@ -155,6 +165,7 @@ impl Playing {
             stall: None,
             due_bundles: VecDeque::new(),
             handed_out: 0,
+            told: 0,
             ticks_handed_out: 0,
             executed: 0,
             unreported: VecDeque::from([initial]),
@@ -178,7 +189,9 @@ impl Playing {
             patience: Patience::default(),
             ending: Ending::new(members.len()),
             fresh_batch: false,
-            evidence_from: None,
+            dispute: None,
+            mismatch: None,
+            past: Past::new(members.len()),
             stats: Stats::default(),
             over: false,
             members,
@@ -186,6 +199,9 @@ impl Playing {
         };
         core.event(Event::Contacts(playing.contacts()));
         playing.report(core, me, 0, initial);
+        if playing.past.begins_with(0, 0) {
+            core.out.push(Output::Save { turns: 0 });
+        }
         playing
     }
 
@@ -287,6 +303,8 @@ impl Playing {
         if !self.over {
             self.seal_last(core);
             self.tell_stall(core);
+            self.advance_dispute(core);
+            self.check_mismatch(core);
             self.advance_ending(core);
         }
         if !self.over {
@@ -333,7 +351,9 @@ impl Playing {
             self.change_deadline(),
             Some(self.presence.deadline()),
             self.words_deadline(core),
-            self.ending.deadline(),
+            self.ending_deadline(),
+            self.dispute_deadline(),
+            self.mismatch_deadline(),
             self.traffic_deadline(core),
         ]
         .into_iter()
@@ -371,7 +391,8 @@ impl Playing {
             core.limits.unexecuted_turns
         };
         let world_follows = turn.saturating_sub(self.executed) < ahead;
-        if !self.epochs.allows(turn) || self.presence.is_unsure() {
+        let held_up = self.dispute.is_some() || self.presence.is_unsure();
+        if held_up || !self.epochs.allows(turn) {
             return false;
         }
         let by_rule = turn < u32::from(self.start.plan.delay_turns);
@@ -453,6 +474,7 @@ impl Playing {
 
     fn complete_turn(&mut self, core: &mut Core, late: bool) {
         let turn = TurnNumber(self.complete);
+        self.past.note(turn.0, &self.course, self.epochs.chained);
         let formed = self.form(turn);
         let began = if late { core.now } else { self.due };
         if let Some(stall) = self.stall.take() {
@@ -475,6 +497,7 @@ impl Playing {
             own.completed(turn.0, executed, self.course.paused_by.is_some());
         }
         self.tell(core, turn, &formed);
+        self.told = self.told.max(self.complete);
         self.note_leavers(core, turn);
         self.due_bundles.push_back(formed.bundle);
         self.hand_out(core);
@@ -514,7 +537,8 @@ impl Playing {
                 slow: slow.map_or(Vec::new(), |peer| peer.seats.clone()),
             });
         }
-        for (seat, text) in &formed.chats {
+        let chats = formed.chats.iter().filter(|_| turn.0 >= self.told);
+        for (seat, text) in chats {
             let from = self.start.peer_with(*seat);
             let from = from.map(|peer| peer.name.clone()).unwrap_or_default();
             core.event(Event::Chat {
@@ -543,74 +567,6 @@ impl Playing {
         self.agree(core);
     }
 
-    /// Logs and hands out what is due, up to the next snapshot.
-    fn hand_out(&mut self, core: &mut Core) {
-        while self.snapshot_due.is_none() && !self.presence.is_unsure() {
-            let Some(bundle) = self.due_bundles.pop_front() else {
-                return;
-            };
-            self.load.handed_out(bundle.ticks());
-            let changes = &mut self.epochs.unlogged;
-            while let Some(change) =
-                changes.pop_front_if(|change| change.value.cut == bundle.turn.0)
-            {
-                core.out.push(Output::Append(Record::Roster(change)));
-            }
-            self.ticks_handed_out += u64::from(bundle.ticks());
-            core.out
-                .push(Output::Append(Record::Bundle(bundle.clone())));
-            core.out.push(Output::Execute(bundle));
-            self.handed_out += 1;
-            let turns = self.handed_out;
-            let wanted = self.logs_keyframe(turns) || self.snapshots.are_due(turns);
-            if wanted && let Some(log_hash) = self.hashes.after(self.handed_out) {
-                self.snapshot_due = Some(self.keyframe(log_hash));
-                core.out.push(Output::Save {
-                    turns: self.handed_out,
-                });
-            }
-        }
-    }
-
-    pub(crate) fn snapshot(&mut self, core: &mut Core, turns: u32, bytes: Arc<[u8]>) {
-        if self
-            .snapshot_due
-            .as_ref()
-            .is_none_or(|keyframe| keyframe.turns != turns)
-        {
-            return;
-        }
-        let mut keyframe = self.snapshot_due.take().expect("just seen");
-        // The world stopped at the end, which lies before this keyframe.
-        if self.ending.turns().is_some_and(|end| turns > end) {
-            return;
-        }
-        keyframe.snapshot = bytes;
-        if self.snapshots.are_due(turns) {
-            self.snapshots.keep(&keyframe, &core.limits);
-        }
-        if self.logs_keyframe(turns) {
-            core.out.push(Output::Append(Record::Keyframe(keyframe)));
-            self.append_attests(core);
-        }
-        if !self.ending.holds_turns() {
-            self.hand_out(core);
-        }
-    }
-
-    /// Each peer's newest signed batch: it attests the log up to what was complete when it was sealed. One that attests
-    /// more than this log has might be of a peer that is removed before that.
-    fn append_attests(&self, core: &mut Core) {
-        let newest = self
-            .members
-            .iter()
-            .filter_map(|member| member.newest_within(self.complete));
-        for newest in newest {
-            core.out
-                .push(Output::Append(Record::Attest(newest.clone())));
-        }
-    }
-
     pub(crate) fn finish(&mut self, core: &mut Core, reason: EndReason) {
         if std::mem::replace(&mut self.over, true) {
             return;
@@ -626,17 +582,13 @@ impl Playing {
             turns: self.ending.turns().unwrap_or(self.executed),
             checksum: Some(self.ending.checksum().unwrap_or(self.last_checksum)),
             outcome: self.ending.outcome(),
-            agreed: self.ending.agreed(),
-            of: self.asked_to_sign(),
+            agreed: self
+                .asked_to_sign()
+                .filter(|at| self.ending.agrees(*at))
+                .count() as u8,
+            of: self.asked_to_sign().count() as u8,
         };
         core.event(Event::Ended(ended));
-    }
-
-    /// Peers that have not left: they sign the end.
-    fn asked_to_sign(&self) -> u8 {
-        let turns = self.ending.turns().unwrap_or(self.executed);
-        let asked = self.members.iter().filter(|member| member.required(turns));
-        asked.count() as u8
     }
 
     /// A link that leads to no member may ask to join, and is told that it is too late; it may not stay. One that

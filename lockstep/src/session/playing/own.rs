@@ -4,7 +4,7 @@ use crate::Limits;
 use crate::log::{LogEntry, What};
 use crate::session::Batch;
 use sim::Seat;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// The commands of one own seat.
@@ -18,6 +18,14 @@ pub(crate) struct OwnSeat {
     /// Sealed batches with commands of this seat whose turns are not complete: turn, first number, count.
     in_flight: VecDeque<(u32, u32, usize)>,
     notes: VecDeque<What>,
+}
+
+/// A seat's commands in the batch of a turn.
+pub(crate) struct Sealed {
+    pub turn: u32,
+    /// Number of the first one.
+    pub first: u32,
+    pub commands: Vec<Arc<[u8]>>,
 }
 
 impl OwnSeat {
@@ -120,6 +128,32 @@ impl OwnSeat {
         {
             self.in_flight.pop_front();
         }
+        self.count_sealed(paused_next);
+    }
+
+    /// The turns from the seat's command `next` on are taken back. `sealed` is what stands for them, and for later ones.
+    pub(crate) fn undo(&mut self, next: u32, sealed: Vec<Sealed>, paused_next: bool) {
+        let mut again = BTreeMap::new();
+        self.in_flight.clear();
+        for Sealed {
+            turn,
+            first,
+            commands,
+        } in sealed
+        {
+            self.in_flight.push_back((turn, first, commands.len()));
+            again.extend((first..).zip(commands));
+        }
+        for number in (next..self.executed).rev() {
+            let command = again.remove(&number);
+            let command = command.expect("what was executed is in a batch that is kept");
+            self.waiting.push_front(command);
+        }
+        self.executed = next;
+        self.count_sealed(paused_next);
+    }
+
+    fn count_sealed(&mut self, paused_next: bool) {
         // What is still under way counts as far as it continues what is executed; the rest is sealed again.
         let mut next = self.executed;
         if !paused_next {

@@ -2,7 +2,7 @@
 
 use super::Playing;
 use super::member::Held;
-use crate::log::SignedBatch;
+use crate::log::{Equivocation, SignedBatch};
 use crate::session::core::Core;
 use crate::session::wire::{Control, Datagram};
 use crate::session::{Batch, NO_SLACK};
@@ -20,6 +20,9 @@ impl Playing {
             (Control::Reopen(_), at) if at.is_some() || self.may_come_back(core, link) => {}
             (Control::End { .. }, None) if self.may_come_back(core, link) => {}
             // Who comes back may be further than this peer; what it passes on is signed by others, or proves itself.
+            (Control::Evidence(shown), at) if at.is_some() || self.may_come_back(core, link) => {
+                self.receive_evidence(core, link, shown);
+            }
             (Control::Roster(notes), at) if at.is_some() || self.may_come_back(core, link) => {
                 self.receive_notes(core, link, notes);
             }
@@ -73,7 +76,8 @@ impl Playing {
         }
         if let Some(held) = member.batches.get(&turn) {
             if held.signed.content != signed.content {
-                self.equivocated(core, link, &signed);
+                let proof = Equivocation(held.signed.clone(), signed);
+                self.two_batches(core, link, proof);
             }
             return;
         }
@@ -132,27 +136,14 @@ impl Playing {
         }
     }
 
-    fn equivocated(&mut self, core: &mut Core, link: LinkId, signed: &SignedBatch) {
-        if self.members[usize::from(signed.peer)].equivocated {
-            return;
-        }
-        if !signed.is_signed(&self.start, core.signer.as_ref()) {
-            return core.fault(link, Fault::Signature);
-        }
-        let member = &mut self.members[usize::from(signed.peer)];
-        if !std::mem::replace(&mut member.equivocated, true) {
-            let peer = member.peer.peer;
-            core.event(Event::PeerFault {
-                peer,
-                fault: Fault::Equivocation,
-            });
-        }
-    }
-
     /// Takes the reports of a batch up to which all of its peer are held.
     fn take_reports(&mut self, core: &mut Core, at: usize, turn: u32) {
         let member = &mut self.members[at];
         let batch = &member.batches[&turn].batch;
+        let counts_up_to = self.past.counts_up_to(batch.epoch);
+        let again = self.past.reported_up_to(member.reported_in, batch.epoch);
+        member.reported = member.reported.min(again);
+        member.reported_in = member.reported_in.max(batch.epoch);
         let (executed, complete, log_hash) = (batch.executed, batch.complete, batch.log_hash);
         let checksums = batch.checksums.clone();
         let last = u64::from(executed) + checksums.len() as u64;
@@ -175,12 +166,15 @@ impl Playing {
         }
         let member = &mut self.members[at];
         member.reported += checksums.len() as u32;
-        member.pending_hashes.push_back((complete, log_hash));
-        for (turns, checksum) in (executed..).zip(checksums) {
-            self.report(core, at, turns, checksum);
+        if complete <= counts_up_to {
+            member.pending_hashes.push_back((complete, log_hash));
         }
         self.note_snapshot(at, turn);
         self.check_pending_hashes(core);
+        let counting = (executed..).zip(checksums);
+        for (turns, checksum) in counting.take_while(|(turns, _)| *turns <= counts_up_to) {
+            self.report(core, at, turns, checksum);
+        }
     }
 
     /// A peer whose reports have a hole cannot be compared any more: it is named, once, and not waited for.

@@ -10,13 +10,18 @@ use super::own::OwnSeat;
 use super::patience::Patience;
 use super::presence::Presence;
 use super::snapshots::{SignedSnapshot, Snapshots};
+use super::undo::Past;
 use super::{Course, Playing};
 use crate::log::{RosterChange, SignedBatch, Start, encode_change};
+use crate::session::Output;
 use crate::session::contract::Stats;
 use crate::session::core::Core;
 use crate::session::roster::{Joins, Message, Peers, Request, request_signed_bytes};
 use crate::session::wire::{Control, TurnPacket};
-use crate::{Contact, Event, Fault, Incarnation, LinkId, LogHash, PeerId, RosterCause, TurnNumber};
+use crate::{
+    Contact, Event, Fault, Incarnation, JoinRefused, LinkId, LogHash, PeerId, RosterCause,
+    TurnNumber,
+};
 use sim::Checksum;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -138,12 +143,15 @@ impl Playing {
                 ..Member::new(peer, addresses, TurnNumber(held), core.now)
             }
         };
-        let members: Vec<Member> = returned
+        let mut members: Vec<Member> = returned
             .addresses
             .into_iter()
             .enumerate()
             .map(member)
             .collect();
+        for proof in returned.changes.iter().flat_map(|change| &change.proofs) {
+            members[usize::from(proof.0.peer)].proof = Some(proof.clone());
+        }
         let seats = &start.roster[me].seats;
         let own = seats
             .iter()
@@ -155,7 +163,7 @@ impl Playing {
         };
         let epochs = Epochs::resumed(me, returned.chained, returned.changes, core.now);
         let kept = core.limits.unexecuted_turns as usize;
-        let playing = Playing {
+        let mut playing = Playing {
             me,
             own,
             course: returned.course,
@@ -166,6 +174,7 @@ impl Playing {
             stall: None,
             due_bundles: VecDeque::new(),
             handed_out: cut,
+            told: cut,
             ticks_handed_out: returned.ticks,
             executed: returned.executed,
             unreported: VecDeque::new(),
@@ -189,7 +198,9 @@ impl Playing {
             patience: Patience::default(),
             ending: Ending::new(members.len()),
             fresh_batch: false,
-            evidence_from: None,
+            dispute: None,
+            mismatch: None,
+            past: Past::new(start.roster.len()),
             stats: Stats::default(),
             over: false,
             members,
@@ -205,6 +216,9 @@ impl Playing {
                 false => RosterCause::Rejoined,
             },
         });
+        if playing.past.begins_with(cut, playing.ticks_handed_out) {
+            core.out.push(Output::Save { turns: cut });
+        }
         playing
     }
 
@@ -224,6 +238,9 @@ impl Playing {
         });
         if !of_itself {
             return core.fault(link, Fault::OutOfPlace);
+        }
+        if known.is_some_and(|member| member.proof.is_some()) {
+            return core.refuse(link, JoinRefused::Cheated);
         }
         // It may speak of the epoch before, or of one that this peer has not come to.
         if self.epochs.has(place) || !self.is_signed(core, &request) {
@@ -261,14 +278,16 @@ impl Playing {
         core.signer.verify(member.peer.peer, &bytes, &signature)
     }
 
-    /// Takes a request, whoever passed it on. A run of a process that has had its part does not come back.
+    /// Takes a request, whoever passed it on. A run of a process that has had its part does not come back, and nobody
+    /// does who is proved to cheat.
     pub(super) fn note_request(&mut self, core: &Core, request: Request) {
         let Request { joins, turns, .. } = request;
         let Some(member) = self.members.get(usize::from(joins.peer)) else {
             return;
         };
         let over = member.peer.incarnation == joins.incarnation
-            || member.past.contains(&joins.incarnation);
+            || member.past.contains(&joins.incarnation)
+            || member.proof.is_some();
         let outside = !self.epochs.has(usize::from(joins.peer));
         let known = self.requests.asked.get(&joins.peer);
         let news = known.is_none_or(|asked| asked.joins != joins || asked.turns < turns);
@@ -373,7 +392,7 @@ impl Playing {
     pub(crate) fn attests(&self, turns: u32) -> impl Iterator<Item = &SignedBatch> {
         let members = self.members.iter().enumerate();
         let voters = members.filter(|(at, _)| self.epochs.has(*at));
-        voters.filter_map(move |(_, member)| member.newest_within(turns))
+        voters.filter_map(move |(_, member)| member.newest_within(self.at_most(turns)))
     }
 
     /// Up to how many turns a quorum's batches attest the log.
@@ -381,7 +400,10 @@ impl Playing {
         let voters = self.epochs.voters();
         let mut told: Vec<(u32, u8)> = (0..self.members.len() as u8)
             .filter(|at| self.epochs.has(usize::from(*at)))
-            .filter_map(|at| Some((self.members[usize::from(at)].attested_within(turns)?, at)))
+            .filter_map(|at| {
+                let member = &self.members[usize::from(at)];
+                Some((member.attested_within(self.at_most(turns))?, at))
+            })
             .collect();
         told.sort_unstable_by_key(|(turns, at)| (std::cmp::Reverse(*turns), *at));
         let quorum = (1..=told.len()).find(|count| {

@@ -102,6 +102,14 @@ impl Snapshots {
         }
     }
 
+    /// Forgets what is of more than so many turns, which are taken back.
+    pub(super) fn undo(&mut self, turns: u32) {
+        self.own.retain(|(own, _)| own.turns <= turns);
+        self.unreported.take_if(|(of, _)| *of > turns);
+        self.reports.split_off(&(turns + 1));
+        self.signed.take_if(|signed| signed.keyframe.turns > turns);
+    }
+
     /// The newest that a quorum has signed.
     pub(super) fn signed(&self) -> Option<&SignedSnapshot> {
         self.signed.as_ref()
@@ -137,7 +145,8 @@ impl Playing {
         };
         // No correct peer has saved a world of turns that it has not completed.
         let (report, complete) = (held.batch.snapshot, held.batch.complete);
-        if let Some(report) = report.filter(|(turns, _)| *turns <= complete) {
+        let most = complete.min(self.past.counts_up_to(held.batch.epoch));
+        if let Some(report) = report.filter(|(turns, _)| *turns <= most) {
             let signed = held.signed.clone();
             self.snapshots.report(at as u8, report, signed);
             self.snapshots.look(self.epochs.voters());

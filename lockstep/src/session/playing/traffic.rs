@@ -185,20 +185,15 @@ impl Playing {
     ) -> impl Iterator<Item = &'a SignedBatch> {
         let own = self.batches_from(
             self.me,
-            link.quality
-                .held
-                .get(self.me)
-                .map_or(0, |held| self.or_evidence(held.0)),
+            link.quality.held.get(self.me).map_or(0, |held| held.0),
             None,
         );
         let others = (0..self.members.len())
             .filter(move |at| *at != self.me && *at != to)
-            .filter_map(move |at| Some((at, self.or_evidence(link.quality.held.get(at)?.0))))
+            .filter_map(move |at| Some((at, link.quality.held.get(at)?.0)))
             .filter(move |(at, held)| *held < self.members[*at].held)
             .flat_map(move |(at, held)| {
-                let at_once = self.evidence_from.is_some()
-                    || self.epochs.is_changing()
-                    || self.forwards_at_once(core, at, link);
+                let at_once = self.epochs.is_changing() || self.forwards_at_once(core, at, link);
                 let before = match at_once {
                     true => None,
                     false => Some(core.now.saturating_sub(self.grace(link))),
@@ -206,11 +201,6 @@ impl Playing {
                 self.batches_from(at, held, before)
             });
         own.chain(others)
-    }
-
-    /// The first turn to send to somebody who holds all before `held`.
-    fn or_evidence(&self, held: u32) -> u32 {
-        self.evidence_from.map_or(held, |from| held.min(from))
     }
 
     /// The batches of one peer from a turn on, as long as they arrived no later than `before`.

@@ -22,6 +22,11 @@ pub struct Value {
     pub cut: u32,
     /// The peer that comes back, if one does. Its batches are empty by rule until the command delay has passed.
     pub joins: Option<Joins>,
+    /// Who goes because two different batches of it for one turn are known. Where there are any, nothing counts that
+    /// is not complete, and alike, at everybody who stays: who is beyond the cut goes back to it.
+    pub cheats: Peers,
+    /// Hash of the log after the turns before the cut; named where somebody goes for cheating.
+    pub log_hash: Option<LogHash>,
 }
 
 /// A peer that comes back: another run of its process takes its place in the roster again.
@@ -81,8 +86,8 @@ pub struct Promise {
     pub holdings: Vec<Holding>,
     /// Turns complete.
     pub complete: u32,
-    /// The log's hash after them.
-    pub log_hash: LogHash,
+    /// The log's hash after them, after one turn less, and so on: [`RECENT`](super::RECENT) of them, or all.
+    pub hashes: Vec<LogHash>,
     /// The value that this peer has accepted last, if it has, and in which ballot.
     pub accepted: Option<(Ballot, Value)>,
     /// Voters that this peer wants removed although they answer: they blocked turns for longer than is allowed.
@@ -113,6 +118,19 @@ pub struct Request {
     pub turns: u32,
     /// The two halves of its signature over [`request_signed_bytes`](super::request_signed_bytes).
     pub signature: ([u8; 32], [u8; 32]),
+}
+
+impl Promise {
+    /// The log's hash after so many turns, where it is told.
+    pub fn hash_after(&self, turns: u32) -> Option<LogHash> {
+        hash_after(self.complete, &self.hashes, turns)
+    }
+}
+
+/// The hash after `turns` turns among those after `complete` turns, after one less, and so on.
+pub(super) fn hash_after(complete: u32, hashes: &[LogHash], turns: u32) -> Option<LogHash> {
+    let back = usize::try_from(complete.checked_sub(turns)?).ok()?;
+    hashes.get(back).copied()
 }
 
 impl Message {

@@ -17,6 +17,10 @@
 //! is removed may have completed up to `delay` turns more: the batches that took, those who stay had sealed when they
 //! had completed `delay` turns less.
 //!
+//! Of a peer that is proved to have signed two batches for one turn nothing counts that is not complete, and alike, at
+//! everybody who stays: the cut is the last turn after which their logs have one hash, the value names that hash, and
+//! who has completed more goes back. So no two of them can go on from different histories.
+//!
 //! A roster that stays as it is, is a false alarm, and ends the epoch all the same.
 //!
 //! A peer that **comes back** ([`Joins`]) is part of the value, and of nothing before: it votes from the next epoch on,
@@ -26,6 +30,7 @@ mod message;
 mod note;
 mod peers;
 
+use message::hash_after;
 pub use message::{Ballot, Holding, Joins, Message, Promise, Request, Value};
 pub(crate) use note::{Note, note_signed_bytes};
 pub use note::{accept_signed_bytes, request_signed_bytes};
@@ -34,6 +39,9 @@ pub use peers::{Peers, Voters};
 use crate::LogHash;
 use std::collections::BTreeMap;
 
+/// Log hashes that a promise tells: nobody has completed so many turns more than somebody else, or than turns are
+/// complete when logs are found to differ.
+pub const RECENT: usize = 20;
 /// A round that is further ahead is none that correct coordinators have come to: it would only use up the numbers.
 const ROUNDS_AHEAD: u32 = 1_000;
 
@@ -91,8 +99,10 @@ pub struct View<'a> {
     pub holdings: &'a [Holding],
     /// Turns complete.
     pub complete: u32,
-    /// The log's hash after them.
-    pub log_hash: LogHash,
+    /// The log's hash after them, after one turn less, and so on: [`RECENT`] of them, or all.
+    pub hashes: &'a [LogHash],
+    /// Peers that it knows to have signed two batches for one turn.
+    pub cheats: Peers,
     /// Voters that it suspects: it waits for no promise of theirs.
     pub suspects: Peers,
     /// Voters that it wants removed even if they answer.
@@ -228,7 +238,7 @@ impl Roster {
             ballot,
             holdings: view.holdings.to_vec(),
             complete: view.complete,
-            log_hash: view.log_hash,
+            hashes: view.hashes.to_vec(),
             accepted: self.accepted,
             unwanted: view.unwanted.and(self.voters.members()),
         })));
@@ -249,12 +259,15 @@ impl Roster {
         let Some(own) = self.coordinating.as_mut().filter(|own| !own.has_proposed) else {
             return;
         };
+        // Whoever is proved to cheat is neither waited for nor believed.
         let answered: Peers = own.promises.keys().copied().collect();
-        let expected = voters.members().without(view.suspects);
+        let answered = answered.without(view.cheats);
+        let expected = voters.members().without(view.suspects.or(view.cheats));
         if !voters.is_quorum(answered) || !expected.is_within(answered) {
             return;
         }
-        if let Some(value) = value(voters, &own.promises, view.joiner) {
+        let cheats = view.cheats.and(voters.members());
+        if let Some(value) = value(voters, &own.promises, cheats, view.joiner) {
             own.has_proposed = true;
             out.push(Do::Say(Message::Propose(own.ballot, value)));
         }
@@ -278,6 +291,12 @@ impl Roster {
         let promised = self.promised;
         if promised.is_some_and(|promised| promised > ballot) {
             self.proposed = None;
+            return;
+        }
+        // Nobody is called a cheat unproved, and nobody stays with another log.
+        let stays = value.roster.contains(self.me);
+        let alike = |hash| hash_after(view.complete, view.hashes, value.cut) == Some(hash);
+        if !value.cheats.is_within(view.cheats) || stays && !value.log_hash.is_none_or(alike) {
             return;
         }
         let mut holdings = self.voters.members().iter().map(|peer| {
@@ -322,14 +341,20 @@ pub fn decides(voters: Voters, value: Value, accepts: Peers) -> bool {
     voters.is_quorum(accepts) && (all_who_stay || Voters::new(value.roster).is_quorum(accepts))
 }
 
-/// What a coordinator proposes, given a quorum's promises.
-fn value(voters: Voters, promises: &BTreeMap<u8, Promise>, joiner: Option<Joins>) -> Option<Value> {
-    let accepted = promises.values().filter_map(|promise| promise.accepted);
+/// What a coordinator proposes, given a quorum's promises, who of the voters is proved to cheat, and who comes back.
+fn value(
+    voters: Voters,
+    promises: &BTreeMap<u8, Promise>,
+    cheats: Peers,
+    joiner: Option<Joins>,
+) -> Option<Value> {
+    let honest = || promises.iter().filter(|(peer, _)| !cheats.contains(**peer));
+    let accepted = honest().filter_map(|(_, promise)| promise.accepted);
     if let Some((_, value)) = accepted.max_by_key(|(ballot, _)| *ballot) {
         return Some(value);
     }
     let most = |peer: u8| {
-        let holdings = promises.values();
+        let holdings = honest().map(|(_, promise)| promise);
         let holdings = holdings.filter_map(|promise| promise.holdings.get(usize::from(peer)));
         let left = holdings.clone().any(|holding| holding.left);
         let until = holdings.map(|holding| holding.until).max().unwrap_or(0);
@@ -341,23 +366,51 @@ fn value(voters: Voters, promises: &BTreeMap<u8, Promise>, joiner: Option<Joins>
     let left: Peers = members.clone().filter(|peer| most(*peer).0).collect();
     let unwanted: Peers = members
         .filter(|peer| {
-            let against = promises
-                .iter()
-                .filter(|(_, promise)| promise.unwanted.contains(*peer));
+            let against = honest().filter(|(_, promise)| promise.unwanted.contains(*peer));
             voters.is_quorum(against.map(|(peer, _)| *peer).collect())
         })
         .collect();
-    let survivors: Peers = promises.keys().copied().collect();
+    let survivors: Peers = honest().map(|(peer, _)| *peer).collect();
     let stay = survivors.without(left);
     let wanted = stay.without(unwanted);
     let mut roster = if wanted.is_empty() { stay } else { wanted };
     if roster.is_empty() {
         return None;
     }
+    if !cheats.is_empty() {
+        // Who comes back asks again afterwards: it may have followed turns that are taken back.
+        let promises = honest().filter(|(peer, _)| roster.contains(**peer));
+        let (cut, hash) = last_alike(promises.map(|(_, promise)| promise))?;
+        return Some(Value {
+            roster,
+            cut,
+            joins: None,
+            cheats,
+            log_hash: Some(hash),
+        });
+    }
     // Where an earlier run of its process is still a voter, that one goes first.
     let joins = joiner.filter(|joins| !voters.members().contains(joins.peer));
     joins.iter().for_each(|joins| roster.insert(joins.peer));
-    Some(Value { roster, cut, joins })
+    Some(Value {
+        roster,
+        cut,
+        joins,
+        cheats,
+        log_hash: None,
+    })
+}
+
+/// The most turns after which all of these have one log, and its hash.
+fn last_alike<'a>(promises: impl Iterator<Item = &'a Promise> + Clone) -> Option<(u32, LogHash)> {
+    let least = promises.clone().map(|promise| promise.complete).min()?;
+    let mut turns = (0..=least).rev().take(RECENT);
+    turns.find_map(|turns| {
+        let mut hashes = promises.clone().map(|promise| promise.hash_after(turns));
+        let first = hashes.next()??;
+        let alike = hashes.all(|hash| hash == Some(first));
+        alike.then_some((turns, first))
+    })
 }
 
 #[cfg(test)]

@@ -70,9 +70,9 @@ pub fn request_signed_bytes(start: &Start, epoch: u32, joins: Joins, turns: u32)
 }
 
 impl RosterChange {
-    /// Whether the accepts are those of peers of the roster before, hold, and decide. Of a reopening also
-    /// [`follows_on`](Self::follows_on) must hold. `start` names the runs of their
-    /// processes as [`apply`](Self::apply) left it; `verify` tells whether a signature is a peer's for some bytes.
+    /// Whether the accepts are those of peers of the roster before, hold, and decide, and whoever goes for cheating is
+    /// proved to. `start` names the runs of their processes as [`apply`](Self::apply) left it; `verify` tells whether a
+    /// signature is a peer's for some bytes. Of a reopening also [`follows_on`](Self::follows_on) must hold.
     pub fn is_decided_by(
         &self,
         start: &Start,
@@ -89,11 +89,22 @@ impl RosterChange {
                 .zip(place)
                 .is_some_and(|(bytes, place)| verify(place.peer, &bytes, signature))
         };
+        let proved: Option<Peers> = self
+            .proofs
+            .iter()
+            .map(|proof| proof.holds(start, &verify))
+            .collect();
         let accepts: Peers = self.accepts.iter().map(|(peer, _)| *peer).collect();
         self.value.can_follow(roster_before)
             && accepts.is_within(roster_before)
             && decides(Voters::new(roster_before), self.value, accepts)
             && self.accepts.iter().all(holds)
+            && proved == Some(self.value.cheats)
+            && self
+                .value
+                .cheats
+                .is_within(roster_before.without(self.value.roster))
+            && self.value.log_hash.is_some() != self.value.cheats.is_empty()
     }
 
     /// Puts the runs of processes that come back in the place of those before: from now on `start` tells whose

@@ -45,7 +45,8 @@ impl Table {
         let view = View {
             holdings: &self.held[usize::from(at)],
             complete: 0,
-            log_hash: LogHash([0; 16]),
+            hashes: &[LogHash([0; 16])],
+            cheats: Peers::default(),
             suspects: self.dead.or(self.unwanted),
             unwanted: self.unwanted,
             joiner: None,
@@ -90,6 +91,8 @@ fn value(roster: u16, cut: u32) -> Option<Value> {
         roster,
         cut,
         joins: None,
+        cheats: Peers::default(),
+        log_hash: None,
     })
 }
 
@@ -202,6 +205,8 @@ fn a_decision_is_proved_by_its_accepts() {
         roster: Peers(0b011),
         cut: 9,
         joins: None,
+        cheats: Peers::default(),
+        log_hash: None,
     };
     let accept = |peer: u8| {
         let bytes = accept_signed_bytes(&start, peer, 4, ballot, value).expect("a place");
@@ -213,6 +218,7 @@ fn a_decision_is_proved_by_its_accepts() {
         value,
         accepts: vec![accept(0), accept(1)],
         reopening: None,
+        proofs: Vec::new(),
     };
     let holds = |change: &RosterChange| {
         change.is_decided_by(&start, Peers(0b111), |peer, bytes, signature| {
@@ -253,6 +259,8 @@ fn a_note_has_one_encoding() {
             roster: Peers(5),
             cut: 300,
             joins: None,
+            cheats: Peers::default(),
+            log_hash: None,
         },
     );
     let note = Note { epoch: 2, message };

@@ -38,6 +38,7 @@ impl Net {
         };
         self.silent.retain(|silent| *silent != at);
         self.peers[at] = Net::peer(at, run, role);
+        self.peers[at].begun = self.now;
     }
 
     pub(super) fn causes(&self, at: usize) -> Vec<RosterCause> {

@@ -33,6 +33,17 @@ impl Returning {
         }
     }
 
+    /// Whether the log, as a quorum attests it, holds the proof that an earlier run of this process signed two batches
+    /// for one turn: nobody lets such a peer in again.
+    pub(super) fn has_cheated(&self) -> bool {
+        let log = self.log.as_ref();
+        let me = self.me as u8;
+        log.is_some_and(|log| {
+            let mut changes = log.confirmed.changes.iter();
+            changes.any(|change| change.value.cheats.contains(me))
+        })
+    }
+
     /// Once the log has come to an offered snapshot, looks whether a quorum has signed it.
     pub(super) fn settle_snapshot(&mut self, core: &mut Core) {
         let (Snapshot::Offered(offer), Some(log)) = (&self.snapshot, &self.log) else {
@@ -111,7 +122,11 @@ impl Returning {
             Snapshot::Here(keyframe) => {
                 let record = Record::Keyframe(keyframe.clone());
                 core.out.push(Output::Append(record));
-                core.out.push(Output::Load(keyframe.clone()));
+                core.out.push(Output::Load {
+                    turns: keyframe.turns,
+                    ticks: keyframe.ticks,
+                    snapshot: keyframe.snapshot.clone(),
+                });
             }
             _ => core.out.push(Output::New(start.clone())),
         }

@@ -48,8 +48,11 @@ fn change(epoch: u32, roster: u16, cut: u32, joins: Option<u8>) -> RosterChange 
             roster: Peers(roster),
             cut,
             joins,
+            cheats: Peers::default(),
+            log_hash: None,
         },
         accepts: Vec::new(),
+        proofs: Vec::new(),
     }
 }
 

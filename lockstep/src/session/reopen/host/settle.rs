@@ -189,8 +189,11 @@ impl Host {
                 roster: reopening.roster(),
                 cut: proposal.cut,
                 joins: None,
+                cheats: Peers::default(),
+                log_hash: None,
             },
             accepts: std::mem::take(signatures).into_iter().collect(),
+            proofs: Vec::new(),
             reopening: Some(reopening),
         };
         assert!(

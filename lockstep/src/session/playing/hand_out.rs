@@ -1,0 +1,82 @@
+//! Handing out: turns go to the log and then to the world, and wait where a snapshot comes between.
+
+use super::Playing;
+use crate::log::Record;
+use crate::session::Output;
+use crate::session::core::Core;
+use std::sync::Arc;
+
+impl Playing {
+    /// Logs and hands out what is due, up to the next snapshot.
+    pub(super) fn hand_out(&mut self, core: &mut Core) {
+        while self.snapshot_due.is_none() && !self.presence.is_unsure() {
+            let Some(bundle) = self.due_bundles.pop_front() else {
+                return;
+            };
+            self.load.handed_out(bundle.ticks());
+            let changes = &mut self.epochs.unlogged;
+            while let Some(change) =
+                changes.pop_front_if(|change| change.value.cut == bundle.turn.0)
+            {
+                core.out.push(Output::Append(Record::Roster(change)));
+            }
+            self.ticks_handed_out += u64::from(bundle.ticks());
+            core.out
+                .push(Output::Append(Record::Bundle(bundle.clone())));
+            self.past.handed_out(&bundle);
+            core.out.push(Output::Execute(bundle));
+            self.handed_out += 1;
+            let turns = self.handed_out;
+            let to_go_back = self.past.wants_world(turns, self.ticks_handed_out);
+            let wanted = self.logs_keyframe(turns) || self.snapshots.are_due(turns);
+            if wanted && let Some(log_hash) = self.hashes.after(turns) {
+                self.snapshot_due = Some(self.keyframe(log_hash));
+            }
+            if to_go_back || self.snapshot_due.is_some() {
+                core.out.push(Output::Save { turns });
+            }
+        }
+    }
+
+    pub(crate) fn snapshot(&mut self, core: &mut Core, turns: u32, bytes: Arc<[u8]>) {
+        if self.past.is_loading() {
+            return;
+        }
+        self.past.keep_world(turns, &bytes);
+        if self
+            .snapshot_due
+            .as_ref()
+            .is_none_or(|keyframe| keyframe.turns != turns)
+        {
+            return;
+        }
+        let mut keyframe = self.snapshot_due.take().expect("just seen");
+        // The world stopped at the end, which lies before this keyframe.
+        if self.ending.turns().is_some_and(|end| turns > end) {
+            return;
+        }
+        keyframe.snapshot = bytes;
+        if self.snapshots.are_due(turns) {
+            self.snapshots.keep(&keyframe, &core.limits);
+        }
+        if self.logs_keyframe(turns) {
+            core.out.push(Output::Append(Record::Keyframe(keyframe)));
+            self.append_attests(core);
+        }
+        if !self.ending.holds_turns() {
+            self.hand_out(core);
+        }
+    }
+
+    /// Each peer's newest signed batch: it attests the log up to what was complete when it was sealed. One that attests
+    /// more than this log has might be of a peer that is removed before that.
+    pub(super) fn append_attests(&self, core: &mut Core) {
+        // What a peer signs that signs two histories says nothing.
+        let members = self.members.iter().filter(|member| member.proof.is_none());
+        for newest in members.filter_map(|member| member.newest_within(self.at_most(self.complete)))
+        {
+            core.out
+                .push(Output::Append(Record::Attest(newest.clone())));
+        }
+    }
+}

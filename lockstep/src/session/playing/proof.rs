@@ -1,0 +1,189 @@
+//! Two histories: how they are found, what is shown of them, and the proof of who signed both.
+
+use super::Playing;
+use crate::log::{Equivocation, SignedBatch};
+use crate::session::core::Core;
+use crate::session::roster::Peers;
+use crate::session::wire::{Control, WireBatch};
+use crate::{Event, Fault, LinkId, LogHash};
+use std::time::Duration;
+
+/// Logs that differ are shown to everybody, again and again, for so long; without a proof it is a desync then.
+const SHOWN_FOR: Duration = Duration::from_secs(5);
+/// With a proof the others have so long to decide on going on without whoever signed both.
+const DECIDED_WITHIN: Duration = Duration::from_secs(20);
+const SHOWN_EVERY: Duration = Duration::from_secs(1);
+/// Batches in one message, at most.
+const BATCHES: usize = 24;
+
+/// Somebody attests another log than ours.
+pub(super) struct Dispute {
+    since: Duration,
+    shown_at: Duration,
+    /// The first turn of which batches are shown.
+    from: u32,
+    /// It differs after so many turns.
+    turns: u32,
+    /// Whose it is, and its hash.
+    other: usize,
+    hash: LogHash,
+}
+
+impl Playing {
+    /// The peers of whom two different batches for one turn are known.
+    pub(super) fn cheats(&self) -> Peers {
+        let members = self.members.iter().enumerate();
+        members
+            .filter(|(_, member)| member.proof.is_some())
+            .map(|(at, _)| at as u8)
+            .collect()
+    }
+
+    /// Those of them who are in the roster.
+    pub(super) fn cheating_voters(&self) -> Peers {
+        self.cheats().and(self.epochs.voters().members())
+    }
+
+    /// Two batches of one peer for one turn, of which one came by this link, differ.
+    pub(super) fn two_batches(&mut self, core: &mut Core, link: LinkId, proof: Equivocation) {
+        let at = usize::from(proof.0.peer);
+        if at == self.me || self.members[at].proof.is_some() {
+            return;
+        }
+        let verify =
+            |peer, bytes: &[u8], signature: &[u8; 64]| core.signer.verify(peer, bytes, signature);
+        match proof.holds(&self.start, verify) {
+            Some(_) => self.note_proof(core, proof),
+            None => core.fault(link, Fault::Signature),
+        }
+    }
+
+    /// Names whoever is proved to have signed two batches.
+    pub(super) fn note_proof(&mut self, core: &mut Core, proof: Equivocation) {
+        let member = &mut self.members[usize::from(proof.0.peer)];
+        if member.proof.is_none() {
+            member.proof = Some(proof);
+            core.event(Event::PeerFault {
+                peer: member.peer.peer,
+                fault: Fault::Equivocation,
+            });
+        }
+    }
+
+    /// Somebody's log differs from ours after some turns: no turn is completed until it is known why.
+    pub(super) fn dispute(&mut self, core: &mut Core, turns: u32, other: usize, hash: LogHash) {
+        if self.dispute.is_some() {
+            return;
+        }
+        let back = u32::from(self.start.plan.delay_turns) + 2;
+        let from = turns.saturating_sub(back);
+        self.dispute = Some(Dispute {
+            since: core.now,
+            shown_at: core.now,
+            from,
+            turns,
+            other,
+            hash,
+        });
+        self.show(core, from);
+    }
+
+    pub(super) fn dispute_deadline(&self) -> Option<Duration> {
+        let dispute = self.dispute.as_ref()?;
+        (!self.ending.desynced()).then_some(
+            self.dispute_ends(dispute)
+                .min(dispute.shown_at + SHOWN_EVERY),
+        )
+    }
+
+    fn dispute_ends(&self, dispute: &Dispute) -> Duration {
+        let lasts = match self.cheating_voters().is_empty() {
+            true => SHOWN_FOR,
+            false => DECIDED_WITHIN,
+        };
+        dispute.since + lasts
+    }
+
+    /// Shows batches again, or gives up: then it is a desync like any other.
+    pub(super) fn advance_dispute(&mut self, core: &mut Core) {
+        let Some(dispute) = self.dispute.as_ref().filter(|_| !self.ending.desynced()) else {
+            return;
+        };
+        if core.now >= self.dispute_ends(dispute) {
+            let turns = dispute.turns;
+            let sides = self.sides_of_log(turns, dispute.other, dispute.hash);
+            return self.desync(core, turns.saturating_sub(1), sides);
+        }
+        if core.now >= dispute.shown_at + SHOWN_EVERY {
+            let from = dispute.from;
+            self.show(core, from);
+            if let Some(dispute) = &mut self.dispute {
+                dispute.shown_at = core.now;
+            }
+        }
+    }
+
+    /// Sends everybody all batches that are held of these turns: who holds others has the proof.
+    pub(super) fn show(&self, core: &mut Core, from: u32) {
+        let held = self
+            .members
+            .iter()
+            .flat_map(|member| member.batches.range(from..));
+        let batches: Vec<WireBatch> = held.map(|(_, held)| WireBatch::of(&held.signed)).collect();
+        for part in batches.chunks(BATCHES) {
+            self.tell_members(core, &Control::Evidence(part.to_vec()));
+        }
+    }
+
+    fn tell_members(&self, core: &mut Core, message: &Control) {
+        let links: Vec<LinkId> = core.links.keys().copied().collect();
+        for link in links {
+            if self.member_of(core, link).is_some() {
+                core.send(link, message);
+            }
+        }
+    }
+
+    /// Passes on the proofs that the other end of a link has not been sent.
+    pub(super) fn send_proofs(&self, core: &mut Core, id: LinkId) {
+        let Some(link) = core.links.get_mut(&id) else {
+            return;
+        };
+        let new = self.cheats().without(link.proofs_known);
+        link.proofs_known = link.proofs_known.or(new);
+        for at in new.iter() {
+            if let Some(Equivocation(one, other)) = &self.members[usize::from(at)].proof {
+                let both = vec![WireBatch::of(one), WireBatch::of(other)];
+                core.send(id, &Control::Evidence(both));
+            }
+        }
+    }
+
+    pub(super) fn receive_evidence(
+        &mut self,
+        core: &mut Core,
+        link: LinkId,
+        shown: Vec<WireBatch>,
+    ) {
+        if shown.len() > BATCHES {
+            return core.fault(link, Fault::Oversize);
+        }
+        let shown: Vec<SignedBatch> = shown.into_iter().map(SignedBatch::from).collect();
+        if shown
+            .iter()
+            .any(|batch| usize::from(batch.peer) >= self.members.len())
+        {
+            return core.fault(link, Fault::OutOfPlace);
+        }
+        if let [one, other] = shown.as_slice() {
+            let proof = Equivocation(one.clone(), other.clone());
+            let differ = one.peer == other.peer && one.content != other.content;
+            if differ && proof.turn().is_some() {
+                return self.two_batches(core, link, proof);
+            }
+        }
+        for batch in shown {
+            self.receive_batch(core, link, batch);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Somebody signs two different batches for one turn.
+
+use super::*;
+use crate::RosterCause;
+
+impl Net {
+    fn has_named(&self, at: usize) -> bool {
+        self.peers[at].events.contains(&Event::PeerFault {
+            peer: id(2),
+            fault: Fault::Equivocation,
+        })
+    }
+
+    /// What these peers have executed is the same, and so are their logs.
+    fn have_one_history(&self, peers: &[usize]) {
+        let turns_of = |at: usize| -> Vec<&Bundle> {
+            let records = self.peers[at].records.iter();
+            let bundles = records.filter_map(|record| match record {
+                Record::Bundle(bundle) => Some(bundle),
+                _ => None,
+            });
+            bundles.collect()
+        };
+        let first = turns_of(peers[0]);
+        for at in &peers[1..] {
+            let other = turns_of(*at);
+            let turns = first.len().min(other.len());
+            assert!(first.len().max(other.len()) - turns <= 1);
+            assert_eq!(first[..turns], other[..turns], "peer {at}");
+            let (executed, loaded) = (&self.peers[*at].turns, self.peers[*at].loaded as usize);
+            let same = executed.iter().zip(&first[loaded..]);
+            assert!(same.clone().count() + 1 >= executed.len());
+            same.for_each(|(executed, logged)| assert_eq!(executed, *logged, "peer {at}"));
+        }
+    }
+}
+
+#[test]
+fn who_signs_two_histories_is_named_and_the_others_go_on_with_one() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.two_faced = Some(20);
+    net.run(Duration::from_secs(12));
+    assert!(net.has_named(0) && net.has_named(1));
+    let ends = net.ends();
+    assert_eq!(ends.len(), 1, "{ends:?}");
+    assert_eq!(ends[0].reason, EndReason::Removed);
+    for peer in &net.peers[..2] {
+        let delay = u32::from(Plan::default().delay_turns);
+        let back = peer.undone.iter().filter(|turns| **turns > delay);
+        assert_eq!(back.count(), 1, "taken back once: {:?}", peer.undone);
+        assert!(peer.events.iter().any(|event| matches!(
+            event,
+            Event::RosterChanged { cause: RosterCause::Cheated, gone, .. } if *gone == [Seat(2)]
+        )));
+    }
+    assert!(net.peers[0].turns.len() > 40);
+    net.have_one_history(&[0, 1]);
+}
+
+#[test]
+fn who_came_back_goes_back_with_the_others_and_who_came_back_and_cheats_does_not_again() {
+    let mut net = Net::new(4, Plan::default(), None);
+    net.run(Duration::from_secs(13));
+    for (victim, until) in [(3, 30), (2, 50)] {
+        net.kill(victim);
+        net.run(Duration::from_secs(until - 8));
+        net.restart(victim, 90 + victim as u8, Vec::new(), &[1]);
+        net.run(Duration::from_secs(until));
+        assert_eq!(net.causes(victim), [RosterCause::Rejoined]);
+    }
+    let turn = net.peers[0].executed as u32 + 10;
+    net.two_faced = Some(turn);
+    net.run(Duration::from_secs(60));
+    let honest = [0, 1, 3];
+    for at in honest {
+        assert!(net.has_named(at), "peer {at}");
+        let undone = &net.peers[at].undone;
+        assert_eq!(*undone, [turn], "peer {at}");
+        assert_eq!(net.causes(at).last(), Some(&RosterCause::Cheated));
+    }
+    net.have_one_history(&honest);
+    let causes = honest.map(|at| net.causes(at));
+
+    net.two_faced = None;
+    net.kill(2);
+    net.restart(2, 99, Vec::new(), &[1]);
+    net.run(Duration::from_secs(75));
+    let reasons: Vec<&EndReason> = net.ends().iter().map(|ended| &ended.reason).collect();
+    assert_eq!(reasons, [&EndReason::Refused(JoinRefused::Cheated)]);
+    assert_eq!(honest.map(|at| net.causes(at)), causes, "nobody let it in");
+    net.have_one_history(&honest);
+}
+
+#[test]
+fn two_histories_in_the_last_turns_are_one_at_the_end() {
+    for turn in 54..60 {
+        let mut net = Net::new(4, Plan::default(), Some(60));
+        net.two_faced = Some(turn);
+        net.run(Duration::from_secs(30));
+        let honest = [0, 1, 3];
+        for at in honest {
+            assert!(net.has_named(at), "turn {turn}, peer {at}");
+            let Some(Event::Ended(ended)) = net.peers[at].events.last() else {
+                panic!("turn {turn}: peer {at} never ended");
+            };
+            assert_eq!(ended.reason, EndReason::TurnLimit, "turn {turn}, peer {at}");
+            assert_eq!((ended.turns, ended.agreed, ended.of), (60, 3, 3));
+            let end = net.peers[at]
+                .records
+                .iter()
+                .find_map(|record| match record {
+                    Record::End(end) => Some((end.log_hash, end.signatures.len())),
+                    _ => None,
+                });
+            let other = net.peers[0].records.iter().find_map(|record| match record {
+                Record::End(end) => Some((end.log_hash, end.signatures.len())),
+                _ => None,
+            });
+            assert_eq!(end, other, "turn {turn}, peer {at}");
+            let proved = net.peers[at].records.iter().any(
+                |record| matches!(record, Record::Roster(change) if !change.proofs.is_empty()),
+            );
+            assert!(proved, "turn {turn}, peer {at}");
+        }
+        net.have_one_history(&honest);
+    }
+}
