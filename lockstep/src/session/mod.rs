@@ -279,7 +279,10 @@ impl Session {
                         playing.world_loaded();
                         Step::Stay
                     }
-                    Phase::Over => Step::Stay,
+                    // Nobody there has had a world built.
+                    Phase::Reopen(_) | Phase::Gather(_) | Phase::Refused(_) | Phase::Over => {
+                        Step::Stay
+                    }
                 };
                 self.step(step);
             }

@@ -59,7 +59,7 @@ impl Net {
     /// All processes die at once, and all links with them. What each has on disk.
     fn all_die(&mut self) -> Vec<Disk> {
         self.dead = (0..self.links.len() as u32).map(LinkId).collect();
-        self.silent = None;
+        self.silent.clear();
         let disk = |peer: &mut Peer| {
             let mut log = std::mem::take(&mut peer.records);
             let keyframes = log.iter().filter_map(|record| match record {
@@ -468,7 +468,7 @@ fn a_match_that_somebody_plays_is_not_reopened() {
     let keyframes = Vec::new();
     let disk = Disk { log, keyframes };
     net.kill(2);
-    net.silent = None;
+    net.silent.clear();
     net.reopens_near(2, 90, &disk, NEVER, &[0, 1]);
     net.run(net.now + Duration::from_secs(2));
     let goes_on = EndReason::Refused(JoinRefused::GoesOn);
