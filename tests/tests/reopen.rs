@@ -37,6 +37,13 @@ fn killed(turn: u64, folder: &Path) -> Vec<Finished> {
     playing.finish(Duration::from_secs(10))
 }
 
+/// The seats that these played: who joins first has the lower one.
+fn seats_of(peers: &[Finished]) -> Vec<u64> {
+    let seat = |peer: &Finished| peer.last("start").and_then(|start| start["seat"].as_u64());
+    let seats: Option<Vec<u64>> = peers.iter().map(seat).collect();
+    seats.expect("all have started")
+}
+
 fn named(peer: usize) -> [String; 3] {
     [
         format!("peer{peer}.replay"),
@@ -156,7 +163,7 @@ fn three_that_were_all_killed_go_on_to_the_end() {
 fn two_of_three_go_on_and_one_alone_does_not() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let folder = folder.path();
-    killed(40, folder);
+    let seats = seats_of(&killed(40, folder));
     let (alone, _) = host(2, "1", folder);
     let alone = alone.finish(Duration::from_secs(30));
     assert_eq!(alone.status.code(), Some(4));
@@ -165,16 +172,15 @@ fn two_of_three_go_on_and_one_alone_does_not() {
         (&end["reason"], &end["turns"]),
         (&json!("no-quorum"), &json!(0))
     );
-    let named = alone.errors.contains("seat 0 (") && alone.errors.contains("seat 1 (");
-    assert!(
-        named && !alone.errors.contains("seat 2 ("),
-        "{}",
-        alone.errors
-    );
+    let names = |peer: usize| alone.errors.contains(&format!("seat {} (", seats[peer]));
+    let named = names(0) && names(1);
+    assert!(named && !names(2), "{}", alone.errors);
     // Nothing was recorded: the name is free.
     let (hosting, ticket) = host(2, "6", folder);
     let guest = join(0, &ticket, folder);
     let after = [hosting, guest].map(|peer| peer.finish(Duration::from_secs(60)));
+    let mut go_on = [seats[0], seats[2]];
+    go_on.sort_unstable();
     for peer in &after {
         let end = peer
             .last("end")
@@ -183,7 +189,7 @@ fn two_of_three_go_on_and_one_alone_does_not() {
         let roster = peer.last("roster").expect("they go on");
         assert_eq!(
             (&roster["cause"], &roster["seats"], &roster["left"]),
-            (&json!("reopened"), &json!([0, 2]), &json!([1]))
+            (&json!("reopened"), &json!(go_on), &json!([seats[1]]))
         );
     }
     let common = |peer: &Finished| -> Vec<(u64, String)> {
@@ -240,13 +246,14 @@ fn what_cannot_be_reopened_is_named_with_its_exit_code() {
     // A seat joined twice: the second is turned away, the first stays.
     let mut first = join(1, &ticket, folder);
     assert!(first.wait_for("lobby", Duration::from_secs(20)).is_some());
+    std::fs::copy(folder.join("peer1.key"), folder.join("twin.key")).expect("readable");
     let twice = [
         "join",
         &ticket,
         "--from",
         "peer1.replay",
         "--identity",
-        "peer1.key",
+        "twin.key",
     ];
     let (ended, errors) = code_of(&[&twice[..], &["--headless"]].concat(), folder);
     assert_eq!(ended, Some(4), "{errors}");

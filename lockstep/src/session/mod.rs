@@ -589,8 +589,8 @@ impl Session {
             Step::Reopened(change, due) => {
                 let core = &self.core;
                 let returning = match std::mem::replace(&mut self.phase, Phase::Over) {
-                    Phase::Reopen(host) => host.into_returning(core, change, due),
-                    Phase::Gather(guest) => guest.into_returning(core, change, due),
+                    Phase::Reopen(host) => host.into_returning(core, *change, due),
+                    Phase::Gather(guest) => guest.into_returning(core, *change, due),
                     _ => return,
                 };
                 let mut returning = Box::new(returning);

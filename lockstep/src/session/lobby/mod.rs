@@ -48,7 +48,7 @@ pub(crate) enum Step {
     /// Who is asked at the other end of this link waits for the others, to reopen the match.
     Gather(LinkId),
     /// All who are here go on by this change; its first turn is due then.
-    Reopened(RosterChange, Duration),
+    Reopened(Box<RosterChange>, Duration),
     /// It is over for this peer.
     End(EndReason),
 }

@@ -233,6 +233,7 @@ impl Guest {
             }
         }
         self.known.contacts = all;
+        let change = Box::new(change);
         Step::Reopened(change, core.now + Duration::from_millis(in_ms.into()))
     }
 

@@ -223,7 +223,7 @@ impl Host {
         let here = contacts.into_iter();
         let here = here.map(|(peer, addresses)| Contact { peer, addresses });
         self.known.contacts = here.chain(away).collect();
-        Step::Reopened(change, core.now + BEGIN_AFTER)
+        Step::Reopened(Box::new(change), core.now + BEGIN_AFTER)
     }
 }
 
