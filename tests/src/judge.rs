@@ -92,6 +92,7 @@ pub struct Judge<W> {
     plans: Plans,
     cut: bool,
     may_lose_quorum: bool,
+    half_broken: bool,
     patient: bool,
     issued: BTreeMap<Seat, Vec<Issued>>,
     /// Commands of each seat that the history holds.
@@ -155,6 +156,7 @@ impl<W: Playable> Judge<W> {
             plans: Plans::new(scenario),
             cut: !scenario.cuts.is_empty(),
             may_lose_quorum: scenario.may_lose_quorum(),
+            half_broken: !scenario.unreachable.is_empty(),
             patient: scenario.patient,
             issued: BTreeMap::new(),
             agreed: BTreeMap::new(),
@@ -188,6 +190,7 @@ impl<W: Playable> Judge<W> {
     /// Faults have ended.
     pub fn healed(&mut self) {
         self.healed_at = Some(self.now);
+        self.plans.fast_after = self.time_before(self.history.len() as u32);
     }
 
     /// A player issued a command, which the session has been given.
@@ -203,7 +206,7 @@ impl<W: Playable> Judge<W> {
 
     /// A player wrote to all.
     pub fn chatted(&mut self, peer: usize, text: String) {
-        self.peers[peer].chats.push(text);
+        self.peers[peer].writes(text);
     }
 
     /// A player wants to pause, or to resume.
@@ -308,8 +311,9 @@ impl<W: Playable> Judge<W> {
 
     /// A session handed out a turn to execute.
     pub fn handed(&mut self, peer: usize, bundle: &Bundle) {
+        // Who is a quorum by itself, and has decided to go on alone, has nobody left to ask.
+        let unsure = self.now < self.peers[peer].unsure_until && !self.is_alone(peer);
         let file = &mut self.peers[peer];
-        let unsure = self.now < file.unsure_until;
         let logged = bundle.turn.0 < file.appended;
         if file.returned.is_some() && file.handed.is_empty() {
             // Its world began with a snapshot.
@@ -662,7 +666,16 @@ impl<W: Playable> Judge<W> {
         // Who was cut off or stood still for so long that nobody was left to tell it.
         let waited = matches!(ended.reason, EndReason::StallLimit { .. });
         let forgotten = waited && (self.is_gone(peer) || self.may_lose_quorum || file.froze);
-        if ended.reason != wanted && !disturbed && !forgotten {
+        // Who is removed by a decision of which none of the others heard before they had waited for too long.
+        let told_alone = ended.reason == EndReason::Removed && self.may_lose_quorum && {
+            let others = self.peers.iter().filter(|other| other.id != file.id);
+            let mut playing = others.filter(|other| other.crashed.is_none() && !other.left);
+            playing.all(|other| match &other.ended {
+                Some((_, ended)) => matches!(ended.reason, EndReason::StallLimit { .. }),
+                None => false,
+            })
+        };
+        if ended.reason != wanted && !disturbed && !forgotten && !told_alone {
             return Err(format!("ended as {:?}, not {wanted:?}", ended.reason));
         }
         let executed = (file.executed, file.checksum);

@@ -3,6 +3,8 @@
 pub mod lost;
 pub mod network;
 pub mod recording;
+pub mod rejoin;
+pub mod stopped;
 pub mod world;
 
 /// The median of some samples, and the one at `share` of them (0–1); `None` without samples.

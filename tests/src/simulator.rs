@@ -358,6 +358,7 @@ impl<W: Playable> Simulator<W> {
 
     fn heal(&mut self) {
         self.network.heal(self.budget());
+        self.hasten_messages();
         self.judge.healed();
     }
 

@@ -74,6 +74,10 @@ pub(crate) struct Quality {
     pub heard: u16,
     /// Times that the newest batch has left.
     pub copies: u8,
+    /// By roster index: the first turn whose batch has never left here.
+    sent_until: Vec<TurnNumber>,
+    /// When all that the other side lacked last left.
+    pub all_sent: Option<Duration>,
     pub last_sent: Option<Duration>,
     /// When an acknowledgement must have left.
     pub acknowledge_by: Option<Duration>,
@@ -101,6 +105,8 @@ impl Quality {
             held: Vec::new(),
             heard: 0,
             copies: 0,
+            sent_until: Vec::new(),
+            all_sent: None,
             last_sent: None,
             acknowledge_by: None,
             allowance: BURST_BYTES,
@@ -193,32 +199,57 @@ impl Quality {
 
     /// Whether `bytes` more may be sent now.
     pub(crate) fn allows(&mut self, now: Duration, bytes: usize) -> bool {
-        let passed_us = now.saturating_sub(self.allowance_at).as_micros() as u64;
-        let earned = passed_us.saturating_mul(BYTES_PER_S) / 1_000_000;
-        if earned > 0 {
-            let total = u64::from(self.allowance)
-                .saturating_add(earned)
-                .min(u64::from(BURST_BYTES));
-            self.allowance = total as u32;
+        if self.earned(now) > 0 {
+            self.allowance = self.allowance_now(now);
             self.allowance_at = now;
         }
         self.allowance as usize >= bytes
     }
 
-    /// Time from one copy of an unacknowledged batch to the next, given when it was last sent for the `copies`-th time.
+    fn earned(&self, now: Duration) -> u64 {
+        let passed_us = now.saturating_sub(self.allowance_at).as_micros() as u64;
+        passed_us.saturating_mul(BYTES_PER_S) / 1_000_000
+    }
+
+    fn allowance_now(&self, now: Duration) -> u32 {
+        let total = u64::from(self.allowance).saturating_add(self.earned(now));
+        total.min(u64::from(BURST_BYTES)) as u32
+    }
+
+    /// Whether so little may be sent that what has never left comes before copies of what has.
+    pub(crate) fn is_short(&self, now: Duration) -> bool {
+        self.allowance_now(now) < BURST_BYTES / 2
+    }
+
+    /// The first turn of the peer at this place in the roster whose batch has never left here.
+    pub(crate) fn sent_until(&self, at: usize) -> u32 {
+        self.sent_until.get(at).map_or(0, |turn| turn.0)
+    }
+
+    /// The batch of a turn of the peer at this place in the roster of `peers` leaves.
+    pub(crate) fn note_sent(&mut self, at: usize, turn: TurnNumber, peers: usize) {
+        self.sent_until.resize(peers, TurnNumber(0));
+        self.sent_until[at] = self.sent_until[at].max(turn.next());
+    }
+
+    /// Time after which what was sent should have been acknowledged.
+    fn acknowledged_within(&self) -> Duration {
+        match self.rtt {
+            Some(rtt) => rtt + Duration::from_millis(20),
+            None => Duration::from_millis(50),
+        }
+    }
+
+    /// Time from one copy of an unacknowledged batch to the next.
     ///
-    /// Where loss is seen copies follow each other closely, without waiting for an acknowledgement; on a clean link
-    /// the first copy waits until one should have come. Loss above 20 % for 5 s widens the pulses, so that they do
-    /// not feed what they fight.
+    /// Where loss is seen copies follow each other closely, without waiting for an acknowledgement; on a clean link,
+    /// and where little more may be sent, a copy waits until one should have come. Loss above 20 % for 5 s widens the
+    /// pulses, so that they do not feed what they fight.
     pub(crate) fn pulse(&self, now: Duration) -> Duration {
         let base = Duration::from_millis(25);
         let clean = self.loss_per_64() == 0;
-        if clean {
-            return match self.rtt {
-                Some(rtt) => rtt + Duration::from_millis(20),
-                None => Duration::from_millis(50),
-            }
-            .max(base);
+        if clean || self.is_short(now) {
+            return self.acknowledged_within().max(base);
         }
         match self.lossy_since {
             Some(since) if now.saturating_sub(since) > Duration::from_secs(15) => base * 3,
@@ -273,6 +304,24 @@ mod tests {
             },
         );
         assert_eq!(quality.held, held(9));
+    }
+
+    #[test]
+    fn where_little_may_be_sent_copies_wait_for_an_acknowledgement() {
+        let mut quality = Quality::new(Duration::ZERO);
+        for sequence in (0..60).filter(|sequence| sequence % 3 != 1) {
+            assert!(quality.received(Duration::ZERO, &packet(sequence)));
+        }
+        quality.rtt = Some(Duration::from_millis(80));
+        let (now, later) = (Duration::from_secs(1), Duration::from_secs(2));
+        assert_eq!(quality.pulse(now), Duration::from_millis(25));
+        while quality.allows(now, 1_000) && !quality.is_short(now) {
+            quality.sent(now, 1_000);
+        }
+        assert!(quality.is_short(now));
+        assert_eq!(quality.pulse(now), Duration::from_millis(100));
+        assert!(!quality.is_short(later));
+        assert_eq!(quality.pulse(later), Duration::from_millis(25));
     }
 
     #[test]

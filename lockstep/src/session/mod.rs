@@ -414,7 +414,6 @@ impl Session {
                 Step::Stay
             }
             (Introduced::Proved, Phase::Playing(playing)) => {
-                playing.note_incarnation(core, link);
                 playing.close_crowd(core, link);
                 playing.close_doubles(core, link);
                 Step::Stay
@@ -453,7 +452,7 @@ impl Session {
             }
             Ok(Datagram::ProbeAnswer { sent_us, clock_us }) => match &mut self.phase {
                 Phase::Join(join) => join.probe_answered(core, link, sent_us, clock_us),
-                Phase::Return(returning) => returning.probe_answered(core, sent_us),
+                Phase::Return(returning) => returning.probe_answered(core, link, sent_us),
                 _ => {}
             },
             Ok(turns) => {
@@ -476,7 +475,7 @@ impl Session {
         self.server.forget(link);
         let step = match &mut self.phase {
             Phase::Host(host) => host.link_down(core, link),
-            Phase::Join(join) => join.link_down(link, why),
+            Phase::Join(join) => join.link_down(core, &gone, why),
             Phase::Return(returning) => {
                 returning.link_down(link);
                 Step::Stay

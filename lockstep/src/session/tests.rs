@@ -2,6 +2,8 @@
 //! business of the simulator in the `tests` crate.
 
 mod equivocation;
+mod joining;
+mod lost;
 mod patience;
 mod rejoin;
 mod reopen;

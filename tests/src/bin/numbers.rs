@@ -4,7 +4,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use tests::numbers::{lost, network, recording, world};
+use tests::numbers::{lost, network, recording, rejoin, stopped, world};
 
 #[derive(Parser)]
 #[command(name = "numbers", about = "Prints figures, with their sample sizes")]
@@ -51,6 +51,21 @@ enum What {
         #[arg(long)]
         impair: Option<String>,
     },
+    /// Coming back into a match of real processes over loopback that has been played for long
+    Rejoin {
+        /// Ages of the match
+        #[arg(long, value_delimiter = ',', default_values_t = [10, 60])]
+        minutes: Vec<u64>,
+        /// Units on the march
+        #[arg(long, default_value_t = 2_000)]
+        units: u32,
+    },
+    /// A process of a match over loopback that is stopped for a while, and comes back
+    Stop {
+        /// For how long
+        #[arg(long, value_delimiter = ',', default_values_t = [1, 10, 600])]
+        seconds: Vec<u64>,
+    },
     /// A recorded match of an hour: its size, and how fast it is verified and shown
     Replay {
         /// Match minutes
@@ -96,6 +111,16 @@ fn main() -> ExitCode {
             let program = std::env::current_exe().expect("a running program has a path");
             for peers in peers {
                 lost::print(&program, &["demo"], peers, rounds, impair.as_deref());
+            }
+        }
+        What::Rejoin { minutes, units } => {
+            let program = std::env::current_exe().expect("a running program has a path");
+            rejoin::print(&program, &["demo"], &minutes, units);
+        }
+        What::Stop { seconds } => {
+            let program = std::env::current_exe().expect("a running program has a path");
+            for seconds in seconds {
+                stopped::print(&program, &["demo"], seconds);
             }
         }
         What::Replay { minutes, seats } => recording::print(minutes, seats),

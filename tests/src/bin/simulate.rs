@@ -23,9 +23,12 @@ struct Arguments {
     /// One seed alone, or with --hours the first one.
     #[arg(long)]
     seed: Option<u64>,
-    /// Go on for so many hours.
-    #[arg(long)]
+    /// Go on until so many hours of match have been played.
+    #[arg(long, value_parser = hours)]
     hours: Option<f64>,
+    /// Stop after so many seconds of wall clock, whatever is left.
+    #[arg(long, value_name = "SECONDS")]
+    within: Option<u64>,
     /// Who signs; mixed is as each seed has drawn it.
     #[arg(long, value_enum, default_value = "mixed")]
     signer: Signers,
@@ -72,9 +75,10 @@ fn main() -> ExitCode {
         (seed, Some(_)) => (seed.unwrap_or(arguments.seeds.0), u64::MAX),
         (None, None) => arguments.seeds,
     };
-    let until = arguments
+    let wanted = arguments
         .hours
-        .map(|hours| Duration::from_secs_f64(hours.clamp(0.0, 1e5) * 3_600.0));
+        .map(|hours| Duration::from_secs_f64(hours * 3_600.0));
+    let until = arguments.within.map(Duration::from_secs);
     let next = AtomicU64::new(first);
     let sums = Mutex::new([Sums::default(); 2]);
     let failed = AtomicU64::new(0);
@@ -87,9 +91,11 @@ fn main() -> ExitCode {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    let enough = arguments.first && failed.load(Ordering::Relaxed) > 0;
-                    if seed >= last || enough || until.is_some_and(|until| begun.elapsed() > until)
-                    {
+                    let failed_one = arguments.first && failed.load(Ordering::Relaxed) > 0;
+                    let late = until.is_some_and(|until| begun.elapsed() >= until);
+                    let played = played(&sums.lock().expect("no thread panics while it adds")[..]);
+                    let enough = wanted.is_some_and(|wanted| played >= wanted);
+                    if seed >= last || failed_one || late || enough {
                         return;
                     }
                     let scenario = scenario(seed, arguments.signer);
@@ -116,11 +122,24 @@ fn main() -> ExitCode {
             println!("{}", sums.line(name));
         }
     }
+    let (played, took) = (played(&sums), begun.elapsed());
     println!(
-        "{:.1} s wall clock, {} failed",
-        begun.elapsed().as_secs_f64(),
+        "{:.2} match-hours in {:.1} s wall clock, {:.1} a minute, {} failed",
+        played.as_secs_f64() / 3_600.0,
+        took.as_secs_f64(),
+        played.as_secs_f64() / 60.0 / took.as_secs_f64().max(1e-9),
         failed.load(Ordering::Relaxed)
     );
+    if let Some(wanted) = wanted.filter(|wanted| played < *wanted) {
+        println!(
+            "{:.2} match-hours were wanted; {}",
+            wanted.as_secs_f64() / 3_600.0,
+            match failed.load(Ordering::Relaxed) {
+                0 => "time was up",
+                _ => "it ended at a violation or with its time",
+            }
+        );
+    }
     let failed_seed = first_failed.into_inner().expect("all threads have ended");
     if let Some(seed) = failed_seed.filter(|_| arguments.shrink) {
         let path = PathBuf::from(format!("simulate-{seed}.txt"));
@@ -130,6 +149,10 @@ fn main() -> ExitCode {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     }
+}
+
+fn played(sums: &[Sums]) -> Duration {
+    sums.iter().map(|sums| sums.match_time).sum()
 }
 
 impl Sums {
@@ -218,6 +241,13 @@ fn again(seed: u64, signer: Signers) -> String {
         Signers::Ed25519 => " --signer ed25519",
     };
     format!("cargo run -p tests --release --bin simulate -- --seed {seed}{signer}")
+}
+
+fn hours(text: &str) -> Result<f64, &'static str> {
+    let hours: Option<f64> = text.parse().ok();
+    hours
+        .filter(|hours| (0.0..=1e6).contains(hours))
+        .ok_or("hours of match are a number from 0 to 1000000")
 }
 
 fn range(text: &str) -> Result<(u64, u64), &'static str> {

@@ -16,6 +16,16 @@ pub struct Issued {
     pub bytes: Vec<u8>,
 }
 
+/// A text that a player wrote to all.
+pub struct Chat {
+    text: String,
+    /// So many had not been heard of then that this one may have been dropped.
+    crowded: bool,
+}
+
+/// Texts and pauses that a session keeps for turns to come.
+const NOTES: usize = 16;
+
 /// One peer's doings.
 pub struct PeerFile {
     /// Its key.
@@ -59,7 +69,7 @@ pub struct PeerFile {
     /// When that one was back in the match.
     pub back: Option<Duration>,
     /// What it wrote to all.
-    pub chats: Vec<String>,
+    pub chats: Vec<Chat>,
     /// Pauses and resumptions that it asked for.
     pub pause_asks: u32,
     /// Texts and pauses of it that the history holds.
@@ -181,9 +191,22 @@ impl PeerFile {
 
     /// Whether the next text that this peer wrote is this one.
     pub(super) fn takes_chat(&mut self, text: &str) -> bool {
+        // While turns wait, a peer keeps so many and no more.
+        let next = self.chats.iter().skip(self.agreed.0);
+        let dropped = next.take_while(|chat| chat.crowded && chat.text != text);
+        self.agreed.0 += dropped.count();
         let next = self.chats.get(self.agreed.0);
         self.agreed.0 += 1;
-        next.is_some_and(|next| next == text)
+        next.is_some_and(|next| next.text == text)
+    }
+
+    /// A player writes to all.
+    pub(super) fn writes(&mut self, text: String) {
+        let open = self.chats.len().saturating_sub(self.agreed.0) + self.pause_asks as usize;
+        self.chats.push(Chat {
+            text,
+            crowded: open >= NOTES,
+        });
     }
 
     /// Whether a pause or resumption that this peer asked for is still open.

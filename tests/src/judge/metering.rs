@@ -24,6 +24,9 @@ pub(super) struct Plans {
     slow: Vec<usize>,
     /// When the last one became fast again.
     fast_at: Duration,
+    /// What had been played by then, or when faults ended, as the match counts its time: while it stands still nothing
+    /// is measured.
+    pub(super) fast_after: Duration,
     lowered_at: Option<Duration>,
     changes: u32,
 }
@@ -46,6 +49,7 @@ impl<W: Playable> Judge<W> {
     /// A slow machine has become fast.
     pub fn fast_again(&mut self) {
         self.plans.fast_at = self.now;
+        self.plans.fast_after = self.time_before(self.history.len() as u32);
     }
 
     /// A turn that is new to the history: its plan follows from that of the turn before.
@@ -74,7 +78,10 @@ impl<W: Playable> Judge<W> {
             "too soon after the last lowering"
         } else if known.changes > MOST_CHANGES {
             "once too often"
-        } else if plan != first && due.is_some_and(|due| self.now > due) {
+        } else if plan != first
+            && due.is_some_and(|due| self.now > due)
+            && at > known.fast_after + RECOVERS_WITHIN
+        {
             "though all machines have been fast for long"
         } else {
             if lowered {

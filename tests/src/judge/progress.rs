@@ -179,11 +179,14 @@ impl<W: Playable> Judge<W> {
                 return;
             }
         }
-        // Somebody whose world is sound has executed the flawed turn together with whose is not.
+        // Somebody whose world is sound has executed the flawed turn together with whose is not, and stayed with it
+        // until it could say so: its report comes in a batch that is sealed once the world has executed the turn, and
+        // while it catches up it may have sealed those of so many turns more.
         let reached = self.flaw.is_some_and(|(flawed, turn)| {
+            let said_by = turn + 2 * self.command_delay + 1;
             let mut others = (0..self.peers.len()).filter(|other| *other != flawed);
             let sound = |other: usize| !self.is_gone(other) && self.peers[other].executed > turn;
-            !self.is_out(flawed, turn) && others.any(sound)
+            !self.is_out(flawed, said_by) && others.any(sound)
         });
         if reached && !disturbed {
             for peer in 0..self.peers.len() {

@@ -75,7 +75,9 @@ impl<W: Playable> Judge<W> {
             if stays && file.appended > change.value.cut {
                 return Some(format!("peer {peer} stays and has {} turns", file.appended));
             }
-            let lost = file.crashed.is_some() || file.froze || file.moved || self.cut;
+            // Where the host stands still, some may have no way to others.
+            let parted = self.half_broken && self.peers[0].froze;
+            let lost = file.crashed.is_some() || file.froze || file.moved || self.cut || parted;
             let founded = file.left || lost || file.ended.is_some();
             // Who is heard goes only for blocking turns, and turns were late for as long as that takes.
             let blocked = self.is_late_by(STALL_BUDGET, change.value.cut);
@@ -191,7 +193,7 @@ impl<W: Playable> Judge<W> {
     }
 
     /// Whether a peer is out.
-    pub(super) fn is_gone(&self, peer: usize) -> bool {
+    pub fn is_gone(&self, peer: usize) -> bool {
         self.cut_of(peer).is_some()
     }
 

@@ -213,6 +213,17 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
+    /// What was lost before the network healed is not waited for any longer than what is sent now.
+    pub(super) fn hasten_messages(&mut self) {
+        let messages = self.schedule.take_messages();
+        self.network.forget_messages();
+        for (at, end, channel, bytes) in messages {
+            let at = self.network.hastened(self.now, end, channel, at);
+            self.schedule
+                .add(at, Happening::Arrive(end, channel, bytes));
+        }
+    }
+
     /// Where nothing came for so long, the receiver gives its links up; the sender hears nothing from then on.
     pub(super) fn fall_silent(&mut self, from: Node, to: Node) {
         let dark_since = self.network.dark_since(from, to);
@@ -221,7 +232,9 @@ impl<W: Playable> Simulator<W> {
         }
         for end in self.network.ends_fed_by(from, to) {
             self.network.drop_held(end.link);
-            self.go_down(end, LinkError::TimedOut);
+            // Not at once: who stands still finds out when it goes on.
+            let down = Happening::Down(end, LinkError::TimedOut);
+            self.schedule.add(self.now, down);
             let silent = Happening::Down(end.other(), LinkError::TimedOut);
             self.schedule.add(self.now + IDLE, silent);
         }

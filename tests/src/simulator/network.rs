@@ -35,7 +35,8 @@ impl End {
 pub struct Network {
     links: Vec<Link>,
     lanes: BTreeMap<(Node, Node), Lane>,
-    next_id: Vec<u32>,
+    /// By node: the ends of its links, in the order of what it calls them.
+    ends: Vec<Vec<End>>,
     unreachable: Vec<(Node, Node)>,
 }
 
@@ -93,7 +94,7 @@ impl Network {
         Network {
             links: Vec::new(),
             lanes,
-            next_id: vec![0; nodes],
+            ends: vec![Vec::new(); nodes],
             unreachable: scenario.unreachable.clone(),
         }
     }
@@ -112,10 +113,11 @@ impl Network {
 
     /// Makes a link that is not up yet.
     pub fn link(&mut self, from: Node, to: Node, up_at: [Duration; 2]) -> usize {
-        let ids = [from, to].map(|node| {
-            self.next_id[node] += 1;
-            LinkId(self.next_id[node] - 1)
-        });
+        let link = self.links.len();
+        let ids = [from, to].map(|node| LinkId(self.ends[node].len() as u32));
+        for (side, node) in [from, to].into_iter().enumerate() {
+            self.ends[node].push(End { link, side });
+        }
         self.links.push(Link {
             nodes: [from, to],
             ids,
@@ -125,7 +127,7 @@ impl Network {
             arrived: [[Duration::ZERO; 2]; 2],
             held: [Vec::new(), Vec::new()],
         });
-        self.links.len() - 1
+        link
     }
 
     /// The node at an end, and what it calls the link.
@@ -136,10 +138,7 @@ impl Network {
 
     /// The end that `node` calls `id`.
     pub fn find(&self, node: Node, id: LinkId) -> Option<End> {
-        self.links.iter().enumerate().rev().find_map(|(at, link)| {
-            let side = (0..2).find(|side| (link.nodes[*side], link.ids[*side]) == (node, id))?;
-            Some(End { link: at, side })
-        })
+        self.ends[node].get(id.0 as usize).copied()
     }
 
     /// Whether the node at this end sees the link as up.
@@ -154,10 +153,8 @@ impl Network {
 
     /// All ends at `node` that are up.
     pub fn ends_of(&self, node: Node) -> Vec<End> {
-        let links = self.links.iter().enumerate();
-        let ends = links.flat_map(|(link, _)| [0, 1].map(|side| End { link, side }));
-        ends.filter(|end| self.is_up(*end) && self.at(*end).0 == node)
-            .collect()
+        let ends = self.ends[node].iter().copied();
+        ends.filter(|end| self.is_up(*end)).collect()
     }
 
     /// All ends that are up and to which nothing comes from `from`.
@@ -241,6 +238,33 @@ impl Network {
             }
         }
         arrivals
+    }
+
+    /// No message is on its way any more.
+    pub fn forget_messages(&mut self) {
+        for link in &mut self.links {
+            link.arrived = [[Duration::ZERO; 2]; 2];
+        }
+    }
+
+    /// When a message arrives that the network would have delivered to this end at `at`, now that the way is good: the
+    /// transport's next retry brings it, and all before it.
+    pub fn hastened(
+        &mut self,
+        now: Duration,
+        end: End,
+        channel: Channel,
+        at: Duration,
+    ) -> Duration {
+        let nodes = self.links[end.link].nodes;
+        let lane = self.lane(nodes[1 - end.side], nodes[end.side]);
+        let takes = lane.random.millis(0, 300) + lane.passage();
+        let link = &mut self.links[end.link];
+        let order = usize::from(channel == Channel::Bulk);
+        let least = link.arrived[end.side][order].max(link.up_at[end.side]);
+        let arrival = at.min(now + takes).max(least);
+        link.arrived[end.side][order] = arrival;
+        arrival
     }
 
     /// Drops what waits on a link.

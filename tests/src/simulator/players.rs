@@ -170,7 +170,9 @@ impl<W: Playable> Simulator<W> {
         let others: Vec<usize> = (0..self.peers.len())
             .filter(|other| *other != peer)
             .collect();
-        let host_alone = peer != 0 && self.peers[0].session.is_some();
+        let stands = self.scenario.peers[0].freeze.is_some() || self.judge.is_gone(0);
+        let host_plays = self.peers[0].session.is_some() && !stands;
+        let host_alone = peer != 0 && host_plays;
         let known = match host_alone && self.now > begun_at + Duration::from_secs(8) {
             true => vec![contact(0)],
             false => others.into_iter().map(contact).collect(),

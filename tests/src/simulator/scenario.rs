@@ -368,6 +368,13 @@ impl Scenario {
         }
     }
 
+    /// Whether all who die or leave may be missed at once.
+    fn survivors_are_quorum(&self) -> bool {
+        let goes = |plan: &&PeerPlan| plan.leaves_at.is_some() || plan.crashes_at.is_some();
+        let survivors = self.peers.iter().filter(|plan| !goes(plan)).count();
+        2 * survivors > self.peers.len()
+    }
+
     /// What befalls machines: other addresses, clocks that jump, full disks; and players who wait.
     fn draw_mishaps(&mut self, random: &mut Stream) {
         if matches!(
@@ -378,7 +385,7 @@ impl Scenario {
         }
         let half = self.heal_at.as_millis() as u64;
         let count = self.peers.len() as u64;
-        self.patient = random.chance(100);
+        self.patient = random.chance(150) && self.survivors_are_quorum();
         for peer in &mut self.peers {
             if random.chance(150) {
                 peer.log_takes = Some(random.between(1, 400) as u32);

@@ -78,6 +78,19 @@ impl Schedule {
         self.added += 1;
     }
 
+    /// Takes out, in order, all messages that are on their way; datagrams stay.
+    pub fn take_messages(&mut self) -> Vec<(Duration, End, Channel, Vec<u8>)> {
+        let is_message = |happening: &mut Happening| matches!(happening, Happening::Arrive(_, channel, _) if *channel != Channel::Turns);
+        let messages = self
+            .happenings
+            .extract_if(.., |_, happening| is_message(happening));
+        let messages = messages.filter_map(|((at, _), happening)| match happening {
+            Happening::Arrive(end, channel, bytes) => Some((at, end, channel, bytes)),
+            _ => None,
+        });
+        messages.collect()
+    }
+
     /// Takes the earliest.
     pub fn next(&mut self) -> Option<(Duration, Happening)> {
         let ((at, _), happening) = self.happenings.pop_first()?;

@@ -14,7 +14,7 @@ use crate::session::core::Core;
 use crate::session::lobby::Step;
 use crate::session::roster::RECENT;
 use crate::session::wire::Control;
-use crate::{EndReason, Fault, JoinRefused, LinkError, LinkId, MatchId, PeerId, Rejoin, Status};
+use crate::{EndReason, Fault, JoinRefused, LinkId, MatchId, PeerId, Rejoin, Status};
 pub(in crate::session) use answers::{Unfit, place_in};
 pub(in crate::session) use log::Log;
 pub(in crate::session) use reopened::Reopened;
@@ -29,6 +29,10 @@ const WINDOW: u64 = 8;
 const DIAL_EVERY: Duration = Duration::from_secs(1);
 /// Another peer is asked where one does not answer for so long.
 const ANSWER: Duration = Duration::from_secs(10);
+/// Who is asked is probed this often,
+const PROBE_EVERY: Duration = Duration::from_millis(300);
+/// and another one asked where it is not heard for so long.
+const UNHEARD: Duration = Duration::from_secs(3);
 /// A log that goes on for so long and that no quorum attests is not the match's.
 const CONFIRM: Duration = Duration::from_secs(5);
 /// Nobody who has the match was reached for so long: there is nothing to come back to.
@@ -74,6 +78,8 @@ struct Known {
     dials: usize,
     /// Until then it is not asked: it lied, or does not have the match.
     no_help_until: Duration,
+    /// It says that it speaks another version.
+    refused: Option<JoinRefused>,
 }
 
 /// Who is asked.
@@ -81,6 +87,7 @@ struct Server {
     link: LinkId,
     outlined: bool,
     asked_at: Duration,
+    probed_at: Duration,
     log_asked: bool,
 }
 
@@ -128,6 +135,7 @@ impl Returning {
                 next_dial: core.now,
                 dials: 0,
                 no_help_until: Duration::ZERO,
+                refused: None,
             };
             (contact.peer, known)
         };
@@ -176,7 +184,10 @@ impl Returning {
 
     pub(crate) fn deadline(&self, core: &Core) -> Option<Duration> {
         let dials = self.unreached(core).map(|(_, known)| known.next_dial).min();
-        let answer = self.server.as_ref().map(|server| server.asked_at + ANSWER);
+        let answer = self.server.as_ref().map(|server| {
+            let answer = server.asked_at + ANSWER;
+            answer.min(server.probed_at + PROBE_EVERY)
+        });
         let request = self.follows().then_some(self.next_request);
         let confirm = self
             .log
@@ -207,7 +218,10 @@ impl Returning {
         }
     }
 
-    pub(crate) fn probe_answered(&mut self, core: &Core, sent_us: u64) {
+    pub(crate) fn probe_answered(&mut self, core: &mut Core, link: LinkId, sent_us: u64) {
+        if let Some(link) = core.links.get_mut(&link) {
+            link.heard_at = core.now;
+        }
         let rtt = core.now.checked_sub(Duration::from_micros(sent_us));
         self.rtt = [self.rtt, rtt].into_iter().flatten().min();
     }
@@ -224,7 +238,7 @@ impl Returning {
                 }
             }
             Control::Refused(why @ JoinRefused::Protocol { .. }) => {
-                return Step::End(EndReason::Refused(why));
+                return self.refused(core, link, why);
             }
             // It is on its way out, or says what the roster says: none of it is for this peer yet.
             Control::Refused(_) | Control::Bye => core.close(link),
@@ -270,12 +284,7 @@ impl Returning {
         self.look_after_server(core);
         let searches = self.server.is_none() && !self.reopened;
         if searches && core.now >= self.reached_at + GIVE_UP {
-            let liars = |known: &Known| known.no_help_until > core.now;
-            let why = match self.contacts.values().all(liars) {
-                true => EndReason::Refused(JoinRefused::OtherMatch),
-                false => EndReason::Unreachable(LinkError::Unanswered),
-            };
-            return Step::End(why);
+            return Step::End(self.nobody(core));
         }
         self.confirm(core);
         if self.has_cheated() {

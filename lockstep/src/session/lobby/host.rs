@@ -144,6 +144,7 @@ impl Host {
                 commit: None,
                 chats: VecDeque::new(),
             };
+            self.forget_unheard(core, &guest);
             let refusal = self.refusal(core, peer, match_id == self.config.match_id, &secret);
             return self.join(core, guest, own_seats, refusal);
         }
@@ -293,6 +294,20 @@ impl Host {
             })
         } else {
             None
+        }
+    }
+
+    /// Who asks again by another link never heard that it was let in: its link broke at its end.
+    fn forget_unheard(&mut self, core: &mut Core, asks: &Guest) {
+        let earlier = self.guests.iter().position(|guest| {
+            let same = (guest.peer, guest.incarnation) == (asks.peer, asks.incarnation);
+            same && guest.link != asks.link && guest.commit.is_none()
+        });
+        if let Some(at) = earlier
+            && let Some(link) = self.guests.remove(at).link
+        {
+            core.close(link);
+            self.announce(core);
         }
     }
 

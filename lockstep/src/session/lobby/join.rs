@@ -4,6 +4,7 @@ use super::{Invitation, OwnPeer, Settled, Step, commitment, share_of_attempt, st
 use crate::limits::MAX_PEERS;
 use crate::log::{Start, start_hash, start_signed_bytes};
 use crate::session::core::{Core, tidy_name, tidy_text};
+use crate::session::link::Link;
 use crate::session::wire::{Control, Datagram, LobbyEntry, LockedPeer, Terms};
 use crate::session::{Output, RulesOf};
 use crate::{EndReason, Event, Fault, JoinRefused, LinkError, LinkId, LobbyPeer, LogHash, PeerId};
@@ -17,13 +18,20 @@ const MOST_ATTEMPTS: u32 = 16;
 const PROBE_EVERY: Duration = Duration::from_millis(100);
 /// How long the load barrier waits for links to the other joiners; after it they are reached by others.
 const MESH_WAIT: Duration = Duration::from_secs(3);
+/// A host that was reached and has not let this peer in is dialled anew after this time.
+const DIAL_AGAIN: Duration = Duration::from_secs(1);
 
 pub(crate) struct Joiner {
     invitation: Invitation,
     rules: RulesOf,
     own: OwnPeer,
+    /// Dials to the host that have not failed, and links to it that are up.
     dials: usize,
     dial_failure: Option<LinkError>,
+    /// When the host is dialled anew: it was reached, and the link broke before it let this peer in.
+    dial_at: Option<Duration>,
+    /// Until then it is.
+    dial_until: Duration,
     link: Option<LinkId>,
     terms: Option<Terms>,
     seats: Vec<Seat>,
@@ -62,18 +70,14 @@ impl Joiner {
         invitation: Invitation,
         rules: RulesOf,
     ) -> Self {
-        for address in &invitation.addresses {
-            core.out.push(Output::Dial {
-                address: address.clone(),
-                key: invitation.host,
-            });
-        }
-        Joiner {
-            dials: invitation.addresses.len(),
+        let mut joiner = Joiner {
+            dials: 0,
             invitation,
             rules,
             own,
             dial_failure: None,
+            dial_at: None,
+            dial_until: core.now + core.limits.handshake * 6,
             link: None,
             terms: None,
             seats: Vec::new(),
@@ -83,8 +87,40 @@ impl Joiner {
                 next_probe: Duration::ZERO,
                 best: None,
             },
-            answer_by: core.now + core.limits.handshake * 2,
+            answer_by: Duration::ZERO,
+        };
+        joiner.dial(core);
+        joiner
+    }
+
+    fn dial(&mut self, core: &mut Core) {
+        for address in &self.invitation.addresses {
+            core.out.push(Output::Dial {
+                address: address.clone(),
+                key: self.invitation.host,
+            });
         }
+        self.dials += self.invitation.addresses.len();
+        self.dial_failure = None;
+        self.answer_by = core.now + core.limits.handshake * 2;
+    }
+
+    /// The host was reached and has not let this peer in: the way to it may be bad, or its doors crowded.
+    fn dial_again(&mut self, core: &mut Core, why: LinkError) -> Step {
+        self.link = None;
+        let links = core.links.keys().copied();
+        let to_host: Vec<LinkId> = links
+            .filter(|link| self.leads_to_host(core, *link))
+            .collect();
+        for link in to_host {
+            core.close(link);
+        }
+        let at = core.now + DIAL_AGAIN;
+        if at >= self.dial_until {
+            return Step::End(EndReason::Unreachable(why));
+        }
+        self.dial_at = Some(at);
+        Step::Stay
     }
 
     pub(crate) fn own_seats(&self) -> &[Seat] {
@@ -101,17 +137,18 @@ impl Joiner {
     }
 
     pub(crate) fn dial_failed(&mut self, key: PeerId, why: LinkError) -> Step {
-        if key != self.invitation.host || self.link.is_some() {
+        if key != self.invitation.host {
             return Step::Stay;
         }
-        self.dials -= 1;
+        self.dials = self.dials.saturating_sub(1);
         // Of several addresses the most telling failure counts: another key is more than silence.
         if self.dial_failure != Some(LinkError::WrongKey) {
             self.dial_failure = Some(why);
         }
-        match self.dials {
-            0 => Step::End(EndReason::Unreachable(self.dial_failure.unwrap_or(why))),
-            _ => Step::Stay,
+        let tried_all = self.dials == 0 && self.dial_at.is_none();
+        match tried_all && self.terms.is_none() {
+            true => Step::End(EndReason::Unreachable(self.dial_failure.unwrap_or(why))),
+            false => Step::Stay,
         }
     }
 
@@ -125,6 +162,7 @@ impl Joiner {
             return;
         }
         self.link = Some(link);
+        self.dial_at = None;
         core.trusted = Some(link);
         self.answer_by = core.now + core.limits.handshake;
         let join = Control::Join {
@@ -137,10 +175,17 @@ impl Joiner {
         core.send(link, &join);
     }
 
-    pub(crate) fn link_down(&mut self, link: LinkId, why: LinkError) -> Step {
-        match (self.link == Some(link), self.terms.is_some()) {
-            (true, true) => Step::End(EndReason::LobbyClosed),
-            (true, false) => Step::End(EndReason::Unreachable(why)),
+    pub(crate) fn link_down(&mut self, core: &mut Core, gone: &Link, why: LinkError) -> Step {
+        let host = self.invitation.host;
+        if gone.dialled && gone.expected.is_none_or(|peer| peer == host) {
+            self.dials = self.dials.saturating_sub(1);
+        }
+        let in_vain = gone.proved.is_none() && gone.up_at + core.limits.handshake <= core.now;
+        let why = if in_vain { LinkError::TimedOut } else { why };
+        let own = self.link == Some(gone.id);
+        match self.terms.is_some() {
+            true if own => Step::End(EndReason::LobbyClosed),
+            false if own || self.dials == 0 && self.dial_at.is_none() => self.dial_again(core, why),
             _ => Step::Stay,
         }
     }
@@ -267,8 +312,16 @@ impl Joiner {
     }
 
     pub(crate) fn timeout(&mut self, core: &mut Core) -> Step {
-        if self.terms.is_none() && core.now >= self.answer_by {
-            return Step::End(EndReason::Unreachable(LinkError::TimedOut));
+        if self.dial_at.is_some_and(|at| at <= core.now) {
+            self.dial_at = None;
+            self.dial(core);
+        }
+        if self.terms.is_none() && self.dial_at.is_none() && core.now >= self.answer_by {
+            let links = &core.links;
+            return match links.keys().any(|link| self.leads_to_host(core, *link)) {
+                true => self.dial_again(core, LinkError::TimedOut),
+                false => Step::End(EndReason::Unreachable(LinkError::TimedOut)),
+            };
         }
         if let Some(link) = self.link
             && self.terms.is_some()
@@ -287,7 +340,8 @@ impl Joiner {
     }
 
     pub(crate) fn deadline(&self) -> Option<Duration> {
-        let answer = self.terms.is_none().then_some(self.answer_by);
+        let answer = self.dial_at.unwrap_or(self.answer_by);
+        let answer = self.terms.is_none().then_some(answer);
         let probe = (self.link.is_some() && self.terms.is_some()).then_some(self.clock.next_probe);
         let mesh = match &self.stage {
             Stage::Loading {

@@ -10,7 +10,7 @@ use crate::session::roster::{
     Do, Holding, Input, Message, Note, Peers, Promise, RECENT, View, note_signed_bytes,
 };
 use crate::session::wire::{Control, SignedNote};
-use crate::{EndReason, Event, Fault, LinkId, RosterCause, TurnNumber};
+use crate::{Event, Fault, LinkId, RosterCause, TurnNumber};
 use sim::Seat;
 use std::time::Duration;
 
@@ -239,22 +239,30 @@ impl Playing {
         let now = core.now;
         let passed = now.saturating_sub(self.watch.at);
         self.watch.at = now;
+        self.note_incarnations(core);
         for member in &mut self.members {
             let links = core.links_to(member.peer.peer).map(|link| link.heard_at);
             let heard = links.max().unwrap_or(Duration::ZERO);
             member.heard_at = member.heard_at.max(heard);
         }
         let blockers = self.blockers();
-        let suspicion = self.watch.suspicion + self.longer();
         let stalls_for = self
             .stall
             .as_ref()
             .map(|stall| now.saturating_sub(stall.since));
-        // Who is waited for by a vote pays nothing for it.
-        let forgiven = stalls_for.is_some_and(|passed| passed < self.longer());
+        let silent = self.places(|at| {
+            let member = &self.members[at];
+            at != self.me && member.heard_at + self.watch.suspicion <= now
+        });
         let unheard = self.places(|at| {
             let member = &self.members[at];
-            let unheard = member.restarted || member.heard_at + suspicion <= now;
+            // Nobody waits longer for who has said that it leaves.
+            let longer = match member.leaves {
+                Some(_) => Duration::ZERO,
+                None => self.longer(),
+            };
+            let unheard =
+                member.restarted || member.heard_at + self.watch.suspicion + longer <= now;
             unheard && at != self.me
         });
         // Silence alone is no reason to begin. Once there is one, nobody waits for who is silent.
@@ -265,8 +273,14 @@ impl Playing {
             true => unheard,
             false => Peers::default(),
         };
+        // Where nobody can decide anything, nobody is to blame for turns that wait for that.
+        let voters = self.epochs.voters();
+        let lost = !voters.is_quorum(voters.members().without(suspects));
+        // Who is waited for by a vote pays nothing for it, and who coordinates the others nothing for that one.
+        let forgiven = stalls_for.is_some_and(|passed| passed < self.longer())
+            || !silent.without(suspects).is_empty();
         for (at, member) in self.members.iter_mut().enumerate() {
-            let blocks = blockers.contains(at as u8) && !suspects.contains(at as u8);
+            let blocks = blockers.contains(at as u8) && !suspects.contains(at as u8) && !lost;
             member.blocked = match blocks {
                 true if forgiven => member.blocked,
                 true => member.blocked + passed.min(GAP),
@@ -287,7 +301,7 @@ impl Playing {
         }
         self.watch.suspects = suspects;
         self.watch.unwanted = unwanted;
-        self.tell_no_quorum(core);
+        self.tell_no_quorum(core, lost);
     }
 
     /// The peer that has slowed the match down for longer than it may, where the others can go on without it.
@@ -302,9 +316,7 @@ impl Playing {
         }
     }
 
-    fn tell_no_quorum(&mut self, core: &mut Core) {
-        let voters = self.epochs.voters();
-        let lost = !voters.is_quorum(voters.members().without(self.watch.suspects));
+    fn tell_no_quorum(&mut self, core: &mut Core, lost: bool) {
         let told = std::mem::replace(&mut self.watch.told_no_quorum, lost);
         if lost && !told {
             core.event(Event::NoQuorum {
@@ -488,8 +500,8 @@ impl Playing {
         self.tell_joiner(core, &change);
         self.epochs.decide(change);
         if !stays && (reopened || self.leaving.is_none()) {
-            self.send_notes(core);
-            return self.finish(core, EndReason::Removed);
+            self.stall = None;
+            self.ending.be_removed(core.now);
         }
         if stays {
             for at in goes.iter() {
@@ -564,23 +576,22 @@ impl Playing {
         seats
     }
 
-    /// A link has proved who is at its other end: perhaps another run of a member's process.
-    pub(crate) fn note_incarnation(&mut self, core: &mut Core, link: LinkId) {
-        let proved = core.links.get(&link).and_then(|link| link.proved);
-        let Some((peer, incarnation)) = proved else {
-            return;
-        };
+    /// At the other end of a link there may be another run of a member's process: of one that was up before this peer
+    /// came back itself, too.
+    fn note_incarnations(&mut self, core: &mut Core) {
         for member in &mut self.members {
-            let other = member.peer.incarnation != incarnation;
-            let earlier = member.past.contains(&incarnation);
-            member.restarted |= member.peer.peer == peer && other && !earlier;
+            let runs = core.links_to(member.peer.peer);
+            let mut runs = runs.filter_map(|link| link.proved);
+            member.restarted |=
+                runs.any(|(_, run)| run != member.peer.incarnation && !member.past.contains(&run));
         }
         // A run that is out and has not heard of it may know none of those who would tell: they are other runs, too.
-        let out = self
-            .member_of(core, link)
-            .is_some_and(|at| !self.epochs.has(at));
-        if let Some(link) = core.links.get_mut(&link).filter(|_| out) {
-            link.epoch = link.epoch.max(Some(0));
+        for id in core.links.keys().copied().collect::<Vec<LinkId>>() {
+            let leads_to = self.member_of(core, id);
+            let out = leads_to.is_some_and(|at| !self.epochs.has(at));
+            if let Some(link) = core.links.get_mut(&id).filter(|_| out) {
+                link.epoch = link.epoch.max(Some(0));
+            }
         }
     }
 }

@@ -12,12 +12,15 @@ use std::time::Duration;
 
 /// How long a peer waits for the others to sign the end.
 const END_WAIT: Duration = Duration::from_secs(2);
-/// How long a leaver waits until everybody holds its last batch and its leaving is decided.
+/// How long a leaver waits until everybody holds its last batch and its leaving is decided, and who is removed until
+/// one of those who stay knows.
 pub(super) const LEAVE_WAIT: Duration = Duration::from_secs(5);
 /// How long a desynced peer keeps answering, so that every peer learns of it.
 const DESYNC_WAIT: Duration = Duration::from_secs(2);
 
 pub(super) struct Ending {
+    /// Since when this peer knows that it is removed.
+    removed_since: Option<Duration>,
     desync_since: Option<Duration>,
     own: Option<OwnEnd>,
     /// What each peer signed, by roster index.
@@ -33,6 +36,7 @@ struct OwnEnd {
 impl Ending {
     pub(super) fn new(peers: usize) -> Self {
         Ending {
+            removed_since: None,
             desync_since: None,
             own: None,
             signed: vec![None; peers],
@@ -58,6 +62,10 @@ impl Ending {
         first
     }
 
+    pub(super) fn be_removed(&mut self, now: Duration) {
+        self.removed_since = Some(now);
+    }
+
     /// Turns from `cut` on are taken back: where those ended the match, it has not ended.
     pub(super) fn reopen(&mut self, cut: u32) {
         if self.own.take_if(|own| own.end.turns > cut).is_some() {
@@ -67,7 +75,9 @@ impl Ending {
 
     pub(super) fn deadline(&self) -> Option<Duration> {
         let desync = self.desync_since.map(|since| since + DESYNC_WAIT);
-        desync.or(self.own.as_ref().map(|own| own.since + END_WAIT))
+        let own = self.own.as_ref().map(|own| own.since + END_WAIT);
+        let removed = self.removed_since.map(|since| since + LEAVE_WAIT);
+        desync.or(own).or(removed)
     }
 
     pub(super) fn turns(&self) -> Option<u32> {
@@ -157,7 +167,8 @@ impl Playing {
         }) {
             return core.fault(link, Fault::Signature);
         }
-        if !self.epochs.has(at) {
+        // Who is out is not asked to agree: its last turns may be none of the others'.
+        if !self.epochs.has(at) || self.epochs.is_out() {
             return;
         }
         let reach = self.complete + 2 * u32::from(self.course.plan.delay_turns) + 8;
@@ -195,9 +206,24 @@ impl Playing {
             }
         } else if self.ending.own.is_some() && self.dispute.is_none() {
             self.end_if_signed(core);
+        } else if self.removed_and_known(core) {
+            self.finish(core, EndReason::Removed);
         } else if self.left_and_known(core) {
             self.finish(core, EndReason::Left);
         }
+    }
+
+    /// Whether this peer is removed and may go. It may be the only one to know: whoever of the others is told hands
+    /// the decision on, and without it they might never agree on another.
+    fn removed_and_known(&self, core: &Core) -> bool {
+        let (Some(since), Some(change)) = (self.ending.removed_since, self.epochs.pending()) else {
+            return false;
+        };
+        let knows = |at: u8| {
+            let mut links = core.links_to(self.members[usize::from(at)].peer.peer);
+            links.any(|link| link.epoch > Some(self.epochs.epoch()))
+        };
+        change.value.roster.iter().any(knows) || core.now >= since + LEAVE_WAIT
     }
 
     fn end_if_signed(&mut self, core: &mut Core) {

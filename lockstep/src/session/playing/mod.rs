@@ -375,7 +375,8 @@ impl Playing {
     fn completes_turns(&self) -> bool {
         let said = |leaving: &Leaving| leaving.sealed_for.is_some();
         let plays = !self.leaving.as_ref().is_some_and(said);
-        self.wants_turns() && (plays || self.epochs.stays_for_next())
+        let removed = self.epochs.is_out();
+        self.wants_turns() && !removed && (plays || self.epochs.stays_for_next())
     }
 
     fn is_alone(&self) -> bool {

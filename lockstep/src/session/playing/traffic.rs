@@ -1,6 +1,7 @@
 //! Turn packets: what leaves on which link, and when.
 
 use super::Playing;
+use super::member::Held;
 use crate::log::SignedBatch;
 use crate::session::Output;
 use crate::session::core::Core;
@@ -103,15 +104,8 @@ impl Playing {
         let Some(last_sent) = quality.last_sent else {
             return Some(core.now);
         };
-        let lacking = self.lacking(core, member, link).next().is_some();
-        let pulse = lacking.then(|| {
-            let wait = if quality.copies <= 1 {
-                quality.pulse(core.now)
-            } else {
-                quality.pulse(core.now).min(PULSE)
-            };
-            last_sent + wait
-        });
+        let lacking = self.lacking(core, member, link, true).next().is_some();
+        let pulse = lacking.then(|| self.pulse_at(core, link));
         // Forwarding begins when the direct way has had its time.
         let forward = self
             .next_grace(core, member, link)
@@ -127,9 +121,24 @@ impl Playing {
         .min()
     }
 
+    /// When all that the other end lacks is to leave again.
+    fn pulse_at(&self, core: &Core, link: &Link) -> Duration {
+        let quality = &link.quality;
+        let pulse = quality.pulse(core.now);
+        let wait = match quality.copies <= 1 || quality.is_short(core.now) {
+            true => pulse,
+            false => pulse.min(PULSE),
+        };
+        quality.all_sent.map_or(core.now, |at| at + wait)
+    }
+
     fn send_packets(&mut self, core: &mut Core, id: LinkId, member: usize) {
         let link = &core.links[&id];
-        let batches: Vec<SignedBatch> = self.lacking(core, member, link).cloned().collect();
+        let all = !link.quality.is_short(core.now) || self.pulse_at(core, link) <= core.now;
+        let lacking = self.lacking(core, member, link, all);
+        let batches: Vec<(TurnNumber, SignedBatch)> = lacking
+            .map(|held| (held.batch.turn, held.signed.clone()))
+            .collect();
         let heard = self.heard(core);
         let head = TurnPacket::head_len(self.members.len());
         let mut batches = batches.into_iter().peekable();
@@ -140,8 +149,12 @@ impl Playing {
                 epoch: self.epochs.epoch(),
                 ..TurnPacket::default()
             };
-            while let Some(batch) = batches.next_if(|batch| batch.encoded_len() <= room) {
+            let mut turns = Vec::new();
+            while let Some((turn, batch)) =
+                batches.next_if(|(_, batch)| batch.encoded_len() <= room)
+            {
                 room -= batch.encoded_len();
+                turns.push((usize::from(batch.peer), turn));
                 packet.batches.push(batch);
             }
             packet.held = self
@@ -154,6 +167,7 @@ impl Playing {
                 // The pulse comes again; what it may send has grown by then. So does the acknowledgement, or its
                 // time, long past, would be the session's deadline for as long as nothing may leave.
                 link.quality.last_sent = Some(core.now);
+                link.quality.all_sent = Some(core.now);
                 link.quality.acknowledge_by = link
                     .quality
                     .acknowledge_by
@@ -167,27 +181,36 @@ impl Playing {
             assert!(bytes <= MAX_DATAGRAM, "a turn packet fits a datagram");
             let link = core.links.get_mut(&id).expect("the link was just seen");
             link.quality.sent(core.now, bytes);
+            for (at, turn) in turns {
+                link.quality.note_sent(at, turn, self.members.len());
+            }
             if batches.peek().is_none() {
                 break;
             }
         }
         let link = core.links.get_mut(&id).expect("the link was just seen");
         link.quality.copies = link.quality.copies.saturating_add(1);
+        if all {
+            link.quality.all_sent = Some(core.now);
+        }
     }
 
     /// The batches that the member at the other end lacks and that this side should send, own ones first, each
-    /// peer's oldest first.
+    /// peer's oldest first: all of them, or those that have never left on this link.
     fn lacking<'a>(
         &'a self,
         core: &'a Core,
         to: usize,
         link: &'a Link,
-    ) -> impl Iterator<Item = &'a SignedBatch> {
-        let own = self.batches_from(
-            self.me,
-            link.quality.held.get(self.me).map_or(0, |held| held.0),
-            None,
-        );
+        all: bool,
+    ) -> impl Iterator<Item = &'a Held> {
+        let first = move |at: usize, from: u32| match all {
+            true => from,
+            false => from.max(link.quality.sent_until(at)),
+        };
+        let held = link.quality.held.get(self.me);
+        let from = held.map_or(0, |held| held.0);
+        let own = self.batches_from(self.me, first(self.me, from), None);
         let others = (0..self.members.len())
             .filter(move |at| *at != self.me && *at != to)
             .filter_map(move |at| Some((at, link.quality.held.get(at)?.0)))
@@ -198,7 +221,7 @@ impl Playing {
                     true => None,
                     false => Some(core.now.saturating_sub(self.grace(link))),
                 };
-                self.batches_from(at, held, before)
+                self.batches_from(at, first(at, held), before)
             });
         own.chain(others)
     }
@@ -209,21 +232,22 @@ impl Playing {
         at: usize,
         from: u32,
         before: Option<Duration>,
-    ) -> impl Iterator<Item = &SignedBatch> {
+    ) -> impl Iterator<Item = &Held> {
         let member = &self.members[at];
         member
             .held_from(from)
             .take_while(move |held| before.is_none_or(|before| held.arrived <= before))
-            .map(|held| &held.signed)
     }
 
-    /// When a batch that the other end lacks has waited long enough for the direct way.
+    /// When a batch that the other end lacks, and that never left on this link, has waited long enough for the direct
+    /// way.
     fn next_grace(&self, core: &Core, to: usize, link: &Link) -> Option<Duration> {
         let grace = self.grace(link);
         let others = (0..self.members.len()).filter(|at| *at != self.me && *at != to);
         others
             .filter_map(|at| {
                 let from = link.quality.held.get(at)?.0;
+                let from = from.max(link.quality.sent_until(at));
                 let member = &self.members[at];
                 let held = member.held_from(from).next()?;
                 let at_once = self.epochs.is_changing() || self.forwards_at_once(core, at, link);

@@ -303,6 +303,22 @@ fn who_gives_a_false_snapshot_or_log_is_named_and_another_one_asked() {
 }
 
 #[test]
+fn an_answer_to_another_question_is_no_lie() {
+    fn later_page(mut bytes: Vec<u8>) -> Vec<u8> {
+        // The variant of a page of the log, and the turn that it begins with, which takes one byte below 128.
+        if bytes[0] == 1 {
+            bytes[1] += 1;
+        }
+        bytes
+    }
+    let mut net = returning(Some(later_page), false);
+    net.run(Duration::from_secs(50));
+    assert!(net.faults(2).is_empty(), "{:?}", net.faults(2));
+    assert_eq!(net.causes(2), [RosterCause::Rejoined]);
+    net.is_one_of_them(2, 1);
+}
+
+#[test]
 fn a_vote_of_a_past_run_does_not_count() {
     let mut net = returning(None, false);
     let Some(Record::Start(before)) = net.peers[0].records.first().cloned() else {
@@ -387,6 +403,50 @@ fn a_thousand_joins_that_go_no_further_do_no_harm() {
         _ => None,
     });
     assert!(stalls.skip(1).all(|late| late <= DELAY * 4));
+}
+
+#[test]
+fn another_version_ends_the_way_back_only_where_all_of_the_match_say_so() {
+    let refusal = Control::Refused(JoinRefused::Protocol { host: 9, ours: 1 }).encode();
+    let say = |net: &mut Net, from: usize, dialled: bool| {
+        let link = LinkId(2_000_000 + from as u32);
+        let up = Input::LinkUp {
+            link,
+            peer: dialled.then(|| id(from)),
+            dialled,
+            address: from.to_string(),
+            binding: [0; 32],
+        };
+        net.dead.push(link);
+        net.input(2, up);
+        let input = Input::Received {
+            link,
+            channel: Channel::Control,
+            bytes: &refusal,
+        };
+        net.input(2, input);
+    };
+    // A stranger has dialled it.
+    let mut net = returning(None, false);
+    say(&mut net, 7, false);
+    say(&mut net, 0, false);
+    net.run(Duration::from_secs(30));
+    assert_eq!(net.causes(2), [RosterCause::Rejoined]);
+
+    // One of two is of another version, whatever the other is.
+    let mut net = returning(None, false);
+    say(&mut net, 0, true);
+    net.run(Duration::from_secs(30));
+    assert_eq!(net.causes(2), [RosterCause::Rejoined]);
+
+    let mut net = returning(None, false);
+    say(&mut net, 0, true);
+    say(&mut net, 1, true);
+    let Some(Event::Ended(ended)) = net.peers[2].events.last() else {
+        panic!("there is nobody to come back to");
+    };
+    let refused = EndReason::Refused(JoinRefused::Protocol { host: 9, ours: 1 });
+    assert_eq!(ended.reason, refused);
 }
 
 #[test]

@@ -30,8 +30,12 @@ impl Returning {
         let Some(server) = self.server.as_mut().filter(|server| server.link == link) else {
             return Step::Stay;
         };
-        server.asked_at = core.now;
+        let asked_at = std::mem::replace(&mut server.asked_at, core.now);
+        if let Some(link) = core.links.get_mut(&link) {
+            link.heard_at = core.now;
+        }
         self.reached_at = core.now;
+        let next = self.log.as_ref().map(|log| log.ahead.turns);
         match decode(bytes) {
             Err(_) => self.distrust(core, Fault::Garbage),
             Ok(Answer::Outline {
@@ -48,14 +52,14 @@ impl Returning {
                 turns,
                 due_in_ms,
                 batches,
-            }) if server.log_asked => {
+            }) if server.log_asked && next == Some(from) => {
                 server.log_asked = false;
                 let due = core.now.as_millis() as i64 + i64::from(due_in_ms);
                 let one_way = self.rtt.unwrap_or_default() / 2;
                 let due = Duration::from_millis(due.max(0) as u64).saturating_sub(one_way);
                 self.told = Some((turns, due));
                 let batches: Vec<SignedBatch> = batches.into_iter().map(Into::into).collect();
-                if self.page(core, from, &records).is_none() {
+                if self.page(core, &records).is_none() {
                     self.distrust_log(core);
                     return Step::Stay;
                 }
@@ -68,8 +72,8 @@ impl Returning {
                 self.pass_over(core, core.now + NO_HELP);
             }
             Ok(Answer::Reopens) => return Step::Gather(link),
-            // The late answer to what is not asked any more.
-            Ok(Answer::Outline { .. } | Answer::Log { .. }) => {}
+            // The late answer to what is not asked any more, as before another one was asked for a while.
+            Ok(Answer::Outline { .. } | Answer::Log { .. }) => server.asked_at = asked_at,
         }
         Step::Stay
     }
@@ -115,6 +119,7 @@ impl Returning {
                     next_dial: core.now,
                     dials: 0,
                     no_help_until: Duration::ZERO,
+                    refused: None,
                 });
                 for address in addresses.into_iter().take(8) {
                     if known.addresses.len() < 16 && !known.addresses.contains(&address) {
@@ -145,11 +150,8 @@ impl Returning {
     }
 
     /// Takes a page of the log. `None` where it does not follow.
-    pub(super) fn page(&mut self, core: &Core, from: u32, bytes: &[u8]) -> Option<()> {
+    pub(super) fn page(&mut self, core: &Core, bytes: &[u8]) -> Option<()> {
         let log = self.log.as_mut()?;
-        if from != log.ahead.turns {
-            return None;
-        }
         log.bytes += bytes.len() as u64;
         if log.bytes > core.limits.catch_up_bytes {
             return None;
@@ -160,6 +162,10 @@ impl Returning {
         let mut codec = log.codec.clone();
         let records = codec.decode_all(bytes, &core.limits).ok()?;
         for record in records {
+            // A page begins with the changes before its first turn: those that are walked already come again.
+            if matches!(&record, Record::Roster(change) if change.epoch < log.ahead.epoch) {
+                continue;
+            }
             let lets_in = |change: &RosterChange| {
                 change
                     .value

@@ -1,11 +1,12 @@
 //! Whom a peer that comes back asks, and whom it does not ask any more.
 
-use super::{ANSWER, DIAL_EVERY, Known, Returning, Server, Snapshot, World};
+use super::{ANSWER, DIAL_EVERY, Known, PROBE_EVERY, Returning, Server, Snapshot, UNHEARD, World};
 use crate::session::Output;
 use crate::session::catch_up::message::{Ask, encode};
 use crate::session::core::Core;
+use crate::session::lobby::Step;
 use crate::session::wire::Datagram;
-use crate::{Fault, LinkId, PeerId};
+use crate::{EndReason, Fault, JoinRefused, LinkError, LinkId, PeerId};
 use std::time::Duration;
 
 impl Returning {
@@ -33,28 +34,39 @@ impl Returning {
     }
 
     pub(super) fn look_after_server(&mut self, core: &mut Core) {
-        let silent = self
-            .server
-            .as_ref()
-            .is_some_and(|server| server.asked_at + ANSWER <= core.now);
-        let last = self
-            .server
-            .as_ref()
-            .filter(|_| silent)
-            .map(|server| server.link);
-        if silent {
+        let mut last = None;
+        if let Some(server) = &mut self.server {
+            let link = core.links.get(&server.link);
+            let unheard = link.is_none_or(|link| link.heard_at + UNHEARD <= core.now);
+            if !unheard && server.asked_at + ANSWER > core.now {
+                if server.probed_at + PROBE_EVERY <= core.now {
+                    server.probed_at = core.now;
+                    probe(core, server.link);
+                }
+                return;
+            }
+            last = Some(server.link);
+            if unheard {
+                // Its address may have changed, or this peer's.
+                core.close(server.link);
+            }
             self.server = None;
         }
-        if self.server.is_some() || self.reopened {
+        if self.reopened {
             return;
         }
         let Some(link) = self.helper(core, last) else {
             return;
         };
+        if let Some(link) = core.links.get_mut(&link) {
+            // It has its time from now on.
+            link.heard_at = core.now;
+        }
         self.server = Some(Server {
             link,
             outlined: false,
             asked_at: core.now,
+            probed_at: core.now,
             log_asked: false,
         });
         self.say(
@@ -63,8 +75,7 @@ impl Returning {
                 match_id: self.match_id,
             },
         );
-        let sent_us = core.now.as_micros() as u64;
-        core.send_datagram(link, &Datagram::Probe { sent_us });
+        probe(core, link);
     }
 
     /// The link to ask on: of several one that did not just fall silent.
@@ -85,6 +96,39 @@ impl Returning {
                 link.asked = true;
             }
             core.send_bulk(server.link, encode(ask));
+        }
+    }
+
+    /// Somebody says that it speaks another version. That counts where it was dialled as one of the match's peers, and
+    /// ends the way back once all of them say so: anybody may dial this peer and say anything.
+    pub(super) fn refused(&mut self, core: &mut Core, link: LinkId, why: JoinRefused) -> Step {
+        if let Some(dialled) = core.links.get(&link).filter(|link| link.dialled) {
+            let mut known = self.contacts.iter_mut();
+            let leads_to = known.find(|(peer, known)| match dialled.expected {
+                Some(expected) => expected == **peer,
+                None => known.addresses.contains(&dialled.address),
+            });
+            if let Some((_, known)) = leads_to {
+                known.refused = Some(why.clone());
+            }
+        }
+        core.close(link);
+        match self.contacts.values().all(|known| known.refused.is_some()) {
+            true => Step::End(EndReason::Refused(why)),
+            false => Step::Stay,
+        }
+    }
+
+    /// Why nobody was there who had the match.
+    pub(super) fn nobody(&self, core: &Core) -> EndReason {
+        let refused = |known: &Known| known.refused.clone();
+        if let Some(why) = self.contacts.values().find_map(refused) {
+            return EndReason::Refused(why);
+        }
+        let liars = |known: &Known| known.no_help_until > core.now;
+        match self.contacts.values().all(liars) {
+            true => EndReason::Refused(JoinRefused::OtherMatch),
+            false => EndReason::Unreachable(LinkError::Unanswered),
         }
     }
 
@@ -129,4 +173,9 @@ impl Returning {
             self.distrust(core, Fault::Signature);
         }
     }
+}
+
+fn probe(core: &mut Core, link: LinkId) {
+    let sent_us = core.now.as_micros() as u64;
+    core.send_datagram(link, &Datagram::Probe { sent_us });
 }

@@ -1,0 +1,57 @@
+//! Joiners on a bad way to the host.
+
+use super::*;
+
+/// Link 0 leads from the joiner to the host.
+fn break_first_link(at: Duration) -> Net {
+    let mut net = Net::new(2, Plan::default(), Some(30));
+    net.run(at);
+    net.dead.push(LinkId(0));
+    let (link, why) = (LinkId(0), LinkError::Closed);
+    net.input(1, Input::LinkDown { link, why });
+    net
+}
+
+#[test]
+fn a_joiner_whose_link_breaks_before_it_is_let_in_asks_again() {
+    // Before either has proved who it is, after one has, and when the host has let it in and it has not heard so.
+    for ms in [40, 70, 100, 125, 145] {
+        let mut net = break_first_link(Duration::from_millis(ms));
+        net.run(Duration::from_secs(20));
+        assert_eq!(net.ends().len(), 2, "broken after {ms} ms");
+        for peer in &net.peers {
+            assert_eq!(peer.turns.len(), 30, "broken after {ms} ms");
+            let fault = |event: &Event| matches!(event, Event::PeerFault { .. });
+            assert!(!peer.events.iter().any(fault), "{:?}", peer.events);
+        }
+    }
+}
+
+#[test]
+fn a_joiner_that_was_let_in_and_lost_its_link_is_out() {
+    let mut net = break_first_link(Duration::from_millis(160));
+    net.run(Duration::from_secs(20));
+    assert_eq!(net.ends().len(), 1);
+    assert_eq!(net.ends()[0].reason, EndReason::LobbyClosed);
+}
+
+#[test]
+fn a_joiner_gives_a_host_up_that_never_answers() {
+    let mut net = Net::new(2, Plan::default(), None);
+    net.silent = vec![0];
+    net.run(Duration::from_secs(50));
+    assert!(net.ends().is_empty());
+    assert!(
+        net.links.len() > 3,
+        "it has dialled {} times",
+        net.links.len()
+    );
+    net.run(Duration::from_secs(90));
+    let why = EndReason::Unreachable(LinkError::TimedOut);
+    assert_eq!(net.ends()[0].reason, why);
+    assert!(
+        net.links.len() < 10,
+        "it has dialled {} times",
+        net.links.len()
+    );
+}

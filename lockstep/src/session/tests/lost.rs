@@ -1,0 +1,72 @@
+//! Peers that are lost while the others agree on who is.
+
+use super::*;
+use crate::log::RosterChange;
+use crate::session::roster::{Message, Note};
+use crate::session::wire::Control;
+
+#[test]
+fn nobody_is_blamed_for_turns_that_wait_for_a_quorum() {
+    let mut was_changing = 0;
+    for ms in (0..500).step_by(10) {
+        let mut net = Net::new(5, Plan::default(), None);
+        net.run(Duration::from_secs(3));
+        net.silent = vec![1];
+        net.run(Duration::from_millis(6_000 + ms));
+        net.silent = vec![1, 2, 3];
+        net.run(net.now + Duration::from_secs(15));
+        let waits = |at: usize| matches!(net.peers[at].session.status(), Status::Stalled { .. });
+        let no_quorum = |event: &Event| matches!(event, Event::NoQuorum { .. });
+        if !net.peers[4].events.iter().any(no_quorum) || !waits(0) || !waits(4) {
+            // They had agreed on the first one before.
+            continue;
+        }
+        was_changing += 1;
+        for (at, other) in [(0, 4), (4, 0)] {
+            let blames = |event: &&Event| matches!(event, Event::Suspected { peer, .. } if *peer == id(other));
+            assert_eq!(net.peers[at].events.iter().find(blames), None, "{ms} ms");
+        }
+    }
+    assert!(was_changing > 4, "{was_changing}");
+}
+
+/// Whether peer 3's accept is on its way to peer 0.
+fn is_accepting(net: &Net) -> bool {
+    let notes = net.queue.values().filter_map(|(to, _, what, _)| {
+        let (channel, bytes) = what.as_ref().filter(|_| *to == 0)?;
+        match Control::decode(bytes, &Limits::default()) {
+            Ok(Control::Roster(notes)) if *channel == Channel::Control => Some(notes),
+            _ => None,
+        }
+    });
+    notes.flatten().any(|note| {
+        let message = Note::decode(&note.content).map(|note| note.message);
+        note.peer == 3 && matches!(message, Ok(Message::Accept(..)))
+    })
+}
+
+#[test]
+fn who_alone_knows_that_it_is_removed_waits_for_another_one_to_know() {
+    let mut net = Net::new(5, Plan::default(), None);
+    net.run(Duration::from_secs(3));
+    net.silent = vec![0];
+    while !is_accepting(&net) {
+        assert!(net.now < Duration::from_secs(10), "nobody accepts");
+        net.run(net.now + Duration::from_millis(1));
+    }
+    // From now on only peer 0 hears the others, and nobody hears it.
+    let links = net.links.iter().enumerate();
+    let others = links.filter(|(_, (one, other))| *one != 0 && *other != 0);
+    let others: Vec<LinkId> = others.map(|(link, _)| LinkId(link as u32)).collect();
+    net.dead.extend(others);
+    let decided_at = net.now + DELAY;
+    net.silent = vec![0, 1, 2, 3, 4];
+    net.run(decided_at + Duration::from_secs(4));
+    let logged = |record: &Record| matches!(record, Record::Roster(RosterChange { .. }));
+    for other in &net.peers[1..] {
+        assert!(!other.records.iter().any(logged), "another one knows");
+    }
+    assert!(net.ends().is_empty(), "{:?}", net.ends());
+    net.run(decided_at + Duration::from_secs(6));
+    assert_eq!(net.ends()[0].reason, EndReason::Removed);
+}
