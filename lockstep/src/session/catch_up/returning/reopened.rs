@@ -72,6 +72,7 @@ impl Returning {
                 next_dial: core.now,
                 dials: 0,
                 no_help_until: Duration::ZERO,
+                refused: None,
             };
             (contact.peer, known)
         };
