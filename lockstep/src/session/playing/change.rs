@@ -588,7 +588,8 @@ impl Playing {
         // A run that is out and has not heard of it may know none of those who would tell: they are other runs, too.
         for id in core.links.keys().copied().collect::<Vec<LinkId>>() {
             let leads_to = self.member_of(core, id);
-            let out = leads_to.is_some_and(|at| !self.epochs.has(at));
+            let past = self.is_past(core, id);
+            let out = past || leads_to.is_some_and(|at| !self.epochs.has(at));
             if let Some(link) = core.links.get_mut(&id).filter(|_| out) {
                 link.epoch = link.epoch.max(Some(0));
             }

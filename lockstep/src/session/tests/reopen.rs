@@ -477,16 +477,33 @@ fn a_match_that_somebody_plays_is_not_reopened() {
 
 #[test]
 fn a_run_that_is_left_hears_that_the_match_was_reopened() {
-    // The old run of peer 2 is cut off and waits; the others die, reopen the match, and it finds one of them.
-    let (mut net, disks) = dead(15);
-    net.reopens(0, 90, &disks[0], Duration::from_secs(1));
-    net.comes(1, 91, &disks[1], 0);
-    net.run(net.now + Duration::from_secs(8));
-    assert!(net.reopened_at(0).is_some());
-    assert_eq!(net.end_of(2), Some(&EndReason::Removed));
-    for at in 0..2 {
-        assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
-        assert_eq!(net.peers[at].session.status(), Status::Running);
+    // It was cut off and waits; the others die, reopen the match, and it finds one of them. Its own peer does not take
+    // part, or does by a new run.
+    for takes_part in [false, true] {
+        let (mut net, disks) = dead(15);
+        let left = if takes_part { 3 } else { 2 };
+        if takes_part {
+            let new = Net::peer(
+                3,
+                99,
+                Role::Rejoin {
+                    from: Net::known(&disks[2], &[0]),
+                    rules: Box::new(|_| Some(RulesId([9; 16]))),
+                },
+            );
+            let old = std::mem::replace(&mut net.peers[2], new);
+            net.peers.push(old);
+            net.comes(2, 92, &disks[2], 0);
+        }
+        net.reopens(0, 90, &disks[0], Duration::from_secs(1));
+        net.comes(1, 91, &disks[1], 0);
+        net.run(net.now + Duration::from_secs(8));
+        assert_eq!(net.end_of(left), Some(&EndReason::Removed), "{takes_part}");
+        for at in 0..left {
+            assert!(net.reopened_at(at).is_some());
+            assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
+            assert_eq!(net.peers[at].session.status(), Status::Running);
+        }
     }
 }
 
