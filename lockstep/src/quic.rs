@@ -10,12 +10,23 @@ mod identity;
 mod impairment;
 mod link;
 mod outgoing;
+mod rules;
 mod settings;
 mod socket;
 #[cfg(test)]
 mod tests;
 mod tls;
 mod ways;
+
+/// What binds every link, for who drives QUIC itself instead of calling [`Quic`]: the simulator of this repository does,
+/// on a virtual clock. Part of no promise: any version may change it.
+#[doc(hidden)]
+pub mod parts {
+    pub use super::frame::{Decoder, Oversized, encode};
+    pub use super::rules::*;
+    pub use super::settings::{client, server};
+    pub use super::tls::{OwnKey, accepting, dialling};
+}
 
 pub use identity::{Identity, IdentityError};
 pub use impairment::{Impairment, ImpairmentError};
@@ -25,6 +36,7 @@ use crate::sign::{Ed25519, Signer as _};
 use crate::{Blocked, Channel, Limits, LinkEvent, LinkId, PeerId, Traffic, Transport};
 use link::{Happening, LinkHandle, Shared};
 use quinn::Runtime as _;
+use rules::{LAST_MESSAGES, LAST_PACKETS};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -340,5 +352,3 @@ impl Drop for Quic {
 const MAX_HAPPENINGS: usize = 256;
 /// Threads that look up names.
 const LOOKUP_THREADS: usize = 4;
-const LAST_MESSAGES: Duration = Duration::from_millis(200);
-const LAST_PACKETS: Duration = Duration::from_millis(100);

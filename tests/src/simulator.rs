@@ -1,5 +1,7 @@
 //! The simulator: sessions and worlds on one virtual clock over a fake network, all of it from one seed.
 //!
+//! What carries is either a model of links that moves whole messages, or the real QUIC and TLS over UDP packets.
+//!
 //! A run has two phases. First everything may go wrong that the scenario has drawn; then all links heal, and the
 //! judge demands progress.
 
@@ -11,6 +13,7 @@ mod mishaps;
 mod network;
 mod playable;
 mod players;
+mod quic;
 mod scenario;
 mod schedule;
 mod shrink;
@@ -19,7 +22,7 @@ mod trace;
 
 pub use playable::{Playable, build, execute, to_bytes};
 pub use scenario::{
-    Cut, Flaw, Hostile, Lie, PeerPlan, RECOVERS_WITHIN, Scenario, Slow, Weather, Workload,
+    Cut, Flaw, Hostile, Lie, Over, PeerPlan, RECOVERS_WITHIN, Scenario, Slow, Weather, Workload,
 };
 pub use shrink::shrink;
 pub use toy::{Order, Toy, Want};
@@ -32,6 +35,7 @@ use lockstep::session::{HostConfig, Input, Output, Role, RulesOf, Session, Sessi
 use lockstep::sign::{Ed25519, KeyedHash, Signer};
 use lockstep::{Event, Limits, MatchId, PeerId, Rejoin, TurnNumber};
 use network::{End, Network};
+use quic::Quic;
 use schedule::{Happening, Schedule};
 use sim::Seat;
 use std::collections::{BTreeMap, VecDeque};
@@ -60,6 +64,8 @@ pub struct Report {
     pub busiest_second: usize,
     /// The most outputs of one call of a session.
     pub most_outputs: usize,
+    /// UDP packets sent, where the run was over QUIC.
+    pub packets: u64,
     /// The most turns that one peer took back at once.
     pub most_undone: u32,
     /// Whether somebody was proved to have signed two histories.
@@ -87,6 +93,8 @@ struct Simulator<W> {
     now: Duration,
     schedule: Schedule,
     network: Network,
+    /// What carries, where the run is over QUIC.
+    quic: Option<Quic>,
     peers: Vec<Peer<W>>,
     ids: Vec<PeerId>,
     judge: Judge<W>,
@@ -180,12 +188,18 @@ impl<W: Playable> Simulator<W> {
             });
             schedule.add(plan.begins_at, Happening::Begin(at));
         }
+        let quic = (scenario.over == Over::Quic).then(|| {
+            let stranger = random.array();
+            let nodes = secrets.iter().copied().chain([stranger]);
+            Quic::new(scenario.seed, nodes.collect())
+        });
         let secret = scenario.is_hostile(count - 1).then(|| secrets[count - 1]);
         Simulator {
             scenario: scenario.clone(),
             now: Duration::ZERO,
             schedule,
             network: Network::new(scenario, count + 1),
+            quic,
             judge: Judge::new(scenario, &ids),
             mischief: Mischief::new(scenario, signed, secret),
             match_id: invitation.0,
@@ -200,6 +214,8 @@ impl<W: Playable> Simulator<W> {
 
     fn play(&mut self) {
         self.plan_mischief();
+        // The stranger is there from the beginning.
+        self.open_port(self.peers.len());
         let turns = self.scenario.plan.turn() * self.scenario.turn_limit;
         let latest = turns * 2 + self.scenario.heal_at * 2 + PATIENCE;
         while let Some((at, happening)) = self.schedule.next() {
@@ -209,6 +225,7 @@ impl<W: Playable> Simulator<W> {
                 break;
             }
             self.happen(happening);
+            self.drive_ports();
             if self.peers.iter().all(|peer| peer.session.is_none()) {
                 break;
             }
@@ -223,10 +240,15 @@ impl<W: Playable> Simulator<W> {
             return;
         };
         match happening {
-            Happening::Begin(peer) => self.feed(peer, Input::Timeout),
+            Happening::Begin(peer) => {
+                self.open_port(peer);
+                self.feed(peer, Input::Timeout);
+            }
             Happening::Wake(peer) => self.wake(peer),
             Happening::World(peer) => self.finish_piece(peer),
             Happening::Arrive(to, channel, bytes) => self.arrive(to, channel, &bytes),
+            Happening::Packet(packet) => self.take_packet(&packet),
+            Happening::Timer(node) => self.wake_port(node),
             Happening::Dial(dial) => self.try_dial(dial),
             Happening::DialFailed(dial, why) => self.fail_dial(dial, why),
             Happening::Up(end) => self.come_up(end),
@@ -428,6 +450,7 @@ impl<W: Playable> Simulator<W> {
             commands: self.commands,
             trace: self.trace.hash(),
             peers: self.peers.len(),
+            packets: self.quic.as_ref().map_or(0, Quic::packets),
             busiest_second: bounds
                 .clone()
                 .map(|bounds| bounds.busiest_second)
@@ -462,9 +485,12 @@ fn id(scenario: &Scenario, secret: &[u8; 32]) -> PeerId {
 }
 
 fn signer(scenario: &Scenario, secret: &[u8; 32]) -> Box<dyn Signer> {
-    match scenario.ed25519 {
-        true => Box::new(Ed25519::new(secret)),
-        false => Box::new(KeyedHash::new(PeerId(*secret))),
+    let key = Ed25519::new(secret);
+    match (scenario.ed25519, scenario.over) {
+        (true, _) => Box::new(key),
+        (false, Over::Messages) => Box::new(KeyedHash::new(PeerId(*secret))),
+        // The name that TLS proves.
+        (false, Over::Quic) => Box::new(KeyedHash::new(key.id())),
     }
 }
 

@@ -4,39 +4,54 @@
 
 use lockstep::log::OnSlow;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-use tests::simulator::{Hostile, Scenario, Toy, run};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tests::simulator::{Cut, Hostile, Over, PeerPlan, Report, Scenario, Toy, run};
 
 /// Seeds of an ordinary run: chosen so that they take less than a minute on two cores.
 const SEEDS: std::ops::Range<u64> = 0..240;
 
+/// Seeds that also run over the real QUIC and TLS, a third of a minute on two cores: among them all kinds of faults.
+const OVER_QUIC: [u64; 14] = [0, 1, 2, 3, 4, 5, 7, 9, 11, 26, 31, 36, 38, 39];
+
+/// Seeds that run twice over QUIC.
+const REPEATED_OVER_QUIC: [u64; 2] = [3, 7];
+
 #[test]
 fn every_seed_keeps_the_invariants() {
-    let seeds = wanted_seeds();
-    let next = AtomicU64::new(seeds.start);
-    let failures = Mutex::new(Vec::new());
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= seeds.end {
-                        return;
-                    }
-                    let report = run::<Toy>(&Scenario::draw(seed), None);
-                    if let Some(violation) = report.violation {
-                        let mut failures = failures.lock().expect("no thread panics while it adds");
-                        failures.push(format!(
-                            "seed {seed}: {violation}\n  again: SEED={seed} cargo test -p tests --test simulator\n  trace: cargo run -p tests --release --bin simulate -- --seed {seed} --trace trace.txt"
-                        ));
-                    }
-                }
-            });
-        }
-    });
-    let failures = failures.into_inner().expect("all threads have ended");
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    let seeds: Vec<u64> = wanted_seeds().collect();
+    all_keep_the_invariants(&seeds, Over::Messages);
+}
+
+#[test]
+fn seeds_keep_the_invariants_over_quic() {
+    let reports = all_keep_the_invariants(&OVER_QUIC, Over::Quic);
+    assert!(reports.iter().all(|report| report.packets > 1_000));
+    let scenarios = OVER_QUIC.map(Scenario::draw);
+    let some = |of: &dyn Fn(&Scenario) -> bool| scenarios.iter().any(of);
+    let some_peer = |of: fn(&PeerPlan) -> bool| some(&|each| each.peers.iter().any(of));
+    let long = |cut: &Cut| cut.lasts > Duration::from_secs(10);
+    assert!(some(&|each| each.weather.loss > 100), "loss");
+    assert!(some(&|each| each.weather.corrupt > 20), "corruption");
+    assert!(some(&|each| each.weather.duplicate > 100), "duplication");
+    assert!(some(&|each| each.cuts.iter().any(long)), "links given up");
+    assert!(some(&|each| each.hostile.is_some()), "hostility");
+    assert!(some_peer(|peer| peer.returns.is_some()), "crash and rejoin");
+    assert!(some_peer(|peer| peer.freeze.is_some()), "freezes");
+    assert!(some_peer(|peer| peer.moves_at.is_some()), "moves");
+}
+
+#[test]
+fn a_seed_is_a_whole_run_over_quic() {
+    for seed in REPEATED_OVER_QUIC {
+        let scenario = over(Over::Quic, seed);
+        let [first, second] = [(); 2].map(|()| run::<Toy>(&scenario, None));
+        assert_eq!(
+            (first.trace, first.packets),
+            (second.trace, second.packets),
+            "seed {seed} runs differently twice"
+        );
+    }
 }
 
 #[test]
@@ -153,6 +168,48 @@ fn who_signs_two_histories_is_found_out_and_the_others_go_back_to_one() {
     }
     println!("{runs} runs of {sizes:?} peers: {proved} proved, {back} went back");
     assert!(runs >= 8 && proved * 4 >= runs * 3 && back * 2 >= runs);
+}
+
+/// Runs the seeds on all processors.
+///
+/// # Panics
+/// When one of them violates an invariant.
+fn all_keep_the_invariants(seeds: &[u64], carrier: Over) -> Vec<Report> {
+    let next = AtomicUsize::new(0);
+    let reports = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let report = run::<Toy>(&over(carrier, *seed), None);
+                    let mut reports = reports.lock().expect("no thread panics while it adds");
+                    reports.push(report);
+                }
+            });
+        }
+    });
+    let reports = reports.into_inner().expect("all threads have ended");
+    let option = match carrier {
+        Over::Messages => "",
+        Over::Quic => " --over quic",
+    };
+    let failures = reports.iter().filter_map(|report| {
+        let (seed, violation) = (report.seed, report.violation.as_ref()?);
+        Some(format!(
+            "seed {seed}: {violation}\n  again: cargo run -p tests --release --bin simulate -- --seed {seed}{option} --trace trace.txt"
+        ))
+    });
+    let failures: Vec<String> = failures.collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    reports
+}
+
+fn over(carrier: Over, seed: u64) -> Scenario {
+    Scenario {
+        over: carrier,
+        ..Scenario::draw(seed)
+    }
 }
 
 fn wanted_seeds() -> std::ops::Range<u64> {

@@ -2,10 +2,10 @@
 
 /// The length in front of a message does not fit the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Oversized;
+pub struct Oversized;
 
 /// Puts a message into its frame; `None` if it is longer than `limit`.
-pub(super) fn encode(message: &[u8], limit: u32) -> Option<Vec<u8>> {
+pub fn encode(message: &[u8], limit: u32) -> Option<Vec<u8>> {
     let len = u32::try_from(message.len())
         .ok()
         .filter(|len| *len <= limit)?;
@@ -17,7 +17,7 @@ pub(super) fn encode(message: &[u8], limit: u32) -> Option<Vec<u8>> {
 
 /// Takes a stream apart into its messages, however it was cut. Holds at most one unfinished message and what was
 /// pushed last.
-pub(super) struct Decoder {
+pub struct Decoder {
     limit: u32,
     buffer: Vec<u8>,
     taken: usize,
@@ -25,7 +25,7 @@ pub(super) struct Decoder {
 
 impl Decoder {
     /// A decoder of messages of at most `limit` bytes.
-    pub(super) fn new(limit: u32) -> Decoder {
+    pub fn new(limit: u32) -> Decoder {
         Decoder {
             limit,
             buffer: Vec::new(),
@@ -34,14 +34,15 @@ impl Decoder {
     }
 
     /// Takes the next bytes of the stream.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.taken);
         self.taken = 0;
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Whether a stream that ends here has lost no part of a message, once [`next`](Self::next) has given them all.
-    pub(super) fn is_between_messages(&self) -> bool {
+    /// Whether a stream that ends here has lost no part of a message, once
+    /// [`next_message`](Self::next_message) has given them all.
+    pub fn is_between_messages(&self) -> bool {
         self.taken == self.buffer.len()
     }
 
@@ -49,7 +50,7 @@ impl Decoder {
     ///
     /// # Errors
     /// [`Oversized`] as soon as the length of a message is known to be above the limit.
-    pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>, Oversized> {
+    pub fn next_message(&mut self) -> Result<Option<Vec<u8>>, Oversized> {
         let Some((header, rest)) = self.buffer[self.taken..].split_first_chunk::<HEADER>() else {
             return Ok(None);
         };
@@ -67,7 +68,7 @@ impl Decoder {
 }
 
 /// Bytes in front of every message.
-pub(super) const HEADER: usize = 4;
+pub const HEADER: usize = 4;
 
 #[cfg(test)]
 mod tests {
@@ -76,7 +77,7 @@ mod tests {
 
     fn messages_of(decoder: &mut Decoder) -> Result<Vec<Vec<u8>>, Oversized> {
         let mut messages = Vec::new();
-        while let Some(message) = decoder.next()? {
+        while let Some(message) = decoder.next_message()? {
             messages.push(message);
         }
         Ok(messages)
@@ -91,7 +92,7 @@ mod tests {
         assert_eq!(encode(&[1; 9], 8), None);
         let mut decoder = Decoder::new(8);
         decoder.push(&9u32.to_le_bytes());
-        assert_eq!(decoder.next(), Err(Oversized));
+        assert_eq!(decoder.next_message(), Err(Oversized));
     }
 
     proptest! {

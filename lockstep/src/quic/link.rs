@@ -1,21 +1,16 @@
-//! One link from its handshake to its end.
-//!
-//! The acceptor opens a two-way stream, the control stream, and writes [`WELCOME`] on it: only then does the dialler
-//! know that it was let in, because its own handshake succeeds before the acceptor has seen its key. Bulk messages go on
-//! a one-way stream of their own, which each side opens with its first.
+//! One link from its handshake to its end, as tasks over quinn; by the [`rules`].
 
 use super::frame::{self, Decoder};
 use super::outgoing::{Queue, write, write_bulk};
-use super::{address, settings, tls};
+use super::rules::{
+    CHUNK_BYTES, CLOSED, DIAL, EXPORTER_LABEL, FLUSH, RETRY_FROM, SERVER_NAME, VIOLATION, WELCOME,
+};
+use super::{address, rules, settings, tls};
 use crate::{Blocked, Channel, Limits, LinkError, LinkId, MAX_DATAGRAM, PeerId};
 use bytes::Bytes;
-use quinn::{
-    Connection, ConnectionError, Endpoint, Incoming, ReadError, RecvStream, SendStream, VarInt,
-};
-use rustls::pki_types::CertificateDer;
+use quinn::{Connection, Endpoint, Incoming, ReadError, RecvStream, SendStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 
@@ -45,7 +40,7 @@ impl Shared {
             key,
             happenings,
             next_link: AtomicU32::new(0),
-            places: Arc::new(Semaphore::new(unproved + usize::from(limits.peers))),
+            places: Arc::new(Semaphore::new(rules::places(&limits))),
             handshakes: Arc::new(Semaphore::new(unproved)),
             limits,
         }
@@ -166,25 +161,21 @@ async fn connect(
         .await
         .ok_or(LinkError::Address)?;
     let (tls, wrong_key) = tls::dialling(&shared.key, key);
-    let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls)
-        .expect("the provider has the cipher of QUIC's first packets");
-    let mut config = quinn::ClientConfig::new(Arc::new(crypto));
-    config.transport_config(settings::transport(true));
     let connecting = shared
         .endpoint
-        .connect_with(config, address, SERVER_NAME)
+        .connect_with(settings::client(tls), address, SERVER_NAME)
         .map_err(|_| LinkError::Address)?;
     let connection = connecting.await.map_err(|error| {
         if wrong_key.load(Ordering::Relaxed) {
             LinkError::WrongKey
         } else {
-            not_up(&error)
+            rules::not_up(&error)
         }
     })?;
     let (send, mut receive) = connection
         .accept_bi()
         .await
-        .map_err(|error| not_up(&error))?;
+        .map_err(|error| rules::not_up(&error))?;
     let mut byte = [0];
     match receive.read_exact(&mut byte).await {
         Ok(()) if byte == [WELCOME] => {}
@@ -195,7 +186,7 @@ async fn connect(
         Err(_) => {
             return Err(connection
                 .close_reason()
-                .map_or(LinkError::Refused, |why| not_up(&why)));
+                .map_or(LinkError::Refused, |why| rules::not_up(&why)));
         }
     }
     check_datagrams(&connection)?;
@@ -231,16 +222,16 @@ async fn run(
 ) {
     let mut binding = [0; 32];
     let (Some(peer), Ok(())) = (
-        peer_of(&connection),
+        rules::peer_of(connection.peer_identity()),
         connection.export_keying_material(&mut binding, EXPORTER_LABEL, &[]),
     ) else {
         connection.close(VIOLATION, &[]);
         return;
     };
     let link = LinkId(shared.next_link.fetch_add(1, Ordering::Relaxed));
-    let message_bytes = shared.limits.message_bytes;
-    let (control, control_queue) = Queue::new(CONTROL_QUEUE_BYTES, message_bytes);
-    let (bulk, bulk_queue) = Queue::new(BULK_QUEUE_BYTES, message_bytes);
+    let queue = |channel| Queue::new(rules::queue_bytes(channel, &shared.limits));
+    let (control, control_queue) = queue(Channel::Control);
+    let (bulk, bulk_queue) = queue(Channel::Bulk);
     let (closing, closed) = oneshot::channel();
     let up = Happening::Up(LinkHandle {
         link,
@@ -300,7 +291,7 @@ impl Reader<'_> {
         if [turns, control, bulk].contains(&Err(Violation)) {
             return LinkError::Violation;
         }
-        went_down(&self.connection.closed().await)
+        rules::went_down(&self.connection.closed().await)
     }
 
     async fn turns(&self) -> Result<(), Violation> {
@@ -331,7 +322,7 @@ impl Reader<'_> {
                 Ok(None) | Err(_) => return Err(self.violated()),
             }
             loop {
-                match decoder.next() {
+                match decoder.next_message() {
                     Ok(Some(message)) => self.received(channel, message).await,
                     Ok(None) => break,
                     Err(frame::Oversized) => return Err(self.violated()),
@@ -363,65 +354,11 @@ impl Reader<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Violation;
 
-fn peer_of(connection: &Connection) -> Option<PeerId> {
-    let identity = connection.peer_identity()?;
-    let keys = identity.downcast::<Vec<CertificateDer<'static>>>().ok()?;
-    tls::key_of(keys.first()?)
-}
-
-/// A link that cannot carry the largest datagram is none.
 fn check_datagrams(connection: &Connection) -> Result<(), LinkError> {
-    if connection
-        .max_datagram_size()
-        .is_some_and(|size| size >= MAX_DATAGRAM)
-    {
+    if rules::carries_turns(connection.max_datagram_size()) {
         Ok(())
     } else {
         connection.close(VIOLATION, &[]);
         Err(LinkError::Violation)
     }
 }
-
-fn not_up(error: &ConnectionError) -> LinkError {
-    match error {
-        ConnectionError::TimedOut | ConnectionError::LocallyClosed => LinkError::Unanswered,
-        ConnectionError::TransportError(_) => LinkError::Violation,
-        ConnectionError::VersionMismatch
-        | ConnectionError::ConnectionClosed(_)
-        | ConnectionError::ApplicationClosed(_)
-        | ConnectionError::Reset
-        | ConnectionError::CidsExhausted => LinkError::Refused,
-    }
-}
-
-fn went_down(error: &ConnectionError) -> LinkError {
-    match error {
-        ConnectionError::TimedOut => LinkError::TimedOut,
-        ConnectionError::TransportError(_) | ConnectionError::VersionMismatch => {
-            LinkError::Violation
-        }
-        ConnectionError::ConnectionClosed(_)
-        | ConnectionError::ApplicationClosed(_)
-        | ConnectionError::Reset
-        | ConnectionError::LocallyClosed
-        | ConnectionError::CidsExhausted => LinkError::Closed,
-    }
-}
-
-/// The first byte of a control stream: the dialler is let in.
-const WELCOME: u8 = 1;
-const EXPORTER_LABEL: &[u8] = b"lockstep link";
-/// Never sent: the key says whom a link leads to.
-const SERVER_NAME: &str = "lockstep";
-
-/// Pending handshakes from which on a dialler must first show that it can be reached at its address.
-pub(super) const RETRY_FROM: usize = 8;
-/// How long a dial may take, names looked up and welcome received.
-const DIAL: Duration = Duration::from_secs(5);
-/// How long a closing link may take to deliver what was sent on it.
-const FLUSH: Duration = Duration::from_millis(900);
-const CONTROL_QUEUE_BYTES: usize = 256 << 10;
-const BULK_QUEUE_BYTES: usize = 1 << 20;
-const CHUNK_BYTES: usize = 64 << 10;
-const CLOSED: VarInt = VarInt::from_u32(0);
-const VIOLATION: VarInt = VarInt::from_u32(1);

@@ -1,6 +1,6 @@
 //! Messages on their way out: bounded queues, and what empties them into streams.
 
-use super::frame;
+use super::rules::BULK_PRIORITY;
 use crate::Blocked;
 use bytes::Bytes;
 use quinn::{Connection, SendStream};
@@ -22,14 +22,14 @@ pub(super) struct QueueEnd {
 }
 
 impl Queue {
-    /// A queue of at least `capacity` bytes, and never too small for one message.
-    pub(super) fn new(capacity: usize, message_bytes: u32) -> (Queue, QueueEnd) {
+    /// A queue of `capacity` bytes.
+    pub(super) fn new(capacity: usize) -> (Queue, QueueEnd) {
         let (sender, receiver) = mpsc::unbounded_channel();
         let waiting = Arc::new(AtomicUsize::new(0));
         let queue = Queue {
             sender,
             waiting: waiting.clone(),
-            capacity: capacity.max(message_bytes as usize + frame::HEADER),
+            capacity,
         };
         (queue, QueueEnd { receiver, waiting })
     }
@@ -76,6 +76,3 @@ pub(super) async fn write_bulk(connection: &Connection, mut queue: QueueEnd) {
         write(stream, queue).await;
     }
 }
-
-/// Below the control stream's 0.
-const BULK_PRIORITY: i32 = -1;

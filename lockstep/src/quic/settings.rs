@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The settings of every link. `dialled` is true on the side that dialled.
-pub(super) fn transport(dialled: bool) -> Arc<TransportConfig> {
+fn transport(dialled: bool) -> Arc<TransportConfig> {
     let mut config = TransportConfig::default();
     config
         .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(IDLE_MS))))
@@ -27,8 +27,17 @@ pub(super) fn transport(dialled: bool) -> Arc<TransportConfig> {
     Arc::new(config)
 }
 
+/// How a link is dialled.
+pub fn client(tls: rustls::ClientConfig) -> quinn::ClientConfig {
+    let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls)
+        .expect("the provider has the cipher of QUIC's first packets");
+    let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+    config.transport_config(transport(true));
+    config
+}
+
 /// What an endpoint that accepts links is bound by.
-pub(super) fn server(tls: rustls::ServerConfig, limits: &Limits) -> quinn::ServerConfig {
+pub fn server(tls: rustls::ServerConfig, limits: &Limits) -> quinn::ServerConfig {
     let crypto = quinn::crypto::rustls::QuicServerConfig::try_from(tls)
         .expect("the provider has the cipher of QUIC's first packets");
     let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));

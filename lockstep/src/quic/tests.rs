@@ -319,7 +319,7 @@ fn pending_handshakes_must_show_their_address() {
         host.pump();
     }
     let pending = dials as usize - host.shared.handshakes.available_permits();
-    assert_eq!(pending, link::RETRY_FROM);
+    assert_eq!(pending, rules::RETRY_FROM);
     for _ in 0..dials {
         until(&mut host, &mut guest, |event| match event {
             LinkEvent::Up { link, .. } => Some(link),

@@ -6,6 +6,7 @@ use crate::sign::{Ed25519, Signer as _};
 use rustls::client::AlwaysResolvesClientRawPublicKeys;
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage};
@@ -17,31 +18,40 @@ use rustls::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// This peer's key in the form that rustls asks for.
+/// This peer's key in the form that rustls asks for, and the cryptography that it is used with.
 #[derive(Clone)]
-pub(super) struct OwnKey(Arc<CertifiedKey>);
+pub struct OwnKey {
+    key: Arc<CertifiedKey>,
+    provider: Arc<CryptoProvider>,
+}
 
 impl OwnKey {
-    pub(super) fn new(secret: &[u8; 32]) -> OwnKey {
+    /// The key of this secret.
+    pub fn new(secret: &[u8; 32]) -> OwnKey {
+        OwnKey::with_provider(secret, rustls::crypto::ring::default_provider())
+    }
+
+    /// The same with another source of randomness, for runs that must be repeatable.
+    pub fn with_provider(secret: &[u8; 32], provider: CryptoProvider) -> OwnKey {
         let pkcs8 = [&PKCS8_PREFIX[..], secret].concat();
         let key = rustls::crypto::ring::sign::any_eddsa_type(&PrivatePkcs8KeyDer::from(pkcs8))
             .expect("every 32 bytes are an Ed25519 secret");
         let spki = [&SPKI_PREFIX[..], &Ed25519::new(secret).id().0].concat();
-        OwnKey(Arc::new(CertifiedKey::new(
-            vec![CertificateDer::from(spki)],
-            key,
-        )))
+        OwnKey {
+            key: Arc::new(CertifiedKey::new(vec![CertificateDer::from(spki)], key)),
+            provider: Arc::new(provider),
+        }
     }
 }
 
 /// How links are accepted: from whoever proves to hold the key that they show.
-pub(super) fn accepting(own: &OwnKey) -> rustls::ServerConfig {
-    let mut config = rustls::ServerConfig::builder_with_provider(provider())
+pub fn accepting(own: &OwnKey) -> rustls::ServerConfig {
+    let mut config = rustls::ServerConfig::builder_with_provider(own.provider.clone())
         .with_protocol_versions(&[&rustls::version::TLS13])
         .expect("the provider knows TLS 1.3")
         .with_client_cert_verifier(Arc::new(AnyKey))
         .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(
-            own.0.clone(),
+            own.key.clone(),
         )));
     config.alpn_protocols = vec![ALPN.to_vec()];
     config.max_early_data_size = 0;
@@ -51,9 +61,9 @@ pub(super) fn accepting(own: &OwnKey) -> rustls::ServerConfig {
 }
 
 /// How a link to `key` is dialled. The flag becomes true once another key has answered.
-pub(super) fn dialling(own: &OwnKey, key: PeerId) -> (rustls::ClientConfig, Arc<AtomicBool>) {
+pub fn dialling(own: &OwnKey, key: PeerId) -> (rustls::ClientConfig, Arc<AtomicBool>) {
     let wrong_key = Arc::new(AtomicBool::new(false));
-    let mut config = rustls::ClientConfig::builder_with_provider(provider())
+    let mut config = rustls::ClientConfig::builder_with_provider(own.provider.clone())
         .with_protocol_versions(&[&rustls::version::TLS13])
         .expect("the provider knows TLS 1.3")
         .dangerous()
@@ -62,7 +72,7 @@ pub(super) fn dialling(own: &OwnKey, key: PeerId) -> (rustls::ClientConfig, Arc<
             wrong_key: wrong_key.clone(),
         }))
         .with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(
-            own.0.clone(),
+            own.key.clone(),
         )));
     config.alpn_protocols = vec![ALPN.to_vec()];
     config.enable_sni = false;
@@ -205,10 +215,6 @@ fn verify_signature(
     }
 }
 
-fn provider() -> Arc<rustls::crypto::CryptoProvider> {
-    Arc::new(rustls::crypto::ring::default_provider())
-}
-
 /// Names the transport's own rules: framing, streams and the welcome.
 const ALPN: &[u8] = b"lockstep/1";
 
@@ -229,7 +235,7 @@ mod tests {
     #[test]
     fn only_a_whole_ed25519_key_is_read() {
         let own = OwnKey::new(&[7; 32]);
-        let spki = own.0.cert[0].to_vec();
+        let spki = own.key.cert[0].to_vec();
         assert_eq!(key_of(&spki), Some(Ed25519::new(&[7; 32]).id()));
         for len in 0..spki.len() {
             assert_eq!(key_of(&spki[..len]), None, "cut to {len} bytes");

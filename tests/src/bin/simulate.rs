@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tests::simulator::{Report, Scenario, Toy, run, shrink};
+use tests::simulator::{Over, Report, Scenario, Toy, run, shrink};
 
 /// Plays whole matches of several peers on a virtual clock over a faulty network, and judges them.
 #[derive(Parser)]
@@ -32,6 +32,9 @@ struct Arguments {
     /// Who signs; mixed is as each seed has drawn it.
     #[arg(long, value_enum, default_value = "mixed")]
     signer: Signers,
+    /// What carries: whole messages on a model of links, or the real QUIC and TLS over UDP packets.
+    #[arg(long, value_enum, default_value = "messages")]
+    over: Carriers,
     /// Write everything that went in and out of every session to this file; runs one seed.
     #[arg(long, requires = "seed", conflicts_with = "hours")]
     trace: Option<PathBuf>,
@@ -53,6 +56,12 @@ enum Signers {
     Mixed,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Carriers {
+    Messages,
+    Quic,
+}
+
 /// Sums over the runs of one kind of signer.
 #[derive(Clone, Copy, Default)]
 struct Sums {
@@ -62,6 +71,7 @@ struct Sums {
     turns: u64,
     commands: u64,
     peers: u64,
+    packets: u64,
 }
 
 fn main() -> ExitCode {
@@ -98,7 +108,7 @@ fn main() -> ExitCode {
                     if seed >= last || failed_one || late || enough {
                         return;
                     }
-                    let scenario = scenario(seed, arguments.signer);
+                    let scenario = scenario(seed, &arguments);
                     let run_begun = now();
                     let report = run::<Toy>(&scenario, None);
                     let mut sums = sums.lock().expect("no thread panics while it adds");
@@ -110,7 +120,7 @@ fn main() -> ExitCode {
                             .expect("no thread panics while it looks");
                         first.get_or_insert(seed);
                         println!("seed {seed}: {violation}");
-                        println!("  again: {}", again(seed, arguments.signer));
+                        println!("  again: {}", again(seed, &arguments));
                     }
                 }
             });
@@ -143,7 +153,7 @@ fn main() -> ExitCode {
     let failed_seed = first_failed.into_inner().expect("all threads have ended");
     if let Some(seed) = failed_seed.filter(|_| arguments.shrink) {
         let path = PathBuf::from(format!("simulate-{seed}.txt"));
-        write_smallest(&scenario(seed, arguments.signer), &path);
+        write_smallest(&scenario(seed, &arguments), &path);
     }
     match failed.into_inner() {
         0 => ExitCode::SUCCESS,
@@ -163,12 +173,17 @@ impl Sums {
         self.turns += u64::from(report.turns);
         self.commands += report.commands;
         self.peers += report.peers as u64;
+        self.packets += report.packets;
     }
 
     fn line(&self, name: &str) -> String {
+        let packets = match self.packets {
+            0 => String::new(),
+            packets => format!(", {packets} packets"),
+        };
         let speed = self.match_time.as_secs_f64() / self.busy.as_secs_f64().max(1e-9);
         format!(
-            "{name}: {speed:.0} match-seconds per second and thread ({} runs of {:.1} peers, {:.0} s of match, {:.1} s of work, {} turns, {} commands)",
+            "{name}: {speed:.0} match-seconds per second and thread ({} runs of {:.1} peers, {:.0} s of match, {:.1} s of work, {} turns, {} commands{packets})",
             self.runs,
             self.peers as f64 / self.runs as f64,
             self.match_time.as_secs_f64(),
@@ -179,9 +194,13 @@ impl Sums {
     }
 }
 
-fn scenario(seed: u64, signer: Signers) -> Scenario {
+fn scenario(seed: u64, arguments: &Arguments) -> Scenario {
     let mut scenario = Scenario::draw(seed);
-    match signer {
+    scenario.over = match arguments.over {
+        Carriers::Messages => Over::Messages,
+        Carriers::Quic => Over::Quic,
+    };
+    match arguments.signer {
         Signers::Keyed => scenario.ed25519 = false,
         Signers::Ed25519 => scenario.ed25519 = true,
         Signers::Mixed => {}
@@ -210,7 +229,7 @@ fn write_smallest(scenario: &Scenario, path: &Path) {
 }
 
 fn trace(arguments: &Arguments, path: &Path) -> ExitCode {
-    let scenario = scenario(arguments.seed.unwrap_or_default(), arguments.signer);
+    let scenario = scenario(arguments.seed.unwrap_or_default(), arguments);
     write_trace(&scenario, path)
 }
 
@@ -234,13 +253,17 @@ fn write_trace(scenario: &Scenario, path: &Path) -> ExitCode {
     }
 }
 
-fn again(seed: u64, signer: Signers) -> String {
-    let signer = match signer {
+fn again(seed: u64, arguments: &Arguments) -> String {
+    let over = match arguments.over {
+        Carriers::Messages => "",
+        Carriers::Quic => " --over quic",
+    };
+    let signer = match arguments.signer {
         Signers::Mixed => "",
         Signers::Keyed => " --signer keyed",
         Signers::Ed25519 => " --signer ed25519",
     };
-    format!("cargo run -p tests --release --bin simulate -- --seed {seed}{signer}")
+    format!("cargo run -p tests --release --bin simulate -- --seed {seed}{signer}{over}")
 }
 
 fn hours(text: &str) -> Result<f64, &'static str> {

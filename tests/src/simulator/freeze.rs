@@ -1,6 +1,7 @@
 //! Processes that stop for a while, and machines that sleep: what comes for them waits, and then comes at once.
 
 use super::links::IDLE;
+use super::quic::SOCKET_PACKETS;
 use super::schedule::Happening;
 use super::{Playable, Simulator};
 use lockstep::LinkError;
@@ -50,6 +51,8 @@ impl<W: Playable> Simulator<W> {
             | Happening::Resume(peer)
             | Happening::Leave(peer) => *peer,
             Happening::Arrive(end, ..) | Happening::Down(end, _) => self.network.at(*end).0,
+            Happening::Packet(packet) => packet.to.0,
+            Happening::Timer(node) => *node,
             Happening::Dial(dial) | Happening::DialFailed(dial, _) => dial.from,
             _ => return Some(happening),
         };
@@ -59,7 +62,11 @@ impl<W: Playable> Simulator<W> {
             .and_then(|peer| peer.frozen.as_mut());
         match frozen {
             Some((_, waiting)) => {
-                waiting.push(happening);
+                let is_packet = |happening: &Happening| matches!(happening, Happening::Packet(..));
+                let packets = waiting.iter().filter(|waiting| is_packet(waiting)).count();
+                if !is_packet(&happening) || packets < SOCKET_PACKETS {
+                    waiting.push(happening);
+                }
                 None
             }
             None => Some(happening),

@@ -1,14 +1,14 @@
 //! Those who disturb: a stranger at the door, a member that sends garbage, a member that signs what it must not.
 
-use super::network::{End, Node};
+use super::network::Node;
 use super::scenario::{Equivocator, Lie};
 use super::schedule::Happening;
-use super::{Hostile, Playable, Scenario, Simulator};
+use super::{Hostile, Over, Playable, Scenario, Simulator};
 use crate::random::Stream;
 use lockstep::log::{LogEntry, What};
 use lockstep::session::Batch;
-use lockstep::sign::{Ed25519, KeyedHash, Signer};
-use lockstep::{Channel, PeerId};
+use lockstep::sign::Signer;
+use lockstep::{Channel, Limits, PeerId};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -73,10 +73,7 @@ impl Mischief {
     /// Of a scenario; `secret` is that of the hostile member.
     pub fn new(scenario: &Scenario, signed: Signed, secret: Option<[u8; 32]>) -> Self {
         let mut random = Stream::new(scenario.seed, "mischief", 0);
-        let key: Option<Box<dyn Signer>> = secret.map(|secret| match scenario.ed25519 {
-            true => Box::new(Ed25519::new(&secret)) as Box<dyn Signer>,
-            false => Box::new(KeyedHash::new(PeerId(secret))),
-        });
+        let key = secret.map(|secret| super::signer(scenario, &secret));
         let left = random.pick(&[20, 200, 3_000]);
         Mischief {
             kind: scenario.hostile,
@@ -152,21 +149,26 @@ impl<W: Playable> Simulator<W> {
     fn disturb_once(&mut self) {
         self.mischief.left = self.mischief.left.saturating_sub(1);
         let node = self.hostile_node();
-        let ends = self.network.ends_of(node);
+        let links = self.links_of(node);
         let stranger = self.scenario.hostile == Some(Hostile::Stranger);
-        if stranger && (ends.is_empty() || self.mischief.random.chance(100)) {
+        if stranger && (links.is_empty() || self.mischief.random.chance(100)) {
             let to = self.mischief.random.below(self.peers.len() as u64) as Node;
             let (address, key) = (self.address(to), self.ids[to]);
             return self.dial(node, address, key);
         }
-        if ends.is_empty() || self.scenario.hostile == Some(Hostile::Forger) {
+        if links.is_empty() || self.scenario.hostile == Some(Hostile::Forger) {
             return;
         }
-        let end = self.mischief.random.pick(&ends);
+        let link = self.mischief.random.pick(&links);
         let (channel, bytes) = self.mischief.concoct();
         // A real transport refuses to carry these.
-        if channel != Channel::Turns || bytes.len() <= 1_200 {
-            self.carry(end, channel, &bytes);
+        let most = match (channel, self.scenario.over) {
+            (Channel::Turns, _) => 1_200,
+            (_, Over::Messages) => usize::MAX,
+            (_, Over::Quic) => Limits::default().message_bytes as usize,
+        };
+        if bytes.len() <= most {
+            self.carry(node, link, channel, &bytes);
         }
     }
 
@@ -192,8 +194,7 @@ impl<W: Playable> Simulator<W> {
     }
 
     /// What the hostile member sends in place of these bytes: other signed batches, mostly for half of the peers.
-    pub(super) fn forge(&mut self, end: End, bytes: &[u8]) -> Option<Vec<u8>> {
-        let (to, _) = self.network.at(end.other());
+    pub(super) fn forge(&mut self, to: Node, bytes: &[u8]) -> Option<Vec<u8>> {
         match self.scenario.hostile {
             Some(Hostile::Equivocator(when)) => {
                 return (to % 2 == 1).then(|| self.other_face(when, bytes))?;
@@ -202,7 +203,7 @@ impl<W: Playable> Simulator<W> {
             _ => {}
         }
         let now = self.begun_at? + Duration::from_secs(2);
-        if self.now < now || to % 2 == 0 || !self.mischief.random.chance(300) {
+        if self.now < now || to.is_multiple_of(2) || !self.mischief.random.chance(300) {
             return None;
         }
         let key = self.mischief.key.as_ref()?;

@@ -49,6 +49,9 @@ impl<W: Playable> Simulator<W> {
             let failed = Happening::DialFailed(dial, LinkError::Address);
             return self.schedule.add(self.now, failed);
         };
+        if let Some(quic) = &mut self.quic {
+            return quic.dial(self.now, dial.from, (to, moves), dial.address, dial.key);
+        }
         let answers = to != dial.from && self.is_awake(to) && moves == self.peers[to].moves;
         let handshake = match answers {
             true => self.network.handshake(dial.from, to),
@@ -122,19 +125,27 @@ impl<W: Playable> Simulator<W> {
     }
 
     pub(super) fn send(&mut self, peer: usize, link: LinkId, channel: Channel, bytes: &[u8]) {
-        let Some(end) = live_end(&self.network, peer, link) else {
-            return;
-        };
-        self.mischief.overhear(channel, bytes);
-        let forged = match self.scenario.is_hostile(peer) {
-            true => self.forge(end, bytes),
-            false => None,
-        };
-        self.carry(end, channel, forged.as_deref().unwrap_or(bytes));
+        let mut forged = None;
+        if self.scenario.hostile.is_some() {
+            let Some(to) = self.other_end(peer, link) else {
+                return;
+            };
+            self.mischief.overhear(channel, bytes);
+            if self.scenario.is_hostile(peer) {
+                forged = self.forge(to, bytes);
+            }
+        }
+        self.carry(peer, link, channel, forged.as_deref().unwrap_or(bytes));
     }
 
-    /// Hands bytes to the network, from an end that is up.
-    pub(super) fn carry(&mut self, end: End, channel: Channel, bytes: &[u8]) {
+    /// Hands bytes to the network, by a link that is up.
+    pub(super) fn carry(&mut self, node: Node, link: LinkId, channel: Channel, bytes: &[u8]) {
+        if let Some(quic) = &mut self.quic {
+            return quic.send(self.now, node, link, channel, bytes);
+        }
+        let Some(end) = live_end(&self.network, node, link) else {
+            return;
+        };
         if let Fate::Arrives(times) = self.network.send(self.now, end, channel, bytes) {
             for at in times {
                 let arrive = Happening::Arrive(end.other(), channel, bytes.to_vec());
@@ -157,7 +168,32 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
+    /// The links that a node has.
+    pub(super) fn links_of(&self, node: Node) -> Vec<LinkId> {
+        match &self.quic {
+            Some(quic) => quic.links(node),
+            None => {
+                let ends = self.network.ends_of(node).into_iter();
+                ends.map(|end| self.network.at(end).1).collect()
+            }
+        }
+    }
+
+    /// The node at the other end of a link that is up.
+    fn other_end(&self, node: Node, link: LinkId) -> Option<Node> {
+        match &self.quic {
+            Some(quic) => quic.other_end(node, link),
+            None => {
+                let end = live_end(&self.network, node, link)?;
+                Some(self.network.at(end.other()).0)
+            }
+        }
+    }
+
     pub(super) fn close(&mut self, peer: usize, link: LinkId) {
+        if let Some(quic) = &mut self.quic {
+            return quic.close(self.now, peer, link);
+        }
         let Some(end) = live_end(&self.network, peer, link) else {
             return;
         };
@@ -172,7 +208,11 @@ impl<W: Playable> Simulator<W> {
         self.schedule.add(at, closed);
     }
 
+    /// A process ends.
     pub(super) fn close_all(&mut self, peer: usize) {
+        if let Some(quic) = &mut self.quic {
+            return quic.end(self.now, peer);
+        }
         for end in self.network.ends_of(peer) {
             let (_, link) = self.network.at(end);
             self.close(peer, link);
@@ -181,6 +221,9 @@ impl<W: Playable> Simulator<W> {
 
     /// The links of a peer that has died: their other ends find out by silence.
     pub(super) fn fall_dead(&mut self, peer: usize) {
+        if let Some(quic) = &mut self.quic {
+            return quic.vanish(peer);
+        }
         for end in self.network.ends_of(peer) {
             self.network.set_up(end, false);
             let silent = Happening::Down(end.other(), LinkError::TimedOut);

@@ -193,6 +193,20 @@ impl Network {
         Fate::Arrives(vec![self.message_arrival(now, end, channel)])
     }
 
+    /// A packet goes from one node to another: how long each copy takes, and what is left of it.
+    pub fn packet(&mut self, from: Node, to: Node, packet: &[u8]) -> Vec<(Duration, Vec<u8>)> {
+        let pair = (from.min(to), from.max(to));
+        if !self.lanes.contains_key(&(from, to))
+            || self.unreachable.contains(&pair)
+            || self.is_dark(from, to)
+        {
+            return Vec::new();
+        }
+        let lane = self.lane(from, to);
+        let copies = lane.datagram().into_iter();
+        copies.map(|takes| (takes, lane.damage(packet))).collect()
+    }
+
     /// When everything sent from this end before now has arrived.
     pub fn drained(&self, now: Duration, end: End) -> Duration {
         let arrived = self.links[end.link].arrived[end.other().side];
@@ -335,6 +349,18 @@ impl Lane {
         }
         let copies = 1 + u32::from(self.random.chance(self.weather.duplicate));
         (0..copies).map(|_| self.passage()).collect()
+    }
+
+    /// What arrives of a packet.
+    fn damage(&mut self, packet: &[u8]) -> Vec<u8> {
+        let mut packet = packet.to_vec();
+        if self.weather.corrupt > 0 && self.random.chance(self.weather.corrupt) {
+            for _ in 0..self.random.between(1, 8) {
+                let bit = self.random.below(packet.len() as u64 * 8) as usize;
+                packet[bit / 8] ^= 1 << (bit % 8);
+            }
+        }
+        packet
     }
 
     /// How long a message takes: every loss costs a retransmission timeout that doubles.

@@ -196,6 +196,7 @@ impl<W: Playable> Simulator<W> {
         state.wakes_at = None;
         state.hand = Hand::new(plan.load, plan.step, None);
         state.is_out = true;
+        self.open_port(peer);
         self.judge.returned(peer);
         self.feed(peer, Input::Timeout);
     }

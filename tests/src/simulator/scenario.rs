@@ -21,6 +21,8 @@ pub struct Scenario {
     pub turn_limit: u32,
     /// What the links do until [`heal_at`](Self::heal_at).
     pub weather: Weather,
+    /// What carries the messages.
+    pub over: Over,
     /// Faults end so long after the match began.
     pub heal_at: Duration,
     /// Links that go dark for a while.
@@ -118,6 +120,18 @@ pub struct Weather {
     pub duplicate: u32,
     /// Datagrams that are held back behind later ones.
     pub reorder: u32,
+    /// Packets of which some bits arrive inverted; over messages there are none.
+    pub corrupt: u32,
+}
+
+/// What carries the messages of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Over {
+    /// A model of links, which moves whole messages.
+    #[default]
+    Messages,
+    /// The real QUIC and TLS, whose packets the network carries.
+    Quic,
 }
 
 /// A link direction or more that goes dark for a while.
@@ -193,6 +207,7 @@ impl Scenario {
             plan,
             turn_limit,
             weather: draw_weather(random),
+            over: Over::default(),
             heal_at: Duration::from_secs(seconds / 2),
             cuts: Vec::new(),
             unreachable: Vec::new(),
@@ -224,6 +239,10 @@ impl Scenario {
             scenario.hostile =
                 Some(random.pick(&[Hostile::Stranger, Hostile::Garbage, Hostile::Forger]));
             scenario.flaw = None;
+        }
+        let corruption = &mut Stream::new(seed, "corruption", 0);
+        if corruption.chance(500) {
+            scenario.weather.corrupt = corruption.below(100) as u32;
         }
         if seed % 10 == 3 && count > 2 {
             scenario.draw_equivocator(&mut Stream::new(seed, "equivocator", 0));

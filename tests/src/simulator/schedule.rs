@@ -2,6 +2,7 @@
 
 use super::links::Dial;
 use super::network::{End, Node};
+use super::quic::Packet;
 use lockstep::{Channel, LinkError};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,6 +17,10 @@ pub enum Happening {
     World(usize),
     /// Bytes arrive at an end of a link.
     Arrive(End, Channel, Vec<u8>),
+    /// A packet arrives.
+    Packet(Packet),
+    /// A timer of a node's QUIC may be due.
+    Timer(Node),
     /// Another attempt of a dial.
     Dial(Dial),
     /// A dial has come to nothing.

@@ -72,10 +72,11 @@ fn smaller(scenario: &Scenario) -> Vec<Scenario> {
     all
 }
 
-const WEATHER: [fn(&mut Weather) -> bool; 4] = [
+const WEATHER: [fn(&mut Weather) -> bool; 5] = [
     |weather| std::mem::take(&mut weather.loss) > 0,
     |weather| std::mem::take(&mut weather.duplicate) > 0,
     |weather| std::mem::take(&mut weather.reorder) > 0,
+    |weather| std::mem::take(&mut weather.corrupt) > 0,
     |weather| !std::mem::take(&mut weather.jitter).is_zero(),
 ];
 

@@ -1,0 +1,94 @@
+//! The rules of a link that hold whoever drives QUIC: the tasks of [`link`](super::link) in real time, or the simulator
+//! in virtual time.
+//!
+//! The acceptor opens a two-way stream, the control stream, and writes [`WELCOME`] on it: only then does the dialler
+//! know that it was let in, because its own handshake succeeds before the acceptor has seen its key. Bulk messages go on
+//! a one-way stream of their own, which each side opens with its first.
+
+use super::{frame, tls};
+use crate::{Channel, Limits, LinkError, MAX_DATAGRAM, PeerId};
+use quinn::{ConnectionError, VarInt};
+use rustls::pki_types::CertificateDer;
+use std::any::Any;
+use std::time::Duration;
+
+/// The first byte of a control stream: the dialler is let in.
+pub const WELCOME: u8 = 1;
+/// Label of the keying material that binds a link.
+pub const EXPORTER_LABEL: &[u8] = b"lockstep link";
+/// Never sent: the key says whom a link leads to.
+pub const SERVER_NAME: &str = "lockstep";
+/// Pending handshakes from which on a dialler must first show that it can be reached at its address.
+pub const RETRY_FROM: usize = 8;
+/// How long a dial may take, names looked up and welcome received.
+pub const DIAL: Duration = Duration::from_secs(5);
+/// How long a closing link may take to deliver what was sent on it.
+pub const FLUSH: Duration = Duration::from_millis(900);
+/// How long a transport that ends waits for its links to close, after what was sent on them.
+pub const LAST_MESSAGES: Duration = Duration::from_millis(200);
+/// How long it then waits for the packets that say so.
+pub const LAST_PACKETS: Duration = Duration::from_millis(100);
+/// The most bytes taken from a stream at once.
+pub const CHUNK_BYTES: usize = 64 << 10;
+/// Priority of the stream of bulk messages: below the control stream's 0.
+pub const BULK_PRIORITY: i32 = -1;
+/// Why a connection is closed: it is not needed any more.
+pub const CLOSED: VarInt = VarInt::from_u32(0);
+/// Why a connection is closed: the other side broke a rule.
+pub const VIOLATION: VarInt = VarInt::from_u32(1);
+
+const CONTROL_QUEUE_BYTES: usize = 256 << 10;
+const BULK_QUEUE_BYTES: usize = 1 << 20;
+
+/// Bytes of messages that may wait for the stream of a channel; never too few for one message.
+pub fn queue_bytes(channel: Channel, limits: &Limits) -> usize {
+    let bytes = match channel {
+        Channel::Bulk => BULK_QUEUE_BYTES,
+        Channel::Control | Channel::Turns => CONTROL_QUEUE_BYTES,
+    };
+    bytes.max(limits.message_bytes as usize + frame::HEADER)
+}
+
+/// Links that others may have dialled at one time.
+pub fn places(limits: &Limits) -> usize {
+    limits.unproved_links as usize + usize::from(limits.peers)
+}
+
+/// Whether a connection that takes datagrams of this size can be a link: one that cannot carry the largest is none.
+pub fn carries_turns(largest_datagram: Option<usize>) -> bool {
+    largest_datagram.is_some_and(|size| size >= MAX_DATAGRAM)
+}
+
+/// Whose key the other side has shown, from what TLS knows of it.
+pub fn peer_of(identity: Option<Box<dyn Any>>) -> Option<PeerId> {
+    let keys = identity?.downcast::<Vec<CertificateDer<'static>>>().ok()?;
+    tls::key_of(keys.first()?)
+}
+
+/// Why a link has not come up, once its connection is lost.
+pub fn not_up(error: &ConnectionError) -> LinkError {
+    match error {
+        ConnectionError::TimedOut | ConnectionError::LocallyClosed => LinkError::Unanswered,
+        ConnectionError::TransportError(_) => LinkError::Violation,
+        ConnectionError::VersionMismatch
+        | ConnectionError::ConnectionClosed(_)
+        | ConnectionError::ApplicationClosed(_)
+        | ConnectionError::Reset
+        | ConnectionError::CidsExhausted => LinkError::Refused,
+    }
+}
+
+/// Why a link that was up is gone, once its connection is lost.
+pub fn went_down(error: &ConnectionError) -> LinkError {
+    match error {
+        ConnectionError::TimedOut => LinkError::TimedOut,
+        ConnectionError::TransportError(_) | ConnectionError::VersionMismatch => {
+            LinkError::Violation
+        }
+        ConnectionError::ConnectionClosed(_)
+        | ConnectionError::ApplicationClosed(_)
+        | ConnectionError::Reset
+        | ConnectionError::LocallyClosed
+        | ConnectionError::CidsExhausted => LinkError::Closed,
+    }
+}

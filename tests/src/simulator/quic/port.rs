@@ -1,0 +1,354 @@
+//! One node's UDP port with QUIC behind it: quinn-proto's endpoint under the product's settings, and its links.
+
+use super::link::{Dialled, Link, News};
+use super::seeded::{self, OwnMark, TimeOfDay};
+use bytes::BytesMut;
+use lockstep::quic::parts::{
+    CLOSED, LAST_MESSAGES, LAST_PACKETS, OwnKey, RETRY_FROM, SERVER_NAME, accepting, client,
+    dialling, places, server,
+};
+use lockstep::{Blocked, Channel, Limits, LinkEvent, LinkId, PeerId};
+use quinn_proto::{ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, Incoming, Transmit};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A port. Everything it is asked to do takes effect with [`drive`](Self::drive).
+pub struct Port {
+    endpoint: Endpoint,
+    key: OwnKey,
+    limits: Limits,
+    base: Instant,
+    time_of_day: Arc<TimeOfDay>,
+    links: BTreeMap<ConnectionHandle, Link>,
+    /// The links that the session knows; `None` for one that is gone, which it is about to hear.
+    known: BTreeMap<LinkId, Option<ConnectionHandle>>,
+    next_link: u32,
+    touched: BTreeSet<ConnectionHandle>,
+    events: VecDeque<LinkEvent>,
+    packets: VecDeque<(SocketAddr, Vec<u8>)>,
+    ending: Option<Ending>,
+}
+
+/// How far the end of a port is.
+#[derive(Clone, Copy)]
+enum Ending {
+    /// What was sent still leaves.
+    Messages { until: Duration },
+    /// The packets that say so still leave.
+    Packets { until: Duration },
+}
+
+impl Port {
+    /// A port of a process that begins now. `base` stands for the beginning of the run.
+    pub fn open(secret: &[u8; 32], base: Instant) -> Self {
+        let limits = Limits::default();
+        let key = OwnKey::with_provider(secret, seeded::provider());
+        let mark = OwnMark::new();
+        let mut config = EndpointConfig::new(Arc::new(mark));
+        config
+            .rng_seed(Some(seeded::array()))
+            .cid_generator(move || Box::new(mark));
+        let time_of_day = Arc::new(TimeOfDay::default());
+        let mut accepts = server(accepting(&key), &limits);
+        accepts.time_source(time_of_day.clone());
+        Port {
+            endpoint: Endpoint::new(Arc::new(config), Some(Arc::new(accepts)), false, None),
+            key,
+            limits,
+            base,
+            time_of_day,
+            links: BTreeMap::new(),
+            known: BTreeMap::new(),
+            next_link: 0,
+            touched: BTreeSet::new(),
+            events: VecDeque::new(),
+            packets: VecDeque::new(),
+            ending: None,
+        }
+    }
+
+    /// Dials a node, which the caller knows under `address`, and expects `key` there.
+    pub fn dial(&mut self, now: Duration, to: SocketAddr, address: String, key: PeerId) {
+        let (tls, wrong_key) = dialling(&self.key, key);
+        let mut config = client(tls);
+        config.initial_dst_cid_provider(Arc::new(seeded::connection_id));
+        let at = self.base + now;
+        let (handle, connection) = self
+            .endpoint
+            .connect(at, config, to, SERVER_NAME)
+            .expect("an address of the simulated network can be dialled");
+        let dialled = Dialled {
+            address,
+            key,
+            wrong_key,
+        };
+        let link = Link::dialling(connection, dialled, &self.limits, now);
+        self.links.insert(handle, link);
+        self.touched.insert(handle);
+    }
+
+    /// Sends or queues bytes on a link.
+    ///
+    /// # Errors
+    /// [`Blocked`] when the link is gone or its queue is full; nothing was sent.
+    pub fn send(
+        &mut self,
+        now: Duration,
+        link: LinkId,
+        channel: Channel,
+        bytes: &[u8],
+    ) -> Result<(), Blocked> {
+        let handle = self.known.get(&link).copied().flatten().ok_or(Blocked)?;
+        // Older datagrams that wait only to be driven must not give way.
+        let waiting = |link: &mut Link| link.datagrams_waiting(bytes.len());
+        if channel == Channel::Turns && self.links.get_mut(&handle).is_some_and(waiting) {
+            self.touched.insert(handle);
+            self.drive(now);
+        }
+        self.touched.insert(handle);
+        let link = self.links.get_mut(&handle).ok_or(Blocked)?;
+        link.send(channel, bytes)
+    }
+
+    /// Closes a link after what was sent on it. No event follows.
+    pub fn close(&mut self, now: Duration, link: LinkId) {
+        if let Some(Some(handle)) = self.known.remove(&link)
+            && let Some(link) = self.links.get_mut(&handle)
+        {
+            link.close(now);
+            self.touched.insert(handle);
+        }
+    }
+
+    /// The process ends: closes all links and then the port.
+    pub fn end(&mut self, now: Duration) {
+        for link in self.links() {
+            self.close(now, link);
+        }
+        let until = now + LAST_MESSAGES;
+        self.ending = Some(Ending::Messages { until });
+    }
+
+    /// Whether the process has ended, and the port is closed.
+    pub fn is_over(&self, now: Duration) -> bool {
+        match self.ending {
+            Some(Ending::Packets { until }) => self.links.is_empty() || until <= now,
+            Some(Ending::Messages { .. }) => self.links.is_empty(),
+            None => false,
+        }
+    }
+
+    /// The links that are up for the session.
+    pub fn links(&self) -> Vec<LinkId> {
+        self.known.keys().copied().collect()
+    }
+
+    /// The address at the other end of a link.
+    pub fn remote(&self, link: LinkId) -> Option<SocketAddr> {
+        let handle = self.known.get(&link).copied().flatten()?;
+        Some(self.links.get(&handle)?.connection.remote_address())
+    }
+
+    /// Whether the session still knows this link.
+    pub fn knows(&self, link: LinkId) -> bool {
+        self.known.contains_key(&link)
+    }
+
+    /// A packet has arrived.
+    pub fn receive(&mut self, now: Duration, from: SocketAddr, packet: &[u8]) {
+        self.time_of_day.set(now);
+        let mut answer = Vec::new();
+        let (at, packet) = (self.base + now, BytesMut::from(packet));
+        let event = self
+            .endpoint
+            .handle(at, from, None, None, packet, &mut answer);
+        match event {
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                if let Some(link) = self.links.get_mut(&handle) {
+                    link.connection.handle_event(event);
+                    self.touched.insert(handle);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => self.take_in(now, incoming),
+            Some(DatagramEvent::Response(transmit)) => self.post(&transmit, &answer),
+            None => {}
+        }
+    }
+
+    /// Somebody dials. Where many handshakes are pending, an answer must come back before anything is kept.
+    fn take_in(&mut self, now: Duration, incoming: Incoming) {
+        let mut answer = Vec::new();
+        let count = |of: fn(&Link) -> bool| self.links.values().filter(|link| of(link)).count();
+        let pending = count(Link::is_pending);
+        if pending >= RETRY_FROM && incoming.may_retry() && !incoming.remote_address_validated() {
+            if let Ok(transmit) = self.endpoint.retry(incoming, &mut answer) {
+                self.post(&transmit, &answer);
+            }
+            return;
+        }
+        let full = pending >= self.limits.unproved_links as usize
+            || count(Link::has_place) >= places(&self.limits);
+        if full || self.ending.is_some() {
+            let transmit = self.endpoint.refuse(incoming, &mut answer);
+            return self.post(&transmit, &answer);
+        }
+        let at = self.base + now;
+        match self.endpoint.accept(incoming, at, &mut answer, None) {
+            Ok((handle, connection)) => {
+                let link = Link::accepting(connection, &self.limits, now);
+                self.links.insert(handle, link);
+                self.touched.insert(handle);
+            }
+            Err(error) => {
+                if let Some(transmit) = error.response {
+                    self.post(&transmit, &answer);
+                }
+            }
+        }
+    }
+
+    /// When [`pass_time`](Self::pass_time) is due.
+    pub fn deadline(&mut self) -> Option<Duration> {
+        let ending = self.ending.map(|ending| match ending {
+            Ending::Messages { until } | Ending::Packets { until } => until,
+        });
+        let base = self.base;
+        let links = self.links.values_mut();
+        let links = links.filter_map(|link| link.deadline(base));
+        links.chain(ending).min()
+    }
+
+    /// Tells it the time.
+    pub fn pass_time(&mut self, now: Duration) {
+        self.time_of_day.set(now);
+        let base = self.base;
+        for (handle, link) in &mut self.links {
+            if link.deadline(base).is_some_and(|due| due <= now) {
+                link.pass_time(base, now);
+                self.touched.insert(*handle);
+            }
+        }
+        if let Some(Ending::Messages { until }) = self.ending
+            && until <= now
+        {
+            for (handle, link) in &mut self.links {
+                link.hang_up(base + now, CLOSED);
+                self.touched.insert(*handle);
+            }
+            let until = now + LAST_PACKETS;
+            self.ending = Some(Ending::Packets { until });
+        }
+    }
+
+    /// Lets every connection that was touched do what it has to do.
+    pub fn drive(&mut self, now: Duration) {
+        while let Some(handle) = self.touched.pop_first() {
+            if self.drive_link(handle, self.base + now) {
+                self.links.remove(&handle);
+                // Another connection may have this handle next.
+                let known = self.known.values_mut();
+                known
+                    .filter(|known| **known == Some(handle))
+                    .for_each(|known| *known = None);
+            }
+        }
+    }
+
+    /// Whether nothing is left of the connection.
+    fn drive_link(&mut self, handle: ConnectionHandle, at: Instant) -> bool {
+        let mut packet = Vec::new();
+        let mut drained = false;
+        loop {
+            let Some(link) = self.links.get_mut(&handle) else {
+                return false;
+            };
+            link.advance(at);
+            let mut moved = false;
+            while let Some(event) = link.connection.poll_endpoint_events() {
+                drained |= event.is_drained();
+                moved = true;
+                if let Some(event) = self.endpoint.handle_event(handle, event) {
+                    link.connection.handle_event(event);
+                }
+            }
+            while let Some(transmit) = link.connection.poll_transmit(at, 1, &mut packet) {
+                moved = true;
+                let bytes = packet[..transmit.size].to_vec();
+                self.packets.push_back((transmit.destination, bytes));
+                packet.clear();
+            }
+            self.report(handle);
+            if !moved {
+                return drained;
+            }
+        }
+    }
+
+    /// Takes the news of a link, and keeps track of which links are up.
+    fn report(&mut self, handle: ConnectionHandle) {
+        let Some(link) = self.links.get_mut(&handle) else {
+            return;
+        };
+        while let Some(news) = link.next_news() {
+            let of = self.known.iter().find(|(_, known)| **known == Some(handle));
+            let id = of.map(|(id, _)| *id);
+            let event = match (news, id) {
+                (News::Up { peer, binding }, None) => {
+                    let id = LinkId(self.next_link);
+                    self.next_link += 1;
+                    self.known.insert(id, Some(handle));
+                    LinkEvent::Up {
+                        link: id,
+                        peer: Some(peer),
+                        dialled: link.dialled().is_some(),
+                        address: super::address_of(link.connection.remote_address()),
+                        binding,
+                    }
+                }
+                (News::Failed(why), _) => match link.dialled() {
+                    Some(dialled) => LinkEvent::DialFailed {
+                        address: dialled.address.clone(),
+                        key: dialled.key,
+                        why,
+                    },
+                    None => continue,
+                },
+                (News::Down(why), Some(link)) => LinkEvent::Down { link, why },
+                (News::Received(channel, bytes), Some(link)) => LinkEvent::Received {
+                    link,
+                    channel,
+                    bytes,
+                },
+                _ => continue,
+            };
+            self.events.push_back(event);
+        }
+    }
+
+    /// What happened next. What concerns a link that was closed meanwhile is nobody's.
+    pub fn next_event(&mut self) -> Option<LinkEvent> {
+        loop {
+            let event = self.events.pop_front()?;
+            match &event {
+                LinkEvent::Down { link, .. } if self.known.remove(link).is_some() => {}
+                LinkEvent::Received { link, .. } | LinkEvent::Up { link, .. }
+                    if self.known.contains_key(link) => {}
+                LinkEvent::DialFailed { .. } => {}
+                _ => continue,
+            }
+            return Some(event);
+        }
+    }
+
+    /// The next packet on its way out, and where it goes.
+    pub fn next_packet(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
+        self.packets.pop_front()
+    }
+
+    fn post(&mut self, transmit: &Transmit, bytes: &[u8]) {
+        let bytes = bytes[..transmit.size].to_vec();
+        self.packets.push_back((transmit.destination, bytes));
+    }
+}

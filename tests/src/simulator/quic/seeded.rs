@@ -1,0 +1,175 @@
+//! Randomness of QUIC and TLS from the seed of the run.
+//!
+//! TLS asks a global for randomness, so the stream belongs to the thread, and a run to one thread. The key of retry
+//! tokens alone is not seeded: it changes what such a token holds, and neither its length nor what becomes of it.
+
+use crate::random::Stream;
+use curve25519_dalek::MontgomeryPoint;
+use quinn_proto::crypto::{CryptoError, HmacKey};
+use quinn_proto::{ConnectionId, ConnectionIdGenerator, InvalidCid, TimeSource};
+use rustls::crypto::{
+    ActiveKeyExchange, CryptoProvider, GetRandomFailed, SecureRandom, SharedSecret,
+    SupportedKxGroup,
+};
+use rustls::{Error, NamedGroup, PeerMisbehaved};
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+thread_local! {
+    static RANDOM: RefCell<Option<Stream>> = const { RefCell::new(None) };
+}
+
+/// All that is random on this thread from now on comes from this seed.
+pub fn begin(seed: u64) {
+    RANDOM.set(Some(Stream::new(seed, "quic", 0)));
+}
+
+/// Random bytes.
+///
+/// # Panics
+/// Before [`begin`] on this thread.
+pub fn array<const N: usize>() -> [u8; N] {
+    RANDOM.with_borrow_mut(|random| random.as_mut().expect("the run has begun").array())
+}
+
+/// The cryptography of the product but for where its randomness comes from.
+pub fn provider() -> CryptoProvider {
+    CryptoProvider {
+        kx_groups: vec![&X25519 as &dyn SupportedKxGroup],
+        secure_random: &Random,
+        ..rustls::crypto::ring::default_provider()
+    }
+}
+
+/// A connection id that nobody has used.
+pub fn connection_id() -> ConnectionId {
+    ConnectionId::new(&array::<20>())
+}
+
+/// What an endpoint knows its own packets by.
+#[derive(Clone, Copy)]
+pub struct OwnMark([u8; 32]);
+
+impl OwnMark {
+    /// One that no other endpoint has.
+    pub fn new() -> Self {
+        OwnMark(array())
+    }
+
+    fn of(&self, bytes: &[u8]) -> [u8; 32] {
+        *blake3::keyed_hash(&self.0, bytes).as_bytes()
+    }
+}
+
+/// Signs stateless resets.
+impl HmacKey for OwnMark {
+    fn sign(&self, data: &[u8], signature_out: &mut [u8]) {
+        signature_out.copy_from_slice(&self.of(data));
+    }
+
+    fn signature_len(&self) -> usize {
+        32
+    }
+
+    fn verify(&self, data: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
+        match self.of(data) == signature {
+            true => Ok(()),
+            false => Err(CryptoError),
+        }
+    }
+}
+
+/// As quinn's own generator: half of an id shows who made it, so that nobody answers packets meant for another run.
+impl ConnectionIdGenerator for OwnMark {
+    fn generate_cid(&mut self) -> ConnectionId {
+        let nonce = array::<4>();
+        let [a, b, c, d, ..] = self.of(&nonce);
+        ConnectionId::new(&[nonce, [a, b, c, d]].concat())
+    }
+
+    fn validate(&self, id: &ConnectionId) -> Result<(), InvalidCid> {
+        match id.split_at_checked(4) {
+            Some((nonce, mark)) if self.of(nonce).starts_with(mark) => Ok(()),
+            _ => Err(InvalidCid),
+        }
+    }
+
+    fn cid_len(&self) -> usize {
+        8
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// The time of day on the simulated clock: how old a retry token is.
+#[derive(Default)]
+pub struct TimeOfDay(AtomicU64);
+
+impl TimeOfDay {
+    /// It is so long since the run began.
+    pub fn set(&self, now: Duration) {
+        let micros = u64::try_from(now.as_micros()).expect("a run is shorter than 500,000 years");
+        self.0.store(micros, Ordering::Relaxed);
+    }
+}
+
+impl TimeSource for TimeOfDay {
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_micros(self.0.load(Ordering::Relaxed))
+    }
+}
+
+#[derive(Debug)]
+struct Random;
+
+impl SecureRandom for Random {
+    fn fill(&self, buf: &mut [u8]) -> Result<(), GetRandomFailed> {
+        for part in buf.chunks_mut(8) {
+            part.copy_from_slice(&array::<8>()[..part.len()]);
+        }
+        Ok(())
+    }
+}
+
+/// The key exchange that the product's TLS prefers, with a seeded secret.
+#[derive(Debug)]
+struct X25519;
+
+struct Exchange {
+    secret: [u8; 32],
+    public: [u8; 32],
+}
+
+impl SupportedKxGroup for X25519 {
+    fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
+        let secret = array();
+        let public = MontgomeryPoint::mul_base_clamped(secret).to_bytes();
+        Ok(Box::new(Exchange { secret, public }))
+    }
+
+    fn name(&self) -> NamedGroup {
+        NamedGroup::X25519
+    }
+}
+
+impl ActiveKeyExchange for Exchange {
+    fn complete(self: Box<Self>, peer_pub_key: &[u8]) -> Result<SharedSecret, Error> {
+        let point = peer_pub_key.try_into().map(MontgomeryPoint);
+        let shared = point.map(|point| point.mul_clamped(self.secret).to_bytes());
+        match shared {
+            Ok(shared) if shared != [0; 32] => Ok(SharedSecret::from(&shared[..])),
+            _ => Err(PeerMisbehaved::InvalidKeyShare.into()),
+        }
+    }
+
+    fn pub_key(&self) -> &[u8] {
+        &self.public
+    }
+
+    fn group(&self) -> NamedGroup {
+        NamedGroup::X25519
+    }
+}
