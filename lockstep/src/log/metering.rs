@@ -156,8 +156,9 @@ impl Metering {
         while self.recent.back().is_some_and(|last| last.load < load) {
             self.recent.pop_back();
         }
-        // Of equal loads the later one lasts longer, and the peer that reported first is the one that is named.
-        if let Some(last) = self.recent.back_mut().filter(|last| last.load == load) {
+        // Of equal loads the later one lasts longer; who reported first is named for as long as its own report lasts.
+        let same = |last: &&mut Reported| (last.seat, last.load) == (seat, load);
+        if let Some(last) = self.recent.back_mut().filter(same) {
             last.at_ms = self.at_ms;
             return;
         }

@@ -100,14 +100,15 @@ impl<W: Playable> Judge<W> {
 
     /// A death is a fault that ends when it must be suspected; who stands still is none any more when it goes on.
     fn deaths_over_at(&self, healed_at: Duration) -> Duration {
-        let deaths = self.peers.iter().filter_map(|file| file.crashed);
-        let patience = match self.patient {
-            true => WAIT,
-            false => Duration::ZERO,
-        };
-        let over = deaths.map(|at| at + SUSPICION + patience);
         let thawed = self.peers.iter().filter_map(|file| file.thawed_at);
-        over.chain(thawed).fold(healed_at, Duration::max)
+        let healed_at = thawed.fold(healed_at, Duration::max);
+        let deaths = self.peers.iter().filter_map(|file| file.crashed);
+        // Players may vote as late as when faults have ended.
+        let over = deaths.map(|at| match self.patient {
+            true => at.max(healed_at) + SUSPICION + WAIT,
+            false => at + SUSPICION,
+        });
+        over.fold(healed_at, Duration::max)
     }
 
     /// Who died and began anew is in the match again, where that went on for long enough.

@@ -1,7 +1,7 @@
 //! How long it takes to come back into a match that has been played for long, and what it moves.
 
 use super::now;
-use crate::processes::{MatchOf, Process, Setting};
+use crate::processes::Process;
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
@@ -13,65 +13,91 @@ const TURNS_A_MINUTE: u64 = 300;
 /// Turns that who came back plays before it leaves.
 const STAYS: u64 = 25;
 
-/// Plays one match of three processes with so many units. At each age the last to join is killed, comes back with its
-/// replay, leaves, and comes back without one.
+/// For each age plays a match of three processes with so many units and nobody at the controls, all at the same time.
+/// Then the last to join is killed, comes back with its replay, leaves, and comes back without one.
 ///
 /// # Panics
 /// When no match can be started.
 pub fn print(program: &Path, first: &[&str], minutes: &[u64], units: u32) {
-    let folder = tempfile::tempdir().expect("a folder for the match");
-    let scenario = format!("march:{units}");
-    let setting = Setting {
-        program,
-        first,
-        peers: 3,
-        host: &["--map-seed", "4", "--scenario", &scenario],
-        all: &[],
-    };
-    let mut playing = MatchOf::start(&setting, folder.path());
-    let ticket = playing.peers[0].events.iter().find_map(|event| {
-        let ticket = event["ticket"].as_str();
-        ticket.map(str::to_owned)
+    std::thread::scope(|scope| {
+        for minutes in minutes {
+            scope.spawn(|| one(program, first, *minutes, units));
+        }
     });
-    let mut victim = playing.peers.pop();
-    for minutes in minutes {
-        let at = minutes * TURNS_A_MINUTE;
-        let wait = Duration::from_secs(minutes * 60) + SOON;
-        let aged = playing.peers[0].wait_until(wait, |event| event["turn"].as_u64() >= Some(at));
-        if aged.is_none() {
-            return println!("{minutes} min, {units} units: the match did not get so old");
+}
+
+fn one(program: &Path, first: &[&str], minutes: u64, units: u32) {
+    let folder = tempfile::tempdir().expect("a folder for the match");
+    let (mut peers, ticket) = start(program, first, units, folder.path());
+    let (mut victim, other) = (peers.pop(), &mut peers[0]);
+    let about = format!("{minutes} min, {units} units");
+    let at = minutes * TURNS_A_MINUTE;
+    let wait = Duration::from_secs(minutes * 60) + SOON;
+    let aged = other.wait_until(wait, |event| event["turn"].as_u64() >= Some(at));
+    if aged.is_none() {
+        return println!("{about}: the match did not get so old");
+    }
+    if let Some(victim) = &mut victim {
+        victim.kill();
+    }
+    for (how, what) in [
+        ("with its replay", "peer2.replay"),
+        ("without one", &ticket),
+    ] {
+        if other.wait_until(SOON, is_gone).is_none() {
+            return println!("{about}: nobody was missed");
         }
-        if let Some(mut victim) = victim.take() {
-            victim.kill();
-        }
-        let replay = [("with its replay", "peer2.replay"), ("without one", "")];
-        for (how, replay) in replay {
-            let what = match replay {
-                "" => ticket.as_deref().unwrap_or_default(),
-                replay => replay,
-            };
-            if playing.peers[0].wait_until(SOON, is_lost).is_none() {
-                return println!("{minutes} min, {units} units: nobody was missed");
-            }
-            let back = come_back(program, first, folder.path(), what, &mut playing.peers[0]);
-            match back {
-                Some(back) => println!(
-                    "{minutes} min, {units} units, {how}: back after {:.2} s, {} kB received until {:.0} s later; the others stood still for {}",
-                    back.after.as_secs_f64(),
-                    back.bytes / 1_000,
-                    back.stayed.as_secs_f64(),
-                    match back.stall {
-                        0 => "less than 100 ms".to_owned(),
-                        ms => format!("{ms} ms at most"),
-                    },
-                ),
-                None => println!("{minutes} min, {units} units, {how}: not back after 60 s"),
-            }
-        }
+        let Some(back) = come_back(program, first, folder.path(), what, other) else {
+            return println!("{about}, {how}: not back after {} s", SOON.as_secs());
+        };
+        println!(
+            "{about}, {how}: back after {:.2} s, {} kB received until {:.0} s later; the others stood still for {}",
+            back.after.as_secs_f64(),
+            back.bytes / 1_000,
+            back.stayed.as_secs_f64(),
+            match back.stall {
+                0 => "less than 100 ms".to_owned(),
+                ms => format!("{ms} ms at most"),
+            },
+        );
     }
 }
 
-fn is_lost(event: &Value) -> bool {
+/// Three processes whose players do nothing, so that nobody wins, and the host's ticket.
+fn start(program: &Path, first: &[&str], units: u32, folder: &Path) -> (Vec<Process>, String) {
+    let scenario = format!("skirmish:{}", units / 3);
+    let mut ticket = String::new();
+    let mut peers = Vec::new();
+    for at in 0..3 {
+        let (key, replay) = (format!("peer{at}.key"), format!("peer{at}.replay"));
+        let mut arguments: Vec<&str> = first.to_vec();
+        match at {
+            0 => arguments.extend(["host", "--seats", "3", "--listen", "127.0.0.1:0"]),
+            _ => arguments.extend(["join", &ticket]),
+        }
+        if at == 0 {
+            arguments.extend(["--map-seed", "4", "--scenario", &scenario]);
+        }
+        arguments.extend([
+            "--headless",
+            "--json",
+            "--identity",
+            &key,
+            "--record",
+            &replay,
+        ]);
+        let mut peer = Process::start(program, &arguments, folder);
+        if at == 0 {
+            let told = peer.wait_for("ticket", SOON);
+            let told = told.expect("a host prints a ticket");
+            ticket = told["ticket"].as_str().expect("a text").to_owned();
+        }
+        peers.push(peer);
+    }
+    (peers, ticket)
+}
+
+fn is_gone(event: &Value) -> bool {
     event["event"] == "roster" && (event["cause"] == "lost" || event["cause"] == "left")
 }
 

@@ -16,7 +16,7 @@
 //! What does not hold names the peer that sent it, and is asked of another.
 
 mod archive;
-mod message;
+pub(super) mod message;
 mod returning;
 mod server;
 mod walk;

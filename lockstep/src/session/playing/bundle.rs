@@ -71,7 +71,7 @@ impl Course {
     pub(crate) fn close(&mut self, seats: &[Seat]) {
         for seat in seats {
             if self.turns_idle(*seat, true) {
-                self.deferred.push(event(*seat, SeatState::Idle));
+                defer(&mut self.deferred, *seat, SeatState::Idle);
             }
         }
     }
@@ -80,7 +80,7 @@ impl Course {
     pub(crate) fn open(&mut self, seats: &[Seat]) {
         for seat in seats {
             if self.turns_idle(*seat, false) {
-                self.deferred.push(event(*seat, SeatState::Played));
+                defer(&mut self.deferred, *seat, SeatState::Played);
             }
         }
     }
@@ -173,7 +173,7 @@ impl Course {
             if batch.leaving {
                 for seat in seats {
                     self.turns_idle(*seat, true);
-                    events.push(event(*seat, SeatState::Idle));
+                    defer(&mut events, *seat, SeatState::Idle);
                 }
             }
         }
@@ -288,6 +288,15 @@ impl Formed {
             chats: Vec::new(),
             metered: None,
         }
+    }
+}
+
+/// Adds what the next turn with ticks tells the world. What it has not been told yet is undone by the opposite.
+fn defer(events: &mut Vec<LogEntry>, seat: Seat, state: SeatState) {
+    let before = events.len();
+    events.retain(|entry| entry.seat != seat);
+    if events.len() == before {
+        events.push(event(seat, state));
     }
 }
 

@@ -20,6 +20,9 @@ pub(crate) const STALL_BUDGET: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_secs(1);
 /// While turns wait, suspicions are looked at this often.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Decisions of so many epochs to come are kept, of each peer of the match, until they can be proved: no fewer than
+/// are sent at once, for they are not sent again.
+const LATER: u32 = 64;
 /// Notes and decisions in one message, at most.
 const NOTES: usize = 64;
 
@@ -94,7 +97,7 @@ impl Playing {
             };
             let ballot = note.message.ballot();
             let key = key(note.epoch, signed.peer, &note.message);
-            if let Some(link) = core.links.get_mut(&link) {
+            if let Some(link) = core.links.get_mut(&link).filter(|_| self.epochs.keeps(key)) {
                 let known = link.notes_known.entry(key).or_insert(ballot);
                 *known = ballot.max(*known);
             }
@@ -137,9 +140,12 @@ impl Playing {
             return;
         }
         if change.epoch > epoch || self.epochs.pending().is_some() {
-            // Proved once it is its turn; one of these takes the place of another, and there are few.
-            if change.epoch <= epoch + 64 {
-                self.epochs.later.entry(change.epoch).or_insert(change);
+            // Proved once it is its turn; one of a peer takes the place of another of it, and there are few.
+            if change.epoch <= epoch + LATER {
+                let from = core.links.get(&link).and_then(|link| link.proved);
+                if let Some((from, _)) = from {
+                    self.epochs.later.insert((change.epoch, from), change);
+                }
             }
             return;
         }
@@ -160,9 +166,10 @@ impl Playing {
         if self.epochs.pending().is_some() {
             return;
         }
-        if let Some(change) = self.epochs.later.remove(&self.epochs.epoch())
-            && self.holds(core, &change)
-        {
+        let epoch = self.epochs.epoch();
+        let of_epoch = self.epochs.later.extract_if(.., |(of, _), _| *of == epoch);
+        let told: Vec<RosterChange> = of_epoch.map(|(_, change)| change).collect();
+        if let Some(change) = told.into_iter().find(|change| self.holds(core, change)) {
             self.decided(core, change);
         }
     }
@@ -399,7 +406,9 @@ impl Playing {
                 differs = differs.min(turn.saturating_sub(2));
             }
         }
-        if differs != u32::MAX {
+        // Once for each who votes: what it sends then is much.
+        let votes = self.epochs.has(usize::from(from));
+        if differs != u32::MAX && votes && self.epochs.differs_first(from) {
             self.show(core, differs);
         }
         if usize::from(from) != self.me && self.epochs.has(usize::from(from)) {

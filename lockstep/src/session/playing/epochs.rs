@@ -1,11 +1,11 @@
 //! Epochs: what is said about the change that ends this one, and what ended those before.
 
-use crate::LogHash;
 use crate::limits::MAX_PEERS;
 use crate::log::RosterChange;
 use crate::session::link::{Link, NoteKey};
 use crate::session::roster::{Ballot, Message, Peers, Roster, Voters};
 use crate::session::wire::SignedNote;
+use crate::{LogHash, PeerId};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -17,8 +17,10 @@ pub(super) struct Epochs {
     board: BTreeMap<NoteKey, Posted>,
     /// What ends this epoch, while turns up to its cut are not all complete.
     pending: Option<RosterChange>,
-    /// Decisions of later epochs, as they came: they are proved when their epoch has begun.
-    pub later: BTreeMap<u32, RosterChange>,
+    /// Decisions of later epochs, as each peer told them: they are proved when their epoch has begun.
+    pub later: BTreeMap<(u32, PeerId), RosterChange>,
+    /// The voters whose promises have shown another history.
+    differing: Peers,
     /// The last decisions, oldest first, and without a hole.
     decisions: VecDeque<RosterChange>,
     /// Takes the place of the newest log hash for the first turn of this epoch.
@@ -56,6 +58,7 @@ impl Epochs {
             board: BTreeMap::new(),
             pending: None,
             later: BTreeMap::new(),
+            differing: Peers::default(),
             decisions: VecDeque::new(),
             chained: None,
             unlogged: VecDeque::new(),
@@ -158,15 +161,28 @@ impl Epochs {
         self.roster = Roster::new(self.me, Voters::new(change.value.roster));
         let epoch = self.epoch;
         self.board.retain(|(of, ..), _| *of >= epoch);
-        self.later.retain(|of, _| *of >= epoch);
+        self.later.retain(|(of, _), _| *of >= epoch);
+        self.differing = Peers::default();
         self.began_at = now;
         self.attempt_at = now;
         Some(change)
     }
 
+    /// Whether this is the first promise of a voter in this epoch that shows another history.
+    pub(super) fn differs_first(&mut self, from: u8) -> bool {
+        let first = !self.differing.contains(from);
+        self.differing = self.differing.or(std::iter::once(from).collect());
+        first
+    }
+
+    /// Whether notes of this key are kept now.
+    pub(super) fn keeps(&self, (of, ..): NoteKey) -> bool {
+        (self.epoch..=self.epoch + AHEAD).contains(&of)
+    }
+
     /// Whether a note of this key and ballot would be news.
     pub(super) fn is_news(&self, key: NoteKey, ballot: Ballot) -> bool {
-        (self.epoch..=self.epoch + AHEAD).contains(&key.0)
+        self.keeps(key)
             && self
                 .board
                 .get(&key)

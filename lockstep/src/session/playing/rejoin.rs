@@ -27,6 +27,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Turns that a peer that comes back may have beyond this one, at most: others may be so far ahead of it.
+const TURNS_AHEAD: u32 = 64;
 /// A peer that has said for so long nothing new is not let in: it may be gone again.
 const FRESH: Duration = Duration::from_secs(1);
 /// A peer's request is passed on as often as this.
@@ -291,6 +293,8 @@ impl Playing {
         let outside = !self.epochs.has(usize::from(joins.peer));
         let known = self.requests.asked.get(&joins.peer);
         let news = known.is_none_or(|asked| asked.joins != joins || asked.turns < turns);
+        // Nobody has followed to where nobody is.
+        let over = over || turns > self.complete.saturating_add(TURNS_AHEAD);
         if !over && outside && news && self.is_signed(core, &request) {
             self.requests.note(request, core.now);
         }
@@ -302,8 +306,9 @@ impl Playing {
         let lately = FRESH.as_millis() / self.course.plan.turn().as_millis().max(1);
         let reach = delay + lately as u32 + 1;
         let mut asked = self.requests.asked.values();
-        let follows =
-            |asked: &&Asked| asked.heard_at + FRESH > now && asked.turns + reach >= self.complete;
+        let follows = |asked: &&Asked| {
+            asked.heard_at + FRESH > now && asked.turns.saturating_add(reach) >= self.complete
+        };
         asked.find(follows).map(|asked| asked.joins)
     }
 

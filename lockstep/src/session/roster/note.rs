@@ -6,6 +6,9 @@ use crate::log::{RosterChange, Start};
 use crate::{MatchId, PeerId};
 use serde::{Deserialize, Serialize};
 
+/// Bytes of one note, at most: more than a promise of the largest roster takes, and little enough to pass many on.
+const NOTE_BYTES: usize = 2_048;
+
 /// What one peer says about the change that ends an epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Note {
@@ -24,7 +27,7 @@ impl Note {
     /// Strict: one note has one encoding, or a decision could not be shown to others.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Note, DecodeError> {
         match postcard::take_from_bytes::<Note>(bytes) {
-            Ok((note, [])) if note.encode() == bytes => Ok(note),
+            Ok((note, [])) if bytes.len() <= NOTE_BYTES && note.encode() == bytes => Ok(note),
             _ => Err(DecodeError {
                 what: "no such note",
                 at: 0,

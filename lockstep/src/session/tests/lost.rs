@@ -8,7 +8,7 @@ use crate::session::wire::Control;
 #[test]
 fn nobody_is_blamed_for_turns_that_wait_for_a_quorum() {
     let mut was_changing = 0;
-    for ms in (0..500).step_by(10) {
+    for ms in (0..500).step_by(25) {
         let mut net = Net::new(5, Plan::default(), None);
         net.run(Duration::from_secs(3));
         net.silent = vec![1];
@@ -27,7 +27,7 @@ fn nobody_is_blamed_for_turns_that_wait_for_a_quorum() {
             assert_eq!(net.peers[at].events.iter().find(blames), None, "{ms} ms");
         }
     }
-    assert!(was_changing > 4, "{was_changing}");
+    assert!(was_changing > 1, "{was_changing}");
 }
 
 /// Whether peer 3's accept is on its way to peer 0.

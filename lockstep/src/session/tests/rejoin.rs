@@ -3,9 +3,11 @@
 use super::*;
 use crate::encoding::{Reader, put_bytes, put_varint};
 use crate::log::Start;
-use crate::session::roster::{Ballot, Message, Note, note_signed_bytes};
+use crate::session::roster::{
+    Ballot, Joins, Message, Note, Request, note_signed_bytes, request_signed_bytes,
+};
 use crate::session::wire::{Control, SignedNote};
-use crate::{Contact, Rejoin, RosterCause};
+use crate::{Contact, Incarnation, Rejoin, RosterCause};
 
 impl Net {
     /// The peer's process dies. Nobody is told.
@@ -469,4 +471,106 @@ fn of_two_that_come_back_the_first_helps_the_second() {
         assert_eq!(net.peers[at].session.status(), Status::Running, "peer {at}");
         net.is_one_of_them(at, 4);
     }
+}
+
+#[test]
+fn a_request_from_beyond_the_match_counts_for_nothing() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    net.kill(2);
+    net.run(Duration::from_secs(25));
+    let Some(Record::Start(start)) = net.peers[0].records.first().cloned() else {
+        panic!("a log begins with the start");
+    };
+    let joins = Joins {
+        peer: 2,
+        incarnation: Incarnation([77; 16]),
+    };
+    let signed = |signer: usize, bytes: &[u8]| KeyedHash::new(id(signer)).sign(bytes);
+    for turns in [u32::MAX, 10_000] {
+        let signature = signed(2, &request_signed_bytes(&start, 1, joins, turns));
+        let (mut first, mut second) = ([0; 32], [0; 32]);
+        first.copy_from_slice(&signature[..32]);
+        second.copy_from_slice(&signature[32..]);
+        let request = Request {
+            joins,
+            turns,
+            signature: (first, second),
+        };
+        // Peer 1 passes it on.
+        let message = Message::Request(request);
+        let content = Note { epoch: 1, message }.encode();
+        let bytes = note_signed_bytes(&start, 1, &content).expect("peer 1 is of the roster");
+        let note = SignedNote {
+            peer: 1,
+            signature: signed(1, &bytes).into(),
+            content,
+        };
+        let links = net.peers[0].session.core.links.values();
+        let mut links = links.filter(|link| link.proved.is_some_and(|(peer, _)| peer == id(1)));
+        let link = links.next().expect("a link").id;
+        let bytes = Control::Roster(vec![note]).encode();
+        let input = Input::Received {
+            link,
+            channel: Channel::Control,
+            bytes: &bytes,
+        };
+        net.input(0, input);
+    }
+    net.run(Duration::from_secs(35));
+    assert_eq!(net.causes(0), [RosterCause::Lost], "nobody is let in");
+    assert_eq!(net.peers[0].session.status(), Status::Running);
+}
+
+#[test]
+fn a_false_due_time_lets_nobody_be_removed() {
+    fn in_ten_minutes(bytes: Vec<u8>) -> Vec<u8> {
+        use crate::session::catch_up::message::{Answer, decode, encode};
+        match decode(&bytes) {
+            Ok(Answer::Log {
+                from,
+                records,
+                turns,
+                batches,
+                ..
+            }) => encode(&Answer::Log {
+                from,
+                records,
+                turns,
+                due_in_ms: 600_000,
+                batches,
+            }),
+            _ => bytes,
+        }
+    }
+    let mut net = returning(Some(in_ten_minutes), false);
+    net.run(Duration::from_secs(40));
+    assert_eq!(net.causes(2), [RosterCause::Rejoined]);
+    assert_eq!(net.causes(1), [RosterCause::Lost, RosterCause::Rejoined]);
+    assert_eq!(net.peers[2].session.status(), Status::Running);
+}
+
+#[test]
+fn a_note_larger_than_any_is_none() {
+    use crate::session::roster::{Holding, Peers, Promise};
+    let promise = |holdings: usize| Note {
+        epoch: 0,
+        message: Message::Promise(Promise {
+            ballot: Ballot { round: 1, peer: 1 },
+            holdings: vec![
+                Holding {
+                    until: u32::MAX,
+                    left: true,
+                    newest: u64::MAX
+                };
+                holdings
+            ],
+            complete: u32::MAX,
+            hashes: vec![crate::LogHash([9; 16]); roster::RECENT],
+            accepted: None,
+            unwanted: Peers(u16::MAX),
+        }),
+    };
+    assert!(Note::decode(&promise(16).encode()).is_ok());
+    assert!(Note::decode(&promise(4_000).encode()).is_err());
 }

@@ -57,7 +57,12 @@ impl Returning {
                 let due = core.now.as_millis() as i64 + i64::from(due_in_ms);
                 let one_way = self.rtt.unwrap_or_default() / 2;
                 let due = Duration::from_millis(due.max(0) as u64).saturating_sub(one_way);
-                self.told = Some((turns, due));
+                // Whatever it says: the next turn is due soon where a match goes on.
+                let plan = self.log.as_ref().map(|log| log.ahead.course.plan);
+                let soon = plan.map_or(Duration::ZERO, |plan| {
+                    plan.turn() * (u32::from(plan.delay_turns) + 1)
+                });
+                self.told = Some((turns, due.min(core.now + soon)));
                 let batches: Vec<SignedBatch> = batches.into_iter().map(Into::into).collect();
                 if self.page(core, &records).is_none() {
                     self.distrust_log(core);
@@ -104,7 +109,7 @@ impl Returning {
         if matches!(self.world, World::None) {
             self.offered_at = core.now;
             self.snapshot = match offer {
-                Some(offer) if offer.bytes <= core.limits.snapshot_bytes => {
+                Some(offer) if (1..=core.limits.snapshot_bytes).contains(&offer.bytes) => {
                     Snapshot::Offered(offer)
                 }
                 _ => Snapshot::Start,
