@@ -137,10 +137,6 @@ impl Session {
             self.begun = true;
             let step = match &mut self.phase {
                 Phase::Host(host) => host.begin(&mut self.core),
-                Phase::Reopen(host) => {
-                    host.begin(&mut self.core);
-                    Step::Stay
-                }
                 Phase::Refused(why) => Step::End(EndReason::Refused(why.clone())),
                 _ => Step::Stay,
             };
@@ -173,7 +169,7 @@ impl Session {
             Phase::Return(returning) => returning.deadline(&self.core),
             Phase::Reopen(host) => host.deadline(&self.core),
             Phase::Playing(playing) => playing.deadline(&self.core),
-            Phase::Gather(_) => None,
+            Phase::Gather(guest) => Some(guest.deadline()),
             Phase::Refused(_) | Phase::Over => return None,
         };
         [phase, self.core.prove_deadline()]
@@ -408,7 +404,11 @@ impl Session {
                 join.proved(core, link);
                 Step::Stay
             }
-            (Introduced::Proved, Phase::Return(_) | Phase::Gather(_)) => Step::Stay,
+            (Introduced::Proved, Phase::Return(_)) => Step::Stay,
+            (Introduced::Proved, Phase::Gather(guest)) => {
+                guest.proved(core, link);
+                Step::Stay
+            }
             (Introduced::Proved, Phase::Reopen(host)) => {
                 host.proved(core, link);
                 Step::Stay
@@ -534,6 +534,10 @@ impl Session {
             Phase::Join(join) => join.timeout(core),
             Phase::Return(returning) => returning.advance(core),
             Phase::Reopen(host) => host.advance(core),
+            Phase::Gather(guest) => {
+                guest.advance(core);
+                Step::Stay
+            }
             _ => Step::Stay,
         };
         self.step(step);
@@ -583,6 +587,13 @@ impl Session {
                         Ok(guest) => self.phase = Phase::Gather(Box::new(guest)),
                         Err(reason) => self.end(reason),
                     }
+                }
+            }
+            Step::Search(why) => {
+                if let Phase::Gather(guest) = std::mem::replace(&mut self.phase, Phase::Over) {
+                    let (known, host) = guest.into_whole();
+                    let returning = Returning::again(&self.core, known, host, why);
+                    self.phase = Phase::Return(Box::new(returning));
                 }
             }
             Step::Reopened(change, due) => {

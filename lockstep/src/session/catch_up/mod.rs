@@ -26,5 +26,4 @@ pub(in crate::session) use message::{Answer, Ask, PART, decode, encode};
 pub(in crate::session) use returning::{Log, Reopened, Unfit, place_in};
 pub(crate) use returning::{Returning, Whole};
 pub(crate) use server::Server;
-#[cfg(test)]
 pub(in crate::session) use walk::Walk;

@@ -66,6 +66,10 @@ pub(crate) struct Returning {
     decided: Option<RosterChange>,
     /// That decision has reopened the match: nothing is fetched any more.
     reopened: bool,
+    /// Who says that nobody plays and that it waits for the others, and since when somebody says so.
+    reopens: Option<(LinkId, Duration)>,
+    /// How it ends where it has found nobody until then.
+    otherwise: Option<(EndReason, Duration)>,
     next_request: Duration,
     confirmed_at: Duration,
     offered_at: Duration,
@@ -159,6 +163,8 @@ impl Returning {
             rtt: None,
             decided: None,
             reopened: false,
+            reopens: None,
+            otherwise: None,
             next_request: core.now,
             confirmed_at: core.now,
             offered_at: core.now,
@@ -204,7 +210,13 @@ impl Returning {
         let give_up = searches.then_some(self.reached_at + GIVE_UP);
         let helps = self.contacts.values().map(|known| known.no_help_until);
         let helps = helps.filter(|until| searches && *until > core.now).min();
-        let times = [dials, answer, request, confirm, offer, next, give_up, helps];
+        let waits = matches!(self.world, World::None);
+        let otherwise = self.otherwise.as_ref().filter(|_| waits);
+        let otherwise = otherwise.map(|(_, by)| *by);
+        let gathers = self.gathers_at(core).filter(|_| waits);
+        let times = [
+            dials, answer, request, confirm, offer, next, give_up, helps, otherwise, gathers,
+        ];
         times.into_iter().flatten().min()
     }
 
@@ -285,6 +297,13 @@ impl Returning {
         let searches = self.server.is_none() && !self.reopened;
         if searches && core.now >= self.reached_at + GIVE_UP {
             return Step::End(self.nobody(core));
+        }
+        let waits = matches!(self.world, World::None);
+        if let Some((why, _)) = self.otherwise.take_if(|(_, by)| waits && *by <= core.now) {
+            return Step::End(why);
+        }
+        if let Some(link) = self.gathers(core) {
+            return Step::Gather(link);
         }
         self.confirm(core);
         if self.has_cheated() {

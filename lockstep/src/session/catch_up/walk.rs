@@ -123,6 +123,12 @@ impl Walk {
         runs
     }
 
+    /// Whether this is a run of the peer's process that speaks for it, or has.
+    pub(in crate::session) fn names_run(&self, peer: u8, run: Incarnation) -> bool {
+        let mut runs = self.runs.iter();
+        runs.any(|(_, of, known)| (*of, *known) == (peer, run))
+    }
+
     /// What a batch says, where its peer signed it.
     pub(in crate::session) fn read(
         &self,

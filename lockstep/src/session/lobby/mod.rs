@@ -47,6 +47,8 @@ pub(crate) enum Step {
     Return(Box<Returned>),
     /// Who is asked at the other end of this link waits for the others, to reopen the match.
     Gather(LinkId),
+    /// The match is not reopened where it seemed to be: this peer looks further, and ends so where it finds nobody.
+    Search(EndReason),
     /// All who are here go on by this change; its first turn is due then.
     Reopened(Box<RosterChange>, Duration),
     /// It is over for this peer.

@@ -3,12 +3,14 @@
 use super::message::Claim;
 use crate::log::{Codec, Record, RosterChange, Start, start_hash};
 use crate::session::RulesOf;
-use crate::session::catch_up::{Answer, Log, PART, Unfit, place_in};
+use crate::session::catch_up::{Answer, Log, PART, Unfit, Walk, place_in};
 use crate::session::core::Core;
 use crate::session::roster::Peers;
-use crate::{JoinRefused, LogHash, MatchId};
+use crate::{Incarnation, JoinRefused, LogHash, MatchId};
 use std::sync::Arc;
 
+/// What a record taken from others counts in memory, at least.
+pub(super) const RECORD: usize = size_of::<Record>() + size_of::<LogHash>();
 /// Turns at the end of a log of an earlier epoch that may be the peer's alone: as many as the longest command delay.
 const PROVISIONAL: u32 = 8;
 
@@ -16,7 +18,9 @@ pub(super) struct Book {
     pub start: Arc<Start>,
     pub me: usize,
     log: Log,
-    /// Bytes taken from others.
+    /// The log once more, encoded, as long as it stays as it is and others ask for it.
+    pages: Option<Pages>,
+    /// Memory for what was taken from others.
     taken: u64,
 }
 
@@ -39,6 +43,7 @@ impl Book {
             start: start.clone(),
             me,
             log: Log::new(start.clone(), records, core),
+            pages: None,
             taken: 0,
         })
     }
@@ -74,19 +79,26 @@ impl Book {
         }
     }
 
-    /// Turns of this log that who claims so has too; `None` where it has others.
+    /// Turns of this log that who claims so has too; `None` where it has others. Of a claim that goes further in the same
+    /// epoch only who made it can tell whether it goes on from here: it signs, or refuses to.
     pub(super) fn shared_with(&self, claim: &Claim) -> Option<u32> {
         let mut changes = self.log.ahead.changes.iter();
         let ended = changes.find(|change| change.epoch == claim.epoch);
         match ended.map(|change| change.value.cut) {
             // What it has beyond the end of its epoch is its own.
             Some(cut) if claim.turns > cut => Some(cut),
-            _ if claim.epoch > self.epoch() || claim.turns > self.turns() => None,
+            _ if claim.epoch > self.epoch() => None,
+            _ if claim.turns > self.turns() => Some(self.turns()),
             _ => {
                 let ours = self.log.hashes.get(claim.turns as usize);
                 (ours == Some(&claim.hash)).then_some(claim.turns)
             }
         }
+    }
+
+    /// Whether the log names this run of a peer's process: it is not a new one.
+    pub(super) fn names_run(&self, peer: u8, run: Incarnation) -> bool {
+        self.log.ahead.names_run(peer, run)
     }
 
     /// Goes back to so many turns of an epoch that it has come to.
@@ -102,6 +114,7 @@ impl Book {
         let mut records: Vec<Record> = std::mem::take(&mut self.log.ready).into();
         records.retain(stays);
         self.log = Log::new(self.start.clone(), &records, core);
+        self.pages = None;
     }
 
     /// Goes back behind what others may not have, to be given the turns of a later epoch.
@@ -111,27 +124,13 @@ impl Book {
     }
 
     /// What follows on the turns before `from`.
-    pub(super) fn page(&self, from: u32) -> Answer {
-        let mut codec = Codec::default();
-        codec.encode(&Record::Start(self.start.clone()), &mut Vec::new());
-        let (mut records, mut before) = (Vec::new(), Vec::new());
-        for record in &self.log.ready {
-            let at = match record {
-                Record::Bundle(bundle) => bundle.turn.0,
-                Record::Roster(change) => change.value.cut,
-                _ => continue,
-            };
-            if at < from {
-                codec.encode(record, &mut before);
-                before.clear();
-            } else if records.len() < PART {
-                codec.encode(record, &mut records);
-            }
-        }
+    pub(super) fn page(&mut self, from: u32) -> Answer {
+        let log = &self.log;
+        let pages = self.pages.get_or_insert_with(|| Pages::of(log));
         Answer::Log {
             from,
-            records,
-            turns: self.turns(),
+            records: pages.from(from).to_vec(),
+            turns: log.ahead.turns,
             due_in_ms: 0,
             batches: Vec::new(),
         }
@@ -139,14 +138,19 @@ impl Book {
 
     /// Takes such a page. `None` where it does not follow, brings nothing new, or is too much.
     pub(super) fn take(&mut self, core: &Core, from: u32, bytes: &[u8]) -> Option<()> {
-        self.taken += bytes.len() as u64;
         let log = &mut self.log;
         let before = (log.ahead.epoch, log.ahead.turns);
-        if from != log.ahead.turns || self.taken > core.limits.catch_up_bytes {
+        if from != log.ahead.turns {
             return None;
         }
+        self.pages = None;
         let mut codec = log.codec.clone();
-        for record in codec.decode_all(bytes, &core.limits).ok()? {
+        let records = codec.decode_all(bytes, &core.limits).ok()?;
+        self.taken += (bytes.len() + records.len() * RECORD) as u64;
+        if self.taken > core.limits.catch_up_bytes {
+            return None;
+        }
+        for record in records {
             // The change that began the epoch stands where the page begins, too.
             let known = matches!(&record, Record::Roster(change) if change.epoch < log.ahead.epoch);
             if !known {
@@ -166,7 +170,50 @@ impl Book {
             && change.follows_on(walk.turns, walk.tip(), walk.began(), walk.roster)
     }
 
+    /// How far the log is walked, and how what follows on it is encoded.
+    pub(super) fn into_end(self) -> (Walk, Codec) {
+        (self.log.ahead, self.log.codec)
+    }
+
     pub(super) fn into_log(self) -> Log {
         self.log
+    }
+}
+
+/// A log behind its start, encoded.
+struct Pages {
+    bytes: Vec<u8>,
+    /// Where what belongs to each turn begins, its roster change first; at the end, where what follows on all turns does.
+    begins: Vec<usize>,
+}
+
+impl Pages {
+    fn of(log: &Log) -> Pages {
+        let mut codec = Codec::default();
+        codec.encode(&Record::Start(log.start.clone()), &mut Vec::new());
+        let (mut bytes, mut begins) = (Vec::new(), vec![0]);
+        for record in &log.ready {
+            codec.encode(record, &mut bytes);
+            if matches!(record, Record::Bundle(_)) {
+                begins.push(bytes.len());
+            }
+        }
+        Pages { bytes, begins }
+    }
+
+    /// Whole turns from this one on, as many as a page holds, and one at least.
+    fn from(&self, turn: u32) -> &[u8] {
+        let turn = turn as usize;
+        let Some(begin) = self.begins.get(turn).copied() else {
+            return &[];
+        };
+        let fits = |at: usize| at <= begin + PART;
+        let whole = self.begins.partition_point(|at| fits(*at)).max(turn + 2);
+        match self.begins.get(whole - 1) {
+            Some(end) if whole < self.begins.len() || !fits(self.bytes.len()) => {
+                &self.bytes[begin..*end]
+            }
+            _ => &self.bytes[begin..],
+        }
     }
 }

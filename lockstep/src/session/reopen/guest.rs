@@ -1,20 +1,22 @@
 //! The side of a peer that comes to where a match is reopened.
 
 use super::book::Book;
-use super::message::{Claim, Proposal, Said};
+use super::lookout::Lookout;
+use super::message::{Claim, PAGE_COST, Proposal, Said};
 use crate::encoding::Reader;
 use crate::log::decode_change;
 use crate::session::catch_up::{Answer, Ask, Reopened, Returning, Whole, decode, encode};
 use crate::session::core::{Core, tidy_name};
 use crate::session::lobby::Step;
 use crate::session::wire::Control;
-use crate::{Contact, EndReason, Event, Fault, JoinRefused, LinkId, LobbyPeer};
+use crate::{Contact, EndReason, Event, Fault, JoinRefused, LinkId, LobbyPeer, PeerId};
 use sim::Seat;
 use std::time::Duration;
 
 pub(crate) struct Guest {
     known: Whole,
-    /// Whoever hosts is at its other end.
+    /// Who hosts, at the other end of this link.
+    host: PeerId,
     link: LinkId,
     book: Book,
     /// What this peer had when it came.
@@ -23,6 +25,9 @@ pub(crate) struct Guest {
     signed: Option<u32>,
     /// It has cut off the end of its log, which may have been its own alone.
     went_back: bool,
+    lookout: Lookout,
+    /// Bytes of the log that who hosts may still be given.
+    allowance: u64,
 }
 
 impl Guest {
@@ -35,14 +40,19 @@ impl Guest {
             addresses: known.addresses.clone(),
         };
         core.send(link, &Control::Reopen(come));
+        let proved = core.links.get(&link).and_then(|link| link.proved);
+        let (host, _) = proved.ok_or(EndReason::LobbyClosed)?;
         Ok(Guest {
             known,
+            host,
             link,
             own,
             book,
             wanted: None,
             signed: None,
             went_back: false,
+            lookout: Lookout::new(core),
+            allowance: core.limits.catch_up_bytes,
         })
     }
 
@@ -55,11 +65,42 @@ impl Guest {
         self.wanted.as_ref()
     }
 
+    pub(crate) fn deadline(&self) -> Duration {
+        self.lookout.deadline()
+    }
+
+    /// Looks whether somebody elsewhere plays: who hosts may be wrong, or lie.
+    pub(crate) fn advance(&mut self, core: &mut Core) {
+        self.lookout.look(core, &self.known, &[self.host]);
+    }
+
+    pub(crate) fn proved(&mut self, core: &mut Core, link: LinkId) {
+        self.lookout.proved(core, &self.known, link);
+    }
+
     pub(crate) fn link_down(&self, link: LinkId) -> Step {
         match link == self.link {
-            true => Step::End(EndReason::LobbyClosed),
+            true => Step::Search(EndReason::LobbyClosed),
             false => Step::Stay,
         }
+    }
+
+    /// It does not go on with who hosts: somebody else may have the match, where anybody else is known.
+    fn turned_away(&self, core: &Core, why: EndReason) -> Step {
+        let mut contacts = self.known.contacts.iter();
+        let others = contacts.any(|contact| {
+            let other = contact.peer != self.host && contact.peer != core.id();
+            other && !contact.addresses.is_empty()
+        });
+        match others {
+            true => Step::Search(why),
+            false => Step::End(why),
+        }
+    }
+
+    /// All that this peer knew when it came, and whom it came to.
+    pub(crate) fn into_whole(self) -> (Whole, PeerId) {
+        (self.known, self.host)
     }
 
     pub(crate) fn leave(&self, core: &mut Core) -> Step {
@@ -73,8 +114,12 @@ impl Guest {
             return Step::Stay;
         }
         match message {
-            Control::Refused(why) => return Step::End(EndReason::Refused(why)),
-            Control::Bye => return Step::End(EndReason::LobbyClosed),
+            // Perhaps it goes on right here.
+            Control::Refused(JoinRefused::GoesOn) => {
+                return Step::Search(EndReason::Refused(JoinRefused::GoesOn));
+            }
+            Control::Refused(why) => return self.turned_away(core, EndReason::Refused(why)),
+            Control::Bye => return self.turned_away(core, EndReason::LobbyClosed),
             Control::Lobby(entries) => {
                 let most = usize::from(core.limits.peers);
                 let peers = entries.into_iter().take(most).map(|mut entry| {
@@ -111,8 +156,13 @@ impl Guest {
         let hosts = link == self.link;
         match decode::<Ask>(bytes) {
             Ok(Ask::Log { from, .. }) if hosts => {
-                let page = self.book.page(from);
-                core.send_bulk(link, encode(&page));
+                let left = self.allowance.checked_sub(PAGE_COST);
+                let answer = match left {
+                    Some(_) => self.book.page(from),
+                    None => Answer::Nothing,
+                };
+                self.allowance = left.unwrap_or(0);
+                core.send_bulk(link, encode(&answer));
                 return Step::Stay;
             }
             Ok(_) => {
@@ -131,6 +181,14 @@ impl Guest {
                     None => self.other_history(core),
                 }
             }
+            Ok(answer) if !hosts => match self.lookout.answered(core, &self.known, link, answer) {
+                true => {
+                    core.send(self.link, &Control::Bye);
+                    core.close(self.link);
+                    Step::Search(EndReason::Refused(JoinRefused::GoesOn))
+                }
+                false => Step::Stay,
+            },
             Ok(_) => Step::Stay,
             Err(_) => {
                 core.fault(link, Fault::Garbage);
@@ -198,7 +256,7 @@ impl Guest {
         &mut self,
         core: &mut Core,
         change: &[u8],
-        contacts: Vec<(crate::PeerId, Vec<String>)>,
+        contacts: Vec<(PeerId, Vec<String>)>,
         in_ms: u32,
     ) -> Step {
         let mut reader = Reader::new(change);
@@ -215,10 +273,10 @@ impl Guest {
         });
         let Some(change) = as_signed else {
             core.fault(self.link, Fault::Signature);
-            return Step::End(EndReason::LobbyClosed);
+            core.close(self.link);
+            return self.turned_away(core, EndReason::LobbyClosed);
         };
-        let of_the_match =
-            |peer: &crate::PeerId| self.book.start.roster.iter().any(|at| at.peer == *peer);
+        let of_the_match = |peer: &PeerId| self.book.start.roster.iter().any(|at| at.peer == *peer);
         let told = contacts.into_iter().filter(|(peer, _)| of_the_match(peer));
         let told = told.map(|(peer, addresses)| Contact {
             peer,
@@ -258,6 +316,6 @@ impl Guest {
     fn other_history(&self, core: &mut Core) -> Step {
         let why = JoinRefused::OtherHistory;
         core.refuse(self.link, why.clone());
-        Step::End(EndReason::Refused(why))
+        self.turned_away(core, EndReason::Refused(why))
     }
 }

@@ -1,28 +1,27 @@
 //! The side of who hosts: it gathers the others, settles where to go on, and has all sign that.
 
+mod guests;
 mod settle;
 
+use self::guests::{Absent, Guest};
 use super::book::Book;
-use super::message::{Claim, Proposal, Said};
-use crate::log::{RosterChange, start_hash};
-use crate::session::Output;
+use super::lookout::Lookout;
+use super::message::{Claim, PAGE_COST, Proposal, Said};
+use crate::log::RosterChange;
 use crate::session::catch_up::{Answer, Ask, Reopened, Returning, Whole, decode, encode};
 use crate::session::core::Core;
 use crate::session::lobby::Step;
 use crate::session::roster::Peers;
 use crate::session::wire::{Control, LobbyEntry};
-use crate::{EndReason, Event, Fault, JoinRefused, LinkId, LobbyPeer, Rejoin, SeatInfo};
+use crate::{EndReason, Event, Fault, JoinRefused, LinkId, LobbyPeer, PeerId, Rejoin, SeatInfo};
 use sim::Seat;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Time between the last signature and the first turn, for the word to reach everybody and the worlds to be built.
 const BEGIN_AFTER: Duration = Duration::from_millis(400);
-/// Addresses of one peer, and the bytes of each.
-const ADDRESSES: usize = 8;
-const ADDRESS_BYTES: usize = 64;
-/// What a page of the log counts, at least, of the bytes that the limits let one guest have.
-const PAGE_COST: u64 = 32 << 10;
+/// Who is here is told this often, at most.
+const ANNOUNCE_EVERY: Duration = Duration::from_millis(250);
 
 pub(crate) struct Host {
     known: Whole,
@@ -30,27 +29,27 @@ pub(crate) struct Host {
     /// As recorded, or with what was fetched since, or up to the cut that is proposed.
     book: Book,
     own: Claim,
+    /// The book is not what was recorded any more.
+    altered: bool,
     guests: BTreeMap<u8, Guest>,
+    /// Who has held up the others, by leaving or otherwise.
+    absent: BTreeMap<u8, Absent>,
+    lookout: Lookout,
     attempt: u32,
     stage: Stage,
     /// Somebody came or went since it was last looked whether those who are here can go on.
     news: bool,
-}
-
-struct Guest {
-    link: LinkId,
-    incarnation: crate::Incarnation,
-    claim: Claim,
-    addresses: Vec<String>,
-    /// Bytes of the log that it may still be given.
-    allowance: u64,
+    /// Somebody came or went since that was last told, which may be told again then.
+    untold: bool,
+    tell_at: Duration,
 }
 
 enum Stage {
     Gathering,
-    /// This guest has recorded more than this peer.
+    /// This guest has recorded more than this peer: it is to answer until then, and to have given all until then.
     Fetching {
         from: u8,
+        answer: Duration,
         until: Duration,
     },
     Proposed {
@@ -76,6 +75,7 @@ impl Host {
         Ok(Host {
             own: book.claim(),
             book,
+            altered: false,
             known: Whole {
                 match_id: from.match_id,
                 contacts: from.contacts,
@@ -83,40 +83,23 @@ impl Host {
                 rules,
                 own: from.log,
                 keyframe: from.keyframe,
+                otherwise: None,
             },
             wait_until: core.now + wait,
             guests: BTreeMap::new(),
+            absent: BTreeMap::new(),
+            lookout: Lookout::new(core),
             attempt: 0,
             stage: Stage::Gathering,
             news: true,
+            untold: true,
+            tell_at: core.now,
         })
     }
 
-    /// Where the others were, the match may go on.
-    pub(crate) fn begin(&mut self, core: &mut Core) {
-        for contact in &self.known.contacts {
-            let others = contact.peer != core.id();
-            for address in contact.addresses.iter().filter(|_| others) {
-                core.out.push(Output::Dial {
-                    address: address.clone(),
-                    key: contact.peer,
-                });
-            }
-        }
-        self.announce(core);
-    }
-
     /// Whoever this peer has dialled is asked whether it still plays.
-    pub(crate) fn proved(&self, core: &mut Core, link: LinkId) {
-        let dialled = core.links.get_mut(&link).filter(|link| link.dialled);
-        if let Some(link) = dialled {
-            let ask = Ask::Outline {
-                match_id: self.known.match_id,
-            };
-            link.asked = true;
-            let id = link.id;
-            core.send_bulk(id, encode(&ask));
-        }
+    pub(crate) fn proved(&mut self, core: &mut Core, link: LinkId) {
+        self.lookout.proved(core, &self.known, link);
     }
 
     pub(crate) fn own_seats(&self) -> &[Seat] {
@@ -124,11 +107,19 @@ impl Host {
     }
 
     pub(crate) fn deadline(&self, core: &Core) -> Option<Duration> {
-        match &self.stage {
-            Stage::Gathering if self.news => Some(core.now),
-            Stage::Gathering => Some(self.wait_until.max(core.now)),
-            Stage::Fetching { until, .. } | Stage::Proposed { until, .. } => Some(*until),
-        }
+        let stage = match &self.stage {
+            Stage::Gathering if self.news => core.now,
+            Stage::Gathering => {
+                let waits = Some(self.wait_until).filter(|until| *until > core.now);
+                let next = [self.next_counts(), waits].into_iter().flatten().min();
+                next.unwrap_or(Duration::MAX)
+            }
+            Stage::Fetching { answer, until, .. } => *answer.min(until),
+            Stage::Proposed { until, .. } => *until,
+        };
+        let tell = self.untold.then_some(self.tell_at.max(core.now));
+        let look = self.lookout.deadline();
+        Some(tell.map_or(stage, |tell| tell.min(stage)).min(look))
     }
 
     pub(crate) fn leave(&self, core: &mut Core) -> Step {
@@ -174,44 +165,57 @@ impl Host {
             _ => None,
         };
         match decode::<Answer>(bytes) {
-            // Only who plays has an outline to give.
-            Ok(Answer::Outline { .. }) if core.links.get(&link).is_some_and(|link| link.asked) => {
-                self.broadcast(core, &Control::Refused(JoinRefused::GoesOn));
-                Step::End(EndReason::Refused(JoinRefused::GoesOn))
+            Ok(Answer::Log { from, records, .. }) if fetching == Some(link) => {
+                if from == self.book.turns() {
+                    return self.fetched(core, from, &records);
+                }
             }
-            Ok(Answer::Log { from, records, .. })
-                if fetching == Some(link) && from == self.book.turns() =>
-            {
-                self.fetched(core, from, &records)
+            Ok(answer) => {
+                if self.lookout.answered(core, &self.known, link, answer) {
+                    let why = JoinRefused::GoesOn;
+                    self.broadcast(core, &Control::Refused(why.clone()));
+                    return Step::End(EndReason::Refused(why));
+                }
             }
-            Ok(_) => Step::Stay,
-            Err(_) => {
-                core.fault(link, Fault::Garbage);
-                Step::Stay
-            }
+            Err(_) => core.fault(link, Fault::Garbage),
         }
+        Step::Stay
     }
 
     /// Does what is due.
     pub(crate) fn advance(&mut self, core: &mut Core) -> Step {
         self.close_strangers(core);
+        let here: Vec<PeerId> = self.guests.keys().map(|peer| self.id_of(*peer)).collect();
+        self.lookout.look(core, &self.known, &here);
+        if self.untold && core.now >= self.tell_at {
+            self.announce(core);
+        }
+        self.count(core);
         let late: Vec<u8> = match &self.stage {
             Stage::Gathering => {
-                let due = self.news || core.now >= self.wait_until;
-                return match due && self.may_settle(core) {
+                return match self.may_settle(core) {
                     true => self.settle(core),
                     false => Step::Stay,
                 };
             }
-            Stage::Fetching { until, .. } | Stage::Proposed { until, .. } if core.now < *until => {
-                return Step::Stay;
-            }
-            Stage::Fetching { from, .. } => vec![*from],
-            Stage::Proposed { signatures, .. } => {
-                let guests = self.guests.keys().copied();
-                guests
-                    .filter(|peer| !signatures.contains_key(peer))
-                    .collect()
+            Stage::Fetching {
+                from,
+                answer,
+                until,
+            } => match core.now < *answer.min(until) {
+                true => return Step::Stay,
+                false => vec![*from],
+            },
+            Stage::Proposed {
+                proposal,
+                signatures,
+                until,
+            } => {
+                if core.now < *until {
+                    return Step::Stay;
+                }
+                let runs = proposal.runs.iter().map(|run| run.peer);
+                runs.filter(|peer| !signatures.contains_key(peer)).collect()
             }
         };
         for peer in late {
@@ -219,36 +223,6 @@ impl Host {
         }
         self.gather(core);
         Step::Stay
-    }
-
-    fn come(&mut self, core: &mut Core, link: LinkId, claim: Claim, told: Vec<String>) {
-        let proved = core.links.get(&link).and_then(|link| link.proved);
-        let Some((id, incarnation)) = proved else {
-            return;
-        };
-        let mut places = self.book.start.roster.iter();
-        let place = places.position(|place| place.peer == id);
-        let Some(peer) = place.map(|place| place as u8) else {
-            return core.refuse(link, JoinRefused::NoSeat);
-        };
-        if claim.start != start_hash(&self.book.start) {
-            return core.refuse(link, JoinRefused::OtherMatch);
-        }
-        if self.guests.contains_key(&peer) || id == core.id() {
-            return core.refuse(link, JoinRefused::AlreadyIn);
-        }
-        let mut addresses = vec![core.links[&link].address.clone()];
-        let fits = |address: &String| address.len() <= ADDRESS_BYTES && !address.is_empty();
-        addresses.extend(told.into_iter().filter(fits).take(ADDRESSES - 1));
-        let guest = Guest {
-            link,
-            incarnation,
-            claim,
-            addresses,
-            allowance: core.limits.catch_up_bytes,
-        };
-        self.guests.insert(peer, guest);
-        self.gather(core);
     }
 
     fn answer(&mut self, link: LinkId, ask: &Ask) -> Answer {
@@ -272,8 +246,8 @@ impl Host {
 
     /// Whether all of the roster are here, or those who are have waited long enough.
     fn may_settle(&mut self, core: &Core) -> bool {
-        self.news = false;
-        self.book.roster().is_within(self.here()) || core.now >= self.wait_until
+        let due = std::mem::take(&mut self.news) || core.now >= self.wait_until;
+        due && (self.book.roster().is_within(self.here()) || core.now >= self.wait_until)
     }
 
     /// What it goes on from, once it is to begin.
@@ -302,35 +276,18 @@ impl Host {
         }
         self.attempt += 1;
         self.stage = Stage::Gathering;
-        self.news = true;
+        (self.news, self.untold) = (true, true);
         // What was fetched is one guest's word until a quorum has it.
         let known = &self.known;
-        if let Ok(book) = Book::open(core, known.match_id, &known.own, &known.rules) {
+        if std::mem::take(&mut self.altered)
+            && let Ok(book) = Book::open(core, known.match_id, &known.own, &known.rules)
+        {
             self.book = book;
         }
-        self.announce(core);
     }
 
-    fn lost(&mut self, core: &mut Core, peer: u8) {
-        self.guests.remove(&peer);
-        self.gather(core);
-    }
-
-    fn refuse(&mut self, core: &mut Core, peer: u8, why: JoinRefused) {
-        if let Some(guest) = self.guests.remove(&peer) {
-            core.refuse(guest.link, why);
-        }
-    }
-
-    fn guest_of(&self, link: LinkId) -> Option<u8> {
-        let mut guests = self.guests.iter();
-        guests.find_map(|(peer, guest)| (guest.link == link).then_some(*peer))
-    }
-
-    /// This peer, and who has come.
-    fn here(&self) -> Peers {
-        let guests = self.guests.keys().copied();
-        guests.chain([self.book.me as u8]).collect()
+    fn id_of(&self, peer: u8) -> PeerId {
+        self.book.start.roster[usize::from(peer)].peer
     }
 
     fn infos(&self, peers: Peers) -> Vec<SeatInfo> {
@@ -349,8 +306,10 @@ impl Host {
         }
     }
 
-    fn announce(&self, core: &mut Core) {
-        let here = self.here();
+    fn announce(&mut self, core: &mut Core) {
+        (self.untold, self.tell_at) = (false, core.now + ANNOUNCE_EVERY);
+        let guests = self.guests.keys().copied();
+        let here: Peers = guests.chain([self.book.me as u8]).collect();
         let places = here
             .iter()
             .filter_map(|peer| self.book.start.roster.get(usize::from(peer)));

@@ -5,6 +5,9 @@ use crate::session::wire::Signature;
 use crate::{LogHash, PeerId};
 use serde::{Deserialize, Serialize};
 
+/// What a page of the log counts, at least, of the bytes that the limits let one peer have.
+pub(super) const PAGE_COST: u64 = 32 << 10;
+
 /// One message, on the control stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Said {

@@ -39,6 +39,7 @@
 mod book;
 mod guest;
 mod host;
+mod lookout;
 mod message;
 
 pub(crate) use guest::Guest;

@@ -16,15 +16,8 @@ impl Returning {
     /// Takes an answer.
     pub(crate) fn answered(&mut self, core: &mut Core, link: LinkId, bytes: &[u8]) -> Step {
         if decode::<Ask>(bytes).is_ok() {
-            // Another one that comes back: neither can help the other yet.
+            // Another one that comes back, or waits for the others: it answers as well.
             core.send_bulk(link, encode(&Answer::Nothing));
-            if self
-                .server
-                .as_ref()
-                .is_some_and(|server| server.link == link)
-            {
-                self.pass_over(core, core.now + NO_HELP);
-            }
             return Step::Stay;
         }
         let Some(server) = self.server.as_mut().filter(|server| server.link == link) else {
@@ -76,7 +69,7 @@ impl Returning {
             Ok(Answer::Reopens) if self.own.is_empty() || !matches!(self.world, World::None) => {
                 self.pass_over(core, core.now + NO_HELP);
             }
-            Ok(Answer::Reopens) => return Step::Gather(link),
+            Ok(Answer::Reopens) => self.told_of_reopening(core, link),
             // The late answer to what is not asked any more, as before another one was asked for a while.
             Ok(Answer::Outline { .. } | Answer::Log { .. }) => server.asked_at = asked_at,
         }

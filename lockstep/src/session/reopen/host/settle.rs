@@ -11,34 +11,66 @@ use crate::session::wire::Control;
 use crate::{Contact, EndReason, Event, Fault, JoinRefused, PeerId};
 use std::collections::BTreeMap;
 
+/// Who has recorded more gives it within so many times the time for one answer.
+const ANSWERS: u32 = 3;
+
 impl Host {
-    /// Settles where to go on: by the log of who has recorded the most.
+    /// Settles where to go on: by the log of who has what a quorum says to have.
     pub(super) fn settle(&mut self, core: &mut Core) -> Step {
-        let most = |claim: &Claim| (claim.epoch, claim.turns);
-        let here = (self.book.epoch(), self.book.turns());
-        let guests = self.guests.iter();
-        let best = guests.max_by_key(|(_, guest)| most(&guest.claim));
-        let best = best.filter(|(_, guest)| most(&guest.claim) > here);
-        let Some((peer, guest)) = best else {
+        self.refuse_old_runs(core);
+        let guests = self.counting();
+        let epoch = guests.map(|(_, guest)| guest.claim.epoch).max();
+        let epoch = epoch.filter(|epoch| *epoch > self.book.epoch());
+        // Of a newer epoch the roster is not known here, so nor is how much of it counts.
+        let wanted = match epoch {
+            Some(_) => 0,
+            None => newest_common(&self.held(), Voters::new(self.book.roster())),
+        };
+        if epoch.is_none() && wanted <= self.book.turns() {
+            return self.propose(core);
+        }
+        let newest = epoch.unwrap_or(self.book.epoch());
+        let gives = self
+            .counting()
+            .filter(|(_, guest)| guest.claim.epoch == newest && guest.claim.turns >= wanted);
+        let Some((peer, _)) = gives.min_by_key(|(_, guest)| guest.claim.turns) else {
             return self.propose(core);
         };
-        let (peer, epoch) = (*peer, guest.claim.epoch);
-        if self.book.epoch() < epoch {
+        self.altered = true;
+        if epoch.is_some() {
             self.book.cut_back_provisional(core);
         }
         self.stage = Stage::Fetching {
             from: peer,
-            until: core.now,
+            answer: core.now,
+            until: core.now + core.limits.handshake * ANSWERS,
         };
         self.fetch(core);
         Step::Stay
     }
 
+    /// By their own word: the turns of the book's epoch that each voter here holds, which may be more than the book's.
+    fn held(&self) -> BTreeMap<u8, u32> {
+        let own = self.book.shared_with(&self.own).unwrap_or(0);
+        let mut held = BTreeMap::from([(self.book.me as u8, own)]);
+        let voters = self.book.roster();
+        for (peer, guest) in self.counting() {
+            let turns = match guest.claim.epoch == self.book.epoch() {
+                true => Some(guest.claim.turns),
+                false => self.book.shared_with(&guest.claim),
+            };
+            if let Some(turns) = turns.filter(|_| voters.contains(peer)) {
+                held.insert(peer, turns);
+            }
+        }
+        held
+    }
+
     fn fetch(&mut self, core: &mut Core) {
-        if let Stage::Fetching { from, until } = &mut self.stage
+        if let Stage::Fetching { from, answer, .. } = &mut self.stage
             && let Some(guest) = self.guests.get(from)
         {
-            *until = core.now + core.limits.handshake;
+            *answer = core.now + core.limits.handshake;
             let ask = Ask::Log {
                 from: self.book.turns(),
                 attested: 0,
@@ -68,7 +100,7 @@ impl Host {
             return Step::Stay;
         }
         self.stage = Stage::Gathering;
-        self.propose(core)
+        self.settle(core)
     }
 
     /// Proposes to go on with those who are here, if that can be.
@@ -81,28 +113,22 @@ impl Host {
         }
         let own = self.book.shared_with(&self.own).unwrap_or(0);
         let mut held = BTreeMap::from([(self.book.me as u8, own)]);
-        let guests: Vec<(u8, Claim)> = self
-            .guests
-            .iter()
-            .map(|(peer, guest)| (*peer, guest.claim))
-            .collect();
-        let before = guests.len();
+        let guests = self.counting();
+        let guests: Vec<(u8, Claim)> = guests.map(|(peer, guest)| (peer, guest.claim)).collect();
         for (peer, claim) in guests {
             match self.book.shared_with(&claim) {
-                _ if !voters.members().contains(peer) => {
-                    self.refuse(core, peer, JoinRefused::NotOfRoster);
-                }
+                // The match had gone on without it: it comes back once it goes on again.
+                _ if !voters.members().contains(peer) => {}
                 None => self.refuse(core, peer, JoinRefused::OtherHistory),
                 Some(turns) => {
                     held.insert(peer, turns);
                 }
             }
         }
-        let here = self.here();
-        let waits = core.now < self.wait_until && !voters.members().is_within(here);
-        if waits || self.guests.len() < before {
+        let here: Peers = held.keys().copied().collect();
+        if core.now < self.wait_until && !voters.members().is_within(here) {
             self.gather(core);
-            self.news = self.guests.len() < before;
+            self.news = false;
             return Step::Stay;
         }
         if !voters.is_quorum(here) {
@@ -111,6 +137,7 @@ impl Host {
             return Step::End(EndReason::NoQuorum { missing });
         }
         let cut = newest_common(&held, voters).max(self.book.began());
+        self.altered |= cut < self.book.turns();
         self.book.cut_back(core, epoch, cut);
         let own = core.incarnation;
         let run_of = |peer: u8| {
@@ -159,7 +186,8 @@ impl Host {
         else {
             return Step::Stay;
         };
-        if attempt != proposal.attempt {
+        let takes_part = proposal.runs.iter().any(|run| run.peer == peer);
+        if attempt != proposal.attempt || !takes_part {
             return Step::Stay;
         }
         let reopening = proposal.reopening();
@@ -196,14 +224,23 @@ impl Host {
             proofs: Vec::new(),
             reopening: Some(reopening),
         };
-        assert!(
-            self.book.is_reopened_by(core, &change),
-            "what a quorum has signed reopens the match"
-        );
+        if !self.book.is_reopened_by(core, &change) {
+            let why = JoinRefused::OtherHistory;
+            self.broadcast(core, &Control::Bye);
+            return Step::End(EndReason::Refused(why));
+        }
         self.go_on(core, change)
     }
 
     fn go_on(&mut self, core: &mut Core, change: RosterChange) -> Step {
+        // Who came late comes back into the match that goes on.
+        let late = self.guests.keys().copied();
+        let late = late.filter(|peer| !change.value.roster.contains(*peer));
+        for peer in late.collect::<Vec<_>>() {
+            if let Some(guest) = self.guests.remove(&peer) {
+                core.refuse(guest.link, JoinRefused::GoesOn);
+            }
+        }
         let roster = &self.book.start.roster;
         let of = |peer: u8| roster[usize::from(peer)].peer;
         let guests = self.guests.iter();
