@@ -61,6 +61,11 @@ struct Net {
     dead: Vec<LinkId>,
     /// Changes what peer 0 answers to a peer that comes back.
     lie: Option<Lie>,
+    /// Links at whose other end a test speaks, and what it was told there.
+    by_hand: Vec<LinkId>,
+    heard: Vec<(LinkId, Channel, Arc<[u8]>)>,
+    /// Two between whom nothing comes through for now, neither links nor messages.
+    deaf_between: Option<(usize, usize)>,
 }
 
 /// Where nobody is.
@@ -88,6 +93,9 @@ impl Net {
             waiting: Vec::new(),
             dead: Vec::new(),
             lie: None,
+            by_hand: Vec::new(),
+            heard: Vec::new(),
+            deaf_between: None,
         };
         for at in 0..peers {
             let role = if at == 0 {
@@ -170,6 +178,7 @@ impl Net {
     fn output(&mut self, at: usize, output: Output) {
         match output {
             Output::Dial { address, .. } if address == NOWHERE => {}
+            Output::Dial { address, .. } if self.are_deaf(at, &address) => {}
             Output::Dial { address, key } => {
                 let to: usize = address.parse().expect("addresses are indices here");
                 assert_eq!(key, id(to));
@@ -180,6 +189,11 @@ impl Net {
             }
             Output::Send { .. } if self.silent.contains(&at) => {}
             Output::Send { link, .. } if self.dead.contains(&link) => {}
+            Output::Send {
+                link,
+                channel,
+                bytes,
+            } if self.by_hand.contains(&link) => self.heard.push((link, channel, bytes)),
             Output::Send {
                 link,
                 channel,
@@ -254,6 +268,14 @@ impl Net {
             Output::Event(event) => self.peers[at].events.push(event),
             Output::Close { .. } => {}
         }
+    }
+
+    fn are_deaf(&self, at: usize, address: &str) -> bool {
+        let between = |(one, other): (usize, usize)| {
+            let leads = |from: usize, to: usize| at == from && address == to.to_string();
+            leads(one, other) || leads(other, one)
+        };
+        self.deaf_between.is_some_and(between)
     }
 
     fn other_face(&self, turn: u32, bytes: &[u8]) -> Arc<[u8]> {

@@ -217,3 +217,108 @@ impl Pages {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::{Bundle, LogEntry, What};
+    use crate::sign::KeyedHash;
+    use crate::{Limits, PeerId, TurnNumber};
+    use sim::Seat;
+
+    /// A book of so many turns, every fifth of them with a long text.
+    fn book(turns: u32) -> (Core, Book) {
+        let signer = Box::new(KeyedHash::new(PeerId([1; 32])));
+        let core = Core::new(Limits::default(), signer, [3; 32]);
+        let start = Arc::new(Start {
+            protocol: crate::PROTOCOL,
+            match_id: MatchId([7; 16]),
+            rules: sim::RulesId([9; 16]),
+            setup: Arc::from([1, 2, 3]),
+            seed: sim::Seed([5; 32]),
+            plan: crate::Plan::default(),
+            turn_limit: None,
+            pauses: crate::log::PauseBudget::default(),
+            on_slow: crate::log::OnSlow::Meter,
+            roster: vec![crate::log::RosterPeer {
+                peer: PeerId([1; 32]),
+                incarnation: Incarnation([1; 16]),
+                name: String::new(),
+                seats: vec![Seat(0)],
+                share: [0; 32],
+            }],
+            build: String::new(),
+            signatures: Vec::new(),
+        });
+        let bundle = |turn: u32| {
+            let text = What::Chat("x".repeat(390));
+            let entry = LogEntry {
+                seat: Seat(0),
+                what: text,
+            };
+            Record::Bundle(Bundle {
+                turn: TurnNumber(turn),
+                plan: crate::Plan::default(),
+                paused: false,
+                entries: vec![entry; usize::from(turn % 5 == 0)],
+            })
+        };
+        let records: Vec<Record> = (0..turns).map(bundle).collect();
+        let log = Log::new(start.clone(), &records, &core);
+        assert_eq!(log.ahead.turns, turns);
+        let book = Book {
+            start,
+            me: 0,
+            log,
+            pages: None,
+            taken: 0,
+        };
+        (core, book)
+    }
+
+    #[test]
+    fn another_book_is_given_the_whole_log_page_by_page() {
+        let (core, mut giving) = book(2_000);
+        let (_, mut taking) = book(7);
+        let mut pages = 0;
+        while taking.turns() < 2_000 {
+            let from = taking.turns();
+            let Answer::Log { records, .. } = giving.page(from) else {
+                panic!("a page");
+            };
+            assert!(records.len() <= PART);
+            taking.take(&core, from, &records).expect("it follows");
+            pages += 1;
+        }
+        assert_eq!(taking.claim(), giving.claim());
+        assert!((5..8).contains(&pages), "{pages}");
+    }
+
+    #[test]
+    fn the_log_is_encoded_once_for_all_its_pages_and_anew_when_it_changes() {
+        let (core, mut book) = book(2_000);
+        let at = |book: &mut Book| {
+            let page = book.page(0);
+            let pages = book.pages.as_ref().expect("encoded");
+            (pages.bytes.as_ptr(), pages.begins.len(), page)
+        };
+        let (first, turns, _) = at(&mut book);
+        let (second, ..) = at(&mut book);
+        assert_eq!((first, turns), (second, 2_001));
+        book.cut_back(&core, 0, 3);
+        let (_, turns, page) = at(&mut book);
+        assert_eq!(turns, 4);
+        assert!(matches!(page, Answer::Log { turns: 3, .. }));
+    }
+
+    #[test]
+    fn what_is_taken_is_counted_with_the_memory_that_it_takes() {
+        let (mut core, mut book) = book(0);
+        core.limits.catch_up_bytes = 1_000 * (RECORD as u64 + 1);
+        assert!(book.take(&core, 0, &[1; 1_000]).is_some());
+        assert!(
+            book.take(&core, 1_000, &[1]).is_none(),
+            "idle turns are not free"
+        );
+    }
+}

@@ -60,7 +60,7 @@ pub(crate) struct Proposal {
 
 impl Proposal {
     /// As it stands in the log.
-    pub(super) fn reopening(&self) -> Reopening {
+    pub(crate) fn reopening(&self) -> Reopening {
         Reopening {
             log_hash: self.log_hash,
             runs: self.runs.clone(),

@@ -45,3 +45,5 @@ mod message;
 pub(crate) use guest::Guest;
 pub(crate) use host::Host;
 pub(crate) use message::Said;
+#[cfg(test)]
+pub(crate) use message::{Claim, Proposal};

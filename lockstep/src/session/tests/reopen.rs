@@ -1,5 +1,7 @@
 //! Matches whose processes all die, and that go on.
 
+mod attacks;
+
 use super::rejoin::seats_of;
 use super::*;
 use crate::log::Keyframe;
@@ -470,7 +472,7 @@ fn a_match_that_somebody_plays_is_not_reopened() {
     net.kill(2);
     net.silent.clear();
     net.reopens_near(2, 90, &disk, NEVER, &[0, 1]);
-    net.run(net.now + Duration::from_secs(2));
+    net.run(net.now + Duration::from_secs(4));
     let goes_on = EndReason::Refused(JoinRefused::GoesOn);
     assert_eq!(net.end_of(2), Some(&goes_on));
 }
