@@ -16,7 +16,7 @@ use lockstep::{
 };
 use replay::WayBack;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// A peer that plays.
@@ -41,8 +41,9 @@ pub struct Peer {
     returns: bool,
     /// It hosts a match that is reopened.
     reopens: bool,
-    /// Turns that an earlier run has recorded.
+    /// Turns that an earlier run has recorded, and where.
     recorded: u32,
+    came_from: Option<PathBuf>,
     match_id: Option<MatchId>,
     clock: Instant,
 }
@@ -82,6 +83,8 @@ pub enum Part<'a> {
     Rejoin {
         /// What it knows of the match.
         from: &'a Rejoin,
+        /// Where it knows that from, where it does from a replay.
+        replay: Option<&'a Path>,
         /// Where to listen for the other peers.
         listen: SocketAddr,
     },
@@ -89,6 +92,8 @@ pub enum Part<'a> {
     Reopen {
         /// What it has recorded of the match.
         from: &'a Rejoin,
+        /// Where.
+        replay: &'a Path,
         /// For so long it waits for all.
         wait: Duration,
         /// Where to listen.
@@ -111,6 +116,15 @@ pub enum KeyChoice {
 }
 
 impl Part<'_> {
+    /// The replay of an earlier run.
+    fn replay(&self) -> Option<&Path> {
+        match self {
+            Part::Rejoin { replay, .. } => *replay,
+            Part::Reopen { replay, .. } => Some(replay),
+            Part::Host { .. } | Part::Join { .. } | Part::Alone { .. } => None,
+        }
+    }
+
     /// Turns that an earlier run has recorded.
     fn recorded(&self) -> u32 {
         let (Part::Rejoin { from, .. } | Part::Reopen { from, .. }) = self else {
@@ -164,12 +178,14 @@ impl Peer {
                 config.network = Some(network(*listen, common, key)?);
                 Match::join(ticket, config)?
             }
-            Part::Rejoin { from, listen } => {
+            Part::Rejoin { from, listen, .. } => {
                 leave_after = common.turns;
                 config.network = Some(network_of_player(*listen, common, key, from)?);
                 Match::rejoin((*from).clone(), config)?
             }
-            Part::Reopen { from, wait, listen } => {
+            Part::Reopen {
+                from, wait, listen, ..
+            } => {
                 leave_after = common.turns;
                 config.network = Some(network_of_player(*listen, common, key, from)?);
                 Match::reopen((*from).clone(), *wait, config)?
@@ -200,6 +216,7 @@ impl Peer {
             returns: matches!(part, Part::Rejoin { .. } | Part::Reopen { .. }),
             reopens: matches!(part, Part::Reopen { .. }),
             recorded: part.recorded(),
+            came_from: part.replay().map(Path::to_owned),
             match_id: None,
             clock: now(),
         })
@@ -317,7 +334,8 @@ impl Peer {
             }
             Event::Ended(ended) => {
                 let over = matches!(ended.reason, EndReason::Decided | EndReason::TurnLimit);
-                if let Some(path) = self.replay.as_ref().filter(|_| over) {
+                let recordings = [&self.replay, &self.came_from];
+                for path in recordings.into_iter().flatten().filter(|_| over) {
                     WayBack::beside(path).forget();
                 }
             }
@@ -396,7 +414,7 @@ pub fn went_well(reason: &EndReason) -> bool {
 ///
 /// # Errors
 /// [`Problem::Record`].
-pub fn recorder(path: &std::path::Path) -> Result<replay::Recorder, Problem> {
+pub fn recorder(path: &Path) -> Result<replay::Recorder, Problem> {
     replay::Recorder::create(path).map_err(|source| Problem::Record {
         path: path.to_owned(),
         source,
@@ -454,7 +472,7 @@ fn impairments(impair: &Impair) -> Impairments {
 }
 
 /// Reads the file again and again, for as long as there is a socket. What cannot be read changes nothing.
-fn follow(impairments: &Impairments, path: &std::path::Path) {
+fn follow(impairments: &Impairments, path: &Path) {
     let mut told = None;
     while impairments.is_shared() {
         match ways_in(path) {

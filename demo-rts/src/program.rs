@@ -87,6 +87,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
                 let from = recorded(path, None, &mut common)?;
                 let part = Part::Reopen {
                     from: &from,
+                    replay: path,
                     wait: Duration::from_secs(host.wait.into()),
                     listen: host.listen,
                 };
@@ -109,6 +110,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
                 let from = recorded(path, Some(&ticket), &mut common)?;
                 let part = Part::Rejoin {
                     from: &from,
+                    replay: Some(path),
                     listen: join.listen,
                 };
                 return play(&part, bots, ("join", notes), &common, None);
@@ -148,6 +150,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             let bots = common.bot.map_or(Bots::Nobody, Bots::All);
             let part = Part::Rejoin {
                 from: &from,
+                replay: Some(Path::new(&back.what)).filter(|path| path.exists()),
                 listen: back.listen,
             };
             play(&part, bots, ("rejoin", notes), &common, None)
@@ -185,7 +188,11 @@ fn play(
 fn way_back(what: &str, common: &mut Common) -> Result<Rejoin, Problem> {
     let path = PathBuf::from(what);
     if !path.exists() {
-        return ticket(what).map(|ticket| Rejoin::from(&ticket));
+        let looks_like_one = what.starts_with('@') || what.trim().starts_with("ls1-");
+        return match path.metadata() {
+            Err(source) if !looks_like_one => Err(Problem::Read { path, source }),
+            _ => ticket(what).map(|ticket| Rejoin::from(&ticket)),
+        };
     }
     let from = replay::rejoin(&path).map_err(|source| Problem::Rejoin {
         path: path.clone(),

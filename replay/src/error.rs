@@ -54,6 +54,14 @@ pub enum Error {
     /// There is nothing to go on with.
     #[error("the match in this replay has ended")]
     Over,
+    /// More turns than are held in memory to come back with.
+    #[error("the match has {turns} turns, and nobody comes back into one of more than {most}")]
+    TooLong {
+        /// Turns of the match.
+        turns: u32,
+        /// Turns that are taken.
+        most: u32,
+    },
     /// A keyframe cannot be unpacked.
     #[error("the keyframe of turn {turns} cannot be read: {what}")]
     Keyframe {

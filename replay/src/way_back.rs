@@ -109,7 +109,18 @@ fn contacts(replay: &Path, reader: &Reader) -> Result<Vec<Contact>, Error> {
 }
 
 fn known(reader: &mut Reader, contacts: Vec<Contact>) -> Result<Rejoin, Error> {
+    known_within(reader, contacts, MOST_TURNS)
+}
+
+fn known_within(reader: &mut Reader, contacts: Vec<Contact>, most: u32) -> Result<Rejoin, Error> {
     let match_id = reader.start().match_id;
+    // An idle turn is one byte there, and many here.
+    if reader.turns() > most {
+        return Err(Error::TooLong {
+            turns: reader.turns(),
+            most,
+        });
+    }
     let mut log = Vec::new();
     for record in reader.records() {
         let record = record?;
@@ -149,6 +160,8 @@ fn line(match_id: MatchId, contact: &Contact) -> String {
 
 /// Turns at the end of a recording that nobody else may have.
 const MAY_NOT_COUNT: u32 = 8;
+/// Turns of the longest match that one comes back into, which are held in memory meanwhile: two days at 5 turns a second.
+const MOST_TURNS: u32 = 1_000_000;
 /// More than the tickets of all peers of a match.
 const MOST_BYTES: u64 = 64 << 10;
 
@@ -156,6 +169,26 @@ const MOST_BYTES: u64 = 64 << 10;
 mod tests {
     use super::*;
     use lockstep::PeerId;
+
+    #[test]
+    fn a_file_of_too_many_turns_is_not_loaded() {
+        let bytes = crate::fixture::file_of(&crate::fixture::play(50).records);
+        let within = |most: u32| {
+            let mut reader = Reader::from_bytes(bytes.clone()).unwrap();
+            known_within(&mut reader, Vec::new(), most)
+        };
+        let known = within(50).unwrap();
+        let bundles = known.log.iter();
+        let bundles = bundles.filter(|record| matches!(record, Record::Bundle(_)));
+        assert_eq!(bundles.count(), 50);
+        assert!(matches!(
+            within(49),
+            Err(Error::TooLong {
+                turns: 50,
+                most: 49
+            })
+        ));
+    }
 
     #[test]
     fn what_is_kept_is_read_again_for_the_same_match() {

@@ -157,6 +157,11 @@ fn three_that_were_all_killed_go_on_to_the_end() {
     assert_eq!(last(&after[0]).len() as u64, 200 - cuts[0]);
     assert!(after.iter().all(|peer| last(peer) == last(&after[0])));
     recordings_agree(&[1, 0, 2], folder);
+    // The match is over: nobody needs the way back any more, neither beside the old recordings nor beside the new ones.
+    let entries = std::fs::read_dir(folder).expect("readable").flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let left: Vec<String> = names.filter(|name| name.contains(".peers")).collect();
+    assert_eq!(left, [""; 0]);
 }
 
 #[test]
@@ -218,7 +223,8 @@ fn what_cannot_be_reopened_is_named_with_its_exit_code() {
     let whole = std::fs::read(folder.join("peer0.replay")).expect("readable");
     std::fs::write(folder.join("head.replay"), &whole[..40]).expect("writable");
     let (hosting, ticket) = host(0, "60", folder);
-    let cases: [(&[&str], i32, &str); 6] = [
+    let cases: [(&[&str], i32, &str); 7] = [
+        (&["rejoin", "missing.replay"], 1, "No such file"),
         (&["host", "--from", "missing.replay"], 1, "missing.replay"),
         (&["host", "--from", "head.replay"], 5, "head.replay"),
         (&["host", "--from", "over.replay"], 2, "has ended"),
