@@ -14,7 +14,7 @@ mod roster;
 pub use bounds::Bounds;
 pub use file::{Issued, PeerFile};
 
-use crate::simulator::{Hostile, Lie, Playable, Scenario};
+use crate::simulator::{Cut, Hostile, Lie, Playable, Scenario};
 use lockstep::log::{
     Bundle, Record, RosterChange, Start, What, roster_hash, start_hash, turn_hash,
 };
@@ -90,7 +90,7 @@ pub struct Judge<W> {
     /// The roster changes that are agreed, in order.
     changes: Vec<RosterChange>,
     plans: Plans,
-    cut: bool,
+    cuts: Vec<Cut>,
     may_lose_quorum: bool,
     half_broken: bool,
     patient: bool,
@@ -154,7 +154,7 @@ impl<W: Playable> Judge<W> {
             history: Vec::new(),
             changes: Vec::new(),
             plans: Plans::new(scenario),
-            cut: !scenario.cuts.is_empty(),
+            cuts: scenario.cuts.clone(),
             may_lose_quorum: scenario.may_lose_quorum(),
             half_broken: !scenario.unreachable.is_empty(),
             patient: scenario.patient,
@@ -354,6 +354,7 @@ impl<W: Playable> Judge<W> {
             .is_some_and(|(flawed, from)| flawed == peer && turn >= from);
         let file = &mut self.peers[peer];
         file.executed = turn + 1;
+        file.stepped.push(self.now);
         file.checksum = Some(checksum);
         if flawed || self.forged || self.hostile == Some(peer) || self.is_outside(peer, turn) {
             return;
@@ -665,7 +666,8 @@ impl<W: Playable> Judge<W> {
             self.hostile.is_some() && matches!(ended.reason, EndReason::StallLimit { .. });
         // Who was cut off or stood still for so long that nobody was left to tell it.
         let waited = matches!(ended.reason, EndReason::StallLimit { .. });
-        let forgotten = waited && (self.is_gone(peer) || self.may_lose_quorum || file.froze);
+        let cut_off = self.is_gone(peer) || self.was_cut_off(peer);
+        let forgotten = waited && (cut_off || self.may_lose_quorum || file.froze);
         // Who is removed by a decision of which none of the others heard before they had waited for too long.
         let told_alone = ended.reason == EndReason::Removed && self.may_lose_quorum && {
             let others = self.peers.iter().filter(|other| other.id != file.id);

@@ -142,5 +142,5 @@ fn nobody_there_is_said_within_seconds() {
         _ => None,
     });
     assert_eq!(reason, EndReason::Unreachable(LinkError::Unanswered));
-    assert!(begun.elapsed() < Duration::from_secs(15));
+    assert!(begun.elapsed() < Duration::from_secs(30));
 }

@@ -165,7 +165,7 @@ impl Session {
         }
         let phase = match &self.phase {
             Phase::Host(host) => host.deadline(),
-            Phase::Join(join) => join.deadline(),
+            Phase::Join(join) => join.deadline(&self.core),
             Phase::Return(returning) => returning.deadline(&self.core),
             Phase::Reopen(host) => host.deadline(&self.core),
             Phase::Playing(playing) => playing.deadline(&self.core),
@@ -242,10 +242,9 @@ impl Session {
                 Phase::Refused(_) | Phase::Over => core.out.push(Output::Close { link }),
                 _ => core.link_up(link, peer, dialled, address, binding),
             },
-            Input::DialFailed { key, why, .. } => {
+            Input::DialFailed { address, key, why } => {
                 if let Phase::Join(join) = &mut self.phase {
-                    let step = join.dial_failed(key, why);
-                    self.step(step);
+                    join.dial_failed(&address, key, why);
                 }
             }
             Input::LinkDown { link, why } => self.link_down(link, why),

@@ -59,6 +59,8 @@ struct Net {
     waiting: Vec<Arrival>,
     /// Links of processes that have died.
     dead: Vec<LinkId>,
+    /// Dials that nobody hears of, the next ones first.
+    lost_dials: u32,
     /// Changes what peer 0 answers to a peer that comes back.
     lie: Option<Lie>,
     /// Links at whose other end a test speaks, and what it was told there.
@@ -92,6 +94,7 @@ impl Net {
             stopped: None,
             waiting: Vec::new(),
             dead: Vec::new(),
+            lost_dials: 0,
             lie: None,
             by_hand: Vec::new(),
             heard: Vec::new(),
@@ -179,6 +182,7 @@ impl Net {
         match output {
             Output::Dial { address, .. } if address == NOWHERE => {}
             Output::Dial { address, .. } if self.are_deaf(at, &address) => {}
+            Output::Dial { .. } if self.lost_dials > 0 => self.lost_dials -= 1,
             Output::Dial { address, key } => {
                 let to: usize = address.parse().expect("addresses are indices here");
                 assert_eq!(key, id(to));

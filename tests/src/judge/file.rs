@@ -42,6 +42,8 @@ pub struct PeerFile {
     pub appended: u32,
     /// Turns that its world executed.
     pub executed: u32,
+    /// When its world executed turns.
+    pub stepped: Vec<Duration>,
     /// Checksum of its world.
     pub checksum: Option<Checksum>,
     /// Its log, encoded.
@@ -94,6 +96,7 @@ impl PeerFile {
             handed: Vec::new(),
             appended: 0,
             executed: 0,
+            stepped: Vec::new(),
             checksum: None,
             log: Vec::new(),
             refused: BTreeSet::new(),

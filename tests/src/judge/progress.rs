@@ -65,7 +65,10 @@ impl<W: Playable> Judge<W> {
                 let turns = file.handed.iter().filter(|at| (from..to).contains(at));
                 turns.count() as u32
             };
-            if within(healed_at, due) == 0 {
+            // What a slow machine has left behind is worked off while the session waits to save the world.
+            let works = self.plans.is_slow(peer)
+                && file.stepped.iter().any(|at| (healed_at..due).contains(at));
+            if within(healed_at, due) == 0 && !works {
                 let seen = format!("no turn within 2 s after {healed_at:.1?}");
                 self.fail(Some(peer), Invariant::Progress, seen);
                 return;
@@ -96,6 +99,30 @@ impl<W: Playable> Judge<W> {
         let others = self.peers.iter().enumerate().filter(|(at, _)| *at != peer);
         let mut ends = others.filter_map(|(_, file)| Some(file.ended.as_ref()?.0));
         ends.any(|at| at < thawed_at + RECOVERY)
+    }
+
+    /// Whether nothing came through to a peer from when the others found a desync until they had ended by it. Nobody was
+    /// left then to tell it anything.
+    pub(super) fn was_cut_off(&self, peer: usize) -> bool {
+        let begun = self.peers.iter().filter_map(|file| file.started_at).min();
+        let begun = begun.unwrap_or_default();
+        let dark = |from: usize, at: Duration| {
+            self.cuts.iter().any(|cut| {
+                let from_at = begun + cut.at;
+                cut.lanes.contains(&(from, peer)) && (from_at..from_at + cut.lasts).contains(&at)
+            })
+        };
+        let others = self.peers.iter().enumerate().filter(|(at, _)| *at != peer);
+        let playing = others.filter(|(_, file)| file.crashed.is_none() && !file.left);
+        let mut unheard = playing.map(|(at, file)| match (&file.desync, &file.ended) {
+            (Some((found_at, _)), Some((ended_at, _))) => {
+                dark(at, *found_at) && dark(at, *ended_at)
+            }
+            _ => false,
+        });
+        unheard
+            .next()
+            .is_some_and(|first| first && unheard.all(|unheard| unheard))
     }
 
     /// A death is a fault that ends when it must be suspected; who stands still is none any more when it goes on.
@@ -192,7 +219,8 @@ impl<W: Playable> Judge<W> {
         if reached && !disturbed {
             for peer in 0..self.peers.len() {
                 let gone = self.peers[peer].crashed.is_some() || self.is_gone(peer);
-                if self.peers[peer].desync.is_none() && !gone {
+                let never_told = gone || self.was_cut_off(peer);
+                if self.peers[peer].desync.is_none() && !never_told {
                     let seen = "never heard of the desync".to_owned();
                     self.fail(Some(peer), Invariant::Desync, seen);
                     return;

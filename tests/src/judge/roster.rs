@@ -77,7 +77,11 @@ impl<W: Playable> Judge<W> {
             }
             // Where the host stands still, some may have no way to others.
             let parted = self.half_broken && self.peers[0].froze;
-            let lost = file.crashed.is_some() || file.froze || file.moved || self.cut || parted;
+            let lost = file.crashed.is_some()
+                || file.froze
+                || file.moved
+                || !self.cuts.is_empty()
+                || parted;
             let founded = file.left || lost || file.ended.is_some();
             // Who is heard goes only for blocking turns, and turns were late for as long as that takes.
             let blocked = self.is_late_by(STALL_BUDGET, change.value.cut);

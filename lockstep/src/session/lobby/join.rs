@@ -18,19 +18,25 @@ const MOST_ATTEMPTS: u32 = 16;
 const PROBE_EVERY: Duration = Duration::from_millis(100);
 /// How long the load barrier waits for links to the other joiners; after it they are reached by others.
 const MESH_WAIT: Duration = Duration::from_secs(3);
-/// A host that was reached and has not let this peer in is dialled anew after this time.
+/// The host is dialled anew after this time, whether or not the dial before has come to anything: losses delay an answer
+/// further with every repetition.
 const DIAL_AGAIN: Duration = Duration::from_secs(1);
+/// How long it is dialled while no link to it comes up. A new dial each second gets through losses that one dial does not.
+const REACH_WITHIN: Duration = Duration::from_secs(20);
+/// How long it is dialled once a link came up, which may be bad, or its doors crowded.
+const ENTER_WITHIN: Duration = Duration::from_secs(60);
 
 pub(crate) struct Joiner {
     invitation: Invitation,
     rules: RulesOf,
     own: OwnPeer,
-    /// Dials to the host that have not failed, and links to it that are up.
-    dials: usize,
-    dial_failure: Option<LinkError>,
-    /// When the host is dialled anew: it was reached, and the link broke before it let this peer in.
-    dial_at: Option<Duration>,
-    /// Until then it is.
+    /// Where the host may be: addresses at which another key answers, and texts that are none, are left out.
+    addresses: Vec<String>,
+    /// Why no link has let this peer in so far.
+    failure: LinkError,
+    /// When the host is dialled anew, unless a link leads to it.
+    dial_at: Duration,
+    /// Until then it is, on the session's clock.
     dial_until: Duration,
     link: Option<LinkId>,
     terms: Option<Terms>,
@@ -71,13 +77,13 @@ impl Joiner {
         rules: RulesOf,
     ) -> Self {
         let mut joiner = Joiner {
-            dials: 0,
+            addresses: invitation.addresses.clone(),
             invitation,
             rules,
             own,
-            dial_failure: None,
-            dial_at: None,
-            dial_until: core.now + core.limits.handshake * 6,
+            failure: LinkError::Unanswered,
+            dial_at: core.now,
+            dial_until: REACH_WITHIN,
             link: None,
             terms: None,
             seats: Vec::new(),
@@ -94,33 +100,13 @@ impl Joiner {
     }
 
     fn dial(&mut self, core: &mut Core) {
-        for address in &self.invitation.addresses {
+        for address in &self.addresses {
             core.out.push(Output::Dial {
                 address: address.clone(),
                 key: self.invitation.host,
             });
         }
-        self.dials += self.invitation.addresses.len();
-        self.dial_failure = None;
-        self.answer_by = core.now + core.limits.handshake * 2;
-    }
-
-    /// The host was reached and has not let this peer in: the way to it may be bad, or its doors crowded.
-    fn dial_again(&mut self, core: &mut Core, why: LinkError) -> Step {
-        self.link = None;
-        let links = core.links.keys().copied();
-        let to_host: Vec<LinkId> = links
-            .filter(|link| self.leads_to_host(core, *link))
-            .collect();
-        for link in to_host {
-            core.close(link);
-        }
-        let at = core.now + DIAL_AGAIN;
-        if at >= self.dial_until {
-            return Step::End(EndReason::Unreachable(why));
-        }
-        self.dial_at = Some(at);
-        Step::Stay
+        self.dial_at = core.now + DIAL_AGAIN;
     }
 
     pub(crate) fn own_seats(&self) -> &[Seat] {
@@ -136,19 +122,16 @@ impl Joiner {
         self.terms.is_some()
     }
 
-    pub(crate) fn dial_failed(&mut self, key: PeerId, why: LinkError) -> Step {
+    pub(crate) fn dial_failed(&mut self, address: &str, key: PeerId, why: LinkError) {
         if key != self.invitation.host {
-            return Step::Stay;
+            return;
         }
-        self.dials = self.dials.saturating_sub(1);
-        // Of several addresses the most telling failure counts: another key is more than silence.
-        if self.dial_failure != Some(LinkError::WrongKey) {
-            self.dial_failure = Some(why);
+        if matches!(why, LinkError::WrongKey | LinkError::Address) {
+            self.addresses.retain(|other| other != address);
         }
-        let tried_all = self.dials == 0 && self.dial_at.is_none();
-        match tried_all && self.terms.is_none() {
-            true => Step::End(EndReason::Unreachable(self.dial_failure.unwrap_or(why))),
-            false => Step::Stay,
+        // Of several failures the most telling counts: another key is more than silence.
+        if self.failure != LinkError::WrongKey {
+            self.failure = why;
         }
     }
 
@@ -162,7 +145,6 @@ impl Joiner {
             return;
         }
         self.link = Some(link);
-        self.dial_at = None;
         core.trusted = Some(link);
         self.answer_by = core.now + core.limits.handshake;
         let join = Control::Join {
@@ -176,18 +158,25 @@ impl Joiner {
     }
 
     pub(crate) fn link_down(&mut self, core: &mut Core, gone: &Link, why: LinkError) -> Step {
-        let host = self.invitation.host;
-        if gone.dialled && gone.expected.is_none_or(|peer| peer == host) {
-            self.dials = self.dials.saturating_sub(1);
-        }
-        let in_vain = gone.proved.is_none() && gone.up_at + core.limits.handshake <= core.now;
-        let why = if in_vain { LinkError::TimedOut } else { why };
         let own = self.link == Some(gone.id);
-        match self.terms.is_some() {
-            true if own => Step::End(EndReason::LobbyClosed),
-            false if own || self.dials == 0 && self.dial_at.is_none() => self.dial_again(core, why),
-            _ => Step::Stay,
+        if self.terms.is_some() {
+            return match own {
+                true => Step::End(EndReason::LobbyClosed),
+                false => Step::Stay,
+            };
         }
+        let host = self.invitation.host;
+        if own || gone.dialled && gone.expected.is_none_or(|peer| peer == host) {
+            // Who is at its end was silent for too long, before or after the proof.
+            let late = match own {
+                true => self.answer_by <= core.now,
+                false => gone.proved.is_none() && gone.up_at + core.limits.handshake <= core.now,
+            };
+            self.failure = if late { LinkError::TimedOut } else { why };
+            self.dial_at = core.now + DIAL_AGAIN;
+            self.link = self.link.filter(|_| !own);
+        }
+        Step::Stay
     }
 
     pub(crate) fn received(&mut self, core: &mut Core, link: LinkId, message: Control) -> Step {
@@ -312,16 +301,10 @@ impl Joiner {
     }
 
     pub(crate) fn timeout(&mut self, core: &mut Core) -> Step {
-        if self.dial_at.is_some_and(|at| at <= core.now) {
-            self.dial_at = None;
-            self.dial(core);
-        }
-        if self.terms.is_none() && self.dial_at.is_none() && core.now >= self.answer_by {
-            let links = &core.links;
-            return match links.keys().any(|link| self.leads_to_host(core, *link)) {
-                true => self.dial_again(core, LinkError::TimedOut),
-                false => Step::End(EndReason::Unreachable(LinkError::TimedOut)),
-            };
+        if self.terms.is_none()
+            && let end @ Step::End(_) = self.reach(core)
+        {
+            return end;
         }
         if let Some(link) = self.link
             && self.terms.is_some()
@@ -339,9 +322,37 @@ impl Joiner {
         Step::Stay
     }
 
-    pub(crate) fn deadline(&self) -> Option<Duration> {
-        let answer = self.dial_at.unwrap_or(self.answer_by);
-        let answer = self.terms.is_none().then_some(answer);
+    /// Dials the host until it has let this peer in.
+    fn reach(&mut self, core: &mut Core) -> Step {
+        if self.is_linked(core) {
+            self.dial_until = ENTER_WITHIN;
+        }
+        match self.link {
+            Some(link) if core.now >= self.answer_by => core.close(link),
+            None if self.is_linked(core) => {}
+            None if self.addresses.is_empty() || core.now >= self.dial_until => {
+                return Step::End(EndReason::Unreachable(self.failure));
+            }
+            None if core.now >= self.dial_at => self.dial(core),
+            _ => {}
+        }
+        Step::Stay
+    }
+
+    /// Whether a link to the host is up, which may not have proved yet whose it is.
+    fn is_linked(&self, core: &Core) -> bool {
+        let mut links = core.links.keys();
+        self.link.is_some() || links.any(|link| self.leads_to_host(core, *link))
+    }
+
+    pub(crate) fn deadline(&self, core: &Core) -> Option<Duration> {
+        let answer = match (self.link, self.is_linked(core)) {
+            (Some(_), _) => Some(self.answer_by),
+            // The link has its time to prove whose it is.
+            (None, true) => None,
+            (None, false) => Some(self.dial_at.min(self.dial_until)),
+        };
+        let answer = answer.filter(|_| self.terms.is_none());
         let probe = (self.link.is_some() && self.terms.is_some()).then_some(self.clock.next_probe);
         let mesh = match &self.stage {
             Stage::Loading {

@@ -55,3 +55,66 @@ fn a_joiner_gives_a_host_up_that_never_answers() {
         net.links.len()
     );
 }
+
+#[test]
+fn a_host_whose_answers_are_lost_is_dialled_anew_each_second() {
+    let mut net = Net::new(2, Plan::default(), Some(10));
+    net.lost_dials = 7;
+    net.run(Duration::from_millis(6_950));
+    assert!(net.links.is_empty());
+    net.run(Duration::from_secs(20));
+    assert_eq!(net.links.len(), 1);
+    assert_eq!(net.ends().len(), 2);
+    assert!(net.peers.iter().all(|peer| peer.turns.len() == 10));
+}
+
+/// A joiner at these addresses of the host.
+fn joiner(addresses: &[&str]) -> Net {
+    let mut net = Net::new(0, Plan::default(), None);
+    net.add(Role::Join {
+        match_id: MatchId([7; 16]),
+        secret: [8; 16],
+        host: id(1),
+        addresses: addresses.iter().map(|text| (*text).to_owned()).collect(),
+        rules: Box::new(|_| None),
+    });
+    net
+}
+
+fn fails(net: &mut Net, address: &str, why: LinkError) {
+    let (address, key) = (address.to_owned(), id(1));
+    net.input(0, Input::DialFailed { address, key, why });
+}
+
+#[test]
+fn failed_dials_are_repeated_until_it_is_clear_that_nobody_is_there() {
+    let mut net = joiner(&[NOWHERE]);
+    for second in 5..20 {
+        net.run(Duration::from_secs(second));
+        fails(&mut net, NOWHERE, LinkError::Unanswered);
+        assert!(net.ends().is_empty(), "after {second} s");
+    }
+    net.run(Duration::from_secs(20));
+    let why = EndReason::Unreachable(LinkError::Unanswered);
+    assert_eq!(net.ends()[0].reason, why);
+}
+
+#[test]
+fn an_address_where_another_key_answers_is_not_dialled_again() {
+    let mut net = joiner(&[NOWHERE]);
+    net.run(Duration::from_secs(1));
+    fails(&mut net, NOWHERE, LinkError::WrongKey);
+    let why = EndReason::Unreachable(LinkError::WrongKey);
+    assert_eq!(net.ends()[0].reason, why);
+
+    // The host may be at another one.
+    let mut net = joiner(&["here", NOWHERE]);
+    net.lost_dials = 1;
+    net.run(Duration::from_millis(500));
+    fails(&mut net, "here", LinkError::WrongKey);
+    net.run(Duration::from_secs(15));
+    fails(&mut net, NOWHERE, LinkError::Unanswered);
+    assert!(net.ends().is_empty());
+    net.run(Duration::from_secs(20));
+    assert_eq!(net.ends()[0].reason, why);
+}
