@@ -260,7 +260,7 @@ mod tests {
                 turn: TurnNumber(turn),
                 plan: crate::Plan::default(),
                 paused: false,
-                entries: vec![entry; usize::from(turn % 5 == 0)],
+                entries: vec![entry; usize::from(turn.is_multiple_of(5))],
             })
         };
         let records: Vec<Record> = (0..turns).map(bundle).collect();
