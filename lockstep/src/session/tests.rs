@@ -2,6 +2,7 @@
 //! business of the simulator in the `tests` crate.
 
 mod equivocation;
+mod hostile;
 mod joining;
 mod lost;
 mod patience;
@@ -43,6 +44,9 @@ type Arrival = (usize, LinkId, Option<(Channel, Arc<[u8]>)>, bool);
 /// What a peer sends in the place of these bytes.
 type Lie = fn(Vec<u8>) -> Vec<u8>;
 
+/// Changes what a peer, of this match, at this place, says; `None` where it says what is so.
+type Attack = fn(&crate::log::Start, usize, Channel, &[u8]) -> Option<Vec<u8>>;
+
 struct Net {
     now: Duration,
     peers: Vec<Peer>,
@@ -68,6 +72,8 @@ struct Net {
     heard: Vec<(LinkId, Channel, Arc<[u8]>)>,
     /// Two between whom nothing comes through for now, neither links nor messages.
     deaf_between: Option<(usize, usize)>,
+    /// Who says what is not so.
+    attack: Option<(usize, Attack)>,
 }
 
 /// Where nobody is.
@@ -99,6 +105,7 @@ impl Net {
             by_hand: Vec::new(),
             heard: Vec::new(),
             deaf_between: None,
+            attack: None,
         };
         for at in 0..peers {
             let role = if at == 0 {
@@ -214,6 +221,13 @@ impl Net {
                 let bytes = match self.lie.filter(|_| at == 0 && channel == Channel::Bulk) {
                     Some(lie) => lie(bytes.to_vec()).into(),
                     None => bytes,
+                };
+                let attack = self.attack.filter(|(by, _)| *by == at);
+                let bytes = match (attack, self.peers[at].records.first()) {
+                    (Some((_, attack)), Some(Record::Start(start))) => {
+                        attack(start, at, channel, &bytes).map_or(bytes, Arc::from)
+                    }
+                    _ => bytes,
                 };
                 self.post(to, link, Some((channel, bytes)), false);
             }

@@ -1,7 +1,6 @@
 //! Peers that come back: who asks to, what the decision to let one in does, and how its own part begins.
 
 use super::agreement::{Checksums, Hashes};
-use super::change::Watch;
 use super::ending::Ending;
 use super::epochs::Epochs;
 use super::load::Load;
@@ -11,6 +10,7 @@ use super::patience::Patience;
 use super::presence::Presence;
 use super::snapshots::{SignedSnapshot, Snapshots};
 use super::undo::Past;
+use super::watch::Watch;
 use super::{Course, Playing};
 use crate::log::{RosterChange, SignedBatch, Start, encode_change};
 use crate::session::Output;
@@ -307,7 +307,10 @@ impl Playing {
         let reach = delay + lately as u32 + 1;
         let mut asked = self.requests.asked.values();
         let follows = |asked: &&Asked| {
-            asked.heard_at + FRESH > now && asked.turns.saturating_add(reach) >= self.complete
+            let member = self.members.get(usize::from(asked.joins.peer));
+            member.is_some_and(|member| member.back_at <= now)
+                && asked.heard_at + FRESH > now
+                && asked.turns.saturating_add(reach) >= self.complete
         };
         asked.find(follows).map(|asked| asked.joins)
     }
