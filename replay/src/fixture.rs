@@ -335,6 +335,7 @@ fn accepted(
         value,
         accepts: by.iter().map(accept).collect(),
         proofs: Vec::new(),
+        reopening: None,
     }
 }
 
