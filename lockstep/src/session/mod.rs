@@ -382,6 +382,7 @@ impl Session {
             }
             (Introduced::Proved, Phase::Return(_)) => Step::Stay,
             (Introduced::Proved, Phase::Playing(playing)) => {
+                playing.close_nobodies(core);
                 playing.close_crowd(core, link);
                 playing.close_doubles(core, link);
                 Step::Stay

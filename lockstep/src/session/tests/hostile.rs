@@ -7,7 +7,7 @@ use crate::session::roster::{Ballot, Message, Note, Peers, Promise, Value, note_
 use crate::session::wire::{Control, SignedNote, TurnPacket};
 
 /// A note as the peer at this place signs it.
-fn note(start: &Start, peer: usize, epoch: u32, message: Message) -> SignedNote {
+pub(super) fn note(start: &Start, peer: usize, epoch: u32, message: Message) -> SignedNote {
     let content = Note { epoch, message }.encode();
     let bytes = note_signed_bytes(start, peer as u8, &content).expect("a place in the start");
     let signature = KeyedHash::new(id(peer)).sign(&bytes).into();
@@ -40,7 +40,7 @@ fn promising(
 }
 
 impl Net {
-    fn start(&self) -> Start {
+    pub(super) fn start(&self) -> Start {
         let Some(Record::Start(start)) = self.peers[0].records.first() else {
             panic!("the first record is the start");
         };
@@ -53,7 +53,7 @@ impl Net {
         links.last().map(|link| link.id)
     }
 
-    fn tell(&mut self, from: usize, to: usize, channel: Channel, bytes: &[u8]) {
+    pub(super) fn tell(&mut self, from: usize, to: usize, channel: Channel, bytes: &[u8]) {
         if let Some(link) = self.link_between(from, to) {
             let input = Input::Received {
                 link,
