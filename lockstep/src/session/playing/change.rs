@@ -305,7 +305,7 @@ impl Playing {
             hashes: self.hashes.recent(RECENT),
             cheats: self.cheats(),
             suspects: self.watch.suspects.or(self.watch.unwanted),
-            unwanted: self.watch.unwanted,
+            unwanted: self.watch.agreed,
             disbelieved: self.watch.disbelieved,
             joiner,
             asked: self.requests.known(),

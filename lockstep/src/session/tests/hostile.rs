@@ -157,6 +157,40 @@ fn who_says_that_it_accepted_what_cannot_be_is_removed() {
     });
 }
 
+/// Proposes what cannot be.
+fn proposing(start: &Start, me: usize, channel: Channel, bytes: &[u8]) -> Option<Vec<u8>> {
+    let said = Control::decode(bytes, &Limits::default());
+    let (Channel::Control, Ok(Control::Roster(mut notes))) = (channel, said) else {
+        return None;
+    };
+    for own in notes.iter_mut().filter(|note| usize::from(note.peer) == me) {
+        let mut of = Note::decode(&own.content).expect("its own note");
+        if let Message::Propose(_, value) | Message::Accept(_, value) = &mut of.message {
+            value.cut += 50;
+            *own = note(start, me, of.epoch, of.message);
+        }
+    }
+    Some(Control::Roster(notes).encode())
+}
+
+#[test]
+fn a_coordinator_that_proposes_what_cannot_be_is_removed() {
+    let mut net = Net::new(5, Plan::default(), None);
+    net.run(Duration::from_secs(5));
+    net.attack = Some((0, proposing));
+    net.kill(4);
+    let before = net.peers[1].turns.len();
+    net.run(Duration::from_secs(40));
+    for at in 1..4 {
+        let (status, turns) = (net.peers[at].session.status(), net.peers[at].turns.len());
+        assert_eq!(status, Status::Running, "peer {at}");
+        // Three seconds for the dead one, ten for the other.
+        assert!(turns > before + 90, "peer {at}: {before} -> {turns}");
+        let both = vec![Seat(0), Seat(4)];
+        assert_eq!(net.gone(at), [(both, RosterCause::Lost)], "peer {at}");
+    }
+}
+
 #[test]
 fn who_withholds_a_batch_and_begins_ever_new_attempts_is_removed() {
     let mut net = Net::new(3, Plan::default(), None);
@@ -318,5 +352,42 @@ fn who_comes_back_only_to_withhold_its_batches_comes_back_ever_more_rarely() {
         let turns = net.peers[at].turns.len() - before;
         // Of 150 s.
         assert!(turns > 5 * 120, "peer {at}: {turns} turns");
+    }
+}
+
+/// As [`withholding`], and whenever it promises it tells of a value that keeps it.
+fn withholding_and_keeping(
+    start: &Start,
+    me: usize,
+    channel: Channel,
+    bytes: &[u8],
+) -> Option<Vec<u8>> {
+    let keeps = promising(start, me, (channel, bytes), |promise| {
+        // It alone has its batches of the last turns.
+        let delay = u32::from(Plan::default().delay_turns);
+        let value = Value {
+            roster: Peers::first(promise.holdings.len()),
+            cut: promise.complete - delay,
+            joins: None,
+            cheats: Peers::default(),
+            log_hash: None,
+        };
+        promise.holdings[2].until = value.cut;
+        promise.accepted = Some((Ballot { round: 1, peer: 0 }, value));
+    });
+    keeps.or_else(|| withholding(start, me, channel, bytes))
+}
+
+#[test]
+fn who_tells_of_a_value_that_keeps_it_goes_all_the_same() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(10));
+    net.attack = Some((2, withholding_and_keeping));
+    let before = net.peers[0].turns.len();
+    net.run(Duration::from_secs(40));
+    for at in [0, 1] {
+        let turns = net.peers[at].turns.len() - before;
+        assert!(turns > 5 * 15, "peer {at}: {turns} turns");
+        assert_eq!(net.gone(at), [(vec![Seat(2)], RosterCause::Lost)]);
     }
 }
