@@ -361,7 +361,7 @@ fn place_of(address: &str) -> &str {
 
 /// What a side signs to prove who it is: its role, the channel, its own nonce and the other side's,
 /// and which run of its process it is.
-fn statement(
+pub(super) fn statement(
     dialled: bool,
     binding: &[u8; 32],
     own_nonce: &[u8; 32],

@@ -325,6 +325,7 @@ impl Playing {
                         value: decision.value,
                         accepts: decision.accepts.iter().filter_map(accept).collect(),
                         proofs: self.proofs_of(decision.value.cheats),
+                        reopening: None,
                     };
                     self.decided(core, change);
                 }
@@ -364,7 +365,9 @@ impl Playing {
     }
 
     fn decided(&mut self, core: &mut Core, change: RosterChange) {
-        let stays = change.value.roster.contains(self.me as u8);
+        // What reopens the match was decided by other runs than this one.
+        let reopened = change.reopening.is_some();
+        let stays = change.value.roster.contains(self.me as u8) && !reopened;
         let (cut, roster) = (change.value.cut, change.value.roster);
         for proof in &change.proofs {
             self.note_proof(core, proof.clone());
@@ -386,7 +389,7 @@ impl Playing {
         let goes = self.epochs.voters().members().without(roster);
         self.tell_joiner(core, &change);
         self.epochs.decide(change);
-        if !stays && self.leaving.is_none() {
+        if !stays && (reopened || self.leaving.is_none()) {
             self.stall = None;
             self.ending.be_removed(core.now);
         }

@@ -5,7 +5,7 @@ use super::Playing;
 use super::presence::GAP;
 use crate::session::core::Core;
 use crate::session::roster::Peers;
-use crate::{Event, TurnNumber};
+use crate::{Event, LinkId, TurnNumber};
 use std::time::Duration;
 
 /// For so long a peer may block turns although it is heard, all told; it is given back a tenth of the time that passes.
@@ -257,12 +257,21 @@ impl Playing {
 
     /// At the other end of a link there may be another run of a member's process: of one that was up before this peer
     /// came back itself, too.
-    fn note_incarnations(&mut self, core: &Core) {
+    fn note_incarnations(&mut self, core: &mut Core) {
         for member in &mut self.members {
             let runs = core.links_to(member.peer.peer);
             let mut runs = runs.filter_map(|link| link.proved);
             member.restarted |=
                 runs.any(|(_, run)| run != member.peer.incarnation && !member.past.contains(&run));
+        }
+        // A run that is out and has not heard of it may know none of those who would tell: they are other runs, too.
+        for id in core.links.keys().copied().collect::<Vec<LinkId>>() {
+            let leads_to = self.member_of(core, id);
+            let past = self.is_past(core, id);
+            let out = past || leads_to.is_some_and(|at| !self.epochs.has(at));
+            if let Some(link) = core.links.get_mut(&id).filter(|_| out) {
+                link.epoch = link.epoch.max(Some(0));
+            }
         }
     }
 }

@@ -218,6 +218,7 @@ fn a_decision_is_proved_by_its_accepts() {
         ballot,
         value,
         accepts: vec![accept(0), accept(1)],
+        reopening: None,
         proofs: Vec::new(),
     };
     let holds = |change: &RosterChange| {

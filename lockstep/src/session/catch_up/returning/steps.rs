@@ -117,7 +117,12 @@ impl Returning {
             peer: *peer,
             addresses: known.addresses.clone(),
         };
-        core.event(Event::Contacts(self.contacts.iter().map(contact).collect()));
+        let own = Contact {
+            peer: core.id(),
+            addresses: self.addresses.clone(),
+        };
+        let others = self.contacts.iter().map(contact);
+        core.event(Event::Contacts(others.chain([own]).collect()));
         let before = |record: &mut Record| match record {
             Record::Bundle(bundle) => bundle.turn.0 < turns,
             Record::Roster(change) => change.value.cut < turns,
@@ -295,6 +300,9 @@ impl Returning {
         Step::Return(Box::new(Returned {
             me: self.me,
             addresses: addresses.collect(),
+            past: (0..walk.start.roster.len() as u8)
+                .map(|at| walk.past(at))
+                .collect(),
             chained: walk.chained.unwrap_or(walk.hash),
             start: walk.start,
             changes: walk.changes,

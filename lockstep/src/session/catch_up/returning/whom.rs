@@ -55,6 +55,9 @@ impl Returning {
             }
             self.server = None;
         }
+        if self.reopened {
+            return;
+        }
         let Some(link) = self.helper(core, last) else {
             return;
         };
@@ -177,6 +180,7 @@ impl Returning {
         let own = self.log.as_ref().is_some_and(|log| log.of_own);
         if own && matches!(self.world, World::None) {
             self.own.clear();
+            self.sure = 0;
             self.log = None;
             self.snapshot = Snapshot::Unknown;
             if let Some(server) = self.server.take() {
