@@ -13,7 +13,7 @@ mod sleep;
 mod slow;
 
 use super::*;
-use crate::log::{Bundle, LogEntry, OnSlow, PauseBudget, Record};
+use crate::log::{Absent, Bundle, LogEntry, OnSlow, PauseBudget, Record};
 use crate::sign::KeyedHash;
 use crate::{Limits, MatchId, PeerId, Plan, TurnNumber};
 use sim::{RulesId, SeatState};
@@ -90,6 +90,15 @@ impl Net {
     }
 
     fn with(peers: usize, plan: Plan, turn_limit: Option<u32>, on_slow: OnSlow) -> Net {
+        Net::under(peers, plan, turn_limit, (on_slow, Absent::default()))
+    }
+
+    fn under(
+        peers: usize,
+        plan: Plan,
+        turn_limit: Option<u32>,
+        (on_slow, absent): (OnSlow, Absent),
+    ) -> Net {
         let mut net = Net {
             now: Duration::ZERO,
             peers: Vec::new(),
@@ -121,6 +130,7 @@ impl Net {
                     turn_limit,
                     pauses: PauseBudget::default(),
                     on_slow,
+                    absent,
                 })
             } else {
                 Role::Join {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::log::{OnSlow, PauseBudget, RosterPeer};
+use crate::log::{Absent, OnSlow, PauseBudget, RosterPeer};
 use crate::session::playing::epochs::key;
 use crate::session::roster::{Ballot, Value};
 use crate::sign::KeyedHash;
@@ -29,6 +29,7 @@ fn start(peers: u8) -> Start {
         turn_limit: None,
         pauses: PauseBudget::default(),
         on_slow: OnSlow::default(),
+        absent: Absent::default(),
         roster: (0..peers).map(place).collect(),
         build: String::new(),
         signatures: Vec::new(),
