@@ -1,6 +1,7 @@
 //! Sessions on links in memory, with a fixed delay and no loss. What loss, cuts and hostile peers do to them is the
 //! business of the simulator in the `tests` crate.
 
+mod crowd;
 mod equivocation;
 mod hostile;
 mod joining;
