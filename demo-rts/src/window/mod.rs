@@ -9,6 +9,8 @@ mod gpu;
 pub mod input;
 pub mod letters;
 pub mod settings;
+#[cfg(test)]
+mod sight;
 pub mod theme;
 pub mod ui;
 pub mod words;
@@ -62,6 +64,11 @@ pub fn has_display() -> bool {
     let names = ["DISPLAY", "WAYLAND_DISPLAY"];
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     names.into_iter().any(is_set)
+}
+
+/// Puts a text on the system's clipboard.
+pub fn copy(text: &str) {
+    window::clipboard_set(text);
 }
 
 /// Opens the window and shows `first` until it is closed.
@@ -236,7 +243,8 @@ impl EventHandler for Shell {
         self.frame();
         // Where the display does not set the pace, a match needs no more frames than this.
         let passed = self.began.elapsed().saturating_sub(self.drawn_at);
-        std::thread::sleep(SHORTEST_FRAME.saturating_sub(passed));
+        let shortest = Duration::from_secs(1) / self.settings.borrow().most_frames.max(1);
+        std::thread::sleep(shortest.saturating_sub(passed));
         self.drawn_at = self.began.elapsed();
     }
 
@@ -313,4 +321,3 @@ fn modifiers(with: KeyMods) -> Modifiers {
 const USUAL_SIZE: (i32, i32) = (1_280, 720);
 /// Samples of each pixel, for smooth edges.
 const SAMPLES: i32 = 4;
-const SHORTEST_FRAME: Duration = Duration::from_micros(6_900);

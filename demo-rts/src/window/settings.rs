@@ -10,6 +10,8 @@ pub struct Settings {
     pub zoom: f32,
     /// Whether the map scrolls where the mouse touches the window's edge.
     pub edge_scroll: bool,
+    /// Frames a second at most; the display may ask for fewer.
+    pub most_frames: u32,
     /// Tiles a second that keys and edges scroll at the usual zoom.
     pub scroll_speed: f32,
 }
@@ -19,6 +21,7 @@ impl Default for Settings {
         Settings {
             zoom: 1.0,
             edge_scroll: true,
+            most_frames: 144,
             scroll_speed: 26.0,
         }
     }
