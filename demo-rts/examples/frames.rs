@@ -11,7 +11,7 @@ use demo_rts::window::game::table::{Around, Table};
 use demo_rts::window::input::Input;
 use demo_rts::window::settings::{Settings, Shared};
 use demo_rts::window::{self, Next, Screen};
-use demo_rts::world::{Density, Effect, Scenario, Setup, World};
+use demo_rts::world::{Effect, Scenario, Setup, World};
 use sim::{Seat, Seed, Simulation, Start};
 use std::time::{Duration, Instant};
 
@@ -67,10 +67,8 @@ impl Bench {
 
 impl Stage {
     fn new(units: u32) -> Stage {
-        let scenario = Scenario::Swarm {
-            units,
-            density: Density::Dense,
-        };
+        // They march and do not fight: as many are drawn at the end.
+        let scenario = Scenario::March { units };
         let setup = Setup {
             scenario,
             ..Setup::default()

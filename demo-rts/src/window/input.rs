@@ -85,6 +85,15 @@ impl Input {
             .any(|press| press.key == key && !press.repeat)
     }
 
+    /// With which modifiers this key was pressed now, not only held on: they may be let go in the same frame.
+    pub fn hit_with(&self, key: KeyCode) -> Option<Modifiers> {
+        let press = self
+            .keys
+            .iter()
+            .find(|press| press.key == key && !press.repeat);
+        press.map(|press| press.with)
+    }
+
     /// Whether this key was pressed now or repeats because it is held.
     pub fn typed_key(&self, key: KeyCode) -> bool {
         self.keys.iter().any(|press| press.key == key)

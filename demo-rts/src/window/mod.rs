@@ -147,7 +147,7 @@ fn conf(title: &str) -> Conf {
         window_width: USUAL_SIZE.0,
         window_height: USUAL_SIZE.1,
         high_dpi: true,
-        sample_count: SAMPLES,
+        sample_count: samples(),
         window_resizable: true,
         icon: None,
         platform: miniquad::conf::Platform {
@@ -319,5 +319,10 @@ fn modifiers(with: KeyMods) -> Modifiers {
 
 /// Before the user makes it larger.
 const USUAL_SIZE: (i32, i32) = (1_280, 720);
-/// Samples of each pixel, for smooth edges.
-const SAMPLES: i32 = 4;
+/// Samples of each pixel, for smooth edges; where no card draws, they would cost too much.
+fn samples() -> i32 {
+    match std::env::var_os("LIBGL_ALWAYS_SOFTWARE") {
+        Some(_) => 1,
+        None => 4,
+    }
+}

@@ -536,9 +536,9 @@ impl<'a> Ui<'a> {
 
     /// Whether the focus shall move on (`true`) or back.
     fn asked_step(&self) -> Option<bool> {
-        let tab = self.input.typed_key(KeyCode::Tab);
-        if tab {
-            return Some(!self.input.with.shift);
+        let mut keys = self.input.keys.iter();
+        if let Some(tab) = keys.find(|press| press.key == KeyCode::Tab) {
+            return Some(!tab.with.shift);
         }
         if self.used_arrows || !self.memory.has_focus() {
             return None;

@@ -5,7 +5,7 @@ use super::effects::Sign;
 use super::land::Eye;
 use super::scene::{Scene, footprint};
 use crate::window::canvas::Rect;
-use crate::window::input::{Input, MouseButton};
+use crate::window::input::{Input, Modifiers, MouseButton};
 use crate::window::words;
 use crate::world::{Command, Id, Kind, Order, Refusal, Selection, Tile, World};
 use lockstep::Seat;
@@ -515,13 +515,19 @@ impl Hand {
 
     /// A control group's key: with control it is set, with shift added to; else it is selected, and twice quickly
     /// looked at.
-    pub fn group(&mut self, number: usize, input: &Input, world: &World) -> Option<Wish> {
+    pub fn group(
+        &mut self,
+        number: usize,
+        with: Modifiers,
+        now: Duration,
+        world: &World,
+    ) -> Option<Wish> {
         let group = self.groups.get_mut(number)?;
-        if input.with.control {
+        if with.control {
             group.clone_from(&self.selection);
             return Some(Wish::Say(words::group_set(number, group.len())));
         }
-        if input.with.shift {
+        if with.shift {
             group.extend(&self.selection);
             group.sort_unstable();
             group.dedup();
@@ -531,10 +537,10 @@ impl Hand {
             return Some(Wish::Say(words::group_empty(number)));
         }
         let found = group.clone();
-        let again = self.last_group.is_some_and(|(last, when)| {
-            last == number && input.now.saturating_sub(when) < DOUBLE_TAP
-        });
-        self.last_group = Some((number, input.now));
+        let again = self
+            .last_group
+            .is_some_and(|(last, when)| last == number && now.saturating_sub(when) < DOUBLE_TAP);
+        self.last_group = Some((number, now));
         self.select(found);
         again
             .then(|| middle_of(&self.selection, world))

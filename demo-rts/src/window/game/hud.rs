@@ -115,13 +115,11 @@ pub fn draw(ui: &mut Ui<'_>, shown: Shown<'_>) -> Asked {
 
 /// The action whose key was pressed.
 pub fn pressed_key(input: &Input, hand: &Hand, page: Page, world: &World) -> Option<(Entry, bool)> {
-    if input.with.control || input.with.alt {
-        return None;
-    }
-    let entries = card(hand, page, world);
-    let hit = |entry: &Entry| input.hit(entry.key);
-    let entry = entries.into_iter().find(hit)?;
-    Some((entry, input.with.shift))
+    let pressed = |entry: Entry| {
+        let with = input.hit_with(entry.key)?;
+        (!with.control && !with.alt).then_some((entry, with.shift))
+    };
+    card(hand, page, world).into_iter().find_map(pressed)
 }
 
 fn draw_top(ui: &mut Ui<'_>, shown: Shown<'_>) {

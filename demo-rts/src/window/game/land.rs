@@ -257,7 +257,10 @@ fn blended(x: u16, y: u16, map: &Map) -> Colour {
             (x + dx).saturating_sub(1).min(last),
             (y + dy).saturating_sub(1).min(last),
         );
-        let colour = ground(map.terrain(tile));
+        let colour = match map.terrain(tile) {
+            Terrain::Water => SAND,
+            other => ground(other),
+        };
         for (sum, part) in sum.iter_mut().zip(colour) {
             *sum += u32::from(part);
         }
@@ -310,14 +313,51 @@ fn draw_cover(tile: Tile, map: &Map, canvas: &mut Canvas) {
             dice,
             canvas,
         ),
-        Terrain::Water => {
-            if dice.is_multiple_of(3) {
-                let (wx, wy) = (x + 0.3 + near(3, 0.4), y + 0.5 + near(8, 0.7));
-                let light = [118, 172, 206, 110];
-                canvas.rect(Rect::new(wx, wy, 0.34, 0.035), light);
-                canvas.rect(Rect::new(wx + 0.12, wy + 0.09, 0.26, 0.03), light);
-            }
-        }
+        Terrain::Water => draw_water(tile, map, dice, canvas),
+    }
+}
+
+/// A tile of water: it keeps clear of its shores, and cuts their corners.
+fn draw_water(tile: Tile, map: &Map, dice: u32, canvas: &mut Canvas) {
+    let (x, y) = (f32::from(tile.x), f32::from(tile.y));
+    let is_land = |dx: i32, dy: i32| {
+        let along = |at: u16, step: i32| u16::try_from(i32::from(at) + step).ok();
+        let beside = along(tile.x, dx).zip(along(tile.y, dy));
+        let beside = beside
+            .map(|(x, y)| Tile::new(x, y))
+            .filter(|beside| map.contains(*beside));
+        beside.is_some_and(|beside| map.terrain(beside) != Terrain::Water)
+    };
+    let shore = |land: bool, wide: f32| if land { wide } else { 0.0 };
+    let [left, right] = [is_land(-1, 0), is_land(1, 0)];
+    let [above, below] = [is_land(0, -1), is_land(0, 1)];
+    let mut layer = |edge: f32, colour: Colour| {
+        let (l, r) = (x + shore(left, edge), x + 1.0 - shore(right, edge));
+        let (t, b) = (y + shore(above, edge), y + 1.0 - shore(below, edge));
+        let cut = |one: bool, other: bool| shore(one && other, CORNER);
+        let (lt, rt) = (cut(left, above), cut(right, above));
+        let (rb, lb) = (cut(right, below), cut(left, below));
+        let corners = [
+            (l, t + lt),
+            (l + lt, t),
+            (r - rt, t),
+            (r, t + rt),
+            (r, b - rb),
+            (r - rb, b),
+            (l + lb, b),
+            (l, b - lb),
+        ];
+        canvas.convex(&corners, colour);
+    };
+    if left || right || above || below {
+        layer(0.04, [124, 170, 186, 255]);
+    }
+    layer(0.13, WATER);
+    if dice.is_multiple_of(3) && !(left || right || above || below) {
+        let (wx, wy) = (x + 0.1 + 0.4 * part(dice, 3), y + 0.2 + 0.5 * part(dice, 8));
+        let light = [118, 172, 206, 110];
+        canvas.rect(Rect::new(wx, wy, 0.34, 0.035), light);
+        canvas.rect(Rect::new(wx + 0.12, wy + 0.09, 0.26, 0.03), light);
     }
 }
 
@@ -416,7 +456,7 @@ fn ground(terrain: Terrain) -> Colour {
         Terrain::Forest => [66, 92, 50, 255],
         Terrain::Gold => [120, 112, 78, 255],
         Terrain::Rock => [104, 104, 96, 255],
-        Terrain::Water => [46, 102, 150, 255],
+        Terrain::Water => WATER,
     }
 }
 
@@ -434,6 +474,11 @@ fn part(dice: u32, shift: u32) -> f32 {
     f32::from((dice >> shift & 0xff) as u8) / 255.0
 }
 
+const WATER: Colour = [46, 102, 150, 255];
+/// The ground beside and under water.
+const SAND: Colour = [150, 142, 96, 255];
+/// How much of a corner between two shores is land.
+const CORNER: f32 = 0.38;
 /// Tiles from one hill to the next.
 const HILL: u16 = 7;
 /// Tiles along an edge of a mesh.

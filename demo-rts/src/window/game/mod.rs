@@ -282,7 +282,7 @@ impl Game {
         } else if input.hit(KeyCode::F10) {
             self.over = Over::Menu;
         }
-        if self.over != Over::Nothing || input.with.control {
+        if self.over != Over::Nothing {
             return;
         }
         if input.hit(KeyCode::Enter) && !points {
@@ -329,29 +329,27 @@ impl Game {
     }
 
     fn draw_said(&mut self, canvas: &mut Canvas) {
+        let mut right = canvas.size().0;
+        if self.shows_network {
+            let first = self.seats.first().map(|info| info.peer);
+            let alone = self.seats.iter().all(|info| Some(info.peer) == first);
+            let measured = Measured {
+                summary: self.peer.summary(),
+                stats: (!alone).then(|| self.peer.game().source().stats()),
+                seats: self.seats.clone(),
+            };
+            right = network::draw_panel(canvas, &self.facts, &measured);
+        }
         let status = self.peer.game().status();
         let lasting = network::said_of_status(&status, &self.facts);
         let lasting = lasting.filter(|_| self.ended.is_none() && self.over == Over::Nothing);
         let now = self.now;
         let newest = self.banner.as_ref().filter(|(_, until)| now < *until);
         if let Some(banner) = newest.map(|(banner, _)| banner).or(lasting.as_ref()) {
-            network::draw_banner(canvas, banner);
+            network::draw_banner(canvas, banner, right);
         }
         if let Some((text, _)) = self.flash.as_ref().filter(|(_, until)| now < *until) {
             draw_flash(canvas, text);
-        }
-        if self.shows_network {
-            let alone = self.ticket.is_none()
-                && self
-                    .seats
-                    .iter()
-                    .all(|info| info.peer == self.seats[0].peer);
-            let measured = Measured {
-                summary: self.peer.summary(),
-                stats: (!alone).then(|| self.peer.game().source().stats()),
-                seats: self.seats.clone(),
-            };
-            network::draw_panel(canvas, &self.facts, &measured);
         }
     }
 
@@ -403,7 +401,7 @@ impl Screen for Game {
         self.follow();
         let typing = self.talk.is_typing();
         self.press_keys(input);
-        let copies = input.with.control && input.hit(KeyCode::C);
+        let copies = input.hit_with(KeyCode::C).is_some_and(|with| with.control);
         if let Some(ticket) = self.ticket.as_deref().filter(|_| copies && !self.started) {
             copy(ticket);
             self.say(words::COPIED.to_owned());
@@ -486,3 +484,6 @@ fn draw_flash(canvas: &mut Canvas, text: &str) {
 const FLASH: Duration = Duration::from_secs(3);
 /// How long leaving may take.
 const LEAVING: Duration = Duration::from_secs(3);
+
+#[cfg(test)]
+mod tests;

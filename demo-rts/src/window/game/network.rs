@@ -103,10 +103,10 @@ pub fn said_of_status(status: &Status, facts: &Facts) -> Option<Banner> {
     Some(Banner { text, colour })
 }
 
-/// Draws a sentence below the top of the window.
-pub fn draw_banner(canvas: &mut Canvas, banner: &Banner) {
+/// Draws a sentence below the top of the window, left of `right`.
+pub fn draw_banner(canvas: &mut Canvas, banner: &Banner, right: f32) {
     let size = canvas.units(theme::HEADING);
-    let most = canvas.size().0 * 0.7;
+    let most = (canvas.size().0 * 0.6).min(right - canvas.units(60.0));
     let lines = wrapped(canvas, &banner.text, size, Weight::Bold, most);
     let widths = lines
         .iter()
@@ -115,7 +115,8 @@ pub fn draw_banner(canvas: &mut Canvas, banner: &Banner) {
     let high = canvas.line_height(size);
     let gap = canvas.units(10.0);
     let (width, height) = canvas.size();
-    let x = ((width - wide) / 2.0).round();
+    let middle = ((width - wide) / 2.0).min(right - wide - 3.0 * gap);
+    let x = middle.max(2.0 * gap).round();
     let y = (height * 0.16).round();
     let area = Rect::new(
         x - 2.0 * gap,
@@ -178,8 +179,8 @@ pub fn lines(facts: &Facts, measured: &Measured) -> Vec<(String, String)> {
     lines
 }
 
-/// Draws the panel at the right edge.
-pub fn draw_panel(canvas: &mut Canvas, facts: &Facts, measured: &Measured) {
+/// Draws the panel at the right edge. Returns where it begins.
+pub fn draw_panel(canvas: &mut Canvas, facts: &Facts, measured: &Measured) -> f32 {
     let size = canvas.units(theme::SMALL);
     let high = canvas.line_height(size) + canvas.units(2.0);
     let gap = canvas.units(10.0);
@@ -208,6 +209,7 @@ pub fn draw_panel(canvas: &mut Canvas, facts: &Facts, measured: &Measured) {
         let at = (x + left + 3.0 * gap, y);
         canvas.text(at, much, size, Weight::Regular, theme::TEXT);
     }
+    x
 }
 
 fn dash() -> String {
@@ -216,3 +218,117 @@ fn dash() -> String {
 
 /// Shorter stalls end before they are read.
 const WORTH_SAYING: Duration = Duration::from_millis(700);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::window::sight::{SIZES, check_texts};
+    use lockstep::session::LinkStats;
+    use lockstep::{PeerId, Seat, TurnNumber};
+
+    fn facts() -> Facts {
+        let mut facts = Facts::new("test");
+        facts.names.insert(Seat(0), "Ada".to_owned());
+        facts
+            .names
+            .insert(Seat(1), "Grace of the very long name indeed".to_owned());
+        facts
+    }
+
+    fn measured() -> Measured {
+        let peer = PeerId([7; 32]);
+        Measured {
+            summary: Summary::default(),
+            stats: Some(Stats {
+                links: vec![LinkStats {
+                    peer,
+                    rtt: Some(Duration::from_millis(48)),
+                    lost_of_64: 4,
+                }],
+                ..Stats::default()
+            }),
+            seats: vec![SeatInfo {
+                seat: Seat(1),
+                peer,
+                name: "Grace".to_owned(),
+            }],
+        }
+    }
+
+    #[test]
+    fn the_panel_names_the_other_end_of_a_link() {
+        let lines = lines(&facts(), &measured());
+        let link = lines.last().expect("one link");
+        assert_eq!(link.0, "Grace of the very long name indeed");
+        assert_eq!(link.1, "48 ms there and back, 6 % lost");
+        let alone = Measured::default();
+        let lines = super::lines(&facts(), &alone);
+        assert!(lines.iter().any(|(_, much)| much == words::NO_NETWORK));
+    }
+
+    #[test]
+    fn a_stall_says_who_how_long_and_what_can_be_done() {
+        let status = |ms: u64| Status::Stalled {
+            on: vec![Seat(0)],
+            since: Duration::from_millis(ms),
+        };
+        let said = said_of_status(&status(3_250), &facts()).expect("it is long");
+        for wanted in ["Ada", "3.2 s", "Press O", "leaving"] {
+            assert!(said.text.contains(wanted), "{} in {}", wanted, said.text);
+        }
+        assert_eq!(said_of_status(&status(200), &facts()), None);
+        assert_eq!(said_of_status(&Status::Running, &facts()), None);
+    }
+
+    #[test]
+    fn what_befalls_a_match_is_one_sentence_that_can_be_read_at_every_size() {
+        let turn = TurnNumber(9);
+        let seats = vec![Seat(1)];
+        let changed = |cause| Event::RosterChanged {
+            turn,
+            epoch: 1,
+            seats: vec![Seat(0)],
+            gone: vec![Seat(1)],
+            cause,
+        };
+        let events = [
+            changed(RosterCause::Lost),
+            changed(RosterCause::Cheated),
+            changed(RosterCause::Rejoined),
+            Event::NoQuorum {
+                turn,
+                missing: seats.clone(),
+            },
+            Event::Suspected {
+                peer: PeerId([7; 32]),
+                seats: seats.clone(),
+                unheard: Duration::from_secs(4),
+            },
+            Event::PlanChanged {
+                turn,
+                plan: lockstep::Plan {
+                    tick_ms: 100,
+                    ..lockstep::Plan::default()
+                },
+                slow: seats,
+            },
+            Event::Slept {
+                away: Duration::from_secs(7),
+            },
+        ];
+        let facts = facts();
+        for event in &events {
+            let (banner, _) = said_of(event, &facts).expect("it is worth saying");
+            for size in SIZES {
+                let mut canvas = Canvas::new();
+                canvas.begin(size, 1.0);
+                let right = draw_panel(&mut canvas, &facts, &measured());
+                draw_banner(&mut canvas, &banner, right);
+                check_texts(&canvas);
+            }
+        }
+        let slow = said_of(&events[5], &facts).map(|(banner, _)| banner.text);
+        assert!(slow.is_some_and(|text| text.contains("50 %")));
+        assert_eq!(said_of(&changed(RosterCause::FalseAlarm), &facts), None);
+    }
+}

@@ -205,3 +205,83 @@ fn panel(ui: &mut Ui<'_>, wide: f32, high: f32, heading: &str) -> Rect {
 }
 
 const COLUMNS: [f32; 6] = [0.0, 0.32, 0.47, 0.60, 0.73, 0.86];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::window::input::{KeyCode, Modifiers, Press};
+    use crate::window::sight::{SIZES, check_texts};
+    use crate::world::Setup;
+    use lockstep::{EndReason, Outcome};
+    use sim::{Seed, Simulation, Start};
+
+    #[test]
+    fn menu_help_and_result_can_be_read_at_every_size() {
+        let world = World::new(&Start {
+            setup: Setup::default(),
+            seed: Seed([1; 32]),
+            seats: (0..8).map(Seat).collect(),
+        });
+        let facts = Facts::new("test");
+        let winner = Some(Seat(3));
+        let ended = Ended {
+            reason: EndReason::Decided,
+            turns: 9,
+            checksum: None,
+            outcome: Some(Outcome { winner }),
+            agreed: 1,
+            of: 1,
+        };
+        let input = Input::default();
+        for size in SIZES {
+            let mut canvas = Canvas::new();
+            let mut memory = Memory::default();
+            canvas.begin(size, 1.0);
+            menu(&mut canvas, &input, &mut memory, false);
+            check_texts(&canvas);
+            canvas.begin(size, 1.0);
+            help(&mut canvas, &input, &mut memory);
+            check_texts(&canvas);
+            let cut = canvas.texts().iter().find(|text| {
+                text.text.contains('…') && text.text != "Ctrl+1 … Ctrl+9" && text.text != "1 … 9"
+            });
+            assert_eq!(cut, None);
+            canvas.begin(size, 1.0);
+            result(
+                &mut canvas,
+                &input,
+                &mut memory,
+                &world,
+                &facts,
+                (&ended, Some(Seat(0))),
+            );
+            check_texts(&canvas);
+            let said = |wanted: &str| canvas.texts().iter().any(|text| text.text == wanted);
+            assert!(said("Defeat: seat 3 won"));
+            assert!((0..8).all(|seat| said(&format!("seat {seat}"))));
+        }
+    }
+
+    #[test]
+    fn the_menu_is_walked_by_keys() {
+        let mut memory = Memory::default();
+        memory.focus(0);
+        let mut press = |key: KeyCode| {
+            let with = Modifiers::default();
+            let repeat = false;
+            let input = Input {
+                keys: vec![Press { key, with, repeat }],
+                ..Input::default()
+            };
+            let mut canvas = Canvas::new();
+            canvas.begin(SIZES[0], 1.0);
+            menu(&mut canvas, &input, &mut memory, true)
+        };
+        assert_eq!(press(KeyCode::Enter), Some(Choice::Close));
+        press(KeyCode::Down);
+        assert_eq!(press(KeyCode::Enter), Some(Choice::Pause));
+        press(KeyCode::Up);
+        press(KeyCode::Up);
+        assert_eq!(press(KeyCode::Enter), Some(Choice::Leave));
+    }
+}

@@ -250,10 +250,11 @@ impl Scene {
         overlay: &Overlay<'_>,
         canvas: &mut Canvas,
     ) {
+        let few = overlay.selected.len() <= FEW;
         let shows = |id: Id, hurt: bool| {
             hurt || overlay.all_bars
                 || overlay.under == Some(id)
-                || overlay.selected.binary_search(&id).is_ok()
+                || few && overlay.selected.binary_search(&id).is_ok()
         };
         for building in &self.motion.buildings {
             let on_map = footprint(building);
@@ -360,5 +361,7 @@ fn bar(canvas: &mut Canvas, (x, y): (f32, f32), wide: f32, part: f32) {
 }
 
 const SELECTED: crate::window::canvas::Colour = [240, 255, 240, 230];
+/// So many selected show that they are unhurt.
+const FEW: usize = 12;
 /// Units whose radius is fewer pixels than this have no bars.
 const LEAST_FOR_BARS: f32 = 3.5;

@@ -126,8 +126,9 @@ impl Table {
                 camera: &self.camera,
                 alpha: around.alpha,
             };
+            let before = hand.selection().to_vec();
             wishes.extend(hand.mouse(input, sight, covered));
-            if hand.selection().is_empty() {
+            if hand.selection().is_empty() || hand.selection() != before {
                 self.page = Page::Main;
             }
         }
@@ -205,15 +206,15 @@ impl Table {
                 hand.select(Vec::new());
             }
         }
-        if input.hit(KeyCode::Period) {
-            wishes.extend(hand.select_idle(world, input.with.shift));
+        if let Some(with) = input.hit_with(KeyCode::Period) {
+            wishes.extend(hand.select_idle(world, with.shift));
         }
         if input.hit(KeyCode::F2) {
             wishes.extend(hand.select_soldiers(world));
         }
         for (number, key) in DIGITS.into_iter().enumerate() {
-            if input.hit(key) {
-                wishes.extend(hand.group(number, input, world));
+            if let Some(with) = input.hit_with(key) {
+                wishes.extend(hand.group(number, with, input.now, world));
             }
         }
     }
