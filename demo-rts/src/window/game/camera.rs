@@ -23,6 +23,8 @@ pub struct Camera {
     pub zoom: f32,
     /// The part of the window that shows the map.
     pub view: Rect,
+    /// The interface's scale.
+    scale: f32,
     /// Tiles along an edge of the map.
     size: f32,
     /// Whether the middle button has begun to drag the map.
@@ -36,6 +38,7 @@ impl Camera {
             centre,
             zoom: 0.0,
             view: Rect::default(),
+            scale: 1.0,
             size: f32::from(size),
             drags: false,
         }
@@ -46,11 +49,12 @@ impl Camera {
         self.view = view;
         if self.zoom == 0.0 {
             self.zoom = USUAL_ZOOM * scale;
+        } else {
+            // As much of the map is seen in a larger window, and more clearly.
+            self.zoom *= scale / self.scale;
         }
-        let least = (view.w / self.size)
-            .min(view.h / self.size)
-            .min(LEAST_ZOOM * scale);
-        self.zoom = self.zoom.clamp(least, MOST_ZOOM * scale);
+        self.scale = scale;
+        self.keep_zoom();
         self.keep_inside();
     }
 
@@ -98,11 +102,8 @@ impl Camera {
     /// Zooms so that what is under a pixel stays there.
     pub fn zoom_at(&mut self, at: (f32, f32), factor: f32) {
         let fixed = self.to_map(at);
-        let scale = self.scale();
-        let least = (self.view.w / self.size)
-            .min(self.view.h / self.size)
-            .min(LEAST_ZOOM * scale);
-        self.zoom = (self.zoom * factor).clamp(least, MOST_ZOOM * scale);
+        self.zoom *= factor;
+        self.keep_zoom();
         let moved = self.to_map(at);
         self.centre.0 += fixed.0 - moved.0;
         self.centre.1 += fixed.1 - moved.1;
@@ -155,13 +156,14 @@ impl Camera {
             && y - around <= shown.bottom()
     }
 
-    /// The interface's scale, as the view's height tells it.
-    fn scale(&self) -> f32 {
-        (self.view.h / 720.0).max(0.5)
+    fn relative_zoom(&self) -> f32 {
+        (self.zoom / self.scale).max(1.0)
     }
 
-    fn relative_zoom(&self) -> f32 {
-        (self.zoom / self.scale()).max(1.0)
+    fn keep_zoom(&mut self) {
+        let whole = (self.view.w / self.size).min(self.view.h / self.size);
+        let least = whole.min(LEAST_ZOOM * self.scale);
+        self.zoom = self.zoom.clamp(least, MOST_ZOOM * self.scale);
     }
 
     fn keep_inside(&mut self) {
@@ -216,6 +218,14 @@ mod tests {
         let zoom = camera.zoom;
         camera.steer(&input, &Settings::default(), true, true);
         assert_eq!(camera.zoom, zoom, "over a panel the wheel means the panel");
+    }
+
+    #[test]
+    fn a_larger_window_shows_the_same_of_the_map() {
+        let mut camera = camera();
+        let before = camera.shown();
+        camera.fit(Rect::new(0.0, 0.0, 3_840.0, 2_160.0), 3.0);
+        assert_eq!(camera.shown(), before);
     }
 
     #[test]

@@ -177,7 +177,9 @@ impl Game {
             self.banner = Some((banner, self.now + lasts));
         }
         if matches!(event, Event::StallEnded { .. } | Event::Resumed { .. }) {
-            self.banner = None;
+            // What was said until further notice is over; news is read to its end.
+            let now = self.now;
+            self.banner.take_if(|(_, until)| *until > now + NEWS);
         }
         self.talk.follow(&self.facts, self.now);
         self.facts.take(event);
@@ -480,6 +482,8 @@ fn draw_flash(canvas: &mut Canvas, text: &str) {
     canvas.text(at, text, size, Weight::Bold, theme::ACCENT);
 }
 
+/// No news is shown longer.
+const NEWS: Duration = Duration::from_secs(60);
 /// How long something said stays.
 const FLASH: Duration = Duration::from_secs(3);
 /// How long leaving may take.
