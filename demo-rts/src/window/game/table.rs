@@ -177,7 +177,7 @@ impl Table {
 
     fn press_keys(&mut self, input: &Input, around: Around<'_>, wishes: &mut Vec<Wish>) {
         let world = around.world;
-        if input.hit(KeyCode::Home) || input.hit(KeyCode::H) && self.is_free() {
+        if input.hit(KeyCode::Home) {
             self.camera.look_at(self.home);
         }
         if input.hit(KeyCode::Space)
@@ -217,11 +217,6 @@ impl Table {
                 wishes.extend(hand.group(number, with, input.now, world));
             }
         }
-    }
-
-    fn is_free(&self) -> bool {
-        let hand = self.hand.as_ref();
-        hand.is_none_or(|hand| hand.selection().is_empty())
     }
 
     fn act(&mut self, action: Action, input: &Input, world: &World, later: bool) -> Option<Wish> {
