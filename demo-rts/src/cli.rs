@@ -16,12 +16,12 @@ use std::path::PathBuf;
 #[command(
     name = "demo-rts",
     version,
-    after_help = "Example: demo-rts                     four bots play each other over QUIC on this machine\n\
+    after_help = "Example: demo-rts                     a skirmish in the window, or four bots in the terminal\n\
                   Example: demo-rts host --seats 2      then, elsewhere: demo-rts join TICKET\n\n\
                   Exit codes: 0 good, 1 I/O, 2 usage, 3 desync, 4 network, 5 damaged or foreign file."
 )]
 pub struct Cli {
-    /// What to do. Without any: `local`, four peers in the terminal.
+    /// What to do. Without any: a skirmish in the window; without a display `local`, four peers in the terminal.
     #[command(subcommand)]
     pub command: Option<Command>,
     /// Options of every match.
@@ -235,9 +235,12 @@ pub struct Replay {
 /// What every command that runs a match takes.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Common {
-    /// Draw nothing: run without a terminal.
+    /// Draw nothing: run without a window or terminal.
     #[arg(long)]
     pub headless: bool,
+    /// In the terminal, though there is a display for the window.
+    #[arg(long)]
+    pub terminal: bool,
     /// A bot plays this peer's seat: easy, normal or hard.
     #[arg(long, value_name = "LEVEL", value_parser = str::parse::<Level>)]
     pub bot: Option<Level>,
@@ -288,6 +291,7 @@ impl Common {
     pub fn given(&self, options: &[&'static str]) -> Vec<&'static str> {
         let given = |name: &&'static str| match *name {
             "--headless" => self.headless,
+            "--terminal" => self.terminal,
             "--bot" => self.bot.is_some(),
             "--turns" => self.turns.is_some(),
             "--record" => self.record.is_some(),
@@ -316,6 +320,7 @@ impl Common {
     pub fn or(self, outer: &Common) -> Common {
         Common {
             headless: self.headless || outer.headless,
+            terminal: self.terminal || outer.terminal,
             bot: self.bot.or(outer.bot),
             turns: self.turns.or(outer.turns),
             record: self.record.or_else(|| outer.record.clone()),

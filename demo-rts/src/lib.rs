@@ -11,11 +11,15 @@ pub mod cli;
 #[cfg(feature = "play")]
 pub mod exit;
 #[cfg(feature = "play")]
+pub mod facts;
+#[cfg(feature = "play")]
 pub mod headless;
 #[cfg(feature = "play")]
 pub mod local;
 #[cfg(feature = "play")]
 pub mod log;
+#[cfg(feature = "play")]
+pub mod news;
 #[cfg(feature = "play")]
 pub mod options;
 #[cfg(feature = "play")]
@@ -38,6 +42,10 @@ pub mod tally;
 pub mod terminal;
 #[cfg(feature = "play")]
 pub mod watch;
+#[cfg(feature = "window")]
+pub mod window;
+#[cfg(feature = "play")]
+mod words;
 
 #[cfg(feature = "play")]
 pub use program::run;

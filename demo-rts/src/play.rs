@@ -1,13 +1,13 @@
 //! A match on the terminal: a person plays, or watches a bot play.
 
 use crate::exit::{self, Problem};
+use crate::facts::Facts;
+use crate::news::News;
 use crate::output::{EndLine, Line};
 use crate::peer::{Peer, now};
 use crate::plain;
 use crate::signals::Asked;
 use crate::terminal::controls::{Act, Hand, KEYS, lies_in, look_at_first, stepped};
-use crate::terminal::facts::Facts;
-use crate::terminal::news::News;
 use crate::terminal::{Console, Screen};
 use crate::world::{Effect, Tile, World};
 use lockstep::{Ended, Event, Seat, Status};

@@ -1,6 +1,7 @@
 //! Which part of the program a command line starts.
 
 use crate::{
+    bot::Level,
     cli::{Cli, Command, Common},
     exit::{self, Problem},
     headless, local,
@@ -36,19 +37,24 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     done.unwrap_or_else(|problem| exit::report(&problem))
 }
 
-/// Without a command: four peers, so that a fresh machine shows what this is.
+/// Without a command: the game itself; where there is no display four peers, so that a fresh machine shows what this is.
 fn bare(common: Common) -> Result<ExitCode, Problem> {
-    let display = ["DISPLAY", "WAYLAND_DISPLAY"];
-    let has_display = display
-        .iter()
-        .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
     log::set(Some(common.log));
-    if has_display && !common.json {
-        let told = "The window comes in a later version; playing in the terminal.";
-        // Where stderr is closed, nobody is left to tell.
-        let _ = writeln!(std::io::stderr(), "{told}");
+    if !wants_window(&common) {
+        return local::run(4, &common);
     }
-    local::run(4, &common)
+    let asked = listen()?;
+    let bots = match common.bot {
+        Some(first) => Bots::FirstAndOthers(first, Level::Normal),
+        None => Bots::AllButFirst(Level::Normal),
+    };
+    let peer = Peer::start(&Part::Alone { seats: 4 }, bots, &common, KeyChoice::Kept)?;
+    match in_window(peer, "skirmish", &[], &asked) {
+        Ok(done) => done,
+        // What was recorded so far would stand in the way.
+        Err(_) if common.record.is_some() => Err(OptionError::NoTerminal.into()),
+        Err(_) => local::run(4, &common),
+    }
 }
 
 fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
@@ -171,7 +177,8 @@ fn play(
     common: &Common,
     ticket_file: Option<&Path>,
 ) -> Result<ExitCode, Problem> {
-    if !common.without_screen() && !terminal::is_there() {
+    let in_a_window = wants_window(common);
+    if !common.without_screen() && !in_a_window && !terminal::is_there() {
         return Err(OptionError::NoTerminal.into());
     }
     let asked = listen()?;
@@ -182,7 +189,45 @@ fn play(
     if let (Some(path), Some(ticket)) = (ticket_file, peer.ticket()) {
         headless::write_whole(path, &ticket.to_string())?;
     }
+    if in_a_window {
+        peer = match in_window(peer, title, &notes, &asked) {
+            Ok(done) => return done,
+            Err(peer) => *peer,
+        };
+        if !terminal::is_there() {
+            return Err(OptionError::NoTerminal.into());
+        }
+    }
     crate::play::run(peer, title, &notes, &asked)
+}
+
+/// Whether a match is to be played in the window.
+fn wants_window(common: &Common) -> bool {
+    #[cfg(feature = "window")]
+    let there = crate::window::has_display();
+    #[cfg(not(feature = "window"))]
+    let there = false;
+    there && !common.without_screen() && !common.terminal
+}
+
+/// Plays in the window. Where none can be opened that is said, and the peer comes back.
+fn in_window(
+    peer: Peer,
+    title: &str,
+    notes: &[String],
+    asked: &Asked,
+) -> Result<Result<ExitCode, Problem>, Box<Peer>> {
+    #[cfg(feature = "window")]
+    let peer = match crate::window::play(peer, title, notes, asked) {
+        Ok(done) => return Ok(done),
+        Err(peer) => peer,
+    };
+    #[cfg(not(feature = "window"))]
+    let (_, _, _, peer) = (title, notes, asked, Box::new(peer));
+    let told = "No window can be opened (no display, or no OpenGL): playing in the terminal.";
+    // Where stderr is closed, nobody is left to tell.
+    let _ = writeln!(std::io::stderr(), "{told}");
+    Err(peer)
 }
 
 /// What is known of a match to come back to. Of a replay the new recording stands beside it, unless another was named.

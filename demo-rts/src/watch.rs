@@ -1,12 +1,12 @@
 //! A replay on the terminal: pause, seek and speed.
 
 use crate::exit::{self, Problem};
+use crate::facts::Facts;
+use crate::news::News;
 use crate::peer::now;
 use crate::play::{home, seat_name};
 use crate::signals::Asked;
 use crate::terminal::controls::stepped;
-use crate::terminal::facts::Facts;
-use crate::terminal::news::News;
 use crate::terminal::{Console, Screen};
 use crate::world::{Tile, World};
 use lockstep::source::TurnSource;

@@ -2,11 +2,11 @@
 
 use super::agreement::Agreement;
 use crate::exit::Problem;
+use crate::facts::Facts;
+use crate::news::News;
 use crate::output::{EndLine, Line, OfPeer, write_json};
 use crate::plain::{self, ms};
 use crate::tally::Summary;
-use crate::terminal::facts::Facts;
-use crate::terminal::news::News;
 use crate::terminal::{Console, Screen};
 use crate::world::{Effect, World};
 use lockstep::{Ended, Event, Status};

@@ -1,19 +1,14 @@
 //! The map: terrain, buildings, units, and the cursor upon them.
 
 use super::controls::Hand;
+use crate::news::tile_at;
 use crate::world::{
-    BuildingView, Id, Kind, ONE, Order, Point, ProjectileView, Seen, Terrain, Tile, UnitView, World,
+    BuildingView, Id, Kind, Order, ProjectileView, Seen, Terrain, Tile, UnitView, World,
 };
 use lockstep::Seat;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
-
-/// The tile that holds a point of the map.
-pub(super) fn tile_at(point: Point) -> Tile {
-    let tile = |at: i32| (at / ONE).max(0) as u16;
-    Tile::new(tile(point.x), tile(point.y))
-}
 
 /// The colour of a seat.
 pub(super) fn colour(seat: Seat) -> Color {

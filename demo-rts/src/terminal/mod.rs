@@ -1,13 +1,10 @@
 //! The terminal: where matches are watched and played without a window.
 
 pub mod controls;
-pub mod facts;
 mod flow;
 mod ground;
-pub mod news;
 mod panels;
 pub mod screen;
-mod words;
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};

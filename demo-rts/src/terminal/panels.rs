@@ -1,8 +1,8 @@
 //! The columns beside the map: who plays, how it runs, what happened.
 
 use super::controls::Hand;
-use super::facts::Facts;
 use super::{flow, ground};
+use crate::facts::Facts;
 use crate::plain::{count, ms};
 use crate::world::{Kind, SeatView, World};
 use lockstep::Seat;

@@ -1,8 +1,8 @@
 //! The whole screen: one line above, the map, the panels, and the lines of help below.
 
 use super::controls::Hand;
-use super::facts::Facts;
 use super::{flow, ground, panels};
+use crate::facts::Facts;
 use crate::world::{Tile, World};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};

@@ -2,7 +2,7 @@
 
 use super::{Hand, Mode, kind_of};
 use crate::plain::count;
-use crate::terminal::words;
+use crate::words;
 use crate::world::{BuildingView, Id, Job, Kind, Order, Terrain, UnitView, World};
 use lockstep::Seat;
 

@@ -1,7 +1,7 @@
 //! What a player should hear of though they look elsewhere.
 
-use super::{ground, words};
-use crate::world::{Effect, Id, Kind, TICKS_PER_SECOND, Tile, World};
+use crate::words;
+use crate::world::{Effect, Id, Kind, ONE, Point, TICKS_PER_SECOND, Tile, World};
 use lockstep::Seat;
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ impl News {
                     lines.push(format!("{} {level} researched", upgrade.stats().name));
                 }
                 Effect::Hit { target, at, .. } => {
-                    let tile = ground::tile_at(at);
+                    let tile = tile_at(at);
                     let struck =
                         owner(world, &fallen, target).filter(|(seat, _)| Some(*seat) == own);
                     if let Some((_, kind)) = struck
@@ -58,7 +58,7 @@ impl News {
                     // One that was torn down fell without a blow.
                     let struck = |effect: &Effect| matches!(effect, Effect::Hit { target, .. } if *target == id);
                     if effects.iter().any(struck) {
-                        let tile = ground::tile_at(at);
+                        let tile = tile_at(at);
                         lines.push(format!("LOST at {}: {}", place(tile), kind.stats().name));
                     }
                 }
@@ -86,6 +86,12 @@ impl News {
         self.attacked_at = Some(tile);
         true
     }
+}
+
+/// The tile that holds a point of the map.
+pub fn tile_at(point: Point) -> Tile {
+    let tile = |at: i32| (at / ONE).max(0) as u16;
+    Tile::new(tile(point.x), tile(point.y))
 }
 
 fn place(tile: Tile) -> String {
@@ -116,7 +122,7 @@ const AREA_TILES: u16 = 12;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::{ONE, Point, Setup, Upgrade};
+    use crate::world::{Setup, Upgrade};
     use sim::{Seed, Simulation, Start};
 
     fn world() -> World {

@@ -3,7 +3,7 @@
 use crate::world::Kind;
 
 /// `1 archer`, `2 swordsmen`, `1 barracks`.
-pub(super) fn kinds(many: usize, kind: Kind) -> String {
+pub(crate) fn kinds(many: usize, kind: Kind) -> String {
     let name = kind.stats().name;
     match (many, kind) {
         (1, _) | (_, Kind::Barracks) => format!("{many} {name}"),
@@ -13,7 +13,7 @@ pub(super) fn kinds(many: usize, kind: Kind) -> String {
 }
 
 /// `a worker`, `an archer`, `a barracks`.
-pub(super) fn one(kind: Kind) -> String {
+pub(crate) fn one(kind: Kind) -> String {
     let name = kind.stats().name;
     let article = if name.starts_with(['a', 'e', 'i', 'o', 'u']) {
         "an"

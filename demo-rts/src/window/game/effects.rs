@@ -1,0 +1,251 @@
+//! What happens, for a moment: blows, deaths, markers of orders, pings.
+
+use super::camera::{Camera, Place, place_of};
+use super::land::Eye;
+use super::shapes::{self, BuildingLook};
+use crate::news::tile_at;
+use crate::window::canvas::{Canvas, Colour, Rect};
+use crate::window::theme;
+use crate::world::{Effect, Id, Kind, World};
+use lockstep::Seat;
+use std::collections::BTreeMap;
+
+/// What an order's marker says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// Somebody goes there.
+    Go,
+    /// Somebody fights there.
+    Fight,
+    /// Somebody works there.
+    Work,
+}
+
+/// Something that fades.
+#[derive(Clone, Copy, Debug)]
+struct Passing {
+    what: What,
+    at: Place,
+    /// Seconds since it began.
+    age: f32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    Spark,
+    Corpse { kind: Kind, seat: Seat },
+    Ruin { kind: Kind, seat: Seat },
+    Marker(Sign),
+    Done { kind: Kind },
+}
+
+impl What {
+    /// Seconds that it lasts.
+    fn lasts(self) -> f32 {
+        match self {
+            What::Spark => 0.25,
+            What::Corpse { .. } => 1.6,
+            What::Ruin { .. } => 2.2,
+            What::Marker(_) => 0.7,
+            What::Done { .. } => 0.8,
+        }
+    }
+}
+
+/// All that passes.
+#[derive(Clone, Debug, Default)]
+pub struct Effects {
+    passing: Vec<Passing>,
+    /// Who was hit, and how many seconds ago.
+    struck: BTreeMap<Id, f32>,
+    /// Places that players are to look at, and how many seconds ago they were told.
+    pub pings: Vec<(Place, f32)>,
+}
+
+impl Effects {
+    /// Takes in what a tick told, as far as the eye sees it.
+    pub fn take(&mut self, world: &World, effects: &[Effect], eye: Eye) {
+        for effect in effects {
+            match *effect {
+                Effect::Hit { target, at, .. } if eye.sees(world, tile_at(at)) => {
+                    self.struck.insert(target, 0.0);
+                    if self.passing.len() < MOST {
+                        self.add(What::Spark, place_of(at));
+                    }
+                }
+                Effect::Died { kind, seat, at, .. } if eye.sees(world, tile_at(at)) => {
+                    let what = match kind.is_building() {
+                        true => What::Ruin { kind, seat },
+                        false => What::Corpse { kind, seat },
+                    };
+                    self.add(what, place_of(at));
+                }
+                Effect::Built { id, kind, seat } if eye == Eye::Seat(seat) || eye == Eye::All => {
+                    if let Some(building) = world.building(id) {
+                        self.add(What::Done { kind }, place_of(building.centre));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Marks where an order leads, at once.
+    pub fn mark(&mut self, sign: Sign, at: Place) {
+        self.add(What::Marker(sign), at);
+    }
+
+    /// Calls a place to attention.
+    pub fn ping(&mut self, at: Place) {
+        self.pings.push((at, 0.0));
+    }
+
+    /// Lets so many seconds pass.
+    pub fn pass(&mut self, seconds: f32) {
+        for passing in &mut self.passing {
+            passing.age += seconds;
+        }
+        self.passing
+            .retain(|passing| passing.age < passing.what.lasts());
+        self.struck.values_mut().for_each(|age| *age += seconds);
+        self.struck.retain(|_, age| *age < FLASH);
+        self.pings.iter_mut().for_each(|(_, age)| *age += seconds);
+        self.pings.retain(|(_, age)| *age < PING);
+    }
+
+    /// How much somebody was hit just now: 1 is at once, 0 not at all.
+    pub fn struck(&self, id: Id) -> f32 {
+        self.struck.get(&id).map_or(0.0, |age| 1.0 - age / FLASH)
+    }
+
+    /// Draws what lies on the ground, below everybody.
+    pub fn draw_below(&self, world: &World, camera: &Camera, canvas: &mut Canvas) {
+        for passing in self.on_screen(camera) {
+            let at = camera.to_window(passing.at);
+            let left = 1.0 - passing.age / passing.what.lasts();
+            let colour = |seat: Seat| world.seat(seat).map_or(0, |seat| seat.colour);
+            match passing.what {
+                What::Corpse { kind, seat } => {
+                    let size = radius(kind) * camera.zoom;
+                    let own = theme::mix(theme::seat(colour(seat)), theme::OUTLINE, 0.55);
+                    let flat = (size * (1.3 - 0.3 * left), size * 0.75);
+                    canvas.oval(at, flat, theme::alpha([90, 20, 20, 255], left * 0.5));
+                    canvas.oval(at, (size * 0.9, size * 0.6), theme::alpha(own, left));
+                    let arm = size * 0.6;
+                    let pale = theme::alpha([230, 230, 230, 255], left * 0.8);
+                    let wide = (size * 0.2).max(1.0);
+                    canvas.line(
+                        (at.0 - arm, at.1 - arm),
+                        (at.0 + arm, at.1 + arm),
+                        wide,
+                        pale,
+                    );
+                    canvas.line(
+                        (at.0 + arm, at.1 - arm),
+                        (at.0 - arm, at.1 + arm),
+                        wide,
+                        pale,
+                    );
+                }
+                What::Ruin { kind, seat } => {
+                    let size = f32::from(kind.stats().size) * camera.zoom;
+                    let area = Rect::new(at.0 - size / 2.0, at.1 - size / 2.0, size, size);
+                    let look = BuildingLook {
+                        kind,
+                        seat: colour(seat),
+                        area,
+                        built: (left * 0.9).min(0.99),
+                        struck: 0.0,
+                        alpha: left,
+                    };
+                    shapes::building(canvas, &look);
+                    let smoke = size * (0.35 + 0.5 * (1.0 - left));
+                    canvas.circle(at, smoke, theme::alpha([70, 66, 62, 255], left * 0.45));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Draws what is over everybody.
+    pub fn draw_above(&self, camera: &Camera, scale: f32, canvas: &mut Canvas) {
+        for passing in self.on_screen(camera) {
+            let at = camera.to_window(passing.at);
+            let part = passing.age / passing.what.lasts();
+            match passing.what {
+                What::Spark => {
+                    let size = camera.zoom * (0.1 + 0.3 * part);
+                    let colour = theme::alpha([255, 232, 150, 255], 1.0 - part);
+                    let wide = (camera.zoom * 0.05).max(1.0);
+                    for (dx, dy) in [(1.0, 0.3), (-0.4, 1.0), (-0.8, -0.6), (0.5, -0.9)] {
+                        let from = (at.0 + dx * size * 0.4, at.1 + dy * size * 0.4);
+                        let to = (at.0 + dx * size, at.1 + dy * size);
+                        canvas.line(from, to, wide, colour);
+                    }
+                }
+                What::Marker(sign) => draw_marker(sign, at, part, scale, canvas),
+                What::Done { kind } => {
+                    let size = f32::from(kind.stats().size) * camera.zoom;
+                    let size = size * (0.5 + 0.25 * part);
+                    let colour = theme::alpha(theme::GOOD, 1.0 - part);
+                    let area = Rect::new(at.0 - size, at.1 - size, 2.0 * size, 2.0 * size);
+                    canvas.frame(area, 3.0 * scale, colour);
+                }
+                What::Corpse { .. } | What::Ruin { .. } => {}
+            }
+        }
+        for (place, age) in &self.pings {
+            let at = camera.to_window(*place);
+            let part = (age * 1.2).fract();
+            let colour = theme::alpha(theme::ACCENT, 1.0 - part);
+            canvas.ring(at, (6.0 + 40.0 * part) * scale, 3.0 * scale, colour);
+        }
+    }
+
+    fn on_screen<'a>(&'a self, camera: &'a Camera) -> impl Iterator<Item = &'a Passing> {
+        self.passing
+            .iter()
+            .filter(|passing| camera.sees(passing.at, 3.0))
+    }
+
+    fn add(&mut self, what: What, at: Place) {
+        let age = 0.0;
+        self.passing.push(Passing { what, at, age });
+    }
+}
+
+fn draw_marker(sign: Sign, at: (f32, f32), part: f32, scale: f32, canvas: &mut Canvas) {
+    let colour = theme::alpha(colour_of(sign), 1.0 - part);
+    let size = (16.0 - 8.0 * part) * scale;
+    let wide = 2.5 * scale;
+    canvas.ring(at, size, wide, colour);
+    for (dx, dy) in [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)] {
+        let tip = (at.0 + dx * size * 0.45, at.1 + dy * size * 0.45);
+        let (px, py) = (-dy * size * 0.35, dx * size * 0.35);
+        let (bx, by) = (at.0 + dx * size * 1.35, at.1 + dy * size * 1.35);
+        canvas.convex(&[tip, (bx + px, by + py), (bx - px, by - py)], colour);
+    }
+}
+
+/// The colour of an order.
+pub fn colour_of(sign: Sign) -> Colour {
+    match sign {
+        Sign::Go => theme::GOOD,
+        Sign::Fight => theme::BAD,
+        Sign::Work => theme::GOLD,
+    }
+}
+
+/// Half the width of a unit in tiles, as it is drawn.
+pub fn radius(kind: Kind) -> f32 {
+    kind.stats().radius as f32 / crate::world::ONE as f32 * LARGER
+}
+
+/// Units are drawn a little larger than they are.
+const LARGER: f32 = 1.18;
+/// Seconds that somebody who was hit is lit.
+const FLASH: f32 = 0.18;
+/// Seconds that a ping lasts.
+const PING: f32 = 4.0;
+/// So many blows at a time are enough to be seen.
+const MOST: usize = 1_500;

@@ -1,0 +1,584 @@
+//! A person's hand: whom it has selected, and what clicks mean.
+
+use super::camera::{Camera, Place, place_of};
+use super::effects::Sign;
+use super::land::Eye;
+use super::scene::{Scene, footprint};
+use crate::window::canvas::Rect;
+use crate::window::input::{Input, Modifiers, MouseButton};
+use crate::window::words;
+use crate::world::{Command, Id, Kind, Order, Refusal, Selection, Tile, World};
+use lockstep::Seat;
+use std::time::Duration;
+
+/// What the next click on the map is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Left selects, right orders.
+    #[default]
+    Free,
+    /// Left says where.
+    Aim(Aim),
+    /// Left says where a building shall stand.
+    Place(Kind),
+}
+
+/// An order that wants a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aim {
+    /// Go there, fighting; or attack the one pointed at.
+    Attack,
+    /// Go there.
+    Move,
+    /// Fetch from there.
+    Gather,
+    /// Go to and fro.
+    Patrol,
+    /// Shell the place.
+    Shell,
+    /// Go inside.
+    Enter,
+    /// Build, mend or farm.
+    Work,
+    /// Send there who is trained.
+    Rally,
+}
+
+/// What the hand wants done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Wish {
+    /// Issue this, and answer at once.
+    Issue(Answered),
+    /// Say why nothing happens.
+    Say(String),
+    /// Look there.
+    Look(Place),
+}
+
+/// A command, and how it is answered before it is executed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answered {
+    /// What is issued.
+    pub command: Command,
+    /// Where it leads.
+    pub to: Option<Place>,
+    /// What its marker says.
+    pub sign: Sign,
+    /// Who turns to it.
+    pub who: Vec<Id>,
+}
+
+/// What the hand sees of the match.
+#[derive(Clone, Copy)]
+pub struct Sight<'a> {
+    /// The world.
+    pub world: &'a World,
+    /// How it is drawn.
+    pub scene: &'a Scene,
+    /// From where.
+    pub camera: &'a Camera,
+    /// How far the next tick is.
+    pub alpha: f32,
+}
+
+/// Selection, groups, and the click in the making.
+#[derive(Clone, Debug)]
+pub struct Hand {
+    seat: Seat,
+    selection: Vec<Id>,
+    groups: [Vec<Id>; 10],
+    last_group: Option<(usize, Duration)>,
+    /// Where a box began, on the map.
+    from: Option<Place>,
+    /// What the next click is for.
+    pub mode: Mode,
+}
+
+impl Hand {
+    /// Of this seat, with nothing selected.
+    pub fn new(seat: Seat) -> Hand {
+        Hand {
+            seat,
+            selection: Vec::new(),
+            groups: Default::default(),
+            last_group: None,
+            from: None,
+            mode: Mode::Free,
+        }
+    }
+
+    /// Whose.
+    pub fn seat(&self) -> Seat {
+        self.seat
+    }
+
+    /// Units or a building, by ascending id.
+    pub fn selection(&self) -> &[Id] {
+        &self.selection
+    }
+
+    /// The control groups, that of key 1 first.
+    pub fn groups(&self) -> &[Vec<Id>; 10] {
+        &self.groups
+    }
+
+    /// Forgets who is no more, or no more to be seen.
+    pub fn forget(&mut self, world: &World, eye: Eye) {
+        let known = |id: &Id| match eye {
+            Eye::All => world.unit(*id).is_some() || world.building(*id).is_some(),
+            Eye::Seat(seat) => world
+                .seen_by(seat)
+                .is_some_and(|seen| seen.unit(*id).is_some() || seen.building(*id).is_some()),
+        };
+        self.selection.retain(known);
+        let lives = |id: &Id| world.unit(*id).is_some() || world.building(*id).is_some();
+        self.groups.iter_mut().for_each(|group| group.retain(lives));
+        if self.selection.is_empty() {
+            self.mode = Mode::Free;
+        }
+    }
+
+    /// Selects these, as many as one command can name.
+    pub fn select(&mut self, mut ids: Vec<Id>) {
+        ids.sort_unstable();
+        ids.dedup();
+        ids.truncate(Selection::MOST);
+        self.selection = ids;
+        self.mode = Mode::Free;
+    }
+
+    /// Own units among the selected.
+    pub fn units(&self, world: &World) -> Vec<Id> {
+        let own = |id: &&Id| world.unit(**id).is_some_and(|unit| unit.seat == self.seat);
+        self.selection.iter().filter(own).copied().collect()
+    }
+
+    /// The own building that is selected.
+    pub fn building(&self, world: &World) -> Option<Id> {
+        let own = |id: &&Id| world.building(**id).is_some_and(|b| b.seat == self.seat);
+        self.selection.iter().find(own).copied()
+    }
+
+    /// The box that is being drawn, in pixels.
+    pub fn drawn_box(&self, camera: &Camera, input: &Input) -> Option<Rect> {
+        let from = camera.to_window(self.from?);
+        let to = input.mouse?;
+        let (x, y) = (from.0.min(to.0), from.1.min(to.1));
+        let area = Rect::new(x, y, (from.0 - to.0).abs(), (from.1 - to.1).abs());
+        (area.w.max(area.h) >= LEAST_BOX).then_some(area)
+    }
+
+    /// Takes in the mouse. `covered`: it is over a panel.
+    pub fn mouse(&mut self, input: &Input, sight: Sight<'_>, covered: bool) -> Vec<Wish> {
+        let mut wishes = Vec::new();
+        for click in &input.pressed {
+            if covered || !sight.camera.view.contains(click.at) {
+                continue;
+            }
+            match (click.button, self.mode) {
+                (MouseButton::Left, Mode::Free) if click.double => {
+                    self.from = None;
+                    self.select_alike(click.at, sight, click.with.shift);
+                }
+                (MouseButton::Left, Mode::Free) => {
+                    self.from = Some(sight.camera.to_map(click.at));
+                }
+                (MouseButton::Left, Mode::Aim(aim)) => {
+                    wishes.push(self.aimed(aim, click.at, sight, click.with.shift));
+                    if !click.with.shift {
+                        self.mode = Mode::Free;
+                    }
+                }
+                (MouseButton::Left, Mode::Place(kind)) => {
+                    let wish = self.placed(kind, click.at, sight, click.with.shift);
+                    if matches!(wish, Wish::Issue(_)) && !click.with.shift {
+                        self.mode = Mode::Free;
+                    }
+                    wishes.push(wish);
+                }
+                (MouseButton::Right, Mode::Free) => {
+                    wishes.extend(self.ordered(click.at, sight, click.with.shift));
+                }
+                (MouseButton::Right, _) => self.mode = Mode::Free,
+                _ => {}
+            }
+        }
+        if let Some(click) = input.release(MouseButton::Left)
+            && let Some(from) = self.from
+        {
+            self.choose(from, click.at, sight, click.with.shift || input.with.shift);
+            self.from = None;
+        }
+        wishes
+    }
+
+    /// What a right click at a pixel orders.
+    fn ordered(&self, at: (f32, f32), sight: Sight<'_>, later: bool) -> Option<Wish> {
+        let (world, camera) = (sight.world, sight.camera);
+        let pointed = sight.scene.at(at, camera, sight.alpha);
+        let enemy = pointed.and_then(|id| sight.scene.motion.walker(id));
+        let enemy = enemy.filter(|walker| walker.unit.seat != self.seat);
+        let tile = enemy.map(|walker| walker.unit.tile);
+        let tile = tile.or_else(|| camera.tile_at(at))?;
+        self.sent_to(tile, camera.to_map(at), world, later)
+    }
+
+    /// What a right click on a tile orders; on the small map too.
+    pub fn sent_to(&self, tile: Tile, place: Place, world: &World, later: bool) -> Option<Wish> {
+        let who = self.units(world);
+        if who.is_empty() {
+            let building = self.building(world)?;
+            let kind = world.building(building)?.kind;
+            let rallies = !kind.trains().is_empty();
+            return rallies.then(|| {
+                let command = Command::Rally { building, to: tile };
+                self.wish(command, Some(place), Sign::Go, Vec::new(), false)
+            });
+        }
+        let units = world.select(self.seat, who.iter().copied());
+        let command = world.meant_by_click(self.seat, units, tile);
+        let sign = match command {
+            Command::Attack { .. } | Command::AttackMove { .. } => Sign::Fight,
+            Command::Gather { .. } | Command::Assist { .. } | Command::Garrison { .. } => {
+                Sign::Work
+            }
+            _ => Sign::Go,
+        };
+        Some(self.wish(command, Some(place), sign, who, later))
+    }
+
+    fn aimed(&self, aim: Aim, at: (f32, f32), sight: Sight<'_>, later: bool) -> Wish {
+        match sight.camera.tile_at(at) {
+            Some(tile) => {
+                let pointed = sight.scene.at(at, sight.camera, sight.alpha);
+                self.aimed_at(
+                    aim,
+                    tile,
+                    sight.camera.to_map(at),
+                    pointed,
+                    sight.world,
+                    later,
+                )
+            }
+            None => Wish::Say(words::refusal(Refusal::OffTheMap)),
+        }
+    }
+
+    /// What an aimed order comes to at a tile; `pointed` is who stands there.
+    pub fn aimed_at(
+        &self,
+        aim: Aim,
+        tile: Tile,
+        place: Place,
+        pointed: Option<Id>,
+        world: &World,
+        later: bool,
+    ) -> Wish {
+        let who = self.units(world);
+        let units = world.select(self.seat, who.iter().copied());
+        let seen = world.seen_by(self.seat);
+        let own = pointed
+            .and_then(|id| world.building(id))
+            .filter(|b| b.seat == self.seat);
+        let foe = pointed.filter(|id| {
+            let seen = seen.as_ref();
+            let unit = seen.and_then(|seen| seen.unit(*id)).map(|unit| unit.seat);
+            let building = seen.and_then(|seen| seen.building(*id));
+            let building = building.filter(|b| !b.remembered).map(|b| b.seat);
+            unit.or(building).is_some_and(|seat| seat != self.seat)
+        });
+        let (command, sign) = match aim {
+            Aim::Attack => match foe {
+                Some(target) => (Command::Attack { units, target }, Sign::Fight),
+                None => (Command::AttackMove { units, to: tile }, Sign::Fight),
+            },
+            Aim::Move => (Command::Move { units, to: tile }, Sign::Go),
+            Aim::Gather => (Command::Gather { units, from: tile }, Sign::Work),
+            Aim::Patrol => (Command::Patrol { units, to: tile }, Sign::Fight),
+            Aim::Shell => (Command::AttackGround { units, at: tile }, Sign::Fight),
+            Aim::Enter | Aim::Work => {
+                let Some(building) = own.map(|building| building.id) else {
+                    return Wish::Say(words::POINT_AT_OWN.to_owned());
+                };
+                match aim {
+                    Aim::Enter => (Command::Garrison { units, building }, Sign::Work),
+                    _ => (Command::Assist { units, building }, Sign::Work),
+                }
+            }
+            Aim::Rally => {
+                let Some(building) = self.building(world) else {
+                    return Wish::Say(words::refusal(Refusal::NoSuchBuilding));
+                };
+                (Command::Rally { building, to: tile }, Sign::Go)
+            }
+        };
+        self.wish(command, Some(place), sign, who, later)
+    }
+
+    fn placed(&self, kind: Kind, at: (f32, f32), sight: Sight<'_>, later: bool) -> Wish {
+        let Some(tile) = corner_of(kind, sight.camera.to_map(at), sight.world) else {
+            return Wish::Say(words::refusal(Refusal::OffTheMap));
+        };
+        match self.obstacle(kind, tile, sight.world) {
+            Some(why) => Wish::Say(why),
+            None => self.build(kind, tile, sight.world, later),
+        }
+    }
+
+    /// Builds there, whatever stands in the way.
+    pub fn build(&self, kind: Kind, at: Tile, world: &World, later: bool) -> Wish {
+        let who = self.workers(world);
+        let units = world.select(self.seat, who.iter().copied());
+        let half = f32::from(kind.stats().size) / 2.0;
+        let middle = (f32::from(at.x) + half, f32::from(at.y) + half);
+        let command = Command::Build { units, kind, at };
+        self.wish(command, Some(middle), Sign::Work, who, later)
+    }
+
+    /// Why a building cannot be founded there, as far as the seat knows.
+    pub fn obstacle(&self, kind: Kind, tile: Tile, world: &World) -> Option<String> {
+        let seen = world.seen_by(self.seat)?;
+        let size = kind.stats().size;
+        if self.workers(world).is_empty() {
+            return Some(words::refusal(Refusal::Nobody));
+        }
+        let mut ground = world.map().footprint(tile, size);
+        if ground.any(|part| world.map().contains(part) && !seen.explored(part)) {
+            return Some(words::refusal(Refusal::Unexplored));
+        }
+        if !seen.has_room(tile, size) {
+            return Some(words::refusal(Refusal::NoRoom));
+        }
+        let own = seen.seat();
+        words::lacking(kind, own.gold, own.wood, |need| {
+            owns(world, self.seat, need)
+        })
+    }
+
+    /// Workers among the selected.
+    pub fn workers(&self, world: &World) -> Vec<Id> {
+        let mut units = self.units(world);
+        units.retain(|id| {
+            world
+                .unit(*id)
+                .is_some_and(|unit| unit.kind == Kind::Worker)
+        });
+        units
+    }
+
+    /// A command that leads nowhere.
+    pub fn plain(&self, command: Command, later: bool) -> Wish {
+        self.wish(command, None, Sign::Go, Vec::new(), later)
+    }
+
+    fn wish(
+        &self,
+        command: Command,
+        to: Option<Place>,
+        sign: Sign,
+        who: Vec<Id>,
+        later: bool,
+    ) -> Wish {
+        let queued = command.task().filter(|_| later).map(|(units, task)| {
+            let units = units.clone();
+            Command::Queue { units, task }
+        });
+        Wish::Issue(Answered {
+            command: queued.unwrap_or(command),
+            to,
+            sign,
+            who,
+        })
+    }
+
+    /// Ends a click or a box.
+    fn choose(&mut self, from: Place, at: (f32, f32), sight: Sight<'_>, add: bool) {
+        let start = sight.camera.to_window(from);
+        let far = (start.0 - at.0).abs().max((start.1 - at.1).abs());
+        let found = if far < LEAST_BOX {
+            sight
+                .scene
+                .at(at, sight.camera, sight.alpha)
+                .into_iter()
+                .collect()
+        } else {
+            self.boxed(from, sight.camera.to_map(at), sight)
+        };
+        self.chosen(found, sight.world, add);
+    }
+
+    /// Own units in a box; where there are none, an own building; soldiers before workers.
+    fn boxed(&self, from: Place, to: Place, sight: Sight<'_>) -> Vec<Id> {
+        let area = Rect::new(
+            from.0.min(to.0),
+            from.1.min(to.1),
+            (from.0 - to.0).abs(),
+            (from.1 - to.1).abs(),
+        );
+        let walkers = sight.scene.motion.walkers.iter().filter(|walker| {
+            walker.unit.seat == self.seat && area.contains(walker.at(sight.alpha))
+        });
+        let units: Vec<(Id, Kind)> = walkers
+            .map(|walker| (walker.unit.id, walker.unit.kind))
+            .collect();
+        let soldiers = units.iter().filter(|(_, kind)| kind.is_soldier());
+        let soldiers: Vec<Id> = soldiers.map(|(id, _)| *id).collect();
+        if !soldiers.is_empty() {
+            return soldiers;
+        }
+        if !units.is_empty() {
+            return units.into_iter().map(|(id, _)| id).collect();
+        }
+        let own = sight
+            .scene
+            .motion
+            .buildings
+            .iter()
+            .find(|building| building.seat == self.seat && footprint(building).meets(area));
+        own.map(|building| building.id).into_iter().collect()
+    }
+
+    fn chosen(&mut self, found: Vec<Id>, world: &World, add: bool) {
+        let own_units = self.units(world);
+        let all_own = found
+            .iter()
+            .all(|id| world.unit(*id).is_some_and(|unit| unit.seat == self.seat));
+        if add && !own_units.is_empty() && all_own {
+            let one = found.first().copied().filter(|_| found.len() == 1);
+            let mut all = own_units;
+            match one.filter(|id| all.contains(id)) {
+                Some(known) => all.retain(|id| *id != known),
+                None => all.extend(found),
+            }
+            self.select(all);
+        } else {
+            self.select(found);
+        }
+    }
+
+    /// Selects whoever on the screen is of the kind pointed at.
+    fn select_alike(&mut self, at: (f32, f32), sight: Sight<'_>, add: bool) {
+        let pointed = sight.scene.at(at, sight.camera, sight.alpha);
+        let Some(kind) = pointed
+            .and_then(|id| sight.world.unit(id))
+            .filter(|unit| unit.seat == self.seat)
+            .map(|unit| unit.kind)
+        else {
+            self.chosen(pointed.into_iter().collect(), sight.world, add);
+            return;
+        };
+        let alike = sight.scene.motion.walkers.iter().filter(|walker| {
+            let unit = &walker.unit;
+            unit.seat == self.seat && unit.kind == kind && sight.camera.sees(walker.to, 0.0)
+        });
+        let found: Vec<Id> = alike.map(|walker| walker.unit.id).collect();
+        match add {
+            true => self.chosen(found, sight.world, true),
+            false => self.select(found),
+        }
+    }
+
+    /// Selects the next idle worker, or all of them.
+    pub fn select_idle(&mut self, world: &World, all: bool) -> Option<Wish> {
+        let idle = world.units().filter(|unit| {
+            unit.seat == self.seat && unit.kind == Kind::Worker && unit.order == Order::Idle
+        });
+        let idle: Vec<(Id, Place)> = idle.map(|unit| (unit.id, place_of(unit.at))).collect();
+        if idle.is_empty() {
+            return Some(Wish::Say(words::NO_IDLE.to_owned()));
+        }
+        if all {
+            self.select(idle.into_iter().map(|(id, _)| id).collect());
+            return None;
+        }
+        let last = self.selection.first().copied();
+        let next = idle
+            .iter()
+            .find(|(id, _)| last.is_none_or(|last| *id > last));
+        let (id, at) = next.copied().unwrap_or(idle[0]);
+        self.select(vec![id]);
+        Some(Wish::Look(at))
+    }
+
+    /// Selects every soldier.
+    pub fn select_soldiers(&mut self, world: &World) -> Option<Wish> {
+        let soldiers = world
+            .units()
+            .filter(|unit| unit.seat == self.seat && unit.kind.is_soldier());
+        let found: Vec<Id> = soldiers.map(|unit| unit.id).collect();
+        if found.is_empty() {
+            return Some(Wish::Say(words::NO_SOLDIERS.to_owned()));
+        }
+        self.select(found);
+        None
+    }
+
+    /// A control group's key: with control it is set, with shift added to; else it is selected, and twice quickly
+    /// looked at.
+    pub fn group(
+        &mut self,
+        number: usize,
+        with: Modifiers,
+        now: Duration,
+        world: &World,
+    ) -> Option<Wish> {
+        let group = self.groups.get_mut(number)?;
+        if with.control {
+            group.clone_from(&self.selection);
+            return Some(Wish::Say(words::group_set(number, group.len())));
+        }
+        if with.shift {
+            group.extend(&self.selection);
+            group.sort_unstable();
+            group.dedup();
+            return Some(Wish::Say(words::group_set(number, group.len())));
+        }
+        if group.is_empty() {
+            return Some(Wish::Say(words::group_empty(number)));
+        }
+        let found = group.clone();
+        let again = self
+            .last_group
+            .is_some_and(|(last, when)| last == number && now.saturating_sub(when) < DOUBLE_TAP);
+        self.last_group = Some((number, now));
+        self.select(found);
+        again
+            .then(|| middle_of(&self.selection, world))
+            .flatten()
+            .map(Wish::Look)
+    }
+}
+
+/// The upper left tile of a building whose middle is at a place; `None` off the map.
+pub fn corner_of(kind: Kind, (x, y): Place, world: &World) -> Option<Tile> {
+    let size = kind.stats().size;
+    let half = f32::from(size) / 2.0;
+    let last = world.map().size().checked_sub(size)?;
+    let corner = |at: f32| ((at - half).round().max(0.0) as u16).min(last);
+    let edge = f32::from(world.map().size());
+    let on = |at: f32| at >= 0.0 && at < edge;
+    (on(x) && on(y)).then(|| Tile::new(corner(x), corner(y)))
+}
+
+/// Whether a seat has such a building, finished.
+pub fn owns(world: &World, seat: Seat, kind: Kind) -> bool {
+    let mut buildings = world.buildings();
+    buildings.any(|b| b.seat == seat && b.kind == kind && b.complete)
+}
+
+/// The middle of these.
+pub fn middle_of(ids: &[Id], world: &World) -> Option<Place> {
+    let places: Vec<Place> = ids
+        .iter()
+        .filter_map(|id| super::scene::place(world, *id))
+        .collect();
+    let many = places.len() as f32;
+    let sum = places
+        .iter()
+        .fold((0.0, 0.0), |sum, at| (sum.0 + at.0, sum.1 + at.1));
+    (!places.is_empty()).then(|| (sum.0 / many, sum.1 / many))
+}
+
+/// Pixels that make a click a box.
+const LEAST_BOX: f32 = 6.0;
+const DOUBLE_TAP: Duration = Duration::from_millis(400);

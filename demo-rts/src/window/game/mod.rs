@@ -1,0 +1,493 @@
+//! A match in the window: a person plays, or watches bots play.
+
+pub mod camera;
+pub mod card;
+pub mod effects;
+pub mod hand;
+pub mod hud;
+pub mod land;
+pub mod motion;
+pub mod network;
+mod over;
+mod pen;
+pub mod scene;
+pub mod shapes;
+pub mod signs;
+pub mod table;
+mod talk;
+
+use super::canvas::{Canvas, Rect};
+use super::input::{Input, KeyCode};
+use super::letters::Weight;
+use super::settings::Shared;
+use super::ui::{Memory, wrapped};
+use super::{Next, Screen, copy, theme, words};
+use crate::exit::{self, Problem};
+use crate::facts::Facts;
+use crate::news::News;
+use crate::output::{EndLine, Line};
+use crate::peer::Peer;
+use crate::plain;
+use crate::world::Effect;
+use hand::Wish;
+use lockstep::{Ended, Event, Seat, SeatInfo, Status};
+use network::{Banner, Measured};
+use over::Choice;
+use std::cell::RefCell;
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::time::Duration;
+use table::{Around, Table};
+use talk::Talk;
+
+/// What is told after the window has closed.
+#[derive(Debug, Default)]
+pub struct Farewell {
+    lines: Vec<String>,
+    code: Option<u8>,
+}
+
+impl Farewell {
+    /// Prints it.
+    ///
+    /// # Errors
+    /// [`Problem::Terminal`].
+    pub fn say(&self) -> Result<ExitCode, Problem> {
+        for line in &self.lines {
+            plain::print(line).map_err(Problem::Terminal)?;
+        }
+        Ok(ExitCode::from(self.code.unwrap_or(exit::GOOD)))
+    }
+}
+
+/// What lies over the match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Over {
+    Nothing,
+    Menu,
+    Help,
+    Result,
+}
+
+/// A match that is played or watched.
+pub struct Game {
+    peer: Peer,
+    facts: Facts,
+    news: News,
+    settings: Shared,
+    farewell: Rc<RefCell<Farewell>>,
+    ticket: Option<String>,
+    table: Option<Table>,
+    talk: Talk,
+    seats: Vec<SeatInfo>,
+    /// Seats are given: before, nobody knows whose eyes to look with.
+    started: bool,
+    ended: Option<Ended>,
+    over: Over,
+    memory: Memory,
+    shows_network: bool,
+    /// What is said in the middle, and until when.
+    flash: Option<(String, Duration)>,
+    banner: Option<(Banner, Duration)>,
+    /// Since when the match is being left.
+    leaving: Option<Duration>,
+    now: Duration,
+}
+
+impl Game {
+    /// Of this peer; `notes` stand at the beginning of the log.
+    pub fn new(
+        mut peer: Peer,
+        title: &str,
+        notes: &[String],
+        settings: Shared,
+        farewell: Rc<RefCell<Farewell>>,
+    ) -> Game {
+        let mut facts = Facts::new(title);
+        notes.iter().for_each(|note| facts.note(note));
+        let ticket = peer.ticket().map(|ticket| ticket.to_string());
+        Game {
+            peer,
+            facts,
+            news: News::default(),
+            settings,
+            farewell,
+            ticket,
+            table: None,
+            talk: Talk::default(),
+            seats: Vec::new(),
+            started: false,
+            ended: None,
+            over: Over::Nothing,
+            memory: Memory::default(),
+            shows_network: false,
+            flash: None,
+            banner: None,
+            leaving: None,
+            now: Duration::ZERO,
+        }
+    }
+
+    /// Steps the world and takes in what happened.
+    fn follow(&mut self) {
+        let person = self.peer.person();
+        let mut refused = None;
+        let mut lines = Vec::new();
+        let (table, news, facts) = (&mut self.table, &mut self.news, &self.facts);
+        let events = self.peer.poll(|world, effects| {
+            for effect in effects {
+                if let Effect::Refused { seat, reason } = effect
+                    && Some(*seat) == person
+                {
+                    refused = Some(*reason);
+                }
+            }
+            let Some(table) = table else {
+                return;
+            };
+            table.step(world, effects);
+            let before = news.attacked_at();
+            let many = lines.len();
+            let shows = |tile| table.shows(tile);
+            lines.extend(news.of(world, effects, person, |seat| facts.name(seat), shows));
+            let alarm = news.attacked_at().filter(|at| Some(*at) != before);
+            if let Some(tile) = alarm.filter(|_| lines.len() > many) {
+                table.scene.effects.ping(camera::place_of(tile.centre()));
+            }
+        });
+        for event in &events {
+            self.take(event);
+        }
+        lines.into_iter().for_each(|line| self.facts.note(line));
+        if let Some(reason) = refused {
+            self.say(words::refusal(reason));
+        }
+        self.facts.status = Some(self.peer.game().status());
+        self.talk.follow(&self.facts, self.now);
+        if self.table.is_none()
+            && self.started
+            && let Some(world) = self.peer.world()
+        {
+            self.table = Some(Table::new(self.peer.person(), world));
+        }
+    }
+
+    fn take(&mut self, event: &Event) {
+        if let Some((banner, lasts)) = network::said_of(event, &self.facts) {
+            self.banner = Some((banner, self.now + lasts));
+        }
+        if matches!(event, Event::StallEnded { .. } | Event::Resumed { .. }) {
+            // What was said until further notice is over; news is read to its end.
+            let now = self.now;
+            self.banner.take_if(|(_, until)| *until > now + NEWS);
+        }
+        self.talk.follow(&self.facts, self.now);
+        self.facts.take(event);
+        if matches!(event, Event::Stalled { .. } | Event::StallEnded { .. }) {
+            // The banner says so, for as long as it matters.
+            self.talk.pass_over(&self.facts);
+        }
+        match event {
+            Event::Started { own, seats, .. } => {
+                self.started = true;
+                self.seats.clone_from(seats);
+                self.name_bots(own);
+            }
+            Event::Ended(ended) => self.end(ended),
+            _ => {}
+        }
+    }
+
+    /// A peer has one name; its bots shall not carry that of the person.
+    fn name_bots(&mut self, own: &[Seat]) {
+        if own.len() < 2 {
+            return;
+        }
+        let person = self.peer.person();
+        for seat in own {
+            let name = match Some(*seat) == person {
+                true => words::YOU.to_owned(),
+                false => words::bot(*seat),
+            };
+            self.facts.names.insert(*seat, name);
+        }
+    }
+
+    fn end(&mut self, ended: &Ended) {
+        self.ended = Some(ended.clone());
+        self.over = Over::Result;
+        self.banner = None;
+        let summary = self.peer.summary();
+        let end = Line::End(EndLine::new(ended, &summary));
+        let mut farewell = self.farewell.borrow_mut();
+        farewell.code = Some(exit::of_end(&ended.reason));
+        farewell.lines = vec![plain::text(&end).unwrap_or_default()];
+        let way_back = self.peer.way_back(&ended.reason);
+        let lines = &mut farewell.lines;
+        lines.extend(way_back.map(|command| format!("  come back with: {command}")));
+        let replay = summary.replay;
+        lines.extend(replay.map(|path| format!("  watch it: demo-rts watch {}", path.display())));
+    }
+
+    fn say(&mut self, text: String) {
+        self.flash = Some((text, self.now + FLASH));
+    }
+
+    fn wish(&mut self, wish: Wish) {
+        match wish {
+            Wish::Say(text) => self.say(text),
+            Wish::Look(at) => {
+                if let Some(table) = &mut self.table {
+                    table.camera.centre = at;
+                }
+            }
+            Wish::Issue(order) => {
+                if let Err(why) = self.peer.issue(order.command) {
+                    self.say(words::title_of(&why.to_string()));
+                } else if let (Some(table), Some(to)) = (&mut self.table, order.to) {
+                    table.scene.effects.mark(order.sign, to);
+                    table.scene.motion.face(&order.who, to);
+                }
+            }
+        }
+    }
+
+    fn leave(&mut self) {
+        self.peer.leave();
+        self.leaving.get_or_insert(self.now);
+        self.over = Over::Nothing;
+    }
+
+    /// Keys that mean the match rather than what lies on the table.
+    fn press_keys(&mut self, input: &Input) {
+        if self.talk.is_typing() {
+            return;
+        }
+        if input.hit(KeyCode::F3) {
+            self.shows_network ^= true;
+        }
+        if input.hit(KeyCode::F1) {
+            self.over = match self.over {
+                Over::Help => Over::Nothing,
+                _ => Over::Help,
+            };
+        }
+        let uses_escape = self.table.as_ref().is_some_and(Table::uses_escape);
+        let points = self.table.as_ref().is_some_and(Table::has_crosshair);
+        if input.hit(KeyCode::Escape) {
+            self.over = match self.over {
+                Over::Nothing if uses_escape => Over::Nothing,
+                Over::Nothing => Over::Menu,
+                _ => Over::Nothing,
+            };
+            self.memory.focus(0);
+        } else if input.hit(KeyCode::F10) {
+            self.over = Over::Menu;
+        }
+        if self.over != Over::Nothing {
+            return;
+        }
+        if input.hit(KeyCode::Enter) && !points {
+            self.talk.begin();
+        }
+        if input.hit(KeyCode::P) {
+            self.pause();
+        }
+        if input.hit(KeyCode::O) && matches!(self.peer.game().status(), Status::Stalled { .. }) {
+            self.peer.game().source().wait_longer();
+        }
+    }
+
+    fn pause(&mut self) {
+        match self.peer.game().status() {
+            Status::Paused => self.peer.game().source().resume(),
+            _ => self.peer.game().source().pause(),
+        }
+    }
+
+    fn draw_table(&mut self, input: &Input, canvas: &mut Canvas, covered: bool) {
+        let alpha = self.peer.game().alpha();
+        let settings = self.settings.borrow().clone();
+        let (Some(world), Some(table)) = (self.peer.world(), &mut self.table) else {
+            draw_waiting(
+                canvas,
+                &self.facts,
+                self.ticket.as_deref(),
+                self.ended.as_ref(),
+            );
+            return;
+        };
+        let around = Around {
+            world,
+            facts: &self.facts,
+            settings: &settings,
+            alpha,
+            alarm: self.news.attacked_at(),
+            covered,
+        };
+        for wish in table.frame(input, canvas, around) {
+            self.wish(wish);
+        }
+    }
+
+    fn draw_said(&mut self, canvas: &mut Canvas) {
+        let mut right = canvas.size().0;
+        if self.shows_network {
+            let first = self.seats.first().map(|info| info.peer);
+            let alone = self.seats.iter().all(|info| Some(info.peer) == first);
+            let measured = Measured {
+                summary: self.peer.summary(),
+                stats: (!alone).then(|| self.peer.game().source().stats()),
+                seats: self.seats.clone(),
+            };
+            right = network::draw_panel(canvas, &self.facts, &measured);
+        }
+        let status = self.peer.game().status();
+        let lasting = network::said_of_status(&status, &self.facts);
+        let lasting = lasting.filter(|_| self.ended.is_none() && self.over == Over::Nothing);
+        let now = self.now;
+        let newest = self.banner.as_ref().filter(|(_, until)| now < *until);
+        if let Some(banner) = newest.map(|(banner, _)| banner).or(lasting.as_ref()) {
+            network::draw_banner(canvas, banner, right);
+        }
+        if let Some((text, _)) = self.flash.as_ref().filter(|(_, until)| now < *until) {
+            draw_flash(canvas, text);
+        }
+    }
+
+    /// What lies over the match. Returns whether the screen is to be left.
+    fn draw_over(&mut self, input: &Input, canvas: &mut Canvas) -> bool {
+        let choice = match self.over {
+            Over::Nothing => None,
+            Over::Menu => {
+                let paused = self.peer.game().status() == Status::Paused;
+                over::menu(canvas, input, &mut self.memory, paused)
+            }
+            Over::Help => over::help(canvas, input, &mut self.memory).then_some(Choice::Close),
+            Over::Result => match (&self.ended, self.peer.world()) {
+                (Some(ended), Some(world)) => {
+                    let own = self.peer.person();
+                    over::result(
+                        canvas,
+                        input,
+                        &mut self.memory,
+                        world,
+                        &self.facts,
+                        (ended, own),
+                    )
+                }
+                _ => None,
+            },
+        };
+        match choice {
+            Some(Choice::Close) => self.over = Over::Nothing,
+            Some(Choice::Pause) => {
+                self.pause();
+                self.over = Over::Nothing;
+            }
+            Some(Choice::Help) => self.over = Over::Help,
+            Some(Choice::Leave) if self.ended.is_some() => return true,
+            Some(Choice::Leave) => self.leave(),
+            None => {}
+        }
+        false
+    }
+}
+
+impl Screen for Game {
+    fn frame(&mut self, input: &Input, canvas: &mut Canvas) -> Next {
+        self.now = input.now;
+        if input.closing && self.leaving.is_none() {
+            self.leave();
+        }
+        self.follow();
+        let typing = self.talk.is_typing();
+        self.press_keys(input);
+        let copies = input.hit_with(KeyCode::C).is_some_and(|with| with.control);
+        if let Some(ticket) = self.ticket.as_deref().filter(|_| copies && !self.started) {
+            copy(ticket);
+            self.say(words::COPIED.to_owned());
+        }
+        let covered = self.over != Over::Nothing || typing || self.leaving.is_some();
+        self.draw_table(input, canvas, covered);
+        let bottom = canvas.size().1 - canvas.units(190.0);
+        let quiet = Input {
+            now: input.now,
+            ..Input::default()
+        };
+        let heard = if typing { input } else { &quiet };
+        if let Some(text) = self.talk.frame(heard, canvas, bottom) {
+            self.peer.game().source().chat(&text);
+        }
+        self.draw_said(canvas);
+        if self.draw_over(input, canvas) {
+            return Next::Back;
+        }
+        // Left by the menu: there is nothing to look at but the menu below.
+        let left = self.leaving.is_some() && !input.closing && self.may_close();
+        if left { Next::Back } else { Next::Stay }
+    }
+
+    fn may_close(&mut self) -> bool {
+        let waited = self.leaving.map(|since| self.now.saturating_sub(since));
+        self.ended.is_some() || waited.is_some_and(|waited| waited > LEAVING)
+    }
+}
+
+/// Before there is a world: who is here, and how others come.
+fn draw_waiting(canvas: &mut Canvas, facts: &Facts, ticket: Option<&str>, ended: Option<&Ended>) {
+    let (width, height) = canvas.size();
+    let gap = canvas.units(12.0);
+    let wide = (width * 0.7).min(canvas.units(900.0));
+    let x = ((width - wide) / 2.0).round();
+    let mut y = (height * 0.2).round();
+    let mut write = |canvas: &mut Canvas, text: &str, size: f32, weight: Weight, colour| {
+        let size = canvas.units(size);
+        for line in wrapped(canvas, text, size, weight, wide) {
+            y = canvas.text((x, y), &line, size, weight, colour).bottom();
+        }
+        y += gap;
+    };
+    let heading = match ended {
+        Some(ended) => words::title_of(&ended.reason.to_string()),
+        None if facts.turn.is_some() || facts.plan.is_empty() => words::WAITING.to_owned(),
+        None => words::LOADING.to_owned(),
+    };
+    write(canvas, &heading, theme::TITLE, Weight::Bold, theme::TEXT);
+    for name in facts.names.values() {
+        write(canvas, name, theme::HEADING, Weight::Regular, theme::GOOD);
+    }
+    if let Some(ticket) = ticket.filter(|_| ended.is_none()) {
+        write(
+            canvas,
+            words::TICKET,
+            theme::BODY,
+            Weight::Bold,
+            theme::FAINT,
+        );
+        write(canvas, ticket, theme::SMALL, Weight::Regular, theme::ACCENT);
+    }
+}
+
+fn draw_flash(canvas: &mut Canvas, text: &str) {
+    let size = canvas.units(theme::HEADING);
+    let wide = canvas.measure(text, size, Weight::Bold);
+    let (width, height) = canvas.size();
+    let at = ((width - wide) / 2.0, height * 0.66);
+    let gap = canvas.units(10.0);
+    let high = canvas.line_height(size);
+    canvas.begin_above();
+    let under = Rect::new(at.0 - gap, at.1, wide + 2.0 * gap, high);
+    canvas.rect(under, [8, 10, 12, 190]);
+    canvas.text(at, text, size, Weight::Bold, theme::ACCENT);
+}
+
+/// No news is shown longer.
+const NEWS: Duration = Duration::from_secs(60);
+/// How long something said stays.
+const FLASH: Duration = Duration::from_secs(3);
+/// How long leaving may take.
+const LEAVING: Duration = Duration::from_secs(3);
+
+#[cfg(test)]
+mod tests;

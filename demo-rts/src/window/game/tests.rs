@@ -1,0 +1,140 @@
+//! A whole match alone, played through the screen: real time, no graphics card.
+
+use super::*;
+use crate::bot::Level;
+use crate::cli::Common;
+use crate::peer::{Bots, KeyChoice, Part, now};
+use crate::window::input::{Modifiers, Press};
+use crate::window::sight::{SIZES, check_texts};
+use std::time::Instant;
+
+struct Player {
+    game: Game,
+    canvas: Canvas,
+    began: Instant,
+    farewell: Rc<RefCell<Farewell>>,
+}
+
+impl Player {
+    fn sits_down(common: &Common) -> Player {
+        let part = Part::Alone { seats: 2 };
+        let bots = Bots::AllButFirst(Level::Easy);
+        let peer = Peer::start(&part, bots, common, KeyChoice::Ephemeral).expect("a match alone");
+        let farewell = Rc::new(RefCell::new(Farewell::default()));
+        let settings = Shared::default();
+        let game = Game::new(
+            peer,
+            "test",
+            &["a note".to_owned()],
+            settings,
+            farewell.clone(),
+        );
+        Player {
+            game,
+            canvas: Canvas::new(),
+            began: now(),
+            farewell,
+        }
+    }
+
+    fn frame(&mut self, input: Input) -> Next {
+        let size = SIZES[0];
+        let input = Input {
+            size,
+            now: self.began.elapsed(),
+            seconds: 0.01,
+            ..input
+        };
+        self.canvas.begin(size, 1.0);
+        let next = self.game.frame(&input, &mut self.canvas);
+        check_texts(&self.canvas);
+        std::thread::sleep(Duration::from_millis(5));
+        next
+    }
+
+    fn press(&mut self, key: KeyCode) -> Next {
+        let with = Modifiers::default();
+        let repeat = false;
+        self.frame(Input {
+            keys: vec![Press { key, with, repeat }],
+            ..Input::default()
+        })
+    }
+
+    /// Lets frames pass until this is so.
+    fn wait(&mut self, what: &str, is_so: impl Fn(&Player) -> bool) {
+        let began = now();
+        while !is_so(self) {
+            assert!(began.elapsed() < Duration::from_secs(30), "{what}");
+            self.frame(Input::default());
+        }
+    }
+
+    fn reads(&self, wanted: &str) -> bool {
+        let mut texts = self.canvas.texts().iter();
+        texts.any(|written| written.text.contains(wanted))
+    }
+}
+
+#[test]
+fn a_match_is_played_paused_talked_in_and_left_by_the_menu() {
+    let mut player = Player::sits_down(&Common::default());
+    player.wait("the match begins", |player| player.reads("250"));
+    player.wait("the log is shown", |player| player.reads("a note"));
+    player.press(KeyCode::Enter);
+    player.frame(Input {
+        typed: "good luck".to_owned(),
+        ..Input::default()
+    });
+    assert!(player.reads("good luck"));
+    player.press(KeyCode::Enter);
+    player.wait("it is heard", |player| player.reads(": good luck"));
+    player.press(KeyCode::P);
+    player.wait("all pause", |player| player.reads(words::PAUSED));
+    player.press(KeyCode::P);
+    player.wait("it goes on", |player| !player.reads(words::PAUSED));
+    player.press(KeyCode::F3);
+    assert!(player.reads(words::NO_NETWORK));
+    player.press(KeyCode::Escape);
+    player.wait("the menu", |player| player.reads(words::LEAVE_MATCH));
+    player.press(KeyCode::Up);
+    player.press(KeyCode::Enter);
+    let began = now();
+    while !matches!(player.frame(Input::default()), Next::Back) {
+        assert!(began.elapsed() < Duration::from_secs(10), "it is left");
+    }
+    assert!(player.farewell.borrow().lines[0].contains("left the match"));
+}
+
+#[test]
+fn who_closes_the_window_leaves_the_match_first() {
+    let mut player = Player::sits_down(&Common::default());
+    player.wait("the match begins", |player| player.reads("250"));
+    assert!(!player.game.may_close());
+    let closing = || Input {
+        closing: true,
+        ..Input::default()
+    };
+    player.frame(closing());
+    let began = now();
+    while !player.game.may_close() {
+        assert!(began.elapsed() < Duration::from_secs(10), "it is left");
+        player.frame(closing());
+    }
+    assert!(player.game.ended.is_some(), "it did not only give up");
+}
+
+#[test]
+fn the_end_of_a_match_is_shown_and_told_after_the_window_has_closed() {
+    let common = Common {
+        turns: Some(5),
+        ..Common::default()
+    };
+    let mut player = Player::sits_down(&common);
+    player.wait("the match ends", |player| player.reads(words::CLOSE_MATCH));
+    assert!(player.reads("bot 1") && player.reads(words::RESULT[1]));
+    player.press(KeyCode::Tab);
+    player.press(KeyCode::Tab);
+    assert!(matches!(player.press(KeyCode::Enter), Next::Back));
+    assert_eq!(player.farewell.borrow().code, Some(exit::GOOD));
+}

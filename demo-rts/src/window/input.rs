@@ -1,0 +1,336 @@
+//! One frame's input as plain data: what was pressed, held, moved and typed since the last.
+
+pub use miniquad::{KeyCode, MouseButton};
+use std::time::Duration;
+
+/// Modifier keys held down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Modifiers {
+    /// Shift.
+    pub shift: bool,
+    /// Control; command on a Mac.
+    pub control: bool,
+    /// Alt.
+    pub alt: bool,
+}
+
+/// A key pressed in this frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Press {
+    /// Which.
+    pub key: KeyCode,
+    /// With these.
+    pub with: Modifiers,
+    /// Whether it only is still held down.
+    pub repeat: bool,
+}
+
+/// A mouse button pressed or let go in this frame.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Click {
+    /// Which.
+    pub button: MouseButton,
+    /// Where.
+    pub at: (f32, f32),
+    /// With these.
+    pub with: Modifiers,
+    /// Whether it follows another at nearly the same place and time.
+    pub double: bool,
+}
+
+/// One frame's input.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Input {
+    /// Size of the window in pixels.
+    pub size: (f32, f32),
+    /// Since the window was opened.
+    pub now: Duration,
+    /// Seconds since the last frame, at most a tenth.
+    pub seconds: f32,
+    /// Where the mouse is; `None` outside of the window.
+    pub mouse: Option<(f32, f32)>,
+    /// How far it moved in this frame.
+    pub moved: (f32, f32),
+    /// Mouse buttons pressed, in order.
+    pub pressed: Vec<Click>,
+    /// Mouse buttons let go, in order.
+    pub released: Vec<Click>,
+    /// Mouse buttons held down.
+    pub holds: Vec<MouseButton>,
+    /// Steps of the wheel; up is positive.
+    pub wheel: f32,
+    /// Keys pressed, in order.
+    pub keys: Vec<Press>,
+    /// Keys held down.
+    pub held: Vec<KeyCode>,
+    /// Modifiers held down.
+    pub with: Modifiers,
+    /// Letters typed.
+    pub typed: String,
+    /// What was pasted.
+    pub pasted: Option<String>,
+    /// Files dropped on the window.
+    pub dropped: Vec<std::path::PathBuf>,
+    /// Whether the window has the keyboard.
+    pub focused: bool,
+    /// Somebody asked the program to end: the window's cross, Ctrl-C, SIGTERM. Stays set.
+    pub closing: bool,
+}
+
+impl Input {
+    /// Whether this key was pressed now, not only held on.
+    pub fn hit(&self, key: KeyCode) -> bool {
+        self.keys
+            .iter()
+            .any(|press| press.key == key && !press.repeat)
+    }
+
+    /// With which modifiers this key was pressed now, not only held on: they may be let go in the same frame.
+    pub fn hit_with(&self, key: KeyCode) -> Option<Modifiers> {
+        let press = self
+            .keys
+            .iter()
+            .find(|press| press.key == key && !press.repeat);
+        press.map(|press| press.with)
+    }
+
+    /// Whether this key was pressed now or repeats because it is held.
+    pub fn typed_key(&self, key: KeyCode) -> bool {
+        self.keys.iter().any(|press| press.key == key)
+    }
+
+    /// Whether this key is held down.
+    pub fn holds_key(&self, key: KeyCode) -> bool {
+        self.held.contains(&key)
+    }
+
+    /// Whether this mouse button is held down.
+    pub fn holds_button(&self, button: MouseButton) -> bool {
+        self.holds.contains(&button)
+    }
+
+    /// Where this mouse button was pressed now.
+    pub fn press(&self, button: MouseButton) -> Option<Click> {
+        self.pressed
+            .iter()
+            .copied()
+            .find(|click| click.button == button)
+    }
+
+    /// Where this mouse button was let go now.
+    pub fn release(&self, button: MouseButton) -> Option<Click> {
+        self.released
+            .iter()
+            .copied()
+            .find(|click| click.button == button)
+    }
+}
+
+/// Gathers events into the input of the next frame.
+#[derive(Debug, Default)]
+pub struct Gatherer {
+    input: Input,
+    last_mouse: Option<(f32, f32)>,
+    last_press: Option<(MouseButton, (f32, f32), Duration)>,
+    last_frame: Duration,
+}
+
+impl Gatherer {
+    /// The mouse is there now.
+    pub fn mouse_at(&mut self, at: (f32, f32)) {
+        self.input.mouse = Some(at);
+    }
+
+    /// The mouse left the window.
+    pub fn mouse_left(&mut self) {
+        self.input.mouse = None;
+    }
+
+    /// The wheel turned.
+    pub fn wheel(&mut self, steps: f32) {
+        self.input.wheel += steps;
+    }
+
+    /// A mouse button went down, `now` since the window was opened.
+    pub fn button_down(&mut self, button: MouseButton, at: (f32, f32), now: Duration) {
+        self.input.mouse = Some(at);
+        let double = self.last_press.is_some_and(|(last, place, when)| {
+            let far = (place.0 - at.0).abs().max((place.1 - at.1).abs());
+            last == button && far < DOUBLE_PIXELS && now.saturating_sub(when) < DOUBLE_TIME
+        });
+        // A third press begins anew.
+        self.last_press = (!double).then_some((button, at, now));
+        let with = self.input.with;
+        self.input.pressed.push(Click {
+            button,
+            at,
+            with,
+            double,
+        });
+        if !self.input.holds.contains(&button) {
+            self.input.holds.push(button);
+        }
+    }
+
+    /// A mouse button came up.
+    pub fn button_up(&mut self, button: MouseButton, at: (f32, f32)) {
+        self.input.mouse = Some(at);
+        self.input.holds.retain(|held| *held != button);
+        let with = self.input.with;
+        self.input.released.push(Click {
+            button,
+            at,
+            with,
+            double: false,
+        });
+    }
+
+    /// A key went down, or repeats.
+    pub fn key_down(&mut self, key: KeyCode, with: Modifiers, repeat: bool) {
+        self.input.with = with;
+        self.set_modifier(key, true);
+        let with = self.input.with;
+        let repeat = repeat || self.input.held.contains(&key);
+        self.input.keys.push(Press { key, with, repeat });
+        if !self.input.held.contains(&key) {
+            self.input.held.push(key);
+        }
+    }
+
+    /// A key came up.
+    pub fn key_up(&mut self, key: KeyCode, with: Modifiers) {
+        self.input.with = with;
+        self.set_modifier(key, false);
+        self.input.held.retain(|held| *held != key);
+    }
+
+    /// A letter was typed.
+    pub fn letter(&mut self, letter: char) {
+        if !letter.is_control() && self.input.typed.len() < MOST_TYPED {
+            self.input.typed.push(letter);
+        }
+    }
+
+    /// Text was pasted.
+    pub fn paste(&mut self, text: Option<String>) {
+        self.input.pasted = text.filter(|text| text.len() <= MOST_PASTED);
+    }
+
+    /// A file was dropped on the window.
+    pub fn drop_file(&mut self, path: std::path::PathBuf) {
+        self.input.dropped.push(path);
+    }
+
+    /// The window has got or lost the keyboard. What was held is not heard of any more: it counts as let go.
+    pub fn focus(&mut self, focused: bool) {
+        self.input.focused = focused;
+        if !focused {
+            self.input.held.clear();
+            self.input.with = Modifiers::default();
+            let at = self.input.mouse.unwrap_or_default();
+            for button in self.input.holds.clone() {
+                self.button_up(button, at);
+            }
+        }
+    }
+
+    /// Somebody asked the program to end.
+    pub fn close(&mut self) {
+        self.input.closing = true;
+    }
+
+    /// The input of the frame that begins `now`, in a window of this size.
+    pub fn frame(&mut self, now: Duration, size: (f32, f32)) -> Input {
+        let passed = now.saturating_sub(self.last_frame);
+        self.last_frame = now;
+        self.input.now = now;
+        self.input.seconds = passed.as_secs_f32().min(LONGEST_FRAME);
+        self.input.size = size;
+        self.input.moved = match (self.last_mouse, self.input.mouse) {
+            (Some(last), Some(at)) => (at.0 - last.0, at.1 - last.1),
+            _ => (0.0, 0.0),
+        };
+        self.last_mouse = self.input.mouse;
+        let kept = Input {
+            mouse: self.input.mouse,
+            holds: self.input.holds.clone(),
+            held: self.input.held.clone(),
+            with: self.input.with,
+            focused: self.input.focused,
+            closing: self.input.closing,
+            ..Input::default()
+        };
+        std::mem::replace(&mut self.input, kept)
+    }
+
+    /// Some systems tell of a modifier only with the next key.
+    fn set_modifier(&mut self, key: KeyCode, down: bool) {
+        match key {
+            KeyCode::LeftShift | KeyCode::RightShift => self.input.with.shift = down,
+            KeyCode::LeftControl | KeyCode::RightControl => self.input.with.control = down,
+            KeyCode::LeftAlt | KeyCode::RightAlt => self.input.with.alt = down,
+            _ => {}
+        }
+    }
+}
+
+const DOUBLE_TIME: Duration = Duration::from_millis(350);
+const DOUBLE_PIXELS: f32 = 6.0;
+/// After a hiccup nothing shall leap.
+const LONGEST_FRAME: f32 = 0.1;
+const MOST_TYPED: usize = 256;
+/// A ticket is far shorter.
+const MOST_PASTED: usize = 64 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn presses_last_one_frame_and_holds_until_let_go() {
+        let mut gatherer = Gatherer::default();
+        gatherer.key_down(KeyCode::A, Modifiers::default(), false);
+        let first = gatherer.frame(ms(10), (9.0, 9.0));
+        assert!(first.hit(KeyCode::A) && first.holds_key(KeyCode::A));
+        gatherer.key_down(KeyCode::A, Modifiers::default(), false);
+        let second = gatherer.frame(ms(20), (9.0, 9.0));
+        assert!(!second.hit(KeyCode::A) && second.typed_key(KeyCode::A));
+        gatherer.key_up(KeyCode::A, Modifiers::default());
+        assert!(!gatherer.frame(ms(30), (9.0, 9.0)).holds_key(KeyCode::A));
+    }
+
+    #[test]
+    fn two_quick_presses_at_one_place_are_a_double_one_and_a_third_is_not() {
+        let mut gatherer = Gatherer::default();
+        let mut double = |at: f32, now: u64| {
+            gatherer.button_down(MouseButton::Left, (at, 0.0), ms(now));
+            gatherer.button_up(MouseButton::Left, (at, 0.0));
+            let input = gatherer.frame(ms(now), (9.0, 9.0));
+            input
+                .press(MouseButton::Left)
+                .is_some_and(|click| click.double)
+        };
+        assert!(!double(0.0, 0));
+        assert!(double(1.0, 200));
+        assert!(!double(1.0, 300));
+        assert!(!double(50.0, 400));
+        assert!(!double(50.0, 2_000));
+    }
+
+    #[test]
+    fn what_is_held_when_the_window_loses_the_keyboard_is_let_go() {
+        let mut gatherer = Gatherer::default();
+        gatherer.key_down(KeyCode::LeftShift, Modifiers::default(), false);
+        gatherer.button_down(MouseButton::Left, (3.0, 4.0), ms(1));
+        assert!(gatherer.frame(ms(1), (9.0, 9.0)).with.shift);
+        gatherer.focus(false);
+        let input = gatherer.frame(ms(2), (9.0, 9.0));
+        assert!(input.held.is_empty() && !input.with.shift && !input.focused);
+        let released = input.release(MouseButton::Left).expect("it was held");
+        assert_eq!(released.at, (3.0, 4.0));
+    }
+}

@@ -1,0 +1,235 @@
+//! Letters as pixels: rasterised once for each size, kept in one picture together with a white spot for shapes.
+
+use fontdue::{Font, FontSettings};
+use std::collections::BTreeMap;
+
+/// How thick letters are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// For what is read.
+    Regular,
+    /// For what is found.
+    Bold,
+}
+
+/// Where a letter lies in the picture, and how it stands on the line. In pixels.
+#[derive(Clone, Copy, Debug)]
+pub struct Glyph {
+    /// Left and upper edge in the picture.
+    pub at: (u16, u16),
+    /// Width and height.
+    pub size: (u16, u16),
+    /// From the pen to its left edge.
+    pub left: f32,
+    /// From the base line up to its lower edge.
+    pub below: f32,
+    /// How far the pen moves on.
+    pub advance: f32,
+}
+
+/// The fonts, and the picture of all letters drawn so far.
+pub struct Letters {
+    fonts: [Font; 2],
+    glyphs: BTreeMap<(Weight, u16, char), Glyph>,
+    /// Alpha of the picture's pixels.
+    pixels: Vec<u8>,
+    edge: u16,
+    /// Upper left corner of the free part of the line being filled, and the line's height.
+    pen: (u16, u16),
+    line: u16,
+    /// Lines of pixels that have changed since they were last taken.
+    changed: Option<(u16, u16)>,
+    full: bool,
+}
+
+impl Default for Letters {
+    fn default() -> Letters {
+        Letters::new()
+    }
+}
+
+impl Letters {
+    /// With both fonts and an empty picture.
+    pub fn new() -> Letters {
+        let font = |bytes: &'static [u8]| {
+            Font::from_bytes(bytes, FontSettings::default()).expect("the font that is built in")
+        };
+        let mut letters = Letters {
+            fonts: [font(notosans::REGULAR_TTF), font(notosans::BOLD_TTF)],
+            glyphs: BTreeMap::new(),
+            pixels: Vec::new(),
+            edge: SMALLEST_EDGE,
+            pen: (0, 0),
+            line: 0,
+            changed: None,
+            full: false,
+        };
+        letters.clear(SMALLEST_EDGE);
+        letters
+    }
+
+    /// Pixels along an edge of the picture.
+    pub fn edge(&self) -> u16 {
+        self.edge
+    }
+
+    /// Where the white spot is, in the picture's pixels.
+    pub fn white(&self) -> (u16, u16) {
+        (2, 2)
+    }
+
+    /// A letter in this size, in whole pixels.
+    pub fn glyph(&mut self, letter: char, pixels: u16, weight: Weight) -> Glyph {
+        let letter = if letter.is_control() { ' ' } else { letter };
+        let key = (weight, pixels, letter);
+        if let Some(glyph) = self.glyphs.get(&key) {
+            return *glyph;
+        }
+        let glyph = self.draw(letter, pixels, weight);
+        self.glyphs.insert(key, glyph);
+        glyph
+    }
+
+    /// How wide a line of text is, in pixels.
+    pub fn width(&self, text: &str, pixels: u16, weight: Weight) -> f32 {
+        let font = &self.fonts[weight as usize];
+        let advance = |letter: char| {
+            let letter = if letter.is_control() { ' ' } else { letter };
+            let known = self.glyphs.get(&(weight, pixels, letter));
+            known.map_or_else(
+                || font.metrics(letter, f32::from(pixels)).advance_width,
+                |glyph| glyph.advance,
+            )
+        };
+        text.chars().map(advance).sum()
+    }
+
+    /// From the top of a line to its base line, in whole pixels.
+    pub fn ascent(&self, pixels: u16) -> f32 {
+        (f32::from(pixels) * ASCENT).round()
+    }
+
+    /// What has changed in the picture since the last call: first line, lines, and the alpha of their pixels.
+    pub fn take_changed(&mut self) -> Option<(u16, u16, &[u8])> {
+        let (first, end) = self.changed.take()?;
+        let edge = usize::from(self.edge);
+        let bytes = &self.pixels[usize::from(first) * edge..usize::from(end) * edge];
+        Some((first, end - first, bytes))
+    }
+
+    /// Begins a frame: where the last one found no more room, the picture is begun anew and larger.
+    pub fn begin(&mut self) {
+        if std::mem::take(&mut self.full) {
+            self.clear((self.edge * 2).min(LARGEST_EDGE));
+        }
+    }
+
+    fn clear(&mut self, edge: u16) {
+        self.edge = edge;
+        self.glyphs.clear();
+        self.pixels = vec![0; usize::from(edge) * usize::from(edge)];
+        for y in 0..WHITE {
+            let from = usize::from(y) * usize::from(edge);
+            self.pixels[from..from + usize::from(WHITE)].fill(255);
+        }
+        self.pen = (WHITE + GAP, 0);
+        self.line = WHITE;
+        self.changed = Some((0, edge));
+    }
+
+    fn draw(&mut self, letter: char, pixels: u16, weight: Weight) -> Glyph {
+        let font = &self.fonts[weight as usize];
+        let (metrics, alpha) = font.rasterize(letter, f32::from(pixels));
+        let size = (metrics.width as u16, metrics.height as u16);
+        let mut glyph = Glyph {
+            at: (0, 0),
+            size,
+            left: metrics.xmin as f32,
+            below: metrics.ymin as f32,
+            advance: metrics.advance_width,
+        };
+        match self.room(size) {
+            Some(at) => {
+                glyph.at = at;
+                let edge = usize::from(self.edge);
+                for (y, line) in alpha.chunks_exact(metrics.width.max(1)).enumerate() {
+                    let from = (usize::from(at.1) + y) * edge + usize::from(at.0);
+                    self.pixels[from..from + line.len()].copy_from_slice(line);
+                }
+                let (first, end) = self.changed.unwrap_or((at.1, at.1));
+                self.changed = Some((first.min(at.1), end.max(at.1 + size.1)));
+            }
+            None => {
+                self.full = true;
+                glyph.size = (0, 0);
+            }
+        }
+        glyph
+    }
+
+    /// A free place in the picture.
+    fn room(&mut self, (width, height): (u16, u16)) -> Option<(u16, u16)> {
+        if width == 0 || height == 0 {
+            return Some((0, 0));
+        }
+        if self.pen.0 + width + GAP > self.edge {
+            self.pen = (0, self.pen.1 + self.line + GAP);
+            self.line = 0;
+        }
+        if self.pen.1 + height + GAP > self.edge || width + GAP > self.edge {
+            return None;
+        }
+        let at = self.pen;
+        self.pen.0 += width + GAP;
+        self.line = self.line.max(height);
+        Some(at)
+    }
+}
+
+/// Height of a line of text for each pixel of its size.
+pub const LINE: f32 = 1.36;
+/// From the top of a line to its base line, for each pixel of its size.
+const ASCENT: f32 = 1.05;
+const SMALLEST_EDGE: u16 = 1_024;
+const LARGEST_EDGE: u16 = 4_096;
+/// Edge of the white spot.
+const WHITE: u16 = 4;
+/// Between letters, so that none bleeds into another.
+const GAP: u16 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_are_those_of_the_letters_drawn() {
+        let mut letters = Letters::new();
+        let before = letters.width("Axe 12", 17, Weight::Bold);
+        let drawn: f32 = "Axe 12"
+            .chars()
+            .map(|c| letters.glyph(c, 17, Weight::Bold).advance)
+            .sum();
+        assert_eq!(before, drawn);
+        assert_eq!(before, letters.width("Axe 12", 17, Weight::Bold));
+        assert!(before > letters.width("Axe 12", 17, Weight::Regular));
+    }
+
+    #[test]
+    fn a_full_picture_is_begun_anew_and_larger() {
+        let mut letters = Letters::new();
+        for size in 20..120 {
+            for letter in 'A'..='z' {
+                letters.glyph(letter, size, Weight::Regular);
+            }
+        }
+        assert_eq!(letters.edge(), SMALLEST_EDGE);
+        letters.begin();
+        assert_eq!(letters.edge(), SMALLEST_EDGE * 2);
+        let glyph = letters.glyph('A', 20, Weight::Regular);
+        assert!(glyph.size.0 > 0);
+        let (first, lines, bytes) = letters.take_changed().expect("all of it");
+        assert_eq!((first, lines), (0, SMALLEST_EDGE * 2));
+        assert!(bytes.iter().filter(|alpha| **alpha > 0).count() > 60);
+        assert!(letters.take_changed().is_none());
+    }
+}

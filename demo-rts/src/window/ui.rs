@@ -1,0 +1,688 @@
+//! A small kit of widgets: drawn and asked in one call, each frame anew. Sizes are in pixels; [`Canvas::units`] gives
+//! them. Everything can be reached by the keyboard: Tab and the arrows move on, Enter presses.
+
+use super::canvas::{Canvas, Colour, Rect};
+use super::input::{Input, KeyCode, MouseButton};
+use super::letters::Weight;
+use super::theme;
+
+/// What widgets remember from frame to frame.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// The widget that has the keyboard, by its place in the frame.
+    focus: Option<usize>,
+    /// Widgets that could have it in the last frame.
+    known: usize,
+    /// The widget that the mouse was pressed on.
+    held: Option<usize>,
+    /// Where the next letter goes in the field that has the keyboard, in bytes.
+    caret: usize,
+    /// Where the left mouse button went down last.
+    begun: Option<(f32, f32)>,
+    /// Whether the keyboard was used last: only then is the focus shown.
+    by_keys: bool,
+}
+
+impl Memory {
+    /// Gives the keyboard to the widget at this place, and shows that it has it.
+    pub fn focus(&mut self, place: usize) {
+        self.move_to(place);
+        self.by_keys = true;
+    }
+
+    fn move_to(&mut self, place: usize) {
+        self.focus = Some(place);
+        self.caret = usize::MAX;
+    }
+
+    /// Takes the keyboard from all widgets.
+    pub fn blur(&mut self) {
+        self.focus = None;
+    }
+
+    /// Whether a widget has the keyboard.
+    pub fn has_focus(&self) -> bool {
+        self.focus.is_some()
+    }
+}
+
+/// One frame's widgets.
+pub struct Ui<'a> {
+    /// What they are drawn upon.
+    pub canvas: &'a mut Canvas,
+    /// What the user did.
+    pub input: &'a Input,
+    memory: &'a mut Memory,
+    next: usize,
+    tip: Option<Tip>,
+    used_arrows: bool,
+    over: bool,
+}
+
+struct Tip {
+    at: Rect,
+    lines: Vec<(String, Colour)>,
+}
+
+/// What became of a field in this frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Typed {
+    /// The text is another.
+    pub changed: bool,
+    /// Enter was pressed.
+    pub entered: bool,
+}
+
+/// A widget as the user meets it.
+#[derive(Clone, Copy, Debug)]
+struct Met {
+    place: usize,
+    hot: bool,
+    focused: bool,
+    pressed: bool,
+    held: bool,
+}
+
+impl<'a> Ui<'a> {
+    /// Begins a frame of widgets.
+    pub fn new(canvas: &'a mut Canvas, input: &'a Input, memory: &'a mut Memory) -> Ui<'a> {
+        if !input.pressed.is_empty() {
+            memory.by_keys = false;
+        }
+        if input.keys.iter().any(|press| is_for_focus(press.key)) {
+            memory.by_keys = true;
+        }
+        Ui {
+            canvas,
+            input,
+            memory,
+            next: 0,
+            tip: None,
+            used_arrows: false,
+            over: false,
+        }
+    }
+
+    /// So many units of the interface in pixels.
+    pub fn units(&self, units: f32) -> f32 {
+        self.canvas.units(units)
+    }
+
+    /// Whether the mouse is over a panel or a widget, so that nothing behind is meant.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Whether any widget is held by the mouse.
+    pub fn is_held(&self) -> bool {
+        self.memory.held.is_some()
+    }
+
+    /// Ends the frame: moves the focus and draws the tooltip.
+    pub fn finish(mut self) {
+        let count = self.next;
+        if let Some(step) = self.asked_step().filter(|_| count > 0) {
+            let now = self.memory.focus.filter(|place| *place < count);
+            let next = match (now, step) {
+                (Some(place), true) => (place + 1) % count,
+                (Some(place), false) => (place + count - 1) % count,
+                (None, true) => 0,
+                (None, false) => count - 1,
+            };
+            self.memory.move_to(next);
+        }
+        if self.memory.focus.is_some_and(|place| place >= count) {
+            self.memory.focus = None;
+        }
+        if !self.input.holds_button(MouseButton::Left) {
+            self.memory.held = None;
+        }
+        self.memory.known = count;
+        self.draw_tip();
+    }
+
+    /// A panel to put widgets on.
+    pub fn panel(&mut self, area: Rect) {
+        self.over |= self.input.mouse.is_some_and(|at| area.contains(at));
+        let edge = self.units(1.0).max(1.0);
+        let mut shadow = area;
+        shadow.y += 2.0 * edge;
+        self.canvas.rect(shadow, [0, 0, 0, 70]);
+        self.canvas.shade(area, theme::PANEL_TOP, theme::PANEL);
+        self.canvas.frame(area, edge, theme::EDGE);
+    }
+
+    /// A line of text, shortened where it has no room. Returns what it covers.
+    pub fn label(
+        &mut self,
+        at: (f32, f32),
+        wide: f32,
+        text: &str,
+        size: f32,
+        weight: Weight,
+        colour: Colour,
+    ) -> Rect {
+        let size = self.units(size);
+        let text = shortened(self.canvas, text, size, weight, wide);
+        self.canvas.text(at, &text, size, weight, colour)
+    }
+
+    /// A line of text in the middle of an area.
+    pub fn centred(&mut self, area: Rect, text: &str, size: f32, weight: Weight, colour: Colour) {
+        let size = self.units(size);
+        let text = shortened(self.canvas, text, size, weight, area.w);
+        let wide = self.canvas.measure(&text, size, weight);
+        let high = self.canvas.line_height(size);
+        let at = (
+            area.x + (area.w - wide) / 2.0,
+            area.y + (area.h - high) / 2.0,
+        );
+        self.canvas.text(at, &text, size, weight, colour);
+    }
+
+    /// Text over as many lines as it needs. Returns how high it is.
+    pub fn paragraph(
+        &mut self,
+        at: (f32, f32),
+        wide: f32,
+        text: &str,
+        size: f32,
+        colour: Colour,
+    ) -> f32 {
+        let size = self.units(size);
+        let high = self.canvas.line_height(size);
+        let lines = wrapped(self.canvas, text, size, Weight::Regular, wide);
+        for (place, line) in lines.iter().enumerate() {
+            let at = (at.0, at.1 + high * place as f32);
+            self.canvas.text(at, line, size, Weight::Regular, colour);
+        }
+        high * lines.len() as f32
+    }
+
+    /// A button. Returns whether it was pressed.
+    pub fn button(&mut self, area: Rect, label: &str) -> bool {
+        self.button_if(area, label, true)
+    }
+
+    /// A button that can be pressed only if it is `able`.
+    pub fn button_if(&mut self, area: Rect, label: &str, able: bool) -> bool {
+        let met = self.meet(area, able);
+        self.draw_box(area, &met, able);
+        let colour = if able { theme::TEXT } else { theme::OFF };
+        let inner = area.inset(self.units(4.0));
+        self.centred(inner, label, theme::BODY, Weight::Bold, colour);
+        met.pressed
+    }
+
+    /// A button without a label, to draw upon. Returns whether the mouse is over it, and whether it was pressed.
+    pub fn tile(&mut self, area: Rect, able: bool) -> (bool, bool) {
+        let met = self.meet(area, able);
+        self.draw_box(area, &met, able);
+        (met.hot || (met.focused && self.memory.by_keys), met.pressed)
+    }
+
+    /// A box that is on or off, with its label. Returns whether it was switched.
+    pub fn check(&mut self, area: Rect, label: &str, on: &mut bool) -> bool {
+        let met = self.meet(area, true);
+        let side = area.h.min(self.units(20.0));
+        let tick = Rect::new(area.x, area.y + (area.h - side) / 2.0, side, side);
+        self.draw_box(tick, &met, true);
+        if *on {
+            self.canvas.rect(tick.inset(side * 0.28), theme::ACCENT);
+        }
+        let high = self.canvas.line_height(self.units(theme::BODY));
+        let at = (
+            tick.right() + self.units(8.0),
+            area.y + (area.h - high) / 2.0,
+        );
+        let wide = area.right() - at.0;
+        self.label(at, wide, label, theme::BODY, Weight::Regular, theme::TEXT);
+        *on ^= met.pressed;
+        met.pressed
+    }
+
+    /// A line to type into: letters, paste, and the keys that move in it. Takes no more than `most` bytes.
+    pub fn field(&mut self, area: Rect, text: &mut String, hint: &str, most: usize) -> Typed {
+        let met = self.meet(area, true);
+        let mut typed = Typed::default();
+        if met.focused {
+            typed = self.edit(text, most);
+        }
+        let edge = self.units(1.0).max(1.0);
+        self.canvas.rect(area, theme::FIELD);
+        let colour = if met.focused {
+            theme::ACCENT
+        } else {
+            theme::EDGE
+        };
+        self.canvas.frame(area, edge, colour);
+        let inner = area.inset(self.units(6.0));
+        let size = self.units(theme::BODY);
+        let high = self.canvas.line_height(size);
+        let top = area.y + (area.h - high) / 2.0;
+        if text.is_empty() && !met.focused {
+            self.label(
+                (inner.x, top),
+                inner.w,
+                hint,
+                theme::BODY,
+                Weight::Regular,
+                theme::OFF,
+            );
+            return typed;
+        }
+        // What is near the caret is shown.
+        let caret = if met.focused { self.memory.caret } else { 0 };
+        let caret = floor_boundary(text, caret);
+        let before = self.canvas.measure(&text[..caret], size, Weight::Regular);
+        let shift = (before + edge * 2.0 - inner.w).max(0.0);
+        let from = first_shown(self.canvas, text, size, shift);
+        let shown = &text[from..];
+        let skipped = self.canvas.measure(&text[..from], size, Weight::Regular);
+        let fitting = fitting(self.canvas, shown, size, Weight::Regular, inner.w);
+        self.canvas.text(
+            (inner.x, top),
+            &shown[..fitting],
+            size,
+            Weight::Regular,
+            theme::TEXT,
+        );
+        if met.focused && (self.input.now.as_millis() / 500).is_multiple_of(2) {
+            let x = (inner.x + before - skipped).min(inner.right());
+            let caret = Rect::new(x.round(), top, edge * 1.5, high);
+            self.canvas.rect(caret, theme::ACCENT);
+        }
+        typed
+    }
+
+    /// A slider from 0 to 1. Returns whether it was moved.
+    pub fn slider(&mut self, area: Rect, value: &mut f32) -> bool {
+        let met = self.meet(area, true);
+        let before = *value;
+        if met.held
+            && let Some((x, _)) = self.input.mouse
+        {
+            *value = (x - area.x) / area.w.max(1.0);
+        }
+        if met.focused {
+            let step = |key: KeyCode, by: f32| match self.input.typed_key(key) {
+                true => by,
+                false => 0.0,
+            };
+            let moved = step(KeyCode::Right, 0.05) + step(KeyCode::Left, -0.05);
+            self.used_arrows |= moved != 0.0;
+            *value += moved;
+        }
+        *value = value.clamp(0.0, 1.0);
+        let high = self.units(4.0);
+        let bar = Rect::new(area.x, area.y + (area.h - high) / 2.0, area.w, high);
+        self.canvas.rect(bar, theme::FIELD);
+        let filled = Rect::new(bar.x, bar.y, bar.w * *value, bar.h);
+        self.canvas.rect(filled, theme::ACCENT);
+        let knob = (area.x + area.w * *value, area.y + area.h / 2.0);
+        let (radius, edge) = (self.units(8.0), self.units(2.0));
+        let face = if met.hot || met.held {
+            theme::BUTTON_HOT
+        } else {
+            theme::BUTTON
+        };
+        self.canvas.circle(knob, radius, face);
+        let colour = match met.focused && self.memory.by_keys {
+            true => theme::ACCENT,
+            false => theme::FAINT,
+        };
+        self.canvas.ring(knob, radius, edge, colour);
+        (*value - before).abs() > f32::EPSILON
+    }
+
+    /// A list of lines, of which one may be chosen. `first` is the first that is shown; the wheel and the keys move it.
+    /// Returns the line that was pressed, if one was.
+    pub fn list(
+        &mut self,
+        area: Rect,
+        lines: &[String],
+        chosen: &mut Option<usize>,
+        first: &mut usize,
+    ) -> Option<usize> {
+        let met = self.meet(area, !lines.is_empty());
+        let edge = self.units(1.0).max(1.0);
+        self.canvas.rect(area, theme::FIELD);
+        let colour = match met.focused && self.memory.by_keys {
+            true => theme::ACCENT,
+            false => theme::EDGE,
+        };
+        self.canvas.frame(area, edge, colour);
+        let high = self.units(24.0);
+        let rows = ((area.h - 2.0 * edge) / high).floor().max(1.0) as usize;
+        let last = lines.len().saturating_sub(rows);
+        if met.hot {
+            let steps = -(self.input.wheel * 3.0) as isize;
+            *first = first.saturating_add_signed(steps);
+        }
+        let mut pressed = None;
+        if met.focused && !lines.is_empty() {
+            let now = chosen.unwrap_or(0);
+            for (key, to) in [
+                (KeyCode::Up, now.saturating_sub(1)),
+                (KeyCode::Down, chosen.map_or(0, |now| now + 1)),
+                (KeyCode::PageUp, now.saturating_sub(rows)),
+                (KeyCode::PageDown, now + rows),
+                (KeyCode::Home, 0),
+                (KeyCode::End, lines.len() - 1),
+            ] {
+                if self.input.typed_key(key) {
+                    self.used_arrows = true;
+                    let to = to.min(lines.len() - 1);
+                    *chosen = Some(to);
+                    *first = (*first).clamp((to + 1).saturating_sub(rows), to);
+                }
+            }
+            if self.input.hit(KeyCode::Enter) {
+                pressed = *chosen;
+            }
+        }
+        *first = (*first).min(last);
+        for row in 0..rows.min(lines.len() - *first) {
+            let place = *first + row;
+            let line = Rect::new(
+                area.x + edge,
+                area.y + edge + high * row as f32,
+                area.w - 2.0 * edge,
+                high,
+            );
+            let under = self.input.mouse.is_some_and(|at| line.contains(at));
+            if *chosen == Some(place) {
+                self.canvas.rect(line, theme::BUTTON_HOT);
+            } else if under {
+                self.canvas.rect(line, theme::BUTTON);
+            }
+            let press = self.input.press(MouseButton::Left);
+            if press.is_some_and(|click| line.contains(click.at)) {
+                *chosen = Some(place);
+                pressed = Some(place);
+            }
+            let text = self.canvas.line_height(self.units(theme::BODY));
+            let at = (line.x + self.units(8.0), line.y + (high - text) / 2.0);
+            let wide = line.w - self.units(16.0);
+            self.label(
+                at,
+                wide,
+                &lines[place],
+                theme::BODY,
+                Weight::Regular,
+                theme::TEXT,
+            );
+        }
+        if lines.len() > rows {
+            let part = |lines_: usize| lines_ as f32 / lines.len() as f32 * area.h;
+            let wide = self.units(4.0);
+            let bar = Rect::new(area.right() - wide, area.y + part(*first), wide, part(rows));
+            self.canvas.rect(bar, theme::EDGE);
+        }
+        pressed
+    }
+
+    /// Lines to show beside `area` for as long as the mouse rests on it. The first is the heading.
+    pub fn tip(&mut self, area: Rect, lines: Vec<(String, Colour)>) {
+        self.tip = Some(Tip { at: area, lines });
+    }
+
+    /// Whether the mouse button that is held went down in this area. To be asked once a frame.
+    pub fn begun_in(&mut self, area: Rect) -> bool {
+        if let Some(click) = self.input.press(MouseButton::Left) {
+            self.memory.begun = Some(click.at);
+        }
+        self.memory.begun.is_some_and(|at| area.contains(at))
+    }
+
+    /// Makes the mouse belong to this area, so that nothing behind it is meant.
+    pub fn cover(&mut self, area: Rect) {
+        self.over |= self.input.mouse.is_some_and(|at| area.contains(at));
+    }
+
+    fn meet(&mut self, area: Rect, able: bool) -> Met {
+        let place = self.next;
+        if able {
+            self.next += 1;
+        }
+        let under = self.input.mouse.is_some_and(|at| area.contains(at));
+        self.over |= under;
+        let press = self.input.press(MouseButton::Left);
+        if able && press.is_some_and(|click| area.contains(click.at)) {
+            self.memory.held = Some(place);
+            self.memory.move_to(place);
+        }
+        let held = able && self.memory.held == Some(place);
+        let release = self.input.release(MouseButton::Left);
+        let clicked = held && release.is_some_and(|click| area.contains(click.at));
+        let focused = able && self.memory.focus == Some(place);
+        let entered = focused
+            && self.memory.by_keys
+            && (self.input.hit(KeyCode::Enter) || self.input.hit(KeyCode::KpEnter));
+        Met {
+            place,
+            hot: able && under,
+            focused,
+            pressed: able && (clicked || entered),
+            held,
+        }
+    }
+
+    fn draw_box(&mut self, area: Rect, met: &Met, able: bool) {
+        let face = match (able, met.held, met.hot) {
+            (false, ..) => theme::PANEL,
+            (_, true, _) => theme::BUTTON_DOWN,
+            (_, _, true) => theme::BUTTON_HOT,
+            _ => theme::BUTTON,
+        };
+        let edge = self.units(1.0).max(1.0);
+        self.canvas.rect(area, face);
+        let shown = met.focused && self.memory.by_keys && met.place < self.next;
+        let (colour, wide) = match (shown, able) {
+            (true, _) => (theme::ACCENT, 2.0 * edge),
+            (false, true) => (theme::EDGE, edge),
+            (false, false) => (theme::BUTTON, edge),
+        };
+        self.canvas.frame(area, wide, colour);
+    }
+
+    fn edit(&mut self, text: &mut String, most: usize) -> Typed {
+        let before = text.clone();
+        let mut caret = floor_boundary(text, self.memory.caret);
+        let mut insert = |caret: &mut usize, more: &str| {
+            for letter in more.chars().filter(|letter| !letter.is_control()) {
+                if text.len() + letter.len_utf8() <= most {
+                    text.insert(*caret, letter);
+                    *caret += letter.len_utf8();
+                }
+            }
+        };
+        if let Some(pasted) = &self.input.pasted {
+            insert(&mut caret, pasted.trim());
+        }
+        let command = self.input.with.control || self.input.with.alt;
+        if !command {
+            insert(&mut caret, &self.input.typed);
+        }
+        for press in &self.input.keys {
+            let left = text[..caret].char_indices().next_back().map(|(at, _)| at);
+            let right = text[caret..].chars().next().map(|c| caret + c.len_utf8());
+            match press.key {
+                KeyCode::Backspace if press.with.control => {
+                    text.replace_range(..caret, "");
+                    caret = 0;
+                }
+                KeyCode::Backspace => {
+                    if let Some(left) = left {
+                        text.remove(left);
+                        caret = left;
+                    }
+                }
+                KeyCode::Delete if right.is_some() => drop(text.remove(caret)),
+                KeyCode::Left => caret = left.unwrap_or(caret),
+                KeyCode::Right => caret = right.unwrap_or(caret),
+                KeyCode::Home => caret = 0,
+                KeyCode::End => caret = text.len(),
+                _ => continue,
+            }
+            self.used_arrows = true;
+        }
+        self.memory.caret = caret;
+        Typed {
+            changed: *text != before,
+            entered: self.input.hit(KeyCode::Enter) || self.input.hit(KeyCode::KpEnter),
+        }
+    }
+
+    /// Whether the focus shall move on (`true`) or back.
+    fn asked_step(&self) -> Option<bool> {
+        let mut keys = self.input.keys.iter();
+        if let Some(tab) = keys.find(|press| press.key == KeyCode::Tab) {
+            return Some(!tab.with.shift);
+        }
+        if self.used_arrows || !self.memory.has_focus() {
+            return None;
+        }
+        let any = |keys: [KeyCode; 2]| keys.iter().any(|key| self.input.typed_key(*key));
+        if any([KeyCode::Down, KeyCode::Right]) {
+            return Some(true);
+        }
+        any([KeyCode::Up, KeyCode::Left]).then_some(false)
+    }
+
+    fn draw_tip(&mut self) {
+        let Some(tip) = self.tip.take() else {
+            return;
+        };
+        let size = self.units(theme::SMALL);
+        let gap = self.units(8.0);
+        let high = self.canvas.line_height(size);
+        let most = (self.canvas.size().0 * 0.4).max(self.units(220.0));
+        let mut lines = Vec::new();
+        for (place, (text, colour)) in tip.lines.iter().enumerate() {
+            let weight = weight_of(place);
+            for line in wrapped(self.canvas, text, size, weight, most) {
+                lines.push((line, *colour, weight));
+            }
+        }
+        let widths = lines
+            .iter()
+            .map(|(text, _, weight)| self.canvas.measure(text, size, *weight));
+        let wide = widths.fold(0.0, f32::max) + 2.0 * gap;
+        let all = high * lines.len() as f32 + 2.0 * gap;
+        let (width, height) = self.canvas.size();
+        let x = tip.at.x.min(width - wide).max(0.0);
+        let above = tip.at.y - all - gap / 2.0;
+        let y = if above >= 0.0 {
+            above
+        } else {
+            (tip.at.bottom() + gap / 2.0).min(height - all).max(0.0)
+        };
+        self.canvas.begin_above();
+        self.panel(Rect::new(x.round(), y.round(), wide.ceil(), all));
+        for (place, (text, colour, weight)) in lines.iter().enumerate() {
+            let at = (x + gap, y + gap + high * place as f32);
+            self.canvas.text(at, text, size, *weight, *colour);
+        }
+    }
+}
+
+/// Text cut to a width, an ellipsis at its end.
+pub fn shortened(canvas: &Canvas, text: &str, size: f32, weight: Weight, wide: f32) -> String {
+    if canvas.measure(text, size, weight) <= wide {
+        return text.to_owned();
+    }
+    let dots = canvas.measure(ELLIPSIS, size, weight);
+    let end = fitting(canvas, text, size, weight, wide - dots);
+    format!("{}{ELLIPSIS}", text[..end].trim_end())
+}
+
+/// Text broken between words into lines of at most this width; a word that is longer is broken anywhere.
+pub fn wrapped(canvas: &Canvas, text: &str, size: f32, weight: Weight, wide: f32) -> Vec<String> {
+    let mut lines = Vec::new();
+    for part in text.split('\n') {
+        let mut line = String::new();
+        for word in part.split(' ') {
+            let longer = match line.is_empty() {
+                true => word.to_owned(),
+                false => format!("{line} {word}"),
+            };
+            if canvas.measure(&longer, size, weight) <= wide {
+                line = longer;
+                continue;
+            }
+            if !line.is_empty() {
+                lines.push(std::mem::take(&mut line));
+            }
+            let mut rest = word;
+            while canvas.measure(rest, size, weight) > wide {
+                let first = rest.chars().next().map_or(0, char::len_utf8);
+                let end = fitting(canvas, rest, size, weight, wide).max(first);
+                if end == rest.len() {
+                    break;
+                }
+                lines.push(rest[..end].to_owned());
+                rest = &rest[end..];
+            }
+            line = rest.to_owned();
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+/// Bytes of the text that fit into a width.
+fn fitting(canvas: &Canvas, text: &str, size: f32, weight: Weight, wide: f32) -> usize {
+    let mut used = 0.0;
+    for (at, letter) in text.char_indices() {
+        let mut buffer = [0; 4];
+        used += canvas.measure(letter.encode_utf8(&mut buffer), size, weight);
+        if used > wide {
+            return at;
+        }
+    }
+    text.len()
+}
+
+/// The first byte that is shown of a text that is shifted to the left.
+fn first_shown(canvas: &Canvas, text: &str, size: f32, shift: f32) -> usize {
+    if shift <= 0.0 {
+        return 0;
+    }
+    let end = fitting(canvas, text, size, Weight::Regular, shift);
+    let next = text[end..].chars().next().map_or(0, char::len_utf8);
+    end + next
+}
+
+fn floor_boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+fn is_for_focus(key: KeyCode) -> bool {
+    matches!(
+        key,
+        KeyCode::Tab
+            | KeyCode::Enter
+            | KeyCode::KpEnter
+            | KeyCode::Up
+            | KeyCode::Down
+            | KeyCode::Left
+            | KeyCode::Right
+    )
+}
+
+fn weight_of(line: usize) -> Weight {
+    match line {
+        0 => Weight::Bold,
+        _ => Weight::Regular,
+    }
+}
+
+const ELLIPSIS: &str = "…";
+
+#[cfg(test)]
+mod tests;

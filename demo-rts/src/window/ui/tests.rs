@@ -1,0 +1,156 @@
+//! The kit as a user meets it: with a mouse, and with the keyboard alone.
+
+use super::super::input::{Click, Modifiers, Press};
+use super::*;
+
+fn canvas() -> Canvas {
+    let mut canvas = Canvas::new();
+    canvas.begin((1_280.0, 720.0), 1.0);
+    canvas
+}
+
+fn key(key: KeyCode) -> Input {
+    let with = Modifiers::default();
+    let repeat = false;
+    Input {
+        keys: vec![Press { key, with, repeat }],
+        ..Input::default()
+    }
+}
+
+fn click(at: (f32, f32)) -> [Input; 2] {
+    let click = Click {
+        button: MouseButton::Left,
+        at,
+        with: Modifiers::default(),
+        double: false,
+    };
+    let down = Input {
+        mouse: Some(at),
+        pressed: vec![click],
+        holds: vec![MouseButton::Left],
+        ..Input::default()
+    };
+    let up = Input {
+        mouse: Some(at),
+        released: vec![click],
+        ..Input::default()
+    };
+    [down, up]
+}
+
+const FIRST: Rect = Rect::new(10.0, 10.0, 100.0, 30.0);
+const SECOND: Rect = Rect::new(10.0, 50.0, 100.0, 30.0);
+
+fn two_buttons(memory: &mut Memory, input: &Input) -> [bool; 2] {
+    let mut canvas = canvas();
+    let mut ui = Ui::new(&mut canvas, input, memory);
+    let pressed = [ui.button(FIRST, "one"), ui.button(SECOND, "two")];
+    ui.finish();
+    pressed
+}
+
+#[test]
+fn a_button_is_pressed_where_the_mouse_comes_up_on_it() {
+    let mut memory = Memory::default();
+    let [down, up] = click((20.0, 60.0));
+    assert_eq!(two_buttons(&mut memory, &down), [false, false]);
+    assert_eq!(two_buttons(&mut memory, &up), [false, true]);
+    let [down, _] = click((20.0, 60.0));
+    let [_, elsewhere] = click((20.0, 20.0));
+    two_buttons(&mut memory, &down);
+    assert_eq!(two_buttons(&mut memory, &elsewhere), [false, false]);
+}
+
+#[test]
+fn tab_and_enter_reach_every_button() {
+    let mut memory = Memory::default();
+    two_buttons(&mut memory, &key(KeyCode::Tab));
+    assert_eq!(
+        two_buttons(&mut memory, &key(KeyCode::Enter)),
+        [true, false]
+    );
+    two_buttons(&mut memory, &key(KeyCode::Down));
+    assert_eq!(
+        two_buttons(&mut memory, &key(KeyCode::Enter)),
+        [false, true]
+    );
+    two_buttons(&mut memory, &key(KeyCode::Tab));
+    assert_eq!(
+        two_buttons(&mut memory, &key(KeyCode::Enter)),
+        [true, false]
+    );
+}
+
+#[test]
+fn a_field_takes_letters_paste_and_no_more_than_it_may() {
+    let mut memory = Memory::default();
+    memory.focus(0);
+    let mut text = String::new();
+    let mut step = |input: &Input| {
+        let mut canvas = canvas();
+        let mut ui = Ui::new(&mut canvas, input, &mut memory);
+        let typed = ui.field(FIRST, &mut text, "name", 8);
+        ui.finish();
+        (text.clone(), typed.entered)
+    };
+    let typed = |letters: &str| Input {
+        typed: letters.to_owned(),
+        ..Input::default()
+    };
+    assert_eq!(step(&typed("añb")).0, "añb");
+    step(&key(KeyCode::Left));
+    assert_eq!(step(&key(KeyCode::Backspace)).0, "ab");
+    let paste = Input {
+        pasted: Some(" 12345678901 \n".to_owned()),
+        ..Input::default()
+    };
+    assert_eq!(step(&paste).0, "a123456b");
+    assert_eq!(step(&key(KeyCode::Home)).0, "a123456b");
+    assert_eq!(step(&key(KeyCode::Delete)).0, "123456b");
+    assert!(step(&key(KeyCode::Enter)).1);
+}
+
+#[test]
+fn a_list_is_walked_and_scrolled_by_keys() {
+    let lines: Vec<String> = (0..50).map(|n| format!("line {n}")).collect();
+    let (mut memory, mut chosen, mut first) = (Memory::default(), None, 0);
+    memory.focus(0);
+    let area = Rect::new(0.0, 0.0, 200.0, 100.0);
+    let mut step = |input: &Input| {
+        let mut canvas = canvas();
+        let mut ui = Ui::new(&mut canvas, input, &mut memory);
+        let pressed = ui.list(area, &lines, &mut chosen, &mut first);
+        ui.finish();
+        let shown: Vec<String> = canvas
+            .texts()
+            .iter()
+            .map(|text| text.text.clone())
+            .collect();
+        (pressed, shown)
+    };
+    step(&key(KeyCode::End));
+    let (pressed, shown) = step(&key(KeyCode::Enter));
+    assert_eq!(pressed, Some(49));
+    assert_eq!(shown.last().map(String::as_str), Some("line 49"));
+    step(&key(KeyCode::Up));
+    assert_eq!(step(&key(KeyCode::Enter)).0, Some(48));
+}
+
+#[test]
+fn text_is_cut_or_broken_to_its_room() {
+    let canvas = canvas();
+    let size = 14.0;
+    let wide = 60.0;
+    let cut = shortened(&canvas, "a long line of text", size, Weight::Bold, wide);
+    assert!(cut.ends_with('…') && canvas.measure(&cut, size, Weight::Bold) <= wide);
+    let text = "a long line with a verylongwordthatdoesnotfit in it";
+    let lines = wrapped(&canvas, text, size, Weight::Regular, wide);
+    assert_eq!(lines.concat().replace(' ', ""), text.replace(' ', ""));
+    for line in lines {
+        assert!(
+            canvas.measure(&line, size, Weight::Regular) <= wide,
+            "{line}"
+        );
+    }
+}
