@@ -7,7 +7,11 @@ pub mod canvas;
 pub mod game;
 mod gpu;
 pub mod input;
+pub mod lan;
 pub mod letters;
+pub mod lobby;
+pub mod menu;
+pub mod places;
 pub mod settings;
 pub mod theme;
 pub mod ui;
@@ -26,6 +30,7 @@ use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// One thing that fills the window: a menu, a lobby, a match.
@@ -181,6 +186,7 @@ impl Shell {
     fn new(gpu: Gpu, first: Box<dyn Screen>, settings: Shared, asked: Asked) -> Shell {
         let mut gatherer = Gatherer::default();
         gatherer.focus(true);
+        IS_OPEN.store(true, Ordering::Relaxed);
         Shell {
             gpu,
             canvas: Canvas::new(),
@@ -200,11 +206,17 @@ impl Shell {
         }
         let size = window::screen_size();
         let input = self.gatherer.frame(self.began.elapsed(), size);
+        let mut settings = self.settings.borrow().clone();
         if input.hit(KeyCode::F11) {
-            self.full_screen = !self.full_screen;
+            settings.full_screen = !settings.full_screen;
+            self.settings.borrow_mut().full_screen = settings.full_screen;
+        }
+        if settings.full_screen != self.full_screen {
+            self.full_screen = settings.full_screen;
             window::set_fullscreen(self.full_screen);
         }
-        self.canvas.begin(size, self.settings.borrow().zoom);
+        theme::set_colours(settings.colours);
+        self.canvas.begin(size, settings.zoom);
         let next = match self.screens.last_mut() {
             Some(screen) => screen.frame(&input, &mut self.canvas),
             None => Next::Quit,
@@ -300,6 +312,25 @@ impl EventHandler for Shell {
         self.gatherer.close();
     }
 }
+
+/// Puts a text into the clipboard. Returns whether there is one.
+pub fn copy(text: &str) -> bool {
+    let there = IS_OPEN.load(Ordering::Relaxed);
+    if there {
+        window::clipboard_set(text);
+    }
+    there
+}
+
+/// The text in the clipboard, if there is any.
+pub fn clipboard() -> Option<String> {
+    let there = IS_OPEN.load(Ordering::Relaxed);
+    let text = there.then(window::clipboard_get).flatten();
+    text.filter(|text| !text.trim().is_empty())
+}
+
+/// Whether there is a window, whose clipboard can be used.
+static IS_OPEN: AtomicBool = AtomicBool::new(false);
 
 fn modifiers(with: KeyMods) -> Modifiers {
     Modifiers {

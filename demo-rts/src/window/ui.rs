@@ -49,6 +49,7 @@ pub struct Ui<'a> {
     next: usize,
     tip: Option<Tip>,
     used_arrows: bool,
+    in_field: bool,
     over: bool,
 }
 
@@ -92,6 +93,7 @@ impl<'a> Ui<'a> {
             next: 0,
             tip: None,
             used_arrows: false,
+            in_field: false,
             over: false,
         }
     }
@@ -104,6 +106,17 @@ impl<'a> Ui<'a> {
     /// Whether the mouse is over a panel or a widget, so that nothing behind is meant.
     pub fn is_over(&self) -> bool {
         self.over
+    }
+
+    /// Gives the keyboard to the widget at this place.
+    pub fn focus(&mut self, place: usize) {
+        self.memory.focus(place);
+        self.memory.by_keys = true;
+    }
+
+    /// Whether a field of this frame has the keyboard.
+    pub fn has_focus_on_field(&self) -> bool {
+        self.in_field
     }
 
     /// Whether any widget is held by the mouse.
@@ -239,6 +252,7 @@ impl<'a> Ui<'a> {
         let met = self.meet(area, true);
         let mut typed = Typed::default();
         if met.focused {
+            self.in_field = true;
             typed = self.edit(text, most);
         }
         let edge = self.units(1.0).max(1.0);

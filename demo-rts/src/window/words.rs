@@ -1,5 +1,7 @@
 //! Every word that the window says, in one place.
 
+pub mod menu;
+
 use crate::world::{Kind, Order, Refusal, Resource, Upgrade};
 
 /// The title of the window.

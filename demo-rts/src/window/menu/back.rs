@@ -1,0 +1,150 @@
+//! Coming back into a match that broke off for this user: found by what its recording left behind.
+
+use super::front::{Front, sentence};
+use super::recordings::{Content, Recording, Recordings, Which};
+use crate::options;
+use crate::peer::{Bots, Part};
+use crate::program::beside;
+use crate::window::Screen;
+use crate::window::lobby::{Kind, Lobby};
+use crate::window::places::Places;
+use crate::window::words::menu as words;
+use lockstep::quic::{Identity, IdentityError};
+use replay::WayBack;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// A match to come back to.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    path: PathBuf,
+    content: Content,
+    age: Duration,
+}
+
+impl Offer {
+    /// Of a recording, where it is one of a match that broke off not long ago, and was not played by somebody who is
+    /// still at it.
+    fn of(recording: &Recording) -> Option<Offer> {
+        let content = recording.content.as_ref().ok()?;
+        if content.is_over || recording.age > LONGEST_AGO {
+            return None;
+        }
+        match Identity::default_for_user_among(&content.peers) {
+            Ok(Some(_)) => {}
+            // Another window holds the key: most likely it plays that very match.
+            Ok(None) | Err(_) => return None,
+        }
+        Some(Offer {
+            path: recording.path.clone(),
+            content: content.clone(),
+            age: recording.age,
+        })
+    }
+
+    /// What it is about.
+    pub fn words(&self) -> String {
+        let ago = words::ago(self.age);
+        words::broke_off(&self.content.who(), self.content.length, &ago)
+    }
+
+    /// Comes back: the screen that waits until it is so.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    pub fn begin(&self, front: &Rc<Front>) -> Result<Box<dyn Screen>, String> {
+        let no_way = |why: &str| words::no_way_back(why.trim_end_matches('.'));
+        let from = replay::rejoin(&self.path).map_err(|why| no_way(&why.to_string()))?;
+        let mut common = front.common.clone();
+        if common.identity.is_none() {
+            // Let go at once, for the match takes it; nobody else looks for one among these.
+            let found = Identity::default_for_user_among(&self.content.peers);
+            let found = found.map_err(|why: IdentityError| no_way(&why.to_string()))?;
+            common.identity = found.map(|identity| identity.path().to_owned());
+        }
+        if front.places.try_replays().is_ok() {
+            common.record = Some(beside(&self.path));
+        }
+        let listen = options::address("0.0.0.0:0").map_err(|why| sentence(&why.to_string()))?;
+        let part = Part::Rejoin {
+            from: &from,
+            listen,
+        };
+        let bots = common.bot.map_or(Bots::Nobody, Bots::All);
+        let begun = front.begin(&part, bots, common, true);
+        let begun = begun.map_err(|why| no_way(&why))?;
+        let old = self.path.clone();
+        Ok(Box::new(Lobby::new(front.clone(), begun, Kind::Back { old })))
+    }
+}
+
+/// What can be come back to.
+pub struct Offers {
+    recordings: Recordings,
+    seen: usize,
+    offers: Vec<Offer>,
+}
+
+impl Offers {
+    /// Looks through the recordings.
+    pub fn look(places: &Places) -> Offers {
+        Offers {
+            recordings: Recordings::of(places.replays(), Which::WithWayBack),
+            seen: 0,
+            offers: Vec::new(),
+        }
+    }
+
+    /// The newest.
+    pub fn first(&mut self) -> Option<&Offer> {
+        self.recordings.poll();
+        let new = &self.recordings.read[self.seen..];
+        self.seen += new.len();
+        for offer in new.iter().filter_map(Offer::of) {
+            // Of a match that was come back to and broke off again there are several recordings.
+            let known = |other: &Offer| other.content.match_id == offer.content.match_id;
+            if !self.offers.iter().any(known) {
+                self.offers.push(offer);
+            }
+        }
+        self.offers.first()
+    }
+
+    /// Never offers the newest again. Its recording stays.
+    ///
+    /// # Errors
+    /// Why it cannot be forgotten, in words.
+    pub fn forget_first(&mut self) -> Result<(), String> {
+        if self.offers.is_empty() {
+            return Ok(());
+        }
+        let offer = self.offers.remove(0);
+        for recording in &self.recordings.read {
+            let content = recording.content.as_ref();
+            if content.is_ok_and(|content| content.match_id == offer.content.match_id) {
+                forget(&recording.path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Forgets where the others of a recorded match were.
+///
+/// # Errors
+/// Why that cannot be, in words.
+pub fn forget(replay: &Path) -> Result<(), String> {
+    let way_back = WayBack::beside(replay);
+    way_back.forget();
+    match way_back.path().exists() {
+        true => Err(sentence(&format!(
+            "{} cannot be removed",
+            way_back.path().display()
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// After so long nobody waits any more.
+const LONGEST_AGO: Duration = Duration::from_secs(24 * 3_600);
