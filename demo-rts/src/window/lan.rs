@@ -193,7 +193,11 @@ impl Lan {
 
     /// Announces a match, or that its seats are others now. Does nothing where that was said already.
     pub fn announce(&mut self, announcement: &Announcement) {
-        if self.own.as_ref().is_some_and(|(_, own)| own == announcement) {
+        if self
+            .own
+            .as_ref()
+            .is_some_and(|(_, own)| own == announcement)
+        {
             return;
         }
         let id: String = announcement.ticket.match_id.to_string();

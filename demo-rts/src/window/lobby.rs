@@ -134,7 +134,12 @@ impl Lobby {
             Kind::Join { .. } | Kind::Back { .. } => words::JOIN,
         };
         let mut notes = self.notes.clone();
-        notes.extend(self.chat.iter().filter(|said| !self.notes.contains(said)).cloned());
+        notes.extend(
+            self.chat
+                .iter()
+                .filter(|said| !self.notes.contains(said))
+                .cloned(),
+        );
         Next::Replace(self.front.game(title, peer, &notes))
     }
 
@@ -148,7 +153,9 @@ impl Lobby {
 
     /// Whether leaving is done, or has taken long enough.
     fn has_left(&self) -> bool {
-        let waited = self.leaving_since.map(|since| self.now.saturating_sub(since));
+        let waited = self
+            .leaving_since
+            .map(|since| self.now.saturating_sub(since));
         waited.is_some_and(|waited| self.ended.is_some() || waited > LEAVING)
     }
 
@@ -156,10 +163,9 @@ impl Lobby {
         let Kind::Host { wanted, .. } = &self.kind else {
             return;
         };
-        let (Some(wanted), Some(ticket)) = (
-            wanted.clone(),
-            self.peer.as_mut().and_then(Peer::ticket),
-        ) else {
+        let (Some(wanted), Some(ticket)) =
+            (wanted.clone(), self.peer.as_mut().and_then(Peer::ticket))
+        else {
             return;
         };
         if self.leaving_since.is_some() || self.here.is_empty() {
@@ -169,7 +175,9 @@ impl Lobby {
         self.front.announce(&Announcement {
             host: self.front.name(),
             seats: wanted.seats,
-            taken: u8::try_from(taken).unwrap_or(wanted.seats).min(wanted.seats),
+            taken: u8::try_from(taken)
+                .unwrap_or(wanted.seats)
+                .min(wanted.seats),
             build: crate::peer::BUILD.to_owned(),
             map: wanted.setup.map,
             ticket,
@@ -348,7 +356,12 @@ impl Lobby {
         let bottom = Rect::new(left.x, left.bottom() - high, left.w, high);
         let field = Rect::new(left.x, bottom.y - gap - high, left.w, high);
         let rest = rows.rest();
-        let said = Rect::new(rest.x, rest.y, rest.w, (field.y - gap / 2.0 - rest.y).max(0.0));
+        let said = Rect::new(
+            rest.x,
+            rest.y,
+            rest.w,
+            (field.y - gap / 2.0 - rest.y).max(0.0),
+        );
         self.draw_chat(ui, said);
         let typed = ui.field(field, &mut self.typed, words::CHAT_HINT, CHAT_BYTES);
         if typed.entered && !self.typed.trim().is_empty() {
@@ -361,7 +374,13 @@ impl Lobby {
         let can = !self.here.is_empty();
         let used = button_width(ui, ready) + button_width(ui, words::CANCEL) + 3.0 * gap;
         let standing = Rect::new(bottom.x, bottom.y, (bottom.w - used).max(0.0), bottom.h);
-        line(ui, standing, &self.standing(), Weight::Regular, theme::ACCENT);
+        line(
+            ui,
+            standing,
+            &self.standing(),
+            Weight::Regular,
+            theme::ACCENT,
+        );
         match buttons(ui, bottom, &[(ready, can), (words::CANCEL, true)]) {
             Some(0) => Some(Pressed::Ready),
             Some(_) => Some(Pressed::Leave),

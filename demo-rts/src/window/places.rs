@@ -93,7 +93,9 @@ impl Named {
             _ => StoreError::Io(std::io::ErrorKind::AlreadyExists),
         })?;
         // Set once: a recording has one start.
-        let _ = self.path.set(made.path().unwrap_or(&self.folder).to_owned());
+        let _ = self
+            .path
+            .set(made.path().unwrap_or(&self.folder).to_owned());
         Ok(self.recorder.insert(made))
     }
 }

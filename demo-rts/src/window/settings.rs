@@ -184,6 +184,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         fs::write(&file, "").unwrap();
-        assert!(Settings::default().write(&file.join("settings.json")).is_err());
+        assert!(
+            Settings::default()
+                .write(&file.join("settings.json"))
+                .is_err()
+        );
     }
 }

@@ -2,7 +2,7 @@
 //! them. Everything can be reached by the keyboard: Tab and the arrows move on, Enter presses.
 
 use super::canvas::{Canvas, Colour, Rect};
-use super::input::{Input, KeyCode, MouseButton};
+use super::input::{Input, KeyCode, MouseButton, Press};
 use super::letters::Weight;
 use super::theme;
 
@@ -535,9 +535,10 @@ impl<'a> Ui<'a> {
 
     /// Whether the focus shall move on (`true`) or back.
     fn asked_step(&self) -> Option<bool> {
-        let tab = self.input.typed_key(KeyCode::Tab);
-        if tab {
-            return Some(!self.input.with.shift);
+        // As it was when the key went down: by the end of the frame the other may be up.
+        let tab = |press: &&Press| press.key == KeyCode::Tab;
+        if let Some(press) = self.input.keys.iter().find(tab) {
+            return Some(!press.with.shift);
         }
         if self.used_arrows || !self.memory.has_focus() {
             return None;

@@ -368,8 +368,16 @@ mod tests {
         let stranger = first_among(folder.path(), &[PeerId([9; 32])]);
         assert!(matches!(stranger, Err(IdentityError::Locked { .. })));
         drop(found);
-        assert!(first_among(folder.path(), &[PeerId([9; 32])]).unwrap().is_none());
-        assert!(first_among(&folder.path().join("none"), &peers).unwrap().is_none());
+        assert!(
+            first_among(folder.path(), &[PeerId([9; 32])])
+                .unwrap()
+                .is_none()
+        );
+        assert!(
+            first_among(&folder.path().join("none"), &peers)
+                .unwrap()
+                .is_none()
+        );
     }
 
     #[test]

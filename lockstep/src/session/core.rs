@@ -183,6 +183,7 @@ impl Core {
             notes_known: BTreeMap::new(),
             words_known: BTreeMap::new(),
             words_at: Duration::ZERO,
+            probed: None,
             quality: Quality::new(self.now),
         };
         self.links.insert(id, link);

@@ -1,6 +1,6 @@
 //! Coming back into a match that broke off for this user: found by what its recording left behind.
 
-use super::front::{Front, sentence};
+use super::front::{Front, now_unix, sentence};
 use super::recordings::{Content, Recording, Recordings, Which};
 use crate::options;
 use crate::peer::{Bots, Part};
@@ -13,7 +13,7 @@ use lockstep::quic::{Identity, IdentityError};
 use replay::WayBack;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// A match to come back to.
 #[derive(Clone, Debug)]
@@ -75,7 +75,11 @@ impl Offer {
         let begun = front.begin(&part, bots, common, true);
         let begun = begun.map_err(|why| no_way(&why))?;
         let old = self.path.clone();
-        Ok(Box::new(Lobby::new(front.clone(), begun, Kind::Back { old })))
+        Ok(Box::new(Lobby::new(
+            front.clone(),
+            begun,
+            Kind::Back { old },
+        )))
     }
 }
 
@@ -122,7 +126,9 @@ impl Offers {
         let offer = self.offers.remove(0);
         for recording in &self.recordings.read {
             let content = recording.content.as_ref();
-            if content.is_ok_and(|content| content.match_id == offer.content.match_id) {
+            let same = content.is_ok_and(|content| content.match_id == offer.content.match_id);
+            // Another window may play on in that match.
+            if same && !is_being_written(&recording.path) {
                 forget(&recording.path)?;
             }
         }
@@ -146,5 +152,14 @@ pub fn forget(replay: &Path) -> Result<(), String> {
     }
 }
 
+/// Whether somebody records to this file right now: every turn is written at once.
+fn is_being_written(path: &Path) -> bool {
+    let written = std::fs::metadata(path).and_then(|data| data.modified());
+    let now = SystemTime::UNIX_EPOCH + now_unix();
+    written.is_ok_and(|written| now.duration_since(written).unwrap_or_default() < JUST_NOW)
+}
+
+/// Longer than any turn.
+const JUST_NOW: Duration = Duration::from_secs(3);
 /// After so long nobody waits any more.
 const LONGEST_AGO: Duration = Duration::from_secs(24 * 3_600);

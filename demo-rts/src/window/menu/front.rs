@@ -137,7 +137,7 @@ impl Front {
         let slow = input.now.as_secs_f32() / GROUND_SECONDS;
         let at = 0.5 + 0.5 * (slow * std::f32::consts::TAU).sin();
         self.ground.borrow_mut().fill(&wanted, whole, at, canvas);
-        let (above, below) = ([14, 18, 24, 190], [14, 18, 24, 232]);
+        let (above, below) = ([14, 18, 24, 130], [14, 18, 24, 200]);
         canvas.shade(whole, above, below);
     }
 
@@ -147,7 +147,13 @@ impl Front {
         ui.canvas.rect(area, theme::FIELD);
         let there = self.preview.borrow_mut().show(wanted, area, ui.canvas);
         if !there {
-            ui.centred(area, words::DRAWING, theme::BODY, Weight::Regular, theme::FAINT);
+            ui.centred(
+                area,
+                words::DRAWING,
+                theme::BODY,
+                Weight::Regular,
+                theme::FAINT,
+            );
         }
         ui.canvas.frame(area, edge, theme::EDGE);
     }

@@ -69,7 +69,12 @@ impl Screen for Home {
         let front = self.front.clone();
         front.listen();
         front.draw_ground(input, canvas);
-        let offers = self.offers.get_or_insert_with(|| Offers::look(&front.places));
+        // The land is seen where nothing is to be read.
+        let (dark, light) = ([10, 13, 18, 190], [10, 13, 18, 0]);
+        canvas.quad_of(canvas.whole(), [dark, light, light, dark]);
+        let offers = self
+            .offers
+            .get_or_insert_with(|| Offers::look(&front.places));
         let offer = offers.first().cloned();
         let mut ui = Ui::new(canvas, input, &mut self.memory);
         let pressed = draw(&mut ui, &front, offer.as_ref(), self.said.as_deref());
@@ -94,7 +99,12 @@ impl Screen for Home {
     }
 }
 
-fn draw(ui: &mut Ui<'_>, front: &Front, offer: Option<&Offer>, said: Option<&str>) -> Option<Pressed> {
+fn draw(
+    ui: &mut Ui<'_>,
+    front: &Front,
+    offer: Option<&Offer>,
+    said: Option<&str>,
+) -> Option<Pressed> {
     let (width, height) = ui.canvas.size();
     let left = (width * 0.09).max(ui.units(16.0)).round();
     let wide = ui.units(270.0).min(width - 2.0 * left);
@@ -138,7 +148,12 @@ fn draw(ui: &mut Ui<'_>, front: &Front, offer: Option<&Offer>, said: Option<&str
         y += high + gap;
     }
     let beside = left + wide + ui.units(40.0);
-    let room = Rect::new(beside, top, (width - beside - left).min(ui.units(520.0)), 0.0);
+    let room = Rect::new(
+        beside,
+        top,
+        (width - beside - left).min(ui.units(520.0)),
+        0.0,
+    );
     let mut y = room.y;
     if let Some(offer) = offer {
         let (panel, done) = draw_offer(ui, room, offer);
@@ -181,7 +196,14 @@ fn draw_offer(ui: &mut Ui<'_>, room: Rect, offer: &Offer) -> (f32, Option<Presse
     ui.panel(panel);
     let inner = panel.inset(inset);
     let at = (inner.x, inner.y);
-    ui.label(at, wide, words::BROKE_OFF, theme::HEADING, Weight::Bold, theme::ACCENT);
+    ui.label(
+        at,
+        wide,
+        words::BROKE_OFF,
+        theme::HEADING,
+        Weight::Bold,
+        theme::ACCENT,
+    );
     let at = (inner.x, inner.y + heading);
     ui.paragraph(at, wide, &text, theme::BODY, theme::TEXT);
     let row = Rect::new(inner.x, inner.bottom() - high, inner.w, high);

@@ -34,7 +34,9 @@ impl Hosting {
         let mut memory = Memory::default();
         memory.focus(0);
         let wanted = front.common.plan.map(|plan| plan.to_string());
-        let plan = PLANS.iter().position(|plan| Some(*plan) == wanted.as_deref());
+        let plan = PLANS
+            .iter()
+            .position(|plan| Some(*plan) == wanted.as_deref());
         Hosting {
             front,
             memory,
@@ -94,7 +96,12 @@ impl Screen for Hosting {
         let (high, gap) = (ui.units(ROW), ui.units(10.0));
         let mut rows = Rows::new(left);
         let area = labelled(&mut ui, rows.next(high, gap), words::SEATS);
-        choice(&mut ui, area, &["2", "3", "4", "5", "6", "7", "8"], &mut self.seats);
+        choice(
+            &mut ui,
+            area,
+            &["2", "3", "4", "5", "6", "7", "8"],
+            &mut self.seats,
+        );
         let area = labelled(&mut ui, rows.next(high, gap), words::BOTS);
         let counts = ["0", "1", "2", "3", "4", "5", "6"];
         // As many as leave a seat for somebody who joins.
@@ -116,7 +123,13 @@ impl Screen for Hosting {
         let rest = rows.rest();
         let row = Rect::new(room.x, left.bottom() - high, left.w, high);
         let said = Rect::new(rest.x, rest.y, rest.w, (row.y - rest.y).max(0.0));
-        ui.paragraph((said.x, said.y), said.w, &self.said, theme::BODY, theme::BAD);
+        ui.paragraph(
+            (said.x, said.y),
+            said.w,
+            &self.said,
+            theme::BODY,
+            theme::BAD,
+        );
         let pressed = buttons(&mut ui, row, &[(words::OPEN, true), (words::BACK, true)]);
         ui.finish();
         match pressed {

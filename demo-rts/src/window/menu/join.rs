@@ -45,7 +45,10 @@ impl Joining {
         let listen = options::address("0.0.0.0:0").map_err(|why| why.to_string());
         let begun = listen.and_then(|listen| {
             let part = Part::Join { ticket, listen };
-            let bots = front.common.bot.map_or(crate::peer::Bots::Nobody, crate::peer::Bots::All);
+            let bots = front
+                .common
+                .bot
+                .map_or(crate::peer::Bots::Nobody, crate::peer::Bots::All);
             front.begin(&part, bots, front.common.clone(), false)
         });
         match begun {
@@ -99,7 +102,12 @@ impl Screen for Joining {
         let row = rows.next(high, ui.units(6.0));
         let paste = kit::button_width(&ui, words::PASTE);
         let join = kit::button_width(&ui, words::JOIN_IT);
-        let field = Rect::new(row.x, row.y, (row.w - paste - join - 2.0 * gap).max(0.0), row.h);
+        let field = Rect::new(
+            row.x,
+            row.y,
+            (row.w - paste - join - 2.0 * gap).max(0.0),
+            row.h,
+        );
         let mut pressed = None;
         let typed = ui.field(field, &mut self.ticket, words::TICKET_HINT, TICKET_BYTES);
         if typed.changed {
@@ -121,7 +129,13 @@ impl Screen for Joining {
         }
         let line = ui.canvas.line_height(ui.units(theme::BODY));
         let said = rows.next(line * 2.0, gap);
-        ui.paragraph((said.x, said.y), said.w, &self.said, theme::BODY, theme::BAD);
+        ui.paragraph(
+            (said.x, said.y),
+            said.w,
+            &self.said,
+            theme::BODY,
+            theme::BAD,
+        );
         let row = rows.next(line, ui.units(6.0));
         kit::line(&mut ui, row, words::ON_NETWORK, Weight::Bold, theme::TEXT);
         let news = front.network_news();
@@ -162,7 +176,13 @@ impl Screen for Joining {
 }
 
 fn line_of(found: &Announcement) -> String {
-    words::found(&found.host, found.taken, found.seats, found.map, &found.build)
+    words::found(
+        &found.host,
+        found.taken,
+        found.seats,
+        found.map,
+        &found.build,
+    )
 }
 
 /// More than a ticket has, so that what is too long is told and not cut.

@@ -14,7 +14,14 @@ pub fn page(ui: &mut Ui<'_>, heading: &str, units: (f32, f32)) -> Rect {
     let x = ((width - wide) / 2.0).round();
     let y = ((height - high - head) / 2.0).round();
     let at = (x, y + ui.units(4.0));
-    ui.label(at, wide, heading, theme::TITLE * 0.82, Weight::Bold, theme::TEXT);
+    ui.label(
+        at,
+        wide,
+        heading,
+        theme::TITLE * 0.82,
+        Weight::Bold,
+        theme::TEXT,
+    );
     let panel = Rect::new(x, y + head, wide.max(0.0), high.max(0.0));
     ui.panel(panel);
     panel.inset(ui.units(20.0))
@@ -72,7 +79,10 @@ pub fn choice(ui: &mut Ui<'_>, area: Rect, labels: &[&str], chosen: &mut usize) 
         if is_chosen {
             let bar = ui.units(3.0);
             let under = Rect::new(button.x, button.bottom() - bar, button.w, bar);
-            ui.canvas.rect(button.inset(ui.units(1.0)), theme::alpha(theme::ACCENT, 0.14));
+            ui.canvas.rect(
+                button.inset(ui.units(1.0)),
+                theme::alpha(theme::ACCENT, 0.14),
+            );
             ui.canvas.rect(under, theme::ACCENT);
         }
         let (weight, colour) = match is_chosen {
@@ -116,7 +126,8 @@ pub fn button_width(ui: &Ui<'_>, label: &str) -> f32 {
 pub fn line(ui: &mut Ui<'_>, row: Rect, text: &str, weight: Weight, colour: Colour) -> f32 {
     let high = ui.canvas.line_height(ui.units(theme::BODY));
     let at = (row.x, row.y + ((row.h - high) / 2.0).round());
-    ui.label(at, row.w, text, theme::BODY, weight, colour).right()
+    ui.label(at, row.w, text, theme::BODY, weight, colour)
+        .right()
 }
 
 /// A seat's mark on its colour.

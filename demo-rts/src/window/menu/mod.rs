@@ -17,13 +17,13 @@ mod tests;
 
 pub use front::{Begun, Front, sentence};
 pub use home::Home;
-pub(in crate::window) use kit::{Rows, button_width, buttons, line, mark, page};
 pub(in crate::window) use kit::ROW;
+pub(in crate::window) use kit::{Rows, button_width, buttons, line, mark, page};
 pub(in crate::window) use preview::Wanted;
 
+use crate::cli::Common;
 use crate::exit::Problem;
 use crate::signals::Asked;
-use crate::cli::Common;
 use std::process::ExitCode;
 
 /// Opens the window with the menu.

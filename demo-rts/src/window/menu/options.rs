@@ -62,7 +62,12 @@ impl Screen for Options {
         let side = ui.units(20.0);
         for seat in 0..8_u8 {
             let x = area.right() - swatches + ui.units(24.0) * f32::from(seat) + ui.units(4.0);
-            let swatch = Rect::new(x.round(), (area.y + (area.h - side) / 2.0).round(), side, side);
+            let swatch = Rect::new(
+                x.round(),
+                (area.y + (area.h - side) / 2.0).round(),
+                side,
+                side,
+            );
             kit::mark(ui.canvas, seat, swatch);
         }
         let area = labelled(&mut ui, rows.next(high, gap), words::VOLUME);
@@ -72,7 +77,13 @@ impl Screen for Options {
         ui.check(area, words::EDGE_SCROLL, &mut settings.edge_scroll);
         let area = labelled(&mut ui, rows.next(high, gap), words::SPEED);
         let speed = words::tiles_a_second(settings.scroll_speed);
-        slider(&mut ui, area, &mut settings.scroll_speed, SCROLL_SPEEDS, &speed);
+        slider(
+            &mut ui,
+            area,
+            &mut settings.scroll_speed,
+            SCROLL_SPEEDS,
+            &speed,
+        );
         let area = labelled(&mut ui, rows.next(high, gap), words::WINDOW);
         ui.check(area, words::FULL_SCREEN, &mut settings.full_screen);
         let area = labelled(&mut ui, rows.next(high, gap), words::NETWORK);

@@ -1,8 +1,8 @@
 //! A map before its match: drawn as the world will draw it, on a thread of its own.
 
 use super::kit;
-use crate::window::canvas::{Canvas, Colour, PictureId, Rect};
 use crate::news::tile_at;
+use crate::window::canvas::{Canvas, Colour, PictureId, Rect};
 use crate::world::{MapKind, Setup, Terrain, Tile, World};
 use lockstep::Seat;
 use sim::{Seed, Simulation as _, Start};
@@ -59,7 +59,12 @@ impl Preview {
         for (seat, tile) in &drawn.starts {
             let at = |tile: u16| (f32::from(tile) + 0.5) / edge;
             let (x, y) = (area.x + at(tile.x) * area.w, area.y + at(tile.y) * area.h);
-            let mark = Rect::new((x - side / 2.0).round(), (y - side / 2.0).round(), side, side);
+            let mark = Rect::new(
+                (x - side / 2.0).round(),
+                (y - side / 2.0).round(),
+                side,
+                side,
+            );
             kit::mark(canvas, *seat, mark);
         }
         true
@@ -123,9 +128,13 @@ fn draw(wanted: &Wanted) -> Drawn {
     let map = world.map();
     let edge = map.size();
     let tiles = (0..edge).flat_map(|y| (0..edge).map(move |x| Tile::new(x, y)));
-    let rgba = tiles.flat_map(|tile| ground(map.terrain(tile), tile)).collect();
+    let rgba = tiles
+        .flat_map(|tile| ground(map.terrain(tile), tile))
+        .collect();
     let starts = world.buildings();
-    let starts = starts.map(|hall| (hall.seat.0, tile_at(hall.centre))).collect();
+    let starts = starts
+        .map(|hall| (hall.seat.0, tile_at(hall.centre)))
+        .collect();
     Drawn { edge, rgba, starts }
 }
 

@@ -63,9 +63,15 @@ impl Content {
     /// Who played, each once, and how many bots.
     pub fn who(&self) -> String {
         let is_bot = |seat: &Seat, name: &String| *name == crate::window::words::bot(*seat);
-        let bots = self.players.iter().filter(|(seat, name)| is_bot(seat, name));
+        let bots = self
+            .players
+            .iter()
+            .filter(|(seat, name)| is_bot(seat, name));
         let bots = bots.count();
-        let people = self.players.iter().filter(|(seat, name)| !is_bot(seat, name));
+        let people = self
+            .players
+            .iter()
+            .filter(|(seat, name)| !is_bot(seat, name));
         let mut who: Vec<String> = people.map(|(_, name)| name.clone()).collect();
         match bots {
             0 => {}
@@ -88,7 +94,9 @@ fn read(path: &Path) -> Result<Content, replay::Error> {
     let setup = setup_of(&start.setup);
     let players = players(&start);
     let damage = reader.damage().map(|damage| format!("The file {damage}."));
-    let winner = reader.end().map(|end| end.outcome.map(|outcome| outcome.winner));
+    let winner = reader
+        .end()
+        .map(|end| end.outcome.map(|outcome| outcome.winner));
     let result = match winner {
         _ if damage.is_some() => words::BROKEN_OFF.to_owned(),
         None => words::BROKEN_OFF.to_owned(),

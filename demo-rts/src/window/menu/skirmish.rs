@@ -72,7 +72,13 @@ impl Where {
             None => {
                 ui.canvas.rect(map, theme::FIELD);
                 let inner = map.inset(gap);
-                ui.paragraph((inner.x, inner.y), inner.w, words::BAD_SEED, theme::BODY, theme::BAD);
+                ui.paragraph(
+                    (inner.x, inner.y),
+                    inner.w,
+                    words::BAD_SEED,
+                    theme::BODY,
+                    theme::BAD,
+                );
             }
         }
         let at = (map.x, map.bottom() + ui.units(6.0));
@@ -148,7 +154,13 @@ impl Screen for Skirmish {
         choice(&mut ui, area, &LEVELS.map(words::level), &mut self.level);
         self.place.rows(&mut ui, &mut rows);
         let rest = rows.rest();
-        ui.paragraph((rest.x, rest.y), rest.w, &self.said, theme::BODY, theme::BAD);
+        ui.paragraph(
+            (rest.x, rest.y),
+            rest.w,
+            &self.said,
+            theme::BODY,
+            theme::BAD,
+        );
         let row = Rect::new(left.x, left.bottom() - high, left.w, high);
         let pressed = buttons(&mut ui, row, &[(words::START, true), (words::BACK, true)]);
         ui.finish();

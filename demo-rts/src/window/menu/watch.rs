@@ -37,7 +37,9 @@ impl Watching {
     }
 
     fn watch(&mut self) -> Next {
-        let chosen = self.chosen.and_then(|place| self.recordings.read.get(place));
+        let chosen = self
+            .chosen
+            .and_then(|place| self.recordings.read.get(place));
         match chosen.map(|recording| self.front.viewer(&recording.path)) {
             Some(Ok(screen)) => Next::Push(screen),
             Some(Err(why)) => {
@@ -66,7 +68,10 @@ impl Screen for Watching {
         let (high, gap) = (ui.units(ROW), ui.units(12.0));
         let line = ui.canvas.line_height(ui.units(theme::BODY));
         let mut rows = Rows::new(room);
-        let heading = match (self.recordings.is_reading(), self.recordings.read.is_empty()) {
+        let heading = match (
+            self.recordings.is_reading(),
+            self.recordings.read.is_empty(),
+        ) {
             (true, _) => words::READING,
             (false, true) => words::NONE_RECORDED,
             (false, false) => words::RECORDED,
@@ -82,7 +87,9 @@ impl Screen for Watching {
         let mut watched = hit.is_some() && (double || input.hit(KeyCode::Enter));
         let beside = list.right() + gap * 1.5;
         let side = Rect::new(beside, rest.y, (rest.right() - beside).max(0.0), main);
-        let chosen = self.chosen.and_then(|place| self.recordings.read.get(place));
+        let chosen = self
+            .chosen
+            .and_then(|place| self.recordings.read.get(place));
         if before != self.chosen {
             self.said.clear();
         }
@@ -105,7 +112,11 @@ impl Screen for Watching {
         let wide = (row.w - used - 3.0 * gap).max(0.0);
         let at = (row.x, row.y);
         ui.paragraph(at, wide, &news, theme::SMALL, theme::ACCENT);
-        let pressed = buttons(&mut ui, row, &[(words::WATCH_IT, able), (words::BACK, true)]);
+        let pressed = buttons(
+            &mut ui,
+            row,
+            &[(words::WATCH_IT, able), (words::BACK, true)],
+        );
         ui.finish();
         watched &= able;
         match pressed {
@@ -128,7 +139,13 @@ fn line_of(recording: &Recording) -> String {
 
 fn describe(ui: &mut Ui<'_>, room: Rect, recording: &Recording) {
     let (line, gap) = (ui.canvas.line_height(ui.units(theme::BODY)), ui.units(6.0));
-    let name_high = ui.paragraph((room.x, room.y), room.w, &recording.name(), theme::BODY, theme::TEXT);
+    let name_high = ui.paragraph(
+        (room.x, room.y),
+        room.w,
+        &recording.name(),
+        theme::BODY,
+        theme::TEXT,
+    );
     let mut rows = Rows::new(room);
     rows.next(name_high, gap * 2.0);
     let content = match &recording.content {
@@ -145,7 +162,12 @@ fn describe(ui: &mut Ui<'_>, room: Rect, recording: &Recording) {
             return;
         }
         kit::mark(ui.canvas, seat.0, Rect::new(row.x, row.y, line, line));
-        let beside = Rect::new(row.x + line + gap, row.y, (row.w - line - gap).max(0.0), line);
+        let beside = Rect::new(
+            row.x + line + gap,
+            row.y,
+            (row.w - line - gap).max(0.0),
+            line,
+        );
         kit::line(ui, beside, name, Weight::Regular, theme::TEXT);
     }
     rows.next(gap, 0.0);
@@ -166,6 +188,12 @@ fn describe(ui: &mut Ui<'_>, room: Rect, recording: &Recording) {
     }
     if let Some(damage) = &content.damage {
         let rest = rows.rest();
-        ui.paragraph((rest.x, rest.y + gap), rest.w, damage, theme::SMALL, theme::BAD);
+        ui.paragraph(
+            (rest.x, rest.y + gap),
+            rest.w,
+            damage,
+            theme::SMALL,
+            theme::BAD,
+        );
     }
 }

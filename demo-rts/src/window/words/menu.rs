@@ -196,7 +196,9 @@ pub fn unrecorded(why: &str) -> String {
 
 /// Where the user's key cannot be used.
 pub fn no_identity(why: &str) -> String {
-    format!("Your key cannot be used ({why}): one for this match only is. Coming back after a crash will not work.")
+    format!(
+        "Your key cannot be used ({why}): one for this match only is. Coming back after a crash will not work."
+    )
 }
 
 /// Above the list of recordings.
@@ -338,7 +340,10 @@ pub fn missing(open: usize, unready: usize) -> String {
     match (open, unready) {
         (0, 0) => BEGINS.to_owned(),
         (0, many) => format!("Waiting until {} ready.", are(many)),
-        (open, _) => format!("Waiting for {} to be taken.", plain::count(open as u64, "seat")),
+        (open, _) => format!(
+            "Waiting for {} to be taken.",
+            plain::count(open as u64, "seat")
+        ),
     }
 }
 
@@ -366,7 +371,7 @@ pub fn yourself(name: &str) -> String {
 pub fn ping(rtt: Option<Duration>) -> String {
     match rtt {
         Some(rtt) => format!("{} ms", rtt.as_millis().max(1)),
-        None => "…".to_owned(),
+        None => String::new(),
     }
 }
 
