@@ -38,6 +38,8 @@ pub struct Facts {
     pub ended: Option<Ended>,
     /// Newest last.
     pub log: VecDeque<Note>,
+    /// Lines that were ever added to the log.
+    pub told: u64,
     stall_told: Option<u32>,
 }
 
@@ -208,6 +210,7 @@ impl Facts {
     /// Adds a line to the log.
     pub fn note(&mut self, line: impl Into<String>) {
         let line: String = line.into().chars().filter(|c| !c.is_control()).collect();
+        self.told += 1;
         self.log.push_back(Note {
             tick: self.tick,
             text: format!("{} {line}", self.clock()),

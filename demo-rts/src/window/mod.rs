@@ -13,6 +13,8 @@ pub mod lobby;
 pub mod menu;
 pub mod places;
 pub mod settings;
+#[cfg(test)]
+mod sight;
 pub mod theme;
 pub mod ui;
 pub mod words;
@@ -248,7 +250,8 @@ impl EventHandler for Shell {
         self.frame();
         // Where the display does not set the pace, a match needs no more frames than this.
         let passed = self.began.elapsed().saturating_sub(self.drawn_at);
-        std::thread::sleep(SHORTEST_FRAME.saturating_sub(passed));
+        let shortest = Duration::from_secs(1) / self.settings.borrow().most_frames.max(1);
+        std::thread::sleep(shortest.saturating_sub(passed));
         self.drawn_at = self.began.elapsed();
     }
 
@@ -344,4 +347,3 @@ fn modifiers(with: KeyMods) -> Modifiers {
 const USUAL_SIZE: (i32, i32) = (1_280, 720);
 /// Samples of each pixel, for smooth edges.
 const SAMPLES: i32 = 4;
-const SHORTEST_FRAME: Duration = Duration::from_micros(6_900);

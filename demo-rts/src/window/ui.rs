@@ -17,13 +17,20 @@ pub struct Memory {
     held: Option<usize>,
     /// Where the next letter goes in the field that has the keyboard, in bytes.
     caret: usize,
+    /// Where the left mouse button went down last.
+    begun: Option<(f32, f32)>,
     /// Whether the keyboard was used last: only then is the focus shown.
     by_keys: bool,
 }
 
 impl Memory {
-    /// Gives the keyboard to the widget at this place.
+    /// Gives the keyboard to the widget at this place, and shows that it has it.
     pub fn focus(&mut self, place: usize) {
+        self.move_to(place);
+        self.by_keys = true;
+    }
+
+    fn move_to(&mut self, place: usize) {
         self.focus = Some(place);
         self.caret = usize::MAX;
     }
@@ -135,7 +142,7 @@ impl<'a> Ui<'a> {
                 (None, true) => 0,
                 (None, false) => count - 1,
             };
-            self.memory.focus(next);
+            self.memory.move_to(next);
         }
         if self.memory.focus.is_some_and(|place| place >= count) {
             self.memory.focus = None;
@@ -434,6 +441,14 @@ impl<'a> Ui<'a> {
         self.tip = Some(Tip { at: area, lines });
     }
 
+    /// Whether the mouse button that is held went down in this area. To be asked once a frame.
+    pub fn begun_in(&mut self, area: Rect) -> bool {
+        if let Some(click) = self.input.press(MouseButton::Left) {
+            self.memory.begun = Some(click.at);
+        }
+        self.memory.begun.is_some_and(|at| area.contains(at))
+    }
+
     /// Makes the mouse belong to this area, so that nothing behind it is meant.
     pub fn cover(&mut self, area: Rect) {
         self.over |= self.input.mouse.is_some_and(|at| area.contains(at));
@@ -449,7 +464,7 @@ impl<'a> Ui<'a> {
         let press = self.input.press(MouseButton::Left);
         if able && press.is_some_and(|click| area.contains(click.at)) {
             self.memory.held = Some(place);
-            self.memory.focus(place);
+            self.memory.move_to(place);
         }
         let held = able && self.memory.held == Some(place);
         let release = self.input.release(MouseButton::Left);

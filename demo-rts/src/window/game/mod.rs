@@ -1,34 +1,44 @@
 //! A match in the window: a person plays, or watches bots play.
 
 pub mod camera;
+pub mod card;
 pub mod effects;
 pub mod hand;
+pub mod hud;
 pub mod land;
 pub mod motion;
+pub mod network;
+mod over;
+mod pen;
 pub mod scene;
 pub mod shapes;
+pub mod signs;
+pub mod table;
+mod talk;
 
 use super::canvas::{Canvas, Rect};
 use super::input::{Input, KeyCode};
 use super::letters::Weight;
 use super::settings::Shared;
-use super::{Next, Screen, theme, words};
+use super::ui::{Memory, wrapped};
+use super::{Next, Screen, copy, theme, words};
 use crate::exit::{self, Problem};
 use crate::facts::Facts;
+use crate::news::News;
 use crate::output::{EndLine, Line};
 use crate::peer::Peer;
 use crate::plain;
-use crate::terminal::controls::look_at_first;
-use crate::world::{Effect, World};
-use camera::{Camera, place_of};
-use hand::{Hand, Sight, Wish};
-use land::Eye;
-use lockstep::{Ended, Event, Seat};
-use scene::{Overlay, Scene};
+use crate::world::Effect;
+use hand::Wish;
+use lockstep::{Ended, Event, Seat, SeatInfo, Status};
+use network::{Banner, Measured};
+use over::Choice;
 use std::cell::RefCell;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
+use table::{Around, Table};
+use talk::Talk;
 
 /// What is told after the window has closed.
 #[derive(Debug, Default)]
@@ -50,28 +60,44 @@ impl Farewell {
     }
 }
 
+/// What lies over the match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Over {
+    Nothing,
+    Menu,
+    Help,
+    Result,
+}
+
 /// A match that is played or watched.
 pub struct Game {
     peer: Peer,
     facts: Facts,
+    news: News,
     settings: Shared,
     farewell: Rc<RefCell<Farewell>>,
-    scene: Option<Scene>,
-    camera: Option<Camera>,
-    hand: Option<Hand>,
+    ticket: Option<String>,
+    table: Option<Table>,
+    talk: Talk,
+    seats: Vec<SeatInfo>,
     /// Seats are given: before, nobody knows whose eyes to look with.
     started: bool,
     ended: Option<Ended>,
-    /// What is said above the panels, and until when.
+    over: Over,
+    memory: Memory,
+    shows_network: bool,
+    /// What is said in the middle, and until when.
     flash: Option<(String, Duration)>,
-    closing_since: Option<Duration>,
+    banner: Option<(Banner, Duration)>,
+    /// Since when the match is being left.
+    leaving: Option<Duration>,
     now: Duration,
 }
 
 impl Game {
     /// Of this peer; `notes` stand at the beginning of the log.
     pub fn new(
-        peer: Peer,
+        mut peer: Peer,
         title: &str,
         notes: &[String],
         settings: Shared,
@@ -79,18 +105,25 @@ impl Game {
     ) -> Game {
         let mut facts = Facts::new(title);
         notes.iter().for_each(|note| facts.note(note));
+        let ticket = peer.ticket().map(|ticket| ticket.to_string());
         Game {
             peer,
             facts,
+            news: News::default(),
             settings,
             farewell,
-            scene: None,
-            camera: None,
-            hand: None,
+            ticket,
+            table: None,
+            talk: Talk::default(),
+            seats: Vec::new(),
             started: false,
             ended: None,
+            over: Over::Nothing,
+            memory: Memory::default(),
+            shows_network: false,
             flash: None,
-            closing_since: None,
+            banner: None,
+            leaving: None,
             now: Duration::ZERO,
         }
     }
@@ -99,7 +132,8 @@ impl Game {
     fn follow(&mut self) {
         let person = self.peer.person();
         let mut refused = None;
-        let scene = &mut self.scene;
+        let mut lines = Vec::new();
+        let (table, news, facts) = (&mut self.table, &mut self.news, &self.facts);
         let events = self.peer.poll(|world, effects| {
             for effect in effects {
                 if let Effect::Refused { seat, reason } = effect
@@ -108,47 +142,57 @@ impl Game {
                     refused = Some(*reason);
                 }
             }
-            if let Some(scene) = scene {
-                scene.step(world, effects);
+            let Some(table) = table else {
+                return;
+            };
+            table.step(world, effects);
+            let before = news.attacked_at();
+            let many = lines.len();
+            let shows = |tile| table.shows(tile);
+            lines.extend(news.of(world, effects, person, |seat| facts.name(seat), shows));
+            let alarm = news.attacked_at().filter(|at| Some(*at) != before);
+            if let Some(tile) = alarm.filter(|_| lines.len() > many) {
+                table.scene.effects.ping(camera::place_of(tile.centre()));
             }
         });
         for event in &events {
-            self.facts.take(event);
-            match event {
-                Event::Started { own, .. } => {
-                    self.started = true;
-                    self.name_bots(own);
-                }
-                Event::Ended(ended) => self.end(ended),
-                _ => {}
-            }
+            self.take(event);
         }
+        lines.into_iter().for_each(|line| self.facts.note(line));
         if let Some(reason) = refused {
             self.say(words::refusal(reason));
         }
         self.facts.status = Some(self.peer.game().status());
-        self.settle();
+        self.talk.follow(&self.facts, self.now);
+        if self.table.is_none()
+            && self.started
+            && let Some(world) = self.peer.world()
+        {
+            self.table = Some(Table::new(self.peer.person(), world));
+        }
     }
 
-    /// Sits down at the match, as soon as there is a world.
-    fn settle(&mut self) {
-        let person = self.peer.person();
-        let Some(world) = self.peer.world().filter(|_| self.started) else {
-            return;
-        };
-        if self.scene.is_none() {
-            let eye = person.map_or(Eye::All, Eye::Seat);
-            let mut scene = Scene::new(eye);
-            scene.restart(world);
-            self.scene = Some(scene);
-            let first = world.seats().next().map_or(Seat(0), |seat| seat.seat);
-            let home = look_at_first(person.unwrap_or(first), world);
-            self.camera = Some(Camera::new(place_of(home.centre()), world.map().size()));
-            self.hand = person.map(Hand::new);
+    fn take(&mut self, event: &Event) {
+        if let Some((banner, lasts)) = network::said_of(event, &self.facts) {
+            self.banner = Some((banner, self.now + lasts));
         }
-        let eye = self.scene.as_ref().map_or(Eye::All, Scene::eye);
-        if let Some(hand) = &mut self.hand {
-            hand.forget(world, eye);
+        if matches!(event, Event::StallEnded { .. } | Event::Resumed { .. }) {
+            self.banner = None;
+        }
+        self.talk.follow(&self.facts, self.now);
+        self.facts.take(event);
+        if matches!(event, Event::Stalled { .. } | Event::StallEnded { .. }) {
+            // The banner says so, for as long as it matters.
+            self.talk.pass_over(&self.facts);
+        }
+        match event {
+            Event::Started { own, seats, .. } => {
+                self.started = true;
+                self.seats.clone_from(seats);
+                self.name_bots(own);
+            }
+            Event::Ended(ended) => self.end(ended),
+            _ => {}
         }
     }
 
@@ -169,6 +213,8 @@ impl Game {
 
     fn end(&mut self, ended: &Ended) {
         self.ended = Some(ended.clone());
+        self.over = Over::Result;
+        self.banner = None;
         let summary = self.peer.summary();
         let end = Line::End(EndLine::new(ended, &summary));
         let mut farewell = self.farewell.borrow_mut();
@@ -189,120 +235,251 @@ impl Game {
         match wish {
             Wish::Say(text) => self.say(text),
             Wish::Look(at) => {
-                if let Some(camera) = &mut self.camera {
-                    camera.centre = at;
+                if let Some(table) = &mut self.table {
+                    table.camera.centre = at;
                 }
             }
             Wish::Issue(order) => {
                 if let Err(why) = self.peer.issue(order.command) {
                     self.say(words::title_of(&why.to_string()));
-                    return;
-                }
-                if let (Some(scene), Some(to)) = (&mut self.scene, order.to) {
-                    scene.effects.mark(order.sign, to);
-                    scene.motion.face(&order.who, to);
+                } else if let (Some(table), Some(to)) = (&mut self.table, order.to) {
+                    table.scene.effects.mark(order.sign, to);
+                    table.scene.motion.face(&order.who, to);
                 }
             }
         }
     }
 
-    fn play(&mut self, input: &Input, canvas: &mut Canvas) {
+    fn leave(&mut self) {
+        self.peer.leave();
+        self.leaving.get_or_insert(self.now);
+        self.over = Over::Nothing;
+    }
+
+    /// Keys that mean the match rather than what lies on the table.
+    fn press_keys(&mut self, input: &Input) {
+        if self.talk.is_typing() {
+            return;
+        }
+        if input.hit(KeyCode::F3) {
+            self.shows_network ^= true;
+        }
+        if input.hit(KeyCode::F1) {
+            self.over = match self.over {
+                Over::Help => Over::Nothing,
+                _ => Over::Help,
+            };
+        }
+        let uses_escape = self.table.as_ref().is_some_and(Table::uses_escape);
+        let points = self.table.as_ref().is_some_and(Table::has_crosshair);
+        if input.hit(KeyCode::Escape) {
+            self.over = match self.over {
+                Over::Nothing if uses_escape => Over::Nothing,
+                Over::Nothing => Over::Menu,
+                _ => Over::Nothing,
+            };
+            self.memory.focus(0);
+        } else if input.hit(KeyCode::F10) {
+            self.over = Over::Menu;
+        }
+        if self.over != Over::Nothing || input.with.control {
+            return;
+        }
+        if input.hit(KeyCode::Enter) && !points {
+            self.talk.begin();
+        }
+        if input.hit(KeyCode::P) {
+            self.pause();
+        }
+        if input.hit(KeyCode::O) && matches!(self.peer.game().status(), Status::Stalled { .. }) {
+            self.peer.game().source().wait_longer();
+        }
+    }
+
+    fn pause(&mut self) {
+        match self.peer.game().status() {
+            Status::Paused => self.peer.game().source().resume(),
+            _ => self.peer.game().source().pause(),
+        }
+    }
+
+    fn draw_table(&mut self, input: &Input, canvas: &mut Canvas, covered: bool) {
         let alpha = self.peer.game().alpha();
         let settings = self.settings.borrow().clone();
-        let view = canvas.whole();
-        let scale = canvas.scale();
-        let (Some(world), Some(scene), Some(camera)) =
-            (self.peer.world(), &mut self.scene, &mut self.camera)
-        else {
+        let (Some(world), Some(table)) = (self.peer.world(), &mut self.table) else {
+            draw_waiting(
+                canvas,
+                &self.facts,
+                self.ticket.as_deref(),
+                self.ended.as_ref(),
+            );
             return;
         };
-        camera.fit(view, scale);
-        camera.steer(input, &settings, false, true);
-        scene.pass(input.seconds);
-        let mut wishes = Vec::new();
-        if let Some(hand) = &mut self.hand {
-            let sight = Sight {
-                world,
-                scene,
-                camera,
-                alpha,
-            };
-            wishes = hand.mouse(input, sight, false);
-            if input.hit(KeyCode::Escape) {
-                hand.select(Vec::new());
-            }
-        }
-        let under = input.mouse.and_then(|at| scene.at(at, camera, alpha));
-        let overlay = Overlay {
-            selected: self.hand.as_ref().map_or(&[], Hand::selection),
-            under,
+        let around = Around {
+            world,
+            facts: &self.facts,
+            settings: &settings,
             alpha,
-            all_bars: input.with.alt,
+            alarm: self.news.attacked_at(),
+            covered,
         };
-        scene.draw(world, camera, &overlay, canvas);
-        if let Some(hand) = &self.hand
-            && let Some(area) = hand.drawn_box(camera, input)
-        {
-            canvas.rect(area, theme::alpha(theme::GOOD, 0.12));
-            canvas.frame(area, scale.max(1.0), theme::GOOD);
-        }
-        for wish in wishes {
+        for wish in table.frame(input, canvas, around) {
             self.wish(wish);
         }
     }
 
-    fn draw_store(&self, world: &World, canvas: &mut Canvas) {
-        let Some(seat) = self.hand.as_ref().and_then(|hand| world.seat(hand.seat())) else {
-            return;
+    fn draw_said(&mut self, canvas: &mut Canvas) {
+        let status = self.peer.game().status();
+        let lasting = network::said_of_status(&status, &self.facts);
+        let lasting = lasting.filter(|_| self.ended.is_none() && self.over == Over::Nothing);
+        let now = self.now;
+        let newest = self.banner.as_ref().filter(|(_, until)| now < *until);
+        if let Some(banner) = newest.map(|(banner, _)| banner).or(lasting.as_ref()) {
+            network::draw_banner(canvas, banner);
+        }
+        if let Some((text, _)) = self.flash.as_ref().filter(|(_, until)| now < *until) {
+            draw_flash(canvas, text);
+        }
+        if self.shows_network {
+            let alone = self.ticket.is_none()
+                && self
+                    .seats
+                    .iter()
+                    .all(|info| info.peer == self.seats[0].peer);
+            let measured = Measured {
+                summary: self.peer.summary(),
+                stats: (!alone).then(|| self.peer.game().source().stats()),
+                seats: self.seats.clone(),
+            };
+            network::draw_panel(canvas, &self.facts, &measured);
+        }
+    }
+
+    /// What lies over the match. Returns whether the screen is to be left.
+    fn draw_over(&mut self, input: &Input, canvas: &mut Canvas) -> bool {
+        let choice = match self.over {
+            Over::Nothing => None,
+            Over::Menu => {
+                let paused = self.peer.game().status() == Status::Paused;
+                over::menu(canvas, input, &mut self.memory, paused)
+            }
+            Over::Help => over::help(canvas, input, &mut self.memory).then_some(Choice::Close),
+            Over::Result => match (&self.ended, self.peer.world()) {
+                (Some(ended), Some(world)) => {
+                    let own = self.peer.person();
+                    over::result(
+                        canvas,
+                        input,
+                        &mut self.memory,
+                        world,
+                        &self.facts,
+                        (ended, own),
+                    )
+                }
+                _ => None,
+            },
         };
-        let size = canvas.units(theme::BODY);
-        let text = format!(
-            "{} {}   {} {}   {}/{}   {}",
-            seat.gold,
-            words::GOLD,
-            seat.wood,
-            words::WOOD,
-            seat.population,
-            seat.population_limit,
-            self.facts.clock()
-        );
-        let wide = canvas.measure(&text, size, Weight::Bold);
-        let gap = canvas.units(8.0);
-        let area = Rect::new(0.0, 0.0, wide + 2.0 * gap, canvas.line_height(size) + gap);
-        canvas.shade(area, theme::PANEL_TOP, theme::PANEL);
-        canvas.text((gap, gap / 2.0), &text, size, Weight::Bold, theme::TEXT);
+        match choice {
+            Some(Choice::Close) => self.over = Over::Nothing,
+            Some(Choice::Pause) => {
+                self.pause();
+                self.over = Over::Nothing;
+            }
+            Some(Choice::Help) => self.over = Over::Help,
+            Some(Choice::Leave) if self.ended.is_some() => return true,
+            Some(Choice::Leave) => self.leave(),
+            None => {}
+        }
+        false
     }
 }
 
 impl Screen for Game {
     fn frame(&mut self, input: &Input, canvas: &mut Canvas) -> Next {
         self.now = input.now;
-        if input.closing && self.closing_since.is_none() {
-            self.peer.leave();
-            self.closing_since = Some(input.now);
+        if input.closing && self.leaving.is_none() {
+            self.leave();
         }
         self.follow();
-        self.play(input, canvas);
-        if let Some(world) = self.peer.world() {
-            self.draw_store(world, canvas);
+        let typing = self.talk.is_typing();
+        self.press_keys(input);
+        let copies = input.with.control && input.hit(KeyCode::C);
+        if let Some(ticket) = self.ticket.as_deref().filter(|_| copies && !self.started) {
+            copy(ticket);
+            self.say(words::COPIED.to_owned());
         }
-        let now = self.now;
-        if let Some((text, _)) = self.flash.as_ref().filter(|(_, until)| now < *until) {
-            let size = canvas.units(theme::HEADING);
-            let wide = canvas.measure(text, size, Weight::Bold);
-            let (width, height) = canvas.size();
-            let at = ((width - wide) / 2.0, height * 0.72);
-            canvas.text(at, text, size, Weight::Bold, theme::ACCENT);
+        let covered = self.over != Over::Nothing || typing || self.leaving.is_some();
+        self.draw_table(input, canvas, covered);
+        let bottom = canvas.size().1 - canvas.units(190.0);
+        let quiet = Input {
+            now: input.now,
+            ..Input::default()
+        };
+        let heard = if typing { input } else { &quiet };
+        if let Some(text) = self.talk.frame(heard, canvas, bottom) {
+            self.peer.game().source().chat(&text);
         }
-        Next::Stay
+        self.draw_said(canvas);
+        if self.draw_over(input, canvas) {
+            return Next::Back;
+        }
+        // Left by the menu: there is nothing to look at but the menu below.
+        let left = self.leaving.is_some() && !input.closing && self.may_close();
+        if left { Next::Back } else { Next::Stay }
     }
 
     fn may_close(&mut self) -> bool {
-        let waited = self
-            .closing_since
-            .map(|since| self.now.saturating_sub(since));
+        let waited = self.leaving.map(|since| self.now.saturating_sub(since));
         self.ended.is_some() || waited.is_some_and(|waited| waited > LEAVING)
     }
+}
+
+/// Before there is a world: who is here, and how others come.
+fn draw_waiting(canvas: &mut Canvas, facts: &Facts, ticket: Option<&str>, ended: Option<&Ended>) {
+    let (width, height) = canvas.size();
+    let gap = canvas.units(12.0);
+    let wide = (width * 0.7).min(canvas.units(900.0));
+    let x = ((width - wide) / 2.0).round();
+    let mut y = (height * 0.2).round();
+    let mut write = |canvas: &mut Canvas, text: &str, size: f32, weight: Weight, colour| {
+        let size = canvas.units(size);
+        for line in wrapped(canvas, text, size, weight, wide) {
+            y = canvas.text((x, y), &line, size, weight, colour).bottom();
+        }
+        y += gap;
+    };
+    let heading = match ended {
+        Some(ended) => words::title_of(&ended.reason.to_string()),
+        None if facts.turn.is_some() || facts.plan.is_empty() => words::WAITING.to_owned(),
+        None => words::LOADING.to_owned(),
+    };
+    write(canvas, &heading, theme::TITLE, Weight::Bold, theme::TEXT);
+    for name in facts.names.values() {
+        write(canvas, name, theme::HEADING, Weight::Regular, theme::GOOD);
+    }
+    if let Some(ticket) = ticket.filter(|_| ended.is_none()) {
+        write(
+            canvas,
+            words::TICKET,
+            theme::BODY,
+            Weight::Bold,
+            theme::FAINT,
+        );
+        write(canvas, ticket, theme::SMALL, Weight::Regular, theme::ACCENT);
+    }
+}
+
+fn draw_flash(canvas: &mut Canvas, text: &str) {
+    let size = canvas.units(theme::HEADING);
+    let wide = canvas.measure(text, size, Weight::Bold);
+    let (width, height) = canvas.size();
+    let at = ((width - wide) / 2.0, height * 0.66);
+    let gap = canvas.units(10.0);
+    let high = canvas.line_height(size);
+    canvas.begin_above();
+    let under = Rect::new(at.0 - gap, at.1, wide + 2.0 * gap, high);
+    canvas.rect(under, [8, 10, 12, 190]);
+    canvas.text(at, text, size, Weight::Bold, theme::ACCENT);
 }
 
 /// How long something said stays.

@@ -1,45 +1,10 @@
 //! How units and buildings look: every kind by its outline, every seat by colour and mark.
 
+use super::pen::Pen;
+use super::signs::{Sign, sign};
 use crate::window::canvas::{Canvas, Colour, Rect};
 use crate::window::theme;
 use crate::world::{Kind, Resource};
-
-/// Something drawn around a point, turned and sized.
-struct Pen<'a> {
-    canvas: &'a mut Canvas,
-    at: (f32, f32),
-    size: f32,
-    cos: f32,
-    sin: f32,
-}
-
-impl Pen<'_> {
-    fn point(&self, (x, y): (f32, f32)) -> (f32, f32) {
-        let (x, y) = (x * self.size, y * self.size);
-        (
-            self.at.0 + x * self.cos - y * self.sin,
-            self.at.1 + x * self.sin + y * self.cos,
-        )
-    }
-
-    fn shape<const N: usize>(&mut self, corners: [(f32, f32); N], colour: Colour) {
-        let corners = corners.map(|corner| self.point(corner));
-        self.canvas.convex(&corners, colour);
-    }
-
-    /// A shape with a dark edge around it.
-    fn edged<const N: usize>(&mut self, corners: [(f32, f32); N], wide: f32, colour: Colour) {
-        let grown = 1.0 + wide / self.size.max(1.0);
-        self.shape(corners.map(|(x, y)| (x * grown, y * grown)), theme::OUTLINE);
-        self.shape(corners, colour);
-    }
-
-    fn line(&mut self, from: (f32, f32), to: (f32, f32), wide: f32, colour: Colour) {
-        let (from, to) = (self.point(from), self.point(to));
-        self.canvas
-            .line(from, to, (wide * self.size).max(1.0), colour);
-    }
-}
 
 /// How a unit is to be drawn.
 #[derive(Clone, Copy, Debug)]
@@ -297,7 +262,7 @@ pub fn building(canvas: &mut Canvas, look: &BuildingLook) {
             canvas.circle((x, y), body.w * 0.36 - edge, roof);
             canvas.circle((x, y), body.w * 0.2, dark);
         }
-        _ => gabled(canvas, look.kind, body, (roof, dark), &lit),
+        _ => gabled(canvas, body, (roof, dark), &lit),
     }
     emblem(canvas, look, u);
 }
@@ -305,7 +270,6 @@ pub fn building(canvas: &mut Canvas, look: &BuildingLook) {
 /// A house with a roof of the seat's colour, its ridge from left to right.
 fn gabled(
     canvas: &mut Canvas,
-    kind: Kind,
     body: Rect,
     (roof, dark): (Colour, Colour),
     lit: &dyn Fn(Colour) -> Colour,
@@ -336,16 +300,6 @@ fn gabled(
             walls * 0.4,
         );
         canvas.rect(window, lit([60, 66, 74, 255]));
-    }
-    if kind == Kind::TownHall {
-        let tower = Rect::new(
-            body.x + body.w * 0.36,
-            body.y + body.h * 0.1,
-            body.w * 0.28,
-            body.h * 0.42,
-        );
-        canvas.rect(grown(tower, beam * 1.4), theme::OUTLINE);
-        canvas.rect(tower, lit(STONE));
     }
 }
 
@@ -378,14 +332,18 @@ fn emblem(canvas: &mut Canvas, look: &BuildingLook, u: f32) {
     let (x, y) = area.centre();
     let ink = theme::alpha([250, 246, 236, 255], look.alpha);
     if !matches!(look.kind, Kind::Wall | Kind::Farm) {
-        let size = u * if area.w > 2.5 * u { 0.95 } else { 0.62 };
+        let size = u * match look.kind {
+            Kind::TownHall => 1.3,
+            _ if area.w > 2.5 * u => 1.0,
+            _ => 0.65,
+        };
         let y = match look.kind {
             Kind::Tower | Kind::House => y - u * 0.1,
             _ => y - u * 0.3,
         };
         sign(
             canvas,
-            look.kind,
+            Sign::Kind(look.kind),
             (x, y),
             size,
             ink,
@@ -405,180 +363,6 @@ fn emblem(canvas: &mut Canvas, look: &BuildingLook, u: f32) {
     canvas.rect(flag, theme::alpha(own, look.alpha));
     let colour = theme::alpha(theme::upon(own), look.alpha);
     theme::mark(canvas, look.seat, flag.centre(), side * 0.7, colour);
-}
-
-/// The sign of a kind: what its building bears, and what buttons show. About `size` wide.
-pub fn sign(canvas: &mut Canvas, kind: Kind, at: (f32, f32), size: f32, ink: Colour, edge: Colour) {
-    for (grow, colour) in [(0.12, edge), (0.0, ink)] {
-        let mut pen = Pen {
-            canvas,
-            at,
-            size: size / 2.0,
-            cos: 1.0,
-            sin: 0.0,
-        };
-        draw_sign(&mut pen, kind, grow, colour);
-    }
-}
-
-fn draw_sign(pen: &mut Pen<'_>, kind: Kind, grow: f32, ink: Colour) {
-    let wide = 0.2 + 2.0 * grow;
-    match kind {
-        Kind::TownHall => {
-            let crown = grow;
-            pen.shape(
-                [
-                    (-0.8 - crown, 0.7 + crown),
-                    (-0.8 - crown, 0.1),
-                    (0.8 + crown, 0.1),
-                    (0.8 + crown, 0.7 + crown),
-                ],
-                ink,
-            );
-            for x in [-0.62, 0.0, 0.62] {
-                pen.shape(
-                    [
-                        (x - 0.3 - crown, 0.2),
-                        (x, -0.75 - crown * 1.5),
-                        (x + 0.3 + crown, 0.2),
-                    ],
-                    ink,
-                );
-            }
-        }
-        Kind::House => {
-            pen.shape(
-                [
-                    (-0.9 - grow, 0.05 + grow),
-                    (0.0, -0.8 - grow * 1.5),
-                    (0.9 + grow, 0.05 + grow),
-                ],
-                ink,
-            );
-            pen.shape(
-                [
-                    (-0.6 - grow, 0.75 + grow),
-                    (-0.6 - grow, 0.0),
-                    (0.6 + grow, 0.0),
-                    (0.6 + grow, 0.75 + grow),
-                ],
-                ink,
-            );
-        }
-        Kind::Barracks | Kind::Swordsman => {
-            pen.line(
-                (-0.75 - grow, 0.75 + grow),
-                (0.75 + grow, -0.75 - grow),
-                wide,
-                ink,
-            );
-            pen.line(
-                (0.75 + grow, 0.75 + grow),
-                (-0.75 - grow, -0.75 - grow),
-                wide,
-                ink,
-            );
-            pen.line((-0.8 - grow, 0.25), (-0.25, 0.8 + grow), wide * 0.8, ink);
-            pen.line((0.8 + grow, 0.25), (0.25, 0.8 + grow), wide * 0.8, ink);
-        }
-        Kind::Range | Kind::Archer => {
-            let bow = [
-                (-0.3, -0.9),
-                (0.25, -0.6),
-                (0.45, 0.0),
-                (0.25, 0.6),
-                (-0.3, 0.9),
-            ];
-            for ends in bow.windows(2) {
-                pen.line(ends[0], ends[1], wide, ink);
-            }
-            pen.line((-0.9 - grow, 0.0), (0.9 + grow, 0.0), wide * 0.7, ink);
-            pen.shape(
-                [(1.0 + grow, 0.0), (0.55, 0.3 + grow), (0.55, -0.3 - grow)],
-                ink,
-            );
-        }
-        Kind::Stable | Kind::Knight => {
-            let shoe = [
-                (-0.55, 0.8),
-                (-0.75, 0.1),
-                (-0.5, -0.55),
-                (0.0, -0.8),
-                (0.5, -0.55),
-                (0.75, 0.1),
-                (0.55, 0.8),
-            ];
-            for ends in shoe.windows(2) {
-                pen.line(ends[0], ends[1], wide * 1.3, ink);
-            }
-        }
-        Kind::Tower => {
-            pen.shape(
-                [
-                    (-0.5 - grow, 0.85 + grow),
-                    (-0.5 - grow, -0.3),
-                    (0.5 + grow, -0.3),
-                    (0.5 + grow, 0.85 + grow),
-                ],
-                ink,
-            );
-            for x in [-0.55, 0.0, 0.55] {
-                pen.shape(
-                    [
-                        (x - 0.2 - grow, -0.2),
-                        (x - 0.2 - grow, -0.8 - grow),
-                        (x + 0.2 + grow, -0.8 - grow),
-                        (x + 0.2 + grow, -0.2),
-                    ],
-                    ink,
-                );
-            }
-        }
-        Kind::Farm => {
-            pen.line((0.0, 0.9 + grow), (0.0, -0.6), wide * 0.8, ink);
-            for y in [-0.5, -0.05, 0.4] {
-                pen.line((0.0, y + 0.2), (-0.5 - grow, y - 0.25), wide * 0.8, ink);
-                pen.line((0.0, y + 0.2), (0.5 + grow, y - 0.25), wide * 0.8, ink);
-            }
-        }
-        Kind::Wall => {
-            for (x, y) in [
-                (-0.48, 0.5),
-                (0.48, 0.5),
-                (0.0, 0.0),
-                (-0.48, -0.5),
-                (0.48, -0.5),
-            ] {
-                let (w, h) = (0.4 + grow, 0.2 + grow);
-                pen.shape(
-                    [
-                        (x - w, y - h),
-                        (x + w, y - h),
-                        (x + w, y + h),
-                        (x - w, y + h),
-                    ],
-                    ink,
-                );
-            }
-        }
-        Kind::Catapult | Kind::Workshop => {
-            pen.line((-0.8 - grow, 0.5), (0.8 + grow, 0.5), wide, ink);
-            pen.line((-0.6, 0.5), (0.5, -0.6), wide, ink);
-            let (at, size) = (pen.point((0.55, -0.65)), pen.size);
-            pen.canvas.circle(at, size * (0.26 + grow), ink);
-            for x in [-0.5, 0.5] {
-                let at = pen.point((x, 0.6));
-                pen.canvas.circle(at, size * (0.24 + grow), ink);
-            }
-        }
-        Kind::Worker => {
-            pen.line((-0.65 - grow, 0.8 + grow), (0.4, -0.5), wide, ink);
-            let pick = [(-0.25, -0.8), (0.3, -0.75), (0.7, -0.4), (0.8, 0.25)];
-            for ends in pick.windows(2) {
-                pen.line(ends[0], ends[1], wide * 1.1, ink);
-            }
-        }
-    }
 }
 
 fn grown(area: Rect, by: f32) -> Rect {

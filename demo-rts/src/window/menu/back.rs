@@ -7,7 +7,6 @@ use crate::peer::{Bots, Part};
 use crate::program::beside;
 use crate::window::Screen;
 use crate::window::lobby::{Kind, Lobby};
-use crate::window::places::Places;
 use crate::window::words::menu as words;
 use lockstep::quic::{Identity, IdentityError};
 use replay::WayBack;
@@ -26,12 +25,12 @@ pub struct Offer {
 impl Offer {
     /// Of a recording, where it is one of a match that broke off not long ago, and was not played by somebody who is
     /// still at it.
-    fn of(recording: &Recording) -> Option<Offer> {
+    fn of(recording: &Recording, identity: Option<&Path>) -> Option<Offer> {
         let content = recording.content.as_ref().ok()?;
         if content.is_over || recording.age > LONGEST_AGO {
             return None;
         }
-        match Identity::default_for_user_among(&content.peers) {
+        match played_by(content, identity) {
             Ok(Some(_)) => {}
             // Another window holds the key: most likely it plays that very match.
             Ok(None) | Err(_) => return None,
@@ -57,12 +56,10 @@ impl Offer {
         let no_way = |why: &str| words::no_way_back(why.trim_end_matches('.'));
         let from = replay::rejoin(&self.path).map_err(|why| no_way(&why.to_string()))?;
         let mut common = front.common.clone();
-        if common.identity.is_none() {
-            // Let go at once, for the match takes it; nobody else looks for one among these.
-            let found = Identity::default_for_user_among(&self.content.peers);
-            let found = found.map_err(|why: IdentityError| no_way(&why.to_string()))?;
-            common.identity = found.map(|identity| identity.path().to_owned());
-        }
+        // Let go at once, for the match takes it.
+        let found = played_by(&self.content, common.identity.as_deref());
+        let found = found.map_err(|why| no_way(&why.to_string()))?;
+        common.identity = found.map(|identity| identity.path().to_owned());
         if front.places.try_replays().is_ok() {
             common.record = Some(beside(&self.path));
         }
@@ -83,18 +80,32 @@ impl Offer {
     }
 }
 
+/// The key that a match was played with, if this user has it: the one that the command line names, or one of their own.
+fn played_by(
+    content: &Content,
+    identity: Option<&Path>,
+) -> Result<Option<Identity>, IdentityError> {
+    let Some(path) = identity else {
+        return Identity::default_for_user_among(&content.peers);
+    };
+    let named = Identity::at(path)?;
+    Ok(Some(named).filter(|named| content.peers.contains(&named.peer())))
+}
+
 /// What can be come back to.
 pub struct Offers {
     recordings: Recordings,
+    identity: Option<PathBuf>,
     seen: usize,
     offers: Vec<Offer>,
 }
 
 impl Offers {
     /// Looks through the recordings.
-    pub fn look(places: &Places) -> Offers {
+    pub fn look(front: &Front) -> Offers {
         Offers {
-            recordings: Recordings::of(places.replays(), Which::WithWayBack),
+            recordings: Recordings::of(front.places.replays(), Which::WithWayBack),
+            identity: front.common.identity.clone(),
             seen: 0,
             offers: Vec::new(),
         }
@@ -105,7 +116,8 @@ impl Offers {
         self.recordings.poll();
         let new = &self.recordings.read[self.seen..];
         self.seen += new.len();
-        for offer in new.iter().filter_map(Offer::of) {
+        let offer = |recording| Offer::of(recording, self.identity.as_deref());
+        for offer in new.iter().filter_map(offer) {
             // Of a match that was come back to and broke off again there are several recordings.
             let known = |other: &Offer| other.content.match_id == offer.content.match_id;
             if !self.offers.iter().any(known) {

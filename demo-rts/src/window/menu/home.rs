@@ -72,9 +72,7 @@ impl Screen for Home {
         // The land is seen where nothing is to be read.
         let (dark, light) = ([10, 13, 18, 190], [10, 13, 18, 0]);
         canvas.quad_of(canvas.whole(), [dark, light, light, dark]);
-        let offers = self
-            .offers
-            .get_or_insert_with(|| Offers::look(&front.places));
+        let offers = self.offers.get_or_insert_with(|| Offers::look(&front));
         let offer = offers.first().cloned();
         let mut ui = Ui::new(canvas, input, &mut self.memory);
         let pressed = draw(&mut ui, &front, offer.as_ref(), self.said.as_deref());

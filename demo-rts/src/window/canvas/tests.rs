@@ -1,0 +1,79 @@
+//! Frames as they are drawn, looked at without a graphics card.
+
+use super::*;
+
+fn canvas() -> Canvas {
+    let mut canvas = Canvas::new();
+    canvas.begin((1_280.0, 720.0), 1.0);
+    canvas
+}
+
+#[test]
+fn shapes_and_text_are_one_draw_call_until_the_clip_changes() {
+    let mut canvas = canvas();
+    canvas.rect(Rect::new(0.0, 0.0, 9.0, 9.0), [1; 4]);
+    canvas.circle((5.0, 5.0), 3.0, [2; 4]);
+    canvas.text((0.0, 0.0), "one", 14.0, Weight::Regular, [3; 4]);
+    assert_eq!(canvas.batches().len(), 1);
+    canvas.clip(Rect::new(0.0, 0.0, 5.0, 5.0));
+    canvas.text((0.0, 0.0), "two", 14.0, Weight::Regular, [3; 4]);
+    canvas.unclip();
+    canvas.ring((5.0, 5.0), 3.0, 1.0, [2; 4]);
+    assert_eq!(canvas.batches().len(), 3);
+    let (vertices, indices) = canvas.triangles();
+    assert!(indices.iter().all(|at| (*at as usize) < vertices.len()));
+    let ends: usize = canvas
+        .batches()
+        .iter()
+        .map(|batch| match batch.drawn {
+            Drawn::Shapes { first, end } => end - first,
+            _ => 0,
+        })
+        .sum();
+    assert_eq!(ends, indices.len());
+}
+
+#[test]
+fn text_covers_what_it_measures_in_whole_pixels() {
+    let mut canvas = canvas();
+    let wide = canvas.measure("Gold 250", 15.4, Weight::Bold);
+    let area = canvas.text((10.3, 20.6), "Gold 250", 15.4, Weight::Bold, [255; 4]);
+    assert_eq!((area.x, area.y, area.w), (10.0, 21.0, wide));
+    let (vertices, _) = canvas.triangles();
+    let inside = |v: &Vertex| {
+        v.at[0] >= area.x - 1.0
+            && v.at[0] <= area.right() + 1.0
+            && v.at[1] >= area.y
+            && v.at[1] <= area.bottom()
+    };
+    assert!(vertices.iter().all(inside));
+    assert!(
+        vertices
+            .iter()
+            .all(|v| v.at.iter().all(|at| at.fract() == 0.0))
+    );
+}
+
+#[test]
+fn the_scale_grows_with_the_window_and_is_never_too_small() {
+    let mut canvas = canvas();
+    assert_eq!(canvas.scale(), 1.0);
+    canvas.begin((3_840.0, 2_160.0), 1.0);
+    assert_eq!(canvas.scale(), 3.0);
+    canvas.begin((1.0, 1.0), 1.0);
+    assert_eq!(canvas.scale(), SMALLEST_SCALE);
+}
+
+#[test]
+fn what_is_drawn_into_a_mesh_is_not_drawn_in_the_window() {
+    let mut canvas = canvas();
+    let mesh = canvas.keep_mesh();
+    canvas.into_mesh(mesh, |canvas| {
+        canvas.rect(Rect::new(0.0, 0.0, 1.0, 1.0), [9; 4]);
+    });
+    assert!(canvas.batches().is_empty());
+    canvas.mesh(mesh, 32.0, (5.0, 6.0));
+    assert_eq!(canvas.batches().len(), 1);
+    assert_eq!(canvas.kept().2[0].vertices.len(), 4);
+    assert_eq!(canvas.kept().2[0].indices, [0, 1, 2, 0, 2, 3]);
+}

@@ -1,0 +1,373 @@
+//! The command card: what the selected can be told, each with its key, its price, and why it cannot be had.
+
+use super::hand::{Aim, Hand, Mode, Wish, owns};
+use super::signs::Sign;
+use crate::window::canvas::Colour;
+use crate::window::input::KeyCode;
+use crate::window::{theme, words};
+use crate::world::{BuildingView, Command, Id, Job, Kind, QUEUE_LENGTH, SeatView, Upgrade, World};
+
+/// Which page of the card is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Page {
+    /// What the selected can do.
+    #[default]
+    Main,
+    /// What workers can build.
+    Build,
+}
+
+/// What a button or its key does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// The next click says where.
+    Aim(Aim),
+    /// Forget every order.
+    Stop,
+    /// Stay.
+    Hold,
+    /// Another page.
+    Turn(Page),
+    /// The next click says where it is built.
+    Place(Kind),
+    /// Train one.
+    Train(Id, Kind),
+    /// Research the next level.
+    Research(Id, Upgrade),
+    /// Take something out of the queue.
+    Cancel(Id, u8),
+    /// Send out who is inside.
+    Empty(Id),
+    /// Tear it down.
+    TearDown(Id),
+}
+
+/// A button of the card.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// What it does.
+    pub action: Action,
+    /// What it shows.
+    pub sign: Sign,
+    /// The key that presses it.
+    pub key: KeyCode,
+    /// What it is called.
+    pub name: String,
+    /// What it is for.
+    pub purpose: String,
+    /// Gold and wood.
+    pub price: (u32, u32),
+    /// Why it cannot be had now.
+    pub lacks: Option<String>,
+}
+
+impl Entry {
+    /// What its tooltip says.
+    pub fn tip(&self) -> Vec<(String, Colour)> {
+        let heading = format!("{} ({})", self.name, key_name(self.key));
+        let mut lines = vec![(heading, theme::TEXT)];
+        if self.price != (0, 0) {
+            lines.push((words::price(self.price), theme::GOLD));
+        }
+        lines.push((self.purpose.clone(), theme::FAINT));
+        if let Some(lacks) = &self.lacks {
+            lines.push((lacks.clone(), theme::BAD));
+        }
+        lines
+    }
+}
+
+/// The card of what is selected.
+pub fn card(hand: &Hand, page: Page, world: &World) -> Vec<Entry> {
+    let Some(own) = world.seat(hand.seat()) else {
+        return Vec::new();
+    };
+    let units = hand.units(world);
+    if units.is_empty() {
+        let building = hand.building(world).and_then(|id| world.building(id));
+        return building.map_or_else(Vec::new, |building| of_building(&building, &own, world));
+    }
+    let has = |wanted: fn(Kind) -> bool| {
+        let mut kinds = units.iter().filter_map(|id| world.unit(*id));
+        kinds.any(|unit| wanted(unit.kind))
+    };
+    let workers = has(|kind| kind == Kind::Worker);
+    if page == Page::Build && workers {
+        return build_page(hand, &own, world);
+    }
+    let aim = |aim, sign, key, (name, purpose): (&str, &str)| {
+        entry(Action::Aim(aim), sign, key, name, purpose)
+    };
+    let mut entries = vec![
+        aim(Aim::Move, Sign::Move, KeyCode::M, words::MOVE),
+        aim(Aim::Attack, Sign::Attack, KeyCode::A, words::ATTACK),
+        aim(Aim::Patrol, Sign::Patrol, KeyCode::Y, words::PATROL),
+        entry(
+            Action::Stop,
+            Sign::Stop,
+            KeyCode::X,
+            words::STOP.0,
+            words::STOP.1,
+        ),
+        entry(
+            Action::Hold,
+            Sign::Hold,
+            KeyCode::H,
+            words::HOLD.0,
+            words::HOLD.1,
+        ),
+        aim(Aim::Enter, Sign::Enter, KeyCode::I, words::ENTER),
+    ];
+    if workers {
+        let turn = Action::Turn(Page::Build);
+        entries.push(aim(Aim::Gather, Sign::Gather, KeyCode::G, words::GATHER));
+        entries.push(aim(Aim::Work, Sign::Work, KeyCode::V, words::WORK));
+        entries.push(entry(
+            turn,
+            Sign::Build,
+            KeyCode::B,
+            words::BUILD.0,
+            words::BUILD.1,
+        ));
+    }
+    if has(|kind| kind == Kind::Catapult) {
+        entries.push(aim(Aim::Shell, Sign::Shell, KeyCode::D, words::SHELL));
+    }
+    entries
+}
+
+fn build_page(hand: &Hand, own: &SeatView, world: &World) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = BUILD
+        .iter()
+        .map(|(kind, key)| {
+            let stats = kind.stats();
+            let owns = |need| owns(world, hand.seat(), need);
+            let name = words::title_of(stats.name);
+            let made = entry(
+                Action::Place(*kind),
+                Sign::Kind(*kind),
+                *key,
+                &name,
+                words::purpose(*kind),
+            );
+            Entry {
+                price: (stats.gold, stats.wood),
+                lacks: words::lacking(*kind, own.gold, own.wood, owns),
+                ..made
+            }
+        })
+        .collect();
+    let (name, purpose) = words::BACK;
+    let back = Action::Turn(Page::Main);
+    entries.push(entry(back, Sign::Back, KeyCode::Escape, name, purpose));
+    entries
+}
+
+fn of_building(building: &BuildingView, own: &SeatView, world: &World) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    let id = building.id;
+    if building.complete {
+        let full =
+            (usize::from(building.queued) >= QUEUE_LENGTH).then(|| words::QUEUE_FULL.to_owned());
+        for kind in building.kind.trains() {
+            let stats = kind.stats();
+            let owns = |need| owns(world, own.seat, need);
+            let room = own.population + u32::from(stats.population) <= own.population_limit;
+            let purpose = match room {
+                true => words::purpose(*kind).to_owned(),
+                false => format!("{} {}", words::purpose(*kind), words::NO_HOUSES),
+            };
+            let name = words::title_of(stats.name);
+            let made = entry(
+                Action::Train(id, *kind),
+                Sign::Kind(*kind),
+                train_key(*kind),
+                &name,
+                &purpose,
+            );
+            let lacks = words::lacking(*kind, own.gold, own.wood, owns);
+            entries.push(Entry {
+                price: (stats.gold, stats.wood),
+                lacks: lacks.or(full.clone()),
+                ..made
+            });
+        }
+        for upgrade in Upgrade::ALL {
+            if upgrade.stats().at == building.kind {
+                entries.extend(research(building, upgrade, own, world, full.as_ref()));
+            }
+        }
+        if !building.kind.trains().is_empty() {
+            let (name, purpose) = words::RALLY;
+            entries.push(entry(
+                Action::Aim(Aim::Rally),
+                Sign::Rally,
+                KeyCode::R,
+                name,
+                purpose,
+            ));
+        }
+        if building.kind.stats().shelters > 0 {
+            let (name, purpose) = words::LEAVE;
+            let made = entry(Action::Empty(id), Sign::Leave, KeyCode::L, name, purpose);
+            let lacks = (building.inside == 0).then(|| words::NOBODY_INSIDE.to_owned());
+            entries.push(Entry { lacks, ..made });
+        }
+    }
+    let (name, purpose) = match building.complete {
+        true => words::TEAR_DOWN,
+        false => words::GIVE_UP,
+    };
+    entries.push(entry(
+        Action::TearDown(id),
+        Sign::TearDown,
+        KeyCode::Delete,
+        name,
+        purpose,
+    ));
+    entries
+}
+
+fn research(
+    building: &BuildingView,
+    upgrade: Upgrade,
+    own: &SeatView,
+    world: &World,
+    full: Option<&String>,
+) -> Option<Entry> {
+    let stats = upgrade.stats();
+    let known = own.upgrades[upgrade as usize];
+    let level = known + 1;
+    if known >= stats.levels {
+        return None;
+    }
+    let busy = building.queue.contains(&Some(Job::Research(upgrade)));
+    let busy = busy.then(|| words::RESEARCHING.to_owned());
+    let price = stats.price(level);
+    let need = stats
+        .needs
+        .iter()
+        .find(|need| !owns(world, own.seat, **need));
+    let need = need.map(|need| words::needs(*need));
+    let poor = words::lacking_price(price.0, price.1, own.gold, own.wood);
+    let name = format!("{} {level}", words::title_of(stats.name));
+    let made = entry(
+        Action::Research(building.id, upgrade),
+        Sign::Upgrade(upgrade),
+        research_key(upgrade),
+        &name,
+        words::upgrade(upgrade),
+    );
+    Some(Entry {
+        price,
+        lacks: busy.or(need).or(poor).or(full.cloned()),
+        ..made
+    })
+}
+
+/// Does what a button says.
+pub fn act(
+    action: Action,
+    hand: &mut Hand,
+    page: &mut Page,
+    world: &World,
+    later: bool,
+) -> Option<Wish> {
+    let units = |hand: &Hand| world.select(hand.seat(), hand.units(world));
+    match action {
+        Action::Aim(aim) => hand.mode = Mode::Aim(aim),
+        Action::Place(kind) => {
+            hand.mode = Mode::Place(kind);
+            *page = Page::Main;
+        }
+        Action::Turn(to) => {
+            *page = to;
+            hand.mode = Mode::Free;
+        }
+        Action::Stop => {
+            let units = units(hand);
+            return Some(hand.plain(Command::Stop { units }, false));
+        }
+        Action::Hold => {
+            let units = units(hand);
+            return Some(hand.plain(Command::Hold { units }, later));
+        }
+        Action::Train(building, kind) => {
+            return Some(hand.plain(Command::Train { building, kind }, false));
+        }
+        Action::Research(building, upgrade) => {
+            return Some(hand.plain(Command::Research { building, upgrade }, false));
+        }
+        Action::Cancel(building, place) => {
+            return Some(hand.plain(Command::CancelTrain { building, place }, false));
+        }
+        Action::Empty(building) => {
+            return Some(hand.plain(Command::Leave { building }, false));
+        }
+        Action::TearDown(building) => {
+            let complete = world.building(building)?.complete;
+            let command = match complete {
+                true => Command::Demolish { building },
+                false => Command::CancelBuild { building },
+            };
+            return Some(hand.plain(command, false));
+        }
+    }
+    None
+}
+
+/// A key as people call it.
+pub fn key_name(key: KeyCode) -> String {
+    match key {
+        KeyCode::Escape => "Esc".to_owned(),
+        KeyCode::Delete => "Del".to_owned(),
+        key => format!("{key:?}"),
+    }
+}
+
+fn entry(action: Action, sign: Sign, key: KeyCode, name: &str, purpose: &str) -> Entry {
+    Entry {
+        action,
+        sign,
+        key,
+        name: name.to_owned(),
+        purpose: purpose.to_owned(),
+        price: (0, 0),
+        lacks: None,
+    }
+}
+
+fn train_key(kind: Kind) -> KeyCode {
+    match kind {
+        Kind::Worker => KeyCode::W,
+        Kind::Swordsman => KeyCode::S,
+        Kind::Archer => KeyCode::A,
+        Kind::Knight => KeyCode::K,
+        _ => KeyCode::C,
+    }
+}
+
+fn research_key(upgrade: Upgrade) -> KeyCode {
+    match upgrade {
+        Upgrade::Blades => KeyCode::B,
+        Upgrade::Armour => KeyCode::U,
+        Upgrade::Fletching => KeyCode::F,
+        Upgrade::Tools => KeyCode::T,
+        Upgrade::Masonry => KeyCode::M,
+    }
+}
+
+const BUILD: [(Kind, KeyCode); 9] = [
+    (Kind::House, KeyCode::H),
+    (Kind::Farm, KeyCode::F),
+    (Kind::Barracks, KeyCode::B),
+    (Kind::Range, KeyCode::R),
+    (Kind::Stable, KeyCode::S),
+    (Kind::Workshop, KeyCode::M),
+    (Kind::Tower, KeyCode::I),
+    (Kind::Wall, KeyCode::W),
+    (Kind::TownHall, KeyCode::T),
+];
+
+#[cfg(test)]
+mod tests;

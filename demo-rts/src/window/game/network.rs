@@ -1,0 +1,218 @@
+//! How the match runs: the network panel, and the sentence that says what is the matter.
+
+use crate::facts::Facts;
+use crate::tally::Summary;
+use crate::window::canvas::{Canvas, Colour, Rect};
+use crate::window::letters::Weight;
+use crate::window::ui::wrapped;
+use crate::window::{theme, words};
+use lockstep::session::Stats;
+use lockstep::{Event, RosterCause, SeatInfo, Status};
+use std::time::Duration;
+
+/// What the panel shows.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// What it took.
+    pub summary: Summary,
+    /// What the session measured; `None` where there is no network.
+    pub stats: Option<Stats>,
+    /// Who plays.
+    pub seats: Vec<SeatInfo>,
+}
+
+/// Something to be said above all else.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Banner {
+    /// One sentence: what happens, and what can be done.
+    pub text: String,
+    /// How bad it is.
+    pub colour: Colour,
+}
+
+/// What a new event is worth to be said above all else, and for how long.
+pub fn said_of(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
+    let names = |seats: &[lockstep::Seat]| {
+        let names: Vec<String> = seats.iter().map(|seat| facts.name(*seat)).collect();
+        names.join(", ")
+    };
+    let (text, colour, seconds) = match event {
+        Event::Suspected { seats, unheard, .. } => (
+            words::suspected(&names(seats), unheard.as_secs()),
+            theme::ACCENT,
+            6,
+        ),
+        Event::NoQuorum { missing, .. } => (words::no_quorum(&names(missing)), theme::BAD, 3_600),
+        Event::Patience { seats, longer, .. } => (
+            words::patience(&names(seats), longer.as_secs()),
+            theme::ACCENT,
+            6,
+        ),
+        Event::Left { seats, .. } => (words::left(&names(seats)), theme::ACCENT, 6),
+        Event::RosterChanged {
+            gone, cause, seats, ..
+        } => match cause {
+            RosterCause::Lost => (words::lost(&names(gone)), theme::BAD, 8),
+            RosterCause::Cheated => (words::cheated(&names(gone)), theme::BAD, 8),
+            RosterCause::Rejoined => {
+                let back: Vec<_> = seats
+                    .iter()
+                    .copied()
+                    .filter(|seat| facts.left.contains(seat))
+                    .collect();
+                (words::back(&names(&back)), theme::GOOD, 6)
+            }
+            RosterCause::Left | RosterCause::FalseAlarm => return None,
+        },
+        Event::PlanChanged { plan, slow, .. } if !slow.is_empty() => {
+            let percent = u32::from(facts.tick_ms) * 100 / u32::from(plan.tick_ms.max(1));
+            (words::slow(&names(slow), percent), theme::ACCENT, 6)
+        }
+        Event::Desync(desync) => {
+            let report = desync
+                .report
+                .as_ref()
+                .map(|path| path.display().to_string());
+            (
+                words::desync(desync.turn.0, report.as_deref()),
+                theme::BAD,
+                3_600,
+            )
+        }
+        Event::Slept { away } => (words::slept(away.as_secs_f32()), theme::ACCENT, 5),
+        Event::RecordingStopped { why } => (words::recording(&why.to_string()), theme::BAD, 10),
+        _ => return None,
+    };
+    Some((Banner { text, colour }, Duration::from_secs(seconds)))
+}
+
+/// What the status is worth to be said, for as long as it lasts.
+pub fn said_of_status(status: &Status, facts: &Facts) -> Option<Banner> {
+    let (text, colour) = match status {
+        Status::Stalled { on, since } if *since >= WORTH_SAYING => {
+            let names: Vec<String> = on.iter().map(|seat| facts.name(*seat)).collect();
+            (
+                words::stalled(&names.join(", "), since.as_secs_f32()),
+                theme::ACCENT,
+            )
+        }
+        Status::CatchingUp { behind } => (words::behind(*behind), theme::ACCENT),
+        Status::Paused => (words::PAUSED.to_owned(), theme::TEXT),
+        _ => return None,
+    };
+    Some(Banner { text, colour })
+}
+
+/// Draws a sentence below the top of the window.
+pub fn draw_banner(canvas: &mut Canvas, banner: &Banner) {
+    let size = canvas.units(theme::HEADING);
+    let most = canvas.size().0 * 0.7;
+    let lines = wrapped(canvas, &banner.text, size, Weight::Bold, most);
+    let widths = lines
+        .iter()
+        .map(|line| canvas.measure(line, size, Weight::Bold));
+    let wide = widths.fold(0.0, f32::max);
+    let high = canvas.line_height(size);
+    let gap = canvas.units(10.0);
+    let (width, height) = canvas.size();
+    let x = ((width - wide) / 2.0).round();
+    let y = (height * 0.16).round();
+    let area = Rect::new(
+        x - 2.0 * gap,
+        y - gap,
+        wide + 4.0 * gap,
+        high * lines.len() as f32 + 2.0 * gap,
+    );
+    canvas.begin_above();
+    canvas.rect(area, [12, 15, 19, 225]);
+    let edge = canvas.units(2.0);
+    canvas.frame(area, edge, banner.colour);
+    for (place, line) in lines.iter().enumerate() {
+        let at = (x, y + high * place as f32);
+        canvas.text(at, line, size, Weight::Bold, banner.colour);
+    }
+}
+
+/// The lines of the panel: what, and how much.
+pub fn lines(facts: &Facts, measured: &Measured) -> Vec<(String, String)> {
+    let summary = &measured.summary;
+    let mut lines = vec![
+        (
+            words::TURN.to_owned(),
+            facts.turn.map_or_else(dash, |turn| turn.to_string()),
+        ),
+        (words::PLAN.to_owned(), facts.plan.clone()),
+        (
+            words::LATENCY.to_owned(),
+            words::ms_pair(summary.latency.p50, summary.latency.p99),
+        ),
+        (
+            words::STALLS.to_owned(),
+            words::stalls(summary.late_turns, summary.stalled.as_secs_f32()),
+        ),
+        (
+            words::CHECKSUM.to_owned(),
+            facts.checksum.map_or_else(dash, |sum| sum.to_string()),
+        ),
+    ];
+    let Some(stats) = &measured.stats else {
+        lines.push((words::NETWORK.to_owned(), words::NO_NETWORK.to_owned()));
+        return lines;
+    };
+    let traffic = &summary.traffic;
+    let wall = summary.wall.as_secs_f64().max(1.0);
+    lines.push((
+        words::SENT.to_owned(),
+        words::bytes(traffic.bytes_sent, wall),
+    ));
+    lines.push((
+        words::RECEIVED.to_owned(),
+        words::bytes(traffic.bytes_received, wall),
+    ));
+    for link in &stats.links {
+        let seat = measured.seats.iter().find(|info| info.peer == link.peer);
+        let name = seat.map_or_else(|| link.peer.to_string(), |info| facts.name(info.seat));
+        let rtt = link.rtt.map(|rtt| rtt.as_secs_f64() * 1_000.0);
+        lines.push((name, words::link(rtt, link.lost_of_64)));
+    }
+    lines
+}
+
+/// Draws the panel at the right edge.
+pub fn draw_panel(canvas: &mut Canvas, facts: &Facts, measured: &Measured) {
+    let size = canvas.units(theme::SMALL);
+    let high = canvas.line_height(size) + canvas.units(2.0);
+    let gap = canvas.units(10.0);
+    let lines = lines(facts, measured);
+    let column = |canvas: &Canvas, side: usize, weight: Weight| {
+        let texts = lines
+            .iter()
+            .map(|line| if side == 0 { &line.0 } else { &line.1 });
+        texts
+            .map(|text| canvas.measure(text, size, weight))
+            .fold(0.0, f32::max)
+    };
+    let left = column(canvas, 0, Weight::Bold);
+    let right = column(canvas, 1, Weight::Regular);
+    let wide = left + right + 4.0 * gap;
+    let all = high * lines.len() as f32 + 2.0 * gap;
+    let x = canvas.size().0 - wide - gap;
+    let y = canvas.units(40.0);
+    canvas.begin_above();
+    canvas.rect(Rect::new(x, y, wide, all), [12, 15, 19, 225]);
+    let edge = canvas.units(1.0).max(1.0);
+    canvas.frame(Rect::new(x, y, wide, all), edge, theme::EDGE);
+    for (place, (what, much)) in lines.iter().enumerate() {
+        let y = y + gap + high * place as f32;
+        canvas.text((x + gap, y), what, size, Weight::Bold, theme::FAINT);
+        let at = (x + left + 3.0 * gap, y);
+        canvas.text(at, much, size, Weight::Regular, theme::TEXT);
+    }
+}
+
+fn dash() -> String {
+    "–".to_owned()
+}
+
+/// Shorter stalls end before they are read.
+const WORTH_SAYING: Duration = Duration::from_millis(700);

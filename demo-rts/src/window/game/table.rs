@@ -1,0 +1,448 @@
+//! The match on the table: map, panels and hand, played with mouse and keyboard.
+
+use super::camera::{Camera, Place, place_of};
+use super::card::{self, Action, Page};
+use super::hand::{Hand, Mode, Sight, Wish, corner_of};
+use super::hud::{self, Layout, Shown};
+use super::land::Eye;
+use super::scene::{Overlay, Scene, in_window};
+use super::shapes::{self, BuildingLook};
+use super::signs::{self, Sign};
+use crate::facts::Facts;
+use crate::terminal::controls::look_at_first;
+use crate::window::canvas::{Canvas, Rect};
+use crate::window::input::{Click, Input, KeyCode, MouseButton};
+use crate::window::settings::Settings;
+use crate::window::ui::{Memory, Ui};
+use crate::window::{theme, words};
+use crate::world::{Effect, Id, Tile, World};
+use lockstep::Seat;
+use std::time::Duration;
+
+/// What is kept of a match that is shown.
+pub struct Table {
+    /// How it is drawn.
+    pub scene: Scene,
+    /// From where.
+    pub camera: Camera,
+    /// Who plays; `None` for a watcher.
+    pub hand: Option<Hand>,
+    page: Page,
+    memory: Memory,
+    home: Tile,
+    /// The building that is torn down if that is said again, and until when.
+    asking: Option<(Id, Duration)>,
+    /// The keyboard points, at the middle of the view.
+    crosshair: bool,
+}
+
+/// What the table needs to know in a frame.
+#[derive(Clone, Copy)]
+pub struct Around<'a> {
+    /// The world.
+    pub world: &'a World,
+    /// What is known of the match.
+    pub facts: &'a Facts,
+    /// What the user wants of the window.
+    pub settings: &'a Settings,
+    /// How far the next tick is.
+    pub alpha: f32,
+    /// Where the newest attack was that was told.
+    pub alarm: Option<Tile>,
+    /// Something lies over the table: it hears nothing.
+    pub covered: bool,
+}
+
+impl Table {
+    /// For the person on this seat; `None` watches all.
+    pub fn new(person: Option<Seat>, world: &World) -> Table {
+        let eye = person.map_or(Eye::All, Eye::Seat);
+        let mut scene = Scene::new(eye);
+        scene.restart(world);
+        let first = world.seats().next().map_or(Seat(0), |seat| seat.seat);
+        let home = look_at_first(person.unwrap_or(first), world);
+        Table {
+            scene,
+            camera: Camera::new(place_of(home.centre()), world.map().size()),
+            hand: person.map(Hand::new),
+            page: Page::Main,
+            memory: Memory::default(),
+            home,
+            asking: None,
+            crosshair: false,
+        }
+    }
+
+    /// Takes in a tick.
+    pub fn step(&mut self, world: &World, effects: &[Effect]) {
+        self.scene.step(world, effects);
+        if let Some(hand) = &mut self.hand {
+            hand.forget(world, self.scene.eye());
+            if world.seat(hand.seat()).is_some_and(|seat| seat.defeated) {
+                self.scene.look_with(Eye::All, world);
+            }
+        }
+    }
+
+    /// Whether a tile is on the screen.
+    pub fn shows(&self, tile: Tile) -> bool {
+        self.camera.sees(place_of(tile.centre()), 0.0)
+    }
+
+    /// Whether Escape means the table itself: an order in hand, a page of the card, somebody selected.
+    pub fn uses_escape(&self) -> bool {
+        let hand = self.hand.as_ref();
+        self.page != Page::Main
+            || hand.is_some_and(|hand| hand.mode != Mode::Free || !hand.selection().is_empty())
+    }
+
+    /// Draws a frame; returns what is wanted.
+    pub fn frame(&mut self, input: &Input, canvas: &mut Canvas, around: Around<'_>) -> Vec<Wish> {
+        let layout = Layout::new(canvas, self.hand.is_some());
+        let quiet = Input {
+            size: input.size,
+            now: input.now,
+            seconds: input.seconds,
+            ..Input::default()
+        };
+        let heard = if around.covered { &quiet } else { input };
+        let pointed = self.pointed(heard);
+        let input = &pointed;
+        let mut wishes = Vec::new();
+        self.camera.fit(canvas.whole(), canvas.scale());
+        let chosen = self
+            .hand
+            .as_ref()
+            .is_some_and(|hand| !hand.selection().is_empty());
+        let covered = input.mouse.is_none_or(|at| layout.covers(at, chosen));
+        let arrows = !self.memory.has_focus();
+        self.camera.steer(input, around.settings, covered, arrows);
+        self.scene.pass(input.seconds);
+        self.press_keys(input, around, &mut wishes);
+        if let Some(hand) = &mut self.hand {
+            let sight = Sight {
+                world: around.world,
+                scene: &self.scene,
+                camera: &self.camera,
+                alpha: around.alpha,
+            };
+            wishes.extend(hand.mouse(input, sight, covered));
+            if hand.selection().is_empty() {
+                self.page = Page::Main;
+            }
+        }
+        self.draw(input, canvas, around, covered);
+        self.draw_panels(input, canvas, around, &layout, &mut wishes);
+        if !input.pressed.is_empty() || !input.released.is_empty() {
+            // The mouse presses buttons without leaving them the keyboard.
+            self.memory.blur();
+        }
+        wishes
+    }
+
+    /// The input, with the keyboard's clicks in the middle of the view where the crosshair is on.
+    fn pointed(&mut self, input: &Input) -> Input {
+        let mut input = input.clone();
+        if input.hit(KeyCode::F4) {
+            self.crosshair ^= true;
+        }
+        if !self.crosshair {
+            return input;
+        }
+        let at = self.camera.view.centre();
+        input.mouse = Some(at);
+        let click = |button| Click {
+            button,
+            at,
+            with: input.with,
+            double: input.with.alt,
+        };
+        let (select, order) = (input.hit(KeyCode::Space), input.hit(KeyCode::Enter));
+        if select {
+            let click = click(MouseButton::Left);
+            input.pressed.push(click);
+            input.released.push(click);
+        }
+        if order {
+            input.pressed.push(click(MouseButton::Right));
+        }
+        input
+    }
+
+    /// Whether the keyboard points, so that Enter orders.
+    pub fn has_crosshair(&self) -> bool {
+        self.crosshair
+    }
+
+    fn press_keys(&mut self, input: &Input, around: Around<'_>, wishes: &mut Vec<Wish>) {
+        let world = around.world;
+        if input.hit(KeyCode::Home) || input.hit(KeyCode::H) && self.is_free() {
+            self.camera.look_at(self.home);
+        }
+        if input.hit(KeyCode::Space)
+            && !self.crosshair
+            && let Some(tile) = around.alarm
+        {
+            self.camera.look_at(tile);
+        }
+        let Some(hand) = &mut self.hand else {
+            return;
+        };
+        if let Some((entry, later)) = hud::pressed_key(input, hand, self.page, world) {
+            match entry.lacks {
+                Some(why) => wishes.push(Wish::Say(why)),
+                None => {
+                    let wish = self.act(entry.action, input, world, later);
+                    wishes.extend(wish);
+                }
+            }
+            return;
+        }
+        if input.hit(KeyCode::Escape) {
+            if hand.mode != Mode::Free {
+                hand.mode = Mode::Free;
+            } else {
+                hand.select(Vec::new());
+            }
+        }
+        if input.hit(KeyCode::Period) {
+            wishes.extend(hand.select_idle(world, input.with.shift));
+        }
+        if input.hit(KeyCode::F2) {
+            wishes.extend(hand.select_soldiers(world));
+        }
+        for (number, key) in DIGITS.into_iter().enumerate() {
+            if input.hit(key) {
+                wishes.extend(hand.group(number, input, world));
+            }
+        }
+    }
+
+    fn is_free(&self) -> bool {
+        let hand = self.hand.as_ref();
+        hand.is_none_or(|hand| hand.selection().is_empty())
+    }
+
+    fn act(&mut self, action: Action, input: &Input, world: &World, later: bool) -> Option<Wish> {
+        if let Action::TearDown(building) = action {
+            let asked = self.asking.take();
+            let again = asked.is_some_and(|(id, until)| id == building && input.now < until);
+            if !again {
+                self.asking = Some((building, input.now + ASKING));
+                return Some(Wish::Say(words::AGAIN.to_owned()));
+            }
+        }
+        let hand = self.hand.as_mut()?;
+        card::act(action, hand, &mut self.page, world, later)
+    }
+
+    fn draw(&mut self, input: &Input, canvas: &mut Canvas, around: Around<'_>, covered: bool) {
+        let pixel = input.mouse.filter(|_| !covered);
+        let under = pixel.and_then(|at| self.scene.at(at, &self.camera, around.alpha));
+        let overlay = Overlay {
+            selected: self.hand.as_ref().map_or(&[], Hand::selection),
+            under,
+            alpha: around.alpha,
+            all_bars: input.with.alt,
+        };
+        self.scene
+            .draw(around.world, &self.camera, &overlay, canvas);
+        let scale = canvas.scale();
+        let Some(hand) = &self.hand else {
+            return;
+        };
+        self.draw_ways(hand, around, canvas);
+        if let (Mode::Place(kind), Some(at)) = (hand.mode, pixel) {
+            self.draw_ghost(hand, kind, at, around.world, canvas);
+        }
+        if let Some(area) = hand.drawn_box(&self.camera, input) {
+            canvas.rect(area, theme::alpha(theme::GOOD, 0.12));
+            canvas.frame(area, scale.max(1.0), theme::GOOD);
+        }
+        if matches!(hand.mode, Mode::Aim(_))
+            && let Some(at) = pixel
+        {
+            canvas.ring(at, 12.0 * scale, 2.0 * scale, theme::BAD);
+        }
+        if self.crosshair {
+            let (x, y) = self.camera.view.centre();
+            let (far, wide) = (14.0 * scale, 2.0 * scale);
+            canvas.line((x - far, y), (x + far, y), wide, theme::ACCENT);
+            canvas.line((x, y - far), (x, y + far), wide, theme::ACCENT);
+        }
+    }
+
+    /// Where the selected go next, and where the trained go.
+    fn draw_ways(&self, hand: &Hand, around: Around<'_>, canvas: &mut Canvas) {
+        let scale = canvas.scale();
+        let world = around.world;
+        let own = |id: &&Id| {
+            world
+                .unit(**id)
+                .is_some_and(|unit| unit.seat == hand.seat())
+        };
+        for id in hand.selection().iter().filter(own).take(MOST_WAYS) {
+            let Some(walker) = self.scene.motion.walker(*id) else {
+                continue;
+            };
+            let mut from = walker.at(around.alpha);
+            let next = walker
+                .unit
+                .moving
+                .then(|| place_of(walker.unit.goal.centre()));
+            let later = world
+                .waypoints(*id)
+                .map(|(_, tile)| place_of(tile.centre()));
+            for to in next.into_iter().chain(later) {
+                let (a, b) = (self.camera.to_window(from), self.camera.to_window(to));
+                canvas.line(a, b, scale.max(1.0), theme::alpha(theme::GOOD, 0.35));
+                canvas.circle(b, 3.0 * scale, theme::alpha(theme::GOOD, 0.7));
+                from = to;
+            }
+        }
+        let building = hand.building(world).and_then(|id| world.building(id));
+        if let Some(building) = building.filter(|b| b.complete && !b.kind.trains().is_empty()) {
+            let from = self.camera.to_window(place_of(building.centre));
+            let to = self.camera.to_window(place_of(building.rally.centre()));
+            canvas.line(from, to, scale.max(1.0), theme::alpha(theme::ACCENT, 0.5));
+            signs::sign(
+                canvas,
+                Sign::Rally,
+                to,
+                18.0 * scale,
+                theme::ACCENT,
+                theme::OUTLINE,
+            );
+        }
+    }
+
+    /// The building that is being placed: green where it can stand, red where not.
+    fn draw_ghost(
+        &self,
+        hand: &Hand,
+        kind: crate::world::Kind,
+        pixel: (f32, f32),
+        world: &World,
+        canvas: &mut Canvas,
+    ) {
+        let Some(tile) = corner_of(kind, self.camera.to_map(pixel), world) else {
+            return;
+        };
+        let size = f32::from(kind.stats().size);
+        let on_map = Rect::new(f32::from(tile.x), f32::from(tile.y), size, size);
+        let area = in_window(on_map, &self.camera);
+        let seat = super::scene::colour(world, hand.seat());
+        let look = BuildingLook {
+            kind,
+            seat,
+            area,
+            built: 1.0,
+            struck: 0.0,
+            alpha: 0.55,
+        };
+        shapes::building(canvas, &look);
+        if let Some(seen) = world.seen_by(hand.seat()) {
+            for part in world.map().footprint(tile, kind.stats().size) {
+                let free = seen.has_room(part, 1);
+                let colour = if free { theme::GOOD } else { theme::BAD };
+                let on_map = Rect::new(f32::from(part.x), f32::from(part.y), 1.0, 1.0);
+                let area = in_window(on_map, &self.camera).inset(1.0);
+                canvas.rect(area, theme::alpha(colour, 0.35));
+            }
+        }
+        let obstacle = hand.obstacle(kind, tile, world);
+        let colour = if obstacle.is_none() {
+            theme::GOOD
+        } else {
+            theme::BAD
+        };
+        let wide = canvas.units(2.0);
+        canvas.frame(area, wide, colour);
+        if let Some(why) = obstacle {
+            let size = canvas.units(theme::BODY);
+            let weight = crate::window::letters::Weight::Bold;
+            let wide = canvas.measure(&why, size, weight);
+            let high = canvas.line_height(size);
+            let at = (
+                area.x + (area.w - wide) / 2.0,
+                area.y - high - canvas.units(4.0),
+            );
+            let gap = canvas.units(6.0);
+            canvas.rect(
+                Rect::new(at.0 - gap, at.1, wide + 2.0 * gap, high),
+                theme::PANEL,
+            );
+            canvas.text(at, &why, size, weight, theme::BAD);
+        }
+    }
+
+    fn draw_panels(
+        &mut self,
+        input: &Input,
+        canvas: &mut Canvas,
+        around: Around<'_>,
+        layout: &Layout,
+        wishes: &mut Vec<Wish>,
+    ) {
+        let mut ui = Ui::new(canvas, input, &mut self.memory);
+        let shown = Shown {
+            world: around.world,
+            scene: &self.scene,
+            camera: &self.camera,
+            hand: self.hand.as_ref(),
+            facts: around.facts,
+            page: self.page,
+            layout,
+        };
+        let asked = hud::draw(&mut ui, shown);
+        ui.finish();
+        if let Some(at) = asked.look {
+            self.camera.centre = at;
+        }
+        if let (Some(ids), Some(hand)) = (asked.select, &mut self.hand) {
+            hand.select(ids);
+        }
+        if let Some(at) = asked.order {
+            wishes.extend(self.order_on_map(at, around.world, input.with.shift));
+        }
+        if let Some(action) = asked.action {
+            wishes.extend(self.act(action, input, around.world, input.with.shift));
+        }
+    }
+
+    /// An order by the small map.
+    fn order_on_map(&mut self, at: Place, world: &World, later: bool) -> Option<Wish> {
+        let hand = self.hand.as_mut()?;
+        let edge = f32::from(world.map().size()) - 1.0;
+        let tile = Tile::new(at.0.clamp(0.0, edge) as u16, at.1.clamp(0.0, edge) as u16);
+        match hand.mode {
+            Mode::Aim(aim) => {
+                if !later {
+                    hand.mode = Mode::Free;
+                }
+                Some(hand.aimed_at(aim, tile, at, None, world, later))
+            }
+            _ => hand.sent_to(tile, at, world, later),
+        }
+    }
+}
+
+const DIGITS: [KeyCode; 10] = [
+    KeyCode::Key0,
+    KeyCode::Key1,
+    KeyCode::Key2,
+    KeyCode::Key3,
+    KeyCode::Key4,
+    KeyCode::Key5,
+    KeyCode::Key6,
+    KeyCode::Key7,
+    KeyCode::Key8,
+    KeyCode::Key9,
+];
+/// How long tearing down waits to be said again.
+const ASKING: Duration = Duration::from_secs(3);
+/// Of so many selected it is shown where they go.
+const MOST_WAYS: usize = 40;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,342 @@
+//! The table as a person meets it: what is read at every size, and what clicks and keys come to.
+
+use super::*;
+use crate::window::game::hand::Aim;
+use crate::window::input::{Modifiers, Press};
+use crate::window::sight::{SIZES, check_texts};
+use crate::world::{Command, Kind, Setup};
+use sim::{Seed, Simulation, Start};
+
+struct Sitting {
+    world: World,
+    table: Table,
+    canvas: Canvas,
+    facts: Facts,
+    settings: Settings,
+    size: (f32, f32),
+    covered: bool,
+}
+
+impl Sitting {
+    fn at(size: (f32, f32)) -> Sitting {
+        let world = World::new(&Start {
+            setup: Setup::default(),
+            seed: Seed([1; 32]),
+            seats: vec![Seat(0), Seat(1)],
+        });
+        let mut sitting = Sitting {
+            table: Table::new(Some(Seat(0)), &world),
+            world,
+            canvas: Canvas::new(),
+            facts: Facts::new("test"),
+            settings: Settings::default(),
+            size,
+            covered: false,
+        };
+        sitting.frame(Input::default());
+        sitting
+    }
+
+    fn frame(&mut self, input: Input) -> Vec<Wish> {
+        let input = Input {
+            size: self.size,
+            ..input
+        };
+        self.canvas.begin(self.size, 1.0);
+        let around = Around {
+            world: &self.world,
+            facts: &self.facts,
+            settings: &self.settings,
+            alpha: 1.0,
+            alarm: None,
+            covered: self.covered,
+        };
+        self.table.frame(&input, &mut self.canvas, around)
+    }
+
+    fn key(&mut self, key: KeyCode, with: Modifiers) -> Vec<Wish> {
+        let repeat = false;
+        self.frame(Input {
+            keys: vec![Press { key, with, repeat }],
+            with,
+            ..Input::default()
+        })
+    }
+
+    fn click(&mut self, button: MouseButton, at: (f32, f32), with: Modifiers) -> Vec<Wish> {
+        let double = false;
+        let click = Click {
+            button,
+            at,
+            with,
+            double,
+        };
+        let mut wishes = self.frame(Input {
+            mouse: Some(at),
+            pressed: vec![click],
+            holds: vec![button],
+            with,
+            ..Input::default()
+        });
+        wishes.extend(self.frame(Input {
+            mouse: Some(at),
+            released: vec![click],
+            with,
+            ..Input::default()
+        }));
+        wishes
+    }
+
+    fn drag(&mut self, from: (f32, f32), to: (f32, f32)) {
+        let click = |at| Click {
+            button: MouseButton::Left,
+            at,
+            with: Modifiers::default(),
+            double: false,
+        };
+        self.frame(Input {
+            mouse: Some(from),
+            pressed: vec![click(from)],
+            ..Input::default()
+        });
+        self.frame(Input {
+            mouse: Some(to),
+            released: vec![click(to)],
+            ..Input::default()
+        });
+    }
+
+    fn hand(&self) -> &Hand {
+        self.table.hand.as_ref().expect("a person plays")
+    }
+
+    fn pixel(&self, id: Id) -> (f32, f32) {
+        let place = super::super::scene::place(&self.world, id).expect("it is there");
+        self.table.camera.to_window(place)
+    }
+
+    fn own(&self, kind: Kind) -> Vec<Id> {
+        let units = self
+            .world
+            .units()
+            .filter(|unit| unit.seat == Seat(0) && unit.kind == kind);
+        let buildings = self
+            .world
+            .buildings()
+            .filter(|b| b.seat == Seat(0) && b.kind == kind);
+        units
+            .map(|unit| unit.id)
+            .chain(buildings.map(|b| b.id))
+            .collect()
+    }
+
+    fn select_workers(&mut self) {
+        let pixels: Vec<(f32, f32)> = self
+            .own(Kind::Worker)
+            .iter()
+            .map(|id| self.pixel(*id))
+            .collect();
+        let least = |part: fn(&(f32, f32)) -> f32| pixels.iter().map(part).fold(f32::MAX, f32::min);
+        let most = |part: fn(&(f32, f32)) -> f32| pixels.iter().map(part).fold(f32::MIN, f32::max);
+        let from = (least(|at| at.0) - 20.0, least(|at| at.1) - 20.0);
+        let to = (most(|at| at.0) + 20.0, most(|at| at.1) + 20.0);
+        self.drag(from, to);
+    }
+}
+
+const PLAIN: Modifiers = Modifiers {
+    shift: false,
+    control: false,
+    alt: false,
+};
+const SHIFT: Modifiers = Modifiers {
+    shift: true,
+    ..PLAIN
+};
+const CONTROL: Modifiers = Modifiers {
+    control: true,
+    ..PLAIN
+};
+
+#[test]
+fn all_text_can_be_read_at_every_size() {
+    for size in SIZES {
+        let mut sitting = Sitting::at(size);
+        check_texts(&sitting.canvas);
+        sitting.select_workers();
+        sitting.frame(Input::default());
+        check_texts(&sitting.canvas);
+        assert!(
+            sitting
+                .canvas
+                .texts()
+                .iter()
+                .any(|text| text.text == "5 selected")
+        );
+        sitting.key(KeyCode::B, PLAIN);
+        sitting.frame(Input::default());
+        check_texts(&sitting.canvas);
+        for kind in [Kind::TownHall, Kind::Worker] {
+            let id = sitting.own(kind)[0];
+            sitting.click(MouseButton::Left, sitting.pixel(id), PLAIN);
+            assert_eq!(sitting.hand().selection(), [id]);
+            sitting.frame(Input::default());
+            check_texts(&sitting.canvas);
+        }
+        // Over the first button of the card: its tooltip.
+        let card = Layout::new(&sitting.canvas, true).card;
+        let over = (
+            card.x + sitting.canvas.units(20.0),
+            card.y + sitting.canvas.units(20.0),
+        );
+        sitting.frame(Input {
+            mouse: Some(over),
+            ..Input::default()
+        });
+        check_texts(&sitting.canvas);
+        assert!(
+            sitting
+                .canvas
+                .texts()
+                .iter()
+                .any(|text| text.text == "Move (M)")
+        );
+    }
+}
+
+#[test]
+fn a_box_selects_and_a_right_click_orders_in_the_same_frame() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    sitting.select_workers();
+    assert_eq!(sitting.hand().selection(), sitting.own(Kind::Worker));
+    let hall = sitting.pixel(sitting.own(Kind::TownHall)[0]);
+    let at = (hall.0 + 140.0, hall.1 + 140.0);
+    let wishes = sitting.click(MouseButton::Right, at, PLAIN);
+    let [Wish::Issue(order)] = wishes.as_slice() else {
+        panic!("{wishes:?}");
+    };
+    assert_eq!(order.who, sitting.own(Kind::Worker));
+    assert!(order.to.is_some());
+    let later = sitting.click(MouseButton::Right, at, SHIFT);
+    let [Wish::Issue(order)] = later.as_slice() else {
+        panic!("{later:?}");
+    };
+    assert!(matches!(order.command, Command::Queue { .. }), "{order:?}");
+}
+
+#[test]
+fn nothing_is_heard_under_what_lies_over_the_table() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    sitting.covered = true;
+    sitting.select_workers();
+    assert!(sitting.hand().selection().is_empty());
+}
+
+#[test]
+fn control_groups_are_set_added_to_and_looked_at() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    sitting.select_workers();
+    sitting.key(KeyCode::Key1, CONTROL);
+    let hall = sitting.own(Kind::TownHall)[0];
+    sitting.click(MouseButton::Left, sitting.pixel(hall), PLAIN);
+    assert_eq!(sitting.hand().selection(), [hall]);
+    sitting.key(KeyCode::Key1, PLAIN);
+    assert_eq!(sitting.hand().selection(), sitting.own(Kind::Worker));
+    let again = sitting.key(KeyCode::Key1, PLAIN);
+    assert!(matches!(again.as_slice(), [Wish::Look(_)]), "{again:?}");
+    let empty = sitting.key(KeyCode::Key7, PLAIN);
+    assert!(matches!(empty.as_slice(), [Wish::Say(_)]), "{empty:?}");
+}
+
+#[test]
+fn a_building_is_placed_where_there_is_room_only() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    sitting.select_workers();
+    sitting.key(KeyCode::B, PLAIN);
+    sitting.key(KeyCode::H, PLAIN);
+    assert_eq!(sitting.hand().mode, Mode::Place(Kind::House));
+    let hall = sitting.pixel(sitting.own(Kind::TownHall)[0]);
+    let refused = sitting.click(MouseButton::Left, hall, PLAIN);
+    assert!(matches!(refused.as_slice(), [Wish::Say(_)]), "{refused:?}");
+    assert_eq!(sitting.hand().mode, Mode::Place(Kind::House));
+    let map = &sitting.world;
+    let seen = map.seen_by(Seat(0)).expect("it plays");
+    let home = sitting.table.home;
+    let free = (3..8).find_map(|far| {
+        let tile = Tile::new(home.x + far, home.y + 3);
+        seen.has_room(tile, 2).then_some(tile)
+    });
+    let free = free.expect("there is room beside a town hall");
+    let at = sitting
+        .table
+        .camera
+        .to_window((f32::from(free.x) + 1.0, f32::from(free.y) + 1.0));
+    let built = sitting.click(MouseButton::Left, at, PLAIN);
+    let [Wish::Issue(order)] = built.as_slice() else {
+        panic!("{built:?}");
+    };
+    let is_house = |command: &Command| matches!(command, Command::Build { kind: Kind::House, at, .. } if *at == free);
+    assert!(is_house(&order.command), "{order:?}");
+    assert_eq!(sitting.hand().mode, Mode::Free);
+}
+
+#[test]
+fn orders_are_aimed_by_keys_and_the_small_map() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    sitting.select_workers();
+    sitting.key(KeyCode::A, PLAIN);
+    assert_eq!(sitting.hand().mode, Mode::Aim(Aim::Attack));
+    let map = Layout::new(&sitting.canvas, true).map;
+    let wishes = sitting.click(MouseButton::Left, map.centre(), PLAIN);
+    let [Wish::Issue(order)] = wishes.as_slice() else {
+        panic!("{wishes:?}");
+    };
+    let size = sitting.world.map().size();
+    let Command::AttackMove { to, .. } = order.command else {
+        panic!("{order:?}");
+    };
+    assert!(to.king_steps(Tile::new(size / 2, size / 2)) <= 1, "{to:?}");
+    let before = sitting.table.camera.centre;
+    sitting.click(MouseButton::Left, (map.x + 9.0, map.y + 9.0), PLAIN);
+    assert_ne!(
+        sitting.table.camera.centre, before,
+        "without an order it looks there"
+    );
+}
+
+#[test]
+fn the_keyboard_alone_selects_and_orders() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    sitting.key(KeyCode::F4, PLAIN);
+    sitting.key(KeyCode::Space, PLAIN);
+    assert_eq!(sitting.hand().selection(), sitting.own(Kind::TownHall));
+    let wishes = sitting.key(KeyCode::W, PLAIN);
+    let [Wish::Issue(order)] = wishes.as_slice() else {
+        panic!("{wishes:?}");
+    };
+    assert!(matches!(
+        order.command,
+        Command::Train {
+            kind: Kind::Worker,
+            ..
+        }
+    ));
+    sitting.key(KeyCode::Period, SHIFT);
+    assert_eq!(sitting.hand().selection(), sitting.own(Kind::Worker));
+    let wishes = sitting.key(KeyCode::Enter, PLAIN);
+    assert!(matches!(wishes.as_slice(), [Wish::Issue(_)]), "{wishes:?}");
+}
+
+#[test]
+fn tearing_down_wants_to_be_said_twice() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    let hall = sitting.own(Kind::TownHall)[0];
+    sitting.click(MouseButton::Left, sitting.pixel(hall), PLAIN);
+    let first = sitting.key(KeyCode::Delete, PLAIN);
+    assert!(matches!(first.as_slice(), [Wish::Say(_)]), "{first:?}");
+    let second = sitting.key(KeyCode::Delete, PLAIN);
+    let [Wish::Issue(order)] = second.as_slice() else {
+        panic!("{second:?}");
+    };
+    assert_eq!(order.command, Command::Demolish { building: hall });
+}

@@ -1,0 +1,35 @@
+//! What tests of every screen ask of a frame: that all of its text can be read.
+
+use super::canvas::{Canvas, Written};
+
+/// The sizes of window that every screen is looked at in.
+pub const SIZES: [(f32, f32); 3] = [(1_280.0, 720.0), (1_920.0, 1_080.0), (3_840.0, 2_160.0)];
+
+/// Panics where text of this frame is cut off, too small, or lies on other text of the same layer.
+pub fn check_texts(canvas: &Canvas) {
+    let texts: Vec<&Written> = canvas
+        .texts()
+        .iter()
+        .filter(|written| !written.text.trim().is_empty())
+        .collect();
+    for (place, written) in texts.iter().enumerate() {
+        let (area, clip) = (written.area, written.clip);
+        let inside = area.x >= clip.x - 0.5
+            && area.y >= clip.y - 0.5
+            && area.right() <= clip.right() + 0.5
+            && area.bottom() <= clip.bottom() + 0.5;
+        assert!(
+            inside,
+            "{:?} is cut off: {area:?} in {clip:?}",
+            written.text
+        );
+        assert!(area.h >= 12.0, "{:?} is too small: {area:?}", written.text);
+        for other in &texts[..place] {
+            if other.above == written.above {
+                // Lines may touch: letters do not fill them.
+                let apart = !area.inset(2.0).meets(other.area.inset(2.0));
+                assert!(apart, "{:?} lies on {:?}", written.text, other.text);
+            }
+        }
+    }
+}
