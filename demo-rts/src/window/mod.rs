@@ -322,14 +322,24 @@ pub fn copy(text: &str) -> bool {
     if there {
         window::clipboard_set(text);
     }
-    there
+    #[cfg(test)]
+    BOARD.with_borrow_mut(|board| *board = text.to_owned());
+    there || cfg!(test)
 }
 
 /// The text in the clipboard, if there is any.
 pub fn clipboard() -> Option<String> {
     let there = IS_OPEN.load(Ordering::Relaxed);
     let text = there.then(window::clipboard_get).flatten();
+    #[cfg(test)]
+    let text = text.or_else(|| Some(BOARD.with_borrow(Clone::clone)));
     text.filter(|text| !text.trim().is_empty())
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Stands in for the clipboard where there is no window.
+    static BOARD: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 /// Whether there is a window, whose clipboard can be used.

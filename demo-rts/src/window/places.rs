@@ -1,7 +1,7 @@
 //! Where the user's files are, and what recordings are called.
 
 use crate::world::Setup;
-use lockstep::log::{LogStore, Record, Start, StoreError};
+use lockstep::log::{LogStore, Memory, Record, Start, StoreError};
 use lockstep::{Seat, TurnNumber};
 use replay::Recorder;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ impl Places {
     /// Why not, in words.
     pub fn try_replays(&self) -> Result<PathBuf, String> {
         let Some(folder) = self.replays() else {
-            return Err("this system names no folder for a user's data".to_owned());
+            return Err(crate::window::words::menu::NO_FOLDER.to_owned());
         };
         let tried = folder.join(format!(".try-{}", std::process::id()));
         let made = std::fs::create_dir_all(&folder)
@@ -66,7 +66,8 @@ pub type RecordedTo = Arc<OnceLock<PathBuf>>;
 pub struct Named {
     folder: PathBuf,
     date: String,
-    recorder: Option<Recorder>,
+    /// The file; in memory where none could be made, so that others can still catch up from this peer.
+    store: Option<Box<dyn LogStore>>,
     path: RecordedTo,
 }
 
@@ -76,7 +77,7 @@ impl Named {
         Named {
             folder,
             date,
-            recorder: None,
+            store: None,
             path: RecordedTo::default(),
         }
     }
@@ -86,61 +87,66 @@ impl Named {
         self.path.clone()
     }
 
-    fn begin(&mut self, start: &Start) -> Result<&mut Recorder, StoreError> {
-        let name = name_of(&self.date, start);
-        let made = Recorder::create_in(&self.folder, &name).map_err(|why| match why {
-            replay::Error::Io(why) => StoreError::Io(why.kind()),
-            _ => StoreError::Io(std::io::ErrorKind::AlreadyExists),
-        })?;
-        // Set once: a recording has one start.
-        let _ = self
-            .path
-            .set(made.path().unwrap_or(&self.folder).to_owned());
-        Ok(self.recorder.insert(made))
+    fn begin(&mut self, start: &Record, name: &str) -> Result<(), StoreError> {
+        let why = match Recorder::create_in(&self.folder, name) {
+            Ok(mut recorder) => {
+                let path = recorder.path().unwrap_or(&self.folder).to_owned();
+                recorder.append(start)?;
+                // Set once: a recording has one start.
+                let _ = self.path.set(path);
+                self.store = Some(Box::new(recorder));
+                return Ok(());
+            }
+            Err(replay::Error::Io(why)) => StoreError::Io(why.kind()),
+            Err(_) => StoreError::Io(std::io::ErrorKind::AlreadyExists),
+        };
+        let mut memory = Memory::new(MEMORY_BYTES);
+        memory.append(start)?;
+        self.store = Some(Box::new(memory));
+        Err(why)
     }
 }
 
 impl LogStore for Named {
     fn append(&mut self, record: &Record) -> Result<(), StoreError> {
-        match (&mut self.recorder, record) {
-            (Some(recorder), _) => recorder.append(record),
-            (None, Record::Start(start)) => self.begin(start)?.append(record),
-            // The start could not be recorded, which was told.
+        match (&mut self.store, record) {
+            (Some(store), _) => store.append(record),
+            (None, Record::Start(start)) => self.begin(record, &name_of(&self.date, start)),
+            // Nothing stands before the start.
             (None, _) => Ok(()),
         }
     }
 
     fn undo(&mut self, turns: u32) -> Result<(), StoreError> {
-        match &mut self.recorder {
-            Some(recorder) => recorder.undo(turns),
+        match &mut self.store {
+            Some(store) => store.undo(turns),
             None => Err(StoreError::NotKept(TurnNumber(turns))),
         }
     }
 
     fn keyframe_every(&self) -> Option<Duration> {
-        match &self.recorder {
-            Some(recorder) => recorder.keyframe_every(),
-            None => Some(KEYFRAMES_EVERY),
-        }
+        Some(KEYFRAMES_EVERY)
     }
 
     fn newest_keyframe(&self) -> Option<u32> {
-        self.recorder.as_ref().and_then(LogStore::newest_keyframe)
+        self.store
+            .as_ref()
+            .and_then(|store| store.newest_keyframe())
     }
 
     fn read(&mut self, from: TurnNumber, max_bytes: usize) -> Result<Vec<Record>, StoreError> {
-        match &mut self.recorder {
-            Some(recorder) => recorder.read(from, max_bytes),
+        match &mut self.store {
+            Some(store) => store.read(from, max_bytes),
             None => Err(StoreError::NotKept(from)),
         }
     }
 
     fn close(&mut self) -> Result<(), StoreError> {
-        self.recorder.as_mut().map_or(Ok(()), LogStore::close)
+        self.store.as_mut().map_or(Ok(()), |store| store.close())
     }
 
     fn path(&self) -> Option<&Path> {
-        self.recorder.as_ref().and_then(LogStore::path)
+        self.store.as_ref().and_then(|store| store.path())
     }
 }
 
@@ -206,7 +212,104 @@ pub fn players(start: &Start) -> Vec<(Seat, String)> {
     names.collect()
 }
 
-/// What the recorder wants, before there is one.
+/// What a recorder wants, which is asked for before there is one.
 const KEYFRAMES_EVERY: Duration = Duration::from_secs(30);
+/// What a match without a recording keeps.
+const MEMORY_BYTES: usize = 64 << 20;
 /// Players whose names a file's name holds.
 const MOST_NAMES: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::MapKind;
+    use lockstep::log::{OnSlow, PauseBudget, RosterPeer};
+    use lockstep::{Incarnation, MatchId, PeerId, Plan};
+
+    fn start(names: &[(&str, u8)]) -> Start {
+        let setup = Setup {
+            map: Some(MapKind::Lakes),
+            ..Setup::default()
+        };
+        let mut next = 0;
+        let roster = names.iter().enumerate().map(|(place, (name, seats))| {
+            let first = next;
+            next += seats;
+            RosterPeer {
+                peer: PeerId([place as u8; 32]),
+                incarnation: Incarnation([0; 16]),
+                name: (*name).to_owned(),
+                seats: (first..next).map(Seat).collect(),
+                share: [0; 32],
+            }
+        });
+        Start {
+            protocol: lockstep::PROTOCOL,
+            match_id: MatchId([1; 16]),
+            rules: sim::RulesId([0; 16]),
+            setup: postcard::to_allocvec(&setup).unwrap().into(),
+            seed: sim::Seed([0; 32]),
+            plan: Plan::default(),
+            turn_limit: None,
+            pauses: PauseBudget::default(),
+            on_slow: OnSlow::default(),
+            roster: roster.collect(),
+            build: String::new(),
+            signatures: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_recording_is_called_by_its_date_its_land_and_who_plays() {
+        let name = |names: &[(&str, u8)]| name_of("2026-11-21 21.40", &start(names));
+        assert_eq!(
+            name(&[("Ada", 1), ("Bob", 1)]),
+            "2026-11-21 21.40 lakes, Ada and Bob"
+        );
+        assert_eq!(
+            name(&[("Ada", 4)]),
+            "2026-11-21 21.40 lakes, Ada and 3 bots"
+        );
+        assert_eq!(name(&[("Ada", 2)]), "2026-11-21 21.40 lakes, Ada and a bot");
+        let many: Vec<_> = ["a", "b", "c", "d", "e", "f"].map(|name| (name, 1)).into();
+        assert_eq!(name(&many), "2026-11-21 21.40 lakes, a, b, c, d and 2 more");
+    }
+
+    #[test]
+    fn no_name_leads_out_of_the_folder() {
+        for name in ["../../etc/passwd", "C:\\x", "..", "", "a/b", "\u{0}"] {
+            let called = name_of("date", &start(&[(name, 1), ("Bob", 1)]));
+            assert!(!called.contains(['/', '\\', ':', '\u{0}']), "{called}");
+            assert!(!called.contains(".."), "{called}");
+        }
+    }
+
+    #[test]
+    fn recordings_never_take_each_others_names_and_a_folder_that_is_gone_is_told_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let record = Record::Start(Arc::new(start(&[("Ada", 1), ("Bob", 1)])));
+        let begin = |folder: &Path| {
+            let mut named = Named::new(folder.to_owned(), "date".to_owned());
+            let told = named.append(&record);
+            let path = named.path().get().cloned();
+            (named, told, path)
+        };
+        let (_one, told, first) = begin(folder.path());
+        assert_eq!(told, Ok(()));
+        let (_other, _, second) = begin(folder.path());
+        assert_eq!(
+            first,
+            Some(folder.path().join("date lakes, Ada and Bob.replay"))
+        );
+        assert_eq!(
+            second,
+            Some(folder.path().join("date lakes, Ada and Bob-2.replay"))
+        );
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let (mut named, told, path) = begin(&file);
+        assert!(matches!(told, Err(StoreError::Io(_))) && path.is_none());
+        // Others still catch up from here.
+        assert_eq!(named.read(TurnNumber(0), 1 << 20), Ok(vec![record.clone()]));
+    }
+}

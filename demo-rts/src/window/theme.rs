@@ -201,8 +201,8 @@ mod tests {
             for a in 0..8_u8 {
                 for b in 0..a {
                     let (one, other) = (
-                        seen_without(seat(a), red_cones),
-                        seen_without(seat(b), red_cones),
+                        seen_without(SEATS[usize::from(a)].0, red_cones),
+                        seen_without(SEATS[usize::from(b)].0, red_cones),
                     );
                     let far: f32 = one.iter().zip(other).map(|(x, y)| (x - y).powi(2)).sum();
                     assert!(

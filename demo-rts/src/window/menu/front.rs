@@ -108,7 +108,7 @@ impl Front {
         }
         let written = match self.places.settings() {
             Some(path) => settings.write(&path).map_err(|why| why.to_string()),
-            None => Err("this system names no folder for a user's data".to_owned()),
+            None => Err(words::NO_FOLDER.to_owned()),
         };
         if let Err(why) = written {
             let note = words::not_kept(&why);
@@ -156,12 +156,6 @@ impl Front {
             );
         }
         ui.canvas.frame(area, edge, theme::EDGE);
-    }
-
-    /// Whether the last map that was asked for is drawn.
-    #[cfg(test)]
-    pub fn has_map(&self) -> bool {
-        self.preview.borrow().is_there() && self.ground.borrow().is_there()
     }
 
     /// Listens to the local network if the user wants that, and takes in what was heard.

@@ -85,12 +85,6 @@ impl Preview {
         canvas.picture(picture, part, area, [255; 4]);
     }
 
-    /// Whether the newest map that was wanted is there.
-    #[cfg(test)]
-    pub fn is_there(&self) -> bool {
-        self.drawn.is_some()
-    }
-
     fn want(&mut self, wanted: &Wanted, canvas: &mut Canvas) {
         if self.wanted.as_ref() != Some(wanted) {
             self.wanted = Some(wanted.clone());

@@ -49,12 +49,6 @@ impl Watching {
             None => Next::Stay,
         }
     }
-
-    /// Whether all files were read.
-    #[cfg(test)]
-    pub fn is_settled(&self) -> bool {
-        !self.recordings.is_reading()
-    }
 }
 
 impl Screen for Watching {

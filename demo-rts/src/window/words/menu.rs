@@ -189,6 +189,9 @@ pub fn settings_unread(why: &str) -> String {
     format!("Your settings could not be read ({why}): the usual ones are used.")
 }
 
+/// Where files cannot be kept at all.
+pub const NO_FOLDER: &str = "this system names no folder for a user's data";
+
 /// Where nothing can be recorded.
 pub fn unrecorded(why: &str) -> String {
     format!("Matches are not recorded: {why}.")
