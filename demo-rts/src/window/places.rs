@@ -215,7 +215,7 @@ pub fn players(start: &Start) -> Vec<(Seat, String)> {
 /// What a recorder wants, which is asked for before there is one.
 const KEYFRAMES_EVERY: Duration = Duration::from_secs(30);
 /// What a match without a recording keeps.
-const MEMORY_BYTES: usize = 64 << 20;
+const MEMORY_BYTES: u64 = 64 << 20;
 /// Players whose names a file's name holds.
 const MOST_NAMES: usize = 4;
 

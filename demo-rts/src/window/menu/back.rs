@@ -97,6 +97,8 @@ pub struct Offers {
     recordings: Recordings,
     identity: Option<PathBuf>,
     seen: usize,
+    /// Those that somebody may still write to.
+    watched: Vec<Offer>,
     offers: Vec<Offer>,
 }
 
@@ -107,6 +109,7 @@ impl Offers {
             recordings: Recordings::of(front.places.replays(), Which::WithWayBack),
             identity: front.common.identity.clone(),
             seen: 0,
+            watched: Vec::new(),
             offers: Vec::new(),
         }
     }
@@ -117,11 +120,16 @@ impl Offers {
         let new = &self.recordings.read[self.seen..];
         self.seen += new.len();
         let offer = |recording| Offer::of(recording, self.identity.as_deref());
-        for offer in new.iter().filter_map(offer) {
-            // Of a match that was come back to and broke off again there are several recordings.
-            let known = |other: &Offer| other.content.match_id == offer.content.match_id;
-            if !self.offers.iter().any(known) {
-                self.offers.push(offer);
+        self.watched.extend(new.iter().filter_map(offer));
+        // Another window may play on in that match: its recording grows, and is not the one that broke off.
+        let broke_off = |offer: &mut Offer| !is_being_written(&offer.path);
+        for offer in self.watched.extract_if(.., broke_off) {
+            let same = |other: &&mut Offer| other.content.match_id == offer.content.match_id;
+            match self.offers.iter_mut().find(same) {
+                None => self.offers.push(offer),
+                // Of two windows of one match, the one that broke off stopped first.
+                Some(known) if known.age < offer.age => *known = offer,
+                Some(_) => {}
             }
         }
         self.offers.first()
