@@ -133,14 +133,7 @@ impl Lobby {
             Kind::Host { .. } => words::HOST,
             Kind::Join { .. } | Kind::Back { .. } => words::JOIN,
         };
-        let mut notes = self.notes.clone();
-        notes.extend(
-            self.chat
-                .iter()
-                .filter(|said| !self.notes.contains(said))
-                .cloned(),
-        );
-        Next::Replace(self.front.game(title, peer, &notes))
+        Next::Replace(self.front.game(title, peer, &self.notes))
     }
 
     fn leave(&mut self) {

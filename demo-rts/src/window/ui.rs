@@ -115,12 +115,6 @@ impl<'a> Ui<'a> {
         self.over
     }
 
-    /// Gives the keyboard to the widget at this place.
-    pub fn focus(&mut self, place: usize) {
-        self.memory.focus(place);
-        self.memory.by_keys = true;
-    }
-
     /// Whether a field of this frame has the keyboard.
     pub fn has_focus_on_field(&self) -> bool {
         self.in_field
@@ -681,6 +675,7 @@ fn is_for_focus(key: KeyCode) -> bool {
     matches!(
         key,
         KeyCode::Tab
+            | KeyCode::Escape
             | KeyCode::Enter
             | KeyCode::KpEnter
             | KeyCode::Up

@@ -56,6 +56,9 @@ impl Home {
     }
 }
 
+/// The place of the button that ends the program.
+const QUIT: usize = 5;
+
 /// What was pressed.
 #[derive(Clone, Copy)]
 enum Pressed {
@@ -77,6 +80,10 @@ impl Screen for Home {
         let mut ui = Ui::new(canvas, input, &mut self.memory);
         let pressed = draw(&mut ui, &front, offer.as_ref(), self.said.as_deref());
         ui.finish();
+        // Escape never ends the program by accident: it only leads to the button that does.
+        if input.hit(KeyCode::Escape) {
+            self.memory.focus(QUIT);
+        }
         match pressed {
             None => Next::Stay,
             Some(Pressed::ComeBack) => match offer {
@@ -173,10 +180,6 @@ fn draw(
         Weight::Regular,
         theme::FAINT,
     );
-    // Escape never ends the program by accident: it only leads to the button that does.
-    if ui.input.hit(KeyCode::Escape) {
-        ui.focus(entries.len() - 1);
-    }
     pressed
 }
 
