@@ -16,12 +16,12 @@ use std::path::PathBuf;
 #[command(
     name = "demo-rts",
     version,
-    after_help = "Example: demo-rts                     a skirmish in the window, or four bots in the terminal\n\
+    after_help = "Example: demo-rts                     the menu in the window, or four bots in the terminal\n\
                   Example: demo-rts host --seats 2      then, elsewhere: demo-rts join TICKET\n\n\
                   Exit codes: 0 good, 1 I/O, 2 usage, 3 desync, 4 network, 5 damaged or foreign file."
 )]
 pub struct Cli {
-    /// What to do. Without any: a skirmish in the window; without a display `local`, four peers in the terminal.
+    /// What to do. Without any: the menu in the window; without a display `local`, four peers in the terminal.
     #[command(subcommand)]
     pub command: Option<Command>,
     /// Options of every match.

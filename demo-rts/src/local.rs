@@ -196,6 +196,7 @@ fn start_all(peers: u8, common: &Common, record: &Path) -> Result<Vec<Peer>, Pro
         ..common.clone()
     };
     let host = Part::Host {
+        bots: 0,
         seats: peers,
         listen: LOOPBACK,
         on_slow: OnSlow::Meter,

@@ -8,15 +8,17 @@ use crate::options::{Impair, ways_in};
 use crate::pacing::{BotHands, any_seed};
 use crate::tally::{Summary, Tally};
 use crate::world::{Command, Setup, World};
-use lockstep::log::{Absent, OnSlow, Record};
+use lockstep::log::{Absent, LogStore, OnSlow, Record};
 use lockstep::quic::{Identity, Impairments, QuicConfig};
-use lockstep::{Config, Network};
+use lockstep::{Config, Live, Network};
 use lockstep::{
-    Contact, EndReason, Event, Match, MatchId, Plan, Rejoin, RosterCause, Seat, Ticket,
+    Contact, EndReason, Event, Match, MatchId, PeerId, Plan, Rejoin, RosterCause, Seat, Ticket,
 };
 use replay::WayBack;
+use sim::Simulation as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// A peer that plays.
@@ -29,6 +31,8 @@ pub struct Peer {
     plan: Plan,
     tally: Tally,
     replay: Option<PathBuf>,
+    /// Where a recording is that is named once the match begins.
+    recorded_to: Option<Arc<OnceLock<PathBuf>>>,
     identity: Option<PathBuf>,
     /// Leaves after that many turns.
     leave_after: Option<u32>,
@@ -45,7 +49,29 @@ pub struct Peer {
     recorded: u32,
     came_from: Option<PathBuf>,
     match_id: Option<MatchId>,
+    id: Option<PeerId>,
+    /// What the host of a lobby has set, once it has let this peer in.
+    setup: Arc<OnceLock<Setup>>,
+    /// Events that were taken and are to be told once more.
+    untold: Vec<Event>,
     clock: Instant,
+}
+
+/// How a peer begins, beside its options.
+pub struct Beginning {
+    /// Whether it is ready from the beginning, or says so later.
+    pub ready: bool,
+    /// A recording other than to the file that the options name, and where it is once it is begun.
+    pub recording: Option<(Box<dyn LogStore>, Arc<OnceLock<PathBuf>>)>,
+}
+
+impl Default for Beginning {
+    fn default() -> Self {
+        Beginning {
+            ready: true,
+            recording: None,
+        }
+    }
 }
 
 /// Which of a peer's seats bots play.
@@ -67,6 +93,8 @@ pub enum Part<'a> {
     Host {
         /// Seats of the match.
         seats: u8,
+        /// How many of them are the host's bots'.
+        bots: u8,
         /// Where to listen.
         listen: SocketAddr,
         /// What becomes of a peer whose machine is too slow.
@@ -150,10 +178,25 @@ impl Peer {
         common: &Common,
         key: KeyChoice,
     ) -> Result<Peer, Problem> {
+        Peer::begin(part, bots, common, key, Beginning::default())
+    }
+
+    /// The same, beginning otherwise.
+    ///
+    /// # Errors
+    /// [`Problem`].
+    pub fn begin(
+        part: &Part<'_>,
+        bots: Bots,
+        common: &Common,
+        key: KeyChoice,
+        beginning: Beginning,
+    ) -> Result<Peer, Problem> {
         let mut config = Config {
+            ready: beginning.ready,
             name: common.name.clone().unwrap_or_else(user_name),
             seed: common.seed,
-            build: format!("demo-rts {}", env!("CARGO_PKG_VERSION")),
+            build: BUILD.to_owned(),
             ..Config::default()
         };
         if let Some(plan) = common.plan {
@@ -162,36 +205,53 @@ impl Peer {
         if let Some(path) = &common.record {
             config.log = Some(Box::new(recorder(path)?));
         }
+        let mut recorded_to = None;
+        if let Some((store, path)) = beginning.recording {
+            config.log = Some(store);
+            recorded_to = Some(path);
+        }
+        let told_setup = Arc::new(OnceLock::new());
+        let mut id = None;
         let mut leave_after = None;
         let game = match part {
             Part::Host {
                 seats,
+                bots,
                 listen,
                 on_slow,
                 absent,
             } => {
                 config.seats = *seats;
+                config.own_seats = bots.saturating_add(1);
                 config.on_slow = *on_slow;
                 config.absent = *absent;
                 config.turn_limit = common.turns;
-                config.network = Some(network(*listen, common, key)?);
+                let network = network(*listen, common, key)?;
+                id = Some(network.signer.id());
+                config.network = Some(network);
                 Match::host(setup(common), config)?
             }
             Part::Join { ticket, listen } => {
                 leave_after = common.turns;
-                config.network = Some(network(*listen, common, key)?);
-                Match::join(ticket, config)?
+                let network = network(*listen, common, key)?;
+                id = Some(network.signer.id());
+                config.network = Some(network);
+                join(ticket, config, told_setup.clone())?
             }
             Part::Rejoin { from, listen, .. } => {
                 leave_after = common.turns;
-                config.network = Some(network_of_player(*listen, common, key, from)?);
+                let network = network_of_player(*listen, common, key, from)?;
+                id = Some(network.signer.id());
+                config.network = Some(network);
                 Match::rejoin((*from).clone(), config)?
             }
             Part::Reopen {
                 from, wait, listen, ..
             } => {
                 leave_after = common.turns;
-                config.network = Some(network_of_player(*listen, common, key, from)?);
+                let network = network_of_player(*listen, common, key, from)?;
+                id = Some(network.signer.id());
+                config.network = Some(network);
                 Match::reopen((*from).clone(), *wait, config)?
             }
             Part::Alone { seats } => {
@@ -212,6 +272,7 @@ impl Peer {
             plan: Plan::default(),
             tally: Tally::new(),
             replay: common.record.clone(),
+            recorded_to,
             identity: common.identity.clone(),
             leave_after,
             leaving: false,
@@ -222,6 +283,9 @@ impl Peer {
             recorded: part.recorded(),
             came_from: part.replay().map(Path::to_owned),
             match_id: None,
+            id,
+            setup: told_setup,
+            untold: Vec::new(),
             clock: now(),
         })
     }
@@ -239,13 +303,40 @@ impl Peer {
     /// Steps what is due, lets bots act, and returns what has happened. Never waits.
     pub fn poll(&mut self, seen: impl FnMut(&World, &[crate::world::Effect])) -> Vec<Event> {
         self.let_bots_act();
-        let events = self.game.poll_each_tick(seen);
+        let new = self.game.poll_each_tick(seen);
         let at = now();
-        for event in &events {
+        for event in &new {
             self.tally.take(event, at);
             self.take(event);
         }
+        let mut events = std::mem::take(&mut self.untold);
+        events.extend(new);
         events
+    }
+
+    /// Tells these events once more at the next [`poll`](Self::poll): for who follows the match from here on.
+    pub fn tell_again(&mut self, events: Vec<Event>) {
+        self.untold.extend(events);
+    }
+
+    /// The key that it is known by, where there is a network.
+    pub fn id(&self) -> Option<PeerId> {
+        self.id
+    }
+
+    /// Whether its commands count: who comes back must be let in first.
+    pub fn is_in(&self) -> bool {
+        self.playing && !self.returns
+    }
+
+    /// What the host of a lobby has set, once it has let this peer in.
+    pub fn told_setup(&self) -> Option<&Setup> {
+        self.setup.get()
+    }
+
+    /// The recording, once it is begun.
+    pub fn replay(&self) -> Option<&Path> {
+        self.replay.as_deref()
     }
 
     /// Waits until there may be something to do, at most `most`.
@@ -320,6 +411,9 @@ impl Peer {
                 ..
             } => {
                 self.match_id = Some(*match_id);
+                if let Some(path) = self.recorded_to.as_ref().and_then(|path| path.get()) {
+                    self.replay = Some(path.clone());
+                }
                 self.plan = *plan;
                 self.hands = bot_hands(self.bots, own, self.seed);
             }
@@ -337,7 +431,10 @@ impl Peer {
                 }
             }
             Event::Ended(ended) => {
-                let over = matches!(ended.reason, EndReason::Decided | EndReason::TurnLimit);
+                let over = matches!(
+                    ended.reason,
+                    EndReason::Decided | EndReason::TurnLimit | EndReason::Left
+                );
                 let recordings = [&self.replay, &self.came_from];
                 for path in recordings.into_iter().flatten().filter(|_| over) {
                     WayBack::beside(path).forget();
@@ -412,6 +509,26 @@ impl Peer {
 /// Whether a match that ended so was played as intended.
 pub fn went_well(reason: &EndReason) -> bool {
     crate::exit::of_end(reason) == crate::exit::GOOD
+}
+
+/// Joins, and keeps what the host has set.
+fn join(
+    ticket: &Ticket,
+    config: Config,
+    told: Arc<OnceLock<Setup>>,
+) -> Result<Match<World>, lockstep::live::Error> {
+    let budget = config.budget;
+    let rules = move |bytes: &[u8]| {
+        let setup = match postcard::take_from_bytes::<Setup>(bytes) {
+            Ok((setup, [])) => setup,
+            _ => return None,
+        };
+        let rules = World::rules(&setup);
+        // A host has one setup.
+        let _ = told.set(setup);
+        Some(rules)
+    };
+    Ok(Match::over(Live::join(ticket, Box::new(rules), config)?).with_budget(budget))
 }
 
 /// A recording in a new file.
@@ -528,7 +645,8 @@ fn bot_hands(bots: Bots, own: &[Seat], seed: u64) -> Vec<BotHands> {
         .collect()
 }
 
-fn user_name() -> String {
+/// What the system calls the user.
+pub(crate) fn user_name() -> String {
     let names = ["USER", "LOGNAME", "USERNAME"];
     let named = names.iter().find_map(|name| std::env::var(name).ok());
     named
@@ -542,6 +660,8 @@ pub const ALONE: Plan = Plan {
     delay_turns: 1,
     tick_ms: 50,
 };
+/// This build, as others are told.
+pub const BUILD: &str = concat!("demo-rts ", env!("CARGO_PKG_VERSION"));
 /// Who waits for as long as it may votes after the first second, and then as often.
 const VOTE_EVERY_S: u32 = 25;
 /// How often the file of an impairment is looked at.

@@ -1,7 +1,6 @@
 //! Which part of the program a command line starts.
 
 use crate::{
-    bot::Level,
     cli::{Cli, Command, Common},
     exit::{self, Problem},
     headless, local,
@@ -44,17 +43,22 @@ fn bare(common: Common) -> Result<ExitCode, Problem> {
         return local::run(4, &common);
     }
     let asked = listen()?;
-    let bots = match common.bot {
-        Some(first) => Bots::FirstAndOthers(first, Level::Normal),
-        None => Bots::AllButFirst(Level::Normal),
-    };
-    let peer = Peer::start(&Part::Alone { seats: 4 }, bots, &common, KeyChoice::Kept)?;
-    match in_window(peer, "skirmish", &[], &asked) {
-        Ok(done) => done,
-        // What was recorded so far would stand in the way.
-        Err(_) if common.record.is_some() => Err(OptionError::NoTerminal.into()),
-        Err(_) => local::run(4, &common),
+    match menu(&common, &asked) {
+        Some(done) => done,
+        None => local::run(4, &common),
     }
+}
+
+/// Opens the window with the menu. `None` where no window can be opened, which is said.
+fn menu(common: &Common, asked: &Asked) -> Option<Result<ExitCode, Problem>> {
+    #[cfg(feature = "window")]
+    if let Ok(done) = crate::window::menu::run(common, asked) {
+        return Some(done);
+    }
+    #[cfg(not(feature = "window"))]
+    let _ = (common, asked);
+    say_no_window();
+    None
 }
 
 fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
@@ -102,6 +106,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             options::networked(common.plan.unwrap_or_default())?;
             let part = Part::Host {
                 seats: host.seats,
+                bots: 0,
                 listen: host.listen,
                 on_slow: host.on_slow,
                 absent: host.absent,
@@ -224,10 +229,14 @@ fn in_window(
     };
     #[cfg(not(feature = "window"))]
     let (_, _, _, peer) = (title, notes, asked, Box::new(peer));
+    say_no_window();
+    Err(peer)
+}
+
+fn say_no_window() {
     let told = "No window can be opened (no display, or no OpenGL): playing in the terminal.";
     // Where stderr is closed, nobody is left to tell.
     let _ = writeln!(std::io::stderr(), "{told}");
-    Err(peer)
 }
 
 /// What is known of a match to come back to. Of a replay the new recording stands beside it, unless another was named.
@@ -263,7 +272,7 @@ fn recorded(path: &Path, host: Option<&Ticket>, common: &mut Common) -> Result<R
 }
 
 /// The next free name after that of a replay: `match-2.replay` after `match.replay`.
-fn beside(replay: &Path) -> PathBuf {
+pub(crate) fn beside(replay: &Path) -> PathBuf {
     let stem = replay.file_stem().unwrap_or_default().to_string_lossy();
     let (name, first) = match stem.rsplit_once('-') {
         Some((name, number)) => match number.parse::<u32>() {

@@ -7,7 +7,11 @@ pub mod canvas;
 pub mod game;
 mod gpu;
 pub mod input;
+pub mod lan;
 pub mod letters;
+pub mod lobby;
+pub mod menu;
+pub mod places;
 pub mod settings;
 #[cfg(test)]
 mod sight;
@@ -28,6 +32,7 @@ use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// One thing that fills the window: a menu, a lobby, a match.
@@ -64,11 +69,6 @@ pub fn has_display() -> bool {
     let names = ["DISPLAY", "WAYLAND_DISPLAY"];
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     names.into_iter().any(is_set)
-}
-
-/// Puts a text on the system's clipboard.
-pub fn copy(text: &str) {
-    window::clipboard_set(text);
 }
 
 /// Opens the window and shows `first` until it is closed.
@@ -188,6 +188,7 @@ impl Shell {
     fn new(gpu: Gpu, first: Box<dyn Screen>, settings: Shared, asked: Asked) -> Shell {
         let mut gatherer = Gatherer::default();
         gatherer.focus(true);
+        IS_OPEN.store(true, Ordering::Relaxed);
         Shell {
             gpu,
             canvas: Canvas::new(),
@@ -207,11 +208,17 @@ impl Shell {
         }
         let size = window::screen_size();
         let input = self.gatherer.frame(self.began.elapsed(), size);
+        let mut settings = self.settings.borrow().clone();
         if input.hit(KeyCode::F11) {
-            self.full_screen = !self.full_screen;
+            settings.full_screen = !settings.full_screen;
+            self.settings.borrow_mut().full_screen = settings.full_screen;
+        }
+        if settings.full_screen != self.full_screen {
+            self.full_screen = settings.full_screen;
             window::set_fullscreen(self.full_screen);
         }
-        self.canvas.begin(size, self.settings.borrow().zoom);
+        theme::set_colours(settings.colours);
+        self.canvas.begin(size, settings.zoom);
         let next = match self.screens.last_mut() {
             Some(screen) => screen.frame(&input, &mut self.canvas),
             None => Next::Quit,
@@ -308,6 +315,35 @@ impl EventHandler for Shell {
         self.gatherer.close();
     }
 }
+
+/// Puts a text into the clipboard. Returns whether there is one.
+pub fn copy(text: &str) -> bool {
+    let there = IS_OPEN.load(Ordering::Relaxed);
+    if there {
+        window::clipboard_set(text);
+    }
+    #[cfg(test)]
+    BOARD.with_borrow_mut(|board| *board = text.to_owned());
+    there || cfg!(test)
+}
+
+/// The text in the clipboard, if there is any.
+pub fn clipboard() -> Option<String> {
+    let there = IS_OPEN.load(Ordering::Relaxed);
+    let text = there.then(window::clipboard_get).flatten();
+    #[cfg(test)]
+    let text = text.or_else(|| Some(BOARD.with_borrow(Clone::clone)));
+    text.filter(|text| !text.trim().is_empty())
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Stands in for the clipboard where there is no window.
+    static BOARD: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Whether there is a window, whose clipboard can be used.
+static IS_OPEN: AtomicBool = AtomicBool::new(false);
 
 fn modifiers(with: KeyMods) -> Modifiers {
     Modifiers {

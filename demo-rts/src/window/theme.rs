@@ -1,7 +1,9 @@
 //! How the window looks: colours, the marks of seats, sizes of text.
 
 use super::canvas::{Canvas, Colour};
+use super::settings::Colours;
 use lockstep::Seat;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Behind everything.
 pub const GROUND: Colour = [18, 22, 28, 255];
@@ -49,12 +51,24 @@ pub const TITLE: f32 = 34.0;
 
 /// A seat's colour: told apart by those who see fewer colours, and by the mark that goes with it.
 pub fn seat(colour: u8) -> Colour {
-    SEATS[usize::from(colour) % SEATS.len()].0
+    palette()[usize::from(colour) % SEATS.len()].0
 }
 
 /// What a seat's colour is called.
 pub fn seat_name(colour: u8) -> &'static str {
-    SEATS[usize::from(colour) % SEATS.len()].1
+    palette()[usize::from(colour) % SEATS.len()].1
+}
+
+/// Gives seats these colours from here on, in the whole window.
+pub fn set_colours(colours: Colours) {
+    IS_VIVID.store(colours == Colours::Vivid, Ordering::Relaxed);
+}
+
+fn palette() -> &'static [(Colour, &'static str); 8] {
+    match IS_VIVID.load(Ordering::Relaxed) {
+        true => &VIVID,
+        false => &SEATS,
+    }
 }
 
 /// The colour's number of a seat: seats are numbered from 0 without gaps.
@@ -148,6 +162,20 @@ const SEATS: [(Colour, &str); 8] = [
     ([236, 236, 236, 255], "white"),
 ];
 
+/// Stronger ones, in the same order of brightness by and large: for who sees all colours.
+const VIVID: [(Colour, &str); 8] = [
+    ([38, 96, 255, 255], "blue"),
+    ([232, 44, 44, 255], "red"),
+    ([24, 176, 64, 255], "green"),
+    ([255, 226, 40, 255], "yellow"),
+    ([184, 72, 226, 255], "purple"),
+    ([44, 214, 232, 255], "cyan"),
+    ([255, 140, 20, 255], "orange"),
+    ([240, 240, 240, 255], "white"),
+];
+
+static IS_VIVID: AtomicBool = AtomicBool::new(false);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,8 +201,8 @@ mod tests {
             for a in 0..8_u8 {
                 for b in 0..a {
                     let (one, other) = (
-                        seen_without(seat(a), red_cones),
-                        seen_without(seat(b), red_cones),
+                        seen_without(SEATS[usize::from(a)].0, red_cones),
+                        seen_without(SEATS[usize::from(b)].0, red_cones),
                     );
                     let far: f32 = one.iter().zip(other).map(|(x, y)| (x - y).powi(2)).sum();
                     assert!(

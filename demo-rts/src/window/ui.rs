@@ -2,7 +2,7 @@
 //! them. Everything can be reached by the keyboard: Tab and the arrows move on, Enter presses.
 
 use super::canvas::{Canvas, Colour, Rect};
-use super::input::{Input, KeyCode, MouseButton};
+use super::input::{Input, KeyCode, MouseButton, Press};
 use super::letters::Weight;
 use super::theme;
 
@@ -56,6 +56,7 @@ pub struct Ui<'a> {
     next: usize,
     tip: Option<Tip>,
     used_arrows: bool,
+    in_field: bool,
     over: bool,
 }
 
@@ -99,6 +100,7 @@ impl<'a> Ui<'a> {
             next: 0,
             tip: None,
             used_arrows: false,
+            in_field: false,
             over: false,
         }
     }
@@ -111,6 +113,11 @@ impl<'a> Ui<'a> {
     /// Whether the mouse is over a panel or a widget, so that nothing behind is meant.
     pub fn is_over(&self) -> bool {
         self.over
+    }
+
+    /// Whether a field of this frame has the keyboard.
+    pub fn has_focus_on_field(&self) -> bool {
+        self.in_field
     }
 
     /// Whether any widget is held by the mouse.
@@ -246,6 +253,7 @@ impl<'a> Ui<'a> {
         let met = self.meet(area, true);
         let mut typed = Typed::default();
         if met.focused {
+            self.in_field = true;
             typed = self.edit(text, most);
         }
         let edge = self.units(1.0).max(1.0);
@@ -536,9 +544,10 @@ impl<'a> Ui<'a> {
 
     /// Whether the focus shall move on (`true`) or back.
     fn asked_step(&self) -> Option<bool> {
-        let mut keys = self.input.keys.iter();
-        if let Some(tab) = keys.find(|press| press.key == KeyCode::Tab) {
-            return Some(!tab.with.shift);
+        // As it was when the key went down: by the end of the frame the other may be up.
+        let tab = |press: &&Press| press.key == KeyCode::Tab;
+        if let Some(press) = self.input.keys.iter().find(tab) {
+            return Some(!press.with.shift);
         }
         if self.used_arrows || !self.memory.has_focus() {
             return None;
@@ -666,6 +675,7 @@ fn is_for_focus(key: KeyCode) -> bool {
     matches!(
         key,
         KeyCode::Tab
+            | KeyCode::Escape
             | KeyCode::Enter
             | KeyCode::KpEnter
             | KeyCode::Up

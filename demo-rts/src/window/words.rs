@@ -1,5 +1,7 @@
 //! Every word that the window says, in one place.
 
+pub mod menu;
+
 use crate::world::{Kind, Order, Refusal, Resource, Upgrade};
 
 /// The title of the window.
@@ -393,6 +395,14 @@ pub fn back(who: &str) -> String {
     match who {
         "" => "Back in the match.".to_owned(),
         _ => format!("{who} back in the match."),
+    }
+}
+
+/// All were lost, and the match is played again.
+pub fn reopened(turn: u32, without: &str) -> String {
+    match without {
+        "" => format!("The match goes on from turn {turn}."),
+        _ => format!("The match goes on from turn {turn}, without {without}."),
     }
 }
 

@@ -82,6 +82,18 @@ impl Identity {
         first_free(folders.data_dir())
     }
 
+    /// Which of this user's identities is one of these peers, if one is: for coming back into a match that was played
+    /// with it. Makes nothing.
+    ///
+    /// # Errors
+    /// [`IdentityError::Locked`] where none is found and another process uses one of those that were looked at, and
+    /// [`IdentityError::NoHome`].
+    pub fn default_for_user_among(peers: &[PeerId]) -> Result<Option<Identity>, IdentityError> {
+        let folders =
+            directories::ProjectDirs::from("", "", "lockstep").ok_or(IdentityError::NoHome)?;
+        first_among(folders.data_dir(), peers)
+    }
+
     /// The identity in this file, which is made if it does not exist.
     ///
     /// # Errors
@@ -189,12 +201,8 @@ fn first_free(folder: &Path) -> Result<Identity, IdentityError> {
         path: folder.to_owned(),
         source,
     })?;
-    for number in 1..=MAX_IDENTITIES {
-        let name = match number {
-            1 => "identity".to_owned(),
-            _ => format!("identity-{number}"),
-        };
-        match Identity::at(folder.join(name)) {
+    for path in usual_paths(folder) {
+        match Identity::at(path) {
             Err(IdentityError::Locked { .. }) => {}
             result => return result,
         }
@@ -202,6 +210,27 @@ fn first_free(folder: &Path) -> Result<Identity, IdentityError> {
     Err(IdentityError::AllLocked {
         folder: folder.to_owned(),
         count: MAX_IDENTITIES,
+    })
+}
+
+fn first_among(folder: &Path, peers: &[PeerId]) -> Result<Option<Identity>, IdentityError> {
+    let mut locked = None;
+    for path in usual_paths(folder).take_while(|path| path.exists()) {
+        match Identity::at(path) {
+            Ok(identity) if peers.contains(&identity.peer()) => return Ok(Some(identity)),
+            Err(error @ IdentityError::Locked { .. }) => locked = Some(error),
+            // One that cannot be read is nobody's.
+            Ok(_) | Err(_) => {}
+        }
+    }
+    locked.map_or(Ok(None), Err)
+}
+
+/// Where the identities of a user are, in the order in which they are taken.
+fn usual_paths(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    (1..=MAX_IDENTITIES).map(move |number| match number {
+        1 => folder.join("identity"),
+        _ => folder.join(format!("identity-{number}")),
     })
 }
 
@@ -324,6 +353,31 @@ mod tests {
             first_free(&data),
             Err(IdentityError::AllLocked { .. })
         ));
+    }
+
+    #[test]
+    fn an_identity_is_found_by_its_peer_unless_it_is_in_use() {
+        let folder = tempfile::tempdir().unwrap();
+        let all: Vec<_> = (0..3).map(|_| first_free(folder.path()).unwrap()).collect();
+        let peers: Vec<PeerId> = all.iter().map(Identity::peer).collect();
+        let locked = first_among(folder.path(), &peers[1..2]);
+        assert!(matches!(locked, Err(IdentityError::Locked { .. })));
+        drop(all);
+        let found = first_among(folder.path(), &peers[1..]).unwrap().unwrap();
+        assert_eq!(found.peer(), peers[1]);
+        let stranger = first_among(folder.path(), &[PeerId([9; 32])]);
+        assert!(matches!(stranger, Err(IdentityError::Locked { .. })));
+        drop(found);
+        assert!(
+            first_among(folder.path(), &[PeerId([9; 32])])
+                .unwrap()
+                .is_none()
+        );
+        assert!(
+            first_among(&folder.path().join("none"), &peers)
+                .unwrap()
+                .is_none()
+        );
     }
 
     #[test]

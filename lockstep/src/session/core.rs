@@ -206,6 +206,7 @@ impl Core {
             notes_from: 0,
             words_known: BTreeMap::new(),
             words_at: Duration::ZERO,
+            probed: None,
             quality: Quality::new(self.now),
         };
         self.links.insert(id, link);

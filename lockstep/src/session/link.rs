@@ -24,6 +24,8 @@ pub(crate) struct Link {
     /// Who proved to be at the other end.
     pub proved: Option<(PeerId, Incarnation)>,
     pub up_at: Duration,
+    /// The round trip of the newest probe, before there are turns to measure it by.
+    pub probed: Option<Duration>,
     pub heard_at: Duration,
     /// This peer has asked for the match on it.
     pub asked: bool,

@@ -217,7 +217,7 @@ impl Session {
                 let (peer, _) = link.proved?;
                 Some(LinkStats {
                     peer,
-                    rtt: link.quality.rtt,
+                    rtt: link.quality.rtt.or(link.probed),
                     lost_of_64: link.quality.loss_per_64(),
                 })
             })
@@ -450,11 +450,17 @@ impl Session {
                 let clock_us = core.now.as_micros() as u64;
                 core.send_datagram(link, &Datagram::ProbeAnswer { sent_us, clock_us });
             }
-            Ok(Datagram::ProbeAnswer { sent_us, clock_us }) => match &mut self.phase {
-                Phase::Join(join) => join.probe_answered(core, link, sent_us, clock_us),
-                Phase::Return(returning) => returning.probe_answered(core, link, sent_us),
-                _ => {}
-            },
+            Ok(Datagram::ProbeAnswer { sent_us, clock_us }) => {
+                let took = core.now.checked_sub(Duration::from_micros(sent_us));
+                if let Some(link) = core.links.get_mut(&link) {
+                    link.probed = took.or(link.probed);
+                }
+                match &mut self.phase {
+                    Phase::Join(join) => join.probe_answered(core, link, sent_us, clock_us),
+                    Phase::Return(returning) => returning.probe_answered(core, link, sent_us),
+                    _ => {}
+                }
+            }
             Ok(turns) => {
                 if let Phase::Playing(playing) = &mut self.phase {
                     playing.datagram(core, link, turns);

@@ -50,7 +50,11 @@ pub fn said_of(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
         ),
         Event::Left { seats, .. } => (words::left(&names(seats)), theme::ACCENT, 6),
         Event::RosterChanged {
-            gone, cause, seats, ..
+            turn,
+            gone,
+            cause,
+            seats,
+            ..
         } => match cause {
             RosterCause::Lost => (words::lost(&names(gone)), theme::BAD, 8),
             RosterCause::Cheated => (words::cheated(&names(gone)), theme::BAD, 8),
@@ -62,6 +66,7 @@ pub fn said_of(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
                     .collect();
                 (words::back(&names(&back)), theme::GOOD, 6)
             }
+            RosterCause::Reopened => (words::reopened(turn.0, &names(gone)), theme::GOOD, 8),
             RosterCause::Left | RosterCause::FalseAlarm => return None,
         },
         Event::PlanChanged { plan, slow, .. } if !slow.is_empty() => {

@@ -1,0 +1,186 @@
+//! Coming back into a match that broke off for this user: found by what its recording left behind.
+
+use super::front::{Front, now_unix, sentence};
+use super::recordings::{Content, Recording, Recordings, Which};
+use crate::options;
+use crate::peer::{Bots, Part};
+use crate::program::beside;
+use crate::window::Screen;
+use crate::window::lobby::{Kind, Lobby};
+use crate::window::words::menu as words;
+use lockstep::quic::{Identity, IdentityError};
+use replay::WayBack;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::{Duration, SystemTime};
+
+/// A match to come back to.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    path: PathBuf,
+    content: Content,
+    age: Duration,
+}
+
+impl Offer {
+    /// Of a recording, where it is one of a match that broke off not long ago, and was not played by somebody who is
+    /// still at it.
+    fn of(recording: &Recording, identity: Option<&Path>) -> Option<Offer> {
+        let content = recording.content.as_ref().ok()?;
+        if content.is_over || recording.age > LONGEST_AGO {
+            return None;
+        }
+        match played_by(content, identity) {
+            Ok(Some(_)) => {}
+            // Another window holds the key: most likely it plays that very match.
+            Ok(None) | Err(_) => return None,
+        }
+        Some(Offer {
+            path: recording.path.clone(),
+            content: content.clone(),
+            age: recording.age,
+        })
+    }
+
+    /// What it is about.
+    pub fn words(&self) -> String {
+        let ago = words::ago(self.age);
+        words::broke_off(&self.content.who(), self.content.length, &ago)
+    }
+
+    /// Comes back: the screen that waits until it is so.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    pub fn begin(&self, front: &Rc<Front>) -> Result<Box<dyn Screen>, String> {
+        let no_way = |why: &str| words::no_way_back(why.trim_end_matches('.'));
+        let from = replay::rejoin(&self.path).map_err(|why| no_way(&why.to_string()))?;
+        let mut common = front.common.clone();
+        // Let go at once, for the match takes it.
+        let found = played_by(&self.content, common.identity.as_deref());
+        let found = found.map_err(|why| no_way(&why.to_string()))?;
+        common.identity = found.map(|identity| identity.path().to_owned());
+        if front.places.try_replays().is_ok() {
+            common.record = Some(beside(&self.path));
+        }
+        let listen = options::address("0.0.0.0:0").map_err(|why| sentence(&why.to_string()))?;
+        let part = Part::Rejoin {
+            from: &from,
+            replay: Some(&self.path),
+            listen,
+        };
+        let bots = common.bot.map_or(Bots::Nobody, Bots::All);
+        let begun = front.begin(&part, bots, common, true);
+        let begun = begun.map_err(|why| no_way(&why))?;
+        let old = self.path.clone();
+        Ok(Box::new(Lobby::new(
+            front.clone(),
+            begun,
+            Kind::Back { old },
+        )))
+    }
+}
+
+/// The key that a match was played with, if this user has it: the one that the command line names, or one of their own.
+fn played_by(
+    content: &Content,
+    identity: Option<&Path>,
+) -> Result<Option<Identity>, IdentityError> {
+    let Some(path) = identity else {
+        return Identity::default_for_user_among(&content.peers);
+    };
+    let named = Identity::at(path)?;
+    Ok(Some(named).filter(|named| content.peers.contains(&named.peer())))
+}
+
+/// What can be come back to.
+pub struct Offers {
+    recordings: Recordings,
+    identity: Option<PathBuf>,
+    seen: usize,
+    /// Those that somebody may still write to.
+    watched: Vec<Offer>,
+    offers: Vec<Offer>,
+}
+
+impl Offers {
+    /// Looks through the recordings.
+    pub fn look(front: &Front) -> Offers {
+        Offers {
+            recordings: Recordings::of(front.places.replays(), Which::WithWayBack),
+            identity: front.common.identity.clone(),
+            seen: 0,
+            watched: Vec::new(),
+            offers: Vec::new(),
+        }
+    }
+
+    /// The newest.
+    pub fn first(&mut self) -> Option<&Offer> {
+        self.recordings.poll();
+        let new = &self.recordings.read[self.seen..];
+        self.seen += new.len();
+        let offer = |recording| Offer::of(recording, self.identity.as_deref());
+        self.watched.extend(new.iter().filter_map(offer));
+        // Another window may play on in that match: its recording grows, and is not the one that broke off.
+        let broke_off = |offer: &mut Offer| !is_being_written(&offer.path);
+        for offer in self.watched.extract_if(.., broke_off) {
+            let same = |other: &&mut Offer| other.content.match_id == offer.content.match_id;
+            match self.offers.iter_mut().find(same) {
+                None => self.offers.push(offer),
+                // Of two windows of one match, the one that broke off stopped first.
+                Some(known) if known.age < offer.age => *known = offer,
+                Some(_) => {}
+            }
+        }
+        self.offers.first()
+    }
+
+    /// Never offers the newest again. Its recording stays.
+    ///
+    /// # Errors
+    /// Why it cannot be forgotten, in words.
+    pub fn forget_first(&mut self) -> Result<(), String> {
+        if self.offers.is_empty() {
+            return Ok(());
+        }
+        let offer = self.offers.remove(0);
+        for recording in &self.recordings.read {
+            let content = recording.content.as_ref();
+            let same = content.is_ok_and(|content| content.match_id == offer.content.match_id);
+            // Another window may play on in that match.
+            if same && !is_being_written(&recording.path) {
+                forget(&recording.path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Forgets where the others of a recorded match were.
+///
+/// # Errors
+/// Why that cannot be, in words.
+pub fn forget(replay: &Path) -> Result<(), String> {
+    let way_back = WayBack::beside(replay);
+    way_back.forget();
+    match way_back.path().exists() {
+        true => Err(sentence(&format!(
+            "{} cannot be removed",
+            way_back.path().display()
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Whether somebody records to this file right now: every turn is written at once.
+fn is_being_written(path: &Path) -> bool {
+    let written = std::fs::metadata(path).and_then(|data| data.modified());
+    let now = SystemTime::UNIX_EPOCH + now_unix();
+    written.is_ok_and(|written| now.duration_since(written).unwrap_or_default() < JUST_NOW)
+}
+
+/// Longer than any turn.
+const JUST_NOW: Duration = Duration::from_secs(3);
+/// After so long nobody waits any more.
+const LONGEST_AGO: Duration = Duration::from_secs(24 * 3_600);

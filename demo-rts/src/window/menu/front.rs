@@ -1,0 +1,367 @@
+//! What the pages of the menu share: settings, places, the local network, and how matches are begun.
+
+use super::preview::{Preview, Wanted};
+use crate::cli::Common;
+use crate::exit::Problem;
+use crate::pacing::any_seed;
+use crate::peer::{Beginning, Bots, KeyChoice, Part, Peer, user_name};
+use crate::window::canvas::{Canvas, Rect};
+use crate::window::game::{Farewell, Game};
+use crate::window::input::Input;
+use crate::window::lan::{Announcement, Lan};
+use crate::window::letters::Weight;
+use crate::window::places::{Named, Places};
+use crate::window::settings::{Settings, Shared};
+use crate::window::ui::Ui;
+use crate::window::words::menu as words;
+use crate::window::{Screen, theme};
+use crate::world::MapKind;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// What the pages of the menu share.
+pub struct Front {
+    /// What the user wants.
+    pub settings: Shared,
+    /// What is told after the window has closed.
+    pub farewell: Rc<RefCell<Farewell>>,
+    /// Where files are.
+    pub places: Places,
+    /// The options of the command line.
+    pub common: Common,
+    network: RefCell<Network>,
+    preview: RefCell<Preview>,
+    ground: RefCell<Preview>,
+    ground_seed: u64,
+    kept: RefCell<Settings>,
+    notes: RefCell<Vec<String>>,
+}
+
+enum Network {
+    Off,
+    On(Box<Lan>),
+    Refused(String),
+}
+
+/// A match that was begun.
+pub struct Begun {
+    /// It.
+    pub peer: Peer,
+    /// What the user should know of it.
+    pub notes: Vec<String>,
+}
+
+impl Front {
+    /// With the files of this user.
+    pub fn of_user(common: &Common) -> Front {
+        Front::at(Places::of_user(), common)
+    }
+
+    /// With files at these places.
+    pub fn at(places: Places, common: &Common) -> Front {
+        let mut notes = Vec::new();
+        let read = match places.settings() {
+            Some(path) => Settings::read(&path),
+            None => Ok(Settings::default()),
+        };
+        let mut settings = read.unwrap_or_else(|why| {
+            notes.push(words::settings_unread(&why.to_string()));
+            Settings::default()
+        });
+        let kept = settings.clone();
+        if settings.name.is_empty() {
+            settings.name = user_name();
+        }
+        if let Some(name) = &common.name {
+            settings.name.clone_from(name);
+        }
+        if common.record.is_none()
+            && let Err(why) = places.try_replays()
+        {
+            notes.push(words::unrecorded(&why));
+        }
+        Front {
+            settings: Rc::new(RefCell::new(settings)),
+            farewell: Rc::default(),
+            places,
+            common: common.clone(),
+            network: RefCell::new(Network::Off),
+            preview: RefCell::default(),
+            ground: RefCell::default(),
+            ground_seed: any_seed(),
+            kept: RefCell::new(kept),
+            notes: RefCell::new(notes),
+        }
+    }
+
+    /// What the user should know: shown on the first page.
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.borrow().clone()
+    }
+
+    /// Keeps the settings, where they are others than those that are kept.
+    pub fn keep_settings(&self) {
+        let settings = self.settings.borrow().clone();
+        if *self.kept.borrow() == settings {
+            return;
+        }
+        let written = match self.places.settings() {
+            Some(path) => settings.write(&path).map_err(|why| why.to_string()),
+            None => Err(words::NO_FOLDER.to_owned()),
+        };
+        if let Err(why) = written {
+            let note = words::not_kept(&why);
+            let mut notes = self.notes.borrow_mut();
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        *self.kept.borrow_mut() = settings;
+    }
+
+    /// What the user is called.
+    pub fn name(&self) -> String {
+        let name = self.settings.borrow().name.trim().to_owned();
+        match name.is_empty() {
+            true => user_name(),
+            false => name,
+        }
+    }
+
+    /// Draws what lies behind every page.
+    pub fn draw_ground(&self, input: &Input, canvas: &mut Canvas) {
+        let place = (self.ground_seed % MapKind::ALL.len() as u64) as usize;
+        let wanted = Wanted::new(MapKind::ALL[place], self.ground_seed, 4);
+        let whole = canvas.whole();
+        let slow = input.now.as_secs_f32() / GROUND_SECONDS;
+        let at = 0.5 + 0.5 * (slow * std::f32::consts::TAU).sin();
+        self.ground.borrow_mut().fill(&wanted, whole, at, canvas);
+        let (above, below) = ([14, 18, 24, 130], [14, 18, 24, 200]);
+        canvas.shade(whole, above, below);
+    }
+
+    /// Draws a map into a square, or says that it is being drawn.
+    pub fn draw_map(&self, wanted: &Wanted, area: Rect, ui: &mut Ui<'_>) {
+        let edge = ui.units(1.0).max(1.0);
+        ui.canvas.rect(area, theme::FIELD);
+        let there = self.preview.borrow_mut().show(wanted, area, ui.canvas);
+        if !there {
+            ui.centred(
+                area,
+                words::DRAWING,
+                theme::BODY,
+                Weight::Regular,
+                theme::FAINT,
+            );
+        }
+        ui.canvas.frame(area, edge, theme::EDGE);
+    }
+
+    /// Listens to the local network if the user wants that, and takes in what was heard.
+    pub fn listen(&self) {
+        let wanted = self.settings.borrow().local_network;
+        let mut network = self.network.borrow_mut();
+        match (&mut *network, wanted) {
+            (Network::Off, true) => {
+                *network = match Lan::open() {
+                    Ok(lan) => Network::On(Box::new(lan)),
+                    Err(why) => Network::Refused(why),
+                };
+            }
+            (Network::On(lan), true) => lan.poll(),
+            (_, false) => *network = Network::Off,
+            (Network::Refused(_), true) => {}
+        }
+    }
+
+    /// Hears and announces nothing any more, until [`listen`](Self::listen).
+    pub fn fall_silent(&self) {
+        *self.network.borrow_mut() = Network::Off;
+    }
+
+    /// Announces a match, if the user wants that.
+    pub fn announce(&self, announcement: &Announcement) {
+        if let Network::On(lan) = &mut *self.network.borrow_mut() {
+            lan.announce(announcement);
+        }
+    }
+
+    /// Takes the announcement back.
+    pub fn withdraw(&self) {
+        if let Network::On(lan) = &mut *self.network.borrow_mut() {
+            lan.withdraw();
+        }
+    }
+
+    /// The matches of others.
+    pub fn found(&self) -> Vec<Announcement> {
+        match &*self.network.borrow() {
+            Network::On(lan) => lan.matches().cloned().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// How it stands with the local network, in words.
+    pub fn network_news(&self) -> Vec<String> {
+        match &*self.network.borrow() {
+            Network::Off => vec![words::NETWORK_OFF.to_owned()],
+            Network::Refused(why) => vec![words::network_trouble(why)],
+            Network::On(lan) => {
+                let mut news = Vec::new();
+                let none = lan.matches().next().is_none();
+                match lan.trouble().filter(|_| none) {
+                    Some(why) => news.push(words::network_trouble(why)),
+                    None if none => news.push(words::NONE_FOUND.to_owned()),
+                    None => {}
+                }
+                match lan.strange() {
+                    0 => {}
+                    many => news.push(words::strange(many)),
+                }
+                news
+            }
+        }
+    }
+
+    /// Begins a match. `common` are the options of the command line, changed as the page wants.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    pub fn begin(
+        &self,
+        part: &Part<'_>,
+        bots: Bots,
+        mut common: Common,
+        ready: bool,
+    ) -> Result<Begun, String> {
+        common.name = Some(self.name());
+        let mut notes = Vec::new();
+        match self.try_begin(part, bots, &common, ready, KeyChoice::Kept, &mut notes) {
+            Ok(peer) => Ok(Begun { peer, notes }),
+            // Without a key that is kept one may play, but not come back.
+            Err(Problem::Identity(why)) if !matches!(part, Part::Rejoin { .. }) => {
+                notes.clear();
+                notes.push(words::no_identity(&why.to_string()));
+                let key = KeyChoice::Ephemeral;
+                let peer = self.try_begin(part, bots, &common, ready, key, &mut notes);
+                peer.map(|peer| Begun { peer, notes })
+                    .map_err(|why| sentence(&why.to_string()))
+            }
+            Err(why) => Err(sentence(&why.to_string())),
+        }
+    }
+
+    fn try_begin(
+        &self,
+        part: &Part<'_>,
+        bots: Bots,
+        common: &Common,
+        ready: bool,
+        key: KeyChoice,
+        notes: &mut Vec<String>,
+    ) -> Result<Peer, Problem> {
+        let mut recording = None;
+        if common.record.is_none() {
+            match self.places.try_replays() {
+                Ok(folder) => {
+                    let named = Named::new(folder, date(now_unix()));
+                    let path = named.path();
+                    let store: Box<dyn lockstep::log::LogStore> = Box::new(named);
+                    recording = Some((store, path));
+                }
+                Err(why) => notes.push(words::unrecorded(&why)),
+            }
+        }
+        Peer::begin(part, bots, common, key, Beginning { ready, recording })
+    }
+
+    /// Who plays this peer's seats: bots of this level the others, if there are others.
+    pub fn bots(&self, level: crate::bot::Level, others: bool) -> Bots {
+        match (self.common.bot, others) {
+            (Some(first), _) => Bots::FirstAndOthers(first, level),
+            (None, true) => Bots::AllButFirst(level),
+            (None, false) => Bots::Nobody,
+        }
+    }
+
+    /// The screen of a match that was begun; who comes back from it is in the menu again.
+    pub fn game(&self, title: &str, peer: Peer, notes: &[String]) -> Box<dyn Screen> {
+        self.fall_silent();
+        let (settings, farewell) = (self.settings.clone(), self.farewell.clone());
+        Box::new(Game::new(peer, title, notes, settings, farewell))
+    }
+
+    /// The screen that shows a recording.
+    ///
+    /// # Errors
+    /// Why it cannot be shown, in words.
+    pub fn viewer(&self, path: &std::path::Path) -> Result<Box<dyn Screen>, String> {
+        Err(words::watch_elsewhere(&path.display().to_string()))
+    }
+}
+
+/// With a capital letter and a stop.
+pub fn sentence(text: &str) -> String {
+    let mut text = crate::window::words::title_of(text.trim());
+    if !text.ends_with(['.', '!', '?']) {
+        text.push('.');
+    }
+    text
+}
+
+/// Since 1970.
+pub fn now_unix() -> Duration {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the edge of the program: files carry the date"
+    )]
+    let now = SystemTime::now();
+    now.duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// `2026-11-21 21.40`, in universal time: no library tells of time zones.
+pub fn date(since_1970: Duration) -> String {
+    let seconds = since_1970.as_secs();
+    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = civil(days);
+    let (hour, minute) = (of_day / 3_600, of_day / 60 % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}.{minute:02}")
+}
+
+/// Year, month and day of a day since 1970, by Howard Hinnant's way: years begin in March.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (month, later) = match month {
+        0..=9 => (month + 3, 0),
+        _ => (month - 9, 1),
+    };
+    (year + era * 400 + later, month, day)
+}
+
+/// How long what lies behind the pages takes to move there and back.
+const GROUND_SECONDS: f32 = 180.0;
+
+/// A number that people can tell each other.
+pub fn any_map() -> u64 {
+    any_seed() % 1_000_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_have_their_dates() {
+        let on = |seconds| date(Duration::from_secs(seconds));
+        assert_eq!(on(0), "1970-01-01 00.00");
+        assert_eq!(on(951_782_399), "2000-02-28 23.59");
+        assert_eq!(on(951_782_400), "2000-02-29 00.00");
+        assert_eq!(on(1_795_297_200), "2026-11-21 21.40");
+    }
+}

@@ -1,0 +1,189 @@
+//! Joining a match: by a ticket, or one that was found on the local network.
+
+use super::front::{Front, sentence};
+use super::kit::{self, ROW, Rows, buttons, page};
+use crate::options;
+use crate::peer::Part;
+use crate::window::canvas::{Canvas, Rect};
+use crate::window::input::{Input, KeyCode};
+use crate::window::lan::Announcement;
+use crate::window::letters::Weight;
+use crate::window::lobby::{Kind, Lobby};
+use crate::window::ui::{Memory, Ui};
+use crate::window::words::menu as words;
+use crate::window::{Next, Screen, theme};
+use lockstep::Ticket;
+use std::rc::Rc;
+
+/// The page of a match to join.
+pub struct Joining {
+    front: Rc<Front>,
+    memory: Memory,
+    ticket: String,
+    chosen: Option<usize>,
+    first: usize,
+    said: String,
+}
+
+impl Joining {
+    /// With nothing pasted.
+    pub fn new(front: Rc<Front>) -> Joining {
+        let mut memory = Memory::default();
+        memory.focus(0);
+        Joining {
+            front,
+            memory,
+            ticket: String::new(),
+            chosen: None,
+            first: 0,
+            said: String::new(),
+        }
+    }
+
+    fn join(&mut self, ticket: &Ticket, found: Option<Announcement>) -> Next {
+        let front = &self.front;
+        let listen = options::address("0.0.0.0:0").map_err(|why| why.to_string());
+        let begun = listen.and_then(|listen| {
+            let part = Part::Join { ticket, listen };
+            let bots = front
+                .common
+                .bot
+                .map_or(crate::peer::Bots::Nobody, crate::peer::Bots::All);
+            front.begin(&part, bots, front.common.clone(), false)
+        });
+        match begun {
+            Ok(begun) => {
+                let lobby = Lobby::new(front.clone(), begun, Kind::Join { found });
+                Next::Replace(Box::new(lobby))
+            }
+            Err(why) => {
+                self.said = why;
+                Next::Stay
+            }
+        }
+    }
+
+    fn join_pasted(&mut self) -> Next {
+        match self.ticket.parse::<Ticket>() {
+            Ok(ticket) if ticket.is_expired(super::front::now_unix().as_secs()) => {
+                self.said = sentence(&lockstep::JoinRefused::Expired.to_string());
+                Next::Stay
+            }
+            Ok(ticket) => {
+                let found = self.front.found();
+                let found = found.into_iter().find(|found| found.ticket == ticket);
+                self.join(&ticket, found)
+            }
+            Err(why) => {
+                self.said = sentence(&why.to_string());
+                Next::Stay
+            }
+        }
+    }
+}
+
+enum Pressed {
+    Ticket,
+    Found(usize),
+    Back,
+}
+
+impl Screen for Joining {
+    fn frame(&mut self, input: &Input, canvas: &mut Canvas) -> Next {
+        let front = self.front.clone();
+        front.listen();
+        front.draw_ground(input, canvas);
+        let found = front.found();
+        self.chosen = self.chosen.filter(|place| *place < found.len());
+        let mut ui = Ui::new(canvas, input, &mut self.memory);
+        let room = page(&mut ui, words::JOIN, (860.0, 430.0));
+        let (high, gap) = (ui.units(ROW), ui.units(12.0));
+        let mut rows = Rows::new(room);
+        let row = rows.next(high, ui.units(6.0));
+        let paste = kit::button_width(&ui, words::PASTE);
+        let join = kit::button_width(&ui, words::JOIN_IT);
+        let field = Rect::new(
+            row.x,
+            row.y,
+            (row.w - paste - join - 2.0 * gap).max(0.0),
+            row.h,
+        );
+        let mut pressed = None;
+        let typed = ui.field(field, &mut self.ticket, words::TICKET_HINT, TICKET_BYTES);
+        if typed.changed {
+            self.said.clear();
+        }
+        let area = Rect::new(field.right() + gap, row.y, paste, row.h);
+        if ui.button(area, words::PASTE) {
+            match crate::window::clipboard() {
+                Some(text) => {
+                    self.ticket = text.trim().chars().take(TICKET_BYTES).collect();
+                    self.said.clear();
+                }
+                None => self.said = words::NOTHING_TO_PASTE.to_owned(),
+            }
+        }
+        let area = Rect::new(row.right() - join, row.y, join, row.h);
+        if ui.button_if(area, words::JOIN_IT, !self.ticket.is_empty()) || typed.entered {
+            pressed = Some(Pressed::Ticket);
+        }
+        let line = ui.canvas.line_height(ui.units(theme::BODY));
+        let said = rows.next(line * 2.0, gap);
+        ui.paragraph(
+            (said.x, said.y),
+            said.w,
+            &self.said,
+            theme::BODY,
+            theme::BAD,
+        );
+        let row = rows.next(line, ui.units(6.0));
+        kit::line(&mut ui, row, words::ON_NETWORK, Weight::Bold, theme::TEXT);
+        let news = front.network_news();
+        let rest = rows.rest();
+        let below = high + gap + (line + ui.units(2.0)) * news.len().max(1) as f32;
+        let list = Rect::new(rest.x, rest.y, rest.w, (rest.h - below).max(0.0));
+        let lines: Vec<String> = found.iter().map(line_of).collect();
+        let double = input.pressed.iter().any(|click| click.double);
+        let hit = ui.list(list, &lines, &mut self.chosen, &mut self.first);
+        if let Some(place) = hit.filter(|_| double || input.hit(KeyCode::Enter)) {
+            pressed = Some(Pressed::Found(place));
+        }
+        let mut y = list.bottom() + ui.units(4.0);
+        for text in &news {
+            let row = Rect::new(rest.x, y, rest.w, line);
+            kit::line(&mut ui, row, text, Weight::Regular, theme::FAINT);
+            y += line + ui.units(2.0);
+        }
+        let row = Rect::new(room.x, room.bottom() - high, room.w, high);
+        let labels = [(words::JOIN_IT, self.chosen.is_some()), (words::BACK, true)];
+        match buttons(&mut ui, row, &labels) {
+            Some(0) => pressed = self.chosen.map(Pressed::Found),
+            Some(_) => pressed = Some(Pressed::Back),
+            None => {}
+        }
+        ui.finish();
+        match pressed {
+            Some(Pressed::Ticket) => self.join_pasted(),
+            Some(Pressed::Found(place)) => match found.get(place) {
+                Some(found) => self.join(&found.ticket.clone(), Some(found.clone())),
+                None => Next::Stay,
+            },
+            Some(Pressed::Back) => Next::Back,
+            None if input.hit(KeyCode::Escape) => Next::Back,
+            None => Next::Stay,
+        }
+    }
+}
+
+fn line_of(found: &Announcement) -> String {
+    words::found(
+        &found.host,
+        found.taken,
+        found.seats,
+        found.map,
+        &found.build,
+    )
+}
+
+/// More than a ticket has, so that what is too long is told and not cut.
+const TICKET_BYTES: usize = 4_096;

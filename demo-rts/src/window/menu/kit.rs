@@ -1,0 +1,146 @@
+//! What the pages of the menu are laid out with.
+
+use crate::window::canvas::{Canvas, Colour, Rect};
+use crate::window::letters::Weight;
+use crate::window::theme;
+use crate::window::ui::Ui;
+
+/// A page: a heading and a panel below it, in the middle of the window. Returns the room on the panel.
+pub fn page(ui: &mut Ui<'_>, heading: &str, units: (f32, f32)) -> Rect {
+    let (width, height) = ui.canvas.size();
+    let head = ui.units(52.0);
+    let wide = ui.units(units.0).min(width - ui.units(24.0));
+    let high = ui.units(units.1).min(height - head - ui.units(36.0));
+    let x = ((width - wide) / 2.0).round();
+    let y = ((height - high - head) / 2.0).round();
+    let at = (x, y + ui.units(4.0));
+    ui.label(
+        at,
+        wide,
+        heading,
+        theme::TITLE * 0.82,
+        Weight::Bold,
+        theme::TEXT,
+    );
+    let panel = Rect::new(x, y + head, wide.max(0.0), high.max(0.0));
+    ui.panel(panel);
+    panel.inset(ui.units(20.0))
+}
+
+/// Rows of a page from its top downwards.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows {
+    room: Rect,
+    y: f32,
+}
+
+impl Rows {
+    /// In this room.
+    pub fn new(room: Rect) -> Rows {
+        Rows { room, y: room.y }
+    }
+
+    /// The next row, so many pixels high, and a gap below it.
+    pub fn next(&mut self, high: f32, gap: f32) -> Rect {
+        let row = Rect::new(self.room.x, self.y, self.room.w, high);
+        self.y += high + gap;
+        row
+    }
+
+    /// What is left below.
+    pub fn rest(&self) -> Rect {
+        let high = (self.room.bottom() - self.y).max(0.0);
+        Rect::new(self.room.x, self.y, self.room.w, high)
+    }
+}
+
+/// A row with its label at the left. Returns the room for what it labels.
+pub fn labelled(ui: &mut Ui<'_>, row: Rect, label: &str) -> Rect {
+    let wide = ui.units(LABEL).min(row.w / 2.0);
+    let high = ui.canvas.line_height(ui.units(theme::BODY));
+    let at = (row.x, row.y + ((row.h - high) / 2.0).round());
+    ui.label(at, wide, label, theme::BODY, Weight::Regular, theme::FAINT);
+    Rect::new(row.x + wide, row.y, row.w - wide, row.h)
+}
+
+/// Buttons of which one is chosen. Returns whether another is chosen now.
+pub fn choice(ui: &mut Ui<'_>, area: Rect, labels: &[&str], chosen: &mut usize) -> bool {
+    let before = *chosen;
+    let many = labels.len().max(1) as f32;
+    let gap = ui.units(4.0);
+    let wide = ((area.w - gap * (many - 1.0)) / many).max(0.0);
+    for (place, label) in labels.iter().enumerate() {
+        let x = area.x + (wide + gap) * place as f32;
+        let button = Rect::new(x.round(), area.y, wide.floor(), area.h);
+        if ui.tile(button, true).1 {
+            *chosen = place;
+        }
+        let is_chosen = *chosen == place;
+        if is_chosen {
+            let bar = ui.units(3.0);
+            let under = Rect::new(button.x, button.bottom() - bar, button.w, bar);
+            ui.canvas.rect(
+                button.inset(ui.units(1.0)),
+                theme::alpha(theme::ACCENT, 0.14),
+            );
+            ui.canvas.rect(under, theme::ACCENT);
+        }
+        let (weight, colour) = match is_chosen {
+            true => (Weight::Bold, theme::TEXT),
+            false => (Weight::Regular, theme::FAINT),
+        };
+        let inner = button.inset(ui.units(2.0));
+        ui.centred(inner, label, theme::BODY, weight, colour);
+    }
+    *chosen != before
+}
+
+/// Buttons at the right end of a row, the first outermost. Returns the place of the one that was pressed.
+pub fn buttons(ui: &mut Ui<'_>, row: Rect, labels: &[(&str, bool)]) -> Option<usize> {
+    let gap = ui.units(10.0);
+    let mut right = row.right();
+    let mut areas = Vec::new();
+    for (label, _) in labels {
+        let wide = button_width(ui, label);
+        areas.push(Rect::new((right - wide).round(), row.y, wide, row.h));
+        right -= wide + gap;
+    }
+    // From the left, as the eye goes: so does the keyboard.
+    let mut pressed = None;
+    for (place, (area, (label, able))) in areas.iter().zip(labels).enumerate().rev() {
+        if ui.button_if(*area, label, *able) {
+            pressed = Some(place);
+        }
+    }
+    pressed
+}
+
+/// How wide a button with this label is.
+pub fn button_width(ui: &Ui<'_>, label: &str) -> f32 {
+    let size = ui.units(theme::BODY);
+    let wide = ui.canvas.measure(label, size, Weight::Bold) + ui.units(36.0);
+    wide.max(ui.units(110.0)).ceil()
+}
+
+/// A line of text in the middle of a row's height. Returns where it ends.
+pub fn line(ui: &mut Ui<'_>, row: Rect, text: &str, weight: Weight, colour: Colour) -> f32 {
+    let high = ui.canvas.line_height(ui.units(theme::BODY));
+    let at = (row.x, row.y + ((row.h - high) / 2.0).round());
+    ui.label(at, row.w, text, theme::BODY, weight, colour)
+        .right()
+}
+
+/// A seat's mark on its colour.
+pub fn mark(canvas: &mut Canvas, seat: u8, area: Rect) {
+    let colour = theme::seat(seat);
+    canvas.rect(area, colour);
+    let edge = canvas.units(1.0).max(1.0);
+    canvas.frame(area, edge, theme::OUTLINE);
+    let upon = theme::upon(colour);
+    theme::mark(canvas, seat, area.centre(), area.h * 0.56, upon);
+}
+
+/// How high a button or field is, in units.
+pub const ROW: f32 = 34.0;
+/// How wide the labels are, in units.
+const LABEL: f32 = 130.0;

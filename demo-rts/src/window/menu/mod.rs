@@ -1,0 +1,45 @@
+//! The menu: where the game begins when nothing else is asked for.
+
+mod back;
+mod front;
+mod home;
+mod host;
+mod join;
+mod kit;
+mod options;
+mod preview;
+mod recordings;
+mod skirmish;
+mod watch;
+
+#[cfg(test)]
+mod tests;
+
+pub use front::{Begun, Front, sentence};
+pub use home::Home;
+pub(in crate::window) use kit::ROW;
+pub(in crate::window) use kit::{Rows, button_width, buttons, line, mark, page};
+pub(in crate::window) use preview::Wanted;
+
+use crate::cli::Common;
+use crate::exit::Problem;
+use crate::signals::Asked;
+use std::process::ExitCode;
+
+/// Opens the window with the menu.
+///
+/// # Errors
+/// Where no window can be opened, nothing was begun.
+pub fn run(common: &Common, asked: &Asked) -> Result<Result<ExitCode, Problem>, NoWindow> {
+    let front = Front::of_user(common);
+    let (settings, farewell) = (front.settings.clone(), front.farewell.clone());
+    let first = move || -> Box<dyn super::Screen> { Box::new(Home::new(std::rc::Rc::new(front))) };
+    match super::open(super::words::TITLE, &settings, asked, first) {
+        Ok(()) => Ok(farewell.borrow().say()),
+        Err(_) => Err(NoWindow),
+    }
+}
+
+/// There is no window to be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoWindow;

@@ -1,0 +1,200 @@
+//! The recordings of a folder, read on a thread of their own.
+
+use crate::window::places::{players, setup_of};
+use crate::window::words::menu as words;
+use crate::world::{MapKind, World};
+use lockstep::{MatchId, PeerId, Seat, TurnNumber};
+use replay::{Reader, WayBack};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::time::{Duration, SystemTime};
+
+/// A file of the folder.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// Where it is.
+    pub path: PathBuf,
+    /// How long ago it was last written, when it was read.
+    pub age: Duration,
+    /// What is in it, or why it cannot be watched.
+    pub content: Result<Content, String>,
+}
+
+/// What is known of a recorded match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// The match.
+    pub match_id: MatchId,
+    /// Who played which seat.
+    pub players: Vec<(Seat, String)>,
+    /// The keys of those who played.
+    pub peers: Vec<PeerId>,
+    /// What the land looks like.
+    pub map: Option<MapKind>,
+    /// The map's number.
+    pub map_seed: Option<u64>,
+    /// Match time.
+    pub length: Duration,
+    /// How it ended, in words.
+    pub result: String,
+    /// Whether it ended, for all.
+    pub is_over: bool,
+    /// The build that recorded it.
+    pub build: String,
+    /// Where the file breaks off, in words.
+    pub damage: Option<String>,
+}
+
+impl Recording {
+    /// Reads a file.
+    pub fn read(path: PathBuf, age: Duration) -> Recording {
+        let content = read(&path).map_err(|why| super::front::sentence(&why.to_string()));
+        Recording { path, age, content }
+    }
+
+    /// The file's name without its ending.
+    pub fn name(&self) -> String {
+        let stem = self.path.file_stem().unwrap_or_default();
+        stem.to_string_lossy().into_owned()
+    }
+}
+
+impl Content {
+    /// Who played, each once, and how many bots.
+    pub fn who(&self) -> String {
+        let is_bot = |seat: &Seat, name: &String| *name == crate::window::words::bot(*seat);
+        let bots = self
+            .players
+            .iter()
+            .filter(|(seat, name)| is_bot(seat, name));
+        let bots = bots.count();
+        let people = self
+            .players
+            .iter()
+            .filter(|(seat, name)| !is_bot(seat, name));
+        let mut who: Vec<String> = people.map(|(_, name)| name.clone()).collect();
+        match bots {
+            0 => {}
+            1 => who.push("a bot".to_owned()),
+            many => who.push(format!("{many} bots")),
+        }
+        match who.split_last() {
+            Some((last, others)) if !others.is_empty() => {
+                format!("{} and {last}", others.join(", "))
+            }
+            _ => who.concat(),
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Content, replay::Error> {
+    let reader = Reader::open(path)?;
+    reader.setup::<World>()?;
+    let start = reader.start().clone();
+    let setup = setup_of(&start.setup);
+    let players = players(&start);
+    let damage = reader.damage().map(|damage| format!("The file {damage}."));
+    let winner = reader
+        .end()
+        .map(|end| end.outcome.map(|outcome| outcome.winner));
+    let result = match winner {
+        _ if damage.is_some() => words::BROKEN_OFF.to_owned(),
+        None => words::BROKEN_OFF.to_owned(),
+        Some(None) => words::UNDECIDED.to_owned(),
+        Some(Some(None)) => words::DRAW.to_owned(),
+        Some(Some(Some(seat))) => {
+            let name = players.iter().find(|(of, _)| *of == seat);
+            words::won(&name.map_or_else(|| format!("seat {}", seat.0), |(_, name)| name.clone()))
+        }
+    };
+    Ok(Content {
+        match_id: start.match_id,
+        players,
+        peers: start.roster.iter().map(|peer| peer.peer).collect(),
+        map: setup.as_ref().and_then(|setup| setup.map),
+        map_seed: setup.and_then(|setup| setup.map_seed),
+        length: reader.time_of(TurnNumber(reader.turns())),
+        result,
+        is_over: reader.end().is_some(),
+        build: start.build.clone(),
+        damage,
+    })
+}
+
+/// Which files are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// All.
+    All,
+    /// Those beside which it says where the others are.
+    WithWayBack,
+}
+
+/// Files as they come in, the newest first.
+pub struct Recordings {
+    work: Option<Receiver<Recording>>,
+    /// Those that were read.
+    pub read: Vec<Recording>,
+    /// How many were left out because there are too many.
+    pub left_out: usize,
+}
+
+impl Recordings {
+    /// Reads the folder; one that is missing holds nothing.
+    pub fn of(folder: Option<PathBuf>, which: Which) -> Recordings {
+        let mut files = folder.map_or_else(Vec::new, |folder| files_in(&folder, which));
+        files.sort();
+        let left_out = files.len().saturating_sub(MOST_LISTED);
+        files.truncate(MOST_LISTED);
+        let (done, work) = sync_channel(QUEUE);
+        let reading = std::thread::Builder::new().name("recordings".to_owned());
+        let reading = reading.spawn(move || {
+            for (age, path) in files {
+                // Nobody waits for them any more.
+                if done.send(Recording::read(path, age)).is_err() {
+                    return;
+                }
+            }
+        });
+        Recordings {
+            work: reading.is_ok().then_some(work),
+            read: Vec::new(),
+            left_out,
+        }
+    }
+
+    /// Takes in what was read. Never waits.
+    pub fn poll(&mut self) {
+        while let Some(work) = &self.work {
+            match work.try_recv() {
+                Ok(recording) => self.read.push(recording),
+                Err(TryRecvError::Disconnected) => self.work = None,
+                Err(TryRecvError::Empty) => return,
+            }
+        }
+    }
+
+    /// Whether more will come.
+    pub fn is_reading(&self) -> bool {
+        self.work.is_some()
+    }
+}
+
+fn files_in(folder: &Path, which: Which) -> Vec<(Duration, PathBuf)> {
+    let now = SystemTime::UNIX_EPOCH + super::front::now_unix();
+    // A folder that cannot be read holds nothing to watch; that it cannot is told where it is written to.
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let files = entries.filter_map(|entry| {
+        let entry = entry.ok()?;
+        let path = entry.path();
+        let data = entry.metadata().ok()?;
+        let fits = path.extension().is_some_and(|end| end == "replay") && data.is_file();
+        let fits = fits && (which == Which::All || WayBack::beside(&path).path().exists());
+        let age = now.duration_since(data.modified().ok()?);
+        fits.then(|| (age.unwrap_or_default(), path))
+    });
+    files.collect()
+}
+
+const MOST_LISTED: usize = 500;
+const QUEUE: usize = 64;

@@ -1,0 +1,178 @@
+//! A match against bots: how many, how good, and where.
+
+use super::front::{Front, any_map};
+use super::kit::{self, ROW, Rows, buttons, choice, labelled, page};
+use super::preview::Wanted;
+use crate::bot::Level;
+use crate::peer::Part;
+use crate::window::canvas::{Canvas, Rect};
+use crate::window::input::{Input, KeyCode};
+use crate::window::ui::{Memory, Ui};
+use crate::window::words::menu as words;
+use crate::window::{Next, Screen, theme};
+use crate::world::MapKind;
+use std::rc::Rc;
+
+/// Which map a match is played on.
+#[derive(Clone, Debug)]
+pub(super) struct Where {
+    kind: usize,
+    seed: String,
+}
+
+impl Where {
+    /// Any.
+    pub fn any() -> Where {
+        let seed = any_map();
+        Where {
+            kind: (seed % MapKind::ALL.len() as u64) as usize,
+            seed: seed.to_string(),
+        }
+    }
+
+    /// What the land looks like.
+    pub fn kind(&self) -> MapKind {
+        MapKind::ALL[self.kind % MapKind::ALL.len()]
+    }
+
+    /// The map's number, where it is one.
+    pub fn seed(&self) -> Option<u64> {
+        self.seed.trim().parse().ok()
+    }
+
+    /// The map for so many seats.
+    pub fn wanted(&self, seats: u8) -> Option<Wanted> {
+        Some(Wanted::new(self.kind(), self.seed()?, seats))
+    }
+
+    /// Two rows to choose it with.
+    pub fn rows(&mut self, ui: &mut Ui<'_>, rows: &mut Rows) {
+        let (high, gap) = (ui.units(ROW), ui.units(12.0));
+        let area = labelled(ui, rows.next(high, gap), words::LAND);
+        let names = MapKind::ALL.map(words::land);
+        choice(ui, area, &names, &mut self.kind);
+        let area = labelled(ui, rows.next(high, gap), words::SEED);
+        let wide = kit::button_width(ui, words::ANOTHER);
+        let field = Rect::new(area.x, area.y, (area.w - wide - gap).max(0.0), area.h);
+        ui.field(field, &mut self.seed, "", SEED_BYTES);
+        let button = Rect::new(area.right() - wide, area.y, wide, area.h);
+        if ui.button(button, words::ANOTHER) {
+            self.seed = any_map().to_string();
+        }
+    }
+
+    /// The map in a square at the right of the room; what the land is like below. Returns what is left of the room.
+    pub fn show(&self, ui: &mut Ui<'_>, front: &Front, room: Rect, seats: u8) -> Rect {
+        let gap = ui.units(24.0);
+        let text = ui.canvas.line_height(ui.units(theme::SMALL)) * 2.0 + ui.units(8.0);
+        let side = (room.h - text).min(room.w * 0.45).max(0.0).floor();
+        let map = Rect::new(room.right() - side, room.y, side, side);
+        match self.wanted(seats) {
+            Some(wanted) => front.draw_map(&wanted, map, ui),
+            None => {
+                ui.canvas.rect(map, theme::FIELD);
+                let inner = map.inset(gap);
+                ui.paragraph(
+                    (inner.x, inner.y),
+                    inner.w,
+                    words::BAD_SEED,
+                    theme::BODY,
+                    theme::BAD,
+                );
+            }
+        }
+        let at = (map.x, map.bottom() + ui.units(6.0));
+        let purpose = words::land_purpose(self.kind());
+        ui.paragraph(at, map.w, purpose, theme::SMALL, theme::FAINT);
+        Rect::new(room.x, room.y, (room.w - side - gap).max(0.0), room.h)
+    }
+}
+
+/// The levels of bots, the easiest first.
+pub(super) const LEVELS: [Level; 3] = [Level::Easy, Level::Normal, Level::Hard];
+
+/// The page of a skirmish.
+pub struct Skirmish {
+    front: Rc<Front>,
+    memory: Memory,
+    opponents: usize,
+    level: usize,
+    place: Where,
+    said: String,
+}
+
+impl Skirmish {
+    /// With what is usual.
+    pub fn new(front: Rc<Front>) -> Skirmish {
+        let mut memory = Memory::default();
+        memory.focus(START_FOCUS);
+        Skirmish {
+            front,
+            memory,
+            opponents: 2,
+            level: 1,
+            place: Where::any(),
+            said: String::new(),
+        }
+    }
+
+    fn start(&mut self) -> Next {
+        let front = &self.front;
+        let seats = self.opponents as u8 + 2;
+        let Some(seed) = self.place.seed() else {
+            self.said = words::BAD_SEED.to_owned();
+            return Next::Stay;
+        };
+        let mut common = front.common.clone();
+        common.map_seed = Some(seed);
+        common.map = Some(self.place.kind());
+        let bots = front.bots(LEVELS[self.level], true);
+        match front.begin(&Part::Alone { seats }, bots, common, true) {
+            Ok(begun) => Next::Replace(front.game(words::SKIRMISH, begun.peer, &begun.notes)),
+            Err(why) => {
+                self.said = why;
+                Next::Stay
+            }
+        }
+    }
+}
+
+impl Screen for Skirmish {
+    fn frame(&mut self, input: &Input, canvas: &mut Canvas) -> Next {
+        let front = self.front.clone();
+        front.draw_ground(input, canvas);
+        let mut ui = Ui::new(canvas, input, &mut self.memory);
+        let room = page(&mut ui, words::SKIRMISH, (920.0, 430.0));
+        let seats = self.opponents as u8 + 2;
+        let left = self.place.show(&mut ui, &front, room, seats);
+        let (high, gap) = (ui.units(ROW), ui.units(12.0));
+        let mut rows = Rows::new(left);
+        let area = labelled(&mut ui, rows.next(high, gap), words::OPPONENTS);
+        let counts = ["1", "2", "3", "4", "5", "6", "7"];
+        choice(&mut ui, area, &counts, &mut self.opponents);
+        let area = labelled(&mut ui, rows.next(high, gap), words::LEVEL);
+        choice(&mut ui, area, &LEVELS.map(words::level), &mut self.level);
+        self.place.rows(&mut ui, &mut rows);
+        let rest = rows.rest();
+        ui.paragraph(
+            (rest.x, rest.y),
+            rest.w,
+            &self.said,
+            theme::BODY,
+            theme::BAD,
+        );
+        let row = Rect::new(left.x, left.bottom() - high, left.w, high);
+        let pressed = buttons(&mut ui, row, &[(words::START, true), (words::BACK, true)]);
+        ui.finish();
+        match pressed {
+            Some(0) => self.start(),
+            Some(_) => Next::Back,
+            None if input.hit(KeyCode::Escape) => Next::Back,
+            None => Next::Stay,
+        }
+    }
+}
+
+/// The button that starts is the last one: whoever only wants to play presses Enter.
+const START_FOCUS: usize = 7 + 3 + 3 + 2 + 1;
+const SEED_BYTES: usize = 20;

@@ -1,0 +1,442 @@
+//! The menu as people meet it: every page at several sizes, and whole ways through it with mouse and keyboard.
+
+use super::{Front, Home};
+use crate::cli::Common;
+use crate::window::canvas::{Canvas, Rect};
+use crate::window::input::{Click, Input, KeyCode, Modifiers, MouseButton, Press};
+use crate::window::places::Places;
+use crate::window::settings::Settings;
+use crate::window::words::menu as words;
+use crate::window::{Next, Screen};
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// A window without a window: its screens, and what they drew last.
+struct Desk {
+    screens: Vec<Box<dyn Screen>>,
+    canvas: Canvas,
+    size: (f32, f32),
+    zoom: f32,
+    now: Duration,
+    front: Rc<Front>,
+}
+
+impl Desk {
+    fn new(folder: &Path, name: &str) -> Desk {
+        let common = Common {
+            identity: Some(folder.join(format!("{name}.key"))),
+            name: Some(name.to_owned()),
+            ..Common::default()
+        };
+        Desk::with(&Places::at(&folder.join("data")), &common)
+    }
+
+    fn with(places: &Places, common: &Common) -> Desk {
+        let front = Rc::new(Front::at(places.clone(), common));
+        // What is on the network of the machine that tests is no matter of theirs.
+        front.settings.borrow_mut().local_network = false;
+        let mut desk = Desk {
+            screens: vec![Box::new(Home::new(front.clone()))],
+            canvas: Canvas::new(),
+            size: (1_280.0, 720.0),
+            zoom: 1.0,
+            now: Duration::ZERO,
+            front,
+        };
+        desk.step(Input::default());
+        desk
+    }
+
+    /// A frame, as the window's shell makes it.
+    fn step(&mut self, mut input: Input) {
+        std::thread::sleep(Duration::from_millis(5));
+        self.now += Duration::from_millis(16);
+        input.now = self.now;
+        input.size = self.size;
+        self.canvas.begin(self.size, self.zoom);
+        let Some(screen) = self.screens.last_mut() else {
+            return;
+        };
+        match screen.frame(&input, &mut self.canvas) {
+            Next::Stay => {}
+            Next::Push(screen) => self.screens.push(screen),
+            Next::Replace(screen) => {
+                self.screens.pop();
+                self.screens.push(screen);
+            }
+            Next::Back => drop(self.screens.pop()),
+            Next::Quit => self.screens.clear(),
+        }
+    }
+
+    fn frames(&mut self, many: usize) {
+        (0..many).for_each(|_| self.step(Input::default()));
+    }
+
+    fn key(&mut self, key: KeyCode) {
+        let with = Modifiers::default();
+        let press = Press {
+            key,
+            with,
+            repeat: false,
+        };
+        self.step(Input {
+            keys: vec![press],
+            ..Input::default()
+        });
+        self.frames(1);
+    }
+
+    fn paste(&mut self, text: &str) {
+        self.step(Input {
+            pasted: Some(text.to_owned()),
+            ..Input::default()
+        });
+        self.frames(1);
+    }
+
+    /// Presses the mouse on what says this; the last of them where several do.
+    fn press(&mut self, label: &str) {
+        let found = self.canvas.texts().iter().rfind(|text| text.text == label);
+        let area = found.map(|text| text.area);
+        self.press_at(area, label);
+    }
+
+    /// Likewise, the first of them.
+    fn press_first(&mut self, label: &str) {
+        let found = self.canvas.texts().iter().find(|text| text.text == label);
+        let area = found.map(|text| text.area);
+        self.press_at(area, label);
+    }
+
+    fn press_at(&mut self, area: Option<Rect>, label: &str) {
+        let at = area.unwrap_or_else(|| panic!("{label} is not among {:?}", self.said()));
+        let at = at.centre();
+        let click = Click {
+            button: MouseButton::Left,
+            at,
+            with: Modifiers::default(),
+            double: false,
+        };
+        self.step(Input {
+            mouse: Some(at),
+            pressed: vec![click],
+            holds: vec![MouseButton::Left],
+            ..Input::default()
+        });
+        self.step(Input {
+            mouse: Some(at),
+            released: vec![click],
+            ..Input::default()
+        });
+        self.frames(1);
+    }
+
+    fn said(&self) -> Vec<&str> {
+        let texts = self.canvas.texts().iter();
+        texts.map(|text| text.text.as_str()).collect()
+    }
+
+    fn says(&self, part: &str) -> bool {
+        self.said().iter().any(|text| text.contains(part))
+    }
+
+    fn until_it_says(&mut self, part: &str) {
+        for _ in 0..WAIT_FRAMES {
+            if self.says(part) {
+                return;
+            }
+            self.frames(1);
+        }
+        panic!("{part} is not among {:?}", self.said());
+    }
+
+    /// Nothing cut off by the window or a panel, nothing shortened, nothing over one another.
+    fn assert_readable(&self, page: &str) {
+        let where_ = format!("{page} at {:?} times {}", self.size, self.zoom);
+        let whole = Rect::new(0.0, 0.0, self.size.0, self.size.1);
+        let texts = self.canvas.texts();
+        for text in texts {
+            let seen = text.area.common(text.clip).common(whole);
+            let is_whole = seen.w >= text.area.w - 1.0 && seen.h >= text.area.h - 1.0;
+            assert!(is_whole, "{where_}: {text:?}");
+            let is_cut = text.text.ends_with('…') && !ENDS_SO.contains(&text.text.as_str());
+            // A ticket is longer than any line; the button beside it copies it whole.
+            let is_cut = is_cut && !text.text.starts_with("ls1-");
+            assert!(!is_cut, "{where_}: {}", text.text);
+        }
+        let below = texts.iter().filter(|text| !text.above && text.area.w > 0.0);
+        let below: Vec<_> = below.collect();
+        for (place, one) in below.iter().enumerate() {
+            for other in &below[..place] {
+                let common = one.area.common(other.area);
+                let apart = common.w <= 1.0 || common.h <= 3.0;
+                assert!(apart, "{where_}: {} over {}", one.text, other.text);
+            }
+        }
+    }
+
+    fn assert_readable_at_every_size(&mut self, page: &str) {
+        let (size, zoom) = (self.size, self.zoom);
+        for size in [(1_280.0, 720.0), (1_920.0, 1_080.0), (3_840.0, 2_160.0)] {
+            for zoom in [0.75, 1.0, 1.4] {
+                (self.size, self.zoom) = (size, zoom);
+                self.frames(2);
+                self.assert_readable(page);
+            }
+        }
+        for size in [(0.0, 0.0), (1.0, 1.0), (200.0, 4_000.0)] {
+            self.size = size;
+            self.frames(2);
+        }
+        (self.size, self.zoom) = (size, zoom);
+        self.frames(2);
+    }
+}
+
+const ENDS_SO: [&str; 3] = [words::READING, words::DRAWING, words::CONNECTING];
+const WAIT_FRAMES: usize = 6_000;
+
+#[test]
+fn every_page_can_be_read_at_every_size_and_is_left_by_escape() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut desk = Desk::new(folder.path(), "Ada");
+    desk.assert_readable_at_every_size("home");
+    for page in [
+        words::SKIRMISH,
+        words::HOST,
+        words::JOIN,
+        words::WATCH,
+        words::SETTINGS,
+    ] {
+        desk.press(page);
+        assert_eq!(desk.screens.len(), 2, "{page}");
+        desk.assert_readable_at_every_size(page);
+        desk.key(KeyCode::Escape);
+        assert_eq!(desk.screens.len(), 1, "{page}");
+    }
+    desk.key(KeyCode::Escape);
+    assert_eq!(
+        desk.screens.len(),
+        1,
+        "escape alone does not end the program"
+    );
+    desk.key(KeyCode::Enter);
+    assert!(desk.screens.is_empty(), "it leads to the button that does");
+}
+
+#[test]
+fn a_skirmish_is_begun_by_the_keyboard_alone_and_recorded_by_a_readable_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut desk = Desk::new(folder.path(), "Ada");
+    desk.key(KeyCode::Enter);
+    desk.until_it_says(words::ANOTHER);
+    desk.key(KeyCode::Enter);
+    desk.until_it_says("0:01");
+    assert_eq!(desk.screens.len(), 2);
+    let replays = desk.front.places.replays().unwrap();
+    let names = std::fs::read_dir(&replays).unwrap();
+    let names: Vec<String> = names
+        .map(|file| file.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    assert!(
+        names
+            .iter()
+            .any(|name| name.ends_with("Ada and 3 bots.replay")),
+        "{names:?}"
+    );
+    drop(desk);
+    let mut desk = Desk::new(folder.path(), "Ada");
+    std::fs::write(replays.join("other.replay"), "no replay").unwrap();
+    assert!(!desk.says(words::BROKE_OFF), "nobody waits in a skirmish");
+    desk.press(words::WATCH);
+    desk.until_it_says(words::RECORDED);
+    assert!(desk.says("Ada and 3 bots"));
+    assert!(desk.says(&words::unreadable("other")));
+    desk.press(&words::unreadable("other"));
+    assert!(desk.says("This is not a replay file."), "{:?}", desk.said());
+    desk.assert_readable_at_every_size("watch");
+}
+
+#[test]
+fn nonsense_for_a_ticket_is_answered_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut desk = Desk::new(folder.path(), "Ada");
+    desk.press(words::JOIN);
+    for (nonsense, answer) in [
+        ("hello there", "This is no ticket"),
+        ("ls1-abc", "ticket"),
+        ("ls9-abcdef", "version 9"),
+        (&"x".repeat(9_000), "longer than any ticket"),
+    ] {
+        desk.paste(nonsense);
+        desk.key(KeyCode::Enter);
+        assert!(desk.says(answer), "{answer}: {:?}", desk.said());
+        assert_eq!(desk.screens.len(), 2);
+        desk.key(KeyCode::End);
+        for _ in 0..nonsense.len().min(4_200) / 200 + 1 {
+            let with = Modifiers {
+                control: true,
+                ..Modifiers::default()
+            };
+            let press = Press {
+                key: KeyCode::Backspace,
+                with,
+                repeat: false,
+            };
+            desk.step(Input {
+                keys: vec![press],
+                ..Input::default()
+            });
+        }
+    }
+}
+
+/// Opens a lobby and copies its ticket.
+fn open(desk: &mut Desk) {
+    desk.press(words::HOST);
+    desk.press("0.0.0.0:0");
+    for _ in 0..9 {
+        desk.key(KeyCode::Backspace);
+    }
+    desk.paste("127.0.0.1:0");
+    desk.press(words::OPEN);
+    desk.until_it_says("(you)");
+    desk.press(words::COPY);
+    assert!(desk.says(crate::window::words::COPIED));
+}
+
+/// Joins by the ticket that was copied.
+fn join(desk: &mut Desk) {
+    desk.press(words::JOIN);
+    desk.press(words::PASTE);
+    desk.press_first(words::JOIN_IT);
+}
+
+#[test]
+fn two_meet_in_a_lobby_play_and_the_one_that_crashes_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ada = Desk::new(folder.path(), "Ada");
+    let bobs = folder.path().join("bob");
+    std::fs::create_dir(&bobs).unwrap();
+    let mut bob = Desk::new(&bobs, "Bob");
+    open(&mut ada);
+    join(&mut bob);
+    for _ in 0..WAIT_FRAMES {
+        ada.frames(1);
+        bob.frames(1);
+        if ada.says("Bob") && bob.says("Ada") {
+            break;
+        }
+    }
+    ada.assert_readable_at_every_size("lobby of the host");
+    bob.assert_readable_at_every_size("lobby of the guest");
+    assert!(ada.says(words::NOT_READY) && bob.says("Bob (you)"));
+    ada.press(words::I_AM_READY);
+    bob.press(words::I_AM_READY);
+    let both = |ada: &mut Desk, bob: &mut Desk, wanted: &str| {
+        for _ in 0..WAIT_FRAMES {
+            ada.frames(1);
+            bob.frames(1);
+            if ada.says(wanted) && bob.says(wanted) {
+                return;
+            }
+        }
+        panic!("{wanted}: {:?} {:?}", ada.said(), bob.said());
+    };
+    both(&mut ada, &mut bob, "0:03");
+    // Without a word: as a crash does.
+    bob.screens.clear();
+    drop(bob);
+    let mut bob = Desk::new(&bobs, "Bob");
+    bob.until_it_says(words::BROKE_OFF);
+    bob.assert_readable_at_every_size("home with an offer");
+    bob.press(words::COME_BACK);
+    both(&mut ada, &mut bob, "0:2");
+    assert_eq!(bob.screens.len(), 2);
+    // The way back stands beside the new recording, and only there.
+    let replays = bob.front.places.replays().unwrap();
+    let files = std::fs::read_dir(replays).unwrap();
+    let ways = files.filter(|file| {
+        let name = file.as_ref().unwrap().file_name();
+        name.to_string_lossy().ends_with(".peers")
+    });
+    assert_eq!(ways.count(), 1);
+}
+
+#[test]
+fn a_host_that_is_gone_is_told_in_the_window() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ada = Desk::new(folder.path(), "Ada");
+    open(&mut ada);
+    ada.press(words::CANCEL);
+    for _ in 0..WAIT_FRAMES {
+        ada.frames(1);
+        if ada.screens.len() == 1 {
+            break;
+        }
+    }
+    assert_eq!(ada.screens.len(), 1, "cancel leads back to the menu");
+    let bobs = folder.path().join("bob");
+    std::fs::create_dir(&bobs).unwrap();
+    let mut bob = Desk::new(&bobs, "Bob");
+    join(&mut bob);
+    bob.until_it_says("cannot be reached");
+    bob.assert_readable_at_every_size("a lobby that is over");
+    bob.press(words::BACK);
+    assert_eq!(bob.screens.len(), 1);
+}
+
+#[test]
+fn where_nothing_can_be_kept_that_is_told_and_a_match_is_played_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let common = Common {
+        identity: Some(file.join("key")),
+        name: Some("Ada".to_owned()),
+        ..Common::default()
+    };
+    for places in [Places::at(&file), Places::default()] {
+        let mut desk = Desk::with(&places, &common);
+        assert!(desk.says("Matches are not recorded"), "{:?}", desk.said());
+        desk.assert_readable_at_every_size("home with a notice");
+        desk.press(words::SETTINGS);
+        desk.press(words::EDGE_SCROLL);
+        desk.press(words::BACK);
+        desk.frames(1);
+        assert!(desk.says("could not be kept"), "{:?}", desk.said());
+        assert!(
+            !desk.front.settings.borrow().edge_scroll,
+            "they hold until then"
+        );
+        desk.press(words::HOST);
+        desk.press(words::OPEN);
+        desk.until_it_says("Your key cannot be used");
+        desk.press(words::CANCEL);
+        for _ in 0..WAIT_FRAMES {
+            desk.frames(1);
+            if desk.screens.len() == 1 {
+                break;
+            }
+        }
+        desk.press(words::SKIRMISH);
+        desk.press(words::START);
+        desk.until_it_says("0:01");
+    }
+}
+
+#[test]
+fn settings_are_there_again_in_the_next_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut desk = Desk::new(folder.path(), "Ada");
+    desk.press(words::SETTINGS);
+    desk.press(words::colours(crate::window::settings::Colours::Vivid));
+    desk.press(words::EDGE_SCROLL);
+    desk.press(words::BACK);
+    let path = desk.front.places.settings().unwrap();
+    let kept = Settings::read(&path).unwrap();
+    assert!(!kept.edge_scroll && kept.name == "Ada");
+    crate::window::theme::set_colours(crate::window::settings::Colours::Safe);
+}

@@ -1,0 +1,193 @@
+//! The recorded matches, to watch one.
+
+use super::front::Front;
+use super::kit::{self, ROW, Rows, buttons, page};
+use super::recordings::{Recording, Recordings, Which};
+use crate::window::canvas::{Canvas, Rect};
+use crate::window::input::{Input, KeyCode};
+use crate::window::letters::Weight;
+use crate::window::ui::{Memory, Ui};
+use crate::window::words::menu as words;
+use crate::window::{Next, Screen, theme};
+use std::rc::Rc;
+
+/// The page of the recorded matches.
+pub struct Watching {
+    front: Rc<Front>,
+    memory: Memory,
+    recordings: Recordings,
+    chosen: Option<usize>,
+    first: usize,
+    said: String,
+}
+
+impl Watching {
+    /// Of the user's folder.
+    pub fn new(front: Rc<Front>) -> Watching {
+        let mut memory = Memory::default();
+        memory.focus(0);
+        Watching {
+            recordings: Recordings::of(front.places.replays(), Which::All),
+            front,
+            memory,
+            chosen: None,
+            first: 0,
+            said: String::new(),
+        }
+    }
+
+    fn watch(&mut self) -> Next {
+        let chosen = self
+            .chosen
+            .and_then(|place| self.recordings.read.get(place));
+        match chosen.map(|recording| self.front.viewer(&recording.path)) {
+            Some(Ok(screen)) => Next::Push(screen),
+            Some(Err(why)) => {
+                self.said = why;
+                Next::Stay
+            }
+            None => Next::Stay,
+        }
+    }
+}
+
+impl Screen for Watching {
+    fn frame(&mut self, input: &Input, canvas: &mut Canvas) -> Next {
+        let front = self.front.clone();
+        front.draw_ground(input, canvas);
+        self.recordings.poll();
+        let before = self.chosen;
+        let mut ui = Ui::new(canvas, input, &mut self.memory);
+        let room = page(&mut ui, words::WATCH, (1_080.0, 470.0));
+        let (high, gap) = (ui.units(ROW), ui.units(12.0));
+        let line = ui.canvas.line_height(ui.units(theme::BODY));
+        let mut rows = Rows::new(room);
+        let heading = match (
+            self.recordings.is_reading(),
+            self.recordings.read.is_empty(),
+        ) {
+            (true, _) => words::READING,
+            (false, true) => words::NONE_RECORDED,
+            (false, false) => words::RECORDED,
+        };
+        let row = rows.next(line, ui.units(6.0));
+        kit::line(&mut ui, row, heading, Weight::Bold, theme::TEXT);
+        let rest = rows.rest();
+        let main = (rest.h - high - gap).max(0.0);
+        let list = Rect::new(rest.x, rest.y, (rest.w * 0.62).floor(), main);
+        let lines: Vec<String> = self.recordings.read.iter().map(line_of).collect();
+        let double = input.pressed.iter().any(|click| click.double);
+        let hit = ui.list(list, &lines, &mut self.chosen, &mut self.first);
+        let mut watched = hit.is_some() && (double || input.hit(KeyCode::Enter));
+        let beside = list.right() + gap * 1.5;
+        let side = Rect::new(beside, rest.y, (rest.right() - beside).max(0.0), main);
+        let chosen = self
+            .chosen
+            .and_then(|place| self.recordings.read.get(place));
+        if before != self.chosen {
+            self.said.clear();
+        }
+        match chosen {
+            Some(recording) => describe(&mut ui, side, recording),
+            None if self.recordings.read.is_empty() => {}
+            None => {
+                let at = (side.x, side.y);
+                ui.paragraph(at, side.w, words::CHOOSE_ONE, theme::BODY, theme::FAINT);
+            }
+        }
+        let row = Rect::new(room.x, room.bottom() - high, room.w, high);
+        let able = chosen.is_some_and(|recording| recording.content.is_ok());
+        let news = match (&self.said, self.recordings.left_out) {
+            (said, _) if !said.is_empty() => said.clone(),
+            (_, 0) => String::new(),
+            (_, many) => words::more_recordings(many),
+        };
+        let used = kit::button_width(&ui, words::WATCH_IT) + kit::button_width(&ui, words::BACK);
+        let wide = (row.w - used - 3.0 * gap).max(0.0);
+        let at = (row.x, row.y);
+        ui.paragraph(at, wide, &news, theme::SMALL, theme::ACCENT);
+        let pressed = buttons(
+            &mut ui,
+            row,
+            &[(words::WATCH_IT, able), (words::BACK, true)],
+        );
+        ui.finish();
+        watched &= able;
+        match pressed {
+            Some(0) => self.watch(),
+            Some(_) => Next::Back,
+            None if input.hit(KeyCode::Escape) => Next::Back,
+            None if watched => self.watch(),
+            None => Next::Stay,
+        }
+    }
+}
+
+fn line_of(recording: &Recording) -> String {
+    let Ok(content) = &recording.content else {
+        return words::unreadable(&recording.name());
+    };
+    let (when, length) = (words::ago(recording.age), words::length(content.length));
+    format!("{when}   {}   {length}   {}", content.who(), content.result)
+}
+
+fn describe(ui: &mut Ui<'_>, room: Rect, recording: &Recording) {
+    let (line, gap) = (ui.canvas.line_height(ui.units(theme::BODY)), ui.units(6.0));
+    let name_high = ui.paragraph(
+        (room.x, room.y),
+        room.w,
+        &recording.name(),
+        theme::BODY,
+        theme::TEXT,
+    );
+    let mut rows = Rows::new(room);
+    rows.next(name_high, gap * 2.0);
+    let content = match &recording.content {
+        Ok(content) => content,
+        Err(why) => {
+            let rest = rows.rest();
+            ui.paragraph((rest.x, rest.y), rest.w, why, theme::BODY, theme::BAD);
+            return;
+        }
+    };
+    for (seat, name) in &content.players {
+        let row = rows.next(line, gap / 2.0);
+        if row.bottom() > room.bottom() {
+            return;
+        }
+        kit::mark(ui.canvas, seat.0, Rect::new(row.x, row.y, line, line));
+        let beside = Rect::new(
+            row.x + line + gap,
+            row.y,
+            (row.w - line - gap).max(0.0),
+            line,
+        );
+        kit::line(ui, beside, name, Weight::Regular, theme::TEXT);
+    }
+    rows.next(gap, 0.0);
+    let facts = [
+        (words::LENGTH, words::length(content.length)),
+        (words::RESULT, content.result.clone()),
+        (words::LAND, words::terms(content.map, content.map_seed)),
+        (words::PLAYED, words::ago(recording.age)),
+        (words::RECORDED_BY, content.build.clone()),
+    ];
+    for (label, fact) in facts {
+        let row = rows.next(line, gap / 2.0);
+        if row.bottom() > room.bottom() {
+            return;
+        }
+        let area = kit::labelled(ui, row, label);
+        kit::line(ui, area, &fact, Weight::Regular, theme::TEXT);
+    }
+    if let Some(damage) = &content.damage {
+        let rest = rows.rest();
+        ui.paragraph(
+            (rest.x, rest.y + gap),
+            rest.w,
+            damage,
+            theme::SMALL,
+            theme::BAD,
+        );
+    }
+}

@@ -1,0 +1,316 @@
+//! Where the user's files are, and what recordings are called.
+
+use crate::world::Setup;
+use lockstep::log::{LogStore, Memory, Record, Start, StoreError};
+use lockstep::{Seat, TurnNumber};
+use replay::Recorder;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// The folder of the user's data, if this system names one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    folder: Option<PathBuf>,
+}
+
+impl Places {
+    /// Where this platform keeps a user's data.
+    pub fn of_user() -> Places {
+        let folders = directories::ProjectDirs::from("", "", "demo-rts");
+        Places {
+            folder: folders.map(|folders| folders.data_dir().to_owned()),
+        }
+    }
+
+    /// All in this folder.
+    pub fn at(folder: &Path) -> Places {
+        Places {
+            folder: Some(folder.to_owned()),
+        }
+    }
+
+    /// The file of the settings.
+    pub fn settings(&self) -> Option<PathBuf> {
+        Some(self.folder.as_ref()?.join("settings.json"))
+    }
+
+    /// The folder of the recordings.
+    pub fn replays(&self) -> Option<PathBuf> {
+        Some(self.folder.as_ref()?.join("replays"))
+    }
+
+    /// Makes the folder of the recordings, and tries whether files can be made in it.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    pub fn try_replays(&self) -> Result<PathBuf, String> {
+        let Some(folder) = self.replays() else {
+            return Err(crate::window::words::menu::NO_FOLDER.to_owned());
+        };
+        let tried = folder.join(format!(".try-{}", std::process::id()));
+        let made = std::fs::create_dir_all(&folder)
+            .and_then(|()| std::fs::write(&tried, b"."))
+            .and_then(|()| std::fs::remove_file(&tried));
+        match made {
+            Ok(()) => Ok(folder),
+            Err(why) => Err(format!("{}: {why}", folder.display())),
+        }
+    }
+}
+
+/// Where a recording is, once it is begun.
+pub type RecordedTo = Arc<OnceLock<PathBuf>>;
+
+/// A recording that begins with the match, so that its name can say who plays: `2026-11-21 21.40 lakes, Ada and Bob`.
+pub struct Named {
+    folder: PathBuf,
+    date: String,
+    /// The file; in memory where none could be made, so that others can still catch up from this peer.
+    store: Option<Box<dyn LogStore>>,
+    path: RecordedTo,
+}
+
+impl Named {
+    /// To be made in this folder, by this date.
+    pub fn new(folder: PathBuf, date: String) -> Named {
+        Named {
+            folder,
+            date,
+            store: None,
+            path: RecordedTo::default(),
+        }
+    }
+
+    /// Where it will be.
+    pub fn path(&self) -> RecordedTo {
+        self.path.clone()
+    }
+
+    fn begin(&mut self, start: &Record, name: &str) -> Result<(), StoreError> {
+        let why = match Recorder::create_in(&self.folder, name) {
+            Ok(mut recorder) => {
+                let path = recorder.path().unwrap_or(&self.folder).to_owned();
+                recorder.append(start)?;
+                // Set once: a recording has one start.
+                let _ = self.path.set(path);
+                self.store = Some(Box::new(recorder));
+                return Ok(());
+            }
+            Err(replay::Error::Io(why)) => StoreError::Io(why.kind()),
+            Err(_) => StoreError::Io(std::io::ErrorKind::AlreadyExists),
+        };
+        let mut memory = Memory::new(MEMORY_BYTES);
+        memory.append(start)?;
+        self.store = Some(Box::new(memory));
+        Err(why)
+    }
+}
+
+impl LogStore for Named {
+    fn append(&mut self, record: &Record) -> Result<(), StoreError> {
+        match (&mut self.store, record) {
+            (Some(store), _) => store.append(record),
+            (None, Record::Start(start)) => self.begin(record, &name_of(&self.date, start)),
+            // Nothing stands before the start.
+            (None, _) => Ok(()),
+        }
+    }
+
+    fn undo(&mut self, turns: u32) -> Result<(), StoreError> {
+        match &mut self.store {
+            Some(store) => store.undo(turns),
+            None => Err(StoreError::NotKept(TurnNumber(turns))),
+        }
+    }
+
+    fn keyframe_every(&self) -> Option<Duration> {
+        Some(KEYFRAMES_EVERY)
+    }
+
+    fn newest_keyframe(&self) -> Option<u32> {
+        self.store
+            .as_ref()
+            .and_then(|store| store.newest_keyframe())
+    }
+
+    fn read(&mut self, from: TurnNumber, max_bytes: usize) -> Result<Vec<Record>, StoreError> {
+        match &mut self.store {
+            Some(store) => store.read(from, max_bytes),
+            None => Err(StoreError::NotKept(from)),
+        }
+    }
+
+    fn close(&mut self) -> Result<(), StoreError> {
+        self.store.as_mut().map_or(Ok(()), |store| store.close())
+    }
+
+    fn path(&self) -> Option<&Path> {
+        self.store.as_ref().and_then(|store| store.path())
+    }
+}
+
+/// What a recording is called: when, where, who.
+fn name_of(date: &str, start: &Start) -> String {
+    let setup = setup_of(&start.setup);
+    let map = setup.and_then(|setup| setup.map);
+    let map = map.map_or("map", crate::world::MapKind::name);
+    let own = start.roster.first().map_or(0, |peer| peer.seats.len());
+    let who = match start.roster.as_slice() {
+        [alone] => match own {
+            0 | 1 => file_word(&alone.name),
+            2 => format!("{} and a bot", file_word(&alone.name)),
+            many => format!("{} and {} bots", file_word(&alone.name), many - 1),
+        },
+        peers => {
+            let names: Vec<String> = peers.iter().map(|peer| file_word(&peer.name)).collect();
+            let shown = names.len().min(MOST_NAMES);
+            let more = names.len() - shown;
+            match (names[..shown].split_last(), more) {
+                (Some((last, others)), 0) => format!("{} and {last}", others.join(", ")),
+                _ => format!("{} and {more} more", names[..shown].join(", ")),
+            }
+        }
+    };
+    format!("{date} {map}, {who}")
+}
+
+/// The game's setup as the start of a match holds it.
+pub fn setup_of(bytes: &[u8]) -> Option<Setup> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((setup, [])) => Some(setup),
+        _ => None,
+    }
+}
+
+/// A player's name as every file system takes it.
+fn file_word(name: &str) -> String {
+    let kept = |letter: char| match letter {
+        '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|' | '.' => '_',
+        letter if letter.is_control() => '_',
+        letter => letter,
+    };
+    let word: String = name.trim().chars().map(kept).collect();
+    match word.is_empty() {
+        true => "nobody".to_owned(),
+        false => word,
+    }
+}
+
+/// The seats of each player, and what they are called: several seats of one are its bots.
+pub fn players(start: &Start) -> Vec<(Seat, String)> {
+    let infos = start.seat_infos();
+    let mut first: Vec<lockstep::PeerId> = Vec::new();
+    let names = infos.into_iter().map(|info| {
+        let is_bot = first.contains(&info.peer);
+        first.push(info.peer);
+        match is_bot {
+            true => (info.seat, crate::window::words::bot(info.seat)),
+            false => (info.seat, info.name),
+        }
+    });
+    names.collect()
+}
+
+/// What a recorder wants, which is asked for before there is one.
+const KEYFRAMES_EVERY: Duration = Duration::from_secs(30);
+/// What a match without a recording keeps.
+const MEMORY_BYTES: u64 = 64 << 20;
+/// Players whose names a file's name holds.
+const MOST_NAMES: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::MapKind;
+    use lockstep::log::{Absent, OnSlow, PauseBudget, RosterPeer};
+    use lockstep::{Incarnation, MatchId, PeerId, Plan};
+
+    fn start(names: &[(&str, u8)]) -> Start {
+        let setup = Setup {
+            map: Some(MapKind::Lakes),
+            ..Setup::default()
+        };
+        let mut next = 0;
+        let roster = names.iter().enumerate().map(|(place, (name, seats))| {
+            let first = next;
+            next += seats;
+            RosterPeer {
+                peer: PeerId([place as u8; 32]),
+                incarnation: Incarnation([0; 16]),
+                name: (*name).to_owned(),
+                seats: (first..next).map(Seat).collect(),
+                share: [0; 32],
+            }
+        });
+        Start {
+            protocol: lockstep::PROTOCOL,
+            match_id: MatchId([1; 16]),
+            rules: sim::RulesId([0; 16]),
+            setup: postcard::to_allocvec(&setup).unwrap().into(),
+            seed: sim::Seed([0; 32]),
+            plan: Plan::default(),
+            turn_limit: None,
+            pauses: PauseBudget::default(),
+            on_slow: OnSlow::default(),
+            absent: Absent::default(),
+            roster: roster.collect(),
+            build: String::new(),
+            signatures: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_recording_is_called_by_its_date_its_land_and_who_plays() {
+        let name = |names: &[(&str, u8)]| name_of("2026-11-21 21.40", &start(names));
+        assert_eq!(
+            name(&[("Ada", 1), ("Bob", 1)]),
+            "2026-11-21 21.40 lakes, Ada and Bob"
+        );
+        assert_eq!(
+            name(&[("Ada", 4)]),
+            "2026-11-21 21.40 lakes, Ada and 3 bots"
+        );
+        assert_eq!(name(&[("Ada", 2)]), "2026-11-21 21.40 lakes, Ada and a bot");
+        let many: Vec<_> = ["a", "b", "c", "d", "e", "f"].map(|name| (name, 1)).into();
+        assert_eq!(name(&many), "2026-11-21 21.40 lakes, a, b, c, d and 2 more");
+    }
+
+    #[test]
+    fn no_name_leads_out_of_the_folder() {
+        for name in ["../../etc/passwd", "C:\\x", "..", "", "a/b", "\u{0}"] {
+            let called = name_of("date", &start(&[(name, 1), ("Bob", 1)]));
+            assert!(!called.contains(['/', '\\', ':', '\u{0}']), "{called}");
+            assert!(!called.contains(".."), "{called}");
+        }
+    }
+
+    #[test]
+    fn recordings_never_take_each_others_names_and_a_folder_that_is_gone_is_told_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let record = Record::Start(Arc::new(start(&[("Ada", 1), ("Bob", 1)])));
+        let begin = |folder: &Path| {
+            let mut named = Named::new(folder.to_owned(), "date".to_owned());
+            let told = named.append(&record);
+            let path = named.path().get().cloned();
+            (named, told, path)
+        };
+        let (_one, told, first) = begin(folder.path());
+        assert_eq!(told, Ok(()));
+        let (_other, _, second) = begin(folder.path());
+        assert_eq!(
+            first,
+            Some(folder.path().join("date lakes, Ada and Bob.replay"))
+        );
+        assert_eq!(
+            second,
+            Some(folder.path().join("date lakes, Ada and Bob-2.replay"))
+        );
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let (mut named, told, path) = begin(&file);
+        assert!(matches!(told, Err(StoreError::Io(_))) && path.is_none());
+        // Others still catch up from here.
+        assert_eq!(named.read(TurnNumber(0), 1 << 20), Ok(vec![record.clone()]));
+    }
+}
