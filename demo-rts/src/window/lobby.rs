@@ -122,10 +122,14 @@ impl Lobby {
         };
         self.front.withdraw();
         if let Kind::Back { old } = &self.kind {
-            // Where the others are is known beside the new recording now.
-            let new = peer.replay().map(WayBack::beside);
-            if new.is_some_and(|new| new.path().exists()) {
-                WayBack::beside(old).forget();
+            // The way back goes with the new recording: with the match it ends.
+            if let Some(new) = peer.replay().map(WayBack::beside) {
+                let old = WayBack::beside(old);
+                match new.path().exists() {
+                    true => old.forget(),
+                    // Where it cannot be moved the old recording leads back.
+                    false => drop(std::fs::rename(old.path(), new.path())),
+                }
             }
         }
         peer.tell_again(std::mem::take(&mut self.events));
