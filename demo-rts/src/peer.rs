@@ -32,7 +32,7 @@ pub struct Peer {
     tally: Tally,
     replay: Option<PathBuf>,
     /// Where a recording is that is named once the match begins.
-    recorded_to: Option<Arc<OnceLock<PathBuf>>>,
+    recorded_to: Option<RecordedTo>,
     identity: Option<PathBuf>,
     /// Leaves after that many turns.
     leave_after: Option<u32>,
@@ -57,12 +57,15 @@ pub struct Peer {
     clock: Instant,
 }
 
+/// Where a recording is, once it is begun.
+pub type RecordedTo = Arc<OnceLock<PathBuf>>;
+
 /// How a peer begins, beside its options.
 pub struct Beginning {
     /// Whether it is ready from the beginning, or says so later.
     pub ready: bool,
     /// A recording other than to the file that the options name, and where it is once it is begun.
-    pub recording: Option<(Box<dyn LogStore>, Arc<OnceLock<PathBuf>>)>,
+    pub recording: Option<(Box<dyn LogStore>, RecordedTo)>,
 }
 
 impl Default for Beginning {

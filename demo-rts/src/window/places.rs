@@ -1,11 +1,11 @@
 //! Where the user's files are, and what recordings are called.
 
+use crate::peer::RecordedTo;
 use crate::world::Setup;
 use lockstep::log::{LogStore, Memory, Record, Start, StoreError};
 use lockstep::{Seat, TurnNumber};
 use replay::Recorder;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The folder of the user's data, if this system names one.
@@ -58,9 +58,6 @@ impl Places {
         }
     }
 }
-
-/// Where a recording is, once it is begun.
-pub type RecordedTo = Arc<OnceLock<PathBuf>>;
 
 /// A recording that begins with the match, so that its name can say who plays: `2026-11-21 21.40 lakes, Ada and Bob`.
 pub struct Named {
@@ -225,6 +222,7 @@ mod tests {
     use crate::world::MapKind;
     use lockstep::log::{Absent, OnSlow, PauseBudget, RosterPeer};
     use lockstep::{Incarnation, MatchId, PeerId, Plan};
+    use std::sync::Arc;
 
     fn start(names: &[(&str, u8)]) -> Start {
         let setup = Setup {
