@@ -21,11 +21,11 @@ impl Viewer {
         let layout = self.layout(ui.canvas);
         if let Some(text) = trouble.filter(|_| !self.help) {
             let y = layout.top.bottom() + ui.units(8.0);
-            note(&mut ui, &text, theme::BAD, |_| y);
+            note(&mut ui, &text, theme::BAD, layout.seats.right(), |_| y);
         }
         if let Some(text) = flash.filter(|_| !self.help) {
             let y = layout.below.y - ui.units(8.0);
-            note(&mut ui, &text, theme::TEXT, |high| y - high);
+            note(&mut ui, &text, theme::TEXT, 0.0, |high| y - high);
         }
         if self.help {
             draw_help(&mut ui);
@@ -34,11 +34,11 @@ impl Viewer {
     }
 }
 
-/// A few lines in the middle; `top` says where, from how high they are.
-fn note(ui: &mut Ui<'_>, text: &str, colour: [u8; 4], top: impl FnOnce(f32) -> f32) {
+/// A few lines in the middle of what lies right of `left`; `top` says where, from how high they are.
+fn note(ui: &mut Ui<'_>, text: &str, colour: [u8; 4], left: f32, top: impl FnOnce(f32) -> f32) {
     let (width, _) = ui.canvas.size();
     let gap = ui.units(10.0);
-    let most = ui.units(620.0).min(width - 4.0 * gap);
+    let most = ui.units(620.0).min(width - left - 4.0 * gap);
     let size = ui.units(theme::BODY);
     let lines = wrapped(ui.canvas, text, size, Weight::Regular, most);
     let widths = lines
@@ -47,7 +47,7 @@ fn note(ui: &mut Ui<'_>, text: &str, colour: [u8; 4], top: impl FnOnce(f32) -> f
     let wide = widths.fold(0.0, f32::max) + 2.0 * gap;
     let high = ui.canvas.line_height(size) * lines.len() as f32 + 2.0 * gap;
     let area = Rect::new(
-        ((width - wide) / 2.0).round(),
+        (left + (width - left - wide) / 2.0).round(),
         top(high).round(),
         wide.ceil(),
         high,

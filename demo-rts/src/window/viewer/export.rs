@@ -22,9 +22,9 @@ impl Exporting {
         let (replay, what) = (replay.to_owned(), what.to_owned());
         let thread = std::thread::Builder::new().name("picture".to_owned());
         thread.spawn(move || {
+            let pixels = still.draw();
             let written = write_beside(&replay, &what, "png", |file| {
-                let (wide, high) = still.size();
-                write_png(file, (wide, high), &still.draw())
+                write_png(file, still.size(), &pixels)
             });
             // The viewer has gone: nobody is left to be told.
             let _ = done.send(written);
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(first.file_name().unwrap(), "my match at 1.23.png");
         let second = write(&[0; 36]).unwrap();
         assert_eq!(second.file_name().unwrap(), "my match at 1.23 2.png");
-        let file = std::io::BufReader::new(File::open(&first).unwrap());
+        let file = io::BufReader::new(File::open(&first).unwrap());
         let mut reader = png::Decoder::new(file).read_info().unwrap();
         let mut read = vec![0; reader.output_buffer_size().unwrap()];
         let info = reader.next_frame(&mut read).unwrap();

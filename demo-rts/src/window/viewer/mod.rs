@@ -170,7 +170,8 @@ impl Viewer {
     }
 
     fn go_to(&mut self, tick: u64) {
-        self.wanted = Some(Wanted::Tick(tick.min(self.reel.ticks())));
+        let tick = tick.min(self.reel.ticks());
+        self.wanted = Some(Wanted::Tick(tick));
         if let Going::Back(at) = &mut self.going {
             *at = tick as f64;
         }

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub top: Rect,
-    seats: Rect,
+    pub seats: Rect,
     small: Rect,
     pub below: Rect,
     side: Rect,
@@ -147,7 +147,7 @@ impl Viewer {
             return;
         };
         let inner = area.inset(ui.units(6.0));
-        let columns: Vec<f32> = [0.38, 0.52, 0.67, 0.79, 0.91]
+        let columns: Vec<f32> = [0.36, 0.51, 0.64, 0.76, 0.90]
             .iter()
             .map(|part| inner.x + inner.w * part)
             .collect();

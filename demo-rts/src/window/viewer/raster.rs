@@ -226,6 +226,7 @@ impl Band {
         let bottom = most(1).min(clip.bottom() * fine).max(0.0).ceil() as usize;
         let bottom = bottom.min(self.top + self.lines);
         let owns = [(b, c), (c, a), (a, b)].map(|(from, to)| is_upper_left(from.at, to.at));
+        let fill = Fill::of(&corners, texture);
         for y in top..bottom {
             for x in left..right {
                 let at = [x as f32 + 0.5, y as f32 + 0.5];
@@ -240,7 +241,7 @@ impl Band {
                     .all(|(part, owns)| *part > 0.0 || *part == 0.0 && owns);
                 if inside {
                     let pixel = &mut self.pixels[(y - self.top) * self.wide + x];
-                    lay(pixel, parts.map(|part| part / double), &corners, texture);
+                    lay(pixel, fill.at(parts.map(|part| part / double)));
                 }
             }
         }
@@ -263,23 +264,50 @@ impl Band {
     }
 }
 
-/// Lays a triangle's colour over a sample. `parts` say how near each corner is.
-fn lay(pixel: &mut [u8; 3], parts: [f32; 3], corners: &[Vertex; 3], texture: &Texture) {
-    let mixed = |of: &dyn Fn(&Vertex) -> f32| {
-        let each = corners.iter().zip(parts);
-        each.map(|(corner, part)| of(corner) * part).sum::<f32>()
-    };
-    let u = mixed(&|corner| f32::from(corner.texel[0])) / FAR;
-    let v = mixed(&|corner| f32::from(corner.texel[1])) / FAR;
-    let texel = texture.at(u, v);
-    let alpha = mixed(&|corner| f32::from(corner.colour[3])) / 255.0 * texel[3] / 255.0;
-    if alpha <= 0.0 {
-        return;
+/// What a triangle is filled with. Most have one colour: it is found once.
+enum Fill<'a> {
+    Plain([f32; 4]),
+    Mixed(&'a [Vertex; 3], &'a Texture),
+}
+
+impl<'a> Fill<'a> {
+    fn of(corners: &'a [Vertex; 3], texture: &'a Texture) -> Fill<'a> {
+        let [a, b, c] = corners;
+        let mixed = Fill::Mixed(corners, texture);
+        let alike =
+            |one: &Vertex, other: &Vertex| one.colour == other.colour && one.texel == other.texel;
+        match alike(a, b) && alike(b, c) {
+            true => Fill::Plain(mixed.at([1.0, 0.0, 0.0])),
+            false => mixed,
+        }
     }
-    for (place, below) in pixel.iter_mut().enumerate() {
-        let own = mixed(&|corner| f32::from(corner.colour[place])) * texel[place] / 255.0;
+
+    /// The colour of a sample; alpha runs from 0 to 1. `parts` say how near each corner is.
+    fn at(&self, [p, q, r]: [f32; 3]) -> [f32; 4] {
+        let ([a, b, c], texture) = match self {
+            Fill::Plain(colour) => return *colour,
+            Fill::Mixed(corners, texture) => (corners, texture),
+        };
+        let mixed = |a: f32, b: f32, c: f32| a * p + b * q + c * r;
+        let texel = |axis: usize| {
+            let [a, b, c] = [a, b, c].map(|corner| f32::from(corner.texel[axis]));
+            mixed(a, b, c) / FAR
+        };
+        let texel = texture.at(texel(0), texel(1));
+        let mut colour: [f32; 4] = std::array::from_fn(|part| {
+            let [a, b, c] = [a, b, c].map(|corner| f32::from(corner.colour[part]));
+            mixed(a, b, c) * texel[part] / 255.0
+        });
+        colour[3] = (colour[3] / 255.0).min(1.0);
+        colour
+    }
+}
+
+/// Lays a colour over a sample.
+fn lay(pixel: &mut [u8; 3], [red, green, blue, alpha]: [f32; 4]) {
+    for (below, own) in pixel.iter_mut().zip([red, green, blue]) {
         let was = f32::from(*below);
-        *below = (was + (own - was) * alpha.min(1.0)).round() as u8;
+        *below = (was + (own - was) * alpha + 0.5) as u8;
     }
 }
 

@@ -35,7 +35,7 @@ fn record(turns: u32) -> Recorded {
         plan: Plan::default(),
         turn_limit: None,
         pauses: PauseBudget::default(),
-        on_slow: lockstep::OnSlow::default(),
+        on_slow: lockstep::log::OnSlow::default(),
         roster: (0..2)
             .map(|seat| RosterPeer {
                 peer: PeerId([seat + 1; 32]),
@@ -410,6 +410,13 @@ fn keys_go_where_they_say() {
     viewer.speed = SPEEDS.len() - 1;
     press(&mut viewer, KeyCode::End, none);
     press(&mut viewer, KeyCode::R, none);
+    viewer.pass(0.5);
+    while viewer.reel.is_seeking() {
+        viewer.pass(0.0);
+    }
+    assert_eq!(viewer.reel.tick(), 400 * ticks - 640);
+    // Sent beyond the end meanwhile, it goes back from there.
+    press(&mut viewer, KeyCode::End, none);
     viewer.pass(0.5);
     while viewer.reel.is_seeking() {
         viewer.pass(0.0);

@@ -170,11 +170,11 @@ impl Viewer {
             ui.tip(Rect::new(at.0, bar.y, 1.0, bar.h), lines);
         }
         let pressed = ui.input.press(MouseButton::Left);
-        let event = hovered.filter(|_| pressed.is_some_and(|click| bar.contains(click.at)));
-        if let Some(event) = event
-            .and_then(|place| self.survey.found.events.get(place))
-            .cloned()
-        {
+        let event = hovered.and_then(|place| self.survey.found.events.get(place));
+        // In the middle of a long fight that moment is meant, not the fight's beginning.
+        let near = |event: &&Event| (x_of(event.tick) - at.0).abs() <= ui.units(REACH);
+        let clicked = pressed.is_some_and(|click| bar.contains(click.at));
+        if let Some(event) = event.filter(near).filter(|_| clicked).cloned() {
             self.go_to_event(&event);
         } else if begun
             && ui.input.holds_button(MouseButton::Left)
@@ -193,7 +193,7 @@ impl Viewer {
         x_of: &dyn Fn(u64) -> f32,
     ) -> Option<usize> {
         let size = (high * 0.62).min(ui.units(12.0));
-        let reach = ui.units(6.0);
+        let reach = ui.units(REACH);
         let mut last: BTreeMap<(Lane, Option<Seat>), f32> = BTreeMap::new();
         let mut hovered: Option<(f32, usize)> = None;
         ui.canvas.clip(bar);
@@ -273,3 +273,6 @@ fn bars(canvas: &mut Canvas, area: Rect, colour: [u8; 4]) {
         canvas.rect(Rect::new(at, y - r, r * 0.6, 2.0 * r), colour);
     }
 }
+
+/// How near the mouse must be to an event to mean it.
+const REACH: f32 = 6.0;
