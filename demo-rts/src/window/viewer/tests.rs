@@ -430,9 +430,9 @@ fn keys_go_where_they_say() {
 #[test]
 fn everything_can_be_read_at_every_size() {
     let recorded = record(500);
-    let mut viewer = viewer(&recorded);
     let none = Modifiers::default();
     for size in SIZES {
+        let mut viewer = viewer(&recorded);
         let mut canvas = Canvas::new();
         canvas.begin(size, 1.0);
         let said = |canvas: &Canvas, wanted: &str| {
@@ -465,14 +465,14 @@ fn everything_can_be_read_at_every_size() {
 }
 
 #[test]
-fn a_cut_file_is_told_in_words_and_what_is_left_is_shown() {
+fn a_damaged_file_is_told_in_words_and_what_is_left_is_shown() {
     let recorded = record(60);
     let bytes = std::fs::read(&recorded.path).unwrap();
     let cut = recorded.folder.path().join("cut.replay");
-    std::fs::write(&cut, &bytes[..bytes.len() * 2 / 3]).unwrap();
+    std::fs::write(&cut, [&bytes[..], &[0x5a; 40]].concat()).unwrap();
     let mut viewer = Viewer::open(&cut, Shared::default()).unwrap();
     let turns = viewer.reel.turns();
-    assert!((5..60).contains(&turns), "{turns}");
+    assert_eq!(turns, 60);
     let mut canvas = Canvas::new();
     canvas.begin(SIZES[0], 1.0);
     frame(
@@ -491,7 +491,11 @@ fn a_cut_file_is_told_in_words_and_what_is_left_is_shown() {
         .map(|text| text.text.as_str())
         .collect();
     let told = told.join(" ");
-    assert!(told.contains("ends in the middle of a record"), "{told}");
+    let breaks_off = ["ends in the middle of a record", "is damaged at byte"];
+    assert!(
+        breaks_off.iter().any(|words| told.contains(words)),
+        "{told}"
+    );
     assert!(told.contains("replay trim"), "{told}");
     for (name, bytes) in [
         (
