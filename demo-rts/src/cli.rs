@@ -80,7 +80,7 @@ pub enum Command {
                       Example: demo-rts rejoin TICKET --headless --bot hard --json --record back.replay"
     )]
     Rejoin(Rejoin),
-    /// Watches a replay in the terminal.
+    /// Watches a replay.
     #[command(after_help = "Example: demo-rts watch match.replay")]
     Watch(Watch),
     /// Forwards a match between peers that cannot reach each other. Comes in a later version.
@@ -197,7 +197,7 @@ pub struct Watch {
     /// A replay file. Watching a running match by its ticket comes in a later version.
     #[arg(value_name = "REPLAY|TICKET")]
     pub what: String,
-    /// In the terminal: the only way until the window comes.
+    /// In the terminal, though there is a display for the window.
     #[arg(long)]
     pub terminal: bool,
     /// Without a terminal. Comes in a later version.

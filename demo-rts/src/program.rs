@@ -148,11 +148,22 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             if !path.exists() && watch.what.starts_with("ls1-") {
                 return ticket(&watch.what).map(|_| ExitCode::from(exit::USAGE));
             }
-            if without_screen || !terminal::is_there() {
-                let instead = "`demo-rts replay info FILE` and `show` work without a terminal";
-                return Err(later("watching without a terminal", instead).into());
+            let instead = "`demo-rts replay info FILE` and `show` work without a terminal";
+            let nowhere = || later("watching without a terminal", instead);
+            if without_screen {
+                return Err(nowhere().into());
             }
-            watch::run(&path, &listen()?)
+            let asked = listen()?;
+            if !watch.terminal
+                && wants_window(outer)
+                && let Some(done) = watch_in_window(&path, &asked)
+            {
+                return done;
+            }
+            if !terminal::is_there() {
+                return Err(nowhere().into());
+            }
+            watch::run(&path, &asked)
         }
         Command::Replay(replay) => Ok(replay::cli::run::<World>(replay.rest)),
         Command::Rejoin(back) => {
@@ -233,8 +244,20 @@ fn in_window(
     Err(peer)
 }
 
+/// Shows a replay in the window. `None` where none can be opened, which is said.
+fn watch_in_window(path: &Path, asked: &Asked) -> Option<Result<ExitCode, Problem>> {
+    #[cfg(feature = "window")]
+    if let Ok(done) = crate::window::viewer::run(path, asked) {
+        return Some(done);
+    }
+    #[cfg(not(feature = "window"))]
+    let _ = (path, asked);
+    say_no_window();
+    None
+}
+
 fn say_no_window() {
-    let told = "No window can be opened (no display, or no OpenGL): playing in the terminal.";
+    let told = "No window can be opened (no display, or no OpenGL): going on in the terminal.";
     // Where stderr is closed, nobody is left to tell.
     let _ = writeln!(std::io::stderr(), "{told}");
 }

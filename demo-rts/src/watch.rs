@@ -48,21 +48,36 @@ pub fn run(path: &Path, asked: &Asked) -> Result<ExitCode, Problem> {
     if let Some(seat) = viewer.facts.ended.and_then(|ended| ended.outcome?.winner) {
         crate::plain::print(&format!("{} won", seat_name(seat))).map_err(Problem::Terminal)?;
     }
-    let (name, source) = (path.display(), game.source());
+    let source = game.source();
+    Ok(tell(&wrong(path, source.reader().damage(), source.error())))
+}
+
+/// What is wrong with a file that was watched, in lines.
+pub(crate) fn wrong(
+    path: &Path,
+    damage: Option<replay::Damage>,
+    error: Option<&replay::Error>,
+) -> Vec<String> {
+    let name = path.display();
     let mut wrong = Vec::new();
-    if let Some(damage) = source.reader().damage() {
+    if let Some(damage) = damage {
         wrong.push(format!("{name}: {damage}"));
         wrong.push(format!("{name}: {}", damage.remedy(&name)));
     }
-    wrong.extend(source.error().map(|error| format!("{name}: {error}")));
-    for line in &wrong {
+    wrong.extend(error.map(|error| format!("{name}: {error}")));
+    wrong
+}
+
+/// Tells it, and what the program ends with.
+pub(crate) fn tell(wrong: &[String]) -> ExitCode {
+    for line in wrong {
         // Where stderr is closed, nobody is left to tell.
         let _ = writeln!(std::io::stderr(), "demo-rts: {line}");
     }
-    if !wrong.is_empty() {
-        return Ok(ExitCode::from(exit::DAMAGED));
-    }
-    Ok(ExitCode::from(exit::GOOD))
+    ExitCode::from(match wrong {
+        [] => exit::GOOD,
+        _ => exit::DAMAGED,
+    })
 }
 
 struct Viewer {

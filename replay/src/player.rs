@@ -6,6 +6,7 @@ use lockstep::log::{Bundle, Record, What};
 use lockstep::source::{Answer, TurnSource, Work};
 use lockstep::{CommandId, EndReason, Ended, Event, Plan, Refused, Status, TurnNumber};
 use sim::{Checksum, Seat, SeatState};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -76,6 +77,8 @@ pub struct Player {
     told_resume: bool,
     checksum: Option<Checksum>,
     unusable: Vec<KeyframeAt>,
+    /// Snapshots beside those of the file, by the turns that they have executed, with their ticks.
+    own: BTreeMap<u32, (u64, Arc<[u8]>)>,
     events: Vec<Event>,
     over: Option<EndReason>,
     error: Option<Error>,
@@ -85,8 +88,16 @@ pub struct Player {
 enum Doing {
     Nothing,
     Building,
-    Loading(KeyframeAt),
+    Loading(Origin),
     Executing,
+}
+
+/// Where a snapshot comes from.
+#[derive(Clone, Copy)]
+enum Origin {
+    File(KeyframeAt),
+    /// One of [`Player::keep`], after so many turns.
+    Own(u32),
 }
 
 /// Where a seek goes.
@@ -118,6 +129,7 @@ impl Player {
             told_resume: false,
             checksum: None,
             unusable: Vec::new(),
+            own: BTreeMap::new(),
             events: Vec::new(),
             over: None,
             error: None,
@@ -137,6 +149,18 @@ impl Player {
         if self.built {
             self.over = None;
         }
+    }
+
+    /// Takes a snapshot of the world after so many turns and ticks of this replay, for seeks to begin at: the file's own
+    /// keyframes may lie far apart. One that does not load is dropped; that it is of this replay is for the caller to know.
+    /// They stay until [`forget`](Self::forget).
+    pub fn keep(&mut self, turns: u32, ticks: u64, snapshot: Arc<[u8]>) {
+        self.own.insert(turns, (ticks, snapshot));
+    }
+
+    /// Drops the snapshot of [`keep`](Self::keep) after so many turns, if there is one.
+    pub fn forget(&mut self, turns: u32) {
+        self.own.remove(&turns);
     }
 
     /// Sets the speed, at any time.
@@ -183,11 +207,24 @@ impl Player {
                 .find(|keyframe| !self.unusable.contains(keyframe))
                 .copied();
             let forward = self.executed <= turn;
+            let from_file = best.map(|best| best.turns);
+            let own = self.own.range(..=turn).next_back();
+            if let Some((turns, (ticks, snapshot))) = own
+                && from_file.is_none_or(|from_file| from_file < *turns)
+                && (!forward || *turns > self.executed)
+            {
+                self.doing = Doing::Loading(Origin::Own(*turns));
+                return Some(Work::Load {
+                    turns: *turns,
+                    ticks: *ticks,
+                    snapshot: Arc::clone(snapshot),
+                });
+            }
             match best {
                 Some(best) if !forward || best.turns > self.executed => {
                     match self.reader.keyframe(&best) {
                         Ok(keyframe) => {
-                            self.doing = Doing::Loading(best);
+                            self.doing = Doing::Loading(Origin::File(best));
                             return Some(Work::Load {
                                 turns: keyframe.turns,
                                 ticks: keyframe.ticks,
@@ -394,13 +431,20 @@ impl TurnSource for Player {
                 self.built = false;
                 self.end(EndReason::World);
             }
-            (Doing::Loading(keyframe), Answer::Ready { checksum }) => {
+            (Doing::Loading(from), Answer::Ready { checksum }) => {
+                let turns = match from {
+                    Origin::File(keyframe) => keyframe.turns,
+                    Origin::Own(turns) => turns,
+                };
                 self.checksum = Some(checksum);
-                self.executed = keyframe.turns;
-                self.cursor = self.reader.cursor(TurnNumber(keyframe.turns));
+                self.executed = turns;
+                self.cursor = self.reader.cursor(TurnNumber(turns));
             }
-            (Doing::Loading(keyframe), Answer::Failed) => {
-                self.unusable.push(keyframe);
+            (Doing::Loading(from), Answer::Failed) => {
+                match from {
+                    Origin::File(keyframe) => self.unusable.push(keyframe),
+                    Origin::Own(turns) => self.forget(turns),
+                }
                 if let Some(goal) = &mut self.goal {
                     goal.jumped = false;
                 }

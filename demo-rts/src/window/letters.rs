@@ -117,6 +117,11 @@ impl Letters {
         Some((first, end - first, bytes))
     }
 
+    /// The alpha of the picture's pixels, line by line.
+    pub fn alpha(&self) -> &[u8] {
+        &self.pixels
+    }
+
     /// Begins a frame: where the last one found no more room, the picture is begun anew and larger.
     pub fn begin(&mut self) {
         if std::mem::take(&mut self.full) {

@@ -17,6 +17,7 @@ pub mod settings;
 mod sight;
 pub mod theme;
 pub mod ui;
+pub mod viewer;
 pub mod words;
 
 use crate::exit::Problem;

@@ -1,6 +1,7 @@
 //! Every word that the window says, in one place.
 
 pub mod menu;
+pub mod viewer;
 
 use crate::world::{Kind, Order, Refusal, Resource, Upgrade};
 

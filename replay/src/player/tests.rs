@@ -46,6 +46,43 @@ fn every_turn_that_is_sought_is_the_turn_that_was_played() {
 }
 
 #[test]
+fn a_seek_begins_at_the_nearest_snapshot_that_was_kept_and_loads() {
+    let played = fixture::play(170);
+    let mut game = player(&played);
+    game.source().set_speed(Speed::PAUSED);
+    let ticks = |game: &mut Match<Coins, Player>, turn| {
+        game.source().reader().ticks_before(TurnNumber(turn))
+    };
+    for turn in [30, 90, 120, 160] {
+        let ticks = ticks(&mut game, turn);
+        // The world of 120 is another one, to be seen where the seek begins there.
+        let of = if turn == 120 { 30 } else { turn };
+        let snapshot = match turn {
+            160 => Arc::from([0xff; 40]),
+            _ => saved(&played.worlds[of as usize]).into(),
+        };
+        game.source().keep(turn, ticks, snapshot);
+    }
+    for turn in [99, 40, 170, 31, 165] {
+        game.source().seek(TurnNumber(turn));
+        arrive(&mut game);
+        let world = game.world().expect("built");
+        assert_eq!(saved(world), saved(&played.worlds[turn as usize]), "{turn}");
+    }
+    game.source().seek(TurnNumber(120));
+    arrive(&mut game);
+    let world = game.world().map(saved);
+    assert_eq!(world, Some(saved(&played.worlds[30])));
+    game.source().forget(120);
+    game.source().seek(TurnNumber(119));
+    arrive(&mut game);
+    game.source().seek(TurnNumber(120));
+    arrive(&mut game);
+    let world = game.world().map(saved);
+    assert_eq!(world, Some(saved(&played.worlds[120])));
+}
+
+#[test]
 fn a_keyframe_that_does_not_belong_is_passed_over() {
     let mut played = fixture::play(170);
     for record in &mut played.records {

@@ -60,6 +60,8 @@ pub struct Land {
     small: PictureId,
     /// The tick and the eye that fog and small map show.
     shown: Option<(u32, Eye)>,
+    /// The terrain of every tile as it is drawn.
+    drawn: Vec<Terrain>,
     known: Vec<Known>,
 }
 
@@ -75,6 +77,7 @@ impl Land {
             fog: canvas.keep_picture(),
             small: canvas.keep_picture(),
             shown: None,
+            drawn: terrain(map).collect(),
             known: Vec::new(),
         };
         for chunk in 0..land.chunks.len() {
@@ -90,11 +93,37 @@ impl Land {
 
     /// A tile is another than before.
     pub fn changed(&mut self, tile: Tile, world: &World, canvas: &mut Canvas) {
-        let across = self.size.div_ceil(CHUNK);
-        let chunk = usize::from(tile.y / CHUNK * across + tile.x / CHUNK);
+        let at = usize::from(tile.y) * usize::from(self.size) + usize::from(tile.x);
+        if let Some(drawn) = self.drawn.get_mut(at) {
+            *drawn = world.map().terrain(tile);
+        }
+        let chunk = self.chunk_of(tile);
         if chunk < self.chunks.len() {
             self.draw_chunk(chunk, world.map(), canvas);
         }
+    }
+
+    /// Draws anew what is another than it was drawn: the world has leapt to another time of the same match.
+    pub fn leap(&mut self, world: &World, canvas: &mut Canvas) {
+        self.shown = None;
+        let map = world.map();
+        let size = usize::from(self.size.max(1));
+        let mut stale: Vec<usize> = Vec::new();
+        for (at, now) in terrain(map).enumerate().take(self.drawn.len()) {
+            if std::mem::replace(&mut self.drawn[at], now) != now {
+                stale.push(self.chunk_of(Tile::new((at % size) as u16, (at / size) as u16)));
+            }
+        }
+        stale.sort_unstable();
+        stale.dedup();
+        for chunk in stale {
+            self.draw_chunk(chunk, map, canvas);
+        }
+    }
+
+    fn chunk_of(&self, tile: Tile) -> usize {
+        let across = self.size.div_ceil(CHUNK);
+        usize::from(tile.y / CHUNK * across + tile.x / CHUNK)
     }
 
     /// Brings fog and small map up to date, if they are old.
@@ -222,6 +251,12 @@ impl Land {
             }
         });
     }
+}
+
+fn terrain(map: &Map) -> impl Iterator<Item = Terrain> + '_ {
+    let size = map.size();
+    let tiles = (0..size).flat_map(move |y| (0..size).map(move |x| Tile::new(x, y)));
+    tiles.map(|tile| map.terrain(tile))
 }
 
 /// A tile's ground, its colour running into its neighbours'.

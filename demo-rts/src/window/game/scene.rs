@@ -21,6 +21,8 @@ pub struct Scene {
     land: Option<Land>,
     /// Tiles that changed since the ground was drawn.
     changed: Vec<Tile>,
+    /// The world has leapt since the ground was drawn.
+    leapt: bool,
 }
 
 /// What to draw beside the world itself.
@@ -45,6 +47,7 @@ impl Scene {
             effects: Effects::default(),
             land: None,
             changed: Vec::new(),
+            leapt: false,
         }
     }
 
@@ -82,6 +85,15 @@ impl Scene {
         self.changed.clear();
     }
 
+    /// Goes on at another time of the same match, as after a seek: what is kept of the ground stays.
+    pub fn leap(&mut self, world: &World) {
+        self.motion = Motion::default();
+        self.motion.step(world, self.eye);
+        self.effects = Effects::default();
+        self.changed.clear();
+        self.leapt = true;
+    }
+
     /// The map as a picture, a pixel a tile, once it was drawn.
     pub fn small_map(&self) -> Option<crate::window::canvas::PictureId> {
         self.land.as_ref().map(Land::small)
@@ -102,6 +114,9 @@ impl Scene {
         canvas: &mut Canvas,
     ) {
         let land = self.land.get_or_insert_with(|| Land::new(world, canvas));
+        if std::mem::take(&mut self.leapt) {
+            land.leap(world, canvas);
+        }
         self.changed.sort_unstable();
         self.changed.dedup();
         for tile in self.changed.drain(..) {

@@ -13,6 +13,7 @@ use crate::window::letters::Weight;
 use crate::window::places::{Named, Places};
 use crate::window::settings::{Settings, Shared};
 use crate::window::ui::Ui;
+use crate::window::viewer::Viewer;
 use crate::window::words::menu as words;
 use crate::window::{Screen, theme};
 use crate::world::MapKind;
@@ -297,7 +298,10 @@ impl Front {
     /// # Errors
     /// Why it cannot be shown, in words.
     pub fn viewer(&self, path: &std::path::Path) -> Result<Box<dyn Screen>, String> {
-        Err(words::watch_elsewhere(&path.display().to_string()))
+        let settings = self.settings.clone();
+        let viewer = Viewer::open(path, settings).map_err(|why| sentence(&why.to_string()))?;
+        self.fall_silent();
+        Ok(Box::new(viewer))
     }
 }
 

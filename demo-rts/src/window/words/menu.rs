@@ -257,11 +257,6 @@ pub fn more_recordings(many: usize) -> String {
     format!("{many} older ones are not listed.")
 }
 
-/// Where this window cannot show a recording.
-pub fn watch_elsewhere(path: &str) -> String {
-    format!("This version shows recordings in the terminal: demo-rts watch \"{path}\"")
-}
-
 /// How long ago something was.
 pub fn ago(passed: Duration) -> String {
     let minutes = passed.as_secs() / 60;

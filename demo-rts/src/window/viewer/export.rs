@@ -1,0 +1,147 @@
+//! Pictures and graphs as files beside the replay: named after it, and never written over another.
+
+use super::raster::Still;
+use crate::window::words::viewer as words;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+
+/// A picture that is being drawn and written on a thread of its own.
+pub struct Exporting {
+    work: Receiver<io::Result<PathBuf>>,
+}
+
+impl Exporting {
+    /// Begins to write a picture beside this replay. `what` names the moment.
+    ///
+    /// # Errors
+    /// There is no thread to be had.
+    pub fn picture(replay: &Path, what: &str, still: Still) -> io::Result<Exporting> {
+        let (done, work) = sync_channel(1);
+        let (replay, what) = (replay.to_owned(), what.to_owned());
+        let thread = std::thread::Builder::new().name("picture".to_owned());
+        thread.spawn(move || {
+            let pixels = still.draw();
+            let written = write_beside(&replay, &what, "png", |file| {
+                write_png(file, still.size(), &pixels)
+            });
+            // The viewer has gone: nobody is left to be told.
+            let _ = done.send(written);
+        })?;
+        Ok(Exporting { work })
+    }
+
+    /// What became of it, in words, once it is done.
+    pub fn poll(&self) -> Option<String> {
+        match self.work.try_recv() {
+            Ok(written) => Some(said(&written)),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(words::unwritten("its thread ended")),
+        }
+    }
+}
+
+/// What became of a file, in words.
+pub fn said(written: &io::Result<PathBuf>) -> String {
+    match written {
+        Ok(path) => words::written(&path.display().to_string()),
+        Err(why) => words::unwritten(&why.to_string()),
+    }
+}
+
+/// Writes a file beside a replay, under a name that is free. What is begun and cannot be finished is removed.
+///
+/// # Errors
+/// The disk's.
+pub fn write_beside(
+    replay: &Path,
+    what: &str,
+    ending: &str,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<PathBuf> {
+    let (file, path) = free_file(replay, what, ending)?;
+    let mut file = BufWriter::new(file);
+    match write(&mut file).and_then(|()| file.flush()) {
+        Ok(()) => Ok(path),
+        Err(why) => {
+            // What is told is why it was not written.
+            let _ = fs::remove_file(&path);
+            Err(why)
+        }
+    }
+}
+
+fn free_file(replay: &Path, what: &str, ending: &str) -> io::Result<(File, PathBuf)> {
+    let stem = replay.file_stem().unwrap_or_default().to_string_lossy();
+    let mut number = 1;
+    loop {
+        let name = match number {
+            1 => format!("{stem} {what}.{ending}"),
+            _ => format!("{stem} {what} {number}.{ending}"),
+        };
+        let path = replay.with_file_name(name);
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(file) => return Ok((file, path)),
+            Err(why) if why.kind() == io::ErrorKind::AlreadyExists && number < MOST_NAMES => {
+                number += 1;
+            }
+            Err(why) => return Err(why),
+        }
+    }
+}
+
+fn write_png(to: &mut dyn Write, (wide, high): (usize, usize), rgb: &[u8]) -> io::Result<()> {
+    let size = |pixels: usize| u32::try_from(pixels).map_err(io::Error::other);
+    let mut encoder = png::Encoder::new(to, size(wide)?, size(high)?);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header().map_err(io::Error::other)?;
+    writer.write_image_data(rgb).map_err(io::Error::other)?;
+    writer.finish().map_err(io::Error::other)
+}
+
+const MOST_NAMES: u32 = 10_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_decodes_to_the_pixels_that_were_drawn_and_nothing_is_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let replay = folder.path().join("my match.replay");
+        let rgb: Vec<u8> = (0..4 * 3 * 3).map(|at| at as u8 * 7).collect();
+        let write = |rgb: &[u8]| {
+            write_beside(&replay, "at 1.23", "png", |file| {
+                write_png(file, (4, 3), rgb)
+            })
+        };
+        let first = write(&rgb).unwrap();
+        assert_eq!(first.file_name().unwrap(), "my match at 1.23.png");
+        let second = write(&[0; 36]).unwrap();
+        assert_eq!(second.file_name().unwrap(), "my match at 1.23 2.png");
+        let file = io::BufReader::new(File::open(&first).unwrap());
+        let mut reader = png::Decoder::new(file).read_info().unwrap();
+        let mut read = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut read).unwrap();
+        assert_eq!((info.width, info.height), (4, 3));
+        assert_eq!(&read[..info.buffer_size()], rgb);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_told_and_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let there = folder.path().join("a.replay");
+        let full = |_: &mut dyn Write| Err(io::Error::other("the disk is full"));
+        let told = said(&write_beside(&there, "graphs", "svg", full));
+        assert!(told.contains("the disk is full"), "{told}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        let nowhere = folder.path().join("missing").join("a.replay");
+        let told = said(&write_beside(&nowhere, "graphs", "svg", |_| Ok(())));
+        assert!(
+            told.contains("No such file") || told.contains("cannot find"),
+            "{told}"
+        );
+    }
+}

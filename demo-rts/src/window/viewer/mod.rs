@@ -1,0 +1,421 @@
+//! The replay viewer: a match seen again, from any moment and with anybody's eyes.
+
+mod above;
+pub mod events;
+mod export;
+pub mod graphs;
+mod keys;
+mod panels;
+pub mod raster;
+pub mod reel;
+pub mod survey;
+mod timeline;
+
+#[cfg(test)]
+mod tests;
+
+use super::canvas::Canvas;
+use super::game::camera::{Camera, place_of};
+use super::game::land::Eye;
+use super::game::scene::{Overlay, Scene};
+use super::input::{Input, KeyCode};
+use super::settings::{Settings, Shared};
+use super::ui::Memory;
+use super::words::viewer as words;
+use super::{Next, Screen, places, theme};
+use crate::exit::Problem;
+use crate::peer::now;
+use crate::signals::Asked;
+use crate::terminal::controls::look_at_first;
+use crate::watch;
+use crate::world::World;
+use events::{Event, Lane};
+use export::{Exporting, said};
+use graphs::Line;
+use lockstep::Seat;
+use raster::Still;
+use reel::Reel;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::time::Duration;
+use survey::Survey;
+
+/// A replay in the window.
+pub struct Viewer {
+    path: PathBuf,
+    settings: Shared,
+    reel: Reel,
+    survey: Survey,
+    scene: Option<Scene>,
+    camera: Option<Camera>,
+    names: BTreeMap<Seat, String>,
+    /// Place in [`SPEEDS`].
+    speed: usize,
+    going: Going,
+    /// Where to go as soon as the last seek has arrived.
+    wanted: Option<Wanted>,
+    memory: Memory,
+    side: Side,
+    help: bool,
+    /// Which events are listed and gone to; `None` are all.
+    lane: Option<Lane>,
+    list: List,
+    flash: Option<(String, Duration)>,
+    exporting: Option<Exporting>,
+    farewell: Rc<RefCell<Farewell>>,
+    now: Duration,
+}
+
+/// Whether time passes, and which way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Going {
+    On,
+    Still,
+    /// Backwards; the tick that is reached, with its fraction.
+    Back(f64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    Tick(u64),
+    Turn(u32),
+}
+
+/// What stands at the right side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Nothing,
+    Graphs,
+    Events,
+}
+
+/// The list of events, as it is shown.
+#[derive(Debug, Default)]
+struct List {
+    /// How many events and which lane it was made of.
+    of: Option<(usize, Option<Lane>)>,
+    lines: Vec<String>,
+    ticks: Vec<u64>,
+    first: usize,
+    current: Option<usize>,
+}
+
+/// What is told once the viewer has closed.
+#[derive(Debug, Default)]
+pub struct Farewell {
+    lines: Vec<String>,
+}
+
+impl Viewer {
+    /// Of this file.
+    ///
+    /// # Errors
+    /// Why it cannot be shown.
+    pub fn open(path: &Path, settings: Shared) -> Result<Viewer, replay::Error> {
+        let mut reel = Reel::open(path)?;
+        reel.seek_tick(0);
+        let survey = Survey::begin(path.to_owned(), reel.ticks());
+        let names = places::players(reel.reader().start()).into_iter().collect();
+        Ok(Viewer {
+            path: path.to_owned(),
+            settings,
+            survey,
+            reel,
+            scene: None,
+            camera: None,
+            names,
+            speed: NORMAL,
+            going: Going::On,
+            wanted: None,
+            memory: Memory::default(),
+            side: Side::Nothing,
+            help: false,
+            lane: None,
+            list: List::default(),
+            flash: None,
+            exporting: None,
+            farewell: Rc::default(),
+            now: Duration::ZERO,
+        })
+    }
+
+    fn name(&self, seat: Seat) -> String {
+        let known = self.names.get(&seat).cloned();
+        known.unwrap_or_else(|| format!("seat {}", seat.0))
+    }
+
+    fn eye(&self) -> Eye {
+        self.scene.as_ref().map_or(Eye::All, Scene::eye)
+    }
+
+    fn look_with(&mut self, eye: Eye) {
+        if let (Some(scene), Some(world)) = (&mut self.scene, self.reel.world()) {
+            scene.look_with(eye, world);
+        }
+    }
+
+    /// The tick where it stands, or will as soon as it has arrived.
+    fn tick(&self) -> u64 {
+        match self.wanted {
+            Some(Wanted::Tick(tick)) => tick,
+            Some(Wanted::Turn(turn)) => {
+                let turn = lockstep::TurnNumber(turn);
+                self.reel.reader().ticks_before(turn)
+            }
+            None => self.reel.goal_tick().unwrap_or(self.reel.tick()),
+        }
+    }
+
+    fn go_to(&mut self, tick: u64) {
+        let tick = tick.min(self.reel.ticks());
+        self.wanted = Some(Wanted::Tick(tick));
+        if let Going::Back(at) = &mut self.going {
+            *at = tick as f64;
+        }
+    }
+
+    fn go_to_event(&mut self, event: &Event) {
+        self.go_to(event.tick);
+        if let (Some(at), Some(camera)) = (event.at, &mut self.camera) {
+            camera.look_at(at);
+        }
+    }
+
+    fn say(&mut self, text: String) {
+        self.flash = Some((text, self.now + FLASH));
+    }
+
+    /// Lets time pass, one way or the other.
+    fn pass(&mut self, seconds: f32) {
+        self.survey.poll(&mut self.reel);
+        if !self.reel.is_seeking()
+            && let Some(wanted) = self.wanted.take()
+        {
+            match wanted {
+                Wanted::Tick(tick) => self.reel.seek_tick(tick),
+                Wanted::Turn(turn) => self.reel.seek_turn(turn),
+            }
+        }
+        if self.reel.is_seeking() {
+            if self.reel.pursue(now() + SEEK_BUDGET) {
+                self.arrive();
+            }
+            return;
+        }
+        let passed = seconds * SPEEDS[self.speed].0;
+        match &mut self.going {
+            Going::Still => {}
+            Going::On => {
+                let scene = &mut self.scene;
+                let more = self
+                    .reel
+                    .play(passed, now() + PLAY_BUDGET, |world, effects| {
+                        if let Some(scene) = scene {
+                            scene.step(world, effects);
+                        }
+                    });
+                if !more {
+                    self.going = Going::Still;
+                }
+            }
+            Going::Back(at) => {
+                *at = (*at - f64::from(passed) * TICKS).max(0.0);
+                let to = at.ceil() as u64;
+                if to < self.reel.tick() {
+                    self.reel.seek_tick(to);
+                    if self.reel.pursue(now() + SEEK_BUDGET) {
+                        self.arrive();
+                    }
+                }
+                if to == 0 {
+                    self.going = Going::Still;
+                }
+            }
+        }
+    }
+
+    /// A seek has arrived: the scene goes on from there.
+    fn arrive(&mut self) {
+        let Some(world) = self.reel.world() else {
+            return;
+        };
+        match &mut self.scene {
+            Some(scene) => scene.leap(world),
+            None => {
+                let mut scene = Scene::new(Eye::All);
+                scene.restart(world);
+                self.scene = Some(scene);
+                let first = world.seats().next().map_or(Seat(0), |seat| seat.seat);
+                let home = look_at_first(first, world);
+                self.camera = Some(Camera::new(place_of(home.centre()), world.map().size()));
+            }
+        }
+    }
+
+    fn draw_world(&mut self, input: &Input, canvas: &mut Canvas, covered: bool) {
+        let (Some(world), Some(scene), Some(camera)) =
+            (self.reel.world(), &mut self.scene, &mut self.camera)
+        else {
+            return;
+        };
+        camera.fit(canvas.whole(), canvas.scale());
+        let steered = keys::steering(input, self.help);
+        let settings = self.settings.borrow().clone();
+        camera.steer(&steered, &settings, covered, true);
+        let moves = self.going == Going::On && !self.reel.is_over();
+        let seconds = input.seconds * SPEEDS[self.speed].0.clamp(1.0, 4.0);
+        scene.pass(if moves { seconds } else { 0.0 });
+        let alpha = self.reel.alpha();
+        let under = input.mouse.filter(|_| !covered);
+        let overlay = Overlay {
+            selected: &[],
+            under: under.and_then(|at| scene.at(at, camera, alpha)),
+            alpha,
+            all_bars: input.with.alt,
+        };
+        scene.draw(world, camera, &overlay, canvas);
+    }
+
+    /// The seats as graphs show them.
+    fn lines(&self) -> Vec<Line> {
+        let colour = |seat| {
+            let known = self.reel.world().and_then(|world: &World| world.seat(seat));
+            known.map_or(theme::of(seat), |known| known.colour)
+        };
+        let seats = self.survey.found.seats.iter();
+        let line = |seat: &Seat| Line {
+            name: self.name(*seat),
+            colour: colour(*seat),
+        };
+        seats.map(line).collect()
+    }
+
+    fn export_graphs(&mut self) {
+        if self.survey.is_running() || self.survey.found.samples.is_empty() {
+            return self.say(words::NO_SAMPLES.to_owned());
+        }
+        let ticks = self.reel.ticks();
+        let title = self.path.file_stem().unwrap_or_default().to_string_lossy();
+        let length = (ticks, self.reel.time_of(ticks));
+        let svg = graphs::svg(&title, &self.survey.found, &self.lines(), length);
+        let written = export::write_beside(&self.path, "graphs", "svg", |file| {
+            file.write_all(svg.as_bytes())
+        });
+        self.say(said(&written));
+    }
+
+    fn export_picture(&mut self, canvas: &mut Canvas) {
+        if self.exporting.is_some() {
+            return;
+        }
+        let tick = self.reel.tick();
+        let moment = words::moment(self.reel.time_of(tick), tick);
+        let still = Still::of(canvas, theme::GROUND);
+        match Exporting::picture(&self.path, &moment, still) {
+            Ok(exporting) => {
+                self.exporting = Some(exporting);
+                self.say(words::DRAWING.to_owned());
+            }
+            Err(why) => self.say(words::unwritten(&why.to_string())),
+        }
+    }
+
+    /// What is wrong with the file, in words.
+    fn trouble(&self) -> Option<String> {
+        let reader = self.reel.reader();
+        let damage = reader.damage().map(|damage| {
+            let remedy = damage.remedy(self.path.display());
+            words::broken(&damage.to_string(), &remedy)
+        });
+        let error = self
+            .reel
+            .error()
+            .map(|why| words::stopped(&why.to_string()));
+        let survey = self.survey.trouble.as_deref().map(words::stopped);
+        let all: Vec<String> = damage.into_iter().chain(error.or(survey)).collect();
+        (!all.is_empty()).then(|| all.join(" "))
+    }
+}
+
+impl Screen for Viewer {
+    fn frame(&mut self, input: &Input, canvas: &mut Canvas) -> Next {
+        self.now = input.now;
+        if let Some(told) = self.exporting.as_ref().and_then(Exporting::poll) {
+            self.exporting = None;
+            self.say(told);
+        }
+        let leaves = self.press_keys(input);
+        self.pass(input.seconds);
+        let covered = self.covers(input, canvas);
+        self.draw_world(input, canvas, covered);
+        self.draw_panels(input, canvas);
+        if input.hit(KeyCode::F2) {
+            self.export_picture(canvas);
+        }
+        if input.hit(KeyCode::F3) {
+            self.export_graphs();
+        }
+        self.draw_above(input, canvas);
+        if leaves || input.closing {
+            self.farewell.borrow_mut().lines =
+                watch::wrong(&self.path, self.reel.reader().damage(), self.reel.error());
+        }
+        match leaves {
+            true => Next::Back,
+            false => Next::Stay,
+        }
+    }
+}
+
+/// Opens the window with a replay.
+///
+/// # Errors
+/// Where no window can be opened, nothing was begun.
+pub fn run(path: &Path, asked: &Asked) -> Result<Result<ExitCode, Problem>, NoWindow> {
+    let kept = places::Places::of_user().settings();
+    // What holds no settings is told by the menu; a replay is shown all the same.
+    let settings = kept.and_then(|path| Settings::read(&path).ok());
+    let settings: Shared = Rc::new(RefCell::new(settings.unwrap_or_default()));
+    let viewer = match Viewer::open(path, settings.clone()) {
+        Ok(viewer) => viewer,
+        Err(source) => {
+            let path = path.to_owned();
+            return Ok(Err(Problem::Replay { path, source }));
+        }
+    };
+    let farewell = viewer.farewell.clone();
+    let first = move || -> Box<dyn Screen> { Box::new(viewer) };
+    match super::open(super::words::TITLE, &settings, asked, first) {
+        Ok(()) => Ok(Ok(watch::tell(&farewell.borrow().lines))),
+        Err(_) => Err(NoWindow),
+    }
+}
+
+/// There is no window to be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoWindow;
+
+/// Speeds, ascending, and what they are called.
+const SPEEDS: [(f32, &str); 9] = [
+    (0.25, "0.25"),
+    (0.5, "0.5"),
+    (1.0, "1"),
+    (2.0, "2"),
+    (4.0, "4"),
+    (8.0, "8"),
+    (16.0, "16"),
+    (32.0, "32"),
+    (64.0, "64"),
+];
+/// The speed of play.
+const NORMAL: usize = 2;
+const TICKS: f64 = crate::world::TICKS_PER_SECOND as f64;
+/// How long one frame may work on a seek: most arrive within it.
+const SEEK_BUDGET: Duration = Duration::from_millis(120);
+/// How long one frame may step.
+const PLAY_BUDGET: Duration = Duration::from_millis(24);
+/// How long something said stays.
+const FLASH: Duration = Duration::from_secs(7);

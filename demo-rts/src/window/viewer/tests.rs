@@ -1,0 +1,567 @@
+//! A recorded match under the viewer: what it finds, where it goes, what is drawn and written.
+
+use super::events::{Finder, Happened};
+use super::graphs::{self, Graph};
+use super::*;
+use crate::bot::{Bot, Level};
+use crate::window::input::{Modifiers, Press};
+use crate::window::sight::{SIZES, check_texts};
+use crate::world::{Effect, Id, Kind, ONE, Point, Setup};
+use lockstep::log::{Bundle, LogEntry, LogStore, PauseBudget, Record, RosterPeer, Start, What};
+use lockstep::{Incarnation, MatchId, PeerId, Plan, TurnNumber};
+use replay::Recorder;
+use sim::{Checksum, SeatState, Seed, Simulation, State};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A match of two bots, without its keyframes, as a file; and the world's checksum before each turn and after the last.
+struct Recorded {
+    folder: tempfile::TempDir,
+    path: PathBuf,
+    checksums: Vec<Checksum>,
+    actions: u32,
+}
+
+fn record(turns: u32) -> Recorded {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("two bots.replay");
+    let setup = Setup::default();
+    let start = Start {
+        protocol: lockstep::PROTOCOL,
+        match_id: MatchId([3; 16]),
+        rules: World::rules(&setup),
+        setup: postcard::to_allocvec(&setup).unwrap().into(),
+        seed: Seed([5; 32]),
+        plan: Plan::default(),
+        turn_limit: None,
+        pauses: PauseBudget::default(),
+        on_slow: lockstep::log::OnSlow::default(),
+        roster: (0..2)
+            .map(|seat| RosterPeer {
+                peer: PeerId([seat + 1; 32]),
+                incarnation: Incarnation([seat; 16]),
+                name: ["ada <&> lovelace", "bob"][usize::from(seat)].to_owned(),
+                seats: vec![Seat(seat)],
+                share: [seat; 32],
+            })
+            .collect(),
+        build: "test".to_owned(),
+        signatures: vec![[0; 64]; 2],
+    };
+    let mut world = World::new(&sim::Start {
+        setup,
+        seed: start.seed,
+        seats: start.seats(),
+    });
+    let mut bots = [0, 1].map(|seat| Bot::new(Seat(seat), Level::Hard));
+    let mut log = Recorder::create(&path).unwrap();
+    log.append(&Record::Start(Arc::new(start))).unwrap();
+    let (mut checksums, mut actions) = (vec![world.checksum()], 0);
+    for turn in 0..turns {
+        let mut entries = Vec::new();
+        for bot in &mut bots {
+            let seat = bot.seat();
+            let commands = if bot.is_due(&world) {
+                bot.think(&world)
+            } else {
+                Vec::new()
+            };
+            for command in commands {
+                let bytes = postcard::to_allocvec(&command).unwrap();
+                let what = What::Command(bytes.into());
+                actions += u32::from(seat == Seat(0));
+                entries.push(LogEntry { seat, what });
+            }
+            let more = match (turn, seat.0) {
+                (7, 0) => Some(What::Chat("good luck".to_owned())),
+                (20, 1) => Some(What::Seat(SeatState::Idle)),
+                (30, 1) => Some(What::Seat(SeatState::Played)),
+                _ => None,
+            };
+            entries.extend(more.map(|what| LogEntry { seat, what }));
+        }
+        let bundle = Bundle {
+            turn: TurnNumber(turn),
+            plan: Plan::default(),
+            paused: false,
+            entries,
+        };
+        let (mut entries, _) = lockstep::world_entries(&bundle);
+        for _ in 0..bundle.ticks() {
+            world.step(&entries, &mut Vec::new());
+            entries.clear();
+        }
+        checksums.push(world.checksum());
+        log.append(&Record::Bundle(bundle)).unwrap();
+    }
+    log.close().unwrap();
+    drop(log);
+    Recorded {
+        folder,
+        path,
+        checksums,
+        actions,
+    }
+}
+
+fn far() -> Instant {
+    now() + Duration::from_secs(60)
+}
+
+/// The survey, once it has run to the end.
+fn surveyed(path: &Path, reel: &mut Reel) -> Survey {
+    let mut survey = Survey::begin(path.to_owned(), reel.ticks());
+    while survey.is_running() {
+        survey.poll(reel);
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert_eq!(survey.trouble, None);
+    survey
+}
+
+fn viewer(recorded: &Recorded) -> Viewer {
+    let mut viewer = Viewer::open(&recorded.path, Shared::default()).unwrap();
+    viewer.settings.borrow_mut().edge_scroll = false;
+    let mut reel = Reel::open(&recorded.path).unwrap();
+    viewer.survey = surveyed(&recorded.path, &mut reel);
+    viewer
+}
+
+fn frame(viewer: &mut Viewer, canvas: &mut Canvas, keys: &[KeyCode], with: Modifiers) -> Next {
+    let press = |key: &KeyCode| Press {
+        key: *key,
+        with,
+        repeat: false,
+    };
+    let input = Input {
+        size: canvas.size(),
+        now: Duration::from_secs(1),
+        keys: keys.iter().map(press).collect(),
+        with,
+        ..Input::default()
+    };
+    let size = canvas.size();
+    canvas.begin(size, 1.0);
+    let next = viewer.frame(&input, canvas);
+    while viewer.reel.is_seeking() || viewer.wanted.is_some() {
+        viewer.pass(0.0);
+    }
+    next
+}
+
+#[test]
+fn every_way_to_a_moment_ends_at_the_world_that_was_played() {
+    let recorded = record(60);
+    let mut reel = Reel::open(&recorded.path).unwrap();
+    assert_eq!(reel.turns(), 60);
+    assert_eq!(reel.ticks(), 60 * u64::from(Plan::default().ticks));
+    let check = |reel: &Reel, turn: u32| {
+        let world = reel.world().expect("it is built");
+        assert_eq!(reel.turn(), turn);
+        assert_eq!(
+            world.checksum(),
+            recorded.checksums[turn as usize],
+            "turn {turn}"
+        );
+        assert_eq!(reel.tick(), u64::from(world.tick()));
+    };
+    for turn in [0, 60, 3, 4, 59, 30, 30, 31, 0] {
+        reel.seek_turn(turn);
+        assert!(reel.pursue(far()));
+        check(&reel, turn);
+    }
+    // A tick within a turn, and back; then on tick by tick into the next turn.
+    let ticks = u64::from(Plan::default().ticks);
+    reel.seek_tick(10 * ticks + 2);
+    assert!(reel.pursue(far()));
+    assert_eq!((reel.turn(), reel.tick()), (10, 10 * ticks + 2));
+    let in_turn = reel.world().map(State::checksum);
+    reel.seek_tick(10 * ticks + 1);
+    assert!(reel.pursue(far()));
+    assert!(reel.tick_once(|_, _| {}));
+    assert_eq!(reel.world().map(State::checksum), in_turn);
+    while reel.tick() < 11 * ticks {
+        assert!(reel.tick_once(|_, _| {}));
+    }
+    check(&reel, 11);
+    // With the survey's snapshots.
+    let survey = surveyed(&recorded.path, &mut reel);
+    drop(survey);
+    for turn in [55, 12, 60, 41] {
+        reel.seek_turn(turn);
+        assert!(reel.pursue(far()));
+        check(&reel, turn);
+    }
+    // A snapshot of another world would be seen: seeks do begin at those that are kept.
+    let mut other = Reel::open(&recorded.path).unwrap();
+    other.seek_turn(5);
+    other.pursue(far());
+    reel.keep(50, 50 * ticks, other.snapshot().into());
+    reel.seek_turn(50);
+    assert!(reel.pursue(far()));
+    assert_eq!(
+        reel.world().map(State::checksum),
+        Some(recorded.checksums[5])
+    );
+}
+
+#[test]
+fn times_and_ticks_and_turns_agree() {
+    let recorded = record(12);
+    let reel = Reel::open(&recorded.path).unwrap();
+    let plan = Plan::default();
+    let ticks = u64::from(plan.ticks);
+    assert_eq!(reel.time_of(5 * ticks), plan.turn() * 5);
+    assert_eq!(reel.time_of(5 * ticks + 1), plan.turn() * 5 + plan.tick());
+    assert_eq!(reel.tick_at(plan.turn() * 5), 5 * ticks);
+    assert_eq!(reel.turn_of(5 * ticks - 1), 4);
+    assert_eq!(reel.turn_of(5 * ticks), 5);
+    assert_eq!(reel.turn_of(u64::MAX), 12);
+}
+
+#[test]
+fn what_happened_and_how_seats_stood_comes_from_the_record() {
+    let recorded = record(500);
+    let mut reel = Reel::open(&recorded.path).unwrap();
+    let survey = surveyed(&recorded.path, &mut reel);
+    let found = &survey.found;
+    let ticks = u64::from(Plan::default().ticks);
+    let when = |wanted: &Happened| {
+        let event = found.events.iter().find(|event| event.what == *wanted);
+        event.map(|event| event.tick)
+    };
+    assert_eq!(
+        when(&Happened::Chat(Seat(0), "good luck".to_owned())),
+        Some(7 * ticks)
+    );
+    assert_eq!(when(&Happened::Left(Seat(1))), Some(20 * ticks));
+    assert_eq!(when(&Happened::Returned(Seat(1))), Some(30 * ticks));
+    let built = |event: &&Event| matches!(event.what, Happened::Built(..)) && event.at.is_some();
+    assert!(
+        found.events.iter().any(|event| built(&event)),
+        "{:?}",
+        found.events
+    );
+    assert!(found.events.is_sorted_by_key(|event| event.tick));
+    let last = found.samples.last().expect("samples");
+    assert_eq!(last.tick, reel.ticks());
+    assert_eq!(last.seats[0].actions, recorded.actions);
+    reel.seek_turn(500);
+    assert!(reel.pursue(far()));
+    let world = reel.world().expect("built");
+    for (stand, seat) in last.seats.iter().zip(world.seats()) {
+        assert_eq!(stand.gathered, seat.gathered);
+        let army: u32 = world
+            .units()
+            .filter(|unit| unit.seat == seat.seat && unit.kind.is_soldier())
+            .map(|unit| unit.kind.stats().gold + unit.kind.stats().wood)
+            .sum();
+        assert_eq!(stand.army, army);
+    }
+    let economy = Graph::Economy.values(found, 0);
+    let whole = economy.last().expect("values").1;
+    let samples = &found.samples;
+    let minute_ago = samples
+        .iter()
+        .rfind(|sample| sample.tick + 1_200 <= last.tick)
+        .expect("one");
+    let brought = last.seats[0].gathered - minute_ago.seats[0].gathered;
+    let passed = last.tick - minute_ago.tick;
+    assert!(
+        (whole - brought as f32 * 1_200.0 / passed as f32).abs() < 0.5,
+        "{whole} {brought}"
+    );
+    assert!(whole > 0.0);
+    // All of it as a file.
+    let mut viewer = viewer(&recorded);
+    let mut canvas = Canvas::new();
+    canvas.begin(SIZES[0], 1.0);
+    frame(
+        &mut viewer,
+        &mut canvas,
+        &[KeyCode::F3],
+        Modifiers::default(),
+    );
+    let path = recorded.folder.path().join("two bots graphs.svg");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let svg = roxmltree::Document::parse(&text).unwrap();
+    let lines: Vec<_> = svg
+        .descendants()
+        .filter(|node| node.has_tag_name("polyline"))
+        .collect();
+    assert_eq!(lines.len(), 6);
+    let points = lines[0].attribute("points").unwrap().split(' ').count();
+    assert_eq!(points, samples.len());
+    let mut texts = svg.descendants().filter_map(|node| node.text());
+    assert!(texts.any(|text| text == "ada <&> lovelace"));
+}
+
+#[test]
+fn a_fight_is_one_event_with_its_losses_and_a_scuffle_is_none() {
+    let world = World::new(&sim::Start {
+        setup: Setup::default(),
+        seed: Seed([1; 32]),
+        seats: vec![Seat(0), Seat(1)],
+    });
+    let at = |x: i32| Point {
+        x: x * ONE,
+        y: 9 * ONE,
+    };
+    let hit = |target: u32, x: i32| Effect::Hit {
+        target: Id(target),
+        at: at(x),
+        damage: 1,
+    };
+    let died = |id: u32, kind, x| Effect::Died {
+        id: Id(id),
+        kind,
+        seat: Seat(1),
+        at: at(x),
+    };
+    let mut finder = Finder::default();
+    let mut found = Vec::new();
+    for tick in 100..120 {
+        finder.tick(tick, &world, &[hit(7, 10 + tick as i32 / 20)], &mut found);
+    }
+    // Far away, a few blows; and a farm is torn down, and another struck.
+    finder.tick(
+        121,
+        &world,
+        &[hit(9, 90), hit(8, 12), died(8, Kind::Archer, 12)],
+        &mut found,
+    );
+    finder.tick(122, &world, &[died(30, Kind::Farm, 11)], &mut found);
+    finder.tick(
+        123,
+        &world,
+        &[hit(31, 11), died(31, Kind::Farm, 11)],
+        &mut found,
+    );
+    finder.tick(300, &world, &[], &mut found);
+    let fight = Happened::Fight {
+        until: 123,
+        lost: vec![(Seat(1), 2)],
+    };
+    let lost = Happened::Lost(Seat(1), Kind::Farm);
+    let whats: Vec<_> = found
+        .iter()
+        .map(|event| (event.tick, event.what.clone()))
+        .collect();
+    assert_eq!(whats, [(123, lost), (100, fight)]);
+}
+
+#[test]
+fn keys_go_where_they_say() {
+    let recorded = record(400);
+    let mut viewer = viewer(&recorded);
+    let mut canvas = Canvas::new();
+    canvas.begin(SIZES[0], 1.0);
+    let none = Modifiers::default();
+    let shift = Modifiers {
+        shift: true,
+        ..none
+    };
+    let mut press = |viewer: &mut Viewer, key, with| {
+        let next = frame(viewer, &mut canvas, &[key], with);
+        (
+            viewer.reel.turn(),
+            viewer.reel.tick(),
+            matches!(next, Next::Back),
+        )
+    };
+    let ticks = u64::from(Plan::default().ticks);
+    press(&mut viewer, KeyCode::Space, none);
+    assert_eq!(viewer.going, Going::Still);
+    assert_eq!(press(&mut viewer, KeyCode::Right, none).1, 200);
+    assert_eq!(press(&mut viewer, KeyCode::Period, none).0, 51);
+    assert_eq!(press(&mut viewer, KeyCode::Period, shift).1, 51 * ticks + 1);
+    assert_eq!(press(&mut viewer, KeyCode::Comma, none).1, 51 * ticks);
+    assert_eq!(press(&mut viewer, KeyCode::Comma, none).0, 50);
+    assert_eq!(press(&mut viewer, KeyCode::Comma, shift).1, 50 * ticks - 1);
+    assert_eq!(
+        press(&mut viewer, KeyCode::PageDown, none).1,
+        50 * ticks - 1 + 1_200
+    );
+    assert_eq!(press(&mut viewer, KeyCode::End, none).0, 400);
+    assert_eq!(press(&mut viewer, KeyCode::Home, none).1, 0);
+    assert_eq!(press(&mut viewer, KeyCode::N, none).1, 7 * ticks);
+    assert_eq!(press(&mut viewer, KeyCode::N, none).1, 20 * ticks);
+    assert_eq!(press(&mut viewer, KeyCode::P, none).1, 7 * ticks);
+    press(&mut viewer, KeyCode::Key2, none);
+    assert_eq!(viewer.eye(), Eye::Seat(Seat(1)));
+    let own = viewer.scene.as_ref().unwrap();
+    assert!(
+        own.motion
+            .walkers
+            .iter()
+            .all(|walker| walker.unit.seat == Seat(1))
+    );
+    press(&mut viewer, KeyCode::V, none);
+    assert_eq!(viewer.eye(), Eye::All);
+    for _ in 0..9 {
+        press(&mut viewer, KeyCode::Equal, none);
+    }
+    assert_eq!(SPEEDS[viewer.speed].0, 64.0);
+    for _ in 0..9 {
+        press(&mut viewer, KeyCode::Minus, none);
+    }
+    assert_eq!(SPEEDS[viewer.speed].0, 0.25);
+    // Back in time: half a second at 64 times the speed.
+    viewer.speed = SPEEDS.len() - 1;
+    press(&mut viewer, KeyCode::End, none);
+    press(&mut viewer, KeyCode::R, none);
+    viewer.pass(0.5);
+    while viewer.reel.is_seeking() {
+        viewer.pass(0.0);
+    }
+    assert_eq!(viewer.reel.tick(), 400 * ticks - 640);
+    // Sent beyond the end meanwhile, it goes back from there.
+    press(&mut viewer, KeyCode::End, none);
+    viewer.pass(0.5);
+    while viewer.reel.is_seeking() {
+        viewer.pass(0.0);
+    }
+    assert_eq!(viewer.reel.tick(), 400 * ticks - 640);
+    press(&mut viewer, KeyCode::F1, none);
+    assert!(viewer.help && !press(&mut viewer, KeyCode::Escape, none).2);
+    assert!(press(&mut viewer, KeyCode::Escape, none).2);
+}
+
+#[test]
+fn everything_can_be_read_at_every_size() {
+    let recorded = record(500);
+    let none = Modifiers::default();
+    for size in SIZES {
+        let mut viewer = viewer(&recorded);
+        let mut canvas = Canvas::new();
+        canvas.begin(size, 1.0);
+        let said = |canvas: &Canvas, wanted: &str| {
+            canvas.texts().iter().any(|text| text.text.contains(wanted))
+        };
+        viewer.say(words::written(
+            "/some/folder/with a long name/two bots graphs.svg",
+        ));
+        frame(&mut viewer, &mut canvas, &[KeyCode::Space], none);
+        frame(&mut viewer, &mut canvas, &[KeyCode::PageDown], none);
+        frame(&mut viewer, &mut canvas, &[], none);
+        check_texts(&canvas);
+        for wanted in ["1:00 / 1:40", "People", "two bots", "Written to"] {
+            assert!(said(&canvas, wanted), "{wanted}");
+        }
+        frame(&mut viewer, &mut canvas, &[KeyCode::G], none);
+        check_texts(&canvas);
+        assert!(words::GRAPHS.iter().all(|title| said(&canvas, title)));
+        frame(&mut viewer, &mut canvas, &[KeyCode::E], none);
+        check_texts(&canvas);
+        assert!(said(&canvas, "good luck"));
+        frame(&mut viewer, &mut canvas, &[KeyCode::F1], none);
+        check_texts(&canvas);
+        for (key, does) in words::KEYS {
+            assert!(said(&canvas, key) && said(&canvas, does), "{key}");
+        }
+        frame(&mut viewer, &mut canvas, &[KeyCode::F1], none);
+        frame(&mut viewer, &mut canvas, &[KeyCode::E], none);
+    }
+}
+
+#[test]
+fn a_damaged_file_is_told_in_words_and_what_is_left_is_shown() {
+    let recorded = record(60);
+    let bytes = std::fs::read(&recorded.path).unwrap();
+    let cut = recorded.folder.path().join("cut.replay");
+    std::fs::write(&cut, [&bytes[..], &[0x5a; 40]].concat()).unwrap();
+    let mut viewer = Viewer::open(&cut, Shared::default()).unwrap();
+    let turns = viewer.reel.turns();
+    assert_eq!(turns, 60);
+    let mut canvas = Canvas::new();
+    canvas.begin(SIZES[0], 1.0);
+    frame(
+        &mut viewer,
+        &mut canvas,
+        &[KeyCode::End],
+        Modifiers::default(),
+    );
+    frame(&mut viewer, &mut canvas, &[], Modifiers::default());
+    let world = viewer.reel.world().expect("built");
+    assert_eq!(world.checksum(), recorded.checksums[turns as usize]);
+    check_texts(&canvas);
+    let told: Vec<&str> = canvas
+        .texts()
+        .iter()
+        .map(|text| text.text.as_str())
+        .collect();
+    let told = told.join(" ");
+    let breaks_off = ["ends in the middle of a record", "is damaged at byte"];
+    assert!(
+        breaks_off.iter().any(|words| told.contains(words)),
+        "{told}"
+    );
+    assert!(told.contains("replay trim"), "{told}");
+    for (name, bytes) in [
+        (
+            "foreign",
+            &b"\x89PNG not a replay at all, but long enough"[..],
+        ),
+        ("empty", b""),
+    ] {
+        let path = recorded.folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let why = Viewer::open(&path, Shared::default())
+            .err()
+            .map(|why| why.to_string());
+        let why = why.unwrap_or_default();
+        assert!(
+            why.contains("not a replay") || why.contains("empty"),
+            "{why}"
+        );
+    }
+}
+
+#[test]
+fn a_picture_of_the_moment_is_what_was_drawn() {
+    let recorded = record(20);
+    let mut viewer = viewer(&recorded);
+    let mut canvas = Canvas::new();
+    canvas.begin((640.0, 360.0), 1.0);
+    frame(
+        &mut viewer,
+        &mut canvas,
+        &[KeyCode::Space],
+        Modifiers::default(),
+    );
+    frame(
+        &mut viewer,
+        &mut canvas,
+        &[KeyCode::F2],
+        Modifiers::default(),
+    );
+    let told = loop {
+        if let Some(told) = viewer.exporting.as_ref().and_then(Exporting::poll) {
+            break told;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let path = recorded.folder.path().join("two bots at 0.00 (tick 0).png");
+    assert!(told.contains(&path.display().to_string()), "{told}");
+    let file = std::io::BufReader::new(std::fs::File::open(&path).unwrap());
+    let mut reader = png::Decoder::new(file).read_info().unwrap();
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut pixels).unwrap();
+    assert_eq!((info.width, info.height), (640, 360));
+    let colours: std::collections::BTreeSet<[u8; 3]> =
+        pixels.as_chunks::<3>().0.iter().copied().collect();
+    assert!(colours.len() > 500, "only {} colours", colours.len());
+    let green = pixels
+        .as_chunks::<3>()
+        .0
+        .iter()
+        .filter(|[r, g, b]| g > r && g > b);
+    assert!(green.count() > 20_000, "no land is seen");
+    let svg = graphs::svg(
+        "t",
+        &viewer.survey.found,
+        &viewer.lines(),
+        (1, Duration::ZERO),
+    );
+    assert!(roxmltree::Document::parse(&svg).is_ok());
+}

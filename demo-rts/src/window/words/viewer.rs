@@ -1,0 +1,174 @@
+//! What the replay viewer says.
+
+use crate::window::viewer::events::Happened;
+use crate::window::words::title_of;
+use crate::words::one;
+use crate::world::Tile;
+use lockstep::Seat;
+use std::time::Duration;
+
+/// While the world of a moment is built.
+pub const SEEKING: &str = "Going there …";
+/// All seats' view.
+pub const ALL: &str = "All";
+/// Where the replay ends.
+pub const AT_END: &str = "End of the replay";
+/// It stands still.
+pub const PAUSED: &str = "paused";
+/// It runs backwards.
+pub const REWIND: &str = "rewinding";
+/// Title of the seats' panel.
+pub const SEATS: &str = "Seats";
+/// Columns of the seats' panel.
+pub const COLUMNS: [&str; 5] = ["army", "workers", "gold", "wood", "per min"];
+/// Lanes of the timeline.
+pub const LANES: [&str; 4] = ["Fights", "Buildings", "Losses", "People"];
+/// Title of the list of events.
+pub const EVENTS: &str = "What happened";
+/// Where there is none.
+pub const NO_EVENTS: &str = "Nothing yet.";
+/// While a picture is drawn.
+pub const DRAWING: &str = "Drawing the picture …";
+/// Titles of the graphs.
+pub const GRAPHS: [&str; 3] = [
+    "Army: what soldiers cost, gold and wood",
+    "Economy: brought home a minute",
+    "Actions: commands a minute",
+];
+/// Where the graphs are empty so far.
+pub const NO_SAMPLES: &str = "The match is being read …";
+/// Where the one who asks for help is told how.
+pub const HINT: &str = "F1 help   G graphs   E events   Space pause   Esc back";
+/// Title of the keys.
+pub const HELP: &str = "Keys of the replay viewer";
+/// How the help is closed.
+pub const CLOSE_HELP: &str = "F1 or Esc closes this.";
+/// Each key and what it does.
+pub const KEYS: [(&str, &str); 22] = [
+    ("Space", "Pause, go on"),
+    ("+  −", "Faster, slower: 0.25 to 64"),
+    ("R", "Rewind: play backwards"),
+    ("←  →", "10 seconds back, on"),
+    ("Page Up  Page Down", "A minute back, on"),
+    (",  .", "A turn back, on"),
+    ("Shift , .", "A tick back, on"),
+    ("Home  End", "Start, end"),
+    ("P  N", "Event before, next"),
+    ("K", "Kind of event for P and N"),
+    ("0", "See all"),
+    ("1 … 8", "See as this seat does"),
+    ("V", "See as the next seat does"),
+    ("W A S D", "Move the view"),
+    ("Wheel, Z  X", "Zoom in, out"),
+    ("M", "The whole map"),
+    ("G", "Graphs"),
+    ("E", "List of events"),
+    ("Alt", "All health bars"),
+    ("F2", "Picture as PNG"),
+    ("F3", "Graphs as SVG"),
+    ("F11  Esc", "Full screen, back"),
+];
+/// All kinds of events.
+pub const ALL_KINDS: &str = "all events";
+
+/// After a file was written.
+pub fn written(path: &str) -> String {
+    format!("Written to {path}")
+}
+
+/// Where a file was not written.
+pub fn unwritten(why: &str) -> String {
+    format!("Nothing was written: {why}")
+}
+
+/// What cannot be watched, and why.
+pub fn unwatched(path: &str, why: &str) -> String {
+    format!("{path}: {why}")
+}
+
+/// A file that breaks off.
+pub fn broken(what: &str, remedy: &str) -> String {
+    format!("This file {what}: {remedy}.")
+}
+
+/// The match is not wholly read.
+pub fn stopped(why: &str) -> String {
+    format!("{}.", title_of(why))
+}
+
+/// How far the survey is.
+pub fn reading(percent: u64) -> String {
+    format!("Reading the match: {percent} %")
+}
+
+/// Turn and tick.
+pub fn place(turn: u32, turns: u32, tick: u64) -> String {
+    format!("turn {turn} of {turns}   tick {tick}")
+}
+
+/// The speed.
+pub fn speed(name: &str) -> String {
+    format!("{name}×")
+}
+
+/// Who P and N look for.
+pub fn kind(lane: Option<usize>) -> String {
+    let name = lane.and_then(|lane| LANES.get(lane)).copied();
+    format!("P N: {}", name.unwrap_or(ALL_KINDS).to_lowercase())
+}
+
+/// Whose view it is.
+pub fn view_of(name: &str) -> String {
+    format!("As {name} sees it")
+}
+
+/// Where there is no such event.
+pub const NO_OTHER: &str = "No more of these.";
+/// How many are not listed.
+pub fn left_out(many: usize) -> String {
+    format!("{many} more are not listed.")
+}
+
+/// Match time: `4:05`, or `1:04:05`.
+pub fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0 => format!("{minutes}:{seconds:02}"),
+        _ => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
+}
+
+/// A moment, as a file's name has it.
+pub fn moment(time: Duration, tick: u64) -> String {
+    let clock = clock(time).replace(':', ".");
+    format!("at {clock} (tick {tick})")
+}
+
+/// What happened, in a sentence. `named` says what a seat is called.
+pub fn happened(what: &Happened, at: Option<Tile>, named: &dyn Fn(Seat) -> String) -> String {
+    let title = |seat: &Seat| title_of(&named(*seat));
+    let place = at.map_or_else(String::new, |at| format!(" at {},{}", at.x, at.y));
+    match what {
+        Happened::Fight { lost, .. } if lost.is_empty() => format!("Fight{place}: nobody fell"),
+        Happened::Fight { lost, .. } => {
+            let lost: Vec<String> = lost
+                .iter()
+                .map(|(seat, many)| format!("{} −{many}", named(*seat)))
+                .collect();
+            format!("Fight{place}: {}", lost.join(", "))
+        }
+        Happened::Built(seat, kind) => format!("{} has {}", title(seat), one(*kind)),
+        Happened::Lost(seat, kind) => format!("{} lost {}{place}", title(seat), one(*kind)),
+        Happened::Researched(seat, upgrade, level) => {
+            format!("{} learnt {} {level}", title(seat), upgrade.stats().name)
+        }
+        Happened::Defeated(seat) => format!("{} is defeated", title(seat)),
+        Happened::Chat(seat, text) => format!("{}: {text}", title(seat)),
+        Happened::Left(seat) => format!("{} left", title(seat)),
+        Happened::Returned(seat) => format!("{} came back", title(seat)),
+        Happened::Resigned(seat) => format!("{} gave up", title(seat)),
+        Happened::Paused(seat) => format!("{} paused the match", title(seat)),
+        Happened::Resumed(seat) => format!("{} ended the pause", title(seat)),
+    }
+}
