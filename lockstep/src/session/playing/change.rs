@@ -246,12 +246,7 @@ impl Playing {
         let now = core.now;
         let passed = now.saturating_sub(self.watch.at);
         self.watch.at = now;
-        self.note_incarnations(core);
-        for member in &mut self.members {
-            let links = core.links_to(member.peer.peer).map(|link| link.heard_at);
-            let heard = links.max().unwrap_or(Duration::ZERO);
-            member.heard_at = member.heard_at.max(heard);
-        }
+        self.look_at_links(core);
         let blockers = self.blockers();
         let stalls_for = self
             .stall
@@ -400,7 +395,7 @@ impl Playing {
             let turn = holding.until.wrapping_sub(1);
             let own = member
                 .batches
-                .get(&turn)
+                .get(turn)
                 .map(|held| newest_hash(&held.signed.content));
             if holding.newest != 0 && own.is_some_and(|own| own != holding.newest) {
                 differs = differs.min(turn.saturating_sub(2));
@@ -582,14 +577,16 @@ impl Playing {
         seats
     }
 
-    /// At the other end of a link there may be another run of a member's process: of one that was up before this peer
-    /// came back itself, too.
-    fn note_incarnations(&mut self, core: &Core) {
-        for member in &mut self.members {
-            let runs = core.links_to(member.peer.peer);
-            let mut runs = runs.filter_map(|link| link.proved);
-            member.restarted |=
-                runs.any(|(_, run)| run != member.peer.incarnation && !member.past.contains(&run));
+    /// Who was heard, and whose process has another run: one may be at the other end of a link that was up before this
+    /// peer came back itself, too.
+    fn look_at_links(&mut self, core: &Core) {
+        for link in core.links.values() {
+            let (Some(at), Some((_, run))) = (self.leads_to(link), link.proved) else {
+                continue;
+            };
+            let member = &mut self.members[at];
+            member.heard_at = member.heard_at.max(link.heard_at);
+            member.restarted |= run != member.peer.incarnation && !member.past.contains(&run);
         }
     }
 }

@@ -66,9 +66,8 @@ impl Playing {
             let enough = given.iter().filter(|(_, count)| *count >= least);
             enough.map(|(at, _)| *at).collect()
         };
-        let granted = (1..=VOTES)
-            .rev()
-            .find(|least| voters.is_quorum(with(*least)));
+        let counts = given.iter().map(|(_, count)| (*count).min(VOTES));
+        let granted = counts.filter(|least| voters.is_quorum(with(*least))).max();
         let patience = Patience {
             patient: with(1),
             longer: WAIT * u32::from(granted.unwrap_or(0)),
