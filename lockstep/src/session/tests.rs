@@ -6,6 +6,7 @@ mod joining;
 mod lost;
 mod patience;
 mod rejoin;
+mod returning;
 mod sleep;
 mod slow;
 

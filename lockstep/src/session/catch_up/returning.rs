@@ -11,6 +11,7 @@ use crate::log::{Keyframe, Record, RosterChange, decode_change};
 use crate::session::RulesOf;
 use crate::session::core::Core;
 use crate::session::lobby::Step;
+use crate::session::playing::{GAP, LOOK_AT_TIME};
 use crate::session::roster::RECENT;
 use crate::session::wire::Control;
 use crate::{EndReason, Fault, JoinRefused, LinkId, MatchId, PeerId, Rejoin, Status};
@@ -63,6 +64,7 @@ pub(crate) struct Returning {
     confirmed_at: Duration,
     offered_at: Duration,
     reached_at: Duration,
+    seen_at: Duration,
 }
 
 struct Known {
@@ -73,6 +75,19 @@ struct Known {
     no_help_until: Duration,
     /// It says that it speaks another version.
     refused: Option<JoinRefused>,
+}
+
+impl Known {
+    /// Nobody knows where to dial it.
+    fn nowhere() -> Self {
+        Known {
+            addresses: Vec::new(),
+            next_dial: Duration::ZERO,
+            dials: 0,
+            no_help_until: Duration::ZERO,
+            refused: None,
+        }
+    }
 }
 
 /// Who is asked.
@@ -124,21 +139,26 @@ impl Returning {
             .map_or(0, |(from_end, _)| own.len() - from_end);
         own.truncate(whole);
         let known = |contact: crate::Contact| {
+            let addresses = contact.addresses;
             let known = Known {
-                addresses: contact.addresses,
-                next_dial: core.now,
-                dials: 0,
-                no_help_until: Duration::ZERO,
-                refused: None,
+                addresses,
+                ..Known::nowhere()
             };
             (contact.peer, known)
         };
         let others = contacts
             .into_iter()
             .filter(|contact| contact.peer != core.id());
+        let mut contacts: BTreeMap<PeerId, Known> = others.map(known).collect();
+        // Who may dial this peer before it knows where to dial them.
+        if let Some(Record::Start(start)) = own.first() {
+            for place in start.roster.iter().filter(|place| place.peer != core.id()) {
+                contacts.entry(place.peer).or_insert_with(Known::nowhere);
+            }
+        }
         Returning {
             match_id,
-            contacts: others.map(known).collect(),
+            contacts,
             addresses,
             rules,
             own,
@@ -155,6 +175,29 @@ impl Returning {
             confirmed_at: core.now,
             offered_at: core.now,
             reached_at: core.now,
+            seen_at: core.now,
+        }
+    }
+
+    /// Comes before anything else is done with a new time. While its machine slept this peer has waited for nobody.
+    pub(crate) fn look_at_time(&mut self, core: &mut Core) {
+        let away = core.now.saturating_sub(self.seen_at);
+        self.seen_at = core.now;
+        if away <= GAP {
+            return;
+        }
+        for at in [
+            &mut self.reached_at,
+            &mut self.confirmed_at,
+            &mut self.offered_at,
+        ] {
+            *at += away;
+        }
+        if let Some(server) = &mut self.server {
+            server.asked_at += away;
+            if let Some(link) = core.links.get_mut(&server.link) {
+                link.heard_at += away;
+            }
         }
     }
 
@@ -201,7 +244,12 @@ impl Returning {
         let helps = helps
             .filter(|until| self.server.is_none() && *until > core.now)
             .min();
-        let times = [dials, answer, request, confirm, offer, next, give_up, helps];
+        let strange = Some(self.reached_at + UNHEARD).filter(|at| *at > core.now);
+        let strange = strange.filter(|_| self.server.is_none());
+        let look = Some(self.seen_at + LOOK_AT_TIME);
+        let times = [
+            dials, answer, request, confirm, offer, next, give_up, helps, strange, look,
+        ];
         times.into_iter().flatten().min()
     }
 

@@ -42,7 +42,7 @@ use member::Member;
 use own::OwnSeat;
 use patience::Patience;
 use presence::Presence;
-pub(crate) use presence::WordKey;
+pub(crate) use presence::{GAP, LOOK_AT_TIME, WordKey};
 use proof::Dispute;
 use rejoin::Requests;
 pub(crate) use rejoin::Returned;

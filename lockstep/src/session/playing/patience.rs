@@ -38,11 +38,12 @@ impl Playing {
             return;
         }
         let votes = self.presence.votes;
-        let count = match self.concerns(votes) {
+        let turn = self.complete;
+        // Others may be some turns before or behind this peer; in its own log another turn is another stall.
+        let count = match votes.turn == turn {
             true => votes.count.saturating_add(1).min(VOTES),
             false => 1,
         };
-        let turn = self.complete;
         self.presence.votes = Votes { turn, count };
     }
 

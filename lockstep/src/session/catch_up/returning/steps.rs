@@ -104,7 +104,10 @@ impl Returning {
             peer: *peer,
             addresses: known.addresses.clone(),
         };
-        core.event(Event::Contacts(self.contacts.iter().map(contact).collect()));
+        let of_the_match =
+            |(peer, _): &(&PeerId, &Known)| start.roster.iter().any(|place| place.peer == **peer);
+        let contacts = self.contacts.iter().filter(of_the_match).map(contact);
+        core.event(Event::Contacts(contacts.collect()));
         let before = |record: &mut Record| match record {
             Record::Bundle(bundle) => bundle.turn.0 < turns,
             Record::Roster(change) => change.value.cut < turns,

@@ -9,6 +9,9 @@ use crate::session::wire::Datagram;
 use crate::{EndReason, Fault, JoinRefused, LinkError, LinkId, PeerId};
 use std::time::Duration;
 
+/// Peers that are asked or dialled at all: with ever new keys nobody gets more.
+const STRANGERS: usize = 64;
+
 impl Returning {
     pub(super) fn unreached<'a>(
         &'a self,
@@ -58,6 +61,9 @@ impl Returning {
         if let Some(link) = core.links.get_mut(&link) {
             // It has its time from now on.
             link.heard_at = core.now;
+            if let Some((peer, _)) = link.proved {
+                self.contacts.entry(peer).or_insert_with(Known::nowhere);
+            }
         }
         self.server = Some(Server {
             link,
@@ -76,10 +82,14 @@ impl Returning {
     }
 
     /// The link to ask on: of several one that did not just fall silent.
+    ///
+    /// Where for a while nobody helps who is known, whoever has dialled this peer is asked too: who knows only the host
+    /// may find that it died since. What such a one says proves itself, or not, like everything else.
     pub(super) fn helper(&self, core: &Core, last: Option<LinkId>) -> Option<LinkId> {
-        let helps = |peer: PeerId| {
-            let known = self.contacts.get(&peer);
-            known.is_some_and(|known| known.no_help_until <= core.now)
+        let alone = core.now >= self.reached_at + UNHEARD && self.contacts.len() < STRANGERS;
+        let helps = |peer: PeerId| match self.contacts.get(&peer) {
+            Some(known) => known.no_help_until <= core.now,
+            None => alone,
         };
         let links = core.links.values();
         let proved = links.filter(|link| link.proved.is_some_and(|(peer, _)| helps(peer)));
@@ -110,7 +120,8 @@ impl Returning {
             }
         }
         core.close(link);
-        match self.contacts.values().all(|known| known.refused.is_some()) {
+        let mut dialled = self.contacts.values();
+        match dialled.all(|known| known.addresses.is_empty() || known.refused.is_some()) {
             true => Step::End(EndReason::Refused(why)),
             false => Step::Stay,
         }
@@ -122,7 +133,7 @@ impl Returning {
         if let Some(why) = self.contacts.values().find_map(refused) {
             return EndReason::Refused(why);
         }
-        let liars = |known: &Known| known.no_help_until > core.now;
+        let liars = |known: &Known| known.addresses.is_empty() || known.no_help_until > core.now;
         match self.contacts.values().all(liars) {
             true => EndReason::Refused(JoinRefused::OtherMatch),
             false => EndReason::Unreachable(LinkError::Unanswered),
