@@ -50,7 +50,10 @@ pub enum Command {
     /// Opens a match and prints its ticket.
     #[command(
         after_help = "Example: demo-rts host --seats 4 --plan 200x2 --ticket-file match.ticket\n\
-                      Example: demo-rts host --headless --bot normal --json --turns 500 --record host.replay"
+                      Example: demo-rts host --headless --bot normal --json --turns 500 --record host.replay\n\n\
+                      When all players were lost, one hosts the match again with its recording, and each of the others\n\
+                      joins with its own and the identity that it played with. New recordings go on from turn 0 on.\n\n\
+                      Example: demo-rts host --from match.replay --wait 30"
     )]
     Host(Host),
     /// Joins the match of a ticket.
@@ -61,7 +64,8 @@ pub enum Command {
         mut_arg("plan", |option| option.hide(true)),
         after_help = "The host decides about map, scenario and plan.\n\n\
                       Example: demo-rts join @match.ticket --name Ada\n\
-                      Example: demo-rts join TICKET --headless --bot hard --json"
+                      Example: demo-rts join TICKET --headless --bot hard --json\n\
+                      Example: demo-rts join TICKET --from match.replay"
     )]
     Join(Join),
     /// Comes back into a match that goes on: after a crash, or when the others went on without this peer.
@@ -138,6 +142,13 @@ pub struct Host {
     /// for ten seconds and then goes on without it.
     #[arg(long, value_name = "POLICY", default_value = "meter", value_parser = options::on_slow)]
     pub on_slow: OnSlow,
+    /// Reopens the match that this recording is of, after the processes of all its players were lost: from the newest
+    /// turn that more than half of them recorded. Give the newest recording.
+    #[arg(long, value_name = "REPLAY", conflicts_with = "seats")]
+    pub from: Option<PathBuf>,
+    /// With --from: goes on without those who have not come after this many seconds, if the others are enough.
+    #[arg(long, value_name = "S", default_value_t = 60, requires = "from", allow_negative_numbers = true, value_parser = options::whole(0, 3_600_u16))]
+    pub wait: u16,
     /// A relay for peers that cannot be reached. Comes in a later version.
     #[arg(long, value_name = "ADDR")]
     pub relay: Option<String>,
@@ -152,6 +163,9 @@ pub struct Join {
     /// The ticket, or @FILE for one in a file.
     #[arg(value_name = "TICKET|@FILE")]
     pub ticket: String,
+    /// What this player recorded of the match, where it is reopened. Give the newest recording.
+    #[arg(long, value_name = "REPLAY")]
+    pub from: Option<PathBuf>,
     /// Where to listen for the other peers.
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:0", value_parser = options::address)]
     pub listen: SocketAddr,
@@ -423,6 +437,8 @@ mod tests {
              --impair delay=50ms,jitter=10ms,loss=5%,dup=1%,reorder=1%,burst=100ms,seed=7",
             "demo-rts host --on-slow remove",
             "demo-rts join @file --headless",
+            "demo-rts join @file --from f.replay --headless",
+            "demo-rts host --from f.replay --wait 0 --headless",
             "demo-rts watch f.replay --terminal",
             "demo-rts rejoin x --headless",
             "demo-rts relay --listen 0.0.0.0:1",
@@ -442,6 +458,9 @@ mod tests {
             ("demo-rts skirmish --bots 8", "--bots"),
             ("demo-rts skirmish --level brutal", "easy, normal or hard"),
             ("demo-rts host --seats 0", "--seats"),
+            ("demo-rts host --from f --seats 3", "--seats"),
+            ("demo-rts host --wait 3", "--from"),
+            ("demo-rts host --from f --wait 3601", "0 to 3600"),
             ("demo-rts host --seats 9", "--seats"),
             ("demo-rts host --listen nowhere", "--listen"),
             ("demo-rts host --on-slow wait", "meter or remove"),

@@ -92,7 +92,7 @@ impl Problem {
         match self {
             Problem::Usage(_) | Problem::Ticket(_) | Problem::Stranger => USAGE,
             Problem::Rejoin {
-                source: replay::Error::NoWayBack,
+                source: replay::Error::NoWayBack | replay::Error::Over,
                 ..
             } => USAGE,
             Problem::Replay { source, .. } | Problem::Rejoin { source, .. } => replay_code(source),
@@ -117,6 +117,7 @@ pub fn of_end(reason: &EndReason) -> u8 {
         | EndReason::Refused(_)
         | EndReason::Unreachable(_)
         | EndReason::LobbyClosed
+        | EndReason::NoQuorum { .. }
         | EndReason::World
         | EndReason::Internal => NETWORK,
     }
@@ -134,6 +135,7 @@ pub fn word(reason: &EndReason) -> &'static str {
         EndReason::Refused(_) => "refused",
         EndReason::Unreachable(_) => "unreachable",
         EndReason::LobbyClosed => "lobby-closed",
+        EndReason::NoQuorum { .. } => "no-quorum",
         EndReason::World => "world",
         EndReason::Internal => "internal",
         EndReason::ReplayEnd => "replay-end",
@@ -180,6 +182,7 @@ mod tests {
             (EndReason::Refused(JoinRefused::Full { seats: 2 }), 4),
             (EndReason::Unreachable(LinkError::WrongKey), 4),
             (EndReason::LobbyClosed, 4),
+            (EndReason::NoQuorum { missing: vec![] }, 4),
         ];
         for (reason, code) in table {
             assert_eq!(of_end(&reason), code, "{reason}");

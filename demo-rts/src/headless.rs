@@ -31,7 +31,8 @@ pub fn run(
         if let Some(path) = ticket_file {
             write_whole(path, &ticket)?;
         }
-        out.write(&Line::Ticket { ticket })?;
+        let reopens = peer.reopens();
+        out.write(&Line::Ticket { ticket, reopens })?;
     }
     let done = follow(&mut peer, &mut out, asked);
     if done.is_err() {

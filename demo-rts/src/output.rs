@@ -16,6 +16,9 @@ pub enum Line {
     Ticket {
         /// Its text.
         ticket: String,
+        /// Where it is true the match is reopened: who joins needs a recording of it.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        reopens: bool,
     },
     /// The lobby changed.
     Lobby {
@@ -78,7 +81,8 @@ pub enum Line {
         seats: Vec<u8>,
         /// Seats that nobody plays any more by this change.
         left: Vec<u8>,
-        /// Why: `left`, `lost`, `rejoined` where a peer came back, or `false-alarm` where nobody is gone.
+        /// Why: `left`, `lost`, `rejoined` where a peer came back, `reopened` where all had died, or `false-alarm` where
+        /// nobody is gone.
         cause: &'static str,
     },
     /// A peer that turns wait for is not heard, or blocks them for too long.
@@ -292,6 +296,7 @@ impl Line {
                     RosterCause::Cheated => "cheated",
                     RosterCause::FalseAlarm => "false-alarm",
                     RosterCause::Rejoined => "rejoined",
+                    RosterCause::Reopened => "reopened",
                 },
             },
             Event::Paused { seat, turn } => Line::Pause {

@@ -11,10 +11,12 @@ use crate::world::{Command, Setup, World};
 use lockstep::log::{OnSlow, Record};
 use lockstep::quic::{Identity, Impairments, QuicConfig};
 use lockstep::{Config, Network};
-use lockstep::{Contact, EndReason, Event, Match, MatchId, Plan, Rejoin, Seat, Ticket};
+use lockstep::{
+    Contact, EndReason, Event, Match, MatchId, Plan, Rejoin, RosterCause, Seat, Ticket,
+};
 use replay::WayBack;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// A peer that plays.
@@ -37,6 +39,11 @@ pub struct Peer {
     playing: bool,
     /// It comes back and has not been let in: commands would be refused.
     returns: bool,
+    /// It hosts a match that is reopened.
+    reopens: bool,
+    /// Turns that an earlier run has recorded, and where.
+    recorded: u32,
+    came_from: Option<PathBuf>,
     match_id: Option<MatchId>,
     clock: Instant,
 }
@@ -76,7 +83,20 @@ pub enum Part<'a> {
     Rejoin {
         /// What it knows of the match.
         from: &'a Rejoin,
+        /// Where it knows that from, where it does from a replay.
+        replay: Option<&'a Path>,
         /// Where to listen for the other peers.
+        listen: SocketAddr,
+    },
+    /// It waits for the others of a match whose processes have all died, and goes on with them.
+    Reopen {
+        /// What it has recorded of the match.
+        from: &'a Rejoin,
+        /// Where.
+        replay: &'a Path,
+        /// For so long it waits for all.
+        wait: Duration,
+        /// Where to listen.
         listen: SocketAddr,
     },
     /// It plays alone, on that many seats.
@@ -93,6 +113,28 @@ pub enum KeyChoice {
     Kept,
     /// One that is forgotten at the end.
     Ephemeral,
+}
+
+impl Part<'_> {
+    /// The replay of an earlier run.
+    fn replay(&self) -> Option<&Path> {
+        match self {
+            Part::Rejoin { replay, .. } => *replay,
+            Part::Reopen { replay, .. } => Some(replay),
+            Part::Host { .. } | Part::Join { .. } | Part::Alone { .. } => None,
+        }
+    }
+
+    /// Turns that an earlier run has recorded.
+    fn recorded(&self) -> u32 {
+        let (Part::Rejoin { from, .. } | Part::Reopen { from, .. }) = self else {
+            return 0;
+        };
+        let turns = from.log.iter();
+        turns
+            .filter(|record| matches!(record, Record::Bundle(_)))
+            .count() as u32
+    }
 }
 
 impl Peer {
@@ -136,22 +178,17 @@ impl Peer {
                 config.network = Some(network(*listen, common, key)?);
                 Match::join(ticket, config)?
             }
-            Part::Rejoin { from, listen } => {
+            Part::Rejoin { from, listen, .. } => {
                 leave_after = common.turns;
-                let network = network(*listen, common, key)?;
-                let own = network.signer.id();
-                let starts = from.log.iter().filter_map(|record| match record {
-                    Record::Start(start) => Some(start),
-                    _ => None,
-                });
-                // A ticket says nothing of who plays; there the others find out.
-                for start in starts {
-                    if start.roster.iter().all(|peer| peer.peer != own) {
-                        return Err(Problem::Stranger);
-                    }
-                }
-                config.network = Some(network);
+                config.network = Some(network_of_player(*listen, common, key, from)?);
                 Match::rejoin((*from).clone(), config)?
+            }
+            Part::Reopen {
+                from, wait, listen, ..
+            } => {
+                leave_after = common.turns;
+                config.network = Some(network_of_player(*listen, common, key, from)?);
+                Match::reopen((*from).clone(), *wait, config)?
             }
             Part::Alone { seats } => {
                 config.seats = *seats;
@@ -176,7 +213,10 @@ impl Peer {
             leaving: false,
             patient: common.patient.then_some(0),
             playing: false,
-            returns: matches!(part, Part::Rejoin { .. }),
+            returns: matches!(part, Part::Rejoin { .. } | Part::Reopen { .. }),
+            reopens: matches!(part, Part::Reopen { .. }),
+            recorded: part.recorded(),
+            came_from: part.replay().map(Path::to_owned),
             match_id: None,
             clock: now(),
         })
@@ -185,6 +225,11 @@ impl Peer {
     /// The invitation, where this peer is the host.
     pub fn ticket(&mut self) -> Option<Ticket> {
         self.game.source().ticket().cloned()
+    }
+
+    /// Whether it hosts a match that is reopened: who joins needs a recording of it.
+    pub fn reopens(&self) -> bool {
+        self.reopens
     }
 
     /// Steps what is due, lets bots act, and returns what has happened. Never waits.
@@ -275,10 +320,22 @@ impl Peer {
                 self.hands = bot_hands(self.bots, own, self.seed);
             }
             Event::Contacts(contacts) => self.keep_way_back(contacts),
-            Event::RosterChanged { .. } => self.returns = false,
+            Event::RosterChanged { turn, cause, .. } => {
+                self.returns = false;
+                let lost = self.recorded.saturating_sub(turn.0);
+                if *cause == RosterCause::Reopened && lost > 0 {
+                    say(
+                        LogLevel::Warn,
+                        format_args!(
+                            "the last {lost} recorded turns do not count: too few players have them"
+                        ),
+                    );
+                }
+            }
             Event::Ended(ended) => {
                 let over = matches!(ended.reason, EndReason::Decided | EndReason::TurnLimit);
-                if let Some(path) = self.replay.as_ref().filter(|_| over) {
+                let recordings = [&self.replay, &self.came_from];
+                for path in recordings.into_iter().flatten().filter(|_| over) {
                     WayBack::beside(path).forget();
                 }
             }
@@ -357,7 +414,7 @@ pub fn went_well(reason: &EndReason) -> bool {
 ///
 /// # Errors
 /// [`Problem::Record`].
-pub fn recorder(path: &std::path::Path) -> Result<replay::Recorder, Problem> {
+pub fn recorder(path: &Path) -> Result<replay::Recorder, Problem> {
     replay::Recorder::create(path).map_err(|source| Problem::Record {
         path: path.to_owned(),
         source,
@@ -383,6 +440,28 @@ fn network(listen: SocketAddr, common: &Common, key: KeyChoice) -> Result<Networ
     Ok(Network::quic(config)?)
 }
 
+/// The network of a peer that was in a match before: its key has a place there.
+fn network_of_player(
+    listen: SocketAddr,
+    common: &Common,
+    key: KeyChoice,
+    from: &Rejoin,
+) -> Result<Network, Problem> {
+    let network = network(listen, common, key)?;
+    let own = network.signer.id();
+    let starts = from.log.iter().filter_map(|record| match record {
+        Record::Start(start) => Some(start),
+        _ => None,
+    });
+    // A ticket says nothing of who plays; there the others find out.
+    for start in starts {
+        if start.roster.iter().all(|peer| peer.peer != own) {
+            return Err(Problem::Stranger);
+        }
+    }
+    Ok(network)
+}
+
 fn impairments(impair: &Impair) -> Impairments {
     let impairments = Impairments::new(impair.ways.clone());
     if let Some(path) = impair.file.clone() {
@@ -393,7 +472,7 @@ fn impairments(impair: &Impair) -> Impairments {
 }
 
 /// Reads the file again and again, for as long as there is a socket. What cannot be read changes nothing.
-fn follow(impairments: &Impairments, path: &std::path::Path) {
+fn follow(impairments: &Impairments, path: &Path) {
     let mut told = None;
     while impairments.is_shared() {
         match ways_in(path) {

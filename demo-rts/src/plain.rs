@@ -6,7 +6,10 @@ use std::io::Write;
 /// One line as a sentence; `None` for what nobody wants to read.
 pub fn text(line: &Line) -> Option<String> {
     Some(match line {
-        Line::Ticket { ticket } => format!("ticket: {ticket}\n  join with: demo-rts join {ticket}"),
+        Line::Ticket { ticket, reopens } => {
+            let from = if *reopens { " --from REPLAY" } else { "" };
+            format!("ticket: {ticket}\n  join with: demo-rts join {ticket}{from}")
+        }
         Line::Lobby { peers } => {
             let names: Vec<&str> = peers.iter().map(|peer| peer.name.as_str()).collect();
             format!("lobby: {}", names.join(", "))
@@ -63,6 +66,10 @@ pub fn text(line: &Line) -> Option<String> {
             ..
         } => match *cause {
             "rejoined" => format!("a player is back in turn {turn}: {} play", seats(playing)),
+            "reopened" => format!(
+                "the match goes on from turn {turn}: {} play",
+                seats(playing)
+            ),
             "false-alarm" => format!("all answered in turn {turn}: the match goes on"),
             "lost" => format!("{} lost in turn {turn}: the match goes on", seats(left)),
             _ => format!("{} left in turn {turn}", seats(left)),

@@ -26,7 +26,8 @@ pub fn run(
     asked: &Asked,
 ) -> Result<ExitCode, Problem> {
     let ticket = peer.ticket().map(|ticket| ticket.to_string());
-    let mut table = Table::new(title, ticket.as_deref(), peer.plays_a_person());
+    let notice = notice(ticket.as_deref(), peer.reopens());
+    let mut table = Table::new(title, notice, peer.plays_a_person());
     notes.iter().for_each(|note| table.facts.note(note));
     let console = Console::open().map_err(Problem::Terminal)?;
     let played = table.play(&mut peer, console, asked);
@@ -72,11 +73,11 @@ struct Table {
 
 impl Table {
     /// Before the match; `close` is how the map is shown.
-    fn new(title: &str, ticket: Option<&str>, close: bool) -> Table {
+    fn new(title: &str, notice: String, close: bool) -> Table {
         Table {
             facts: Facts::new(title),
             hand: None,
-            notice: notice(ticket),
+            notice,
             close,
             chat: None,
             said: String::new(),
@@ -329,8 +330,12 @@ pub fn seat_name(seat: Seat) -> String {
     format!("seat {} ({})", seat.0, crate::terminal::colour_name(seat))
 }
 
-fn notice(ticket: Option<&str>) -> String {
+fn notice(ticket: Option<&str>, reopens: bool) -> String {
     match ticket {
+        Some(ticket) if reopens => format!(
+            "Waiting for the other players. They join with this command, each with the recording and the identity that\n\
+             they had:\n\ndemo-rts join {ticket} --from REPLAY\n"
+        ),
         Some(ticket) => format!(
             "Waiting for the other players. They join with this command:\n\ndemo-rts join {ticket}\n\n\
              `host --ticket-file F` writes it to a file too, for `demo-rts join @F`.\n"

@@ -17,6 +17,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Runs the program with these arguments, the first of which is its name.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -78,21 +79,42 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             if host.relay.is_some() {
                 return Err(later("--relay", "peers must reach the host directly").into());
             }
+            let bots = common.bot.map_or(Bots::Nobody, Bots::All);
+            let file = host.ticket_file.as_deref();
+            if let Some(path) = &host.from {
+                let mut common = common;
+                let notes = not_used(&common, &HOST_DECIDES, "the match goes on as it was");
+                let from = recorded(path, None, &mut common)?;
+                let part = Part::Reopen {
+                    from: &from,
+                    replay: path,
+                    wait: Duration::from_secs(host.wait.into()),
+                    listen: host.listen,
+                };
+                return play(&part, bots, ("host", notes), &common, file);
+            }
             options::networked(common.plan.unwrap_or_default())?;
             let part = Part::Host {
                 seats: host.seats,
                 listen: host.listen,
                 on_slow: host.on_slow,
             };
-            let bots = common.bot.map_or(Bots::Nobody, Bots::All);
-            let file = host.ticket_file.as_deref();
             play(&part, bots, ("host", Vec::new()), &common, file)
         }
         Command::Join(join) => {
-            let common = begin(join.common, outer);
+            let mut common = begin(join.common, outer);
             let notes = not_used(&common, &HOST_DECIDES, "the host decides that");
             let ticket = ticket(&join.ticket)?;
             let bots = common.bot.map_or(Bots::Nobody, Bots::All);
+            if let Some(path) = &join.from {
+                let from = recorded(path, Some(&ticket), &mut common)?;
+                let part = Part::Rejoin {
+                    from: &from,
+                    replay: Some(path),
+                    listen: join.listen,
+                };
+                return play(&part, bots, ("join", notes), &common, None);
+            }
             let part = Part::Join {
                 ticket: &ticket,
                 listen: join.listen,
@@ -128,6 +150,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             let bots = common.bot.map_or(Bots::Nobody, Bots::All);
             let part = Part::Rejoin {
                 from: &from,
+                replay: Some(Path::new(&back.what)).filter(|path| path.exists()),
                 listen: back.listen,
             };
             play(&part, bots, ("rejoin", notes), &common, None)
@@ -165,7 +188,11 @@ fn play(
 fn way_back(what: &str, common: &mut Common) -> Result<Rejoin, Problem> {
     let path = PathBuf::from(what);
     if !path.exists() {
-        return ticket(what).map(|ticket| Rejoin::from(&ticket));
+        let looks_like_one = what.starts_with('@') || what.trim().starts_with("ls1-");
+        return match path.metadata() {
+            Err(source) if !looks_like_one => Err(Problem::Read { path, source }),
+            _ => ticket(what).map(|ticket| Rejoin::from(&ticket)),
+        };
     }
     let from = replay::rejoin(&path).map_err(|source| Problem::Rejoin {
         path: path.clone(),
@@ -173,6 +200,18 @@ fn way_back(what: &str, common: &mut Common) -> Result<Rejoin, Problem> {
     })?;
     if common.record.is_none() {
         common.record = Some(beside(&path));
+    }
+    Ok(from)
+}
+
+/// What was recorded of a match that is to be reopened. The new recording stands beside it, unless another was named.
+fn recorded(path: &Path, host: Option<&Ticket>, common: &mut Common) -> Result<Rejoin, Problem> {
+    let from = replay::reopen(path, host).map_err(|source| Problem::Rejoin {
+        path: path.to_owned(),
+        source,
+    })?;
+    if common.record.is_none() {
+        common.record = Some(beside(path));
     }
     Ok(from)
 }

@@ -200,6 +200,8 @@ pub enum RosterCause {
     FalseAlarm,
     /// A peer came back into its seats.
     Rejoined,
+    /// The processes of all peers had died; those who came back play on from the newest turn that they have in common.
+    Reopened,
 }
 
 /// Where a peer can be dialled.
@@ -317,6 +319,12 @@ pub enum EndReason {
     /// The world could not be built or loaded from what the lobby or the log gave.
     #[error("the world cannot be built from this setup")]
     World,
+    /// A match was to be reopened, and too few of its last peers came back to decide anything.
+    #[error("without {} there is no quorum: nothing is played on", names(missing))]
+    NoQuorum {
+        /// Those who did not come.
+        missing: Vec<SeatInfo>,
+    },
     /// The network thread failed.
     #[error("the network thread failed: a bug in the kit, please report what it printed")]
     Internal,
@@ -380,6 +388,22 @@ pub enum JoinRefused {
     /// Did not reveal its share of the seed in time.
     #[error("did not complete the start of the match in time")]
     TooSlow,
+    /// The match is being reopened for its seats.
+    #[error(
+        "this match is being reopened: only those who recorded it can come, each with its replay"
+    )]
+    Reopening,
+    /// A match was to be reopened that somebody is still in.
+    #[error("somebody is still in that match: rejoin it, or reopen it once all have left")]
+    GoesOn,
+    /// The match had gone on without this peer before it was lost.
+    #[error(
+        "the match had gone on without this identity: rejoin it once the others have reopened it"
+    )]
+    NotOfRoster,
+    /// What this peer recorded of the match is not what the others recorded.
+    #[error("this peer's replay and the host's are not of one history")]
+    OtherHistory,
     /// Broke the lobby's rules.
     #[error("broke the rules of the lobby: {0}")]
     Fault(Fault),
@@ -471,6 +495,14 @@ pub enum Status {
     Desynced,
     /// Over.
     Ended,
+}
+
+fn names(seats: &[SeatInfo]) -> String {
+    let names: Vec<String> = seats
+        .iter()
+        .map(|info| format!("seat {} ({})", info.seat.0, info.name))
+        .collect();
+    names.join(", ")
 }
 
 fn seat_list(seats: &[Seat]) -> String {

@@ -90,7 +90,7 @@ impl<S: Simulation> Match<S> {
     }
 
     /// Comes back to a match after this process, or an earlier run of it, was lost to it: with the same key, into the same
-    /// seats. Until it has caught up the status is [`Status::CatchingUp`] and commands are refused.
+    /// seats. Where the others wait with [`reopen`](Self::reopen) it goes on with them. Until it has caught up the status is [`Status::CatchingUp`] and commands are refused.
     ///
     /// # Errors
     /// As [`host`](Self::host). That nobody is there any more is told later, by [`Event::Ended`].
@@ -98,6 +98,23 @@ impl<S: Simulation> Match<S> {
         let budget = config.budget;
         let rules = |setup: &[u8]| from_bytes::<S::Setup>(setup).map(|setup| S::rules(&setup));
         Ok(Self::over(Live::rejoin(from, Box::new(rules), config)?).with_budget(budget))
+    }
+
+    /// Hosts a match again whose processes have all died, with what an earlier run of this one has recorded. The others
+    /// come by [`rejoin`](Self::rejoin) with theirs, through the [`ticket`](Live::ticket) of this one. Those who are a
+    /// quorum wait for the others for as long as `wait`.
+    ///
+    /// # Errors
+    /// As [`host`](Self::host). That too few come is told later, by [`Event::Ended`].
+    pub fn reopen(
+        from: crate::Rejoin,
+        wait: Duration,
+        config: crate::Config,
+    ) -> Result<Self, crate::live::Error> {
+        let budget = config.budget;
+        let rules = |setup: &[u8]| from_bytes::<S::Setup>(setup).map(|setup| S::rules(&setup));
+        let source = Live::reopen(from, wait, Box::new(rules), config)?;
+        Ok(Self::over(source).with_budget(budget))
     }
 
     /// Plays alone: the same session, without links, at a delay of one turn.

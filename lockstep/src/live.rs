@@ -230,6 +230,35 @@ impl Live {
         Live::open(Role::Rejoin { from, rules }, None, network, config)
     }
 
+    /// Waits, with an earlier run's log, for the others of a match whose processes have all died, and goes on with those
+    /// who come by [`rejoin`](Self::rejoin), each with its own log: from the newest turn that a quorum of the last
+    /// roster has. For so long as `wait` they wait for all; then those who are a quorum go on, and fewer end with
+    /// [`EndReason::NoQuorum`](crate::EndReason::NoQuorum). The ticket leads to this peer; its secret lets nobody in.
+    ///
+    /// # Errors
+    /// As [`host`](Self::host).
+    pub fn reopen(
+        from: Rejoin,
+        wait: Duration,
+        rules: RulesOf,
+        mut config: Config,
+    ) -> Result<Self, Error> {
+        let network = network_of(&mut config)?;
+        let ticket = Ticket {
+            match_id: from.match_id,
+            secret: [0; 16],
+            host: network.signer.id(),
+            addresses: network.transport.addresses().into_iter().take(8).collect(),
+            expires_unix_s: unix_time().saturating_add(config.invite_for).as_secs(),
+        };
+        Live::open(
+            Role::Reopen { from, rules, wait },
+            Some(ticket),
+            network,
+            config,
+        )
+    }
+
     /// Plays alone, in all of `config.own_seats`, at a delay of one turn.
     ///
     /// # Errors

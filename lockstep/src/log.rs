@@ -7,6 +7,7 @@ mod codec;
 mod hash;
 mod memory;
 mod metering;
+mod reopening;
 
 pub use codec::{Codec, DecodeError};
 pub(crate) use codec::{decode_change, decode_entries, encode_change, encode_entries};
@@ -14,6 +15,7 @@ pub(crate) use hash::Chain;
 pub use hash::{end_signed_bytes, roster_hash, start_hash, start_signed_bytes, turn_hash};
 pub use memory::Memory;
 pub use metering::{Metered, Metering};
+pub use reopening::{NewRun, Reopening};
 
 use crate::session::Batch;
 use crate::session::roster::{Ballot, Value};
@@ -130,6 +132,9 @@ pub struct RosterChange {
     pub accepts: Vec<(u8, [u8; 64])>,
     /// That those who go for cheating did: one for each, ascending.
     pub proofs: Vec<Equivocation>,
+    /// The match was reopened here after the processes of all its peers had died: then the accepts are signatures of the
+    /// new runs, over [`Reopening::signed_bytes`].
+    pub reopening: Option<Reopening>,
 }
 
 /// Two different batches that one run of one peer's process signed for one turn: no correct peer does. Anyone who has

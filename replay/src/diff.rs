@@ -2,7 +2,7 @@
 
 use crate::{Error, Reader};
 use lockstep::TurnNumber;
-use lockstep::log::{Bundle, LogEntry, Record, Start, start_hash};
+use lockstep::log::{Bundle, LogEntry, Record, Reopening, Start, start_hash};
 use lockstep::session::roster::{Peers, Value};
 use sim::Checksum;
 
@@ -15,8 +15,8 @@ pub struct Diff {
     pub equal_turns: u32,
     /// Checksums of equal turns that both recorded.
     pub equal_checksums: u32,
-    /// Turns at the end of each that only a peer completed that the others went on without: they count for nobody, and
-    /// are not compared.
+    /// Turns at the end of each that only a peer completed that the others went on without, or that no quorum had when
+    /// the match was reopened: they count for nobody, and are not compared.
     pub provisional_turns: (u32, u32),
     /// The first difference, if there is one in what both hold.
     pub difference: Option<Difference>,
@@ -109,34 +109,45 @@ pub fn diff(left: &mut Reader, right: &mut Reader) -> Result<Diff, Error> {
     Ok(diff)
 }
 
-fn changes(reader: &mut Reader) -> Result<Vec<Value>, Error> {
+fn changes(reader: &mut Reader) -> Result<Vec<Change>, Error> {
     let mut changes = Vec::new();
     for record in reader.records() {
         if let Record::Roster(change) = record? {
-            changes.push(change.value);
+            changes.push((change.value, change.reopening));
         }
     }
     Ok(changes)
 }
 
+/// A roster change, and whether it reopened the match.
+type Change = (Value, Option<Reopening>);
+
 /// How many turns can be compared: up to the first roster change that they do not have in common, where one goes
 /// beyond it without.
-fn compare_changes(start: &Start, left: &[Value], right: &[Value], diff: &mut Diff) -> u32 {
+fn compare_changes(start: &Start, left: &[Change], right: &[Change], diff: &mut Diff) -> u32 {
     let mut pairs = left.iter().zip(right);
     let common = pairs.position(|(one, other)| one != other);
     let common = common.unwrap_or(left.len().min(right.len()));
     let (one, other) = (left.get(common), right.get(common));
-    let Some(cut) = one.into_iter().chain(other).map(|value| value.cut).min() else {
+    let Some(cut) = one
+        .into_iter()
+        .chain(other)
+        .map(|(value, _)| value.cut)
+        .min()
+    else {
         return u32::MAX;
     };
     let before = match common.checked_sub(1) {
-        Some(before) => left[before].roster,
+        Some(before) => left[before].0.roster,
         None => Peers::first(start.roster.len()),
     };
     let beyond = |turns: u32| turns.saturating_sub(cut);
     let delay = u32::from(start.plan.delay_turns);
-    let is_tail = |change: Option<&Value>, turns: u32| {
-        change.is_some_and(|change| change.roster != before) && beyond(turns) <= delay
+    let is_tail = |change: Option<&Change>, turns: u32| match change {
+        // Whatever no quorum's files held does not count, of those who go on neither.
+        Some((_, Some(_))) => true,
+        Some((value, None)) => value.roster != before && beyond(turns) <= delay,
+        None => false,
     };
     match (one, other) {
         (Some(_), None) if beyond(diff.turns.1) == 0 => return u32::MAX,

@@ -48,6 +48,20 @@ pub enum Error {
         "nothing beside this file says where the match's peers were: come back with a ticket of one of them"
     )]
     NoWayBack,
+    /// The match of a ticket is another one.
+    #[error("this is a replay of another match than the ticket's")]
+    OtherMatch,
+    /// There is nothing to go on with.
+    #[error("the match in this replay has ended")]
+    Over,
+    /// More turns than are held in memory to come back with.
+    #[error("the match has {turns} turns, and nobody comes back into one of more than {most}")]
+    TooLong {
+        /// Turns of the match.
+        turns: u32,
+        /// Turns that are taken.
+        most: u32,
+    },
     /// A keyframe cannot be unpacked.
     #[error("the keyframe of turn {turns} cannot be read: {what}")]
     Keyframe {

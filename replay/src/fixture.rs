@@ -334,6 +334,7 @@ fn accepted(
         value,
         accepts: by.iter().map(accept).collect(),
         proofs: Vec::new(),
+        reopening: None,
     }
 }
 

@@ -80,7 +80,7 @@ pub use output::Output;
 pub use player::{Player, Speed};
 pub use reader::{KeyframeAt, PlanAt, Reader, Records, Source, Tail};
 pub use recorder::Recorder;
-pub use way_back::{WayBack, rejoin};
+pub use way_back::{WayBack, rejoin, reopen};
 
 use lockstep::Match;
 use sim::Simulation;

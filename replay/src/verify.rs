@@ -215,6 +215,7 @@ pub fn verify<S: Simulation>(
         epoch: 0,
         plan: start.plan,
         metering: Metering::new(start.plan.tick_ms, start.on_slow),
+        began: 0,
         options,
         agreed: 0,
         result: Verified {
@@ -256,6 +257,8 @@ struct Run<'a, S: Simulation> {
     /// Of the next turn.
     plan: Plan,
     metering: Metering,
+    /// The first turn of that epoch.
+    began: u32,
     options: &'a Options,
     /// Turns up to which recorded checksums agreed.
     agreed: u32,
@@ -364,7 +367,9 @@ impl<S: Simulation> Run<'_, S> {
     /// A roster change was decided by a quorum of the roster before it.
     fn check_change(&mut self, change: &RosterChange) -> Result<(), Wrong> {
         let epoch = change.epoch;
-        let follows = epoch == self.epoch && change.value.cut == self.result.turns;
+        let turns = self.result.turns;
+        let follows =
+            epoch == self.epoch && change.follows_on(turns, self.log_hash, self.began, self.roster);
         let signature = self.options.signature;
         let alike = change
             .value
@@ -377,6 +382,7 @@ impl<S: Simulation> Run<'_, S> {
         change.apply(&mut self.speaking);
         (self.roster, self.epoch) = (change.value.roster, epoch + 1);
         self.metering.begin_epoch();
+        self.began = turns;
         self.result.signatures += change.accepts.len() as u32;
         Ok(())
     }

@@ -73,14 +73,53 @@ impl WayBack {
 /// [`Error`]: no replay, or no addresses beside it.
 pub fn rejoin(replay: &Path) -> Result<Rejoin, Error> {
     let mut reader = Reader::open(replay)?;
-    let match_id = reader.start().match_id;
-    let contacts = match WayBack::beside(replay).read(match_id) {
-        Ok(contacts) => contacts,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(error.into()),
-    };
+    let contacts = contacts(replay, &reader)?;
     if contacts.is_empty() {
         return Err(Error::NoWayBack);
+    }
+    known(&mut reader, contacts)
+}
+
+/// What a replay knows of a match that is to be reopened, as its host, or through the ticket of who hosts: also where no
+/// addresses are left beside it.
+///
+/// # Errors
+/// [`Error`]: no replay, one of another match than the ticket's, or of a match that has ended.
+pub fn reopen(replay: &Path, host: Option<&Ticket>) -> Result<Rejoin, Error> {
+    let mut reader = Reader::open(replay)?;
+    if host.is_some_and(|ticket| ticket.match_id != reader.start().match_id) {
+        return Err(Error::OtherMatch);
+    }
+    if reader.end().is_some() {
+        return Err(Error::Over);
+    }
+    let contacts = match host {
+        Some(ticket) => Rejoin::from(ticket).contacts,
+        None => contacts(replay, &reader)?,
+    };
+    known(&mut reader, contacts)
+}
+
+fn contacts(replay: &Path, reader: &Reader) -> Result<Vec<Contact>, Error> {
+    match WayBack::beside(replay).read(reader.start().match_id) {
+        Ok(contacts) => Ok(contacts),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn known(reader: &mut Reader, contacts: Vec<Contact>) -> Result<Rejoin, Error> {
+    known_within(reader, contacts, MOST_TURNS)
+}
+
+fn known_within(reader: &mut Reader, contacts: Vec<Contact>, most: u32) -> Result<Rejoin, Error> {
+    let match_id = reader.start().match_id;
+    // An idle turn is one byte there, and many here.
+    if reader.turns() > most {
+        return Err(Error::TooLong {
+            turns: reader.turns(),
+            most,
+        });
     }
     let mut log = Vec::new();
     for record in reader.records() {
@@ -92,7 +131,11 @@ pub fn rejoin(replay: &Path) -> Result<Rejoin, Error> {
             log.push(record);
         }
     }
-    let newest = reader.keyframes().last().copied();
+    // The last turns may turn out not to count: a keyframe among them would be of no use.
+    let turns = reader.turns();
+    let mut keyframes = reader.keyframes().iter().rev();
+    let sure = keyframes.find(|keyframe| keyframe.turns.saturating_add(MAY_NOT_COUNT) <= turns);
+    let newest = sure.copied();
     // One that does not unpack is fetched like any other.
     let keyframe = newest.and_then(|newest| reader.keyframe(&newest).ok());
     Ok(Rejoin {
@@ -115,6 +158,10 @@ fn line(match_id: MatchId, contact: &Contact) -> String {
     format!("{ticket}\n")
 }
 
+/// Turns at the end of a recording that nobody else may have.
+const MAY_NOT_COUNT: u32 = 8;
+/// Turns of the longest match that one comes back into, which are held in memory meanwhile: two days at 5 turns a second.
+const MOST_TURNS: u32 = 1_000_000;
 /// More than the tickets of all peers of a match.
 const MOST_BYTES: u64 = 64 << 10;
 
@@ -122,6 +169,26 @@ const MOST_BYTES: u64 = 64 << 10;
 mod tests {
     use super::*;
     use lockstep::PeerId;
+
+    #[test]
+    fn a_file_of_too_many_turns_is_not_loaded() {
+        let bytes = crate::fixture::file_of(&crate::fixture::play(50).records);
+        let within = |most: u32| {
+            let mut reader = Reader::from_bytes(bytes.clone()).unwrap();
+            known_within(&mut reader, Vec::new(), most)
+        };
+        let known = within(50).unwrap();
+        let bundles = known.log.iter();
+        let bundles = bundles.filter(|record| matches!(record, Record::Bundle(_)));
+        assert_eq!(bundles.count(), 50);
+        assert!(matches!(
+            within(49),
+            Err(Error::TooLong {
+                turns: 50,
+                most: 49
+            })
+        ));
+    }
 
     #[test]
     fn what_is_kept_is_read_again_for_the_same_match() {

@@ -131,7 +131,7 @@ impl RosterModel {
                         peer_mut(state, at).decide(decision.value);
                     }
                     Do::Say(message) => {
-                        let message = self.mutate(state, at, epoch, message);
+                        let message = self.mutate(message);
                         self.post(state, at, epoch, &message);
                         // What a peer says it hears at once; its own accept is heard with those of others.
                         if !matches!(message, Message::Accept(..)) {
@@ -180,6 +180,7 @@ impl RosterModel {
                 .iter_mut()
                 .for_each(|holding| holding.until = u32::MAX);
         }
+        let input = self.mishear(input, &holdings);
         peer_mut(state, at).handle(input, &holdings, suspects)
     }
 

@@ -88,6 +88,7 @@ fn documented_events_have_their_fields() {
     );
     let ticket = Line::Ticket {
         ticket: "abc".into(),
+        reopens: false,
     };
     assert_eq!(
         serde_json::to_value(ticket).unwrap(),
@@ -176,6 +177,7 @@ fn an_end_has_every_documented_field_and_the_event_comes_first() {
 fn a_line_of_one_of_several_peers_says_whose_it_is() {
     let line = Line::Ticket {
         ticket: "abc".into(),
+        reopens: false,
     };
     let mut bytes = Vec::new();
     write_json(

@@ -13,7 +13,7 @@ fn begun() -> (Peer, Table) {
     let bots = Bots::AllButFirst(Level::Easy);
     let alone = Part::Alone { seats: 2 };
     let mut peer = Peer::start(&alone, bots, &common, KeyChoice::Ephemeral).unwrap();
-    let mut table = Table::new("skirmish", None, true);
+    let mut table = Table::new("skirmish", notice(None, false), true);
     until(&mut peer, &mut table, |table| table.hand.is_some());
     (peer, table)
 }

@@ -175,6 +175,15 @@ impl Facts {
                     back => format!("{} back in the match", self.all_named(back)),
                 });
             }
+            Event::RosterChanged {
+                turn, gone, cause, ..
+            } if *cause == RosterCause::Reopened => {
+                self.left.extend(gone);
+                self.note(format!("the match goes on from turn {turn}"));
+                if !gone.is_empty() {
+                    self.note(format!("{} not back", self.all_named(gone)));
+                }
+            }
             Event::RosterChanged { .. } | Event::Contacts(_) => {}
             Event::PeerFault { peer, fault } => self.note(format!("{peer} {fault}")),
             Event::LinkLost { peer, why } => self.note(format!("link to {peer}: {why}")),

@@ -1,8 +1,8 @@
 //! The one encoding of log records.
 
 use super::{
-    Bundle, End, Equivocation, Keyframe, LogEntry, OnSlow, PauseBudget, Record, RosterChange,
-    RosterPeer, SignedBatch, Start, What,
+    Bundle, End, Equivocation, Keyframe, LogEntry, NewRun, OnSlow, PauseBudget, Record, Reopening,
+    RosterChange, RosterPeer, SignedBatch, Start, What,
 };
 use crate::encoding::{Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_COMMAND, MAX_PEERS};
@@ -489,11 +489,20 @@ fn put_change(out: &mut Vec<u8>, change: &RosterChange) {
     out.push(change.ballot.peer);
     out.extend_from_slice(&change.value.roster.0.to_le_bytes());
     put_varint(out, u64::from(change.value.cut));
-    match change.value.joins {
-        None => out.push(0),
-        Some(joins) => {
+    match (&change.reopening, change.value.joins) {
+        (None, None) => out.push(0),
+        (None, Some(joins)) => {
             out.extend_from_slice(&[1, joins.peer]);
             out.extend_from_slice(&joins.incarnation.0);
+        }
+        (Some(reopening), _) => {
+            out.push(2);
+            out.extend_from_slice(&reopening.log_hash.0);
+            put_varint(out, reopening.runs.len() as u64);
+            for run in &reopening.runs {
+                out.extend_from_slice(&[run.peer, u8::from(run.held)]);
+                out.extend_from_slice(&run.incarnation.0);
+            }
         }
     }
     put_varint(out, change.accepts.len() as u64);
@@ -541,15 +550,21 @@ pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, Dec
     let mut value = Value {
         roster: Peers(u16::from_le_bytes(reader.array()?)),
         cut: reader.number()?,
-        joins: match flag(reader)? {
-            false => None,
-            true => Some(Joins {
-                peer: reader.byte()?,
-                incarnation: Incarnation(reader.array()?),
-            }),
-        },
+        joins: None,
         cheats: Peers::default(),
         log_hash: None,
+    };
+    let reopening = match reader.byte()? {
+        0 => None,
+        1 => {
+            value.joins = Some(Joins {
+                peer: reader.byte()?,
+                incarnation: Incarnation(reader.array()?),
+            });
+            None
+        }
+        2 => Some(reopening(reader)?),
+        _ => return Err(reader.fail("no such roster change")),
     };
     let count = reader.count(MAX_PEERS, "more peers than allowed")?;
     let accepts: Vec<(u8, [u8; 64])> = (0..count)
@@ -572,8 +587,24 @@ pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, Dec
         ballot,
         value,
         accepts,
+        reopening,
         proofs,
     })
+}
+
+fn reopening(reader: &mut Reader<'_>) -> Result<Reopening, DecodeError> {
+    let log_hash = LogHash(reader.array()?);
+    let count = reader.count(MAX_PEERS, "more peers than allowed")?;
+    let runs = (0..count)
+        .map(|_| {
+            Ok(NewRun {
+                peer: reader.byte()?,
+                held: flag(reader)?,
+                incarnation: Incarnation(reader.array()?),
+            })
+        })
+        .collect::<Result<_, DecodeError>>()?;
+    Ok(Reopening { log_hash, runs })
 }
 
 pub(crate) fn put_plan(out: &mut Vec<u8>, plan: &Plan) {

@@ -79,6 +79,9 @@ pub fn roster_hash(before: LogHash, change: &RosterChange) -> LogHash {
         hash.number(u32::from(change.value.cheats.0));
         hash.bytes(&at_cut.0);
     }
+    if let Some(reopening) = &change.reopening {
+        reopening.chain(&mut hash);
+    }
     hash.end()
 }
 

@@ -204,6 +204,16 @@ pub enum Role {
         /// The rules that this build plays a given setup by; `None` for a setup it cannot read.
         rules: RulesOf,
     },
+    /// The processes of all peers have died. This one waits for the others to come back, each by [`Role::Rejoin`] with
+    /// its log, and then goes on with them.
+    Reopen {
+        /// What an earlier run has logged. Where the contacts are reached and still play, nothing is reopened.
+        from: Rejoin,
+        /// The rules that this build plays a given setup by; `None` for a setup it cannot read.
+        rules: RulesOf,
+        /// For so long those who are a quorum wait for the others.
+        wait: Duration,
+    },
 }
 
 /// What the host settles for everybody.
@@ -317,6 +327,8 @@ impl SessionConfig {
                     });
                 }
             }
+            // Nobody has to be reached from here.
+            Role::Reopen { .. } => {}
             Role::Rejoin { from, .. } => {
                 let mut known = from.contacts.iter();
                 if known.all(|contact| contact.addresses.is_empty()) {

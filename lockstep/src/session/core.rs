@@ -143,6 +143,15 @@ impl Core {
         }
     }
 
+    /// A signature on this link does not hold. It may be that of a run of its peer's process that the other end knows
+    /// of, being in another epoch; so many of those there are not.
+    pub(crate) fn strange(&mut self, id: LinkId) {
+        let link = self.links.get_mut(&id);
+        if link.is_some_and(|link| !link.takes_strange()) {
+            self.fault(id, Fault::Signature);
+        }
+    }
+
     fn has_too_many_faults(&self, peer: PeerId) -> bool {
         self.faults
             .get(&peer)
@@ -178,10 +187,13 @@ impl Core {
             heard_at: self.now,
             asked: false,
             messages: 0,
+            strange: 0,
             epoch: None,
             decisions_sent: 0,
             proofs_known: Default::default(),
             notes_known: BTreeMap::new(),
+            notes_paid: Duration::ZERO,
+            notes_from: 0,
             words_known: BTreeMap::new(),
             words_at: Duration::ZERO,
             quality: Quality::new(self.now),
@@ -301,7 +313,7 @@ impl Core {
 
 /// What a side signs to prove who it is: its role, the channel, its own nonce and the other side's,
 /// and which run of its process it is.
-fn statement(
+pub(super) fn statement(
     dialled: bool,
     binding: &[u8; 32],
     own_nonce: &[u8; 32],

@@ -13,6 +13,7 @@ mod core;
 mod link;
 mod lobby;
 mod playing;
+mod reopen;
 pub mod roster;
 mod wire;
 
@@ -56,7 +57,12 @@ enum Phase {
     Host(Box<Host>),
     Join(Box<Joiner>),
     Return(Box<Returning>),
+    /// It hosts a match that is reopened, or has come to one.
+    Reopen(Box<reopen::Host>),
+    Gather(Box<reopen::Guest>),
     Playing(Box<Playing>),
+    /// It cannot begin at all, which its first call tells.
+    Refused(JoinRefused),
     Over,
 }
 
@@ -97,6 +103,12 @@ impl Session {
                 let returning = Returning::new(&core, from, own.addresses, rules);
                 Phase::Return(Box::new(returning))
             }
+            Role::Reopen { from, rules, wait } => {
+                match reopen::Host::new(&core, from, own.addresses, rules, wait) {
+                    Ok(host) => Phase::Reopen(Box::new(host)),
+                    Err(why) => Phase::Refused(why),
+                }
+            }
         };
         let archive = Archive::new(core.limits.catch_up_bytes);
         Ok(Session {
@@ -123,15 +135,17 @@ impl Session {
         self.core.now = self.core.now.max(now);
         if !self.begun {
             self.begun = true;
-            if let Phase::Host(host) = &mut self.phase {
-                let step = host.begin(&mut self.core);
-                self.step(step);
-            }
+            let step = match &mut self.phase {
+                Phase::Host(host) => host.begin(&mut self.core),
+                Phase::Refused(why) => Step::End(EndReason::Refused(why.clone())),
+                _ => Step::Stay,
+            };
+            self.step(step);
         }
         match &mut self.phase {
             Phase::Playing(playing) => playing.look_at_time(&mut self.core),
             Phase::Return(returning) => returning.look_at_time(&mut self.core),
-            Phase::Host(_) | Phase::Join(_) | Phase::Over => {}
+            _ => {}
         }
         self.take(input);
         self.tell_of_closed_links();
@@ -155,8 +169,10 @@ impl Session {
             Phase::Host(host) => host.deadline(),
             Phase::Join(join) => join.deadline(&self.core),
             Phase::Return(returning) => returning.deadline(&self.core),
+            Phase::Reopen(host) => host.deadline(&self.core),
             Phase::Playing(playing) => playing.deadline(&self.core),
-            Phase::Over => return None,
+            Phase::Gather(guest) => Some(guest.deadline()),
+            Phase::Refused(_) | Phase::Over => return None,
         };
         [phase, self.core.prove_deadline()]
             .into_iter()
@@ -169,10 +185,10 @@ impl Session {
         match &self.phase {
             Phase::Host(host) if host.is_loading() => Status::Loading,
             Phase::Join(join) if join.is_loading() => Status::Loading,
-            Phase::Host(_) | Phase::Join(_) => Status::Lobby,
+            Phase::Host(_) | Phase::Join(_) | Phase::Reopen(_) | Phase::Gather(_) => Status::Lobby,
             Phase::Return(returning) => returning.status(),
             Phase::Playing(playing) => playing.status(self.core.now),
-            Phase::Over => Status::Ended,
+            Phase::Refused(_) | Phase::Over => Status::Ended,
         }
     }
 
@@ -182,8 +198,10 @@ impl Session {
             Phase::Host(host) => host.own_seats(),
             Phase::Join(join) => join.own_seats(),
             Phase::Return(returning) => returning.own_seats(),
+            Phase::Reopen(host) => host.own_seats(),
+            Phase::Gather(guest) => guest.own_seats(),
             Phase::Playing(playing) => playing.own_seats(),
-            Phase::Over => &[],
+            Phase::Refused(_) | Phase::Over => &[],
         }
     }
 
@@ -223,7 +241,7 @@ impl Session {
                 address,
                 binding,
             } => match self.phase {
-                Phase::Over => core.out.push(Output::Close { link }),
+                Phase::Refused(_) | Phase::Over => core.out.push(Output::Close { link }),
                 _ => core.link_up(link, peer, dialled, address, binding),
             },
             Input::DialFailed { address, key, why } => {
@@ -258,7 +276,10 @@ impl Session {
                         playing.world_loaded();
                         Step::Stay
                     }
-                    Phase::Over => Step::Stay,
+                    // Nobody there has had a world built.
+                    Phase::Reopen(_) | Phase::Gather(_) | Phase::Refused(_) | Phase::Over => {
+                        Step::Stay
+                    }
                 };
                 self.step(step);
             }
@@ -279,7 +300,7 @@ impl Session {
                 Phase::Host(host) => host.chat(core, &text),
                 Phase::Join(join) => join.chat(core, &text),
                 Phase::Playing(playing) => playing.chat(core, &text),
-                Phase::Return(_) | Phase::Over => {}
+                _ => {}
             },
             Input::Pause => self.note(What::Pause),
             Input::Resume => self.note(What::Resume),
@@ -332,7 +353,9 @@ impl Session {
                 Step::Stay
             }
             Phase::Return(returning) if proved.is_some() => returning.answered(core, link, bytes),
-            Phase::Over => Step::Stay,
+            Phase::Reopen(host) if proved.is_some() => host.bulk(core, link, bytes),
+            Phase::Gather(guest) if proved.is_some() => guest.bulk(core, link, bytes),
+            Phase::Refused(_) | Phase::Over => Step::Stay,
             _ => {
                 core.fault(link, Fault::OutOfPlace);
                 Step::Stay
@@ -358,7 +381,7 @@ impl Session {
     fn control(&mut self, link: LinkId, bytes: &[u8]) {
         let core = &mut self.core;
         let step = match (core.introduce(link, bytes), &mut self.phase) {
-            (Introduced::No, _) | (_, Phase::Over) => Step::Stay,
+            (Introduced::No, _) | (_, Phase::Refused(_) | Phase::Over) => Step::Stay,
             (Introduced::Protocol(host), Phase::Join(join))
                 if !join.is_in() && join.leads_to_host(core, link) =>
             {
@@ -383,6 +406,14 @@ impl Session {
                 Step::Stay
             }
             (Introduced::Proved, Phase::Return(_)) => Step::Stay,
+            (Introduced::Proved, Phase::Gather(guest)) => {
+                guest.proved(core, link);
+                Step::Stay
+            }
+            (Introduced::Proved, Phase::Reopen(host)) => {
+                host.proved(core, link);
+                Step::Stay
+            }
             (Introduced::Proved, Phase::Playing(playing)) => {
                 playing.close_crowd(core, link);
                 playing.close_doubles(core, link);
@@ -392,6 +423,10 @@ impl Session {
             (Introduced::Other(message), Phase::Join(join)) => join.received(core, link, message),
             (Introduced::Other(message), Phase::Return(returning)) => {
                 returning.received(core, link, message)
+            }
+            (Introduced::Other(message), Phase::Reopen(host)) => host.received(core, link, message),
+            (Introduced::Other(message), Phase::Gather(guest)) => {
+                guest.received(core, link, message)
             }
             (Introduced::Other(message), Phase::Playing(playing)) => {
                 playing.received(core, link, message);
@@ -450,13 +485,18 @@ impl Session {
                 returning.link_down(link);
                 Step::Stay
             }
+            Phase::Reopen(host) => {
+                host.link_down(core, link);
+                Step::Stay
+            }
+            Phase::Gather(guest) => guest.link_down(link),
             Phase::Playing(playing) => {
                 if let Some((peer, _)) = gone.proved {
                     playing.link_down(core, peer, why);
                 }
                 Step::Stay
             }
-            Phase::Over => Step::Stay,
+            Phase::Refused(_) | Phase::Over => Step::Stay,
         };
         self.step(step);
     }
@@ -485,7 +525,9 @@ impl Session {
             Phase::Host(host) => host.leave(&mut self.core),
             Phase::Join(join) => join.leave(&mut self.core),
             Phase::Return(_) => Step::End(EndReason::Left),
-            Phase::Playing(_) | Phase::Over => Step::Stay,
+            Phase::Reopen(host) => host.leave(&mut self.core),
+            Phase::Gather(guest) => guest.leave(&mut self.core),
+            Phase::Playing(_) | Phase::Refused(_) | Phase::Over => Step::Stay,
         }
     }
 
@@ -496,7 +538,12 @@ impl Session {
             Phase::Host(host) => host.timeout(core),
             Phase::Join(join) => join.timeout(core),
             Phase::Return(returning) => returning.advance(core),
-            Phase::Playing(_) | Phase::Over => Step::Stay,
+            Phase::Reopen(host) => host.advance(core),
+            Phase::Gather(guest) => {
+                guest.advance(core);
+                Step::Stay
+            }
+            _ => Step::Stay,
         };
         self.step(step);
         if let Phase::Playing(playing) = &mut self.phase {
@@ -538,24 +585,57 @@ impl Session {
                 );
                 self.phase = Phase::Playing(Box::new(playing));
             }
+            Step::Gather(link) => {
+                if let Phase::Return(returning) = std::mem::replace(&mut self.phase, Phase::Over) {
+                    let known = returning.into_whole();
+                    match reopen::Guest::new(&mut self.core, known, link) {
+                        Ok(guest) => self.phase = Phase::Gather(Box::new(guest)),
+                        Err(reason) => self.end(reason),
+                    }
+                }
+            }
+            Step::Search(why) => {
+                if let Phase::Gather(guest) = std::mem::replace(&mut self.phase, Phase::Over) {
+                    let (known, host) = guest.into_whole();
+                    let returning = Returning::again(&self.core, known, host, why);
+                    self.phase = Phase::Return(Box::new(returning));
+                }
+            }
+            Step::Reopened(change, due) => {
+                let core = &self.core;
+                let returning = match std::mem::replace(&mut self.phase, Phase::Over) {
+                    Phase::Reopen(host) => host.into_returning(core, *change, due),
+                    Phase::Gather(guest) => guest.into_returning(core, *change, due),
+                    _ => return,
+                };
+                let mut returning = Box::new(returning);
+                let step = returning.advance(&mut self.core);
+                self.phase = Phase::Return(returning);
+                self.step(step);
+            }
             Step::End(reason) => {
                 if matches!(self.phase, Phase::Over) {
                     return;
                 }
-                for link in self.core.links.keys().copied().collect::<Vec<_>>() {
-                    self.core.close(link);
-                }
-                self.core.event(Event::Ended(Ended {
-                    reason,
-                    turns: 0,
-                    checksum: None,
-                    outcome: None,
-                    agreed: 0,
-                    of: 0,
-                }));
-                self.phase = Phase::Over;
+                self.end(reason);
             }
         }
+    }
+
+    /// It is over before it has begun.
+    fn end(&mut self, reason: EndReason) {
+        for link in self.core.links.keys().copied().collect::<Vec<_>>() {
+            self.core.close(link);
+        }
+        self.core.event(Event::Ended(Ended {
+            reason,
+            turns: 0,
+            checksum: None,
+            outcome: None,
+            agreed: 0,
+            of: 0,
+        }));
+        self.phase = Phase::Over;
     }
 }
 

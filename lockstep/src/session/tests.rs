@@ -2,10 +2,12 @@
 //! business of the simulator in the `tests` crate.
 
 mod equivocation;
+mod hostile;
 mod joining;
 mod lost;
 mod patience;
 mod rejoin;
+mod reopen;
 mod returning;
 mod sleep;
 mod slow;
@@ -43,6 +45,9 @@ type Arrival = (usize, LinkId, Option<(Channel, Arc<[u8]>)>, bool);
 /// What a peer sends in the place of these bytes.
 type Lie = fn(Vec<u8>) -> Vec<u8>;
 
+/// Changes what a peer, of this match, at this place, says; `None` where it says what is so.
+type Attack = fn(&crate::log::Start, usize, Channel, &[u8]) -> Option<Vec<u8>>;
+
 struct Net {
     now: Duration,
     peers: Vec<Peer>,
@@ -63,6 +68,13 @@ struct Net {
     lost_dials: u32,
     /// Changes what peer 0 answers to a peer that comes back.
     lie: Option<Lie>,
+    /// Links at whose other end a test speaks, and what it was told there.
+    by_hand: Vec<LinkId>,
+    heard: Vec<(LinkId, Channel, Arc<[u8]>)>,
+    /// Two between whom nothing comes through for now, neither links nor messages.
+    deaf_between: Option<(usize, usize)>,
+    /// Who says what is not so.
+    attack: Option<(usize, Attack)>,
 }
 
 /// Where nobody is.
@@ -91,6 +103,10 @@ impl Net {
             dead: Vec::new(),
             lost_dials: 0,
             lie: None,
+            by_hand: Vec::new(),
+            heard: Vec::new(),
+            deaf_between: None,
+            attack: None,
         };
         for at in 0..peers {
             let role = if at == 0 {
@@ -173,6 +189,7 @@ impl Net {
     fn output(&mut self, at: usize, output: Output) {
         match output {
             Output::Dial { address, .. } if address == NOWHERE => {}
+            Output::Dial { address, .. } if self.are_deaf(at, &address) => {}
             Output::Dial { .. } if self.lost_dials > 0 => self.lost_dials -= 1,
             Output::Dial { address, key } => {
                 let to: usize = address.parse().expect("addresses are indices here");
@@ -184,6 +201,11 @@ impl Net {
             }
             Output::Send { .. } if self.silent.contains(&at) => {}
             Output::Send { link, .. } if self.dead.contains(&link) => {}
+            Output::Send {
+                link,
+                channel,
+                bytes,
+            } if self.by_hand.contains(&link) => self.heard.push((link, channel, bytes)),
             Output::Send {
                 link,
                 channel,
@@ -200,6 +222,13 @@ impl Net {
                 let bytes = match self.lie.filter(|_| at == 0 && channel == Channel::Bulk) {
                     Some(lie) => lie(bytes.to_vec()).into(),
                     None => bytes,
+                };
+                let attack = self.attack.filter(|(by, _)| *by == at);
+                let bytes = match (attack, self.peers[at].records.first()) {
+                    (Some((_, attack)), Some(Record::Start(start))) => {
+                        attack(start, at, channel, &bytes).map_or(bytes, Arc::from)
+                    }
+                    _ => bytes,
                 };
                 self.post(to, link, Some((channel, bytes)), false);
             }
@@ -258,6 +287,14 @@ impl Net {
             Output::Event(event) => self.peers[at].events.push(event),
             Output::Close { .. } => {}
         }
+    }
+
+    fn are_deaf(&self, at: usize, address: &str) -> bool {
+        let between = |(one, other): (usize, usize)| {
+            let leads = |from: usize, to: usize| at == from && address == to.to_string();
+            leads(one, other) || leads(other, one)
+        };
+        self.deaf_between.is_some_and(between)
     }
 
     fn other_face(&self, turn: u32, bytes: &[u8]) -> Arc<[u8]> {

@@ -3,6 +3,7 @@
 use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_PEERS};
 use crate::log::{OnSlow, PauseBudget, SignedBatch};
+use crate::session::reopen::Said;
 use crate::session::roster::Request;
 use crate::{Incarnation, JoinRefused, Limits, LogHash, MatchId, PeerId, Plan, TurnNumber};
 use serde::{Deserialize, Serialize};
@@ -85,6 +86,8 @@ pub(crate) enum Control {
         request: Request,
         addresses: Vec<String>,
     },
+    /// Between those who reopen a match.
+    Reopen(Said),
     /// To all where logs differ: batches as they are held here. Two that differ of one peer for one turn prove it.
     Evidence(Vec<WireBatch>),
 }

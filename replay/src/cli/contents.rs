@@ -192,6 +192,7 @@ pub(super) fn export<S: Simulation>(path: &Path, to: &mut Printer<'_>) -> Result
                         "content": hex(&batch.content), "signature": hex(&batch.signature),
                     }))),
                 })).collect::<Vec<_>>(),
+                "reopened": change.reopening.is_some(),
                 "accepts": change.accepts.iter().map(|(peer, signature)| json!({
                     "peer": peer, "signature": hex(signature),
                 })).collect::<Vec<_>>(),

@@ -88,10 +88,9 @@ pub(super) struct Runs(Vec<(u32, u8, Incarnation)>);
 
 impl Runs {
     fn take(&mut self, change: &RosterChange) {
-        if let Some(joins) = change.value.joins {
-            let epoch = change.epoch.saturating_add(1);
-            self.0.push((epoch, joins.peer, joins.incarnation));
-        }
+        let epoch = change.epoch.saturating_add(1);
+        let runs = change.new_runs();
+        self.0.extend(runs.map(|(peer, run)| (epoch, peer, run)));
     }
 
     /// Whether a batch of this epoch is signed by the run that spoke for its peer then.

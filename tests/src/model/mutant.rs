@@ -1,14 +1,14 @@
 //! Mistakes that the model must find.
 
-use super::{RosterModel, State};
-use lockstep::session::roster::Message;
+use super::RosterModel;
+use lockstep::session::roster::{Holding, Input, Message};
 
 /// A mistake that the model must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mutant {
     /// Who has promised completes and seals on.
     NoFreeze,
-    /// The cut is the least that the coordinator itself holds.
+    /// A coordinator counts what it holds itself, and not what others tell that they hold.
     OwnMinimum,
     /// Less than half of the voters are a quorum.
     SubMajority,
@@ -44,27 +44,24 @@ pub const MUTANTS: [Mutant; 10] = [
 
 impl RosterModel {
     /// What a mutant says in the place of a message.
-    pub(super) fn mutate(&self, state: &State, at: u8, epoch: u8, message: Message) -> Message {
+    pub(super) fn mutate(&self, message: Message) -> Message {
         match (self.mutant, message) {
             (Some(Mutant::IgnoredAccepted), Message::Promise(mut promise)) => {
                 promise.accepted = None;
                 Message::Promise(promise)
             }
-            (Some(Mutant::OwnMinimum), Message::Propose(ballot, mut value)) => {
-                let promises = state.said.iter().filter_map(|said| match &said.message {
-                    Message::Promise(promise) if said.epoch == epoch => Some(promise),
-                    _ => None,
-                });
-                let mut promises = promises.filter(|promise| promise.ballot == ballot);
-                if promises.all(|promise| promise.accepted.is_none()) {
-                    let own = &state.peers[usize::from(at)];
-                    let held = own.roster.voters().members().iter();
-                    let held = held.map(|peer| u32::from(own.held[usize::from(peer)]));
-                    value.cut = held.min().unwrap_or(value.cut).min(value.cut);
-                }
-                Message::Propose(ballot, value)
-            }
             (_, message) => message,
+        }
+    }
+
+    /// What a mutant that holds this much hears in the place of something.
+    pub(super) fn mishear(&self, input: Input, holdings: &[Holding]) -> Input {
+        match (self.mutant, input) {
+            (Some(Mutant::OwnMinimum), Input::Heard(from, Message::Promise(mut promise))) => {
+                promise.holdings = holdings.to_vec();
+                Input::Heard(from, Message::Promise(promise))
+            }
+            (_, input) => input,
         }
     }
 }

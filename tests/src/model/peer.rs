@@ -123,6 +123,7 @@ impl Peer {
             cheats: Peers::default(),
             suspects,
             unwanted: Peers::default(),
+            disbelieved: Peers::default(),
             joiner: self.asked.first().copied(),
             asked: &self.asked,
         };

@@ -8,13 +8,13 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Bytes of log or snapshot in one answer, at most: with what goes around it a message holds them.
-pub(super) const PART: usize = 32 << 10;
+pub(in crate::session) const PART: usize = 32 << 10;
 /// Bytes of the largest answer: a part, and signed batches of all peers.
 const MESSAGE: usize = PART + (24 << 10);
 
 /// From the peer that comes back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum Ask {
+pub(in crate::session) enum Ask {
     /// How the match began, and what snapshot there is.
     Outline { match_id: MatchId },
     /// The log from this turn on. Answered once there is a turn, or more than `attested` turns are attested.
@@ -25,7 +25,7 @@ pub(super) enum Ask {
 
 /// To it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Answer {
+pub(in crate::session) enum Answer {
     Outline {
         /// The start's record, encoded.
         start: Vec<u8>,
@@ -50,11 +50,13 @@ pub(crate) enum Answer {
     },
     /// No such match here, or not any more, or another part of the log is all there is.
     Nothing,
+    /// Nobody plays the match: this peer waits for the others to come back, to reopen it.
+    Reopens,
 }
 
 /// A snapshot, and the batches of a quorum that report its hash.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Offer {
+pub(in crate::session) struct Offer {
     pub turns: u32,
     pub ticks: u64,
     pub bytes: u64,
@@ -62,12 +64,12 @@ pub(crate) struct Offer {
     pub batches: Vec<WireBatch>,
 }
 
-pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
+pub(in crate::session) fn encode(message: &impl Serialize) -> Vec<u8> {
     postcard::to_allocvec(message).expect("a catch-up message always encodes")
 }
 
 /// Strict: every byte belongs to the message, and its length is bounded before it is read.
-pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
+pub(in crate::session) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     let fail = |what, at| Err(DecodeError { what, at });
     if bytes.len() > MESSAGE {
         return fail("a message above its limit", bytes.len());

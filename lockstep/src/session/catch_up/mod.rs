@@ -10,6 +10,9 @@
 //! 4. Once its world is within the command delay of the other side, it asks all peers to be let in. The roster's
 //!    decision names it; at the cut its part begins.
 //!
+//! Whom it asks may be waiting, too, for the others to come back: then all of them reopen the match
+//! (`session::reopen`).
+//!
 //! What does not hold names the peer that sent it, and is asked of another.
 
 mod archive;
@@ -19,5 +22,8 @@ mod server;
 mod walk;
 
 pub(crate) use archive::Archive;
-pub(crate) use returning::Returning;
+pub(in crate::session) use message::{Answer, Ask, PART, decode, encode};
+pub(in crate::session) use returning::{Log, Reopened, Unfit, place_in};
+pub(crate) use returning::{Returning, Whole};
 pub(crate) use server::Server;
+pub(in crate::session) use walk::Walk;

@@ -2,6 +2,7 @@
 
 mod answers;
 mod log;
+mod reopened;
 mod steps;
 mod whom;
 
@@ -15,7 +16,10 @@ use crate::session::playing::{GAP, LOOK_AT_TIME};
 use crate::session::roster::RECENT;
 use crate::session::wire::Control;
 use crate::{EndReason, Fault, JoinRefused, LinkId, MatchId, PeerId, Rejoin, Status};
-use log::Log;
+pub(in crate::session) use answers::{Unfit, place_in};
+pub(in crate::session) use log::Log;
+pub(in crate::session) use reopened::Reopened;
+pub(crate) use reopened::Whole;
 use sim::{Checksum, Seat};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -45,10 +49,13 @@ const PROVISIONAL: usize = RECENT;
 pub(crate) struct Returning {
     match_id: MatchId,
     contacts: BTreeMap<PeerId, Known>,
+    /// Others who have dialled this peer and were asked, and until when they are not asked again.
+    strangers: BTreeMap<PeerId, Duration>,
     addresses: Vec<String>,
     rules: RulesOf,
-    /// What an earlier run of the process has logged.
+    /// What an earlier run of the process has logged, and how many of these records are sure to count.
     own: Vec<Record>,
+    sure: usize,
     keyframe: Option<Keyframe>,
     log: Option<Log>,
     snapshot: Snapshot,
@@ -60,6 +67,12 @@ pub(crate) struct Returning {
     rtt: Option<Duration>,
     /// The decision that lets this peer in.
     decided: Option<RosterChange>,
+    /// That decision has reopened the match: nothing is fetched any more.
+    reopened: bool,
+    /// Who says that nobody plays and that it waits for the others, and since when somebody says so.
+    reopens: Option<(LinkId, Duration)>,
+    /// How it ends where it has found nobody until then.
+    otherwise: Option<(EndReason, Duration)>,
     next_request: Duration,
     confirmed_at: Duration,
     offered_at: Duration,
@@ -78,10 +91,10 @@ struct Known {
 }
 
 impl Known {
-    /// Nobody knows where to dial it.
-    fn nowhere() -> Self {
+    /// It may be found at these addresses.
+    fn at(addresses: Vec<String>) -> Self {
         Known {
-            addresses: Vec::new(),
+            addresses,
             next_dial: Duration::ZERO,
             dials: 0,
             no_help_until: Duration::ZERO,
@@ -128,7 +141,7 @@ impl Returning {
         let Rejoin {
             match_id,
             contacts,
-            log: mut own,
+            log: own,
             keyframe,
         } = from;
         let turns = own.iter().rev();
@@ -137,31 +150,18 @@ impl Returning {
             .filter(|(_, record)| matches!(record, Record::Bundle(_)))
             .nth(PROVISIONAL)
             .map_or(0, |(from_end, _)| own.len() - from_end);
-        own.truncate(whole);
-        let known = |contact: crate::Contact| {
-            let addresses = contact.addresses;
-            let known = Known {
-                addresses,
-                ..Known::nowhere()
-            };
-            (contact.peer, known)
-        };
+        let known = |contact: crate::Contact| (contact.peer, Known::at(contact.addresses));
         let others = contacts
             .into_iter()
             .filter(|contact| contact.peer != core.id());
-        let mut contacts: BTreeMap<PeerId, Known> = others.map(known).collect();
-        // Who may dial this peer before it knows where to dial them.
-        if let Some(Record::Start(start)) = own.first() {
-            for place in start.roster.iter().filter(|place| place.peer != core.id()) {
-                contacts.entry(place.peer).or_insert_with(Known::nowhere);
-            }
-        }
         Returning {
             match_id,
-            contacts,
+            contacts: others.map(known).collect(),
+            strangers: BTreeMap::new(),
             addresses,
             rules,
             own,
+            sure: whole,
             keyframe,
             log: None,
             snapshot: Snapshot::Unknown,
@@ -171,6 +171,9 @@ impl Returning {
             told: None,
             rtt: None,
             decided: None,
+            reopened: false,
+            reopens: None,
+            otherwise: None,
             next_request: core.now,
             confirmed_at: core.now,
             offered_at: core.now,
@@ -233,22 +236,21 @@ impl Returning {
         let offer = offer
             .then_some(self.offered_at + CONFIRM)
             .filter(|at| *at > core.now);
-        let helper = self
-            .server
-            .is_none()
-            .then(|| self.helper(core, None))
-            .flatten();
+        let searches = self.server.is_none() && !self.reopened;
+        let helper = searches.then(|| self.helper(core, None)).flatten();
         let next = helper.map(|_| core.now);
-        let give_up = self.server.is_none().then_some(self.reached_at + GIVE_UP);
+        let give_up = searches.then_some(self.reached_at + GIVE_UP);
         let helps = self.contacts.values().map(|known| known.no_help_until);
-        let helps = helps
-            .filter(|until| self.server.is_none() && *until > core.now)
-            .min();
-        let strange = Some(self.reached_at + UNHEARD).filter(|at| *at > core.now);
-        let strange = strange.filter(|_| self.server.is_none());
+        let strange = self.strangers.values().copied();
+        let helps = helps.chain(strange).chain([self.reached_at + UNHEARD]);
+        let helps = helps.filter(|until| searches && *until > core.now).min();
+        let waits = matches!(self.world, World::None);
+        let otherwise = self.otherwise.as_ref().filter(|_| waits);
+        let otherwise = otherwise.map(|(_, by)| *by);
+        let gathers = self.gathers_at(core).filter(|_| waits);
         let look = Some(self.seen_at + LOOK_AT_TIME);
         let times = [
-            dials, answer, request, confirm, offer, next, give_up, helps, strange, look,
+            dials, answer, request, confirm, offer, next, give_up, helps, otherwise, gathers, look,
         ];
         times.into_iter().flatten().min()
     }
@@ -290,6 +292,8 @@ impl Returning {
             Control::Roster(_)
             | Control::Words(_)
             | Control::End { .. }
+            | Control::Lobby(_)
+            | Control::Reopen(_)
             | Control::Evidence(_)
             | Control::Rejoin { .. } => {}
             _ => core.fault(link, Fault::OutOfPlace),
@@ -325,8 +329,16 @@ impl Returning {
     pub(crate) fn advance(&mut self, core: &mut Core) -> Step {
         self.dial(core);
         self.look_after_server(core);
-        if self.server.is_none() && core.now >= self.reached_at + GIVE_UP {
+        let searches = self.server.is_none() && !self.reopened;
+        if searches && core.now >= self.reached_at + GIVE_UP {
             return Step::End(self.nobody(core));
+        }
+        let waits = matches!(self.world, World::None);
+        if let Some((why, _)) = self.otherwise.take_if(|(_, by)| waits && *by <= core.now) {
+            return Step::End(why);
+        }
+        if let Some(link) = self.gathers(core) {
+            return Step::Gather(link);
         }
         self.confirm(core);
         if self.has_cheated() {

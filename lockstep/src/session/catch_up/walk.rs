@@ -11,30 +11,30 @@ use std::sync::Arc;
 
 /// A log, walked so far.
 #[derive(Clone)]
-pub(super) struct Walk {
+pub(in crate::session) struct Walk {
     /// As the last change left it.
-    pub start: Arc<Start>,
-    pub turns: u32,
-    pub ticks: u64,
-    pub epoch: u32,
-    pub roster: Peers,
+    pub(in crate::session) start: Arc<Start>,
+    pub(in crate::session) turns: u32,
+    pub(in crate::session) ticks: u64,
+    pub(in crate::session) epoch: u32,
+    pub(in crate::session) roster: Peers,
     /// Hash after all turns.
-    pub hash: LogHash,
+    pub(in crate::session) hash: LogHash,
     /// The same with the changes chained in that wait for their first turn.
-    pub chained: Option<LogHash>,
-    pub course: Course,
-    pub changes: Vec<RosterChange>,
+    pub(in crate::session) chained: Option<LogHash>,
+    pub(in crate::session) course: Course,
+    pub(in crate::session) changes: Vec<RosterChange>,
     /// Which run of a process speaks for a peer, from which epoch on.
     runs: Vec<(u32, u8, Incarnation)>,
 }
 
 /// A record that does not follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct DoesNotFollow;
+pub(in crate::session) struct DoesNotFollow;
 
 impl Walk {
     /// Before turn 0.
-    pub(super) fn new(start: Arc<Start>) -> Self {
+    pub(in crate::session) fn new(start: Arc<Start>) -> Self {
         let places = start.roster.iter().enumerate();
         Walk {
             turns: 0,
@@ -53,7 +53,7 @@ impl Walk {
     }
 
     /// Takes the next turn or roster change.
-    pub(super) fn take(
+    pub(in crate::session) fn take(
         &mut self,
         record: &Record,
         signer: &dyn Signer,
@@ -69,9 +69,9 @@ impl Walk {
                 Ok(())
             }
             Record::Roster(change) => {
-                let value = &change.value;
-                let alike = value.log_hash.is_none_or(|hash| hash == self.hash);
-                if !self.is_next(change, signer) || value.cut != self.turns || !alike {
+                let follows = change.follows_on(self.turns, self.tip(), self.began(), self.roster);
+                let alike = change.value.log_hash.is_none_or(|hash| hash == self.hash);
+                if !follows || !alike || !self.is_next(change, signer) {
                     return Err(DoesNotFollow);
                 }
                 self.change(change);
@@ -82,7 +82,7 @@ impl Walk {
     }
 
     /// Whether this change is the one that ends the epoch, by the roster's accepts.
-    pub(super) fn is_next(&self, change: &RosterChange, signer: &dyn Signer) -> bool {
+    pub(in crate::session) fn is_next(&self, change: &RosterChange, signer: &dyn Signer) -> bool {
         let verify =
             |peer, bytes: &[u8], signature: &[u8; 64]| signer.verify(peer, bytes, signature);
         change.epoch == self.epoch && change.is_decided_by(&self.start, self.roster, verify)
@@ -95,18 +95,46 @@ impl Walk {
         self.course.begin_epoch();
         self.course.close(&closed);
         self.course.open(&opened);
-        self.chained = Some(roster_hash(self.chained.unwrap_or(self.hash), change));
+        self.chained = Some(roster_hash(self.tip(), change));
         change.apply(Arc::make_mut(&mut self.start));
         self.roster = after;
         self.epoch += 1;
-        let joins = change.value.joins;
-        let run = joins.map(|joins| (self.epoch, joins.peer, joins.incarnation));
-        self.runs.extend(run);
+        let epoch = self.epoch;
+        let runs = change.new_runs();
+        self.runs.extend(runs.map(|(peer, run)| (epoch, peer, run)));
         self.changes.push(change.clone());
     }
 
+    /// Hash after all turns, with the changes chained in that wait for their first turn.
+    pub(in crate::session) fn tip(&self) -> LogHash {
+        self.chained.unwrap_or(self.hash)
+    }
+
+    /// The first turn of the epoch.
+    pub(in crate::session) fn began(&self) -> u32 {
+        self.changes.last().map_or(0, |change| change.value.cut)
+    }
+
+    /// Earlier runs of a peer's process.
+    pub(in crate::session) fn past(&self, peer: u8) -> Vec<Incarnation> {
+        let runs = self.runs.iter().filter(|(_, of, _)| *of == peer);
+        let mut runs: Vec<Incarnation> = runs.map(|(.., run)| *run).collect();
+        runs.pop();
+        runs
+    }
+
+    /// Whether this is a run of the peer's process that speaks for it, or has.
+    pub(in crate::session) fn names_run(&self, peer: u8, run: Incarnation) -> bool {
+        let mut runs = self.runs.iter();
+        runs.any(|(_, of, known)| (*of, *known) == (peer, run))
+    }
+
     /// What a batch says, where its peer signed it.
-    pub(super) fn read(&self, signed: &SignedBatch, signer: &dyn Signer) -> Option<Batch> {
+    pub(in crate::session) fn read(
+        &self,
+        signed: &SignedBatch,
+        signer: &dyn Signer,
+    ) -> Option<Batch> {
         let batch = Batch::decode(&signed.content).ok()?;
         let runs = self.runs.iter().rev();
         let mut of_peer =
@@ -120,7 +148,7 @@ impl Walk {
     }
 
     /// Whether these peers are a quorum of a roster that was in force when so many turns were complete, or later.
-    pub(super) fn were_quorum_since(&self, turns: u32, peers: Peers) -> bool {
+    pub(in crate::session) fn were_quorum_since(&self, turns: u32, peers: Peers) -> bool {
         let mut roster = Peers::first(self.start.roster.len());
         for change in &self.changes {
             if change.value.cut > turns && Voters::new(roster).is_quorum(peers) {
@@ -132,7 +160,7 @@ impl Walk {
     }
 
     /// Whether these peers are a quorum of the roster.
-    pub(super) fn is_quorum(&self, peers: Peers) -> bool {
+    pub(in crate::session) fn is_quorum(&self, peers: Peers) -> bool {
         Voters::new(self.roster).is_quorum(peers)
     }
 

@@ -185,8 +185,7 @@ impl Joiner {
                 Control::Refused(why) if self.link.is_none() && self.leads_to_host(core, link) => {
                     Step::End(EndReason::Refused(why))
                 }
-                // Others may be in the match already, and lack this peer.
-                Control::Roster(_) | Control::Decided(_) => Step::Stay,
+                message if is_of_a_match(&message) => Step::Stay,
                 _ => {
                     core.fault(link, Fault::OutOfPlace);
                     Step::Stay
@@ -229,8 +228,7 @@ impl Joiner {
                 let signatures = signatures.into_iter().map(Into::into).collect();
                 return self.go(core, signatures, begin_ms);
             }
-            // Others may be in the match already, and lack this peer.
-            Control::Roster(_) | Control::Decided(_) => {}
+            message if is_of_a_match(&message) => {}
             _ => core.fault(link, Fault::OutOfPlace),
         }
         Step::Stay
@@ -589,4 +587,16 @@ impl Joiner {
             begin,
         }))
     }
+}
+
+/// Whether it is said in a match: others may be in it already, and lack this peer.
+fn is_of_a_match(message: &Control) -> bool {
+    matches!(
+        message,
+        Control::Roster(_)
+            | Control::Decided(_)
+            | Control::Words(_)
+            | Control::Evidence(_)
+            | Control::End { .. }
+    )
 }

@@ -11,8 +11,8 @@ pub(crate) use join::Joiner;
 
 use super::playing::Returned;
 use super::wire::{LockedPeer, Terms};
-use crate::log::{Chain, RosterPeer, Start};
-use crate::{EndReason, MatchId, PeerId};
+use crate::log::{Chain, RosterChange, RosterPeer, Start};
+use crate::{EndReason, LinkId, MatchId, PeerId};
 use sim::Seed;
 use std::time::Duration;
 
@@ -45,6 +45,12 @@ pub(crate) enum Step {
     Begin(Box<Settled>),
     /// A peer that comes back begins its part.
     Return(Box<Returned>),
+    /// Who is asked at the other end of this link waits for the others, to reopen the match.
+    Gather(LinkId),
+    /// The match is not reopened where it seemed to be: this peer looks further, and ends so where it finds nobody.
+    Search(EndReason),
+    /// All who are here go on by this change; its first turn is due then.
+    Reopened(Box<RosterChange>, Duration),
     /// It is over for this peer.
     End(EndReason),
 }

@@ -1,21 +1,18 @@
-//! The roster change as a match runs it: whom to suspect, when to begin, what is said to whom, and what a decision does.
+//! The roster change as a match runs it: when to begin, what is said to whom, and what a decision does.
 
 use super::Playing;
 use super::epochs::{Posted, key};
-use super::presence::GAP;
 use crate::encoding::Reader;
 use crate::log::{Equivocation, RosterChange, decode_change, encode_change, roster_hash};
 use crate::session::core::Core;
 use crate::session::roster::{
-    Do, Holding, Input, Message, Note, Peers, Promise, RECENT, View, note_signed_bytes,
+    Do, Holding, Input, Joins, Message, Note, Peers, Promise, RECENT, View, note_signed_bytes,
 };
 use crate::session::wire::{Control, SignedNote};
-use crate::{Event, Fault, LinkId, RosterCause, TurnNumber};
+use crate::{Event, Fault, LinkId, LogHash, RosterCause, TurnNumber};
 use sim::Seat;
 use std::time::Duration;
 
-/// For so long a peer may block turns although it is heard, all told; it is given back a tenth of the time that passes.
-pub(crate) const STALL_BUDGET: Duration = Duration::from_secs(10);
 /// An attempt to decide that has come to nothing is followed by another, the second after twice this time, and so on.
 const RETRY: Duration = Duration::from_secs(1);
 /// While turns wait, suspicions are looked at this often.
@@ -26,29 +23,32 @@ const LATER: u32 = 64;
 /// Notes and decisions in one message, at most.
 const NOTES: usize = 64;
 
-/// Who is suspected.
-pub(super) struct Watch {
-    suspicion: Duration,
-    at: Duration,
+/// What there is to see around this peer, for its part in the agreement.
+pub(super) struct Sight {
+    holdings: Vec<Holding>,
+    complete: u32,
+    hashes: Vec<LogHash>,
+    cheats: Peers,
     suspects: Peers,
     unwanted: Peers,
-    told_no_quorum: bool,
+    disbelieved: Peers,
+    joiner: Option<Joins>,
+    asked: Vec<Joins>,
 }
 
-impl Watch {
-    pub(super) fn new(suspicion: Duration, now: Duration) -> Self {
-        Watch {
-            suspicion,
-            at: now,
-            suspects: Peers::default(),
-            unwanted: Peers::default(),
-            told_no_quorum: false,
+impl Sight {
+    pub(super) fn view(&self) -> View<'_> {
+        View {
+            holdings: &self.holdings,
+            complete: self.complete,
+            hashes: &self.hashes,
+            cheats: self.cheats,
+            suspects: self.suspects,
+            unwanted: self.unwanted,
+            disbelieved: self.disbelieved,
+            joiner: self.joiner,
+            asked: &self.asked,
         }
-    }
-
-    /// Nothing was seen up to this time.
-    pub(super) fn skip(&mut self, now: Duration) {
-        self.at = now;
     }
 }
 
@@ -108,8 +108,8 @@ impl Playing {
             let author = self.members[usize::from(signed.peer)].peer.peer;
             let signature = signed.signature.into();
             if !bytes.is_some_and(|bytes| core.signer.verify(author, &bytes, &signature)) {
-                // Another run of its process may speak in an epoch that this peer has not come to.
                 if note.epoch > self.epochs.epoch() {
+                    core.strange(link);
                     continue;
                 }
                 return core.fault(link, Fault::Signature);
@@ -120,7 +120,7 @@ impl Playing {
                 note: signed,
                 heard: false,
             };
-            self.epochs.post(key, posted, core.now);
+            self.epochs.post(key, posted);
         }
     }
 
@@ -189,10 +189,13 @@ impl Playing {
                 continue;
             };
             let decisions = self.epochs.lacking(link);
-            let notes = match self.epochs.has(at) && current {
+            let notes = match self.epochs.has(at) && current && link.takes_notes(core.now) {
                 true => self.epochs.untold(link),
                 false => Vec::new(),
             };
+            if !notes.is_empty() {
+                link.notes_sent(core.now);
+            }
             for change in decisions {
                 core.send(id, &Control::Decided(encode_change(&change)));
             }
@@ -202,148 +205,14 @@ impl Playing {
         }
     }
 
-    /// Peers of the roster whose leaving is in the log.
-    fn leavers(&self) -> Peers {
-        self.places(|at| self.members[at].left_from.is_some())
-    }
-
-    fn places(&self, of: impl Fn(usize) -> bool) -> Peers {
-        let members = self.epochs.voters().members().iter();
-        members.filter(|at| of(usize::from(*at))).collect()
-    }
-
-    /// The peers that the next turn, or the change, waits for.
-    pub(super) fn blockers(&self) -> Peers {
-        let me: Peers = std::iter::once(self.me as u8).collect();
-        let waited_for = if self.epochs.is_changing() {
-            let alive = self.alive();
-            match self.epochs.roster.coordinates() {
-                Some(_) => self
-                    .epochs
-                    .voters()
-                    .members()
-                    .without(self.epochs.roster.answered().or(self.cheats())),
-                None => alive.lowest().into_iter().collect(),
-            }
-        } else if self.stall.is_some() {
-            let missing = self.places(|at| !self.members[at].has(self.complete));
-            missing.or(self.unanswering())
-        } else {
-            Peers::default()
-        };
-        waited_for.without(me)
-    }
-
-    /// Those who may coordinate. Who has said that it leaves does not, even if its last turn is not complete.
-    fn alive(&self) -> Peers {
-        let leaves = self.places(|at| self.members[at].leaves.is_some());
-        let gone = self.watch.suspects.or(self.watch.unwanted).or(leaves);
-        let gone = gone.or(self.cheats());
-        self.epochs.voters().members().without(gone)
-    }
-
-    fn watch_peers(&mut self, core: &mut Core) {
-        let now = core.now;
-        let passed = now.saturating_sub(self.watch.at);
-        self.watch.at = now;
-        self.look_at_links(core);
-        let blockers = self.blockers();
-        let stalls_for = self
-            .stall
-            .as_ref()
-            .map(|stall| now.saturating_sub(stall.since));
-        let silent = self.places(|at| {
-            let member = &self.members[at];
-            at != self.me && member.heard_at + self.watch.suspicion <= now
+    /// When notes may leave again on a link that others have to wait for.
+    pub(super) fn notes_deadline(&self, core: &Core) -> Option<Duration> {
+        let waiting = core.links.values().filter(|link| {
+            let leads_to = self.member_of(core, link.id);
+            let other = leads_to.is_some_and(|at| at != self.me && self.epochs.has(at));
+            other && !link.takes_notes(core.now) && self.epochs.has_untold(link)
         });
-        let unheard = self.places(|at| {
-            let member = &self.members[at];
-            // Nobody waits longer for who has said that it leaves.
-            let longer = match member.leaves {
-                Some(_) => Duration::ZERO,
-                None => self.longer(),
-            };
-            let unheard =
-                member.restarted || member.heard_at + self.watch.suspicion + longer <= now;
-            unheard && at != self.me
-        });
-        // Silence alone is no reason to begin. Once there is one, nobody waits for who is silent.
-        let begun = self.epochs.is_changing()
-            || !self.leavers().is_empty()
-            || !self.cheating_voters().is_empty();
-        let suspects = match begun || !unheard.and(blockers).is_empty() {
-            true => unheard,
-            false => Peers::default(),
-        };
-        // Where nobody can decide anything, nobody is to blame for turns that wait for that.
-        let voters = self.epochs.voters();
-        let lost = !voters.is_quorum(voters.members().without(suspects));
-        // Who is waited for by a vote pays nothing for it, and who coordinates the others nothing for that one.
-        let forgiven = stalls_for.is_some_and(|passed| passed < self.longer())
-            || !silent.without(suspects).is_empty();
-        for (at, member) in self.members.iter_mut().enumerate() {
-            let blocks = blockers.contains(at as u8) && !suspects.contains(at as u8) && !lost;
-            member.blocked = match blocks {
-                true if forgiven => member.blocked,
-                true => member.blocked + passed.min(GAP),
-                false => member.blocked.saturating_sub(passed / 10),
-            };
-        }
-        let late = self.places(|at| self.members[at].blocked >= STALL_BUDGET);
-        let me: Peers = std::iter::once(self.me as u8).collect();
-        let unwanted = late.or(self.too_slow().without(me));
-        let known = self.watch.suspects.or(self.watch.unwanted);
-        for at in suspects.or(unwanted).without(known).iter() {
-            let member = &self.members[usize::from(at)];
-            core.event(Event::Suspected {
-                peer: member.peer.peer,
-                seats: member.peer.seats.clone(),
-                unheard: now.saturating_sub(member.heard_at),
-            });
-        }
-        self.watch.suspects = suspects;
-        self.watch.unwanted = unwanted;
-        self.tell_no_quorum(core, lost);
-    }
-
-    /// The peer that has slowed the match down for longer than it may, where the others can go on without it.
-    fn too_slow(&self) -> Peers {
-        let voters = self.epochs.voters();
-        let slow = self.course.too_slow();
-        let slow =
-            self.places(|at| slow.is_some_and(|seat| self.members[at].peer.seats.contains(&seat)));
-        match voters.is_quorum(voters.members().without(slow)) {
-            true => slow,
-            false => Peers::default(),
-        }
-    }
-
-    fn tell_no_quorum(&mut self, core: &mut Core, lost: bool) {
-        let told = std::mem::replace(&mut self.watch.told_no_quorum, lost);
-        if lost && !told {
-            core.event(Event::NoQuorum {
-                turn: TurnNumber(self.complete),
-                missing: self.seats_of(self.watch.suspects),
-            });
-        }
-    }
-
-    /// Whether so many peers are lost that the others cannot decide to go on without them.
-    pub(super) fn has_no_quorum(&self) -> bool {
-        self.watch.told_no_quorum
-    }
-
-    /// Whether this peer has a reason of its own to freeze when it is asked to.
-    fn sees_cause(&self) -> bool {
-        let leaves = |at: usize| self.members[at].leaves.is_some();
-        self.stall.is_some()
-            || self.epochs.is_changing()
-            || !self.too_slow().is_empty()
-            || !self.places(leaves).is_empty()
-            || !self.cheating_voters().is_empty()
-            || self.leaving.is_some()
-            || !self.requests.is_empty()
-            || !self.wants_turns()
+        waiting.map(|link| link.notes_at()).min()
     }
 
     fn coordinate_if_due(&mut self, core: &mut Core) {
@@ -361,9 +230,11 @@ impl Playing {
         if !cause || turn_of_another || alone || lost || decided {
             return;
         }
-        let roster = &self.epochs.roster;
-        let retry = core.now >= self.epochs.attempt_at + RETRY * roster.round().clamp(1, 8);
+        // Others' attempts make this peer wait, but not longer each time: whoever makes many would have it wait for ever.
+        let wait = RETRY * self.epochs.attempts.clamp(1, 8);
+        let retry = core.now >= self.epochs.attempt_at + wait;
         if retry || !self.epochs.is_changing() {
+            self.epochs.attempts += 1;
             self.tell_roster(core, Input::Coordinate);
             self.hear_notes(core);
         }
@@ -371,8 +242,13 @@ impl Playing {
 
     fn hear_notes(&mut self, core: &mut Core) {
         while self.epochs.pending().is_none() && !self.over {
-            let cause = self.sees_cause();
-            let Some((from, message)) = self.epochs.next_unheard(cause) else {
+            // Who is to go makes no more attempts: each would take the place of one that may decide so.
+            let voters = self.epochs.voters().members();
+            let asks = match self.sees_cause() {
+                true => voters.without(self.watch.unwanted),
+                false => Peers::default(),
+            };
+            let Some((from, message)) = self.epochs.next_unheard(asks, core.now) else {
                 return;
             };
             if self.cheats().contains(from) {
@@ -410,25 +286,32 @@ impl Playing {
             let member = &mut self.members[usize::from(from)];
             let told = promise.hashes.first();
             let told = told.map(|hash| (promise.complete, *hash));
-            member.pending_hashes.extend(told);
+            // Nobody has completed more than this; a lie about it would stay for ever.
+            let most = self.complete.saturating_add(RECENT as u32);
+            member
+                .pending_hashes
+                .extend(told.filter(|(turns, _)| *turns <= most));
             self.check_pending_hashes(core);
         }
     }
 
-    fn tell_roster(&mut self, core: &mut Core, input: Input) {
-        let holdings: Vec<Holding> = self.members.iter().map(|member| member.holding()).collect();
-        let hashes = self.hashes.recent(RECENT);
-        let view = View {
-            holdings: &holdings,
+    pub(super) fn sight(&self, joiner: Option<Joins>) -> Sight {
+        Sight {
+            holdings: self.members.iter().map(|member| member.holding()).collect(),
             complete: self.complete,
-            hashes: &hashes,
+            hashes: self.hashes.recent(RECENT),
             cheats: self.cheats(),
             suspects: self.watch.suspects.or(self.watch.unwanted),
             unwanted: self.watch.unwanted,
-            joiner: self.joiner(core.now),
-            asked: self.requests.known(),
-        };
-        for each in self.epochs.roster.handle(input, &view) {
+            disbelieved: self.watch.disbelieved,
+            joiner,
+            asked: self.requests.known().to_vec(),
+        }
+    }
+
+    fn tell_roster(&mut self, core: &mut Core, input: Input) {
+        let sight = self.sight(self.joiner(core.now));
+        for each in self.epochs.roster.handle(input, &sight.view()) {
             match each {
                 Do::Say(message) => self.say(core, message),
                 Do::Decided(decision) => {
@@ -439,6 +322,7 @@ impl Playing {
                         value: decision.value,
                         accepts: decision.accepts.iter().filter_map(accept).collect(),
                         proofs: self.proofs_of(decision.value.cheats),
+                        reopening: None,
                     };
                     self.decided(core, change);
                 }
@@ -467,7 +351,7 @@ impl Playing {
             note,
             heard: false,
         };
-        self.epochs.post(key(epoch, me, &message), posted, core.now);
+        self.epochs.post(key(epoch, me, &message), posted);
     }
 
     fn proofs_of(&self, cheats: Peers) -> Vec<Equivocation> {
@@ -478,7 +362,9 @@ impl Playing {
     }
 
     fn decided(&mut self, core: &mut Core, change: RosterChange) {
-        let stays = change.value.roster.contains(self.me as u8);
+        // What reopens the match was decided by other runs than this one.
+        let reopened = change.reopening.is_some();
+        let stays = change.value.roster.contains(self.me as u8) && !reopened;
         let (cut, roster) = (change.value.cut, change.value.roster);
         for proof in &change.proofs {
             self.note_proof(core, proof.clone());
@@ -500,7 +386,7 @@ impl Playing {
         let goes = self.epochs.voters().members().without(roster);
         self.tell_joiner(core, &change);
         self.epochs.decide(change);
-        if !stays && self.leaving.is_none() {
+        if !stays && (reopened || self.leaving.is_none()) {
             self.stall = None;
             self.ending.be_removed(core.now);
         }
@@ -539,14 +425,9 @@ impl Playing {
             self.checksums
                 .forget_after(usize::from(at), change.value.cut);
         }
-        self.members
-            .iter_mut()
-            .for_each(|member| member.blocked = Duration::ZERO);
+        self.keep_debts(removed, core.now);
         self.course.begin_epoch();
         self.readmit(core, &change);
-        self.watch.suspects = Peers::default();
-        self.watch.unwanted = Peers::default();
-        self.watch.told_no_quorum = false;
         let hash = self.epochs.chained.unwrap_or(self.hashes.newest());
         self.epochs.chained = Some(roster_hash(hash, &change));
         core.event(Event::RosterChanged {
@@ -575,19 +456,6 @@ impl Playing {
             .collect();
         seats.sort_unstable();
         seats
-    }
-
-    /// Who was heard, and whose process has another run: one may be at the other end of a link that was up before this
-    /// peer came back itself, too.
-    fn look_at_links(&mut self, core: &Core) {
-        for link in core.links.values() {
-            let (Some(at), Some((_, run))) = (self.leads_to(link), link.proved) else {
-                continue;
-            };
-            let member = &mut self.members[at];
-            member.heard_at = member.heard_at.max(link.heard_at);
-            member.restarted |= run != member.peer.incarnation && !member.past.contains(&run);
-        }
     }
 }
 

@@ -28,8 +28,12 @@ pub(super) struct Epochs {
     /// Changes that wait for their place in the log.
     pub unlogged: VecDeque<RosterChange>,
     pub began_at: Duration,
-    /// When an attempt to decide was last heard of.
+    /// When an attempt to decide was last taken up.
     pub attempt_at: Duration,
+    /// Attempts of this peer in this epoch.
+    pub attempts: u32,
+    /// When an attempt of each voter was last taken up.
+    prepared: BTreeMap<u8, Duration>,
 }
 
 /// A note that is passed on.
@@ -45,8 +49,15 @@ pub(super) struct Posted {
 const AHEAD: u32 = 4;
 /// Decisions that are kept for who lags: nobody lags by more and has a part in the match.
 const KEPT: usize = 256;
+/// Attempts of one voter are taken up no more often than this: an honest one begins the next no sooner.
+const ATTEMPTS_EVERY: Duration = Duration::from_millis(500);
+/// An attempt that is further ahead waits until others tell of such rounds, too. So nobody is led further away from the
+/// others than they can follow.
+const ROUNDS_AT_ONCE: u32 = 12;
 /// Notes in one message.
 const NOTES_AT_ONCE: usize = 16;
+/// Those of one peer among them.
+const NOTES_OF_ONE: usize = 4;
 
 impl Epochs {
     pub(super) fn new(me: usize, peers: usize, now: Duration) -> Self {
@@ -64,6 +75,8 @@ impl Epochs {
             unlogged: VecDeque::new(),
             began_at: now,
             attempt_at: now,
+            attempts: 0,
+            prepared: BTreeMap::new(),
         }
     }
 
@@ -165,6 +178,8 @@ impl Epochs {
         self.differing = Peers::default();
         self.began_at = now;
         self.attempt_at = now;
+        self.attempts = 0;
+        self.prepared.clear();
         Some(change)
     }
 
@@ -189,22 +204,31 @@ impl Epochs {
                 .is_none_or(|posted| posted.ballot < ballot)
     }
 
-    pub(super) fn post(&mut self, key: NoteKey, posted: Posted, now: Duration) {
-        if matches!(posted.message, Message::Prepare(_)) {
-            self.attempt_at = now;
-        }
+    pub(super) fn post(&mut self, key: NoteKey, posted: Posted) {
         self.board.insert(key, posted);
     }
 
-    /// The next note that the own roster has not been told of. Prepares wait until there is a reason to freeze.
-    pub(super) fn next_unheard(&mut self, sees_cause: bool) -> Option<(u8, Message)> {
-        let (epoch, me) = (self.epoch, self.me);
+    /// The next note that the own roster has not been told of. Other peers' attempts wait until there is a reason to
+    /// freeze, and until it is their turn; those of nobody in `asks` are taken up.
+    pub(super) fn next_unheard(&mut self, asks: Peers, now: Duration) -> Option<(u8, Message)> {
+        let (epoch, me, round) = (self.epoch, self.me, self.roster.round());
+        let prepared = &self.prepared;
+        let waits = |from: u8, ballot: Ballot| {
+            let soon = prepared
+                .get(&from)
+                .is_some_and(|at| *at + ATTEMPTS_EVERY > now);
+            !asks.contains(from) || soon || ballot.round > round.saturating_add(ROUNDS_AT_ONCE)
+        };
         let mut open = self.board.iter_mut().filter(|((of, from, _), posted)| {
-            let waits = matches!(posted.message, Message::Prepare(_)) && !sees_cause && *from != me;
-            *of == epoch && !posted.heard && !waits
+            let attempt = matches!(posted.message, Message::Prepare(_)) && *from != me;
+            *of == epoch && !posted.heard && !(attempt && waits(*from, posted.ballot))
         });
         let ((_, from, _), posted) = open.next()?;
         posted.heard = true;
+        if matches!(posted.message, Message::Prepare(_)) {
+            self.attempt_at = now;
+            self.prepared.insert(*from, now);
+        }
         Some((*from, posted.message.clone()))
     }
 
@@ -223,15 +247,36 @@ impl Epochs {
     /// The notes that the other end of a link does not know of; from now on it does.
     pub(super) fn untold(&self, link: &mut Link) -> Vec<SignedNote> {
         link.notes_known.retain(|(of, ..), _| *of >= self.epoch);
+        if !self.has_untold(link) {
+            return Vec::new();
+        }
+        // Own ones first, then those of each other in turn: whoever says much does not keep back what others say.
+        let mut authors = vec![self.me];
+        let others = (0..MAX_PEERS as u8).map(|step| (link.notes_from + step) % MAX_PEERS as u8);
+        authors.extend(others.filter(|author| *author != self.me));
         let mut notes = Vec::new();
-        for (key, posted) in &self.board {
-            let known = link.notes_known.get(key);
-            if known.is_none_or(|known| *known < posted.ballot) && notes.len() < NOTES_AT_ONCE {
+        for author in authors {
+            let known = &mut link.notes_known;
+            let of_it = self
+                .board
+                .iter()
+                .filter(|((_, from, _), _)| *from == author);
+            let untold = of_it.filter(|(key, posted)| is_untold(known, key, posted));
+            let room = NOTES_OF_ONE.min(NOTES_AT_ONCE - notes.len());
+            let untold: Vec<_> = untold.take(room).collect();
+            for (key, posted) in untold {
                 link.notes_known.insert(*key, posted.ballot);
+                link.notes_from = author + 1;
                 notes.push(posted.note.clone());
             }
         }
         notes
+    }
+
+    /// Whether there are any.
+    pub(super) fn has_untold(&self, link: &Link) -> bool {
+        let mut posted = self.board.iter();
+        posted.any(|(key, posted)| is_untold(&link.notes_known, key, posted))
     }
 
     /// The decisions that the other end of a link lacks and has not been sent on it.
@@ -247,6 +292,10 @@ impl Epochs {
         }
         lacking
     }
+}
+
+fn is_untold(known: &BTreeMap<NoteKey, Ballot>, key: &NoteKey, posted: &Posted) -> bool {
+    known.get(key).is_none_or(|known| *known < posted.ballot)
 }
 
 const ACCEPT: u8 = 3;

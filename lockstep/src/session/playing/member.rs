@@ -2,6 +2,7 @@
 
 use super::by_turn::ByTurn;
 use super::change::newest_hash;
+use super::watch::HALF_SPENT;
 use crate::log::{Equivocation, RosterPeer, SignedBatch};
 use crate::session::Batch;
 use crate::session::roster::Holding;
@@ -55,6 +56,12 @@ pub(crate) struct Member {
     pub heard_at: Duration,
     /// For how long it has blocked turns of late though it was heard.
     pub blocked: Duration,
+    /// For how long it has owed, in this epoch, batches that it told of.
+    pub unproved: Duration,
+    /// How often it was removed after it had held the others up for long.
+    pub held_up: u32,
+    /// From when on this peer proposes to let it in again.
+    pub back_at: Duration,
     /// Another run of its process has shown up.
     pub restarted: bool,
     /// Runs of its process that are over.
@@ -100,6 +107,9 @@ impl Member {
             reported_in: 0,
             heard_at: now,
             blocked: Duration::ZERO,
+            unproved: Duration::ZERO,
+            held_up: 0,
+            back_at: Duration::ZERO,
             restarted: false,
             past: Vec::new(),
             misreports: false,
@@ -129,6 +139,8 @@ impl Member {
             reported: cut + 1,
             reports_from: cut + 1,
             past,
+            blocked: self.blocked.min(HALF_SPENT),
+            held_up: self.held_up,
             ..Member::new(peer, addresses, TurnNumber(from), now)
         };
     }

@@ -20,6 +20,7 @@ mod seal;
 mod snapshots;
 mod traffic;
 mod undo;
+mod watch;
 
 use super::Output;
 use super::contract::Stats;
@@ -32,8 +33,6 @@ use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, Status, TurnNumb
 use agreement::{Checksums, Hashes};
 pub(crate) use bundle::Course;
 use bundle::Formed;
-pub(crate) use change::STALL_BUDGET;
-use change::Watch;
 use compare::Mismatch;
 use ending::Ending;
 use epochs::Epochs;
@@ -52,6 +51,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use undo::Past;
+pub(crate) use watch::STALL_BUDGET;
+use watch::Watch;
 
 /// A stall is told to the game from here on, and then once a second.
 const STALL_TOLD_AFTER: Duration = Duration::from_millis(100);
@@ -356,6 +357,7 @@ impl Playing {
             self.change_deadline(),
             Some(self.presence.deadline()),
             self.words_deadline(core),
+            self.notes_deadline(core),
             self.ending_deadline(),
             self.dispute_deadline(),
             self.mismatch_deadline(),

@@ -54,7 +54,7 @@ impl Playing {
             |peer, bytes: &[u8], signature: &[u8; 64]| core.signer.verify(peer, bytes, signature);
         match proof.holds(&self.start, verify) {
             Some(_) => self.note_proof(core, proof),
-            None => core.fault(link, Fault::Signature),
+            None => core.strange(link),
         }
     }
 

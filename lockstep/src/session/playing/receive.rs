@@ -17,6 +17,7 @@ impl Playing {
             (Control::Bye, Some(_)) => core.close(link),
             // What was on its way when it was let in, or had ended for it.
             (Control::Rejoin { .. }, Some(_)) => {}
+            (Control::Reopen(_), at) if at.is_some() || self.may_come_back(core, link) => {}
             (Control::End { .. }, None) if self.may_come_back(core, link) => {}
             // Who comes back may be further than this peer; what it passes on is signed by others, or proves itself.
             (Control::Evidence(shown), at) if at.is_some() || self.may_come_back(core, link) => {

@@ -1,7 +1,6 @@
 //! Peers that come back: who asks to, what the decision to let one in does, and how its own part begins.
 
 use super::agreement::{Checksums, Hashes};
-use super::change::Watch;
 use super::ending::Ending;
 use super::epochs::Epochs;
 use super::load::Load;
@@ -11,6 +10,7 @@ use super::patience::Patience;
 use super::presence::Presence;
 use super::snapshots::{SignedSnapshot, Snapshots};
 use super::undo::Past;
+use super::watch::Watch;
 use super::{Course, Playing};
 use crate::log::{RosterChange, SignedBatch, Start, encode_change};
 use crate::session::Output;
@@ -18,7 +18,10 @@ use crate::session::contract::Stats;
 use crate::session::core::Core;
 use crate::session::roster::{Joins, Message, Peers, Request, request_signed_bytes};
 use crate::session::wire::{Control, TurnPacket};
-use crate::{Contact, Event, Fault, JoinRefused, LinkId, LogHash, PeerId, RosterCause, TurnNumber};
+use crate::{
+    Contact, Event, Fault, Incarnation, JoinRefused, LinkId, LogHash, PeerId, RosterCause,
+    TurnNumber,
+};
 use sim::Checksum;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -89,6 +92,8 @@ pub(crate) struct Returned {
     pub changes: Vec<RosterChange>,
     pub course: Course,
     pub ticks: u64,
+    /// By place, the runs of each peer's process that are over.
+    pub past: Vec<Vec<Incarnation>>,
     /// Hashes of the log, oldest first, up to the one after the cut.
     pub hashes: Vec<LogHash>,
     /// The same with the last change chained in.
@@ -116,23 +121,27 @@ impl Playing {
         let first = cut + u32::from(plan.delay_turns);
         // Another one may have come back so shortly before that its batches are still empty by rule.
         let from = |at: usize| {
-            let lets_in = |change: &&RosterChange| {
-                let joins = change.value.joins;
-                joins.is_some_and(|joins| usize::from(joins.peer) == at)
+            let speaks = |change: &&RosterChange| {
+                let mut runs = change.new_runs();
+                runs.any(|(peer, _)| usize::from(peer) == at)
             };
-            let change = returned.changes.iter().rev().find(lets_in);
+            let change = returned.changes.iter().rev().find(speaks);
             change.map_or(0, |change| change.value.cut + u32::from(plan.delay_turns))
         };
+        let reopened = change.reopening.is_some();
         let member = |(at, addresses): (usize, Vec<String>)| {
-            let (own, peer) = (at == me, start.roster[at].clone());
+            let peer = start.roster[at].clone();
+            let goes_on = roster.contains(at as u8);
+            let begins = at == me || reopened && goes_on;
             let from = from(at);
             let held = from.max(cut);
             Member {
                 from,
-                left_from: (!roster.contains(at as u8)).then_some(cut),
+                left_from: (!goes_on).then_some(cut),
                 reported: cut + 1,
                 reports_from: cut + 1,
-                reports_anew: !own,
+                reports_anew: !begins,
+                past: returned.past.get(at).cloned().unwrap_or_default(),
                 ..Member::new(peer, addresses, TurnNumber(held), core.now)
             }
         };
@@ -204,7 +213,10 @@ impl Playing {
             epoch: playing.epochs.epoch(),
             seats: playing.seats_of(roster),
             gone: playing.seats_of(before.without(roster)),
-            cause: RosterCause::Rejoined,
+            cause: match reopened {
+                true => RosterCause::Reopened,
+                false => RosterCause::Rejoined,
+            },
         });
         if playing.past.begins_with(cut, playing.ticks_handed_out) {
             core.out.push(Output::Save { turns: cut });
@@ -295,7 +307,10 @@ impl Playing {
         let reach = delay + lately as u32 + 1;
         let mut asked = self.requests.asked.values();
         let follows = |asked: &&Asked| {
-            asked.heard_at + FRESH > now && asked.turns.saturating_add(reach) >= self.complete
+            let member = self.members.get(usize::from(asked.joins.peer));
+            member.is_some_and(|member| member.back_at <= now)
+                && asked.heard_at + FRESH > now
+                && asked.turns.saturating_add(reach) >= self.complete
         };
         asked.find(follows).map(|asked| asked.joins)
     }

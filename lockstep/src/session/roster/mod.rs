@@ -8,7 +8,8 @@
 //! 3. With the promises of a quorum `S` and of everybody who is not suspected, the coordinator proposes what was
 //!    accepted in the highest ballot that it is told of; else the roster `S`, without those who leave or are unwanted,
 //!    and the **cut**: for each voter the most that any of `S` holds, and of these the least.
-//! 4. A peer **fetches** what it lacks up to the cut before it accepts; others forward it.
+//! 4. A peer **fetches** what it lacks up to the cut before it accepts; others forward it. So does the coordinator
+//!    before it proposes: what nobody has sealed nobody could accept, and whoever tells of it is found out.
 //! 5. A quorum's accepts in one ballot decide. They must hold a quorum of the new roster, too: so whoever takes part
 //!    in the next change can fetch all turns of this epoch from one of those who do.
 //! 6. All complete the turns up to the cut under the old roster; then the next epoch begins, with a new [`Roster`].
@@ -26,6 +27,7 @@
 //! A peer that **comes back** ([`Joins`]) is part of the value, and of nothing before: it votes from the next epoch on,
 //! as another run of its process, and begins that epoch, as everybody does, once it has all turns up to the cut.
 
+mod coordinator;
 mod message;
 mod note;
 mod peers;
@@ -107,6 +109,9 @@ pub struct View<'a> {
     pub suspects: Peers,
     /// Voters that it wants removed even if they answer.
     pub unwanted: Peers,
+    /// Voters that have told of batches and not delivered them: as coordinator it does without their promises where
+    /// the others are a quorum.
+    pub disbelieved: Peers,
     /// Who follows the match and is to come back with the next roster.
     pub joiner: Option<Joins>,
     /// All who have asked to come back in this epoch: nobody else is accepted.
@@ -153,10 +158,11 @@ impl Roster {
         self.promised
     }
 
-    /// The ballot that this peer coordinates, while nobody has a higher one.
+    /// The ballot that this peer coordinates, while it knows of nobody with a higher one.
     pub fn coordinates(&self) -> Option<Ballot> {
         let ballot = self.coordinating.as_ref()?.ballot;
-        (self.decision.is_none() && ballot.round >= self.round).then_some(ballot)
+        let highest = ballot.round >= self.round && self.promised <= Some(ballot);
+        (self.decision.is_none() && highest).then_some(ballot)
     }
 
     /// The highest round that this peer has heard of; 0 before any.
@@ -254,25 +260,6 @@ impl Roster {
         }
     }
 
-    fn propose(&mut self, view: &View<'_>, out: &mut Vec<Do>) {
-        let voters = self.voters;
-        let Some(own) = self.coordinating.as_mut().filter(|own| !own.has_proposed) else {
-            return;
-        };
-        // Whoever is proved to cheat is neither waited for nor believed.
-        let answered: Peers = own.promises.keys().copied().collect();
-        let answered = answered.without(view.cheats);
-        let expected = voters.members().without(view.suspects.or(view.cheats));
-        if !voters.is_quorum(answered) || !expected.is_within(answered) {
-            return;
-        }
-        let cheats = view.cheats.and(voters.members());
-        if let Some(value) = value(voters, &own.promises, cheats, view.joiner) {
-            own.has_proposed = true;
-            out.push(Do::Say(Message::Propose(own.ballot, value)));
-        }
-    }
-
     fn proposal(&mut self, ballot: Ballot, value: Value) {
         let newer = self.proposed.is_none_or(|(known, _)| known < ballot);
         let open = self.promised.is_none_or(|promised| promised <= ballot)
@@ -293,10 +280,12 @@ impl Roster {
             self.proposed = None;
             return;
         }
-        // Nobody is called a cheat unproved, and nobody stays with another log.
+        // Nobody is called a cheat unproved, and nobody stays with another log, or with more turns than count.
         let stays = value.roster.contains(self.me);
+        let ahead = value.cheats.is_empty() && view.complete > value.cut;
         let alike = |hash| hash_after(view.complete, view.hashes, value.cut) == Some(hash);
-        if !value.cheats.is_within(view.cheats) || stays && !value.log_hash.is_none_or(alike) {
+        let unlike = ahead || !value.log_hash.is_none_or(alike);
+        if !value.cheats.is_within(view.cheats) || stays && unlike {
             return;
         }
         let mut holdings = self.voters.members().iter().map(|peer| {
@@ -339,78 +328,6 @@ impl Roster {
 pub fn decides(voters: Voters, value: Value, accepts: Peers) -> bool {
     let all_who_stay = value.joins.is_some() && value.stay().is_within(accepts);
     voters.is_quorum(accepts) && (all_who_stay || Voters::new(value.roster).is_quorum(accepts))
-}
-
-/// What a coordinator proposes, given a quorum's promises, who of the voters is proved to cheat, and who comes back.
-fn value(
-    voters: Voters,
-    promises: &BTreeMap<u8, Promise>,
-    cheats: Peers,
-    joiner: Option<Joins>,
-) -> Option<Value> {
-    let honest = || promises.iter().filter(|(peer, _)| !cheats.contains(**peer));
-    let accepted = honest().filter_map(|(_, promise)| promise.accepted);
-    if let Some((_, value)) = accepted.max_by_key(|(ballot, _)| *ballot) {
-        return Some(value);
-    }
-    let most = |peer: u8| {
-        let holdings = honest().map(|(_, promise)| promise);
-        let holdings = holdings.filter_map(|promise| promise.holdings.get(usize::from(peer)));
-        let left = holdings.clone().any(|holding| holding.left);
-        let until = holdings.map(|holding| holding.until).max().unwrap_or(0);
-        (left, until)
-    };
-    let members = voters.members().iter();
-    let required = members.clone().filter(|peer| !most(*peer).0);
-    let cut = required.map(|peer| most(peer).1).min()?;
-    let left: Peers = members.clone().filter(|peer| most(*peer).0).collect();
-    let unwanted: Peers = members
-        .filter(|peer| {
-            let against = honest().filter(|(_, promise)| promise.unwanted.contains(*peer));
-            voters.is_quorum(against.map(|(peer, _)| *peer).collect())
-        })
-        .collect();
-    let survivors: Peers = honest().map(|(peer, _)| *peer).collect();
-    let stay = survivors.without(left);
-    let wanted = stay.without(unwanted);
-    let mut roster = if wanted.is_empty() { stay } else { wanted };
-    if roster.is_empty() {
-        return None;
-    }
-    if !cheats.is_empty() {
-        // Who comes back asks again afterwards: it may have followed turns that are taken back.
-        let promises = honest().filter(|(peer, _)| roster.contains(**peer));
-        let (cut, hash) = last_alike(promises.map(|(_, promise)| promise))?;
-        return Some(Value {
-            roster,
-            cut,
-            joins: None,
-            cheats,
-            log_hash: Some(hash),
-        });
-    }
-    // Where an earlier run of its process is still a voter, that one goes first.
-    let joins = joiner.filter(|joins| !voters.members().contains(joins.peer));
-    joins.iter().for_each(|joins| roster.insert(joins.peer));
-    Some(Value {
-        roster,
-        cut,
-        joins,
-        cheats,
-        log_hash: None,
-    })
-}
-
-/// The most turns after which all of these have one log, and its hash.
-fn last_alike<'a>(promises: impl Iterator<Item = &'a Promise> + Clone) -> Option<(u32, LogHash)> {
-    let least = promises.clone().map(|promise| promise.complete).min()?;
-    let mut turns = (0..=least).rev().take(RECENT);
-    turns.find_map(|turns| {
-        let mut hashes = promises.clone().map(|promise| promise.hash_after(turns));
-        let first = hashes.next()??;
-        let alike = hashes.all(|hash| hash == Some(first));
-        alike.then_some((turns, first))
-    })
 }
 
 #[cfg(test)]

@@ -75,13 +75,16 @@ pub fn request_signed_bytes(start: &Start, epoch: u32, joins: Joins, turns: u32)
 impl RosterChange {
     /// Whether the accepts are those of peers of the roster before, hold, and decide, and whoever goes for cheating is
     /// proved to. `start` names the runs of their processes as [`apply`](Self::apply) left it; `verify` tells whether a
-    /// signature is a peer's for some bytes.
+    /// signature is a peer's for some bytes. Of a reopening also [`follows_on`](Self::follows_on) must hold.
     pub fn is_decided_by(
         &self,
         start: &Start,
         roster_before: Peers,
         verify: impl Fn(PeerId, &[u8], &[u8; 64]) -> bool,
     ) -> bool {
+        if let Some(reopening) = &self.reopening {
+            return self.is_reopened_by(reopening, start, roster_before, verify);
+        }
         let holds = |(peer, signature): &(u8, [u8; 64])| {
             let bytes = accept_signed_bytes(start, *peer, self.epoch, self.ballot, self.value);
             let place = start.roster.get(usize::from(*peer));
@@ -107,13 +110,13 @@ impl RosterChange {
             && self.value.log_hash.is_some() != self.value.cheats.is_empty()
     }
 
-    /// Puts the run of a process that comes back in the place of the one before: from now on `start` tells whose
+    /// Puts the runs of processes that come back in the place of those before: from now on `start` tells whose
     /// signatures hold in the new epoch.
     pub fn apply(&self, start: &mut Start) {
-        if let Some(joins) = self.value.joins
-            && let Some(peer) = start.roster.get_mut(usize::from(joins.peer))
-        {
-            peer.incarnation = joins.incarnation;
+        for (peer, incarnation) in self.new_runs() {
+            if let Some(place) = start.roster.get_mut(usize::from(peer)) {
+                place.incarnation = incarnation;
+            }
         }
     }
 }

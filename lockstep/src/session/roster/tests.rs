@@ -49,6 +49,7 @@ impl Table {
             cheats: Peers::default(),
             suspects: self.dead.or(self.unwanted),
             unwanted: self.unwanted,
+            disbelieved: Peers::default(),
             joiner: None,
             asked: &[],
         };
@@ -139,7 +140,7 @@ fn a_host_that_leaves_votes_for_its_guest() {
 
 #[test]
 fn what_may_be_decided_is_proposed_again_by_the_next_coordinator() {
-    let mut table = Table::new(&[&[4, 4, 4], &[5, 5, 5], &[5, 5, 5]]);
+    let mut table = Table::new(&[&[5, 5, 5], &[5, 5, 5], &[5, 5, 5]]);
     table.tell(0, Input::Coordinate);
     // The first coordinator dies when its proposal, for all three, has been accepted by the others.
     table.run(|message| matches!(message, Message::Accept(..)));
@@ -217,6 +218,7 @@ fn a_decision_is_proved_by_its_accepts() {
         ballot,
         value,
         accepts: vec![accept(0), accept(1)],
+        reopening: None,
         proofs: Vec::new(),
     };
     let holds = |change: &RosterChange| {

@@ -52,7 +52,7 @@ impl Net {
         causes.collect()
     }
 
-    fn faults(&self, at: usize) -> Vec<&Event> {
+    pub(super) fn faults(&self, at: usize) -> Vec<&Event> {
         let events = self.peers[at].events.iter();
         events
             .filter(|event| matches!(event, Event::PeerFault { .. } | Event::Desync(_)))
@@ -83,14 +83,16 @@ impl Net {
                 _ => assert_eq!(ours, theirs),
             }
         }
-        let from = peer.loaded as usize;
-        let turns = peer.turns.len().min(other.turns.len() - from);
-        assert_eq!(peer.turns[..turns], other.turns[from..][..turns]);
-        assert!(peer.turns.len() + from + 3 > other.turns.len());
+        let from = peer.loaded.max(other.loaded) as usize;
+        let executed = |peer: &Peer| peer.turns[from - peer.loaded as usize..].to_vec();
+        let (ours, theirs) = (executed(peer), executed(other));
+        let turns = ours.len().min(theirs.len());
+        assert_eq!(ours[..turns], theirs[..turns]);
+        assert!(ours.len() + 3 > theirs.len());
     }
 }
 
-fn seats_of(bundle: &Bundle) -> Vec<(Seat, &What)> {
+pub(super) fn seats_of(bundle: &Bundle) -> Vec<(Seat, &What)> {
     let entries = bundle.entries.iter();
     entries.map(|entry| (entry.seat, &entry.what)).collect()
 }

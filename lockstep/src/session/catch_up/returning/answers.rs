@@ -3,12 +3,12 @@
 use super::{Known, Log, NO_HELP, Returning, Snapshot, World};
 use crate::limits::MAX_PEERS;
 use crate::log::{Codec, Record, RosterChange, SignedBatch, Start, start_hash, start_signed_bytes};
-use crate::session::SnapshotHash;
 use crate::session::catch_up::message::{Answer, Ask, Offer, decode, encode};
 use crate::session::core::Core;
 use crate::session::lobby::Step;
 use crate::session::roster::Joins;
-use crate::{EndReason, Fault, JoinRefused, LinkId, PeerId};
+use crate::session::{RulesOf, SnapshotHash};
+use crate::{EndReason, Fault, JoinRefused, LinkId, MatchId, PeerId};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,15 +16,8 @@ impl Returning {
     /// Takes an answer.
     pub(crate) fn answered(&mut self, core: &mut Core, link: LinkId, bytes: &[u8]) -> Step {
         if decode::<Ask>(bytes).is_ok() {
-            // Another one that comes back: neither can help the other yet.
+            // Another one that comes back, or waits for the others: it answers as well.
             core.send_bulk(link, encode(&Answer::Nothing));
-            if self
-                .server
-                .as_ref()
-                .is_some_and(|server| server.link == link)
-            {
-                self.pass_over(core, core.now + NO_HELP);
-            }
             return Step::Stay;
         }
         let Some(server) = self.server.as_mut().filter(|server| server.link == link) else {
@@ -72,6 +65,11 @@ impl Returning {
             }
             Ok(Answer::Snapshot { offset, bytes }) => self.piece(core, offset, &bytes),
             Ok(Answer::Nothing) => self.pass_over(core, core.now + NO_HELP),
+            // Without a log of its own it has nothing to say there: it asks again once the match goes on.
+            Ok(Answer::Reopens) if self.own.is_empty() || !matches!(self.world, World::None) => {
+                self.pass_over(core, core.now + NO_HELP);
+            }
+            Ok(Answer::Reopens) => self.told_of_reopening(core, link),
             // The late answer to what is not asked any more, as before another one was asked for a while.
             Ok(Answer::Outline { .. } | Answer::Log { .. }) => server.asked_at = asked_at,
         }
@@ -114,7 +112,10 @@ impl Returning {
         for (peer, addresses) in contacts {
             let of_the_match = log.start.roster.iter().any(|place| place.peer == peer);
             if of_the_match && peer != core.id() {
-                let known = self.contacts.entry(peer).or_insert_with(Known::nowhere);
+                let known = self
+                    .contacts
+                    .entry(peer)
+                    .or_insert_with(|| Known::at(Vec::new()));
                 for address in addresses.into_iter().take(8) {
                     if known.addresses.len() < 16 && !known.addresses.contains(&address) {
                         known.addresses.push(address);
@@ -127,33 +128,15 @@ impl Returning {
 
     /// A start counts where this peer has signed it, and so has everybody else.
     pub(super) fn begin(&mut self, core: &mut Core, start: Arc<Start>) -> Result<(), Step> {
-        let signed = start_signed_bytes(start_hash(&start));
-        let signatures = start.roster.iter().zip(&start.signatures);
-        let holds = start.match_id == self.match_id
-            && start.signatures.len() == start.roster.len()
-            && signatures
-                .clone()
-                .all(|(place, signature)| core.signer.verify(place.peer, &signed, signature));
-        if !holds {
-            self.distrust(core, Fault::Signature);
-            return Err(Step::Stay);
-        }
-        let me = start
-            .roster
-            .iter()
-            .position(|place| place.peer == core.id());
-        let Some(me) = me else {
-            return Err(Step::End(EndReason::Refused(JoinRefused::NoSeat)));
-        };
-        match (self.rules)(&start.setup) {
-            None => return Err(Step::End(EndReason::Refused(JoinRefused::Setup))),
-            Some(rules) if rules != start.rules => {
-                return Err(Step::End(EndReason::Refused(JoinRefused::Rules)));
+        match place_in(core, &start, self.match_id, &self.rules) {
+            Ok(me) => self.me = me,
+            Err(Unfit::Forged) => {
+                self.distrust(core, Fault::Signature);
+                return Err(Step::Stay);
             }
-            Some(_) => {}
+            Err(Unfit::Refused(why)) => return Err(Step::End(EndReason::Refused(why))),
         }
-        self.me = me;
-        let own = &self.own;
+        let own = &self.own[..self.sure];
         let same = matches!(own.first(), Some(Record::Start(first)) if start_hash(first) == start_hash(&start));
         let own = if same { &own[1..] } else { &[] };
         self.log = Some(Log::new(start, own, core));
@@ -264,5 +247,38 @@ impl Returning {
         if change.value.cut >= log.ahead.turns && log.ahead.is_next(&change, core.signer.as_ref()) {
             self.decided = Some(change);
         }
+    }
+}
+
+/// Why a start is none to go on from.
+pub(in crate::session) enum Unfit {
+    /// It is of another match, or not signed by all its peers.
+    Forged,
+    /// This peer cannot go on with it.
+    Refused(JoinRefused),
+}
+
+/// This peer's place in the roster of a start that all have signed, and by whose rules it can play.
+pub(in crate::session) fn place_in(
+    core: &Core,
+    start: &Start,
+    match_id: MatchId,
+    rules: &RulesOf,
+) -> Result<usize, Unfit> {
+    let signed = start_signed_bytes(start_hash(start));
+    let mut signatures = start.roster.iter().zip(&start.signatures);
+    let holds = start.match_id == match_id
+        && start.signatures.len() == start.roster.len()
+        && signatures.all(|(place, signature)| core.signer.verify(place.peer, &signed, signature));
+    if !holds {
+        return Err(Unfit::Forged);
+    }
+    let mut places = start.roster.iter();
+    let me = places.position(|place| place.peer == core.id());
+    let me = me.ok_or(Unfit::Refused(JoinRefused::NoSeat))?;
+    match rules(&start.setup) {
+        None => Err(Unfit::Refused(JoinRefused::Setup)),
+        Some(rules) if rules != start.rules => Err(Unfit::Refused(JoinRefused::Rules)),
+        Some(_) => Ok(me),
     }
 }

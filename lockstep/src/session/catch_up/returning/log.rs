@@ -8,27 +8,27 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// The log so far.
-pub(super) struct Log {
-    pub start: Arc<Start>,
+pub(in crate::session) struct Log {
+    pub(in crate::session) start: Arc<Start>,
     /// What a quorum attests, or the own replay holds.
-    pub confirmed: Walk,
-    pub ahead: Walk,
+    pub(in crate::session) confirmed: Walk,
+    pub(in crate::session) ahead: Walk,
     /// What `ahead` has walked beyond `confirmed`.
-    pub pending: VecDeque<Record>,
+    pub(in crate::session) pending: VecDeque<Record>,
     /// What is confirmed and not yet appended.
-    pub ready: VecDeque<Record>,
-    pub codec: Codec,
+    pub(in crate::session) ready: VecDeque<Record>,
+    pub(in crate::session) codec: Codec,
     /// After so many turns, up to `ahead`.
-    pub hashes: Vec<LogHash>,
+    pub(in crate::session) hashes: Vec<LogHash>,
     /// Turns that each peer's batches attest.
-    pub attested: BTreeMap<u8, u32>,
-    pub bytes: u64,
+    pub(in crate::session) attested: BTreeMap<u8, u32>,
+    pub(in crate::session) bytes: u64,
     /// It began with an own replay, which may be wrong at its end.
-    pub of_own: bool,
+    pub(in crate::session) of_own: bool,
 }
 
 impl Log {
-    pub(super) fn new(start: Arc<Start>, own: &[Record], core: &Core) -> Self {
+    pub(in crate::session) fn new(start: Arc<Start>, own: &[Record], core: &Core) -> Self {
         let walk = Walk::new(start.clone());
         let mut codec = Codec::default();
         codec.encode(&Record::Start(start.clone()), &mut Vec::new());
@@ -55,7 +55,11 @@ impl Log {
         log
     }
 
-    pub(super) fn walk(&mut self, record: Record, core: &Core) -> Result<(), DoesNotFollow> {
+    pub(in crate::session) fn walk(
+        &mut self,
+        record: Record,
+        core: &Core,
+    ) -> Result<(), DoesNotFollow> {
         self.ahead.take(&record, core.signer.as_ref())?;
         self.codec.encode(&record, &mut Vec::new());
         if matches!(record, Record::Bundle(_)) {
@@ -66,7 +70,7 @@ impl Log {
     }
 
     /// Takes over what a quorum attests. True where that is more than before, or all.
-    pub(super) fn confirm(&mut self, core: &Core) -> bool {
+    pub(in crate::session) fn confirm(&mut self, core: &Core) -> bool {
         let mut told: Vec<(u32, u8)> = self
             .attested
             .iter()
@@ -93,7 +97,7 @@ impl Log {
         self.confirmed.turns > before
     }
 
-    pub(super) fn forget_unconfirmed(&mut self) {
+    pub(in crate::session) fn forget_unconfirmed(&mut self) {
         self.ahead = self.confirmed.clone();
         self.pending.clear();
         self.hashes.truncate(self.confirmed.turns as usize + 1);
@@ -111,7 +115,12 @@ impl Log {
     }
 
     /// The record of a snapshot of the world after so many turns.
-    pub(super) fn keyframe(&self, turns: u32, ticks: u64, snapshot: Arc<[u8]>) -> Option<Keyframe> {
+    pub(in crate::session) fn keyframe(
+        &self,
+        turns: u32,
+        ticks: u64,
+        snapshot: Arc<[u8]>,
+    ) -> Option<Keyframe> {
         let log_hash = *self.hashes.get(turns as usize)?;
         let next = self
             .ready

@@ -104,10 +104,12 @@ impl Returning {
             peer: *peer,
             addresses: known.addresses.clone(),
         };
-        let of_the_match =
-            |(peer, _): &(&PeerId, &Known)| start.roster.iter().any(|place| place.peer == **peer);
-        let contacts = self.contacts.iter().filter(of_the_match).map(contact);
-        core.event(Event::Contacts(contacts.collect()));
+        let own = Contact {
+            peer: core.id(),
+            addresses: self.addresses.clone(),
+        };
+        let others = self.contacts.iter().map(contact);
+        core.event(Event::Contacts(others.chain([own]).collect()));
         let before = |record: &mut Record| match record {
             Record::Bundle(bundle) => bundle.turn.0 < turns,
             Record::Roster(change) => change.value.cut < turns,
@@ -285,6 +287,9 @@ impl Returning {
         Step::Return(Box::new(Returned {
             me: self.me,
             addresses: addresses.collect(),
+            past: (0..walk.start.roster.len() as u8)
+                .map(|at| walk.past(at))
+                .collect(),
             chained: walk.chained.unwrap_or(walk.hash),
             start: walk.start,
             changes: walk.changes,

@@ -9,7 +9,7 @@ use crate::session::wire::Datagram;
 use crate::{EndReason, Fault, JoinRefused, LinkError, LinkId, PeerId};
 use std::time::Duration;
 
-/// Peers that are asked or dialled at all: with ever new keys nobody gets more.
+/// Strangers that are asked, each until it has shown that it does not help: with ever new keys nobody gets more.
 const STRANGERS: usize = 64;
 
 impl Returning {
@@ -55,15 +55,15 @@ impl Returning {
             }
             self.server = None;
         }
+        if self.reopened {
+            return;
+        }
         let Some(link) = self.helper(core, last) else {
             return;
         };
         if let Some(link) = core.links.get_mut(&link) {
             // It has its time from now on.
             link.heard_at = core.now;
-            if let Some((peer, _)) = link.proved {
-                self.contacts.entry(peer).or_insert_with(Known::nowhere);
-            }
         }
         self.server = Some(Server {
             link,
@@ -86,10 +86,11 @@ impl Returning {
     /// Where for a while nobody helps who is known, whoever has dialled this peer is asked too: who knows only the host
     /// may find that it died since. What such a one says proves itself, or not, like everything else.
     pub(super) fn helper(&self, core: &Core, last: Option<LinkId>) -> Option<LinkId> {
-        let alone = core.now >= self.reached_at + UNHEARD && self.contacts.len() < STRANGERS;
-        let helps = |peer: PeerId| match self.contacts.get(&peer) {
-            Some(known) => known.no_help_until <= core.now,
-            None => alone,
+        let alone = core.now >= self.reached_at + UNHEARD;
+        let helps = |peer: PeerId| match (self.contacts.get(&peer), self.strangers.get(&peer)) {
+            (Some(known), _) => known.no_help_until <= core.now,
+            (None, Some(until)) => alone && *until <= core.now,
+            (None, None) => alone && self.strangers.len() < STRANGERS,
         };
         let links = core.links.values();
         let proved = links.filter(|link| link.proved.is_some_and(|(peer, _)| helps(peer)));
@@ -120,8 +121,7 @@ impl Returning {
             }
         }
         core.close(link);
-        let mut dialled = self.contacts.values();
-        match dialled.all(|known| known.addresses.is_empty() || known.refused.is_some()) {
+        match self.contacts.values().all(|known| known.refused.is_some()) {
             true => Step::End(EndReason::Refused(why)),
             false => Step::Stay,
         }
@@ -133,7 +133,7 @@ impl Returning {
         if let Some(why) = self.contacts.values().find_map(refused) {
             return EndReason::Refused(why);
         }
-        let liars = |known: &Known| known.addresses.is_empty() || known.no_help_until > core.now;
+        let liars = |known: &Known| known.no_help_until > core.now;
         match self.contacts.values().all(liars) {
             true => EndReason::Refused(JoinRefused::OtherMatch),
             false => EndReason::Unreachable(LinkError::Unanswered),
@@ -146,9 +146,13 @@ impl Returning {
             return;
         };
         let proved = core.links.get(&server.link).and_then(|link| link.proved);
-        let known = proved.and_then(|(peer, _)| self.contacts.get_mut(&peer));
-        if let Some(known) = known {
-            known.no_help_until = until;
+        if let Some((peer, _)) = proved {
+            match self.contacts.get_mut(&peer) {
+                Some(known) => known.no_help_until = until,
+                None => {
+                    self.strangers.insert(peer, until);
+                }
+            }
         }
         if let Some(log) = &mut self.log {
             log.forget_unconfirmed();
@@ -171,6 +175,7 @@ impl Returning {
         let own = self.log.as_ref().is_some_and(|log| log.of_own);
         if own && matches!(self.world, World::None) {
             self.own.clear();
+            self.sure = 0;
             self.log = None;
             self.snapshot = Snapshot::Unknown;
             if let Some(server) = self.server.take() {

@@ -53,6 +53,7 @@ fn change(epoch: u32, roster: u16, cut: u32, joins: Option<u8>) -> RosterChange 
         },
         accepts: Vec::new(),
         proofs: Vec::new(),
+        reopening: None,
     }
 }
 
@@ -71,6 +72,7 @@ fn who_comes_back_waits_for_no_batch_that_another_who_came_back_never_seals() {
         course: Course::new(&start),
         start: Arc::new(start),
         ticks: 0,
+        past: Vec::new(),
         hashes: vec![LogHash([0; 16])],
         chained: LogHash([0; 16]),
         executed: 101,

@@ -1,0 +1,160 @@
+//! What a peer goes on from in a match that was reopened: it has the log, and only its world has to catch up.
+
+use super::{GIVE_UP, Known, Log, NO_HELP, Returning, Snapshot, World};
+use crate::log::{Keyframe, Record, RosterChange};
+use crate::session::RulesOf;
+use crate::session::core::Core;
+use crate::{Contact, EndReason, JoinRefused, LinkId, MatchId, PeerId, Rejoin};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// All that a peer knew when it came back, and found that nobody plays.
+pub(crate) struct Whole {
+    pub match_id: MatchId,
+    pub contacts: Vec<Contact>,
+    pub addresses: Vec<String>,
+    pub rules: RulesOf,
+    pub own: Vec<Record>,
+    pub keyframe: Option<Keyframe>,
+    /// How it ends where it has found nobody until then.
+    pub otherwise: Option<(EndReason, Duration)>,
+}
+
+/// So long others are asked, or dialled, before a peer believes the one that says that nobody plays.
+const ASK_OTHERS: Duration = Duration::from_secs(3);
+
+/// How its part begins.
+pub(in crate::session) struct Reopened {
+    /// The log up to the cut.
+    pub(in crate::session) log: Log,
+    pub(in crate::session) me: usize,
+    /// What reopened the match.
+    pub(in crate::session) change: RosterChange,
+    /// When the turn behind the cut is due.
+    pub(in crate::session) due: Duration,
+}
+
+impl Returning {
+    /// Takes back what [`new`](Self::new) was given.
+    pub(crate) fn into_whole(self) -> Whole {
+        let contacts = self.contacts.into_iter();
+        Whole {
+            match_id: self.match_id,
+            contacts: contacts
+                .map(|(peer, known)| Contact {
+                    peer,
+                    addresses: known.addresses,
+                })
+                .collect(),
+            addresses: self.addresses,
+            rules: self.rules,
+            own: self.own,
+            keyframe: self.keyframe,
+            otherwise: self.otherwise,
+        }
+    }
+
+    /// It was turned away where the match seemed to be reopened, and looks further.
+    pub(crate) fn again(core: &Core, known: Whole, host: PeerId, why: EndReason) -> Self {
+        let from = Rejoin {
+            match_id: known.match_id,
+            contacts: known.contacts,
+            log: known.own,
+            keyframe: known.keyframe,
+        };
+        let mut returning = Returning::new(core, from, known.addresses, known.rules);
+        if let Some(known) = returning.contacts.get_mut(&host) {
+            known.no_help_until = core.now + NO_HELP;
+            if let EndReason::Refused(why) = &why
+                && *why != JoinRefused::GoesOn
+            {
+                known.refused = Some(why.clone());
+            }
+        }
+        let before = known.otherwise.filter(|(_, by)| *by > core.now);
+        returning.otherwise = before.or(Some((why, core.now + GIVE_UP)));
+        returning
+    }
+
+    /// Who is asked says that nobody plays.
+    pub(super) fn told_of_reopening(&mut self, core: &mut Core, link: LinkId) {
+        let proved = core.links.get(&link).and_then(|link| link.proved);
+        let known = proved.and_then(|(peer, _)| self.contacts.get(&peer));
+        // Where it was turned away it does not come again.
+        if known.is_some_and(|known| known.refused.is_none()) {
+            let since = self.reopens.map_or(core.now, |(_, since)| since);
+            self.reopens = Some((link, since));
+        }
+        self.pass_over(core, core.now + NO_HELP);
+    }
+
+    /// Where to wait for the others, once nobody else is known who might play.
+    pub(super) fn gathers(&mut self, core: &Core) -> Option<LinkId> {
+        let (link, since) = self.reopens?;
+        let Some((host, _)) = core.links.get(&link).and_then(|link| link.proved) else {
+            self.reopens = None;
+            return None;
+        };
+        let outlined = self.server.as_ref().is_some_and(|server| server.outlined);
+        if outlined || !matches!(self.world, World::None) {
+            return None;
+        }
+        let mut others = self.contacts.iter().filter(|(peer, _)| **peer != host);
+        let nobody = others.all(|(_, known)| known.no_help_until > core.now);
+        (nobody || core.now >= since + ASK_OTHERS).then_some(link)
+    }
+
+    /// When it goes there at the latest, if nobody else plays.
+    pub(super) fn gathers_at(&self, core: &Core) -> Option<Duration> {
+        let at = self.reopens.map(|(_, since)| since + ASK_OTHERS);
+        at.filter(|at| *at > core.now)
+    }
+
+    /// Of a match that was reopened. `known.own` does not matter any more.
+    pub(in crate::session) fn reopened(core: &Core, known: Whole, reopened: Reopened) -> Self {
+        let Reopened {
+            log,
+            me,
+            change,
+            due,
+        } = reopened;
+        let cut = change.value.cut;
+        let of_the_log = |keyframe: &Keyframe| {
+            keyframe.turns <= cut
+                && log.hashes.get(keyframe.turns as usize) == Some(&keyframe.log_hash)
+        };
+        let snapshot = match known.keyframe.filter(of_the_log) {
+            Some(keyframe) => Snapshot::Here(keyframe),
+            None => Snapshot::Start,
+        };
+        let contacts = known.contacts.into_iter();
+        let contacts = contacts.filter(|contact| contact.peer != core.id());
+        let known_at = |contact: Contact| (contact.peer, Known::at(contact.addresses));
+        Returning {
+            match_id: known.match_id,
+            contacts: contacts.map(known_at).collect(),
+            strangers: BTreeMap::new(),
+            addresses: known.addresses,
+            rules: known.rules,
+            own: Vec::new(),
+            sure: 0,
+            keyframe: None,
+            log: Some(log),
+            snapshot,
+            server: None,
+            world: World::None,
+            me,
+            told: Some((cut, due)),
+            rtt: None,
+            decided: Some(change),
+            reopened: true,
+            reopens: None,
+            otherwise: None,
+            next_request: core.now,
+            confirmed_at: core.now,
+            offered_at: core.now,
+            reached_at: core.now,
+            seen_at: core.now,
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Who is suspected: whoever turns, or a change, wait for, and is not heard, or is heard and for too long does not send
+//! what is waited for.
+
+use super::Playing;
+use super::presence::GAP;
+use crate::session::core::Core;
+use crate::session::roster::Peers;
+use crate::{Event, LinkId, TurnNumber};
+use std::time::Duration;
+
+/// For so long a peer may block turns although it is heard, all told; it is given back a tenth of the time that passes.
+pub(crate) const STALL_BUDGET: Duration = Duration::from_secs(10);
+/// Whoever is removed and has used up so much of it, has held the others up; with what is left it may come back.
+pub(super) const HALF_SPENT: Duration = Duration::from_secs(5);
+/// The second time that it does, it is let in again after so long, the third time after twice this time, and so on.
+const BACK_AFTER: Duration = Duration::from_secs(60);
+/// Whoever tells of batches and does not deliver them for so long, all told, is not believed any more. Short enough for
+/// the others not to call the coordinator late that waits for them.
+const PROVED_WITHIN: Duration = Duration::from_secs(4);
+
+/// Who is suspected.
+pub(super) struct Watch {
+    suspicion: Duration,
+    pub at: Duration,
+    pub suspects: Peers,
+    pub unwanted: Peers,
+    /// Those of the unwanted who have told of batches and not delivered them.
+    pub disbelieved: Peers,
+    told_no_quorum: bool,
+}
+
+impl Watch {
+    pub(super) fn new(suspicion: Duration, now: Duration) -> Self {
+        Watch {
+            suspicion,
+            at: now,
+            suspects: Peers::default(),
+            unwanted: Peers::default(),
+            disbelieved: Peers::default(),
+            told_no_quorum: false,
+        }
+    }
+
+    /// Another epoch begins: who is suspected is seen anew.
+    pub(super) fn begin_epoch(&mut self) {
+        self.suspects = Peers::default();
+        self.unwanted = Peers::default();
+        self.disbelieved = Peers::default();
+        self.told_no_quorum = false;
+    }
+
+    /// Nothing was seen up to this time.
+    pub(super) fn skip(&mut self, now: Duration) {
+        self.at = now;
+    }
+}
+
+impl Playing {
+    /// Peers of the roster whose leaving is in the log.
+    pub(super) fn leavers(&self) -> Peers {
+        self.places(|at| self.members[at].left_from.is_some())
+    }
+
+    pub(super) fn places(&self, of: impl Fn(usize) -> bool) -> Peers {
+        let members = self.epochs.voters().members().iter();
+        members.filter(|at| of(usize::from(*at))).collect()
+    }
+
+    /// The peers that the next turn, or the change, waits for.
+    pub(super) fn blockers(&self) -> Peers {
+        let me: Peers = std::iter::once(self.me as u8).collect();
+        let waited_for = if self.epochs.is_changing() {
+            let alive = self.alive();
+            match self.epochs.roster.coordinates() {
+                Some(_) => {
+                    let answered = self.epochs.roster.answered().or(self.cheats());
+                    let silent = self.epochs.voters().members().without(answered);
+                    silent.or(self.unproved())
+                }
+                // Whoever has been promised an answer to is the one who can go on, whether or not it was its turn.
+                None => {
+                    let promised = self.epochs.roster.promised().map(|ballot| ballot.peer);
+                    let owner = promised.filter(|owner| alive.contains(*owner));
+                    let other = owner.filter(|owner| usize::from(*owner) != self.me);
+                    other.or(alive.lowest()).into_iter().collect()
+                }
+            }
+        } else if self.stall.is_some() {
+            let missing = self.places(|at| !self.members[at].has(self.complete));
+            missing.or(self.unanswering())
+        } else {
+            Peers::default()
+        };
+        waited_for.without(me)
+    }
+
+    /// Those whose promises this peer, as coordinator, waits to see the batches of.
+    pub(super) fn unproved(&self) -> Peers {
+        let sight = self.sight(None);
+        self.epochs.roster.unproved(&sight.view())
+    }
+
+    /// Those who may coordinate. Who has said that it leaves does not, even if its last turn is not complete.
+    pub(super) fn alive(&self) -> Peers {
+        let leaves = self.places(|at| self.members[at].leaves.is_some());
+        let gone = self.watch.suspects.or(self.watch.unwanted).or(leaves);
+        let gone = gone.or(self.cheats());
+        self.epochs.voters().members().without(gone)
+    }
+
+    pub(super) fn watch_peers(&mut self, core: &mut Core) {
+        let now = core.now;
+        let passed = now.saturating_sub(self.watch.at);
+        self.watch.at = now;
+        self.look_at_links(core);
+        let blockers = self.blockers();
+        let stalls_for = self
+            .stall
+            .as_ref()
+            .map(|stall| now.saturating_sub(stall.since));
+        let silent = self.places(|at| {
+            let member = &self.members[at];
+            at != self.me && member.heard_at + self.watch.suspicion <= now
+        });
+        let unheard = self.places(|at| {
+            let member = &self.members[at];
+            // Nobody waits longer for who has said that it leaves.
+            let longer = match member.leaves {
+                Some(_) => Duration::ZERO,
+                None => self.longer(),
+            };
+            let unheard =
+                member.restarted || member.heard_at + self.watch.suspicion + longer <= now;
+            unheard && at != self.me
+        });
+        // Silence alone is no reason to begin. Once there is one, nobody waits for who is silent.
+        let begun = self.epochs.is_changing()
+            || !self.leavers().is_empty()
+            || !self.cheating_voters().is_empty();
+        let suspects = match begun || !unheard.and(blockers).is_empty() {
+            true => unheard,
+            false => Peers::default(),
+        };
+        // Where nobody can decide anything, nobody is to blame for turns that wait for that.
+        let voters = self.epochs.voters();
+        let unproved = self.unproved();
+        let lost = !voters.is_quorum(voters.members().without(suspects));
+        // Who is waited for by a vote pays nothing for it, and who coordinates the others nothing for that one.
+        let forgiven = stalls_for.is_some_and(|passed| passed < self.longer())
+            || !silent.without(suspects).is_empty();
+        for (at, member) in self.members.iter_mut().enumerate() {
+            let blocks = blockers.contains(at as u8) && !suspects.contains(at as u8) && !lost;
+            member.blocked = match blocks {
+                true if forgiven => member.blocked,
+                true => member.blocked + passed.min(GAP),
+                false => member.blocked.saturating_sub(passed / 10),
+            };
+            if unproved.contains(at as u8) {
+                member.unproved += passed.min(GAP);
+            }
+        }
+        let late = self.places(|at| self.members[at].blocked >= STALL_BUDGET);
+        let me: Peers = std::iter::once(self.me as u8).collect();
+        let disbelieved = self.places(|at| self.members[at].unproved >= PROVED_WITHIN);
+        let unwanted = late.or(self.too_slow().without(me)).or(disbelieved);
+        let known = self.watch.suspects.or(self.watch.unwanted);
+        for at in suspects.or(unwanted).without(known).iter() {
+            let member = &self.members[usize::from(at)];
+            core.event(Event::Suspected {
+                peer: member.peer.peer,
+                seats: member.peer.seats.clone(),
+                unheard: now.saturating_sub(member.heard_at),
+            });
+        }
+        self.watch.suspects = suspects;
+        self.watch.unwanted = unwanted;
+        self.watch.disbelieved = disbelieved;
+        self.tell_no_quorum(core, lost);
+    }
+
+    /// The peer that has slowed the match down for longer than it may, where the others can go on without it.
+    pub(super) fn too_slow(&self) -> Peers {
+        let voters = self.epochs.voters();
+        let slow = self.course.too_slow();
+        let slow =
+            self.places(|at| slow.is_some_and(|seat| self.members[at].peer.seats.contains(&seat)));
+        match voters.is_quorum(voters.members().without(slow)) {
+            true => slow,
+            false => Peers::default(),
+        }
+    }
+
+    fn tell_no_quorum(&mut self, core: &mut Core, lost: bool) {
+        let told = std::mem::replace(&mut self.watch.told_no_quorum, lost);
+        if lost && !told {
+            core.event(Event::NoQuorum {
+                turn: TurnNumber(self.complete),
+                missing: self.seats_of(self.watch.suspects),
+            });
+        }
+    }
+
+    /// Whether so many peers are lost that the others cannot decide to go on without them.
+    pub(super) fn has_no_quorum(&self) -> bool {
+        self.watch.told_no_quorum
+    }
+
+    /// Whether this peer has a reason of its own to freeze when it is asked to.
+    pub(super) fn sees_cause(&self) -> bool {
+        let leaves = |at: usize| self.members[at].leaves.is_some();
+        self.stall.is_some()
+            || self.epochs.is_changing()
+            || !self.too_slow().is_empty()
+            || !self.places(leaves).is_empty()
+            || !self.cheating_voters().is_empty()
+            || self.leaving.is_some()
+            || !self.requests.is_empty()
+            || !self.wants_turns()
+    }
+
+    /// The roster changes. What a peer has held up of late stays with it, or whoever holds up as much as is allowed would
+    /// have it all back with every change; who is removed `goes`.
+    pub(super) fn keep_debts(&mut self, goes: Peers, now: Duration) {
+        self.watch.begin_epoch();
+        for (at, member) in self.members.iter_mut().enumerate() {
+            member.unproved = Duration::ZERO;
+            if goes.contains(at as u8) && member.blocked >= HALF_SPENT {
+                member.back_at = now + BACK_AFTER * member.held_up;
+                member.held_up = member.held_up.saturating_add(1);
+            }
+        }
+    }
+
+    /// Who was heard, and whose process has another run: one may be at the other end of a link that was up before this
+    /// peer came back itself, too.
+    fn look_at_links(&mut self, core: &mut Core) {
+        for link in core.links.values() {
+            let (Some(at), Some((_, run))) = (self.leads_to(link), link.proved) else {
+                continue;
+            };
+            let member = &mut self.members[at];
+            member.heard_at = member.heard_at.max(link.heard_at);
+            member.restarted |= run != member.peer.incarnation && !member.past.contains(&run);
+        }
+        // A run that is out and has not heard of it may know none of those who would tell: they are other runs, too.
+        for id in core.links.keys().copied().collect::<Vec<LinkId>>() {
+            let leads_to = self.member_of(core, id);
+            let past = self.is_past(core, id);
+            let out = past || leads_to.is_some_and(|at| !self.epochs.has(at));
+            if let Some(link) = core.links.get_mut(&id).filter(|_| out) {
+                link.epoch = link.epoch.max(Some(0));
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The coordinator's part: what it proposes, and when.
+
+use super::{Do, Joins, Message, Peers, Promise, RECENT, Roster, Value, View, Voters};
+use crate::LogHash;
+use std::collections::BTreeMap;
+
+impl Roster {
+    pub(super) fn propose(&mut self, view: &View<'_>, out: &mut Vec<Do>) {
+        let Some((value, counted)) = self.planned(view) else {
+            return;
+        };
+        if let Some(own) = &mut self.coordinating {
+            let mut counted = own.promises.iter().filter(|(of, _)| counted.contains(**of));
+            if counted.any(|(_, promise)| self.voters.is_unproved(promise, value, view)) {
+                return;
+            }
+            own.has_proposed = true;
+            out.push(Do::Say(Message::Propose(own.ballot, value)));
+        }
+    }
+
+    /// The voters who tell this peer, as coordinator, of batches that it lacks, where it waits for nothing else.
+    pub fn unproved(&self, view: &View<'_>) -> Peers {
+        let planned = self.planned(view).zip(self.coordinating.as_ref());
+        let Some(((value, counted), own)) = planned else {
+            return Peers::default();
+        };
+        let others = own.promises.iter().filter(|(of, _)| counted.contains(**of));
+        let others = others.filter(|(of, _)| **of != self.me);
+        let unproved = others.filter(|(_, promise)| self.voters.is_unproved(promise, value, view));
+        unproved.map(|(of, _)| *of).collect()
+    }
+
+    /// What this peer proposes as coordinator once it holds all that it was told of, and whose promises count; `None`
+    /// where it has proposed, or answers are missing.
+    fn planned(&self, view: &View<'_>) -> Option<(Value, Peers)> {
+        let voters = self.voters;
+        let own = self.coordinating.as_ref().filter(|own| !own.has_proposed)?;
+        // Whoever is proved to cheat is neither waited for nor believed.
+        let answered: Peers = own.promises.keys().copied().collect();
+        let answered = answered.without(view.cheats);
+        let believed = answered.without(view.disbelieved);
+        let counted = match voters.is_quorum(believed) {
+            true => believed,
+            false => answered,
+        };
+        let expected = voters.members().without(view.suspects.or(view.cheats));
+        if !voters.is_quorum(counted) || !expected.is_within(counted) {
+            return None;
+        }
+        let cheats = view.cheats.and(voters.members());
+        let value = value(voters, &own.promises, counted, cheats, view.joiner)?;
+        Some((value, counted))
+    }
+}
+
+impl Voters {
+    /// Whether a promise tells of batches that matter to a value and that this peer does not hold.
+    fn is_unproved(self, promise: &Promise, value: Value, view: &View<'_>) -> bool {
+        let accepted = promise
+            .accepted
+            .is_some_and(|(_, accepted)| accepted == value);
+        self.members().iter().any(|of| {
+            let at = usize::from(of);
+            let (Some(told), Some(held)) = (promise.holdings.get(at), view.holdings.get(at)) else {
+                return false;
+            };
+            let lacking = !held.reaches(value.cut) && (accepted || told.until > held.until);
+            lacking || told.left && !held.left
+        })
+    }
+}
+
+/// What a coordinator proposes, given the promises of the quorum that counts, who of the voters is proved to cheat, and
+/// who comes back.
+fn value(
+    voters: Voters,
+    promises: &BTreeMap<u8, Promise>,
+    counted: Peers,
+    cheats: Peers,
+    joiner: Option<Joins>,
+) -> Option<Value> {
+    let honest = || promises.iter().filter(|(peer, _)| counted.contains(**peer));
+    let accepted = honest().filter_map(|(_, promise)| promise.accepted);
+    let accepted = accepted.filter(|(_, value)| value.can_follow(voters.members()));
+    if let Some((_, value)) = accepted.max_by_key(|(ballot, _)| *ballot) {
+        return Some(value);
+    }
+    let most = |peer: u8| {
+        let holdings = honest().map(|(_, promise)| promise);
+        let holdings = holdings.filter_map(|promise| promise.holdings.get(usize::from(peer)));
+        let left = holdings.clone().any(|holding| holding.left);
+        let until = holdings.map(|holding| holding.until).max().unwrap_or(0);
+        (left, until)
+    };
+    let members = voters.members().iter();
+    let required = members.clone().filter(|peer| !most(*peer).0);
+    let cut = required.map(|peer| most(peer).1).min()?;
+    let left: Peers = members.clone().filter(|peer| most(*peer).0).collect();
+    let unwanted: Peers = members
+        .filter(|peer| {
+            let against = honest().filter(|(_, promise)| promise.unwanted.contains(*peer));
+            voters.is_quorum(against.map(|(peer, _)| *peer).collect())
+        })
+        .collect();
+    let survivors: Peers = honest().map(|(peer, _)| *peer).collect();
+    let stay = survivors.without(left);
+    let wanted = stay.without(unwanted);
+    let mut roster = if wanted.is_empty() { stay } else { wanted };
+    if roster.is_empty() {
+        return None;
+    }
+    if !cheats.is_empty() {
+        // Who comes back asks again afterwards: it may have followed turns that are taken back.
+        let promises = honest().filter(|(peer, _)| roster.contains(**peer));
+        let (cut, hash) = last_alike(promises.map(|(_, promise)| promise))?;
+        return Some(Value {
+            roster,
+            cut,
+            joins: None,
+            cheats,
+            log_hash: Some(hash),
+        });
+    }
+    // Where an earlier run of its process is still a voter, that one goes first.
+    let joins = joiner.filter(|joins| !voters.members().contains(joins.peer));
+    joins.iter().for_each(|joins| roster.insert(joins.peer));
+    Some(Value {
+        roster,
+        cut,
+        joins,
+        cheats,
+        log_hash: None,
+    })
+}
+
+/// The most turns after which all of these have one log, and its hash.
+fn last_alike<'a>(promises: impl Iterator<Item = &'a Promise> + Clone) -> Option<(u32, LogHash)> {
+    let least = promises.clone().map(|promise| promise.complete).min()?;
+    let mut turns = (0..=least).rev().take(RECENT);
+    turns.find_map(|turns| {
+        let mut hashes = promises.clone().map(|promise| promise.hash_after(turns));
+        let first = hashes.next()??;
+        let alike = hashes.all(|hash| hash == Some(first));
+        alike.then_some((turns, first))
+    })
+}

@@ -1,0 +1,322 @@
+//! Members that do not keep to the agreement.
+
+use super::*;
+use crate::RosterCause;
+use crate::log::Start;
+use crate::session::roster::{Ballot, Message, Note, Peers, Promise, Value, note_signed_bytes};
+use crate::session::wire::{Control, SignedNote, TurnPacket};
+
+/// A note as the peer at this place signs it.
+fn note(start: &Start, peer: usize, epoch: u32, message: Message) -> SignedNote {
+    let content = Note { epoch, message }.encode();
+    let bytes = note_signed_bytes(start, peer as u8, &content).expect("a place in the start");
+    let signature = KeyedHash::new(id(peer)).sign(&bytes).into();
+    SignedNote {
+        peer: peer as u8,
+        content,
+        signature,
+    }
+}
+
+/// The message with other promises in the place of this peer's own.
+fn promising(
+    start: &Start,
+    me: usize,
+    (channel, bytes): (Channel, &[u8]),
+    change: fn(&mut Promise),
+) -> Option<Vec<u8>> {
+    let said = Control::decode(bytes, &Limits::default());
+    let (Channel::Control, Ok(Control::Roster(mut notes))) = (channel, said) else {
+        return None;
+    };
+    for own in notes.iter_mut().filter(|note| usize::from(note.peer) == me) {
+        let mut of = Note::decode(&own.content).expect("its own note");
+        if let Message::Promise(promise) = &mut of.message {
+            change(promise);
+            *own = note(start, me, of.epoch, of.message);
+        }
+    }
+    Some(Control::Roster(notes).encode())
+}
+
+impl Net {
+    fn start(&self) -> Start {
+        let Some(Record::Start(start)) = self.peers[0].records.first() else {
+            panic!("the first record is the start");
+        };
+        (**start).clone()
+    }
+
+    /// A link that leads from one peer to another, as the other one sees it.
+    fn link_between(&self, from: usize, to: usize) -> Option<LinkId> {
+        let links = self.peers[to].session.core.links_to(id(from));
+        links.last().map(|link| link.id)
+    }
+
+    fn tell(&mut self, from: usize, to: usize, channel: Channel, bytes: &[u8]) {
+        if let Some(link) = self.link_between(from, to) {
+            let input = Input::Received {
+                link,
+                channel,
+                bytes,
+            };
+            self.input(to, input);
+        }
+    }
+
+    fn tell_notes(&mut self, from: usize, to: usize, notes: Vec<SignedNote>) {
+        self.tell(from, to, Channel::Control, &Control::Roster(notes).encode());
+    }
+
+    /// A turn packet without a batch: its sender is there, and that is all.
+    fn sign_of_life(&mut self, from: usize, to: usize, sequence: u32) {
+        let packet = TurnPacket {
+            sequence,
+            heard: u16::MAX >> (16 - self.peers.len()),
+            held: vec![TurnNumber(0); self.peers.len()],
+            ..TurnPacket::default()
+        };
+        self.tell(from, to, Channel::Turns, &Datagram::Turns(packet).encode());
+    }
+
+    /// Who is blamed by this peer, and for what.
+    fn blamed(&self, at: usize) -> Vec<(PeerId, Fault)> {
+        let events = self.peers[at].events.iter();
+        let blamed = events.filter_map(|event| match event {
+            Event::PeerFault { peer, fault } => Some((*peer, *fault)),
+            _ => None,
+        });
+        blamed.collect()
+    }
+
+    /// Who has gone, as this peer was told, and why.
+    fn gone(&self, at: usize) -> Vec<(Vec<Seat>, RosterCause)> {
+        let events = self.peers[at].events.iter();
+        let gone = events.filter_map(|event| match event {
+            Event::RosterChanged { gone, cause, .. } => Some((gone.clone(), *cause)),
+            _ => None,
+        });
+        gone.collect()
+    }
+}
+
+/// A peer dies, and another one tells more of what it holds than was ever sealed.
+fn the_others_go_on_without_who_promises(attack: Attack) {
+    let mut net = Net::new(4, Plan::default(), None);
+    net.run(Duration::from_secs(5));
+    net.attack = Some((2, attack));
+    net.kill(3);
+    let before = net.peers[0].turns.len();
+    net.run(Duration::from_secs(30));
+    for at in [0, 1] {
+        let (status, turns) = (net.peers[at].session.status(), net.peers[at].turns.len());
+        assert_eq!(status, Status::Running, "peer {at}");
+        // Three seconds for the dead one, four for the liar.
+        assert!(turns > before + 75, "peer {at}: {before} -> {turns}");
+        let both = vec![Seat(2), Seat(3)];
+        assert_eq!(net.gone(at), [(both, RosterCause::Lost)], "peer {at}");
+    }
+    let last = net.peers[2].events.last();
+    assert!(matches!(last, Some(Event::Ended(ended)) if ended.reason == EndReason::Removed));
+}
+
+#[test]
+fn who_promises_batches_that_nobody_sealed_is_removed() {
+    the_others_go_on_without_who_promises(|start, me, channel, bytes| {
+        promising(start, me, (channel, bytes), |promise| {
+            for holding in &mut promise.holdings {
+                holding.until += 50;
+                holding.newest = 0;
+            }
+        })
+    });
+}
+
+#[test]
+fn who_says_that_others_leave_is_removed() {
+    the_others_go_on_without_who_promises(|start, me, channel, bytes| {
+        promising(start, me, (channel, bytes), |promise| {
+            promise.holdings[1].left = true
+        })
+    });
+}
+
+#[test]
+fn who_says_that_it_accepted_what_cannot_be_is_removed() {
+    the_others_go_on_without_who_promises(|start, me, channel, bytes| {
+        promising(start, me, (channel, bytes), |promise| {
+            let value = Value {
+                roster: Peers(0b100),
+                cut: promise.complete + 40,
+                joins: None,
+                cheats: Peers::default(),
+                log_hash: None,
+            };
+            promise.accepted = Some((Ballot { round: 0, peer: 2 }, value));
+        })
+    });
+}
+
+#[test]
+fn who_withholds_a_batch_and_begins_ever_new_attempts_is_removed() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(5));
+    let start = net.start();
+    net.silent.push(1);
+    let before = net.peers[0].turns.len();
+    for step in 1..=500u32 {
+        for to in [0, 2] {
+            let ballot = Ballot {
+                round: step + 3,
+                peer: 1,
+            };
+            if step.is_multiple_of(5) {
+                let notes = vec![note(&start, 1, 0, Message::Prepare(ballot))];
+                net.tell_notes(1, to, notes);
+            }
+            net.sign_of_life(1, to, 1_000_000 + step);
+        }
+        net.run(net.now + Duration::from_millis(50));
+    }
+    for at in [0, 2] {
+        let (status, turns) = (net.peers[at].session.status(), net.peers[at].turns.len());
+        assert_eq!(status, Status::Running, "peer {at}");
+        // What a peer may be late, all told, and an attempt.
+        assert!(turns > before + 60, "peer {at}: {before} -> {turns}");
+        assert_eq!(net.gone(at), [(vec![Seat(1)], RosterCause::Lost)]);
+    }
+}
+
+#[test]
+fn what_is_said_in_a_match_is_no_fault_where_a_peer_still_waits_for_it_to_begin() {
+    let mut net = Net::new(2, Plan::default(), None);
+    while net.link_between(0, 1).is_none() {
+        assert!(net.now < Duration::from_secs(1));
+        net.run(net.now + DELAY);
+    }
+    assert_eq!(net.peers[1].session.status(), Status::Lobby);
+    let end = Control::End {
+        peer: 0,
+        turns: 1,
+        log_hash: crate::LogHash([0; 16]),
+        checksum: Checksum(0),
+        outcome: None,
+        signature: [0; 64].into(),
+    };
+    let nothing = Vec::new;
+    let said = [
+        Control::Roster(nothing()),
+        Control::Words(nothing()),
+        Control::Evidence(Vec::new()),
+        end,
+    ];
+    for message in said {
+        net.tell(0, 1, Channel::Control, &message.encode());
+    }
+    assert_eq!(net.blamed(1), []);
+    net.run(Duration::from_secs(5));
+    assert_eq!(net.peers[1].session.status(), Status::Running);
+}
+
+#[test]
+fn signatures_of_runs_that_only_the_other_end_knows_are_few() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(3));
+    let batch = |text: &str| {
+        let mut batch = Batch {
+            turn: TurnNumber(9),
+            entries: Vec::new(),
+            first_numbers: Vec::new(),
+            executed: 0,
+            checksums: Vec::new(),
+            complete: 0,
+            log_hash: crate::LogHash([0; 16]),
+            slack_ms: Vec::new(),
+            load: 0,
+            leaving: false,
+            epoch: 0,
+            snapshot: None,
+        };
+        let what = What::Chat(text.to_owned());
+        batch.entries.push(LogEntry {
+            seat: Seat(2),
+            what,
+        });
+        let run = crate::Incarnation([55; 16]);
+        let signed = batch.seal(2, MatchId([7; 16]), run, &KeyedHash::new(id(2)));
+        wire::WireBatch::of(&signed)
+    };
+    // Two histories of a run of peer 2 that only peer 1 has heard of.
+    let proof = Control::Evidence(vec![batch("one"), batch("other")]);
+    net.tell(1, 0, Channel::Control, &proof.encode());
+    assert_eq!(net.blamed(0), []);
+    assert!(!net.peers[0].session.core.links.is_empty());
+
+    // What is said of epochs to come, and signed by nobody.
+    let start = net.start();
+    let unsigned = |round: u32| {
+        let ballot = Ballot { round, peer: 2 };
+        let mut unsigned = note(&start, 2, 1, Message::Prepare(ballot));
+        unsigned.signature = [9; 64].into();
+        unsigned
+    };
+    net.tell_notes(1, 0, (1..=63).map(unsigned).collect());
+    assert_eq!(net.blamed(0), []);
+    net.tell_notes(1, 0, (64..=70).map(unsigned).collect());
+    assert!(net.blamed(0).contains(&(id(1), Fault::Signature)));
+}
+
+#[test]
+fn who_says_ever_more_makes_nobody_else_a_nuisance() {
+    let mut net = Net::new(4, Plan::default(), None);
+    net.run(Duration::from_secs(5));
+    let start = net.start();
+    let mut round = 0;
+    // Fifteen messages a second to each: what a link may take.
+    for _ in 0..40 * 15 {
+        for to in 0..3 {
+            round += 1;
+            let ballot = Ballot { round, peer: 3 };
+            let notes = vec![note(&start, 3, 0, Message::Prepare(ballot))];
+            net.tell_notes(3, to, notes);
+        }
+        net.run(net.now + Duration::from_micros(66_667));
+    }
+    for at in 0..3 {
+        assert_eq!(net.blamed(at), [], "peer {at}");
+        assert!(net.peers[at].turns.len() > 200, "peer {at}");
+    }
+}
+
+/// Sends no batch of its own.
+fn withholding(_: &Start, me: usize, channel: Channel, bytes: &[u8]) -> Option<Vec<u8>> {
+    let (Channel::Turns, Ok(Datagram::Turns(mut packet))) = (channel, Datagram::decode(bytes))
+    else {
+        return None;
+    };
+    packet.batches.retain(|batch| usize::from(batch.peer) != me);
+    Some(Datagram::Turns(packet).encode())
+}
+
+#[test]
+fn who_comes_back_only_to_withhold_its_batches_comes_back_ever_more_rarely() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(10));
+    net.attack = Some((2, withholding));
+    let before = net.peers[0].turns.len();
+    let mut run = 90;
+    for _ in 0..300 {
+        net.run(net.now + Duration::from_millis(500));
+        if matches!(net.peers[2].events.last(), Some(Event::Ended(_))) {
+            net.kill(2);
+            run += 1;
+            net.restart(2, run, Vec::new(), &[0, 1]);
+        }
+    }
+    assert!(run > 91, "it came back");
+    for at in [0, 1] {
+        let turns = net.peers[at].turns.len() - before;
+        // Of 150 s.
+        assert!(turns > 5 * 120, "peer {at}: {turns} turns");
+    }
+}

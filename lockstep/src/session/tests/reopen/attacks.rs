@@ -1,0 +1,508 @@
+//! Members of a match that do harm when it is reopened.
+
+use super::*;
+use crate::Incarnation;
+use crate::log::start_hash;
+use crate::session::catch_up::message::{Answer, Ask, decode, encode};
+use crate::session::core::statement;
+use crate::session::reopen::{Claim, Said};
+
+/// A member that says whatever it likes, on a link that it has dialled.
+struct Hostile {
+    key: usize,
+    to: usize,
+    link: LinkId,
+}
+
+impl Hostile {
+    /// It dials, and proves that it is a run of its process.
+    fn dials(net: &mut Net, key: usize, to: usize, run: Incarnation) -> Hostile {
+        net.links.push((net.peers.len(), to));
+        let link = LinkId(net.links.len() as u32 - 1);
+        net.by_hand.push(link);
+        let hostile = Hostile { key, to, link };
+        let binding = [3; 32];
+        let (dialled, address) = (false, "elsewhere".to_owned());
+        let up = Input::LinkUp {
+            link,
+            peer: None,
+            dialled,
+            address,
+            binding,
+        };
+        net.input(to, up);
+        let heard = hostile.hears(net);
+        let Some(Control::Hello { nonce, .. }) = heard.first() else {
+            panic!("{heard:?}");
+        };
+        let own = [7; 32];
+        let protocol = crate::PROTOCOL;
+        hostile.says(
+            net,
+            &Control::Hello {
+                protocol,
+                nonce: own,
+            },
+        );
+        let statement = statement(true, &binding, &own, nonce, run);
+        let proof = Control::Proof {
+            peer: id(key),
+            incarnation: run,
+            signature: KeyedHash::new(id(key)).sign(&statement).into(),
+        };
+        hostile.says(net, &proof);
+        hostile
+    }
+
+    /// It comes to who reopens the match, and claims so much.
+    fn comes(net: &mut Net, key: usize, to: usize, run: u8, claim: Claim) -> Hostile {
+        let hostile = Hostile::dials(net, key, to, Incarnation([run; 16]));
+        hostile.claims(net, claim);
+        hostile
+    }
+
+    fn claims(&self, net: &mut Net, claim: Claim) {
+        let addresses = Vec::new();
+        self.says(net, &Control::Reopen(Said::Come { claim, addresses }));
+    }
+
+    fn sends(&self, net: &mut Net, channel: Channel, bytes: &[u8]) {
+        let link = self.link;
+        let input = Input::Received {
+            link,
+            channel,
+            bytes,
+        };
+        net.input(self.to, input);
+    }
+
+    fn says(&self, net: &mut Net, message: &Control) {
+        self.sends(net, Channel::Control, &message.encode());
+    }
+
+    fn took(&self, net: &mut Net, on: Channel) -> Vec<Arc<[u8]>> {
+        let mut took = Vec::new();
+        net.heard.retain(|(link, channel, bytes)| {
+            let ours = (*link, *channel) == (self.link, on);
+            if ours {
+                took.push(bytes.clone());
+            }
+            !ours
+        });
+        took
+    }
+
+    /// What was said to it since it last listened.
+    fn hears(&self, net: &mut Net) -> Vec<Control> {
+        let took = self.took(net, Channel::Control);
+        let decoded = took
+            .iter()
+            .map(|bytes| Control::decode(bytes, &Limits::default()));
+        decoded.map(|control| control.expect("a message")).collect()
+    }
+
+    fn is_asked(&self, net: &mut Net) -> Vec<Ask> {
+        let took = self.took(net, Channel::Bulk);
+        let asks = took.iter().filter_map(|bytes| decode(bytes).ok());
+        asks.collect()
+    }
+
+    /// Answers with turns in which nothing happens.
+    fn feeds(&self, net: &mut Net, from: u32, turns: usize) {
+        let answer = Answer::Log {
+            from,
+            records: vec![1; turns],
+            turns: u32::MAX,
+            due_in_ms: 0,
+            batches: Vec::new(),
+        };
+        self.sends(net, Channel::Bulk, &encode(&answer));
+    }
+
+    fn signs(&self, net: &mut Net, start: &crate::log::Start) -> bool {
+        let heard = self.hears(net);
+        let proposal = heard.into_iter().find_map(|said| match said {
+            Control::Reopen(Said::Propose(proposal)) => Some(proposal),
+            _ => None,
+        });
+        let Some(proposal) = proposal else {
+            return false;
+        };
+        let bytes = proposal
+            .reopening()
+            .signed_bytes(start, proposal.epoch, proposal.cut);
+        let signature = KeyedHash::new(id(self.key)).sign(&bytes).into();
+        let attempt = proposal.attempt;
+        self.says(net, &Control::Reopen(Said::Sign { attempt, signature }));
+        true
+    }
+}
+
+fn start_of(disk: &Disk) -> &Arc<crate::log::Start> {
+    match disk.log.first() {
+        Some(Record::Start(start)) => start,
+        _ => panic!("a log begins with its start"),
+    }
+}
+
+/// What an honest peer with this disk claims.
+fn claim_of(disk: &Disk) -> Claim {
+    let start = start_of(disk);
+    let mut walk = Walk::new(start.clone());
+    let signer = KeyedHash::new(id(0));
+    for record in &disk.log[1..] {
+        walk.take(record, &signer).expect("a log that follows");
+    }
+    Claim {
+        start: start_hash(start),
+        epoch: walk.epoch,
+        turns: walk.turns,
+        hash: walk.hash,
+    }
+}
+
+/// All have the same turns.
+fn dead_alike() -> (Net, Vec<Disk>) {
+    let (net, disks) = dead(15);
+    let shortest = disks.iter().map(Disk::turns).min().unwrap();
+    let cut = |disk: Disk| {
+        let more = disk.turns() - shortest;
+        disk.without_last(more)
+    };
+    (net, disks.into_iter().map(cut).collect())
+}
+
+#[test]
+fn who_proves_itself_by_a_run_that_the_log_names_does_not_come() {
+    let (mut net, disks) = dead_alike();
+    let start = start_of(&disks[0]);
+    net.reopens(0, 90, &disks[0], Duration::from_secs(1));
+    net.run(net.now + Duration::from_millis(100));
+    let old = start.roster[1].incarnation;
+    let hostile = Hostile::dials(&mut net, 1, 0, old);
+    hostile.claims(&mut net, claim_of(&disks[1]));
+    net.comes(2, 92, &disks[2], 0);
+    net.run(net.now + Duration::from_millis(1_200));
+    hostile.signs(&mut net, start);
+    net.run(net.now + Duration::from_secs(5));
+    let out_of_place = |event: &&&Event| matches!(event, Event::PeerFault { peer, fault: Fault::OutOfPlace } if *peer == id(1));
+    assert_eq!(net.faults(0).iter().filter(out_of_place).count(), 1);
+    assert!(net.reopened_at(0).is_some() && net.reopened_at(2) == net.reopened_at(0));
+}
+
+#[test]
+fn who_proves_itself_by_a_run_of_a_newer_log_than_the_hosts_does_not_come() {
+    let (mut net, old) = dead_alike();
+    net.reopens(1, 91, &old[1], NEVER);
+    net.comes(0, 90, &old[0], 1);
+    net.comes(2, 92, &old[2], 1);
+    net.run(net.now + Duration::from_secs(10));
+    let run = net.peers[1].session.core.incarnation;
+    let disks = net.all_die();
+    // Who hosts has lost all since: it hears of that run from peer 2.
+    net.reopens(0, 93, &old[0], Duration::from_secs(1));
+    net.run(net.now + Duration::from_millis(100));
+    let hostile = Hostile::dials(&mut net, 1, 0, run);
+    let mut claim = claim_of(&disks[2]);
+    claim.turns += 1;
+    hostile.claims(&mut net, claim);
+    net.comes(2, 95, &disks[2], 0);
+    net.run(net.now + Duration::from_millis(1_200));
+    hostile.signs(&mut net, start_of(&old[0]));
+    net.run(net.now + Duration::from_secs(6));
+    // One of the two that are left has lost what came after, so it does not count; the epoch does.
+    let of_epoch = |event: &Event| matches!(event, Event::RosterChanged { epoch: 2, .. });
+    assert!(net.peers[0].events.iter().any(of_epoch));
+    assert_eq!(net.reopened_at(0), Some(old[0].turns()));
+    assert_eq!(net.faults(0).len(), 1, "{:?}", net.faults(0));
+    assert_eq!(net.reopened_at(0), net.reopened_at(2));
+}
+
+#[test]
+fn who_claims_more_turns_than_anybody_takes_is_turned_away_and_fills_no_memory() {
+    let (mut net, disks) = dead_alike();
+    let honest = claim_of(&disks[2]);
+    let claims = [
+        (
+            0,
+            Claim {
+                turns: u32::MAX,
+                ..honest
+            },
+        ),
+        // Of a newer epoch, where nobody here can say how many count.
+        (
+            0,
+            Claim {
+                turns: u32::MAX,
+                epoch: 1,
+                ..honest
+            },
+        ),
+        (
+            u32::MAX,
+            Claim {
+                turns: honest.turns + 200_000,
+                epoch: 1,
+                ..honest
+            },
+        ),
+    ];
+    for (pages, claim) in claims {
+        net.all_die();
+        net.reopens(0, 90, &disks[0], Duration::from_secs(2));
+        net.run(net.now + Duration::from_millis(100));
+        let hostile = Hostile::comes(&mut net, 2, 0, 92, claim);
+        net.comes(1, 91, &disks[1], 0);
+        let mut fed = 0;
+        let until = net.now + Duration::from_secs(8);
+        while net.now < until {
+            net.run(net.now + Duration::from_millis(20));
+            for ask in hostile.is_asked(&mut net) {
+                if let Ask::Log { from, .. } = ask {
+                    hostile.feeds(&mut net, from, 30_000);
+                    fed += 1;
+                }
+            }
+        }
+        assert!(fed <= pages.min(16), "{fed} pages of 30,000 turns");
+        assert!(fed > 0 || pages == 0, "{claim:?} is asked for");
+        assert_eq!(net.reopened_at(0), Some(honest.turns), "{claim:?}");
+        assert_eq!(net.reopened_at(1), Some(honest.turns));
+    }
+}
+
+#[test]
+fn who_gives_its_turns_one_by_one_is_turned_away_in_time() {
+    let (mut net, disks) = dead_alike();
+    let honest = claim_of(&disks[2]);
+    net.reopens(0, 90, &disks[0], Duration::from_secs(2));
+    net.run(net.now + Duration::from_millis(100));
+    let claim = Claim {
+        turns: honest.turns + 1_000,
+        epoch: 1,
+        ..honest
+    };
+    let hostile = Hostile::comes(&mut net, 2, 0, 92, claim);
+    net.comes(1, 91, &disks[1], 0);
+    for _ in 0..45 {
+        net.run(net.now + Duration::from_secs(1));
+        for ask in hostile.is_asked(&mut net) {
+            if let Ask::Log { from, .. } = ask {
+                hostile.feeds(&mut net, from, 1);
+            }
+        }
+    }
+    let refused = hostile.hears(&mut net);
+    let too_slow = Control::Refused(JoinRefused::TooSlow);
+    assert!(refused.contains(&too_slow), "{refused:?}");
+    assert_eq!(net.reopened_at(0), Some(honest.turns));
+    assert_eq!(net.reopened_at(1), Some(honest.turns));
+}
+
+#[test]
+fn who_hosts_and_proposes_more_turns_than_anybody_takes_fills_no_memory() {
+    let (mut net, disks) = dead_alike();
+    // The host is not there: somebody speaks in its place.
+    net.comes(1, 91, &disks[1], 0);
+    net.peers[0].session = Net::peer(
+        0,
+        90,
+        Role::Rejoin {
+            from: Net::known(&disks[0], &[2]),
+            rules: Box::new(|_| Some(RulesId([9; 16]))),
+        },
+    )
+    .session;
+    fn reopens(bytes: Vec<u8>) -> Vec<u8> {
+        match decode(&bytes) {
+            Ok(Answer::Nothing) => encode(&Answer::Reopens),
+            _ => bytes,
+        }
+    }
+    net.lie = Some(reopens);
+    net.run(net.now + Duration::from_millis(500));
+    let Phase::Gather(_) = &net.peers[1].session.phase else {
+        panic!("{:?}", net.end_of(1));
+    };
+    let link = net.links.iter().rposition(|ends| *ends == (1, 0));
+    let link = LinkId(link.expect("it has dialled") as u32);
+    net.by_hand.push(link);
+    let (key, to) = (0, 1);
+    let hostile = Hostile { key, to, link };
+    let honest = claim_of(&disks[1]);
+    let proposal = crate::session::reopen::Proposal {
+        attempt: 1,
+        epoch: 0,
+        cut: u32::MAX,
+        log_hash: honest.hash,
+        runs: Vec::new(),
+    };
+    hostile.says(&mut net, &Control::Reopen(Said::Propose(proposal)));
+    let mut fed = 0;
+    loop {
+        let asks = hostile.is_asked(&mut net);
+        let from = asks.iter().find_map(|ask| match ask {
+            Ask::Log { from, .. } => Some(*from),
+            _ => None,
+        });
+        let Some(from) = from else { break };
+        fed += 1;
+        assert!(fed <= 16, "{fed} pages of 30,000 turns");
+        hostile.feeds(&mut net, from, 30_000);
+    }
+    let refused = EndReason::Refused(JoinRefused::OtherHistory);
+    assert_eq!(net.end_of(1), Some(&refused));
+}
+
+#[test]
+fn who_comes_and_goes_holds_up_nobody() {
+    // It takes its leave as soon as it is proposed to go on, or comes late every time.
+    for late in [false, true] {
+        let (mut net, disks) = dead_alike();
+        let claim = claim_of(&disks[2]);
+        net.reopens(0, 90, &disks[0], Duration::from_secs(1));
+        net.comes(1, 91, &disks[1], 0);
+        if late {
+            net.run(net.now + Duration::from_millis(1_010));
+        }
+        let mut run = 92;
+        let mut hostile = None;
+        let begin = net.now;
+        while net.reopened_at(1).is_none() && net.now < begin + Duration::from_secs(20) {
+            let at: Hostile = hostile
+                .take()
+                .unwrap_or_else(|| Hostile::comes(&mut net, 2, 0, run, claim));
+            net.run(net.now + Duration::from_millis(20));
+            let proposed = |said: &Control| matches!(said, Control::Reopen(Said::Propose(_)));
+            if late || at.hears(&mut net).iter().any(proposed) {
+                at.says(&mut net, &Control::Bye);
+                run += 1;
+            } else {
+                hostile = Some(at);
+            }
+        }
+        assert_eq!(net.reopened_at(1), Some(claim.turns), "late: {late}");
+        let took = net.now - begin;
+        assert!(took < Duration::from_secs(5), "late: {late}, {took:?}");
+    }
+}
+
+#[test]
+fn who_comes_while_the_others_go_on_is_back_in_the_match_at_once() {
+    let (mut net, disks) = dead_alike();
+    net.reopens(0, 90, &disks[0], Duration::from_secs(1));
+    net.comes(1, 91, &disks[1], 0);
+    // It asks before the others have signed.
+    net.run(net.now + Duration::from_millis(980));
+    net.comes(2, 92, &disks[2], 0);
+    net.run(net.now + Duration::from_secs(15));
+    assert!(net.reopened_at(0).is_some());
+    let causes = net.causes(2);
+    assert!(
+        causes == [RosterCause::Rejoined] || causes == [RosterCause::Reopened],
+        "{causes:?}, {:?}",
+        net.end_of(2)
+    );
+    net.is_one_of_them(2, 0);
+}
+
+#[test]
+fn who_stands_still_alone_does_not_keep_the_others_from_going_on() {
+    // Its process lives, without a quorum, and the host finds it: it has the match to give, and nobody plays it.
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    let disk = |net: &Net, at: usize| {
+        let mut log = net.peers[at].records.clone();
+        log.retain(|record| matches!(record, Record::Start(_) | Record::Bundle(_)));
+        let keyframes = Vec::new();
+        Disk { log, keyframes }
+    };
+    let disks = [disk(&net, 0), disk(&net, 1)];
+    net.kill(0);
+    net.kill(1);
+    net.silent.retain(|at| *at == 1);
+    net.reopens_near(0, 90, &disks[0], NEVER, &[2]);
+    net.run(net.now + Duration::from_secs(6));
+    assert_eq!(net.end_of(0), None, "nobody plays");
+}
+
+#[test]
+fn one_that_falsely_says_that_nobody_plays_keeps_nobody_out() {
+    fn reopens(bytes: Vec<u8>) -> Vec<u8> {
+        match decode(&bytes) {
+            Ok(Answer::Outline { .. } | Answer::Log { .. }) => encode(&Answer::Reopens),
+            _ => bytes,
+        }
+    }
+    // The other one is reached at once, or only when this peer waits at the liar's already.
+    for later in [false, true] {
+        let mut net = Net::new(3, Plan::default(), None);
+        net.run(Duration::from_secs(15));
+        let mut log = net.peers[2].records.clone();
+        log.retain(|record| matches!(record, Record::Start(_) | Record::Bundle(_)));
+        net.kill(2);
+        net.lie = Some(reopens);
+        net.deaf_between = later.then_some((1, 2));
+        net.run(net.now + Duration::from_secs(8));
+        net.restart(2, 92, log, &[0, 1]);
+        net.run(net.now + Duration::from_secs(6));
+        if later {
+            assert!(matches!(net.peers[2].session.phase, Phase::Gather(_)));
+        }
+        net.deaf_between = None;
+        net.run(net.now + Duration::from_secs(25));
+        assert_eq!(
+            net.causes(2),
+            [RosterCause::Rejoined],
+            "later: {later}, {:?}",
+            net.end_of(2)
+        );
+        assert_eq!(net.peers[2].session.status(), Status::Running);
+    }
+}
+
+#[test]
+fn who_is_turned_away_where_the_match_seemed_to_be_reopened_looks_further() {
+    fn reopens(bytes: Vec<u8>) -> Vec<u8> {
+        match decode(&bytes) {
+            Ok(Answer::Outline { .. } | Answer::Log { .. }) => encode(&Answer::Reopens),
+            _ => bytes,
+        }
+    }
+    let ends = [
+        Control::Bye,
+        Control::Refused(JoinRefused::OtherHistory),
+        Control::Refused(JoinRefused::GoesOn),
+    ];
+    for says in ends {
+        let mut net = Net::new(3, Plan::default(), None);
+        net.run(Duration::from_secs(15));
+        let mut log = net.peers[2].records.clone();
+        log.retain(|record| matches!(record, Record::Start(_) | Record::Bundle(_)));
+        net.kill(2);
+        net.lie = Some(reopens);
+        net.run(net.now + Duration::from_secs(8));
+        net.restart(2, 92, log, &[0, 1]);
+        net.deaf_between = Some((1, 2));
+        let gathers = |net: &Net| matches!(net.peers[2].session.phase, Phase::Gather(_));
+        let until = net.now + Duration::from_secs(8);
+        while !gathers(&net) && net.now < until {
+            net.run(net.now + Duration::from_millis(10));
+        }
+        let link = net.links.iter().rposition(|ends| *ends == (2, 0));
+        let link = LinkId(link.expect("it has dialled the liar") as u32);
+        let (key, to) = (0, 2);
+        Hostile { key, to, link }.says(&mut net, &says);
+        assert!(!gathers(&net) && net.end_of(2).is_none(), "{says:?}");
+        net.lie = None;
+        net.deaf_between = None;
+        net.run(net.now + Duration::from_secs(20));
+        assert_eq!(
+            net.causes(2),
+            [RosterCause::Rejoined],
+            "{says:?}: {:?}",
+            net.end_of(2)
+        );
+    }
+}
