@@ -152,6 +152,7 @@ impl Returning {
             otherwise: None,
             next_request: core.now,
             confirmed_at: core.now,
+            moved_at: core.now,
             offered_at: core.now,
             reached_at: core.now,
             seen_at: core.now,
