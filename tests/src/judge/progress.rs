@@ -148,7 +148,7 @@ impl<W: Playable> Judge<W> {
                 && file.crashed.is_none()
         };
         let stay = roster.iter().filter(|peer| stays(peer)).count();
-        let first = roster.first().is_some_and(|first| stays(first));
+        let first = roster.first().is_some_and(stays);
         roster.iter().any(|peer| gave_up(&self.peers[*peer]))
             && (2 * stay < roster.len() || 2 * stay == roster.len() && !first)
     }
