@@ -17,7 +17,7 @@ pub use file::{Issued, PeerFile};
 
 use crate::simulator::{Cut, Hostile, Lie, Playable, Scenario};
 use lockstep::log::{Bundle, Record, RosterChange, Start, roster_hash, start_hash, turn_hash};
-use lockstep::{EndReason, Event, Fault, LogHash, PeerId};
+use lockstep::{Event, Fault, LogHash, PeerId};
 use metering::Plans;
 use sim::{Checksum, Seat};
 use std::collections::BTreeMap;
@@ -98,6 +98,8 @@ pub struct Judge<W> {
     agreed: BTreeMap<Seat, usize>,
     paused: bool,
     healed_at: Option<Duration>,
+    /// When somebody went on after it had stood still, or its clock had jumped.
+    gaps: Vec<Duration>,
     violation: Option<Violation>,
     world: PhantomData<W>,
 }
@@ -161,6 +163,7 @@ impl<W: Playable> Judge<W> {
             agreed: BTreeMap::new(),
             paused: false,
             healed_at: None,
+            gaps: Vec::new(),
             violation: None,
             world: PhantomData,
         }
@@ -216,6 +219,7 @@ impl<W: Playable> Judge<W> {
     /// A player leaves.
     pub fn left(&mut self, peer: usize) {
         self.peers[peer].left = true;
+        self.peers[peer].left_at = Some(self.now);
     }
 
     /// A peer's process has died.
@@ -231,9 +235,7 @@ impl<W: Playable> Judge<W> {
     /// It goes on after so long. Nobody's answer to what it asks then is here before `answered`.
     pub fn thawed(&mut self, peer: usize, away: Duration, answered: Duration) {
         self.peers[peer].thawed_at = Some(self.now);
-        if away > GAP && !self.is_alone(peer) {
-            self.peers[peer].unsure_until = answered;
-        }
+        self.saw_gap(peer, away, answered);
     }
 
     /// Its address has changed: nobody can reach it until it dials.
@@ -243,7 +245,19 @@ impl<W: Playable> Judge<W> {
 
     /// Its clock has jumped ahead. After a long jump it cannot know that it did not stand still.
     pub fn jumped(&mut self, peer: usize, by: Duration, answered: Duration) {
-        if by > GAP && !self.is_alone(peer) {
+        self.saw_gap(peer, by, answered);
+    }
+
+    /// It cannot know what others did in the meantime, nor blame them for it.
+    fn saw_gap(&mut self, peer: usize, away: Duration, answered: Duration) {
+        if away <= GAP {
+            return;
+        }
+        self.gaps.push(self.now);
+        // Who comes back executes what a quorum attests, wherever it belongs by now.
+        let file = &self.peers[peer];
+        let comes_back = file.returned.is_some() && file.back.is_none();
+        if !self.is_alone(peer) && !comes_back {
             self.peers[peer].unsure_until = answered;
         }
     }
@@ -545,7 +559,14 @@ impl<W: Playable> Judge<W> {
     }
 
     fn owner(&self, seat: Seat) -> Option<usize> {
-        self.peers.iter().position(|file| file.own.contains(&seat))
+        // Who never heard that the match began owns what the start says.
+        let owns = |file: &PeerFile| match (file.started_at, &self.start) {
+            (None, Some(start)) => start
+                .peer_with(seat)
+                .is_some_and(|place| place.peer == file.id),
+            _ => file.own.contains(&seat),
+        };
+        self.peers.iter().position(owns)
     }
 
     fn fail(&mut self, peer: Option<usize>, invariant: Invariant, seen: String) {
@@ -556,54 +577,6 @@ impl<W: Playable> Judge<W> {
             invariant,
             seen,
         });
-    }
-
-    /// Whether an honest peer ended as the scenario wants it to.
-    fn ended_well(&self, peer: usize) -> Result<(), String> {
-        let file = &self.peers[peer];
-        if file.crashed.is_some() {
-            return Ok(());
-        }
-        let Some((_, ended)) = &file.ended else {
-            // Whom a member that disturbs keeps from filling the lobby waits there.
-            return match self.hostile.is_some() && self.start.is_none() {
-                true => Ok(()),
-                false => Err("never ended".to_owned()),
-            };
-        };
-        let wanted = match (file.left, &file.desync) {
-            (_, Some(_)) => EndReason::Desync,
-            (true, _) if ended.reason == EndReason::Left => EndReason::Left,
-            _ if self.is_gone(peer) => EndReason::Removed,
-            _ => EndReason::TurnLimit,
-        };
-        // A member that disturbs loses its links, and so its batches: the match may stand still and end.
-        let disturbed =
-            self.hostile.is_some() && matches!(ended.reason, EndReason::StallLimit { .. });
-        // Who was cut off or stood still for so long that nobody was left to tell it.
-        let waited = matches!(ended.reason, EndReason::StallLimit { .. });
-        let cut_off = self.is_gone(peer) || self.was_cut_off(peer);
-        let forgotten = waited && (cut_off || self.may_lose_quorum || file.froze);
-        // Who is removed by a decision of which none of the others heard before they had waited for too long.
-        let told_alone = ended.reason == EndReason::Removed && self.may_lose_quorum && {
-            let others = self.peers.iter().filter(|other| other.id != file.id);
-            let mut playing = others.filter(|other| other.crashed.is_none() && !other.left);
-            playing.all(|other| match &other.ended {
-                Some((_, ended)) => matches!(ended.reason, EndReason::StallLimit { .. }),
-                None => false,
-            })
-        };
-        if ended.reason != wanted && !disturbed && !forgotten && !told_alone {
-            return Err(format!("ended as {:?}, not {wanted:?}", ended.reason));
-        }
-        let executed = (file.executed, file.checksum);
-        if file.checksum.is_some() && (ended.turns, ended.checksum) != executed {
-            return Err(format!("ended as {ended:?} after {} turns", file.executed));
-        }
-        if ended.reason == EndReason::TurnLimit && ended.turns != self.turn_limit {
-            return Err(format!("ended after {} turns", ended.turns));
-        }
-        Ok(())
     }
 }
 
