@@ -55,7 +55,7 @@ fn seeks(reel: &mut Reel, many: u32) -> String {
         .map(|place| {
             // Steps of the golden ratio lead everywhere alike, far away each time.
             let part = place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-            let to = part * (reel.ticks() + 1) >> 32;
+            let to = (part * (reel.ticks() + 1)) >> 32;
             let begun = now();
             reel.seek_tick(to);
             reel.pursue(begun + Duration::from_secs(600));

@@ -99,7 +99,9 @@ impl Screen for Hosting {
         let mut ui = Ui::new(canvas, input, &mut self.memory);
         let room = page(&mut ui, words::HOST, (980.0, 546.0));
         let left = self.place.show(&mut ui, &front, room, self.seats as u8 + 2);
-        let (high, gap) = (ui.units(ROW), ui.units(10.0));
+        let high = ui.units(ROW);
+        // Nine rows and the buttons also fit into a small window.
+        let gap = ((left.h - 10.0 * high) / 9.0).clamp(ui.units(3.0), ui.units(10.0));
         let mut rows = Rows::new(left);
         let area = labelled(&mut ui, rows.next(high, gap), words::SEATS);
         choice(
@@ -115,7 +117,7 @@ impl Screen for Hosting {
         self.bots = self.bots.min(self.seats);
         let area = labelled(&mut ui, rows.next(high, gap), words::BOTS_PLAY);
         choice(&mut ui, area, &LEVELS.map(words::level), &mut self.level);
-        self.place.rows(&mut ui, &mut rows);
+        self.place.rows(&mut ui, &mut rows, gap);
         let area = labelled(&mut ui, rows.next(high, gap), words::ADDRESS);
         ui.field(area, &mut self.address, words::ADDRESS_HINT, ADDRESS_BYTES);
         let area = labelled(&mut ui, rows.next(high, gap), words::PLAN);

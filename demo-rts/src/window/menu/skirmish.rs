@@ -46,14 +46,14 @@ impl Where {
     }
 
     /// Two rows to choose it with.
-    pub fn rows(&mut self, ui: &mut Ui<'_>, rows: &mut Rows) {
-        let (high, gap) = (ui.units(ROW), ui.units(12.0));
+    pub fn rows(&mut self, ui: &mut Ui<'_>, rows: &mut Rows, gap: f32) {
+        let (high, beside) = (ui.units(ROW), ui.units(12.0));
         let area = labelled(ui, rows.next(high, gap), words::LAND);
         let names = MapKind::ALL.map(words::land);
         choice(ui, area, &names, &mut self.kind);
         let area = labelled(ui, rows.next(high, gap), words::SEED);
         let wide = kit::button_width(ui, words::ANOTHER);
-        let field = Rect::new(area.x, area.y, (area.w - wide - gap).max(0.0), area.h);
+        let field = Rect::new(area.x, area.y, (area.w - wide - beside).max(0.0), area.h);
         ui.field(field, &mut self.seed, "", SEED_BYTES);
         let button = Rect::new(area.right() - wide, area.y, wide, area.h);
         if ui.button(button, words::ANOTHER) {
@@ -152,7 +152,7 @@ impl Screen for Skirmish {
         choice(&mut ui, area, &counts, &mut self.opponents);
         let area = labelled(&mut ui, rows.next(high, gap), words::LEVEL);
         choice(&mut ui, area, &LEVELS.map(words::level), &mut self.level);
-        self.place.rows(&mut ui, &mut rows);
+        self.place.rows(&mut ui, &mut rows, gap);
         let rest = rows.rest();
         ui.paragraph(
             (rest.x, rest.y),
