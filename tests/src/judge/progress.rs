@@ -2,6 +2,7 @@
 
 use super::{Invariant, Judge};
 use crate::simulator::{Playable, SUSPICION};
+use lockstep::EndReason;
 use lockstep::log::What;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ const MEASURED_TURNS: u32 = 20;
 impl<W: Playable> Judge<W> {
     /// The run is over: checks what needs the whole of it.
     pub fn finish(&mut self) {
+        self.check_reopened();
         self.check_progress();
         self.check_returns();
         self.check_ends();
@@ -129,6 +131,8 @@ impl<W: Playable> Judge<W> {
     fn deaths_over_at(&self, healed_at: Duration) -> Duration {
         let thawed = self.peers.iter().filter_map(|file| file.thawed_at);
         let healed_at = thawed.fold(healed_at, Duration::max);
+        // That all die is a fault that ends when they go on.
+        let healed_at = healed_at.max(self.reopened_at.unwrap_or_default());
         let deaths = self.peers.iter().filter_map(|file| file.crashed);
         // Players may vote as late as when faults have ended.
         let over = deaths.map(|at| match self.patient {
@@ -155,7 +159,7 @@ impl<W: Playable> Judge<W> {
             };
             // All the others stood still, or were gone, until it gave up.
             let gave_up = file.ended.as_ref().is_some_and(|(at, ended)| {
-                *at < healed_at && matches!(ended.reason, lockstep::EndReason::Unreachable(_))
+                *at < healed_at && matches!(ended.reason, EndReason::Unreachable(_))
             });
             let others = self.peers.iter().filter(|other| other.id != file.id);
             let mut absent =
@@ -197,7 +201,7 @@ impl<W: Playable> Judge<W> {
             let healed_at = self.healed_at.map(|at| self.deaths_over_at(at));
             let healed_before = |at: Duration| healed_at.is_some_and(|healed| healed < at);
             if let Some((at, ended)) = &file.ended
-                && ended.reason == lockstep::EndReason::TurnLimit
+                && ended.reason == EndReason::TurnLimit
                 && healed_before(*at)
                 && !disturbed
                 && ended.agreed < ended.of
@@ -288,5 +292,53 @@ impl<W: Playable> Judge<W> {
         entries.any(|entry| {
             matches!(entry.what, What::Command(_)) && self.peers[peer].own.contains(&entry.seat)
         })
+    }
+
+    /// Whether an honest peer ended as the scenario wants it to.
+    fn ended_well(&self, peer: usize) -> Result<(), String> {
+        let file = &self.peers[peer];
+        if file.crashed.is_some() {
+            return Ok(());
+        }
+        let Some((_, ended)) = &file.ended else {
+            // Whom a member that disturbs keeps from filling the lobby waits there.
+            return match self.hostile.is_some() && self.start.is_none() {
+                true => Ok(()),
+                false => Err("never ended".to_owned()),
+            };
+        };
+        let wanted = match (file.left, &file.desync) {
+            (_, Some(_)) => EndReason::Desync,
+            (true, _) if ended.reason == EndReason::Left => EndReason::Left,
+            _ if self.is_gone(peer) => EndReason::Removed,
+            _ => EndReason::TurnLimit,
+        };
+        // A member that disturbs loses its links, and so its batches: the match may stand still and end.
+        let disturbed =
+            self.hostile.is_some() && matches!(ended.reason, EndReason::StallLimit { .. });
+        // Who was cut off or stood still for so long that nobody was left to tell it.
+        let waited = matches!(ended.reason, EndReason::StallLimit { .. });
+        let cut_off = self.is_gone(peer) || self.was_cut_off(peer);
+        let forgotten = waited && (cut_off || self.may_lose_quorum || file.froze);
+        // Who is removed by a decision of which none of the others heard before they had waited for too long.
+        let told_alone = ended.reason == EndReason::Removed && self.may_lose_quorum && {
+            let others = self.peers.iter().filter(|other| other.id != file.id);
+            let mut playing = others.filter(|other| other.crashed.is_none() && !other.left);
+            playing.all(|other| match &other.ended {
+                Some((_, ended)) => matches!(ended.reason, EndReason::StallLimit { .. }),
+                None => false,
+            })
+        };
+        if ended.reason != wanted && !disturbed && !forgotten && !told_alone {
+            return Err(format!("ended as {:?}, not {wanted:?}", ended.reason));
+        }
+        let executed = (file.executed, file.checksum);
+        if file.checksum.is_some() && (ended.turns, ended.checksum) != executed {
+            return Err(format!("ended as {ended:?} after {} turns", file.executed));
+        }
+        if ended.reason == EndReason::TurnLimit && ended.turns != self.turn_limit {
+            return Err(format!("ended after {} turns", ended.turns));
+        }
+        Ok(())
     }
 }
