@@ -17,7 +17,7 @@ pub use file::{Issued, PeerFile};
 
 use crate::simulator::{Cut, Hostile, Lie, Playable, Scenario};
 use lockstep::log::{
-    Bundle, Record, RosterChange, Start, What, roster_hash, start_hash, turn_hash,
+    Bundle, LogEntry, Record, RosterChange, Start, What, roster_hash, start_hash, turn_hash,
 };
 use lockstep::{Event, Fault, LogHash, PeerId, RosterCause};
 use metering::Plans;
@@ -508,7 +508,8 @@ impl<W: Playable> Judge<W> {
             let seen = format!("turn {}: paused is {}", bundle.turn, bundle.paused);
             self.fail(Some(peer), Invariant::Agreement, seen);
         }
-        if bundle.turn.0 < self.command_delay && !bundle.entries.is_empty() {
+        let said = |entry: &LogEntry| !matches!(entry.what, What::Seat(_));
+        if bundle.turn.0 < self.command_delay && bundle.entries.iter().any(said) {
             let seen = format!("turn {} is not empty", bundle.turn);
             self.fail(Some(peer), Invariant::Agreement, seen);
         }
@@ -608,7 +609,7 @@ impl<W: Playable> Judge<W> {
             // Who has begun anew seals before it is sure that it belongs, and hands nothing out until then.
             let settles = self
                 .reopened_after
-                .map_or(0, |cut| cut + 3 * self.command_delay + 2);
+                .map_or(0, |cut| cut + 4 * self.command_delay + 8);
             // A batch without commands has room for any one.
             let full = used > 0 && used + waiting.bytes.len() > ROOMY;
             if lagging || bundle.turn.0 <= latest.max(settles) || full {
