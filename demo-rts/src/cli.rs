@@ -6,7 +6,7 @@ use crate::options;
 use crate::world::{MapKind, Scenario};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lockstep::Plan;
-use lockstep::log::OnSlow;
+use lockstep::log::{Absent, OnSlow};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -142,6 +142,9 @@ pub struct Host {
     /// for ten seconds and then goes on without it.
     #[arg(long, value_name = "POLICY", default_value = "meter", value_parser = options::on_slow)]
     pub on_slow: OnSlow,
+    /// Who plays a seat while its player is gone: `idle`, nobody, or `ai`, a bot of the world.
+    #[arg(long, value_name = "WHO", default_value = "idle", value_parser = options::absent)]
+    pub absent: Absent,
     /// Reopens the match that this recording is of, after the processes of all its players were lost: from the newest
     /// turn that more than half of them recorded. Give the newest recording.
     #[arg(long, value_name = "REPLAY", conflicts_with = "seats")]

@@ -14,7 +14,7 @@ use crate::tally::Summary;
 use crate::terminal;
 use crate::world::{Effect, World};
 use agreement::Agreement;
-use lockstep::log::OnSlow;
+use lockstep::log::{Absent, OnSlow};
 use lockstep::{Ended, Event, Status};
 use show::Show;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -199,6 +199,7 @@ fn start_all(peers: u8, common: &Common, record: &Path) -> Result<Vec<Peer>, Pro
         seats: peers,
         listen: LOOPBACK,
         on_slow: OnSlow::Meter,
+        absent: Absent::Idle,
     };
     let mut host = Peer::start(&host, bots, &options(0), KeyChoice::Ephemeral)?;
     let ticket = host.ticket().expect("a host has a ticket");

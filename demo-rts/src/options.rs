@@ -2,7 +2,7 @@
 
 use crate::world::{Density, MapKind, Scenario};
 use lockstep::Plan;
-use lockstep::log::OnSlow;
+use lockstep::log::{Absent, OnSlow};
 use lockstep::quic::{ImpairmentError, Ways};
 use std::fs::File;
 use std::io::Read as _;
@@ -15,6 +15,9 @@ pub enum OptionError {
     /// A policy that does not exist.
     #[error("`{0}` is no policy for slow machines: meter or remove")]
     OnSlow(String),
+    /// Nobody who could play.
+    #[error("`{0}` plays no seats: idle or ai")]
+    Absent(String),
     /// Not `WxD`.
     #[error("`{0}` is no plan: write turn milliseconds x command delay, such as 200x2")]
     PlanShape(String),
@@ -107,6 +110,18 @@ pub fn on_slow(text: &str) -> Result<OnSlow, OptionError> {
         "meter" => Ok(OnSlow::Meter),
         "remove" => Ok(OnSlow::Remove),
         _ => Err(OptionError::OnSlow(text.to_owned())),
+    }
+}
+
+/// Reads who plays the seats of players that are gone.
+///
+/// # Errors
+/// [`OptionError`], naming what is allowed.
+pub fn absent(text: &str) -> Result<Absent, OptionError> {
+    match text {
+        "idle" => Ok(Absent::Idle),
+        "ai" => Ok(Absent::Ai),
+        _ => Err(OptionError::Absent(text.to_owned())),
     }
 }
 

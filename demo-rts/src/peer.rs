@@ -8,7 +8,7 @@ use crate::options::{Impair, ways_in};
 use crate::pacing::{BotHands, any_seed};
 use crate::tally::{Summary, Tally};
 use crate::world::{Command, Setup, World};
-use lockstep::log::{OnSlow, Record};
+use lockstep::log::{Absent, OnSlow, Record};
 use lockstep::quic::{Identity, Impairments, QuicConfig};
 use lockstep::{Config, Network};
 use lockstep::{
@@ -71,6 +71,8 @@ pub enum Part<'a> {
         listen: SocketAddr,
         /// What becomes of a peer whose machine is too slow.
         on_slow: OnSlow,
+        /// Who plays the seats of players that are gone.
+        absent: Absent,
     },
     /// It joins.
     Join {
@@ -166,9 +168,11 @@ impl Peer {
                 seats,
                 listen,
                 on_slow,
+                absent,
             } => {
                 config.seats = *seats;
                 config.on_slow = *on_slow;
+                config.absent = *absent;
                 config.turn_limit = common.turns;
                 config.network = Some(network(*listen, common, key)?);
                 Match::host(setup(common), config)?

@@ -98,6 +98,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
                 seats: host.seats,
                 listen: host.listen,
                 on_slow: host.on_slow,
+                absent: host.absent,
             };
             play(&part, bots, ("host", Vec::new()), &common, file)
         }

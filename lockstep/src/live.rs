@@ -6,7 +6,7 @@ mod clock;
 mod network;
 mod report;
 
-use crate::log::{LogStore, OnSlow, PauseBudget};
+use crate::log::{Absent, LogStore, OnSlow, PauseBudget};
 use crate::session::{ConfigError, HostConfig, Role, RulesOf, Session, SessionConfig, Stats};
 use crate::sign::Signer;
 use crate::source::{Answer, TurnSource, Work};
@@ -39,6 +39,8 @@ pub struct Config {
     pub pauses: PauseBudget,
     /// Host: what becomes of a peer whose machine is too slow. Default: the match slows down for it.
     pub on_slow: OnSlow,
+    /// Host: who plays the seats of a peer that is gone. Default: nobody, they stand idle.
+    pub absent: Absent,
     /// Whether this peer is ready from the beginning. Default true.
     pub ready: bool,
     /// Bounds on what others can make us hold or do.
@@ -74,6 +76,7 @@ impl Default for Config {
             turn_limit: None,
             pauses: PauseBudget::default(),
             on_slow: OnSlow::default(),
+            absent: Absent::default(),
             ready: true,
             limits: Limits::default(),
             log: None,
@@ -200,6 +203,7 @@ impl Live {
             turn_limit: config.turn_limit,
             pauses: config.pauses,
             on_slow: config.on_slow,
+            absent: config.absent,
         };
         Live::open(Role::Host(host), Some(ticket), network, config)
     }
@@ -282,6 +286,7 @@ impl Live {
             turn_limit: config.turn_limit,
             pauses: config.pauses,
             on_slow: config.on_slow,
+            absent: config.absent,
         };
         Live::open(Role::Host(host), None, network, config)
     }

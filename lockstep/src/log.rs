@@ -76,6 +76,8 @@ pub struct Start {
     pub pauses: PauseBudget,
     /// What becomes of a peer whose machine is too slow.
     pub on_slow: OnSlow,
+    /// Who plays the seats of a peer that is gone.
+    pub absent: Absent,
     /// The peers, in the order of their lowest seats. Its order gives the peers their indices.
     pub roster: Vec<RosterPeer>,
     /// The build that wrote this, for information.
@@ -199,6 +201,26 @@ pub enum OnSlow {
     /// Time that it costs the others counts as being late, so it is removed after ten seconds of it, of which a tenth of
     /// the time is given back: for strangers, whom a false measurement buys no more than being late.
     Remove,
+}
+
+/// Who plays the seats of a peer that has left or was removed, until it comes back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Absent {
+    /// Nobody: they stand idle.
+    #[default]
+    Idle,
+    /// The world's own AI, if it has one: nothing of that goes over the network.
+    Ai,
+}
+
+impl Absent {
+    /// What the world is told of such a seat.
+    pub fn state(self) -> SeatState {
+        match self {
+            Absent::Idle => SeatState::Idle,
+            Absent::Ai => SeatState::Ai,
+        }
+    }
 }
 
 /// A peer of the roster at the start.

@@ -1,7 +1,7 @@
 //! A small world and matches of it, for tests.
 
 use lockstep::log::{
-    Bundle, End, Equivocation, Keyframe, LogEntry, LogStore, Metering, OnSlow, Record,
+    Absent, Bundle, End, Equivocation, Keyframe, LogEntry, LogStore, Metering, OnSlow, Record,
     RosterChange, RosterPeer, SignedBatch, Start, What, end_signed_bytes, roster_hash, start_hash,
     start_signed_bytes, turn_hash,
 };
@@ -193,6 +193,7 @@ fn play_changed(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle), change: Ch
         turn_limit: Some(turns),
         pauses: lockstep::log::PauseBudget::default(),
         on_slow: OnSlow::default(),
+        absent: Absent::default(),
         roster: (0..2)
             .map(|index| RosterPeer {
                 peer: signers[usize::from(index)].id(),

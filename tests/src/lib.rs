@@ -1,5 +1,6 @@
 //! The proofs: simulator and judge, and the pure targets that fuzzing and property tests share.
 
+pub mod chaos;
 #[cfg(feature = "demo")]
 pub mod golden;
 pub mod judge;

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -118,6 +119,19 @@ impl Process {
         self.signal(rustix::process::Signal::CONT);
     }
 
+    /// Asks the process to leave its match, as Ctrl-C and SIGTERM do.
+    ///
+    /// # Panics
+    /// When it is gone.
+    pub fn leave(&self) {
+        self.signal(rustix::process::Signal::TERM);
+    }
+
+    /// Whether it has ended, or was killed.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
     fn signal(&self, signal: rustix::process::Signal) {
         let process = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(process, signal).expect("the child is not waited for yet");
@@ -174,6 +188,20 @@ impl Finished {
             })
             .collect()
     }
+}
+
+/// Ports that were free just now.
+///
+/// # Panics
+/// When there are not as many.
+pub fn free_ports(count: usize) -> Vec<u16> {
+    let sockets: Vec<UdpSocket> = (0..count)
+        .map(|_| UdpSocket::bind("127.0.0.1:0").expect("a free port"))
+        .collect();
+    let addresses = sockets.iter().map(UdpSocket::local_addr);
+    addresses
+        .map(|address| address.expect("it is bound").port())
+        .collect()
 }
 
 /// A match of several processes over loopback.

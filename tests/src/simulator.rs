@@ -522,6 +522,7 @@ fn host<W: Playable>(
         turn_limit: Some(scenario.turn_limit),
         pauses: lockstep::log::PauseBudget::default(),
         on_slow: scenario.on_slow,
+        absent: scenario.absent,
     })
 }
 

@@ -1,10 +1,9 @@
 //! Processes of the demo whose ways to each other are cut while they play.
 
 use std::fs;
-use std::net::UdpSocket;
 use std::path::Path;
 use std::time::Duration;
-use tests::processes::{Finished, Process};
+use tests::processes::{Finished, Process, free_ports};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_numbers");
 const CUT: &str = "loss=100%";
@@ -98,17 +97,6 @@ impl<'a> Cuttable<'a> {
             .map(|peer| peer.finish(Duration::from_secs(60)))
             .collect()
     }
-}
-
-/// Ports that were free just now.
-fn free_ports(count: usize) -> Vec<u16> {
-    let sockets: Vec<UdpSocket> = (0..count)
-        .map(|_| UdpSocket::bind("127.0.0.1:0").expect("a free port"))
-        .collect();
-    let addresses = sockets.iter().map(UdpSocket::local_addr);
-    addresses
-        .map(|address| address.expect("it is bound").port())
-        .collect()
 }
 
 fn demo(arguments: &[&str], folder: &Path) -> Finished {

@@ -1,8 +1,8 @@
 //! The one encoding of log records.
 
 use super::{
-    Bundle, End, Equivocation, Keyframe, LogEntry, NewRun, OnSlow, PauseBudget, Record, Reopening,
-    RosterChange, RosterPeer, SignedBatch, Start, What,
+    Absent, Bundle, End, Equivocation, Keyframe, LogEntry, NewRun, OnSlow, PauseBudget, Record,
+    Reopening, RosterChange, RosterPeer, SignedBatch, Start, What,
 };
 use crate::encoding::{Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_COMMAND, MAX_PEERS};
@@ -315,6 +315,7 @@ fn put_start(out: &mut Vec<u8>, start: &Start) {
     out.push(start.pauses.pauses);
     put_varint(out, u64::from(start.pauses.seconds));
     out.push(start.on_slow as u8);
+    out.push(start.absent as u8);
     put_varint(out, start.roster.len() as u64);
     for peer in &start.roster {
         out.extend_from_slice(&peer.peer.0);
@@ -359,6 +360,11 @@ fn start(reader: &mut Reader<'_>, limits: &Limits) -> Result<Start, DecodeError>
         1 => OnSlow::Remove,
         _ => return Err(reader.fail("no policy for slow machines")),
     };
+    let absent = match reader.byte()? {
+        0 => Absent::Idle,
+        1 => Absent::Ai,
+        _ => return Err(reader.fail("no policy for seats of the absent")),
+    };
     let count = reader.count(MAX_PEERS, "more peers than allowed")?;
     let mut roster = Vec::with_capacity(count);
     for _ in 0..count {
@@ -397,6 +403,7 @@ fn start(reader: &mut Reader<'_>, limits: &Limits) -> Result<Start, DecodeError>
         turn_limit,
         pauses,
         on_slow,
+        absent,
         roster,
         build,
         signatures,

@@ -17,6 +17,7 @@ pub fn start_hash(start: &Start) -> LogHash {
     hash.number(u32::from(start.pauses.pauses));
     hash.number(u32::from(start.pauses.seconds));
     hash.number(start.on_slow as u32);
+    hash.number(start.absent as u32);
     hash.number(start.roster.len() as u32);
     for peer in &start.roster {
         hash.bytes(&peer.peer.0);

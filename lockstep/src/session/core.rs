@@ -6,6 +6,7 @@ use super::wire::{Control, Datagram};
 use crate::log::Chain;
 use crate::sign::Signer;
 use crate::{Channel, Event, Fault, Incarnation, JoinRefused, Limits, LinkId, PeerId};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -20,14 +21,18 @@ pub(crate) struct Core {
     pub closed: Vec<Link>,
     /// A link on which any number of messages is taken: the lobby's host could end the lobby anyway.
     pub trusted: Option<LinkId>,
+    /// Keys of the peers of the match, once it has begun: strangers use up nothing that these need.
+    pub keys: Vec<PeerId>,
     /// Faults by peer. A peer above its limit gets no link any more.
     faults: BTreeMap<PeerId, u32>,
     entropy: [u8; 32],
     drawn: u32,
 }
 
-/// Peers whose faults are counted; a stranger with ever new keys gets no more.
+/// Peers whose faults are counted.
 const PEERS_REMEMBERED: usize = 1_024;
+/// Links that have not proved who they lead to, and lead to one peer of the match as the transport knows.
+const LINKS_OF_ONE: usize = 4;
 
 /// What a link's introduction came to.
 pub(crate) enum Introduced {
@@ -52,6 +57,7 @@ impl Core {
             out: Vec::new(),
             closed: Vec::new(),
             trusted: None,
+            keys: Vec::new(),
             faults: BTreeMap::new(),
             entropy,
             drawn: 0,
@@ -144,9 +150,16 @@ impl Core {
         let Some((peer, _)) = at.proved else {
             return self.close(link);
         };
-        if self.faults.len() < PEERS_REMEMBERED || self.faults.contains_key(&peer) {
-            *self.faults.entry(peer).or_default() += 1;
+        if self.faults.len() == PEERS_REMEMBERED && !self.faults.contains_key(&peer) {
+            // A stranger has ever new keys; those that have done least are forgotten.
+            let strangers = self.faults.iter();
+            let strangers = strangers.filter(|(peer, _)| !self.keys.contains(peer));
+            let least = strangers.min_by_key(|(_, faults)| **faults);
+            if let Some(least) = least.map(|(peer, _)| *peer) {
+                self.faults.remove(&least);
+            }
         }
+        *self.faults.entry(peer).or_default() += 1;
         self.event(Event::PeerFault { peer, fault });
         if self.has_too_many_faults(peer) {
             self.close(link);
@@ -176,9 +189,7 @@ impl Core {
         address: String,
         binding: [u8; 32],
     ) {
-        let strange = |link: &&Link| link.proved.is_none() && !link.dialled;
-        let unproved = self.links.values().filter(strange).count();
-        if !dialled && unproved >= self.limits.unproved_links as usize {
+        if !dialled && !self.makes_room(expected, &address) {
             self.out.push(Output::Close { link: id });
             return;
         }
@@ -215,6 +226,39 @@ impl Core {
                 nonce: own_nonce,
             },
         );
+    }
+
+    /// Whether there is room for one more link that has not proved who it leads to. Where there are as many as may be,
+    /// the oldest goes of those from the place that most come from: who comes in crowds keeps nobody else out. A key of
+    /// the match, where the transport tells it, has room of its own.
+    fn makes_room(&mut self, expected: Option<PeerId>, address: &str) -> bool {
+        let of_the_match = |key: Option<PeerId>| key.filter(|key| self.keys.contains(key));
+        let key = of_the_match(expected);
+        let unproved = self.links.values();
+        let unproved = unproved.filter(|link| link.proved.is_none() && !link.dialled);
+        let alike: Vec<&Link> = unproved
+            .filter(|link| of_the_match(link.expected) == key)
+            .collect();
+        let room = match key {
+            Some(_) => LINKS_OF_ONE,
+            None => self.limits.unproved_links as usize,
+        };
+        if alike.len() < room {
+            return true;
+        }
+        let from = |place: &str| {
+            let from = alike.iter().filter(|link| place_of(&link.address) == place);
+            from.count() + usize::from(place_of(address) == place)
+        };
+        let crowd = alike.iter().max_by_key(|link| {
+            (
+                from(place_of(&link.address)),
+                Reverse((link.up_at, link.id)),
+            )
+        });
+        let crowd = crowd.map(|link| link.id);
+        crowd.iter().for_each(|link| self.close(*link));
+        crowd.is_some()
     }
 
     /// Handles a control message up to the point where the other end is known.
@@ -318,6 +362,11 @@ impl Core {
             .map(|link| link.up_at + self.limits.handshake)
             .min()
     }
+}
+
+/// An address without its port.
+fn place_of(address: &str) -> &str {
+    address.rsplit_once(':').map_or(address, |(place, _)| place)
 }
 
 /// What a side signs to prove who it is: its role, the channel, its own nonce and the other side's,

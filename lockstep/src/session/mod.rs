@@ -413,6 +413,7 @@ impl Session {
                 Step::Stay
             }
             (Introduced::Proved, Phase::Playing(playing)) => {
+                playing.close_nobodies(core);
                 playing.close_crowd(core, link);
                 playing.close_doubles(core, link);
                 Step::Stay

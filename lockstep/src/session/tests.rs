@@ -1,6 +1,7 @@
 //! Sessions on links in memory, with a fixed delay and no loss. What loss, cuts and hostile peers do to them is the
 //! business of the simulator in the `tests` crate.
 
+mod crowd;
 mod equivocation;
 mod hostile;
 mod joining;
@@ -12,7 +13,7 @@ mod sleep;
 mod slow;
 
 use super::*;
-use crate::log::{Bundle, LogEntry, OnSlow, PauseBudget, Record};
+use crate::log::{Absent, Bundle, LogEntry, OnSlow, PauseBudget, Record};
 use crate::sign::KeyedHash;
 use crate::{Limits, MatchId, PeerId, Plan, TurnNumber};
 use sim::{RulesId, SeatState};
@@ -89,6 +90,15 @@ impl Net {
     }
 
     fn with(peers: usize, plan: Plan, turn_limit: Option<u32>, on_slow: OnSlow) -> Net {
+        Net::under(peers, plan, turn_limit, (on_slow, Absent::default()))
+    }
+
+    fn under(
+        peers: usize,
+        plan: Plan,
+        turn_limit: Option<u32>,
+        (on_slow, absent): (OnSlow, Absent),
+    ) -> Net {
         let mut net = Net {
             now: Duration::ZERO,
             peers: Vec::new(),
@@ -120,6 +130,7 @@ impl Net {
                     turn_limit,
                     pauses: PauseBudget::default(),
                     on_slow,
+                    absent,
                 })
             } else {
                 Role::Join {

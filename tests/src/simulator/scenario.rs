@@ -3,7 +3,7 @@
 use super::{AllDie, SUSPICION};
 use crate::random::Stream;
 use lockstep::Plan;
-use lockstep::log::OnSlow;
+use lockstep::log::{Absent, OnSlow};
 use std::time::Duration;
 
 /// One run.
@@ -37,6 +37,8 @@ pub struct Scenario {
     pub hostile: Option<Hostile>,
     /// What becomes of who is too slow.
     pub on_slow: OnSlow,
+    /// Who plays the seats of peers that are gone.
+    pub absent: Absent,
     /// All players vote once in every stall to wait longer.
     pub patient: bool,
     /// The processes of all peers die, and the match is reopened.
@@ -217,6 +219,7 @@ impl Scenario {
             flaw: None,
             hostile: None,
             on_slow: OnSlow::Meter,
+            absent: Stream::new(seed, "absent", 0).pick(&[Absent::Idle, Absent::Ai]),
             patient: false,
             all_die: None,
         };

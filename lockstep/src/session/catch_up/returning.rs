@@ -39,6 +39,8 @@ const CONFIRM: Duration = Duration::from_secs(5);
 const GIVE_UP: Duration = Duration::from_secs(30);
 /// A peer that did not have the match may have it so much later: it may have come back itself.
 const NO_HELP: Duration = Duration::from_secs(2);
+/// Who was asked in vain is passed over for longer each time, up to so many times as long as the first.
+const LONGER: u32 = 8;
 /// How often a peer that follows says so.
 const REQUEST_EVERY: Duration = Duration::from_millis(200);
 /// The last turns of an own replay may be ones that only this peer had, as many as the longest command delay, or ones
@@ -72,6 +74,8 @@ pub(crate) struct Returning {
     otherwise: Option<(EndReason, Duration)>,
     next_request: Duration,
     confirmed_at: Duration,
+    /// When more of the log last came, or nobody said that there is more.
+    moved_at: Duration,
     offered_at: Duration,
     reached_at: Duration,
 }
@@ -82,6 +86,8 @@ struct Known {
     dials: usize,
     /// Until then it is not asked: it lied, or does not have the match.
     no_help_until: Duration,
+    /// How often of late it was asked in vain.
+    in_vain: u32,
     /// It says that it speaks another version.
     refused: Option<JoinRefused>,
 }
@@ -139,6 +145,7 @@ impl Returning {
                 next_dial: core.now,
                 dials: 0,
                 no_help_until: Duration::ZERO,
+                in_vain: 0,
                 refused: None,
             };
             (contact.peer, known)
@@ -167,6 +174,7 @@ impl Returning {
             otherwise: None,
             next_request: core.now,
             confirmed_at: core.now,
+            moved_at: core.now,
             offered_at: core.now,
             reached_at: core.now,
         }
@@ -200,6 +208,8 @@ impl Returning {
             .as_ref()
             .filter(|log| !log.pending.is_empty())
             .map(|_| self.confirmed_at + CONFIRM);
+        let idle = self.owes_more().then_some(self.moved_at + ANSWER);
+        let idle = idle.filter(|_| self.server.is_some());
         let offer = matches!(self.snapshot, Snapshot::Offered(_));
         let offer = offer
             .then_some(self.offered_at + CONFIRM)
@@ -215,7 +225,7 @@ impl Returning {
         let otherwise = otherwise.map(|(_, by)| *by);
         let gathers = self.gathers_at(core).filter(|_| waits);
         let times = [
-            dials, answer, request, confirm, offer, next, give_up, helps, otherwise, gathers,
+            dials, answer, request, confirm, idle, offer, next, give_up, helps, otherwise, gathers,
         ];
         times.into_iter().flatten().min()
     }

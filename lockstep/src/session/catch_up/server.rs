@@ -16,9 +16,6 @@ pub(crate) struct Server {
     asking: BTreeMap<LinkId, Asking>,
 }
 
-/// Links that are answered at a time.
-const ASKING: usize = 16;
-
 #[derive(Default)]
 struct Asking {
     /// What it was offered; kept for it though there may be a newer one.
@@ -54,10 +51,13 @@ impl Server {
             return;
         };
         if let Ask::Outline { .. } = ask {
-            self.asking.retain(|link, _| core.links.contains_key(link));
-            if self.asking.len() >= ASKING && !self.asking.contains_key(&link) {
-                return core.close(link);
-            }
+            // Each peer of the match is answered on the link that it asked on last.
+            let peer = |link: &LinkId| Some(core.links.get(link)?.proved?.0);
+            let key = peer(&link);
+            let asking = &mut self.asking;
+            asking.retain(|other, _| {
+                *other == link || peer(other).is_some_and(|_| peer(other) != key)
+            });
             let limits = &core.limits;
             let allowance = 2 * (limits.snapshot_bytes + limits.catch_up_bytes);
             let new = || Asking {
@@ -67,7 +67,8 @@ impl Server {
             self.asking.entry(link).or_insert_with(new);
         }
         let Some(asking) = self.asking.get_mut(&link) else {
-            return core.fault(link, Fault::OutOfPlace);
+            // It asks on another link by now.
+            return;
         };
         match ask {
             Ask::Outline { match_id } => {

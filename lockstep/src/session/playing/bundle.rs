@@ -13,6 +13,8 @@ pub(crate) struct Course {
     /// Of the next turn.
     pub plan: Plan,
     metering: Metering,
+    /// What seats become whose peer is gone.
+    absent: SeatState,
     pauses: PauseBudget,
     /// Who paused, while the next turn is paused.
     pub paused_by: Option<Seat>,
@@ -50,6 +52,7 @@ impl Course {
         Course {
             plan: start.plan,
             metering: Metering::new(start.plan.tick_ms, start.on_slow),
+            absent: start.absent.state(),
             pauses: start.pauses,
             paused_by: None,
             seats: seats.map(|seat| (seat, SeatCourse::default())).collect(),
@@ -67,11 +70,11 @@ impl Course {
         self.metering.too_slow()
     }
 
-    /// Leaves these seats idle from the next turn on, where they are not yet.
+    /// Leaves these seats to nobody, or to the world's AI, from the next turn on, where they are not yet.
     pub(crate) fn close(&mut self, seats: &[Seat]) {
         for seat in seats {
             if self.turns_idle(*seat, true) {
-                defer(&mut self.deferred, *seat, SeatState::Idle);
+                defer(&mut self.deferred, *seat, self.absent);
             }
         }
     }
@@ -126,7 +129,7 @@ impl Course {
                     seat.next = seat.next.wrapping_add(1);
                 }
                 What::Seat(state) => {
-                    self.turns_idle(entry.seat, state == SeatState::Idle);
+                    self.turns_idle(entry.seat, state == self.absent);
                 }
                 _ => {}
             }
@@ -173,7 +176,7 @@ impl Course {
             if batch.leaving {
                 for seat in seats {
                     self.turns_idle(*seat, true);
-                    defer(&mut events, *seat, SeatState::Idle);
+                    defer(&mut events, *seat, self.absent);
                 }
             }
         }

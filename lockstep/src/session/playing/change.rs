@@ -216,17 +216,20 @@ impl Playing {
     }
 
     fn coordinate_if_due(&mut self, core: &mut Core) {
+        let turn_of_another = self.alive().lowest() != Some(self.me as u8);
+        let decided = self.epochs.pending().is_some();
+        if !turn_of_another && !decided {
+            self.tell_of_joiners(core);
+        }
         let voters = self.epochs.voters();
         let cause = self.epochs.is_changing()
             || !self.leavers().is_empty()
             || !self.cheating_voters().is_empty()
             || self.joiner(core.now).is_some()
             || !self.watch.suspects.or(self.watch.unwanted).is_empty();
-        let turn_of_another = self.alive().lowest() != Some(self.me as u8);
         let alone = voters.members().len() == 1 && self.joiner(core.now).is_none();
         let lost = self.watch.suspects.or(self.cheats());
         let lost = !voters.is_quorum(voters.members().without(lost));
-        let decided = self.epochs.pending().is_some();
         if !cause || turn_of_another || alone || lost || decided {
             return;
         }
@@ -258,7 +261,7 @@ impl Playing {
                 self.compare_promise(core, from, promise);
             }
             if let Message::Request(request) = &message {
-                self.note_request(core, *request);
+                self.note_request(core, *request, from);
             }
             self.tell_roster(core, Input::Heard(from, message));
         }
@@ -302,10 +305,10 @@ impl Playing {
             hashes: self.hashes.recent(RECENT),
             cheats: self.cheats(),
             suspects: self.watch.suspects.or(self.watch.unwanted),
-            unwanted: self.watch.unwanted,
+            unwanted: self.watch.agreed,
             disbelieved: self.watch.disbelieved,
             joiner,
-            asked: self.requests.known().to_vec(),
+            asked: self.requests.known(),
         }
     }
 

@@ -54,6 +54,8 @@ pub(crate) struct Member {
     pub heard_at: Duration,
     /// For how long it has blocked turns of late though it was heard.
     pub blocked: Duration,
+    /// The others have kept it, whom this peer would not: until then it begins no change again to remove it.
+    pub kept_until: Duration,
     /// For how long it has owed, in this epoch, batches that it told of.
     pub unproved: Duration,
     /// How often it was removed after it had held the others up for long.
@@ -105,6 +107,7 @@ impl Member {
             reported_in: 0,
             heard_at: now,
             blocked: Duration::ZERO,
+            kept_until: Duration::ZERO,
             unproved: Duration::ZERO,
             held_up: 0,
             back_at: Duration::ZERO,

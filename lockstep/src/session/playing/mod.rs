@@ -198,12 +198,18 @@ impl Playing {
             members,
             start,
         };
+        core.keys = playing.keys();
         core.event(Event::Contacts(playing.contacts()));
         playing.report(core, me, 0, initial);
         if playing.past.begins_with(0, 0) {
             core.out.push(Output::Save { turns: 0 });
         }
         playing
+    }
+
+    fn keys(&self) -> Vec<PeerId> {
+        let roster = self.start.roster.iter();
+        roster.map(|peer| peer.peer).collect()
     }
 
     pub(crate) fn own_seats(&self) -> &[Seat] {

@@ -33,8 +33,12 @@ const TURNS_AHEAD: u32 = 64;
 const FRESH: Duration = Duration::from_secs(1);
 /// A peer's request is passed on as often as this.
 const AGAIN: Duration = Duration::from_millis(300);
-/// Runs of processes that may ask in one epoch: so many begin in no honest one.
-const RUNS: usize = 64;
+/// Another run of a process is heard of by its own links no sooner.
+const NEXT_RUN: Duration = Duration::from_secs(1);
+/// Runs of one process that are remembered of those that one voter has told of: longer than a decision takes.
+const RUNS: usize = 8;
+/// Links to strangers who have proved that they are nobody of the match: they may ask, and are told so.
+const NOBODIES: usize = 8;
 /// Links to one peer of the match that is not in the roster.
 const LINKS_OUTSIDE: usize = 2;
 /// Addresses of one peer, and the bytes of each.
@@ -46,13 +50,15 @@ const ADDRESS_BYTES: usize = 64;
 pub(super) struct Requests {
     /// The last run of each that has.
     asked: BTreeMap<u8, Asked>,
-    /// All runs that have: where one dies and the next one asks, what was proposed for the first can still be accepted.
-    known: Vec<Joins>,
+    /// The last runs that each voter has told of: where one dies and the next one asks, what was proposed for the first
+    /// can still be accepted. Whoever makes up runs takes no place of those that others tell of.
+    known: BTreeMap<(u8, u8), VecDeque<Joins>>,
+    /// The run of each that this peer has told all of, and since when.
+    told: BTreeMap<u8, (Joins, Duration)>,
 }
 
 struct Asked {
-    joins: Joins,
-    turns: u32,
+    request: Request,
     heard_at: Duration,
 }
 
@@ -61,24 +67,36 @@ impl Requests {
         self.asked.is_empty()
     }
 
-    pub(super) fn known(&self) -> &[Joins] {
-        &self.known
+    pub(super) fn known(&self) -> Vec<Joins> {
+        self.known.values().flatten().copied().collect()
     }
 
-    fn note(&mut self, request: Request, now: Duration) {
-        let Request { joins, turns, .. } = request;
-        if !self.known.contains(&joins) {
-            if self.known.len() == RUNS {
-                return;
+    fn is_told(&self, joins: Joins) -> bool {
+        let told = self.told.get(&joins.peer);
+        told.is_some_and(|(told, _)| *told == joins)
+    }
+
+    /// Whether a request says more than the last one.
+    fn is_news(&self, request: &Request) -> bool {
+        let last = self.asked.get(&request.joins.peer);
+        last.map(|asked| asked.request)
+            .is_none_or(|last| last.joins != request.joins || last.turns < request.turns)
+    }
+
+    /// A voter tells of a request.
+    fn note(&mut self, request: Request, by: u8, now: Duration) {
+        let joins = request.joins;
+        let known = self.known.entry((by, joins.peer)).or_default();
+        if !known.contains(&joins) {
+            known.push_back(joins);
+            if known.len() > RUNS {
+                known.pop_front();
             }
-            self.known.push(joins);
         }
-        let asked = Asked {
-            joins,
-            turns,
-            heard_at: now,
-        };
-        self.asked.insert(joins.peer, asked);
+        if self.is_news(&request) {
+            let heard_at = now;
+            self.asked.insert(joins.peer, Asked { request, heard_at });
+        }
     }
 }
 
@@ -208,6 +226,7 @@ impl Playing {
             members,
             start,
         };
+        core.keys = playing.keys();
         core.event(Event::RosterChanged {
             turn: TurnNumber(cut),
             epoch: playing.epochs.epoch(),
@@ -254,13 +273,41 @@ impl Playing {
             self.members[place].addresses = addresses;
         }
         let known = self.requests.asked.get(&request.joins.peer);
-        let news = known.is_none_or(|asked| {
-            asked.joins != request.joins
-                || asked.turns < request.turns && asked.heard_at + AGAIN <= core.now
-        });
+        let due = match self.requests.told.get(&request.joins.peer) {
+            Some((joins, since)) if *joins != request.joins => *since + NEXT_RUN <= core.now,
+            Some(_) => known.is_none_or(|asked| asked.heard_at + AGAIN <= core.now),
+            None => true,
+        };
+        let news = due && self.requests.is_news(&request);
         if news && self.epochs.pending().is_none() && !self.over {
-            self.note_request(core, request);
-            self.say(core, Message::Request(request));
+            self.note_request(core, request, self.me as u8);
+            self.tell_request(core, request);
+        }
+    }
+
+    /// Passes on a request as one that this peer would grant.
+    fn tell_request(&mut self, core: &mut Core, request: Request) {
+        let joins = request.joins;
+        let since = match self.requests.told.get(&joins.peer) {
+            Some((told, since)) if *told == joins => *since,
+            _ => core.now,
+        };
+        self.requests.told.insert(joins.peer, (joins, since));
+        self.say(core, Message::Request(request));
+    }
+
+    /// Tells all of who follows and has reached only others: what is proposed is accepted by those who were told of it.
+    pub(super) fn tell_of_joiners(&mut self, core: &mut Core) {
+        let asked = self.requests.asked.values().filter(|asked| {
+            let told = self.requests.told.get(&asked.request.joins.peer);
+            told.is_none_or(|(joins, since)| {
+                *joins != asked.request.joins && *since + NEXT_RUN <= core.now
+            })
+        });
+        let untold = asked.filter(|asked| self.follows(asked, core.now));
+        let untold: Vec<Request> = untold.map(|asked| asked.request).collect();
+        for request in untold {
+            self.tell_request(core, request);
         }
     }
 
@@ -280,9 +327,9 @@ impl Playing {
         core.signer.verify(member.peer.peer, &bytes, &signature)
     }
 
-    /// Takes a request, whoever passed it on. A run of a process that has had its part does not come back, and nobody
+    /// Takes a request that a voter passes on. A run of a process that has had its part does not come back, and nobody
     /// does who is proved to cheat.
-    pub(super) fn note_request(&mut self, core: &Core, request: Request) {
+    pub(super) fn note_request(&mut self, core: &Core, request: Request, by: u8) {
         let Request { joins, turns, .. } = request;
         let Some(member) = self.members.get(usize::from(joins.peer)) else {
             return;
@@ -291,28 +338,32 @@ impl Playing {
             || member.past.contains(&joins.incarnation)
             || member.proof.is_some();
         let outside = !self.epochs.has(usize::from(joins.peer));
-        let known = self.requests.asked.get(&joins.peer);
-        let news = known.is_none_or(|asked| asked.joins != joins || asked.turns < turns);
         // Nobody has followed to where nobody is.
         let over = over || turns > self.complete.saturating_add(TURNS_AHEAD);
-        if !over && outside && news && self.is_signed(core, &request) {
-            self.requests.note(request, core.now);
+        let counts = self.epochs.has(usize::from(by));
+        if !over && outside && counts && self.is_signed(core, &request) {
+            self.requests.note(request, by, core.now);
         }
     }
 
-    /// Who is to be let in next: it follows, and was heard of lately.
+    /// Who is to be let in next.
     pub(super) fn joiner(&self, now: Duration) -> Option<Joins> {
+        let mut told = self.requests.asked.values().filter(|asked| {
+            let joins = asked.request.joins;
+            self.requests.is_told(joins) && self.follows(asked, now)
+        });
+        told.next().map(|asked| asked.request.joins)
+    }
+
+    /// Whether who has asked follows, was heard of lately, and may come back by now.
+    fn follows(&self, asked: &Asked, now: Duration) -> bool {
         let delay = u32::from(self.course.plan.delay_turns);
         let lately = FRESH.as_millis() / self.course.plan.turn().as_millis().max(1);
         let reach = delay + lately as u32 + 1;
-        let mut asked = self.requests.asked.values();
-        let follows = |asked: &&Asked| {
-            let member = self.members.get(usize::from(asked.joins.peer));
-            member.is_some_and(|member| member.back_at <= now)
-                && asked.heard_at + FRESH > now
-                && asked.turns.saturating_add(reach) >= self.complete
-        };
-        asked.find(follows).map(|asked| asked.joins)
+        let Request { joins, turns, .. } = asked.request;
+        let member = self.members.get(usize::from(joins.peer));
+        let may = member.is_some_and(|member| member.back_at <= now);
+        may && asked.heard_at + FRESH > now && turns.saturating_add(reach) >= self.complete
     }
 
     /// Tells a peer that comes back that it is decided: its first batches are due soon.
@@ -354,6 +405,21 @@ impl Playing {
         self.members
             .iter()
             .position(|member| member.peer.peer == peer)
+    }
+
+    /// Closes all but the newest links that lead to nobody of the match.
+    pub(crate) fn close_nobodies(&self, core: &mut Core) {
+        let links = core.links.values();
+        let nobodies = links.filter(|link| {
+            let proved = link.proved;
+            proved.is_some_and(|(peer, _)| self.place_of(peer).is_none())
+        });
+        let mut nobodies: Vec<_> = nobodies.map(|link| (link.up_at, link.id)).collect();
+        nobodies.sort_unstable();
+        let most = nobodies.len().saturating_sub(NOBODIES);
+        for (_, link) in &nobodies[..most] {
+            core.close(*link);
+        }
     }
 
     /// Closes all but the newest links to a peer of the match that is not in the roster as the run that it proved.

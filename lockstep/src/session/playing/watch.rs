@@ -10,6 +10,11 @@ use std::time::Duration;
 
 /// For so long a peer may block turns although it is heard, all told; it is given back a tenth of the time that passes.
 pub(crate) const STALL_BUDGET: Duration = Duration::from_secs(10);
+/// Who has so much of it left is not begun without, but gone without where another one begins: clocks of peers that
+/// wait for the same are not quite the same.
+const AGREED_BEFORE: Duration = Duration::from_secs(1);
+/// So long this peer begins no change again to remove somebody whom the others have kept.
+const KEPT_FOR: Duration = STALL_BUDGET;
 /// Whoever is removed and has used up so much of it, has held the others up; with what is left it may come back.
 pub(super) const HALF_SPENT: Duration = Duration::from_secs(5);
 /// The second time that it does, it is let in again after so long, the third time after twice this time, and so on.
@@ -24,6 +29,8 @@ pub(super) struct Watch {
     pub at: Duration,
     pub suspects: Peers,
     pub unwanted: Peers,
+    /// Those that it agrees to go without: all of these, and who is about to be one.
+    pub agreed: Peers,
     /// Those of the unwanted who have told of batches and not delivered them.
     pub disbelieved: Peers,
     told_no_quorum: bool,
@@ -36,6 +43,7 @@ impl Watch {
             at: now,
             suspects: Peers::default(),
             unwanted: Peers::default(),
+            agreed: Peers::default(),
             disbelieved: Peers::default(),
             told_no_quorum: false,
         }
@@ -45,6 +53,7 @@ impl Watch {
     pub(super) fn begin_epoch(&mut self) {
         self.suspects = Peers::default();
         self.unwanted = Peers::default();
+        self.agreed = Peers::default();
         self.disbelieved = Peers::default();
         self.told_no_quorum = false;
     }
@@ -164,7 +173,10 @@ impl Playing {
                 member.unproved += passed.min(GAP);
             }
         }
-        let late = self.places(|at| self.members[at].blocked >= STALL_BUDGET);
+        let late = self.places(|at| {
+            let member = &self.members[at];
+            member.blocked >= STALL_BUDGET && member.kept_until <= now
+        });
         let me: Peers = std::iter::once(self.me as u8).collect();
         let disbelieved = self.places(|at| self.members[at].unproved >= PROVED_WITHIN);
         let unwanted = late.or(self.too_slow().without(me)).or(disbelieved);
@@ -179,6 +191,8 @@ impl Playing {
         }
         self.watch.suspects = suspects;
         self.watch.unwanted = unwanted;
+        let soon = self.places(|at| self.members[at].blocked + AGREED_BEFORE >= STALL_BUDGET);
+        self.watch.agreed = unwanted.or(soon);
         self.watch.disbelieved = disbelieved;
         self.tell_no_quorum(core, lost);
     }
@@ -224,11 +238,16 @@ impl Playing {
     }
 
     /// The roster changes. What a peer has held up of late stays with it, or whoever holds up as much as is allowed would
-    /// have it all back with every change; who is removed `goes`.
+    /// have it all back with every change; who is removed `goes`. Where the others keep whom this peer would not, they
+    /// have seen less of that, and it begins no change after change.
     pub(super) fn keep_debts(&mut self, goes: Peers, now: Duration) {
+        let kept = self.watch.unwanted.without(goes);
         self.watch.begin_epoch();
         for (at, member) in self.members.iter_mut().enumerate() {
             member.unproved = Duration::ZERO;
+            if kept.contains(at as u8) {
+                member.kept_until = now + KEPT_FOR;
+            }
             if goes.contains(at as u8) && member.blocked >= HALF_SPENT {
                 member.back_at = now + BACK_AFTER * member.held_up;
                 member.held_up = member.held_up.saturating_add(1);

@@ -240,6 +240,7 @@ mod tests {
             turn_limit: None,
             pauses: crate::log::PauseBudget::default(),
             on_slow: crate::log::OnSlow::Meter,
+            absent: crate::log::Absent::Idle,
             roster: vec![crate::log::RosterPeer {
                 peer: PeerId([1; 32]),
                 incarnation: Incarnation([1; 16]),

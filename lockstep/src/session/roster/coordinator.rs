@@ -39,13 +39,15 @@ impl Roster {
         // Whoever is proved to cheat is neither waited for nor believed.
         let answered: Peers = own.promises.keys().copied().collect();
         let answered = answered.without(view.cheats);
-        let believed = answered.without(view.disbelieved);
+        // Nor is whom a quorum wants to go: it could tell of a value that keeps it.
+        let unwanted = unwanted(voters, &own.promises, answered);
+        let believed = answered.without(view.disbelieved.or(unwanted));
         let counted = match voters.is_quorum(believed) {
             true => believed,
             false => answered,
         };
         let expected = voters.members().without(view.suspects.or(view.cheats));
-        if !voters.is_quorum(counted) || !expected.is_within(counted) {
+        if !voters.is_quorum(counted) || !expected.is_within(answered) {
             return None;
         }
         let cheats = view.cheats.and(voters.members());
@@ -97,12 +99,7 @@ fn value(
     let required = members.clone().filter(|peer| !most(*peer).0);
     let cut = required.map(|peer| most(peer).1).min()?;
     let left: Peers = members.clone().filter(|peer| most(*peer).0).collect();
-    let unwanted: Peers = members
-        .filter(|peer| {
-            let against = honest().filter(|(_, promise)| promise.unwanted.contains(*peer));
-            voters.is_quorum(against.map(|(peer, _)| *peer).collect())
-        })
-        .collect();
+    let unwanted = unwanted(voters, promises, counted);
     let survivors: Peers = honest().map(|(peer, _)| *peer).collect();
     let stay = survivors.without(left);
     let wanted = stay.without(unwanted);
@@ -132,6 +129,19 @@ fn value(
         cheats,
         log_hash: None,
     })
+}
+
+/// Whom a quorum of those who count wants to go.
+fn unwanted(voters: Voters, promises: &BTreeMap<u8, Promise>, counted: Peers) -> Peers {
+    let promises = promises.iter().filter(|(of, _)| counted.contains(**of));
+    let members = voters.members().iter();
+    let against = members.filter(|peer| {
+        let against = promises
+            .clone()
+            .filter(|(_, promise)| promise.unwanted.contains(*peer));
+        voters.is_quorum(against.map(|(of, _)| *of).collect())
+    });
+    against.collect()
 }
 
 /// The most turns after which all of these have one log, and its hash.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::log::{OnSlow, PauseBudget, RosterChange, RosterPeer, Start};
+use crate::log::{Absent, OnSlow, PauseBudget, RosterChange, RosterPeer, Start};
 use crate::sign::{KeyedHash, Signer};
 use crate::{Incarnation, MatchId, PeerId, Plan};
 use sim::{RulesId, Seat, Seed};
@@ -191,6 +191,7 @@ fn start(signers: &[KeyedHash]) -> Start {
         turn_limit: None,
         pauses: PauseBudget::default(),
         on_slow: OnSlow::default(),
+        absent: Absent::default(),
         roster: signers.iter().enumerate().map(place).collect(),
         build: String::new(),
         signatures: Vec::new(),

@@ -7,7 +7,7 @@ use crate::session::roster::{Ballot, Message, Note, Peers, Promise, Value, note_
 use crate::session::wire::{Control, SignedNote, TurnPacket};
 
 /// A note as the peer at this place signs it.
-fn note(start: &Start, peer: usize, epoch: u32, message: Message) -> SignedNote {
+pub(super) fn note(start: &Start, peer: usize, epoch: u32, message: Message) -> SignedNote {
     let content = Note { epoch, message }.encode();
     let bytes = note_signed_bytes(start, peer as u8, &content).expect("a place in the start");
     let signature = KeyedHash::new(id(peer)).sign(&bytes).into();
@@ -23,7 +23,7 @@ fn promising(
     start: &Start,
     me: usize,
     (channel, bytes): (Channel, &[u8]),
-    change: fn(&mut Promise),
+    change: impl Fn(&mut Promise),
 ) -> Option<Vec<u8>> {
     let said = Control::decode(bytes, &Limits::default());
     let (Channel::Control, Ok(Control::Roster(mut notes))) = (channel, said) else {
@@ -40,7 +40,7 @@ fn promising(
 }
 
 impl Net {
-    fn start(&self) -> Start {
+    pub(super) fn start(&self) -> Start {
         let Some(Record::Start(start)) = self.peers[0].records.first() else {
             panic!("the first record is the start");
         };
@@ -53,7 +53,7 @@ impl Net {
         links.last().map(|link| link.id)
     }
 
-    fn tell(&mut self, from: usize, to: usize, channel: Channel, bytes: &[u8]) {
+    pub(super) fn tell(&mut self, from: usize, to: usize, channel: Channel, bytes: &[u8]) {
         if let Some(link) = self.link_between(from, to) {
             let input = Input::Received {
                 link,
@@ -155,6 +155,40 @@ fn who_says_that_it_accepted_what_cannot_be_is_removed() {
             promise.accepted = Some((Ballot { round: 0, peer: 2 }, value));
         })
     });
+}
+
+/// Proposes what cannot be.
+fn proposing(start: &Start, me: usize, channel: Channel, bytes: &[u8]) -> Option<Vec<u8>> {
+    let said = Control::decode(bytes, &Limits::default());
+    let (Channel::Control, Ok(Control::Roster(mut notes))) = (channel, said) else {
+        return None;
+    };
+    for own in notes.iter_mut().filter(|note| usize::from(note.peer) == me) {
+        let mut of = Note::decode(&own.content).expect("its own note");
+        if let Message::Propose(_, value) | Message::Accept(_, value) = &mut of.message {
+            value.cut += 50;
+            *own = note(start, me, of.epoch, of.message);
+        }
+    }
+    Some(Control::Roster(notes).encode())
+}
+
+#[test]
+fn a_coordinator_that_proposes_what_cannot_be_is_removed() {
+    let mut net = Net::new(5, Plan::default(), None);
+    net.run(Duration::from_secs(5));
+    net.attack = Some((0, proposing));
+    net.kill(4);
+    let before = net.peers[1].turns.len();
+    net.run(Duration::from_secs(40));
+    for at in 1..4 {
+        let (status, turns) = (net.peers[at].session.status(), net.peers[at].turns.len());
+        assert_eq!(status, Status::Running, "peer {at}");
+        // Three seconds for the dead one, ten for the other.
+        assert!(turns > before + 90, "peer {at}: {before} -> {turns}");
+        let both = vec![Seat(0), Seat(4)];
+        assert_eq!(net.gone(at), [(both, RosterCause::Lost)], "peer {at}");
+    }
 }
 
 #[test]
@@ -318,5 +352,42 @@ fn who_comes_back_only_to_withhold_its_batches_comes_back_ever_more_rarely() {
         let turns = net.peers[at].turns.len() - before;
         // Of 150 s.
         assert!(turns > 5 * 120, "peer {at}: {turns} turns");
+    }
+}
+
+/// As [`withholding`], and whenever it promises it tells of a value that keeps it.
+fn withholding_and_keeping(
+    start: &Start,
+    me: usize,
+    channel: Channel,
+    bytes: &[u8],
+) -> Option<Vec<u8>> {
+    let keeps = promising(start, me, (channel, bytes), |promise| {
+        // It alone has its batches of the last turns.
+        let delay = u32::from(Plan::default().delay_turns);
+        let value = Value {
+            roster: Peers::first(promise.holdings.len()),
+            cut: promise.complete - delay,
+            joins: None,
+            cheats: Peers::default(),
+            log_hash: None,
+        };
+        promise.holdings[me].until = value.cut;
+        promise.accepted = Some((Ballot { round: 1, peer: 0 }, value));
+    });
+    keeps.or_else(|| withholding(start, me, channel, bytes))
+}
+
+#[test]
+fn who_tells_of_a_value_that_keeps_it_goes_all_the_same() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(10));
+    net.attack = Some((1, withholding_and_keeping));
+    let before = net.peers[0].turns.len();
+    net.run(Duration::from_secs(40));
+    for at in [0, 2] {
+        let turns = net.peers[at].turns.len() - before;
+        assert!(turns > 5 * 15, "peer {at}: {turns} turns");
+        assert_eq!(net.gone(at), [(vec![Seat(1)], RosterCause::Lost)]);
     }
 }

@@ -99,7 +99,16 @@ pub(super) fn seats_of(bundle: &Bundle) -> Vec<(Seat, &What)> {
 
 #[test]
 fn a_peer_that_died_comes_back_into_its_seat() {
-    let mut net = Net::new(3, Plan::default(), None);
+    comes_back_into_its_seat(Absent::Idle);
+}
+
+#[test]
+fn the_ai_plays_the_seat_of_a_peer_that_died_until_it_comes_back() {
+    comes_back_into_its_seat(Absent::Ai);
+}
+
+fn comes_back_into_its_seat(absent: Absent) {
+    let mut net = Net::under(3, Plan::default(), None, (OnSlow::default(), absent));
     net.run(Duration::from_secs(15));
     net.kill(2);
     net.run(Duration::from_secs(25));
@@ -130,8 +139,8 @@ fn a_peer_that_died_comes_back_into_its_seat() {
         .flat_map(seats_of)
         .filter(|(_, what)| matches!(what, What::Seat(_)));
     let told: Vec<(Seat, &What)> = told.collect();
-    let (idle, played) = (What::Seat(SeatState::Idle), What::Seat(SeatState::Played));
-    assert_eq!(told, [(seat, &idle), (seat, &played)]);
+    let (alone, played) = (What::Seat(absent.state()), What::Seat(SeatState::Played));
+    assert_eq!(told, [(seat, &alone), (seat, &played)]);
     let played_at = turns
         .iter()
         .position(|turn| seats_of(turn).contains(&(seat, &played)));

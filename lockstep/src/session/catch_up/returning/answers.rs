@@ -62,6 +62,10 @@ impl Returning {
                     return Step::Stay;
                 }
                 self.attest(core, &batches);
+                let moved = self.log.as_ref().map(|log| log.ahead.turns) != next;
+                if moved || !self.owes_more() {
+                    self.moved_at = core.now;
+                }
             }
             Ok(Answer::Snapshot { offset, bytes }) => self.piece(core, offset, &bytes),
             Ok(Answer::Nothing) => self.pass_over(core, core.now + NO_HELP),
@@ -117,6 +121,7 @@ impl Returning {
                     next_dial: core.now,
                     dials: 0,
                     no_help_until: Duration::ZERO,
+                    in_vain: 0,
                     refused: None,
                 });
                 for address in addresses.into_iter().take(8) {

@@ -134,6 +134,7 @@ impl Returning {
                 next_dial: core.now,
                 dials: 0,
                 no_help_until: Duration::ZERO,
+                in_vain: 0,
                 refused: None,
             };
             (contact.peer, known)
@@ -159,6 +160,7 @@ impl Returning {
             otherwise: None,
             next_request: core.now,
             confirmed_at: core.now,
+            moved_at: core.now,
             offered_at: core.now,
             reached_at: core.now,
         }

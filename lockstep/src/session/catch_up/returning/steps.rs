@@ -1,6 +1,6 @@
 //! What a peer that comes back does with what it has: confirm, load, hand out, ask for more, and begin its part.
 
-use super::{CONFIRM, Known, NO_HELP, REQUEST_EVERY, Returning, Snapshot, WINDOW, World};
+use super::{ANSWER, CONFIRM, Known, REQUEST_EVERY, Returning, Snapshot, WINDOW, World};
 use crate::log::{Record, SignedBatch};
 use crate::session::catch_up::message::{Ask, PART};
 use crate::session::core::Core;
@@ -18,6 +18,10 @@ impl Returning {
         };
         if log.confirm(core) {
             self.confirmed_at = core.now;
+            let server = self.server.as_ref();
+            let proved = server.and_then(|server| core.links.get(&server.link)?.proved);
+            let known = proved.and_then(|(peer, _)| self.contacts.get_mut(&peer));
+            known.into_iter().for_each(|known| known.in_vain = 0);
             return;
         }
         let plan = log.start.plan;
@@ -29,8 +33,17 @@ impl Returning {
         } else if !log.pending.is_empty() && core.now >= self.confirmed_at + CONFIRM {
             // Perhaps the match stands still; perhaps another one has more.
             self.confirmed_at = core.now;
-            self.pass_over(core, core.now + NO_HELP);
+            self.pass_over_longer(core);
+        } else if self.owes_more() && core.now >= self.moved_at + ANSWER {
+            // It answers, and nothing comes of it.
+            self.pass_over_longer(core);
         }
+    }
+
+    /// Whether who is asked says that it has more of the log than it has given.
+    pub(super) fn owes_more(&self) -> bool {
+        let log = self.log.as_ref().zip(self.told);
+        log.is_some_and(|(log, (turns, _))| turns > log.ahead.turns) && !self.is_at_cut()
     }
 
     /// Whether the log, as a quorum attests it, holds the proof that an earlier run of this process signed two batches

@@ -1,6 +1,9 @@
 //! Whom a peer that comes back asks, and whom it does not ask any more.
 
-use super::{ANSWER, DIAL_EVERY, Known, PROBE_EVERY, Returning, Server, Snapshot, UNHEARD, World};
+use super::{
+    ANSWER, DIAL_EVERY, Known, LONGER, NO_HELP, PROBE_EVERY, Returning, Server, Snapshot, UNHEARD,
+    World,
+};
 use crate::session::Output;
 use crate::session::catch_up::message::{Ask, encode};
 use crate::session::core::Core;
@@ -62,6 +65,7 @@ impl Returning {
             // It has its time from now on.
             link.heard_at = core.now;
         }
+        self.moved_at = core.now;
         self.server = Some(Server {
             link,
             outlined: false,
@@ -130,6 +134,19 @@ impl Returning {
             true => EndReason::Refused(JoinRefused::OtherMatch),
             false => EndReason::Unreachable(LinkError::Unanswered),
         }
+    }
+
+    /// What the peer that is asked says came to nothing: the more often, the longer another one is asked.
+    pub(super) fn pass_over_longer(&mut self, core: &mut Core) {
+        let server = self.server.as_ref();
+        let proved = server.and_then(|server| core.links.get(&server.link)?.proved);
+        let known = proved.and_then(|(peer, _)| self.contacts.get_mut(&peer));
+        let times = known.map_or(1, |known| {
+            let times = 1 << known.in_vain.min(31);
+            known.in_vain += 1;
+            LONGER.min(times)
+        });
+        self.pass_over(core, core.now + NO_HELP * times);
     }
 
     /// The peer that is asked does not have what is needed.

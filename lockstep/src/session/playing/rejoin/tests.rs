@@ -1,5 +1,5 @@
 use super::*;
-use crate::log::{OnSlow, PauseBudget, RosterPeer};
+use crate::log::{Absent, OnSlow, PauseBudget, RosterPeer};
 use crate::session::playing::epochs::key;
 use crate::session::roster::{Ballot, Value};
 use crate::sign::KeyedHash;
@@ -29,6 +29,7 @@ fn start(peers: u8) -> Start {
         turn_limit: None,
         pauses: PauseBudget::default(),
         on_slow: OnSlow::default(),
+        absent: Absent::default(),
         roster: (0..peers).map(place).collect(),
         build: String::new(),
         signatures: Vec::new(),
@@ -106,14 +107,19 @@ fn request(peer: u8, run: u8, turns: u32) -> Request {
 fn what_was_proposed_for_a_run_can_be_accepted_when_the_next_run_asks() {
     let mut requests = Requests::default();
     let (first, next) = (request(2, 50, 100), request(2, 51, 100));
-    requests.note(first, Duration::ZERO);
-    requests.note(next, Duration::ZERO);
+    requests.note(first, 0, Duration::ZERO);
+    requests.note(next, 0, Duration::ZERO);
     assert_eq!(requests.known(), [first.joins, next.joins]);
-    assert_eq!(requests.asked[&2].joins, next.joins, "who is let in next");
+    let asked = requests.asked[&2].request;
+    assert_eq!(asked.joins, next.joins, "who is let in next");
+    // Whatever another voter tells takes no place of theirs.
     for run in 0..=255 {
-        requests.note(request(3, run, 100), Duration::ZERO);
+        requests.note(request(2, run, 100), 1, Duration::ZERO);
+        requests.note(request(3, run, 100), 1, Duration::ZERO);
     }
-    assert_eq!(requests.known().len(), RUNS);
+    let known = requests.known();
+    assert!(known.starts_with(&[first.joins, next.joins]));
+    assert_eq!(known.len(), 2 + 2 * RUNS);
 }
 
 #[test]

@@ -1,0 +1,33 @@
+//! Processes of the demo that are killed, stopped, cut off and brought back at random.
+
+use std::path::Path;
+use std::time::Duration;
+use tests::chaos::{Wanted, run};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_chaos");
+/// Kills two, stops one and brings them back in its time.
+const SEED: u64 = 7;
+
+#[test]
+fn whatever_happens_to_processes_they_agree_and_go_on_together() {
+    let folder = tempfile::tempdir().expect("a folder for the match");
+    let wanted = Wanted {
+        peers: 5,
+        lasts: Duration::from_secs(20),
+        seed: SEED,
+    };
+    println!(
+        "again: cargo run --release -p tests --bin chaos -- --peers 5 --seconds 20 --seed {SEED}"
+    );
+    let mut tell = |line: &str| println!("{line}");
+    let seen = run(
+        wanted,
+        Path::new(PROGRAM),
+        &["demo"],
+        folder.path(),
+        &mut tell,
+    );
+    assert_eq!(seen.violations, Vec::<String>::new());
+    assert!(seen.troubles.contains_key("kill -9") && seen.troubles.contains_key("rejoin"));
+    assert!(seen.turns > 60 && seen.replays >= 6, "{seen:?}");
+}
