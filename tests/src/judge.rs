@@ -107,6 +107,8 @@ pub struct Judge<W> {
     /// After how many turns, as whoever told it first said, and when.
     reopened_after: Option<u32>,
     reopened_at: Option<Duration>,
+    /// When somebody went on after it had stood still, or its clock had jumped.
+    gaps: Vec<Duration>,
     violation: Option<Violation>,
     world: PhantomData<W>,
 }
@@ -178,6 +180,7 @@ impl<W: Playable> Judge<W> {
                 .map_or(Duration::ZERO, |all| all.wait),
             reopened_after: None,
             reopened_at: None,
+            gaps: Vec::new(),
             violation: None,
             world: PhantomData,
         }
@@ -233,6 +236,7 @@ impl<W: Playable> Judge<W> {
     /// A player leaves.
     pub fn left(&mut self, peer: usize) {
         self.peers[peer].left = true;
+        self.peers[peer].left_at = Some(self.now);
     }
 
     /// A peer's process has died.
@@ -248,9 +252,7 @@ impl<W: Playable> Judge<W> {
     /// It goes on after so long. Nobody's answer to what it asks then is here before `answered`.
     pub fn thawed(&mut self, peer: usize, away: Duration, answered: Duration) {
         self.peers[peer].thawed_at = Some(self.now);
-        if away > GAP && !self.is_alone(peer) {
-            self.peers[peer].unsure_until = answered;
-        }
+        self.saw_gap(peer, away, answered);
     }
 
     /// Its address has changed: nobody can reach it until it dials.
@@ -260,7 +262,19 @@ impl<W: Playable> Judge<W> {
 
     /// Its clock has jumped ahead. After a long jump it cannot know that it did not stand still.
     pub fn jumped(&mut self, peer: usize, by: Duration, answered: Duration) {
-        if by > GAP && !self.is_alone(peer) {
+        self.saw_gap(peer, by, answered);
+    }
+
+    /// It cannot know what others did in the meantime, nor blame them for it.
+    fn saw_gap(&mut self, peer: usize, away: Duration, answered: Duration) {
+        if away <= GAP {
+            return;
+        }
+        self.gaps.push(self.now);
+        // Who comes back executes what a quorum attests, wherever it belongs by now.
+        let file = &self.peers[peer];
+        let comes_back = file.returned.is_some() && file.back.is_none();
+        if !self.is_alone(peer) && !comes_back {
             self.peers[peer].unsure_until = answered;
         }
     }
@@ -578,7 +592,14 @@ impl<W: Playable> Judge<W> {
     }
 
     fn owner(&self, seat: Seat) -> Option<usize> {
-        self.peers.iter().position(|file| file.own.contains(&seat))
+        // Who never heard that the match began owns what the start says.
+        let owns = |file: &PeerFile| match (file.started_at, &self.start) {
+            (None, Some(start)) => start
+                .peer_with(seat)
+                .is_some_and(|place| place.peer == file.id),
+            _ => file.own.contains(&seat),
+        };
+        self.peers.iter().position(owns)
     }
 
     fn fail(&mut self, peer: Option<usize>, invariant: Invariant, seen: String) {

@@ -203,6 +203,7 @@ impl Core {
             own_nonce,
             their_nonce: None,
             proved: None,
+            place: None,
             up_at: self.now,
             heard_at: self.now,
             asked: false,

@@ -23,6 +23,8 @@ pub(crate) struct Link {
     pub their_nonce: Option<[u8; 32]>,
     /// Who proved to be at the other end.
     pub proved: Option<(PeerId, Incarnation)>,
+    /// Where that peer stands in the match's roster, once it was looked up.
+    pub place: Option<usize>,
     pub up_at: Duration,
     pub heard_at: Duration,
     /// This peer has asked for the match on it.

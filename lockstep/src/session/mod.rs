@@ -142,8 +142,10 @@ impl Session {
             };
             self.step(step);
         }
-        if let Phase::Playing(playing) = &mut self.phase {
-            playing.look_at_time(&mut self.core);
+        match &mut self.phase {
+            Phase::Playing(playing) => playing.look_at_time(&mut self.core),
+            Phase::Return(returning) => returning.look_at_time(&mut self.core),
+            _ => {}
         }
         self.take(input);
         self.tell_of_closed_links();
@@ -447,6 +449,10 @@ impl Session {
         match Datagram::decode(bytes) {
             Err(_) => core.fault(link, Fault::Garbage),
             Ok(Datagram::Probe { sent_us }) => {
+                // Who has not heard that the match began, or comes back, is there all the same.
+                if let Some(link) = core.links.get_mut(&link) {
+                    link.heard_at = core.now;
+                }
                 let clock_us = core.now.as_micros() as u64;
                 core.send_datagram(link, &Datagram::ProbeAnswer { sent_us, clock_us });
             }

@@ -9,6 +9,7 @@ mod lost;
 mod patience;
 mod rejoin;
 mod reopen;
+mod returning;
 mod sleep;
 mod slow;
 

@@ -58,6 +58,8 @@ pub struct PeerFile {
     pub ended: Option<(Duration, Ended)>,
     /// It was told to leave.
     pub left: bool,
+    /// When it was.
+    pub left_at: Option<Duration>,
     /// When its process died.
     pub crashed: Option<Duration>,
     /// It has stood still.
@@ -106,6 +108,7 @@ impl PeerFile {
             desync: None,
             ended: None,
             left: false,
+            left_at: None,
             crashed: None,
             froze: false,
             moved: false,

@@ -1,6 +1,6 @@
 //! L1 and the agreed end: what must have happened by the end of a run.
 
-use super::{Invariant, Judge};
+use super::{Invariant, Judge, PeerFile};
 use crate::simulator::{Playable, SUSPICION};
 use lockstep::EndReason;
 use lockstep::log::What;
@@ -14,6 +14,9 @@ const RETURN: Duration = Duration::from_secs(6);
 
 /// What a quorum's votes add to the suspicion time.
 const WAIT: Duration = Duration::from_secs(30);
+
+/// Who leaves waits for so long, less what its clock may be too fast, for the others to agree to go on without it.
+const LEAVE_WAIT: Duration = Duration::from_millis(4_990);
 
 /// Turns over which their rate is measured.
 const MEASURED_TURNS: u32 = 20;
@@ -36,7 +39,7 @@ impl<W: Playable> Judge<W> {
             return;
         };
         // Somebody who disturbs may hold the match up; the honest ones only promise not to be harmed.
-        if self.hostile.is_some() || self.may_lose_quorum {
+        if self.hostile.is_some() || self.may_lose_quorum || self.was_abandoned() {
             return;
         }
         // Whoever comes back holds the others up once, for a moment.
@@ -127,6 +130,30 @@ impl<W: Playable> Judge<W> {
             .is_some_and(|first| first && unheard.all(|unheard| unheard))
     }
 
+    /// Whether some left while faults went on, had waited for as long as who leaves does wait, and are missed: those who
+    /// stayed are no quorum of the newest roster, and could not agree to go on before.
+    fn was_abandoned(&self) -> bool {
+        let roster = self.newest_roster();
+        let gave_up = |file: &PeerFile| match (file.left_at, &file.ended) {
+            (Some(left_at), Some((at, ended))) => {
+                let disturbed = self.healed_at.is_none_or(|healed_at| *at < healed_at);
+                ended.reason == EndReason::Left && *at >= left_at + LEAVE_WAIT && disturbed
+            }
+            _ => false,
+        };
+        let stays = |peer: &usize| {
+            let file = &self.peers[*peer];
+            file.ended
+                .as_ref()
+                .is_none_or(|(_, ended)| ended.reason != EndReason::Left)
+                && file.crashed.is_none()
+        };
+        let stay = roster.iter().filter(|peer| stays(peer)).count();
+        let first = roster.first().is_some_and(stays);
+        roster.iter().any(|peer| gave_up(&self.peers[*peer]))
+            && (2 * stay < roster.len() || 2 * stay == roster.len() && !first)
+    }
+
     /// A death is a fault that ends when it must be suspected; who stands still is none any more when it goes on.
     fn deaths_over_at(&self, healed_at: Duration) -> Duration {
         let thawed = self.peers.iter().filter_map(|file| file.thawed_at);
@@ -137,7 +164,12 @@ impl<W: Playable> Judge<W> {
         // Players may vote as late as when faults have ended.
         let over = deaths.map(|at| match self.patient {
             true => at.max(healed_at) + SUSPICION + WAIT,
-            false => at + SUSPICION,
+            // Who did not live through the silence begins to wait anew, and may be the one that must begin.
+            false => {
+                let noticed = at..at + SUSPICION + RECOVERY;
+                let gaps = self.gaps.iter().filter(|gap| noticed.contains(gap));
+                gaps.fold(at, |at, gap| at.max(*gap)) + SUSPICION
+            }
         });
         over.fold(healed_at, Duration::max)
     }
@@ -184,6 +216,57 @@ impl<W: Playable> Judge<W> {
                 return;
             }
         }
+    }
+
+    /// Whether an honest peer ended as the scenario wants it to.
+    fn ended_well(&self, peer: usize) -> Result<(), String> {
+        let file = &self.peers[peer];
+        if file.crashed.is_some() {
+            return Ok(());
+        }
+        let Some((_, ended)) = &file.ended else {
+            // Whom a member that disturbs keeps from filling the lobby waits there.
+            return match self.hostile.is_some() && self.start.is_none() {
+                true => Ok(()),
+                false => Err("never ended".to_owned()),
+            };
+        };
+        let wanted = match (file.left, &file.desync) {
+            (_, Some(_)) => EndReason::Desync,
+            (true, _) if ended.reason == EndReason::Left => EndReason::Left,
+            // The others went on without who never heard that the match began.
+            _ if self.is_gone(peer) && file.started_at.is_none() => EndReason::LobbyClosed,
+            _ if self.is_gone(peer) => EndReason::Removed,
+            _ => EndReason::TurnLimit,
+        };
+        // A member that disturbs loses its links, and so its batches: the match may stand still and end.
+        let disturbed =
+            self.hostile.is_some() && matches!(ended.reason, EndReason::StallLimit { .. });
+        // Who was cut off or stood still for so long that nobody was left to tell it.
+        let waited = matches!(ended.reason, EndReason::StallLimit { .. });
+        let cut_off = self.is_gone(peer) || self.was_cut_off(peer);
+        let forgotten =
+            waited && (cut_off || self.may_lose_quorum || file.froze || self.was_abandoned());
+        // Who is removed by a decision of which none of the others heard before they had waited for too long.
+        let told_alone = ended.reason == EndReason::Removed && self.may_lose_quorum && {
+            let others = self.peers.iter().filter(|other| other.id != file.id);
+            let mut playing = others.filter(|other| other.crashed.is_none() && !other.left);
+            playing.all(|other| match &other.ended {
+                Some((_, ended)) => matches!(ended.reason, EndReason::StallLimit { .. }),
+                None => false,
+            })
+        };
+        if ended.reason != wanted && !disturbed && !forgotten && !told_alone {
+            return Err(format!("ended as {:?}, not {wanted:?}", ended.reason));
+        }
+        let executed = (file.executed, file.checksum);
+        if file.checksum.is_some() && (ended.turns, ended.checksum) != executed {
+            return Err(format!("ended as {ended:?} after {} turns", file.executed));
+        }
+        if ended.reason == EndReason::TurnLimit && ended.turns != self.turn_limit {
+            return Err(format!("ended after {} turns", ended.turns));
+        }
+        Ok(())
     }
 
     /// Everybody ended as wanted, at the same turn, having signed the same end.
@@ -292,53 +375,5 @@ impl<W: Playable> Judge<W> {
         entries.any(|entry| {
             matches!(entry.what, What::Command(_)) && self.peers[peer].own.contains(&entry.seat)
         })
-    }
-
-    /// Whether an honest peer ended as the scenario wants it to.
-    fn ended_well(&self, peer: usize) -> Result<(), String> {
-        let file = &self.peers[peer];
-        if file.crashed.is_some() {
-            return Ok(());
-        }
-        let Some((_, ended)) = &file.ended else {
-            // Whom a member that disturbs keeps from filling the lobby waits there.
-            return match self.hostile.is_some() && self.start.is_none() {
-                true => Ok(()),
-                false => Err("never ended".to_owned()),
-            };
-        };
-        let wanted = match (file.left, &file.desync) {
-            (_, Some(_)) => EndReason::Desync,
-            (true, _) if ended.reason == EndReason::Left => EndReason::Left,
-            _ if self.is_gone(peer) => EndReason::Removed,
-            _ => EndReason::TurnLimit,
-        };
-        // A member that disturbs loses its links, and so its batches: the match may stand still and end.
-        let disturbed =
-            self.hostile.is_some() && matches!(ended.reason, EndReason::StallLimit { .. });
-        // Who was cut off or stood still for so long that nobody was left to tell it.
-        let waited = matches!(ended.reason, EndReason::StallLimit { .. });
-        let cut_off = self.is_gone(peer) || self.was_cut_off(peer);
-        let forgotten = waited && (cut_off || self.may_lose_quorum || file.froze);
-        // Who is removed by a decision of which none of the others heard before they had waited for too long.
-        let told_alone = ended.reason == EndReason::Removed && self.may_lose_quorum && {
-            let others = self.peers.iter().filter(|other| other.id != file.id);
-            let mut playing = others.filter(|other| other.crashed.is_none() && !other.left);
-            playing.all(|other| match &other.ended {
-                Some((_, ended)) => matches!(ended.reason, EndReason::StallLimit { .. }),
-                None => false,
-            })
-        };
-        if ended.reason != wanted && !disturbed && !forgotten && !told_alone {
-            return Err(format!("ended as {:?}, not {wanted:?}", ended.reason));
-        }
-        let executed = (file.executed, file.checksum);
-        if file.checksum.is_some() && (ended.turns, ended.checksum) != executed {
-            return Err(format!("ended as {ended:?} after {} turns", file.executed));
-        }
-        if ended.reason == EndReason::TurnLimit && ended.turns != self.turn_limit {
-            return Err(format!("ended after {} turns", ended.turns));
-        }
-        Ok(())
     }
 }

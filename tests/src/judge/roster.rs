@@ -38,6 +38,13 @@ impl<W: Playable> Judge<W> {
         }
     }
 
+    /// The peers of the newest roster that is agreed, in the order of their seats.
+    pub(super) fn newest_roster(&self) -> Vec<usize> {
+        let roster = self.roster_of(self.changes.len() as u32);
+        let peers = roster.into_iter().filter_map(|place| self.peer_at(place));
+        peers.collect()
+    }
+
     /// More than half of the roster before accepted, or half of it with its first peer.
     fn has_quorum(&self, change: &RosterChange) -> bool {
         let before = self.roster_of(change.epoch);
@@ -82,6 +89,9 @@ impl<W: Playable> Judge<W> {
             }
             // Where the host stands still, some may have no way to others.
             let parted = self.half_broken && self.peers[0].froze;
+            // Of two, each is lost to the other where one has another address.
+            let moved = |at: &usize| self.peers[*at].moved;
+            let parted = parted || before.len() == 2 && self.newest_roster().iter().any(moved);
             let lost = file.crashed.is_some()
                 || file.froze
                 || file.moved

@@ -12,6 +12,7 @@ use crate::log::{Keyframe, Record, RosterChange, decode_change};
 use crate::session::RulesOf;
 use crate::session::core::Core;
 use crate::session::lobby::Step;
+use crate::session::playing::{GAP, LOOK_AT_TIME};
 use crate::session::roster::RECENT;
 use crate::session::wire::Control;
 use crate::{EndReason, Fault, JoinRefused, LinkId, MatchId, PeerId, Rejoin, Status};
@@ -50,6 +51,8 @@ const PROVISIONAL: usize = RECENT;
 pub(crate) struct Returning {
     match_id: MatchId,
     contacts: BTreeMap<PeerId, Known>,
+    /// Others who have dialled this peer and were asked, and until when they are not asked again.
+    strangers: BTreeMap<PeerId, Duration>,
     addresses: Vec<String>,
     rules: RulesOf,
     /// What an earlier run of the process has logged, and how many of these records are sure to count.
@@ -78,6 +81,7 @@ pub(crate) struct Returning {
     moved_at: Duration,
     offered_at: Duration,
     reached_at: Duration,
+    seen_at: Duration,
 }
 
 struct Known {
@@ -90,6 +94,20 @@ struct Known {
     in_vain: u32,
     /// It says that it speaks another version.
     refused: Option<JoinRefused>,
+}
+
+impl Known {
+    /// It may be found at these addresses.
+    fn at(addresses: Vec<String>) -> Self {
+        Known {
+            addresses,
+            next_dial: Duration::ZERO,
+            dials: 0,
+            no_help_until: Duration::ZERO,
+            in_vain: 0,
+            refused: None,
+        }
+    }
 }
 
 /// Who is asked.
@@ -139,23 +157,14 @@ impl Returning {
             .filter(|(_, record)| matches!(record, Record::Bundle(_)))
             .nth(PROVISIONAL)
             .map_or(0, |(from_end, _)| own.len() - from_end);
-        let known = |contact: crate::Contact| {
-            let known = Known {
-                addresses: contact.addresses,
-                next_dial: core.now,
-                dials: 0,
-                no_help_until: Duration::ZERO,
-                in_vain: 0,
-                refused: None,
-            };
-            (contact.peer, known)
-        };
+        let known = |contact: crate::Contact| (contact.peer, Known::at(contact.addresses));
         let others = contacts
             .into_iter()
             .filter(|contact| contact.peer != core.id());
         Returning {
             match_id,
             contacts: others.map(known).collect(),
+            strangers: BTreeMap::new(),
             addresses,
             rules,
             own,
@@ -177,6 +186,30 @@ impl Returning {
             moved_at: core.now,
             offered_at: core.now,
             reached_at: core.now,
+            seen_at: core.now,
+        }
+    }
+
+    /// Comes before anything else is done with a new time. While its machine slept this peer has waited for nobody.
+    pub(crate) fn look_at_time(&mut self, core: &mut Core) {
+        let away = core.now.saturating_sub(self.seen_at);
+        self.seen_at = core.now;
+        if away <= GAP {
+            return;
+        }
+        for at in [
+            &mut self.reached_at,
+            &mut self.confirmed_at,
+            &mut self.moved_at,
+            &mut self.offered_at,
+        ] {
+            *at += away;
+        }
+        if let Some(server) = &mut self.server {
+            server.asked_at += away;
+            if let Some(link) = core.links.get_mut(&server.link) {
+                link.heard_at += away;
+            }
         }
     }
 
@@ -219,13 +252,17 @@ impl Returning {
         let next = helper.map(|_| core.now);
         let give_up = searches.then_some(self.reached_at + GIVE_UP);
         let helps = self.contacts.values().map(|known| known.no_help_until);
+        let strange = self.strangers.values().copied();
+        let helps = helps.chain(strange).chain([self.reached_at + UNHEARD]);
         let helps = helps.filter(|until| searches && *until > core.now).min();
         let waits = matches!(self.world, World::None);
         let otherwise = self.otherwise.as_ref().filter(|_| waits);
         let otherwise = otherwise.map(|(_, by)| *by);
         let gathers = self.gathers_at(core).filter(|_| waits);
+        let look = Some(self.seen_at + LOOK_AT_TIME);
         let times = [
             dials, answer, request, confirm, idle, offer, next, give_up, helps, otherwise, gathers,
+            look,
         ];
         times.into_iter().flatten().min()
     }

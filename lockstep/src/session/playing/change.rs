@@ -274,7 +274,7 @@ impl Playing {
             let turn = holding.until.wrapping_sub(1);
             let own = member
                 .batches
-                .get(&turn)
+                .get(turn)
                 .map(|held| newest_hash(&held.signed.content));
             if holding.newest != 0 && own.is_some_and(|own| own != holding.newest) {
                 differs = differs.min(turn.saturating_sub(2));

@@ -1,12 +1,13 @@
 //! What one peer of the roster has told.
 
+use super::by_turn::ByTurn;
 use super::change::newest_hash;
 use super::watch::HALF_SPENT;
 use crate::log::{Equivocation, RosterPeer, SignedBatch};
 use crate::session::Batch;
 use crate::session::roster::Holding;
 use crate::{Incarnation, LogHash, TurnNumber};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Turns before the next one whose batches are kept, for peers that lag: none can lag by more than the delay.
@@ -17,7 +18,8 @@ const PAST_KEPT: usize = 64;
 pub(crate) struct Member {
     pub peer: RosterPeer,
     pub addresses: Vec<String>,
-    pub batches: BTreeMap<u32, Held>,
+    /// Those of a few turns around the next one.
+    pub batches: ByTurn<Held>,
     /// The first turn whose batch is not held.
     pub held: u32,
     /// The turn of the batch by which it leaves, once all up to that one are held.
@@ -87,7 +89,7 @@ impl Member {
         Member {
             peer,
             addresses,
-            batches: BTreeMap::new(),
+            batches: ByTurn::new(),
             held: first.0,
             leaves: None,
             from: 0,
@@ -149,7 +151,7 @@ impl Member {
     /// Drops what it sent for turns that the decision to remove it cuts off.
     pub(crate) fn cut_off(&mut self, from: u32) {
         self.void_from = Some(from);
-        self.batches.split_off(&from);
+        self.batches.forget_from(from);
         self.held = self.held.min(from);
     }
 
@@ -159,21 +161,12 @@ impl Member {
 
     /// The batches from a turn on, up to which all are held, oldest first.
     pub(crate) fn held_from(&self, from: u32) -> impl Iterator<Item = &Held> {
-        // Mostly nothing is lacking, and this is asked for every peer and link: no search for an empty range.
-        let range = (from < self.held).then(|| self.batches.range(from..self.held));
-        range.into_iter().flatten().map(|(_, held)| held)
+        self.batches.range(from, self.held).map(|(_, held)| held)
     }
 
     /// Forgets batches that no peer can need any more.
     pub(crate) fn forget_before(&mut self, complete: u32) {
-        let from = complete.saturating_sub(KEPT);
-        while self
-            .batches
-            .first_key_value()
-            .is_some_and(|(turn, _)| *turn < from)
-        {
-            self.batches.pop_first();
-        }
+        self.batches.forget_before(complete.saturating_sub(KEPT));
     }
 
     /// The newest batch up to which all are held, that attests no more turns than `most` says for its epoch.
@@ -182,7 +175,7 @@ impl Member {
     }
 
     fn held_within(&self, most: impl Fn(u32) -> u32) -> Option<&Held> {
-        let mut held = self.batches.range(..self.held).rev();
+        let mut held = self.batches.range(0, self.held).rev();
         let within = held.find(|(_, held)| held.batch.complete <= most(held.batch.epoch));
         within.map(|(_, held)| held)
     }
@@ -205,7 +198,7 @@ impl Member {
     /// The newest batch up to which all are held.
     pub(crate) fn newest(&self) -> Option<&SignedBatch> {
         self.batches
-            .get(&self.held.checked_sub(1)?)
+            .get(self.held.checked_sub(1)?)
             .map(|held| &held.signed)
     }
 

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod bundle;
+mod by_turn;
 mod change;
 mod compare;
 mod ending;
@@ -24,6 +25,7 @@ mod watch;
 use super::Output;
 use super::contract::Stats;
 use super::core::{Core, tidy_text};
+use super::link::Link;
 use super::lobby::Settled;
 use crate::limits::MAX_CHAT;
 use crate::log::{Bundle, Keyframe, Metered, Record, Start, What, start_hash, turn_hash};
@@ -39,7 +41,7 @@ use member::Member;
 use own::OwnSeat;
 use patience::Patience;
 use presence::Presence;
-pub(crate) use presence::WordKey;
+pub(crate) use presence::{GAP, LOOK_AT_TIME, WordKey};
 use proof::Dispute;
 use rejoin::Requests;
 pub(crate) use rejoin::Returned;
@@ -300,6 +302,9 @@ impl Playing {
 
     /// Advances to `core.now`: everything that is due happens, in order.
     pub(crate) fn advance(&mut self, core: &mut Core) {
+        for link in core.links.values_mut() {
+            link.place = self.leads_to(link);
+        }
         self.advance_turns(core);
         if !self.over && self.advance_change(core) {
             self.advance_turns(core);
@@ -525,7 +530,7 @@ impl Playing {
     fn form(&mut self, turn: TurnNumber) -> Formed {
         let members = self.members.iter().filter(|member| member.required(turn.0));
         let batches = members.filter_map(|member| {
-            let held = member.batches.get(&turn.0)?;
+            let held = member.batches.get(turn.0)?;
             Some((member.peer.seats.as_slice(), &held.batch))
         });
         self.course.form(turn, batches)
@@ -562,7 +567,7 @@ impl Playing {
         for member in &mut self.members {
             let leaves = member
                 .batches
-                .get(&turn.0)
+                .get(turn.0)
                 .is_some_and(|held| held.batch.leaving);
             if leaves && member.left_from.is_none() {
                 member.left_from = Some(turn.next().0);
@@ -603,7 +608,7 @@ impl Playing {
     /// A link that leads to no member may ask to join, and is told that it is too late; it may not stay. One that
     /// leads to a peer that is out stays until that one knows.
     fn close_strangers(&self, core: &mut Core) {
-        let stays = |link: &super::link::Link| {
+        let stays = |link: &Link| {
             link.proved.is_none()
                 || link.up_at + core.limits.handshake > core.now
                 || self.may_come_back(core, link.id)
@@ -624,10 +629,16 @@ impl Playing {
     }
 
     fn member_of(&self, core: &Core, link: LinkId) -> Option<usize> {
-        let (peer, incarnation) = core.links.get(&link)?.proved?;
-        self.members
-            .iter()
-            .position(|member| member.peer.peer == peer && member.peer.incarnation == incarnation)
+        let link = core.links.get(&link)?;
+        let (_, incarnation) = link.proved?;
+        let at = self.leads_to(link)?;
+        (self.members[at].peer.incarnation == incarnation).then_some(at)
+    }
+
+    /// Where the peer that a link leads to stands in the roster, whatever run of its process it is.
+    fn leads_to(&self, link: &Link) -> Option<usize> {
+        let (peer, _) = link.proved?;
+        link.place.or_else(|| self.place_of(peer))
     }
 
     pub(crate) fn link_down(&mut self, core: &mut Core, peer: PeerId, why: LinkError) {

@@ -38,11 +38,12 @@ impl Playing {
             return;
         }
         let votes = self.presence.votes;
-        let count = match self.concerns(votes) {
+        let turn = self.complete;
+        // Others may be some turns before or behind this peer; in its own log another turn is another stall.
+        let count = match votes.turn == turn {
             true => votes.count.saturating_add(1).min(VOTES),
             false => 1,
         };
-        let turn = self.complete;
         self.presence.votes = Votes { turn, count };
     }
 
@@ -66,9 +67,8 @@ impl Playing {
             let enough = given.iter().filter(|(_, count)| *count >= least);
             enough.map(|(at, _)| *at).collect()
         };
-        let granted = (1..=VOTES)
-            .rev()
-            .find(|least| voters.is_quorum(with(*least)));
+        let counts = given.iter().map(|(_, count)| (*count).min(VOTES));
+        let granted = counts.filter(|least| voters.is_quorum(with(*least))).max();
         let patience = Patience {
             patient: with(1),
             longer: WAIT * u32::from(granted.unwrap_or(0)),

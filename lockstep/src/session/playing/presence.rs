@@ -20,9 +20,9 @@ use std::time::Duration;
 
 /// After a longer gap in this peer's own time it may have been removed, and nobody is suspected for what was not
 /// heard in it.
-pub(super) const GAP: Duration = Duration::from_secs(1);
+pub(crate) const GAP: Duration = Duration::from_secs(1);
 /// This peer looks at the time this often: what is longer than [`GAP`] is a gap.
-const LOOK_AT_TIME: Duration = Duration::from_millis(500);
+pub(crate) const LOOK_AT_TIME: Duration = Duration::from_millis(500);
 /// Time between two messages with words on one link.
 const WORDS_EVERY: Duration = Duration::from_millis(100);
 

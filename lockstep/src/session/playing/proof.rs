@@ -128,7 +128,7 @@ impl Playing {
         let held = self
             .members
             .iter()
-            .flat_map(|member| member.batches.range(from..));
+            .flat_map(|member| member.batches.range(from, u32::MAX));
         let batches: Vec<WireBatch> = held.map(|(_, held)| WireBatch::of(&held.signed)).collect();
         for part in batches.chunks(BATCHES) {
             self.tell_members(core, &Control::Evidence(part.to_vec()));

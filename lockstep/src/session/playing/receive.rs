@@ -76,7 +76,7 @@ impl Playing {
         if batch.epoch > self.epochs.epoch() {
             return;
         }
-        if let Some(held) = member.batches.get(&turn) {
+        if let Some(held) = member.batches.get(turn) {
             if held.signed.content != signed.content {
                 let proof = Equivocation(held.signed.clone(), signed);
                 self.two_batches(core, link, proof);
@@ -124,16 +124,16 @@ impl Playing {
                 arrived: core.now,
             },
         );
-        while self.members[at]
-            .batches
-            .contains_key(&self.members[at].held)
-        {
+        loop {
             let member = &mut self.members[at];
             let turn = member.held;
-            member.held += 1;
-            if member.leaves.is_none() && member.batches[&turn].batch.leaving {
+            let Some(held) = member.batches.get(turn) else {
+                return;
+            };
+            if member.leaves.is_none() && held.batch.leaving {
                 member.leaves = Some(turn);
             }
+            member.held += 1;
             self.take_reports(core, at, turn);
         }
     }
@@ -141,7 +141,8 @@ impl Playing {
     /// Takes the reports of a batch up to which all of its peer are held.
     fn take_reports(&mut self, core: &mut Core, at: usize, turn: u32) {
         let member = &mut self.members[at];
-        let batch = &member.batches[&turn].batch;
+        let held = member.batches.get(turn);
+        let batch = &held.expect("it was just found to be held").batch;
         let counts_up_to = self.past.counts_up_to(batch.epoch);
         let again = self.past.reported_up_to(member.reported_in, batch.epoch);
         member.reported = member.reported.min(again);

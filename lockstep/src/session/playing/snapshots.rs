@@ -140,7 +140,7 @@ impl Playing {
 
     /// Takes note of the snapshot that a peer's batch reports, if it does.
     pub(super) fn note_snapshot(&mut self, at: usize, turn: u32) {
-        let Some(held) = self.members[at].batches.get(&turn) else {
+        let Some(held) = self.members[at].batches.get(turn) else {
             return;
         };
         // No correct peer has saved a world of turns that it has not completed.

@@ -2,6 +2,7 @@
 
 use super::Playing;
 use super::member::Held;
+use crate::limits::MAX_PEERS;
 use crate::log::SignedBatch;
 use crate::session::Output;
 use crate::session::core::Core;
@@ -54,15 +55,7 @@ impl Playing {
 
     pub(super) fn send_what_is_due(&mut self, core: &mut Core) {
         let fresh = std::mem::take(&mut self.fresh_batch);
-        let links: Vec<LinkId> = core.links.keys().copied().collect();
-        for id in links {
-            let Some(member) = self.other_member(core, id) else {
-                continue;
-            };
-            let link = &core.links[&id];
-            if !self.is_best_link(core, member, link) {
-                continue;
-            }
+        for (id, member) in self.best_links(core) {
             if fresh && let Some(link) = core.links.get_mut(&id) {
                 link.quality.copies = 0;
             }
@@ -77,13 +70,9 @@ impl Playing {
     }
 
     pub(super) fn traffic_deadline(&self, core: &Core) -> Option<Duration> {
-        let packets = core.links.values().filter_map(|link| {
-            let member = self.other_member(core, link.id)?;
-            if !self.is_best_link(core, member, link) {
-                return None;
-            }
-            self.packet_due(core, member, link)
-        });
+        let best = self.best_links(core).into_iter();
+        let packets =
+            best.filter_map(|(link, member)| self.packet_due(core, member, &core.links[&link]));
         // Nobody is dialled once turns are held: a time for it would be a deadline that no call ever meets.
         let dialling = !self.ending.holds_turns();
         let lost = self.lost_peers(core).filter(|_| dialling);
@@ -92,10 +81,27 @@ impl Playing {
         packets.chain(dials).chain(silence).min()
     }
 
-    /// The other peer of the roster that a link leads to.
-    fn other_member(&self, core: &Core, link: LinkId) -> Option<usize> {
-        let at = self.member_of(core, link)?;
-        (at != self.me && self.epochs.has(at)).then_some(at)
+    /// The links that carry turns, with the peers of the roster that they lead to: of several links to one only that which
+    /// was heard last.
+    fn best_links(&self, core: &Core) -> Vec<(LinkId, usize)> {
+        let best = self.newest_links(core);
+        let links = core.links.keys().filter_map(|id| {
+            let at = self.member_of(core, *id)?;
+            let is_best = best[at].is_some_and(|(_, best)| best == *id);
+            (is_best && at != self.me && self.epochs.has(at)).then_some((*id, at))
+        });
+        links.collect()
+    }
+
+    /// By place in the roster: the link to that peer that was heard last, and when.
+    fn newest_links(&self, core: &Core) -> [Option<(Duration, LinkId)>; MAX_PEERS] {
+        let mut newest = [None; MAX_PEERS];
+        for link in core.links.values() {
+            if let Some(at) = self.leads_to(link) {
+                newest[at] = newest[at].max(Some((link.heard_at, link.id)));
+            }
+        }
+        newest
     }
 
     /// When the next packet to `member` is due on `link`.
@@ -289,35 +295,25 @@ impl Playing {
     fn heard(&self, core: &Core) -> u16 {
         let window = self.heard_window();
         let mut heard = bit(self.me);
-        for (at, member) in self.members.iter().enumerate() {
-            let lately =
-                |link: &Link| link.quality.last_sent.is_some() && link.heard_at + window > core.now;
-            if core.links_to(member.peer.peer).any(lately) {
+        for link in core.links.values() {
+            let lately = link.quality.last_sent.is_some() && link.heard_at + window > core.now;
+            if let Some(at) = self.leads_to(link).filter(|_| lately) {
                 heard |= bit(at);
             }
         }
         heard
     }
 
-    /// Of several links to one member only the one that was heard last carries turns.
-    fn is_best_link(&self, core: &Core, member: usize, link: &Link) -> bool {
-        let peer = self.members[member].peer.peer;
-        core.links_to(peer)
-            .max_by_key(|other| (other.heard_at, other.id))
-            .is_some_and(|best| best.id == link.id)
-    }
-
     /// Members that batches are still needed from or by, and that no link leads to which was heard of late.
     fn lost_peers<'a>(&'a self, core: &'a Core) -> impl Iterator<Item = usize> + 'a {
+        let newest = self.newest_links(core);
         (0..self.members.len()).filter(move |at| {
             let member = &self.members[*at];
             *at != self.me
                 && member.left_from.is_none()
                 && self.epochs.has(*at)
                 && !member.addresses.is_empty()
-                && core
-                    .links_to(member.peer.peer)
-                    .all(|link| link.heard_at + SILENCE <= core.now)
+                && newest[*at].is_none_or(|(heard_at, _)| heard_at + SILENCE <= core.now)
         })
     }
 

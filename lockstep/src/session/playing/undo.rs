@@ -223,8 +223,8 @@ impl Playing {
 
     /// What was executed of this peer's commands since, waits again; the batches that are sealed stand.
     fn take_back_own(&mut self, cut: u32) {
-        let batches = self.members[self.me].batches.range(cut..);
-        let batches: Vec<_> = batches.map(|(turn, held)| (*turn, &held.batch)).collect();
+        let batches = self.members[self.me].batches.range(cut, u32::MAX);
+        let batches: Vec<_> = batches.map(|(turn, held)| (turn, &held.batch)).collect();
         let paused = self.course.paused_by.is_some();
         for own in &mut self.own {
             let sealed = batches.iter().filter_map(|(turn, batch)| {

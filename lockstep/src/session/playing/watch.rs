@@ -121,12 +121,7 @@ impl Playing {
         let now = core.now;
         let passed = now.saturating_sub(self.watch.at);
         self.watch.at = now;
-        self.note_incarnations(core);
-        for member in &mut self.members {
-            let links = core.links_to(member.peer.peer).map(|link| link.heard_at);
-            let heard = links.max().unwrap_or(Duration::ZERO);
-            member.heard_at = member.heard_at.max(heard);
-        }
+        self.look_at_links(core);
         let blockers = self.blockers();
         let stalls_for = self
             .stall
@@ -255,14 +250,16 @@ impl Playing {
         }
     }
 
-    /// At the other end of a link there may be another run of a member's process: of one that was up before this peer
-    /// came back itself, too.
-    fn note_incarnations(&mut self, core: &mut Core) {
-        for member in &mut self.members {
-            let runs = core.links_to(member.peer.peer);
-            let mut runs = runs.filter_map(|link| link.proved);
-            member.restarted |=
-                runs.any(|(_, run)| run != member.peer.incarnation && !member.past.contains(&run));
+    /// Who was heard, and whose process has another run: one may be at the other end of a link that was up before this
+    /// peer came back itself, too.
+    fn look_at_links(&mut self, core: &mut Core) {
+        for link in core.links.values() {
+            let (Some(at), Some((_, run))) = (self.leads_to(link), link.proved) else {
+                continue;
+            };
+            let member = &mut self.members[at];
+            member.heard_at = member.heard_at.max(link.heard_at);
+            member.restarted |= run != member.peer.incarnation && !member.past.contains(&run);
         }
         // A run that is out and has not heard of it may know none of those who would tell: they are other runs, too.
         for id in core.links.keys().copied().collect::<Vec<LinkId>>() {

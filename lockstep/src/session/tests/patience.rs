@@ -17,7 +17,11 @@ fn longer(peer: &Peer) -> Option<Duration> {
 
 /// A match in which the last peer falls silent after 3 s, and the first so many vote 2 s later.
 fn vote(peers: usize, voters: usize) -> Net {
-    let mut net = Net::new(peers, Plan::default(), Some(200));
+    vote_with(Plan::default(), peers, voters)
+}
+
+fn vote_with(plan: Plan, peers: usize, voters: usize) -> Net {
+    let mut net = Net::new(peers, plan, Some(200));
     net.run(Duration::from_secs(3));
     net.silent.push(peers - 1);
     net.run(Duration::from_secs(5));
@@ -77,6 +81,26 @@ fn patience_ends_and_a_vote_renews_it() {
     assert!(!changed(&net.peers[0]));
     net.run(Duration::from_secs(68));
     assert!(changed(&net.peers[0]));
+}
+
+#[test]
+fn a_vote_in_the_next_stall_adds_nothing_to_the_one_before() {
+    let plan = Plan {
+        delay_turns: 8,
+        ..Plan::default()
+    };
+    let mut net = vote_with(plan, 4, 3);
+    net.run(Duration::from_secs(8));
+    let turns = net.peers[0].turns.len();
+    // That one is heard again, and now another one falls silent.
+    net.silent = vec![2];
+    net.run(net.now + Duration::from_millis(4_500));
+    assert!((turns + 1..=turns + 8).contains(&net.peers[0].turns.len()));
+    for at in 0..2 {
+        net.input(at, Input::WaitLonger);
+    }
+    net.run(net.now + Duration::from_secs(1));
+    assert_eq!(longer(&net.peers[0]), Some(Duration::from_secs(30)));
 }
 
 #[test]

@@ -116,14 +116,10 @@ impl Returning {
         for (peer, addresses) in contacts {
             let of_the_match = log.start.roster.iter().any(|place| place.peer == peer);
             if of_the_match && peer != core.id() {
-                let known = self.contacts.entry(peer).or_insert(Known {
-                    addresses: Vec::new(),
-                    next_dial: core.now,
-                    dials: 0,
-                    no_help_until: Duration::ZERO,
-                    in_vain: 0,
-                    refused: None,
-                });
+                let known = self
+                    .contacts
+                    .entry(peer)
+                    .or_insert_with(|| Known::at(Vec::new()));
                 for address in addresses.into_iter().take(8) {
                     if known.addresses.len() < 16 && !known.addresses.contains(&address) {
                         known.addresses.push(address);

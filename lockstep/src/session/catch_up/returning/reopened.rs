@@ -5,6 +5,7 @@ use crate::log::{Keyframe, Record, RosterChange};
 use crate::session::RulesOf;
 use crate::session::core::Core;
 use crate::{Contact, EndReason, JoinRefused, LinkId, MatchId, PeerId, Rejoin};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// All that a peer knew when it came back, and found that nobody plays.
@@ -128,20 +129,11 @@ impl Returning {
         };
         let contacts = known.contacts.into_iter();
         let contacts = contacts.filter(|contact| contact.peer != core.id());
-        let known_at = |contact: Contact| {
-            let known = Known {
-                addresses: contact.addresses,
-                next_dial: core.now,
-                dials: 0,
-                no_help_until: Duration::ZERO,
-                in_vain: 0,
-                refused: None,
-            };
-            (contact.peer, known)
-        };
+        let known_at = |contact: Contact| (contact.peer, Known::at(contact.addresses));
         Returning {
             match_id: known.match_id,
             contacts: contacts.map(known_at).collect(),
+            strangers: BTreeMap::new(),
             addresses: known.addresses,
             rules: known.rules,
             own: Vec::new(),
@@ -163,6 +155,7 @@ impl Returning {
             moved_at: core.now,
             offered_at: core.now,
             reached_at: core.now,
+            seen_at: core.now,
         }
     }
 }

@@ -12,6 +12,9 @@ use crate::session::wire::Datagram;
 use crate::{EndReason, Fault, JoinRefused, LinkError, LinkId, PeerId};
 use std::time::Duration;
 
+/// Strangers that are asked, each until it has shown that it does not help: with ever new keys nobody gets more.
+const STRANGERS: usize = 64;
+
 impl Returning {
     pub(super) fn unreached<'a>(
         &'a self,
@@ -83,10 +86,15 @@ impl Returning {
     }
 
     /// The link to ask on: of several one that did not just fall silent.
+    ///
+    /// Where for a while nobody helps who is known, whoever has dialled this peer is asked too: who knows only the host
+    /// may find that it died since. What such a one says proves itself, or not, like everything else.
     pub(super) fn helper(&self, core: &Core, last: Option<LinkId>) -> Option<LinkId> {
-        let helps = |peer: PeerId| {
-            let known = self.contacts.get(&peer);
-            known.is_some_and(|known| known.no_help_until <= core.now)
+        let alone = core.now >= self.reached_at + UNHEARD;
+        let helps = |peer: PeerId| match (self.contacts.get(&peer), self.strangers.get(&peer)) {
+            (Some(known), _) => known.no_help_until <= core.now,
+            (None, Some(until)) => alone && *until <= core.now,
+            (None, None) => alone && self.strangers.len() < STRANGERS,
         };
         let links = core.links.values();
         let proved = links.filter(|link| link.proved.is_some_and(|(peer, _)| helps(peer)));
@@ -155,9 +163,13 @@ impl Returning {
             return;
         };
         let proved = core.links.get(&server.link).and_then(|link| link.proved);
-        let known = proved.and_then(|(peer, _)| self.contacts.get_mut(&peer));
-        if let Some(known) = known {
-            known.no_help_until = until;
+        if let Some((peer, _)) = proved {
+            match self.contacts.get_mut(&peer) {
+                Some(known) => known.no_help_until = until,
+                None => {
+                    self.strangers.insert(peer, until);
+                }
+            }
         }
         if let Some(log) = &mut self.log {
             log.forget_unconfirmed();

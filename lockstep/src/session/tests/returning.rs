@@ -1,0 +1,65 @@
+//! Peers that come back while others go, or their own machine sleeps.
+
+use super::*;
+use crate::RosterCause;
+
+#[test]
+fn who_sleeps_while_it_comes_back_does_not_give_up() {
+    for asleep_after in [0, 30, 100, 160] {
+        let mut net = Net::new(3, Plan::default(), None);
+        net.run(Duration::from_secs(15));
+        net.kill(2);
+        net.run(Duration::from_secs(25));
+        net.restart(2, 99, Vec::new(), &[1]);
+        net.run(net.now + Duration::from_millis(asleep_after));
+        net.stop(2, Duration::from_secs(60));
+        assert!(net.ends().is_empty());
+        net.run(net.now + Duration::from_secs(15));
+        assert!(net.ends().is_empty(), "{:?}", net.ends());
+        assert_eq!(
+            net.causes(2),
+            [RosterCause::Rejoined],
+            "asleep after {asleep_after} ms"
+        );
+    }
+}
+
+#[test]
+fn who_knows_only_a_peer_that_dies_asks_who_dials_it() {
+    for with_log in [false, true] {
+        let mut net = Net::new(5, Plan::default(), None);
+        net.run(Duration::from_secs(15));
+        net.kill(2);
+        let log = match with_log {
+            true => net.peers[2].records.clone(),
+            false => Vec::new(),
+        };
+        net.run(Duration::from_millis(15_500));
+        net.restart(2, 99, log, &[0]);
+        net.run(Duration::from_millis(15_580));
+        net.kill(0);
+        net.run(Duration::from_secs(35));
+        assert_eq!(net.causes(2), [RosterCause::Rejoined], "log: {with_log}");
+        net.is_one_of_them(2, 1);
+    }
+}
+
+#[test]
+fn who_has_not_heard_that_the_match_began_is_there() {
+    let mut net = Net::new(2, Plan::default(), None);
+    let began = |peer: &Peer| {
+        let began = |event: &Event| matches!(event, Event::Started { .. });
+        peer.events.iter().any(began)
+    };
+    while !began(&net.peers[0]) {
+        net.run(net.now + Duration::from_millis(1));
+    }
+    // The word that it begins is lost, and no other link comes up.
+    net.lost_dials = u32::MAX;
+    net.queue
+        .retain(|_, (to, _, what, _)| *to != 1 || !matches!(what, Some((Channel::Control, _))));
+    net.run(net.now + Duration::from_secs(8));
+    assert!(!began(&net.peers[1]));
+    let suspected = |event: &Event| matches!(event, Event::Suspected { .. });
+    assert!(!net.peers[0].events.iter().any(suspected));
+}
