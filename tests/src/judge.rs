@@ -9,6 +9,7 @@ mod equivocation;
 mod file;
 mod metering;
 mod progress;
+mod reopening;
 mod rerun;
 mod roster;
 
@@ -17,8 +18,9 @@ pub use file::{Issued, PeerFile};
 
 use crate::simulator::{Cut, Hostile, Lie, Playable, Scenario};
 use lockstep::log::{Bundle, Record, RosterChange, Start, roster_hash, start_hash, turn_hash};
-use lockstep::{Event, Fault, LogHash, PeerId};
+use lockstep::{Event, Fault, LogHash, PeerId, RosterCause};
 use metering::Plans;
+use reopening::Disk;
 use sim::{Checksum, Seat};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -98,6 +100,13 @@ pub struct Judge<W> {
     agreed: BTreeMap<Seat, usize>,
     paused: bool,
     healed_at: Option<Duration>,
+    /// By peer: what new runs had on disk, after all had died.
+    disks: BTreeMap<usize, Disk>,
+    begun_again_at: Duration,
+    waits_for_all: Duration,
+    /// After how many turns, as whoever told it first said, and when.
+    reopened_after: Option<u32>,
+    reopened_at: Option<Duration>,
     /// When somebody went on after it had stood still, or its clock had jumped.
     gaps: Vec<Duration>,
     violation: Option<Violation>,
@@ -163,6 +172,14 @@ impl<W: Playable> Judge<W> {
             agreed: BTreeMap::new(),
             paused: false,
             healed_at: None,
+            disks: BTreeMap::new(),
+            begun_again_at: Duration::ZERO,
+            waits_for_all: scenario
+                .all_die
+                .as_ref()
+                .map_or(Duration::ZERO, |all| all.wait),
+            reopened_after: None,
+            reopened_at: None,
             gaps: Vec::new(),
             violation: None,
             world: PhantomData,
@@ -271,6 +288,9 @@ impl<W: Playable> Judge<W> {
     /// commands of its seats that the history holds.
     pub fn back(&mut self, peer: usize) -> Vec<(Seat, u32)> {
         self.peers[peer].back = Some(self.now);
+        if self.disks.contains_key(&peer) {
+            self.peers[peer].crashed = None;
+        }
         let said = self.peers[peer].agreed;
         self.peers[peer].chats.truncate(said.0);
         self.peers[peer].pause_asks = said.1;
@@ -309,7 +329,14 @@ impl<W: Playable> Judge<W> {
 
     /// A session had its world replaced by one after so many turns.
     pub fn restored(&mut self, peer: usize, turns: u32) {
-        self.peers[peer].handed.truncate(turns as usize);
+        let file = &mut self.peers[peer];
+        match file.returned.is_some() && file.handed.is_empty() {
+            true => {
+                file.handed.resize(turns as usize, Duration::ZERO);
+                file.executed = turns;
+            }
+            false => file.handed.truncate(turns as usize),
+        }
     }
 
     /// Whether anybody was told that a peer signs two histories.
@@ -328,10 +355,6 @@ impl<W: Playable> Judge<W> {
         let unsure = self.now < self.peers[peer].unsure_until && !self.is_alone(peer);
         let file = &mut self.peers[peer];
         let logged = bundle.turn.0 < file.appended;
-        if file.returned.is_some() && file.handed.is_empty() {
-            // Its world began with a snapshot.
-            file.handed.resize(bundle.turn.0 as usize, Duration::ZERO);
-        }
         let expected = file.handed.len() as u32;
         file.handed.push(self.now);
         if self.hostile == Some(peer) {
@@ -367,6 +390,7 @@ impl<W: Playable> Judge<W> {
             .is_some_and(|(flawed, from)| flawed == peer && turn >= from);
         let file = &mut self.peers[peer];
         file.executed = turn + 1;
+        file.caught_up |= file.executed as usize >= file.handed.len();
         file.stepped.push(self.now);
         file.checksum = Some(checksum);
         if flawed || self.forged || self.hostile == Some(peer) || self.is_outside(peer, turn) {
@@ -410,6 +434,11 @@ impl<W: Playable> Judge<W> {
                 self.peers[peer].desync = Some((self.now, desync.clone()));
                 self.check_desync(peer, desync);
             }
+            Event::RosterChanged {
+                turn,
+                cause: RosterCause::Reopened,
+                ..
+            } => self.told_of_reopening(turn.0),
             Event::Ended(ended) => self.peers[peer].ended = Some((self.now, ended.clone())),
             _ => {}
         }
@@ -506,9 +535,13 @@ impl<W: Playable> Judge<W> {
             // Turns that wait for a snapshot of a slow world are complete, and nobody outside knows.
             let unknown = self.plans.is_slow(waiting.peer);
             let lagging = Some(waiting.peer) == self.hostile || gone || unknown || bundle.paused;
+            // Who has begun anew seals before it is sure that it belongs, and hands nothing out until then.
+            let settles = self
+                .reopened_after
+                .map_or(0, |cut| cut + 4 * self.command_delay + 8);
             // A batch without commands has room for any one.
             let full = used > 0 && used + waiting.bytes.len() > ROOMY;
-            if lagging || bundle.turn.0 <= latest || full {
+            if lagging || bundle.turn.0 <= latest.max(settles) || full {
                 continue;
             }
             if since.into_iter().any(|turn| turn.bundle.paused) {

@@ -14,6 +14,7 @@ mod network;
 mod playable;
 mod players;
 mod quic;
+mod reopening;
 mod scenario;
 mod schedule;
 mod shrink;
@@ -21,6 +22,7 @@ mod toy;
 mod trace;
 
 pub use playable::{Playable, build, execute, to_bytes};
+pub use reopening::{AllDie, Death};
 pub use scenario::{
     Cut, Flaw, Hostile, Lie, Over, PeerPlan, RECOVERS_WITHIN, Scenario, Slow, Weather, Workload,
 };
@@ -33,7 +35,7 @@ use hand::{Hand, Piece};
 use hostility::{Mischief, Signed};
 use lockstep::session::{HostConfig, Input, Output, Role, RulesOf, Session, SessionConfig};
 use lockstep::sign::{Ed25519, KeyedHash, Signer};
-use lockstep::{Event, Limits, MatchId, PeerId, Rejoin, TurnNumber};
+use lockstep::{Event, Limits, MatchId, PeerId, TurnNumber};
 use network::{End, Network};
 use quic::Quic;
 use schedule::{Happening, Schedule};
@@ -103,6 +105,8 @@ struct Simulator<W> {
     match_id: MatchId,
     begun_at: Option<Duration>,
     commands: u64,
+    /// New runs that have not begun, after all had died.
+    begin_again: usize,
     /// The peer whose session was called last.
     running: usize,
 }
@@ -208,6 +212,7 @@ impl<W: Playable> Simulator<W> {
             trace: Trace::new(out),
             begun_at: None,
             commands: 0,
+            begin_again: 0,
             running: 0,
         }
     }
@@ -226,7 +231,8 @@ impl<W: Playable> Simulator<W> {
             }
             self.happen(happening);
             self.drive_ports();
-            if self.peers.iter().all(|peer| peer.session.is_none()) {
+            let over = self.peers.iter().all(|peer| peer.session.is_none());
+            if over && self.begin_again == 0 {
                 break;
             }
         }
@@ -271,6 +277,8 @@ impl<W: Playable> Simulator<W> {
             Happening::Move(peer) => self.move_away(peer),
             Happening::Jump(peer, by) => self.jump(peer, by),
             Happening::Return(peer) => self.begin_anew(peer),
+            Happening::AllDie => self.all_die(),
+            Happening::BeginAgain(peer) => self.begin_again(peer),
             Happening::Disturb => self.disturb(),
         }
     }
@@ -376,6 +384,9 @@ impl<W: Playable> Simulator<W> {
         }
         self.schedule
             .add(self.now + self.scenario.heal_at, Happening::Heal);
+        if let Some(all) = &self.scenario.all_die {
+            self.schedule.add(self.now + all.at, Happening::AllDie);
+        }
     }
 
     fn heal(&mut self) {
@@ -544,11 +555,7 @@ fn config(scenario: &Scenario, peer: usize, role: Role) -> SessionConfig {
 }
 
 /// A session of a process that died and begins anew.
-fn another_run<W: Playable>(scenario: &Scenario, peer: usize, from: Rejoin) -> Session {
-    let role = Role::Rejoin {
-        from,
-        rules: rules::<W>(),
-    };
+fn another_run(scenario: &Scenario, peer: usize, role: Role) -> Session {
     let mut config = config(scenario, peer, role);
     config.entropy = Stream::new(scenario.seed, "entropy anew", peer as u64).array();
     let mut random = Stream::new(scenario.seed, "identity", 0);

@@ -76,6 +76,16 @@ impl Core {
         chain.end_256()
     }
 
+    /// Goes on as another run of its process: whatever the one before has signed is not about this one. Its links have
+    /// proved the one before.
+    pub(crate) fn begin_another_run(&mut self) {
+        for link in self.links.keys().copied().collect::<Vec<_>>() {
+            self.close(link);
+        }
+        let drawn = self.draw();
+        self.incarnation.0.copy_from_slice(&drawn[..16]);
+    }
+
     pub(crate) fn id(&self) -> PeerId {
         self.signer.id()
     }

@@ -603,6 +603,8 @@ impl Session {
             }
             Step::Search(why) => {
                 if let Phase::Gather(guest) = std::mem::replace(&mut self.phase, Phase::Over) {
+                    // It may have signed that it goes on as the run that it was, and the others may have begun.
+                    self.core.begin_another_run();
                     let (known, host) = guest.into_whole();
                     let returning = Returning::again(&self.core, known, host, why);
                     self.phase = Phase::Return(Box::new(returning));

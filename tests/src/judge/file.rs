@@ -42,6 +42,8 @@ pub struct PeerFile {
     pub appended: u32,
     /// Turns that its world executed.
     pub executed: u32,
+    /// Another run of its process has executed, once, as far as turns were handed out.
+    pub caught_up: bool,
     /// When its world executed turns.
     pub stepped: Vec<Duration>,
     /// Checksum of its world.
@@ -98,6 +100,7 @@ impl PeerFile {
             handed: Vec::new(),
             appended: 0,
             executed: 0,
+            caught_up: false,
             stepped: Vec::new(),
             checksum: None,
             log: Vec::new(),
@@ -145,6 +148,7 @@ impl PeerFile {
         self.handed = Vec::new();
         self.appended = 0;
         self.executed = 0;
+        self.caught_up = false;
         self.checksum = None;
         self.log = Vec::new();
         self.codec = Codec::default();

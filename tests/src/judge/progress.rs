@@ -24,6 +24,7 @@ const MEASURED_TURNS: u32 = 20;
 impl<W: Playable> Judge<W> {
     /// The run is over: checks what needs the whole of it.
     pub fn finish(&mut self) {
+        self.check_reopened();
         self.check_progress();
         self.check_returns();
         self.check_ends();
@@ -157,6 +158,8 @@ impl<W: Playable> Judge<W> {
     fn deaths_over_at(&self, healed_at: Duration) -> Duration {
         let thawed = self.peers.iter().filter_map(|file| file.thawed_at);
         let healed_at = thawed.fold(healed_at, Duration::max);
+        // That all die is a fault that ends when they go on.
+        let healed_at = healed_at.max(self.reopened_at.unwrap_or_default());
         let deaths = self.peers.iter().filter_map(|file| file.crashed);
         // Players may vote as late as when faults have ended.
         let over = deaths.map(|at| match self.patient {

@@ -78,6 +78,8 @@ impl<W: Playable> Judge<W> {
                 Record::Checksum { turns, .. } if *turns > cut.min(flawed_from) => {}
                 Record::Keyframe(keyframe) if keyframe.turns > cut => {}
                 Record::Roster(change) if self.is_same_change(change) => {}
+                // Decided, and lost with those who had it on disk.
+                Record::Roster(_) if turns as u32 >= cut && self.reopened_at.is_some() => {}
                 Record::Roster(change) => return Err(format!("holds another change: {change:?}")),
                 // Held against the others' when it was appended; the turns after it read only by its plan.
                 Record::Start(_) => {}

@@ -1,6 +1,6 @@
 //! S1 and S2 of roster changes: one decision for each epoch, by a quorum, and who is out is not far ahead.
 
-use super::{Invariant, Judge, Notes};
+use super::{Invariant, Judge, Notes, Turn};
 use crate::simulator::Playable;
 use lockstep::log::{Bundle, RosterChange};
 use std::time::Duration;
@@ -18,6 +18,11 @@ impl<W: Playable> Judge<W> {
             Some(format!("logged after {} turns", self.peers[peer].appended))
         } else if !self.has_quorum(change) {
             Some("decided by no quorum of the roster before".to_owned())
+        } else if change.reopening.is_some() {
+            match self.is_known_reopening(change) {
+                true => None,
+                false => self.check_reopening(change),
+            }
         } else if (change.epoch as usize) < self.changes.len() {
             let differs = !self.is_same_change(change);
             differs.then(|| "decided otherwise elsewhere".to_owned())
@@ -50,7 +55,7 @@ impl<W: Playable> Judge<W> {
     }
 
     /// The places of the roster of an epoch.
-    fn roster_of(&self, epoch: u32) -> Vec<u8> {
+    pub(super) fn roster_of(&self, epoch: u32) -> Vec<u8> {
         match epoch.checked_sub(1) {
             None => (0..self.peers.len() as u8).collect(),
             Some(before) => {
@@ -115,8 +120,19 @@ impl<W: Playable> Judge<W> {
 
     /// Turns after the cut that only those had who are out are none of the history.
     fn forget_from(&mut self, cut: usize) {
+        for turn in self.forget(cut) {
+            let mut by = turn.by.iter();
+            if let Some(peer) = by.find(|peer| !self.is_outside(**peer, cut as u32)) {
+                let seen = format!("turn {} is beyond the cut", turn.bundle.turn);
+                return self.fail(Some(*peer), Invariant::Agreement, seen);
+            }
+        }
+    }
+
+    /// Takes the turns from `cut` on out of the history.
+    pub(super) fn forget(&mut self, cut: usize) -> Vec<Turn> {
         if cut >= self.history.len() {
-            return;
+            return Vec::new();
         }
         let gone = self.history.split_off(cut);
         let Notes {
@@ -128,13 +144,7 @@ impl<W: Playable> Judge<W> {
         for (file, said) in self.peers.iter_mut().zip(said) {
             file.agreed = said;
         }
-        for turn in gone {
-            let mut by = turn.by.iter();
-            if let Some(peer) = by.find(|peer| !self.is_outside(**peer, cut as u32)) {
-                let seen = format!("turn {} is beyond the cut", turn.bundle.turn);
-                return self.fail(Some(*peer), Invariant::Agreement, seen);
-            }
-        }
+        gone
     }
 
     /// A turn of a peer that is out and has not heard of it yet.
@@ -217,7 +227,7 @@ impl<W: Playable> Judge<W> {
         roster.len() == 1 && self.peer_at(roster[0]) == Some(peer)
     }
 
-    fn peer_at(&self, place: u8) -> Option<usize> {
+    pub(super) fn peer_at(&self, place: u8) -> Option<usize> {
         let id = self.start.as_ref()?.roster.get(usize::from(place))?.peer;
         self.peers.iter().position(|file| file.id == id)
     }

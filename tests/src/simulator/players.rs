@@ -3,7 +3,7 @@
 use super::hand::Hand;
 use super::schedule::Happening;
 use super::{Playable, Simulator, Workload, to_bytes};
-use lockstep::session::Input;
+use lockstep::session::{Input, Role};
 use lockstep::{Contact, Limits, Rejoin};
 use std::time::Duration;
 
@@ -187,7 +187,9 @@ impl<W: Playable> Simulator<W> {
             log,
             keyframe,
         };
-        let session = super::another_run::<W>(&self.scenario, peer, from);
+        let rules = super::rules::<W>();
+        let role = Role::Rejoin { from, rules };
+        let session = super::another_run(&self.scenario, peer, role);
         let state = &mut self.peers[peer];
         let plan = &self.scenario.peers[peer];
         state.session = Some(session);

@@ -1,6 +1,6 @@
 //! What one seed plays: everything that differs from run to run is drawn here.
 
-use super::SUSPICION;
+use super::{AllDie, SUSPICION};
 use crate::random::Stream;
 use lockstep::Plan;
 use lockstep::log::{Absent, OnSlow};
@@ -41,6 +41,8 @@ pub struct Scenario {
     pub absent: Absent,
     /// All players vote once in every stall to wait longer.
     pub patient: bool,
+    /// The processes of all peers die, and the match is reopened.
+    pub all_die: Option<AllDie>,
 }
 
 /// One peer.
@@ -219,6 +221,7 @@ impl Scenario {
             on_slow: OnSlow::Meter,
             absent: Stream::new(seed, "absent", 0).pick(&[Absent::Idle, Absent::Ai]),
             patient: false,
+            all_die: None,
         };
         if random.chance(400) {
             scenario.draw_cuts(random);
@@ -258,6 +261,9 @@ impl Scenario {
         scenario.draw_freezes(&mut Stream::new(seed, "freezes", 0));
         scenario.draw_returns(&mut Stream::new(seed, "returns", 0));
         scenario.draw_mishaps(&mut Stream::new(seed, "mishaps", 0));
+        if seed % 20 == 9 {
+            scenario.draw_all_die(&mut Stream::new(seed, "all die", 0));
+        }
         scenario
     }
 

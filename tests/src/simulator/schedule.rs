@@ -65,6 +65,10 @@ pub enum Happening {
     Jump(usize, Duration),
     /// Another run of a process that has died begins.
     Return(usize),
+    /// The processes of all peers die.
+    AllDie,
+    /// Another run of one of them begins.
+    BeginAgain(usize),
     /// Somebody disturbs.
     Disturb,
 }

@@ -61,6 +61,7 @@ fn smaller(scenario: &Scenario) -> Vec<Scenario> {
     add(&|scenario| scenario.hostile.take().is_some());
     add(&|scenario| scenario.flaw.take().is_some());
     add(&|scenario| std::mem::take(&mut scenario.patient));
+    add(&|scenario| scenario.all_die.take().is_some());
     for part in WEATHER {
         add(&|scenario| part(&mut scenario.weather));
     }
@@ -112,7 +113,8 @@ fn change<T: Copy>(value: &mut T, can: impl Fn(T) -> bool, to: impl Fn(T) -> T) 
 /// A match has two peers at least, and what names the last one goes with it.
 fn remove_last_peer(scenario: &mut Scenario) -> bool {
     let last = scenario.peers.len() - 1;
-    let needed = scenario.is_hostile(last) || scenario.flaw.is_some_and(|flaw| flaw.peer == last);
+    let flawed = scenario.flaw.is_some_and(|flaw| flaw.peer == last);
+    let needed = scenario.is_hostile(last) || flawed || scenario.all_die.is_some();
     if last < 2 || needed {
         return false;
     }

@@ -12,7 +12,9 @@ const FLAT_OUT: usize = 3;
 /// The load of this peer's machine. What lasts for one period only is a hiccup, which the turns that wait take in: the
 /// lesser of the last two periods counts.
 pub(super) struct Load {
-    /// Ticks of the turns that were handed out and are not executed.
+    /// Turns that were handed out before this peer's part began: how fast they are executed says nothing.
+    backlog: u32,
+    /// Ticks of the turns that were handed out since and are not executed.
     handed_out: VecDeque<u8>,
     since: Duration,
     executed_at: Duration,
@@ -24,8 +26,9 @@ pub(super) struct Load {
 }
 
 impl Load {
-    pub(super) fn new(now: Duration) -> Self {
+    pub(super) fn new(now: Duration, backlog: u32) -> Self {
         Load {
+            backlog,
             handed_out: VecDeque::new(),
             since: now,
             executed_at: now,
@@ -48,6 +51,11 @@ impl Load {
     /// The world executed the next turn and stepped for this long. While it lies behind, all its time counts: what the
     /// game does between two steps is part of what it needs.
     pub(super) fn executed(&mut self, now: Duration, step: Duration) {
+        if self.backlog > 0 {
+            self.backlog -= 1;
+            (self.since, self.executed_at) = (now, now);
+            return;
+        }
         let between = now.saturating_sub(self.executed_at).min(PERIOD);
         self.busy += if self.flat_out {
             step.max(between)
@@ -90,7 +98,7 @@ mod tests {
 
     #[test]
     fn what_lasts_is_reported_and_a_hiccup_is_not() {
-        let mut load = Load::new(Duration::ZERO);
+        let mut load = Load::new(Duration::ZERO, 0);
         run(&mut load, 0, 4, TURN, 70, 0);
         assert_eq!(load.report(), 0, "nothing is known before two periods");
         run(&mut load, 4, 6, TURN, 70, 0);
@@ -104,17 +112,17 @@ mod tests {
 
     #[test]
     fn while_the_world_lies_behind_all_its_time_counts() {
-        let mut load = Load::new(Duration::ZERO);
+        let mut load = Load::new(Duration::ZERO, 0);
         run(&mut load, 0, 20, TURN, 10, 4);
         assert_eq!(load.report(), 50 * 16, "a turn of four ticks in 200 ms");
-        let mut load = Load::new(Duration::ZERO);
+        let mut load = Load::new(Duration::ZERO, 0);
         run(&mut load, 0, 20, TURN, 10, 2);
         assert_eq!(load.report(), 10 * 16);
     }
 
     #[test]
     fn a_window_that_is_dragged_is_no_slow_machine() {
-        let mut load = Load::new(Duration::ZERO);
+        let mut load = Load::new(Duration::ZERO, 0);
         run(&mut load, 0, 20, TURN, 5, 0);
         load.executed(
             TURN * 20 + Duration::from_secs(6),
@@ -131,8 +139,22 @@ mod tests {
     }
 
     #[test]
+    fn what_was_handed_out_before_its_part_began_is_not_measured() {
+        let mut load = Load::new(Duration::ZERO, 2_000);
+        for turn in 0..2_000 {
+            if turn % 1_000 == 0 {
+                load.handed_out(4);
+            }
+            load.executed(TURN / 40 * turn, TURN / 40);
+        }
+        assert_eq!(load.report(), 0);
+        run(&mut load, 50, 20, TURN, 3, 0);
+        assert_eq!(load.report(), 3 * 16);
+    }
+
+    #[test]
     fn paused_turns_measure_nothing() {
-        let mut load = Load::new(Duration::ZERO);
+        let mut load = Load::new(Duration::ZERO, 0);
         run(&mut load, 0, 20, TURN, 10, 0);
         for turn in 20..60 {
             load.handed_out(0);

@@ -14,7 +14,9 @@ impl Playing {
         match (message, self.member_of(core, link)) {
             (Control::Join { .. }, None) => core.refuse(link, JoinRefused::Started),
             (end @ Control::End { .. }, Some(_)) => self.receive_end(core, link, end),
-            (Control::Bye, Some(_)) => core.close(link),
+            (Control::Bye, at) if at.is_some() || self.may_come_back(core, link) => {
+                core.close(link);
+            }
             // What was on its way when it was let in, or had ended for it.
             (Control::Rejoin { .. }, Some(_)) => {}
             (Control::Reopen(_), at) if at.is_some() || self.may_come_back(core, link) => {}

@@ -208,7 +208,7 @@ impl Playing {
                 .map(|every| (every.as_millis() / plan.turn().as_millis()).max(1) as u32),
             stall_limit,
             slack_reported_at: core.now,
-            load: Load::new(core.now),
+            load: Load::new(core.now, cut.saturating_sub(returned.executed)),
             slew: Duration::ZERO,
             chats: VecDeque::new(),
             leaving: None,

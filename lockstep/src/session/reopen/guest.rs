@@ -13,6 +13,9 @@ use crate::{Contact, EndReason, Event, Fault, JoinRefused, LinkId, LobbyPeer, Pe
 use sim::Seat;
 use std::time::Duration;
 
+/// Who hosts tells within this time that all have signed, or that somebody has not.
+const BEGINS: Duration = Duration::from_secs(10);
+
 pub(crate) struct Guest {
     known: Whole,
     /// Who hosts, at the other end of this link.
@@ -23,6 +26,7 @@ pub(crate) struct Guest {
     own: Claim,
     wanted: Option<Proposal>,
     signed: Option<u32>,
+    signed_at: Duration,
     /// It has cut off the end of its log, which may have been its own alone.
     went_back: bool,
     lookout: Lookout,
@@ -50,6 +54,7 @@ impl Guest {
             book,
             wanted: None,
             signed: None,
+            signed_at: Duration::ZERO,
             went_back: false,
             lookout: Lookout::new(core),
             allowance: core.limits.catch_up_bytes,
@@ -181,14 +186,16 @@ impl Guest {
                     None => self.other_history(core),
                 }
             }
-            Ok(answer) if !hosts => match self.lookout.answered(core, &self.known, link, answer) {
-                true => {
-                    core.send(self.link, &Control::Bye);
-                    core.close(self.link);
-                    Step::Search(EndReason::Refused(JoinRefused::GoesOn))
+            Ok(answer) if !hosts => {
+                let plays = self.lookout.answered(core, &self.known, link, answer);
+                // Others may have begun what this peer has signed, and its host's word be on its way.
+                let begins = self.signed.is_some() && core.now < self.signed_at + BEGINS;
+                if !plays || begins {
+                    return Step::Stay;
                 }
-                false => Step::Stay,
-            },
+                core.send(self.link, &Control::Bye);
+                Step::Search(EndReason::Refused(JoinRefused::GoesOn))
+            }
             Ok(_) => Step::Stay,
             Err(_) => {
                 core.fault(link, Fault::Garbage);
@@ -227,7 +234,7 @@ impl Guest {
         }
         let reopening = wanted.reopening();
         let bytes = reopening.signed_bytes(&self.book.start, epoch, cut);
-        self.signed = Some(wanted.attempt);
+        (self.signed, self.signed_at) = (Some(wanted.attempt), core.now);
         let sign = Said::Sign {
             attempt: wanted.attempt,
             signature: core.signer.sign(&bytes).into(),

@@ -70,15 +70,14 @@ impl Lookout {
             !known && !contact.addresses.is_empty()
         });
         for contact in elsewhere.cloned().collect::<Vec<_>>() {
-            let links = core.links_to(contact.peer).map(|link| link.id);
-            let links: Vec<LinkId> = links.collect();
-            if links.is_empty() {
-                let address = contact.addresses[self.dials % contact.addresses.len()].clone();
-                let key = contact.peer;
-                core.out.push(Output::Dial { address, key });
-            }
-            for link in links {
-                self.ask(core, known, link);
+            let link = core.links_to(contact.peer).map(|link| link.id).next();
+            match link {
+                Some(link) => self.ask(core, known, link),
+                None => {
+                    let address = contact.addresses[self.dials % contact.addresses.len()].clone();
+                    let key = contact.peer;
+                    core.out.push(Output::Dial { address, key });
+                }
             }
         }
         self.dials += 1;

@@ -66,7 +66,7 @@ impl Returning {
         if let Some(known) = returning.contacts.get_mut(&host) {
             known.no_help_until = core.now + NO_HELP;
             if let EndReason::Refused(why) = &why
-                && *why != JoinRefused::GoesOn
+                && !matches!(why, JoinRefused::GoesOn | JoinRefused::AlreadyIn)
             {
                 known.refused = Some(why.clone());
             }
