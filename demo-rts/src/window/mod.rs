@@ -1,6 +1,6 @@
 //! The window: where most people meet the game.
 //!
-//! A [`Screen`] is asked once a frame with plain input, draws upon a [`Canvas`](canvas::Canvas) in memory, and says what
+//! A [`Screen`] is asked once a frame with plain input, draws upon a [`Canvas`] in memory, and says what
 //! comes next. Only this file and `gpu` know the window and its graphics card, so all else is tested without them.
 
 pub mod canvas;
