@@ -56,7 +56,7 @@ impl Announcement {
         }
         let word = |key: &str, most: usize| {
             let word = text(key).filter(|word| word.len() <= most)?;
-            let word: String = word.chars().filter(|letter| !letter.is_control()).collect();
+            let word: String = word.chars().filter(|letter| lockstep::is_shown(*letter)).collect();
             (!word.trim().is_empty()).then_some(word)
         };
         let seats: u8 = text("seats")?.parse().ok()?;

@@ -207,7 +207,7 @@ impl Lobby {
     /// Every seat: who has it, and whether it is their first.
     fn places(&self) -> Vec<Option<(&LobbyPeer, bool)>> {
         let known = self.here.iter().flat_map(|peer| peer.seats.iter());
-        let known = known.map(|seat| seat.0 + 1).max().unwrap_or(0);
+        let known = known.map(|seat| seat.0.saturating_add(1)).max().unwrap_or(0);
         let seats = self.seats().unwrap_or(0).max(known);
         let of = |seat: u8| {
             self.here.iter().find_map(|peer| {
@@ -496,7 +496,7 @@ fn notice(ui: &mut Ui<'_>, heading: &str, text: &str, labels: &[&str]) -> Option
 }
 
 fn say(chat: &mut VecDeque<String>, text: String) {
-    let text: String = text.chars().filter(|letter| !letter.is_control()).collect();
+    let text: String = text.chars().filter(|letter| lockstep::is_shown(*letter)).collect();
     chat.push_back(text);
     while chat.len() > CHAT_LINES {
         chat.pop_front();

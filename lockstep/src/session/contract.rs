@@ -171,7 +171,7 @@ pub struct SessionConfig {
     /// A peer that turns wait for and that is unheard, by any path, for so long is suspected: the others go on without
     /// it if they are a quorum. Usually 3 s.
     pub suspicion: Duration,
-    /// The build, for information in the log.
+    /// The build, for information in the log; at most 64 bytes are kept.
     pub build: String,
     /// What this peer is in its lobby.
     pub role: Role,
