@@ -266,10 +266,10 @@ pub enum ConfigError {
         /// The limit.
         limit: u32,
     },
-    /// A limit above what the protocol can carry.
-    #[error("a limit is above what the protocol can carry")]
+    /// A limit out of its range, as [`Limits`] tells it.
+    #[error("a limit is out of its range")]
     Limits,
-    /// A ticket without an address.
+    /// A ticket without an address, or a match to come back to of which none is known.
     #[error("there is no address to dial")]
     Addresses,
 }
