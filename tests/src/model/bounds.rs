@@ -68,6 +68,7 @@ pub fn bounds() -> Vec<Bound> {
             about: "crash removal, 2 peers, 3 turns",
             small: turns.clone(),
             large: RosterModel {
+                turns: 4,
                 attempts: 2,
                 ..turns
             },
@@ -96,6 +97,7 @@ pub fn bounds() -> Vec<Bound> {
                 ..three.clone()
             },
             large: RosterModel {
+                turns: 2,
                 leavers: Peers(0b111),
                 ..three.clone()
             },
@@ -103,13 +105,13 @@ pub fn bounds() -> Vec<Bound> {
         Bound {
             about: "two epochs, 2 peers",
             small: epochs.clone(),
-            large: RosterModel { turns: 3, ..epochs },
+            large: RosterModel { turns: 4, ..epochs },
         },
         Bound {
             about: "the guest comes back to the host",
             small: rejoin.clone(),
             large: RosterModel {
-                turns: 4,
+                turns: 5,
                 attempts: 2,
                 epochs: 2,
                 ..rejoin
@@ -119,7 +121,7 @@ pub fn bounds() -> Vec<Bound> {
             about: "the host comes back to the guest",
             small: host_rejoins.clone(),
             large: RosterModel {
-                turns: 4,
+                turns: 5,
                 attempts: 2,
                 ..host_rejoins
             },
@@ -128,7 +130,7 @@ pub fn bounds() -> Vec<Bound> {
             about: "removed and come back, 2 peers",
             small: restart.clone(),
             large: RosterModel {
-                turns: 3,
+                turns: 4,
                 goes_on: true,
                 ..restart
             },
@@ -144,7 +146,7 @@ pub fn bounds() -> Vec<Bound> {
                 out: Peers(0b100),
                 returns: Peers(0b100),
                 attempts: 2,
-                turns: 2,
+                turns: 3,
                 ..three.clone()
             },
         },
@@ -152,7 +154,7 @@ pub fn bounds() -> Vec<Bound> {
             about: "two of 3 peers come back",
             small: two_rejoin.clone(),
             large: RosterModel {
-                turns: 4,
+                turns: 5,
                 goes_on: true,
                 ..two_rejoin
             },
