@@ -226,6 +226,8 @@ pub const PLAYED: &str = "Played";
 pub const LENGTH: &str = "Length";
 /// Likewise.
 pub const RESULT: &str = "Result";
+/// Label of from when on one played alone.
+pub const PLAYED_ON: &str = "Played on";
 /// Likewise.
 pub const RECORDED_BY: &str = "Recorded by";
 /// Likewise.
@@ -408,3 +410,8 @@ pub fn went(name: &str) -> String {
 
 /// The heading of a lobby that is over.
 pub const LOBBY_OVER: &str = "This match will not begin";
+
+/// From when on one played alone.
+pub fn continued_from(time: Duration) -> String {
+    format!("from {} on, alone", super::viewer::clock(time))
+}
