@@ -130,12 +130,14 @@ fn what_cannot_be_played_on_is_named() {
     let folder = folder.path();
     recorded(folder);
     let whole = std::fs::read(folder.join("old.replay")).expect("it was recorded");
-    // In the middle of a record, about two thirds of the turns in.
-    let cut = (0..whole.len()).find(|cut| {
+    // In the middle of a record of some turn.
+    let cut = (0..whole.len()).rev().find(|cut| {
         let reader = replay::Reader::from_bytes(whole[..*cut].to_vec());
-        reader.is_ok_and(|reader| reader.turns() == 20 && reader.damage().is_some())
+        reader.is_ok_and(|reader| {
+            (5..30).contains(&reader.turns()) && matches!(reader.tail(), replay::Tail::Cut { .. })
+        })
     });
-    let cut = cut.expect("a turn takes more than a byte");
+    let cut = cut.expect("some turn takes more than a byte");
     std::fs::write(folder.join("cut.replay"), &whole[..cut]).expect("a file");
     std::fs::write(folder.join("foreign.replay"), "not a replay").expect("a file");
     let mut damaged = whole.clone();

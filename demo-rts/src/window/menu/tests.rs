@@ -279,7 +279,9 @@ fn a_recording_is_played_on_from_a_moment_and_listed_by_who_did() {
     let line = line.map(str::to_owned).unwrap();
     desk.press(&line);
     desk.press(words::WATCH_IT);
-    desk.until_it_says("0:01 / ");
+    desk.until_it_says("turn 0 of");
+    (0..12).for_each(|_| desk.key(KeyCode::Period));
+    desk.until_it_says("turn 12 of");
     desk.key(KeyCode::C);
     desk.until_it_says("seat 0   Ada");
     desk.assert_readable_at_every_size("play on");
