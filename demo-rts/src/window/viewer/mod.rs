@@ -21,6 +21,7 @@ use super::game::land::Eye;
 use super::game::scene::{Overlay, Scene};
 use super::input::{Input, KeyCode};
 use super::settings::{Settings, Shared};
+use super::sound::{self, ears};
 use super::ui::Memory;
 use super::words::viewer as words;
 use super::{Next, Screen, places, theme};
@@ -237,12 +238,14 @@ impl Viewer {
         match &mut self.going {
             Going::Still => {}
             Going::On => {
-                let scene = &mut self.scene;
+                let (scene, camera) = (&mut self.scene, &self.camera);
                 let more = self
                     .reel
                     .play(passed, now() + PLAY_BUDGET, |world, effects| {
-                        if let Some(scene) = scene {
+                        if let (Some(scene), Some(camera)) = (&mut *scene, camera) {
                             scene.step(world, effects);
+                            let cues = ears::of_tick(world, effects, scene.eye(), camera, None);
+                            cues.into_iter().for_each(sound::hear);
                         }
                     });
                 if !more {

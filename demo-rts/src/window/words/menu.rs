@@ -150,6 +150,10 @@ pub const NAME: &str = "Your name";
 pub const SIZE: &str = "Size of all";
 /// Likewise.
 pub const COLOURS: &str = "Seat colours";
+/// In the place of the volume, where there is nothing to hear it on.
+pub const NO_DEVICE: &str = "no device";
+/// In its place, where nothing is to be heard.
+pub const MUTED: &str = "off (F9)";
 /// Likewise.
 pub const VOLUME: &str = "Sound";
 /// Likewise.

@@ -44,7 +44,7 @@ pub const HELP: &str = "Keys of the replay viewer";
 /// How the help is closed.
 pub const CLOSE_HELP: &str = "F1 or Esc closes this.";
 /// Each key and what it does.
-pub const KEYS: [(&str, &str); 23] = [
+pub const KEYS: [(&str, &str); 24] = [
     ("Space", "Pause, go on"),
     ("+  −", "Faster, slower: 0.25 to 64"),
     ("R", "Rewind: play backwards"),
@@ -67,6 +67,7 @@ pub const KEYS: [(&str, &str); 23] = [
     ("C", "Play on from here"),
     ("F2", "Picture as PNG"),
     ("F3", "Graphs as SVG"),
+    ("F9", "Sound off, on"),
     ("F11  Esc", "Full screen, back"),
 ];
 /// On the button.

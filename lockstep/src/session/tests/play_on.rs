@@ -148,7 +148,14 @@ fn one_goes_on_in_all_seats_from_where_the_log_ends() {
         panic!("{:?}", whole.last());
     };
     assert_eq!((end.turns, end.log_hash), (60, walk.tip()));
-    let again = going_on(&whole[..whole.len() - 1], 0);
+    let derives = |record: &&Record| {
+        matches!(
+            record,
+            Record::Start(_) | Record::Bundle(_) | Record::Roster(_) | Record::Continued(_)
+        )
+    };
+    let whole: Vec<Record> = whole.iter().filter(derives).cloned().collect();
+    let again = going_on(&whole, 0);
     assert_eq!(bundles(&again.records).len(), 20);
 }
 
