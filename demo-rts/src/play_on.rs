@@ -4,6 +4,7 @@ use crate::cli::Common;
 use crate::exit::Problem;
 use crate::options::OptionError;
 use crate::peer::{Beginning, Bots, KeyChoice, Part, Peer, RecordedTo};
+use crate::plain::shown;
 use crate::world::World;
 use lockstep::log::{LogStore, Start};
 use lockstep::quic::Identity;
@@ -153,7 +154,7 @@ impl Found {
     /// What is said of it before it begins.
     pub fn notes(&self, seat: Seat, record: Option<&Path>) -> Vec<String> {
         let seconds = self.moment.reader().time_of(self.turn()).as_secs();
-        let path = self.path.display();
+        let path = shown(&self.path);
         let mut notes: Vec<String> = self
             .damage
             .iter()
@@ -166,7 +167,7 @@ impl Found {
             seconds % 60,
             crate::play::seat_name(seat)
         ));
-        notes.extend(record.map(|record| format!("recording to {}", record.display())));
+        notes.extend(record.map(|record| format!("recording to {}", shown(record))));
         notes
     }
 }

@@ -195,7 +195,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             told.iter()
                 .for_each(|note| say(LogLevel::Info, format_args!("{note}")));
             if let Some(damage) = &found.damage {
-                let path = on.replay.display();
+                let path = crate::plain::shown(&on.replay);
                 say(LogLevel::Warn, format_args!("{path}: {damage}"));
             }
             notes.extend(told);

@@ -120,6 +120,7 @@ mod rejoin;
 pub mod session;
 pub mod sign;
 pub mod source;
+mod text;
 pub mod ticket;
 mod transport;
 
@@ -135,6 +136,7 @@ pub use live::{Config, Live, Network};
 pub use moment::Moment;
 pub use rejoin::Rejoin;
 pub use sim::{Checksum, Outcome, Seat};
+pub use text::is_shown;
 pub use ticket::{Ticket, TicketError};
 pub use transport::{Blocked, Channel, LinkError, LinkEvent, MAX_DATAGRAM, Traffic, Transport};
 

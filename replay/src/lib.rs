@@ -51,8 +51,8 @@
 //! }
 //! ```
 //!
-//! A file is made when the recorder is, before anybody has joined. Where the match never begins, it holds no match and
-//! may be deleted.
+//! A file is made when the recorder is, before anybody has joined. Where the match never begins, it is removed
+//! again.
 
 pub mod cli;
 mod content;
@@ -76,7 +76,7 @@ mod writer;
 mod fixture;
 
 pub use damage::Damage;
-pub use error::Error;
+pub use error::{Error, KeyframeFault};
 pub use moment::Moment;
 pub use output::Output;
 pub use player::{Player, Speed};

@@ -137,13 +137,6 @@ impl Recorder {
         self
     }
 
-    /// Sets the bounds that the session keeps, where they are not the default ones. A reader needs the same.
-    #[must_use]
-    pub fn with_limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
-
     /// Waits until the disk has what was handed over.
     pub(crate) fn settle(&mut self) -> Result<(), StoreError> {
         let result = self.shared.settle();
@@ -329,10 +322,6 @@ impl LogStore for Recorder {
 
     fn keyframe_every(&self) -> Option<Duration> {
         self.keyframes_every
-    }
-
-    fn newest_keyframe(&self) -> Option<u32> {
-        self.newest_keyframe
     }
 
     fn read(&mut self, from: TurnNumber, max_bytes: usize) -> Result<Vec<Record>, StoreError> {

@@ -1,9 +1,10 @@
 //! How one player goes on alone from a moment of a match.
 
-use super::codec::{plan, put_plan};
+use super::codec::{plan, put_plan, short};
 use super::hash::Chain;
 use super::{DecodeError, RosterPeer, Start};
 use crate::encoding::{Reader, put_bytes, put_varint};
+use crate::text::{MAX_BUILD, MAX_NAME};
 use crate::{Incarnation, LogHash, PeerId, Plan};
 use sim::Seat;
 
@@ -113,7 +114,7 @@ impl Continuation {
             log_hash: LogHash(reader.array()?),
             peer: PeerId(reader.array()?),
             incarnation: Incarnation(reader.array()?),
-            name: reader.text()?,
+            name: short(reader, MAX_NAME, "a name above its limit")?,
             seat: Seat(reader.byte()?),
             plan: plan(reader)?,
             turn_limit: match reader.varint()? {
@@ -123,7 +124,7 @@ impl Continuation {
                     Some(turns.map_err(|_| reader.fail("too many turns"))?)
                 }
             },
-            build: reader.text()?,
+            build: short(reader, MAX_BUILD, "the name of a build above its limit")?,
             signature: reader.array()?,
         })
     }

@@ -1,11 +1,12 @@
 //! Before a player goes on alone from a moment of a recorded match: the log is walked, and the world loaded.
 
 use super::catch_up::Walk;
-use super::core::{Core, tidy_name};
+use super::core::Core;
 use super::lobby::Step;
 use super::playing::Continued;
 use super::{ConfigError, Output};
 use crate::log::{Continuation, Record, continued_hash};
+use crate::text::tidy_name;
 use crate::{Moment, Plan};
 use sim::Checksum;
 use std::sync::Arc;

@@ -171,7 +171,7 @@ pub struct SessionConfig {
     /// A peer that turns wait for and that is unheard, by any path, for so long is suspected: the others go on without
     /// it if they are a quorum. Usually 3 s.
     pub suspicion: Duration,
-    /// The build, for information in the log.
+    /// The build, for information in the log; at most 64 bytes are kept.
     pub build: String,
     /// What this peer is in its lobby.
     pub role: Role,
@@ -275,14 +275,14 @@ pub enum ConfigError {
         /// The limit.
         limit: u32,
     },
-    /// A limit above what the protocol can carry.
-    #[error("a limit is above what the protocol can carry")]
+    /// A limit out of its range, as [`Limits`] tells it.
+    #[error("a limit is out of its range")]
     Limits,
     /// A moment to play on from whose log does not hold: a record does not follow on those before it, or a signature does
     /// not hold, or the match has no such seat.
     #[error("the turns before that moment do not follow each other, or the match has no such seat")]
     Moment,
-    /// A ticket without an address.
+    /// A ticket without an address, or a match to come back to of which none is known.
     #[error("there is no address to dial")]
     Addresses,
 }

@@ -4,6 +4,7 @@ mod crowd;
 mod equivocation;
 mod hostile;
 mod joining;
+mod lobby;
 mod lost;
 mod patience;
 mod play_on;
@@ -78,7 +79,6 @@ struct Net {
     attack: Option<(usize, Attack)>,
 }
 
-/// Where nobody is.
 const NOWHERE: &str = "nowhere";
 
 fn id(at: usize) -> PeerId {
