@@ -1,7 +1,7 @@
 //! L1 and the agreed end: what must have happened by the end of a run.
 
 use super::{Invariant, Judge, PeerFile};
-use crate::simulator::{Playable, SUSPICION};
+use crate::simulator::{Lie, Playable, SUSPICION};
 use lockstep::EndReason;
 use lockstep::log::What;
 use std::time::Duration;
@@ -134,13 +134,6 @@ impl<W: Playable> Judge<W> {
     /// stayed are no quorum of the newest roster, and could not agree to go on before.
     fn was_abandoned(&self) -> bool {
         let roster = self.newest_roster();
-        let gave_up = |file: &PeerFile| match (file.left_at, &file.ended) {
-            (Some(left_at), Some((at, ended))) => {
-                let disturbed = self.healed_at.is_none_or(|healed_at| *at < healed_at);
-                ended.reason == EndReason::Left && *at >= left_at + LEAVE_WAIT && disturbed
-            }
-            _ => false,
-        };
         let stays = |peer: &usize| {
             let file = &self.peers[*peer];
             file.ended
@@ -150,25 +143,38 @@ impl<W: Playable> Judge<W> {
         };
         let stay = roster.iter().filter(|peer| stays(peer)).count();
         let first = roster.first().is_some_and(stays);
-        roster.iter().any(|peer| gave_up(&self.peers[*peer]))
+        roster
+            .iter()
+            .any(|peer| self.gave_up_at(&self.peers[*peer]).is_some())
             && (2 * stay < roster.len() || 2 * stay == roster.len() && !first)
     }
 
-    /// A death is a fault that ends when it must be suspected; who stands still is none any more when it goes on.
+    /// When a peer was gone that left while faults went on, and had waited for as long as who leaves does wait.
+    fn gave_up_at(&self, file: &PeerFile) -> Option<Duration> {
+        let (at, ended) = file.ended.as_ref()?;
+        let waited = ended.reason == EndReason::Left && *at >= file.left_at? + LEAVE_WAIT;
+        let disturbed = self.healed_at.is_none_or(|healed_at| *at < healed_at);
+        (waited && disturbed).then_some(*at)
+    }
+
+    /// A death, or a leaving that nobody could agree on, is a fault that ends when it must be suspected; who stands
+    /// still is none any more when it goes on.
     fn deaths_over_at(&self, healed_at: Duration) -> Duration {
         let thawed = self.peers.iter().filter_map(|file| file.thawed_at);
         let healed_at = thawed.fold(healed_at, Duration::max);
         // That all die is a fault that ends when they go on.
         let healed_at = healed_at.max(self.reopened_at.unwrap_or_default());
-        let deaths = self.peers.iter().filter_map(|file| file.crashed);
+        let files = self.peers.iter();
+        let deaths = files.filter_map(|file| file.crashed.or_else(|| self.gave_up_at(file)));
         // Players may vote as late as when faults have ended.
         let over = deaths.map(|at| match self.patient {
             true => at.max(healed_at) + SUSPICION + WAIT,
             // Who did not live through the silence begins to wait anew, and may be the one that must begin.
             false => {
                 let noticed = at..at + SUSPICION + RECOVERY;
-                let gaps = self.gaps.iter().filter(|gap| noticed.contains(gap));
-                gaps.fold(at, |at, gap| at.max(*gap)) + SUSPICION
+                let gaps = self.gaps.iter();
+                let within = gaps.filter(|(from, to)| *from < noticed.end && *to >= at);
+                within.fold(at, |at, (_, to)| at.max(*to)) + SUSPICION
             }
         });
         over.fold(healed_at, Duration::max)
@@ -184,27 +190,39 @@ impl<W: Playable> Judge<W> {
         let Some(until) = until.filter_map(|file| file.handed.last().copied()).max() else {
             return;
         };
+        // The last batches are sealed so many turns before the end, and attest no decision that lets somebody in later.
+        let last = self.turn_limit.saturating_sub(2 * self.command_delay);
+        let handed = self.peers.iter();
+        let handed = handed.filter_map(|file| file.handed.get(last as usize));
+        // Who was given a snapshot was not handed the turns before it.
+        let handed = handed.filter(|at| !at.is_zero());
+        let last_let_in = handed.min().copied().unwrap_or(until);
         for peer in 0..self.peers.len() {
             let file = &self.peers[peer];
             let Some(returned) = file.returned.filter(|_| !file.left) else {
                 continue;
             };
-            // All the others stood still, or were gone, until it gave up.
+            // All the others stood still, or were gone or out of its reach, until it gave up.
             let gave_up = file.ended.as_ref().is_some_and(|(at, ended)| {
                 *at < healed_at && matches!(ended.reason, EndReason::Unreachable(_))
             });
-            let others = self.peers.iter().filter(|other| other.id != file.id);
-            let mut absent =
-                others.map(|other| other.froze || other.crashed.is_some() || other.left);
+            let others = self.peers.iter().enumerate().filter(|(at, _)| *at != peer);
+            let mut absent = others.map(|(at, other)| {
+                let apart = self.unreachable.contains(&(at.min(peer), at.max(peer)));
+                other.froze || other.crashed.is_some() || other.left || apart
+            });
             if gave_up && absent.all(|absent| absent) {
                 continue;
             }
             let due = healed_at.max(returned) + RETURN;
-            if file.back.is_none() && due < until {
+            if file.back.is_none() && due < last_let_in {
                 let seen =
-                    format!("began anew at {returned:.1?} and was not let in by {until:.1?}");
+                    format!("began anew at {returned:.1?} and was not let in by {last_let_in:.1?}");
                 self.fail(Some(peer), Invariant::Progress, seen);
                 return;
+            }
+            if file.back.is_none() {
+                continue;
             }
             let turns = file.handed.iter().filter(|at| **at > due).count() as u32;
             let least = (until.saturating_sub(due)) * 8 / 10;
@@ -272,6 +290,10 @@ impl<W: Playable> Judge<W> {
     /// Everybody ended as wanted, at the same turn, having signed the same end.
     fn check_ends(&mut self) {
         let disturbed = self.hostile.is_some();
+        // Who died when all its batches were there held nobody up, and was not removed.
+        let roster = self.newest_roster().into_iter();
+        let is_dead = |file: &PeerFile| file.crashed.is_some() && file.back.is_none();
+        let dead = roster.filter(|peer| is_dead(&self.peers[*peer])).count() as u8;
         for peer in 0..self.peers.len() {
             if self.forged || self.hostile == Some(peer) {
                 continue;
@@ -287,7 +309,7 @@ impl<W: Playable> Judge<W> {
                 && ended.reason == EndReason::TurnLimit
                 && healed_before(*at)
                 && !disturbed
-                && ended.agreed < ended.of
+                && ended.agreed + dead < ended.of
             {
                 let seen = format!("only {} of {} signed the end", ended.agreed, ended.of);
                 self.fail(Some(peer), Invariant::Progress, seen);
@@ -316,12 +338,17 @@ impl<W: Playable> Judge<W> {
         }
     }
 
-    /// Every honest peer has found that one tells of another world.
+    /// Every honest peer has found that one tells of another world, where that one stayed until it could tell.
     fn check_liar(&mut self) {
-        if self.lied_of.is_none() || self.start.is_none() {
+        let (Some(lie), Some(liar)) = (self.lied_of, self.hostile) else {
+            return;
+        };
+        let (Lie::World(turns) | Lie::Log(turns)) = lie;
+        if self.start.is_none() || self.is_out(liar, turns + 2 * self.command_delay + 1) {
             return;
         }
-        let mut honest = (0..self.peers.len()).filter(|peer| self.hostile != Some(*peer));
+        let honest = (0..self.peers.len()).filter(|peer| *peer != liar);
+        let mut honest = honest.filter(|peer| !self.is_gone(*peer));
         if let Some(peer) = honest.find(|peer| self.peers[*peer].desync.is_none()) {
             let seen = "never heard of the other world".to_owned();
             self.fail(Some(peer), Invariant::Desync, seen);

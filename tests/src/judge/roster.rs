@@ -88,7 +88,7 @@ impl<W: Playable> Judge<W> {
                 return Some(format!("peer {peer} stays and has {} turns", file.appended));
             }
             // Where the host stands still, some may have no way to others.
-            let parted = self.half_broken && self.peers[0].froze;
+            let parted = !self.unreachable.is_empty() && self.peers[0].froze;
             // Of two, each is lost to the other where one has another address.
             let moved = |at: &usize| self.peers[*at].moved;
             let parted = parted || before.len() == 2 && self.newest_roster().iter().any(moved);
