@@ -22,7 +22,7 @@ use lockstep::{Event, Fault, LogHash, PeerId, RosterCause};
 use metering::Plans;
 use reopening::Disk;
 use sim::{Checksum, Seat};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -90,12 +90,16 @@ pub struct Judge<W> {
     history: Vec<Turn>,
     /// The roster changes that are agreed, in order.
     changes: Vec<RosterChange>,
+    /// Seats that somebody was told to be gone, be it in nobody's log because that one left before the next turn.
+    told_gone: BTreeSet<Seat>,
     plans: Plans,
     cuts: Vec<Cut>,
     may_lose_quorum: bool,
     /// Pairs that can never dial each other, the lower one first.
     unreachable: Vec<(usize, usize)>,
     patient: bool,
+    /// Messages may take as long as a lobby waits for them.
+    lossy: bool,
     issued: BTreeMap<Seat, Vec<Issued>>,
     /// Commands of each seat that the history holds.
     agreed: BTreeMap<Seat, usize>,
@@ -164,11 +168,13 @@ impl<W: Playable> Judge<W> {
             start: None,
             history: Vec::new(),
             changes: Vec::new(),
+            told_gone: BTreeSet::new(),
             plans: Plans::new(scenario),
             cuts: scenario.cuts.clone(),
             may_lose_quorum: scenario.may_lose_quorum(),
             unreachable: scenario.unreachable.clone(),
             patient: scenario.patient,
+            lossy: scenario.weather.loss > 150,
             issued: BTreeMap::new(),
             agreed: BTreeMap::new(),
             paused: false,
@@ -440,6 +446,7 @@ impl<W: Playable> Judge<W> {
                 cause: RosterCause::Reopened,
                 ..
             } => self.told_of_reopening(turn.0),
+            Event::RosterChanged { gone, .. } => self.told_gone.extend(gone),
             Event::Ended(ended) => self.peers[peer].ended = Some((self.now, ended.clone())),
             _ => {}
         }

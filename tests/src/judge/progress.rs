@@ -2,8 +2,8 @@
 
 use super::{Invariant, Judge, PeerFile};
 use crate::simulator::{Lie, Playable, SUSPICION};
-use lockstep::EndReason;
 use lockstep::log::What;
+use lockstep::{EndReason, JoinRefused};
 use std::time::Duration;
 
 /// Time from the end of all faults until turns must advance again.
@@ -134,6 +134,13 @@ impl<W: Playable> Judge<W> {
     /// stayed are no quorum of the newest roster, and could not agree to go on before.
     fn was_abandoned(&self) -> bool {
         let roster = self.newest_roster();
+        let gave_up = |file: &PeerFile| match (file.left_at, &file.ended) {
+            (Some(left_at), Some((at, ended))) => {
+                let disturbed = self.healed_at.is_none_or(|healed_at| *at < healed_at);
+                ended.reason == EndReason::Left && *at >= left_at + LEAVE_WAIT && disturbed
+            }
+            _ => false,
+        };
         let stays = |peer: &usize| {
             let file = &self.peers[*peer];
             file.ended
@@ -143,40 +150,34 @@ impl<W: Playable> Judge<W> {
         };
         let stay = roster.iter().filter(|peer| stays(peer)).count();
         let first = roster.first().is_some_and(stays);
-        roster
-            .iter()
-            .any(|peer| self.gave_up_at(&self.peers[*peer]).is_some())
+        roster.iter().any(|peer| gave_up(&self.peers[*peer]))
             && (2 * stay < roster.len() || 2 * stay == roster.len() && !first)
     }
 
-    /// When a peer was gone that left while faults went on, and had waited for as long as who leaves does wait.
-    fn gave_up_at(&self, file: &PeerFile) -> Option<Duration> {
-        let (at, ended) = file.ended.as_ref()?;
-        let waited = ended.reason == EndReason::Left && *at >= file.left_at? + LEAVE_WAIT;
-        let disturbed = self.healed_at.is_none_or(|healed_at| *at < healed_at);
-        (waited && disturbed).then_some(*at)
-    }
-
-    /// A death, or a leaving that nobody could agree on, is a fault that ends when it must be suspected; who stands
+    /// A death is a fault that ends when it must be suspected, and so is who left while others stood still; who stands
     /// still is none any more when it goes on.
     fn deaths_over_at(&self, healed_at: Duration) -> Duration {
         let thawed = self.peers.iter().filter_map(|file| file.thawed_at);
         let healed_at = thawed.fold(healed_at, Duration::max);
         // That all die is a fault that ends when they go on.
         let healed_at = healed_at.max(self.reopened_at.unwrap_or_default());
-        let files = self.peers.iter();
-        let deaths = files.filter_map(|file| file.crashed.or_else(|| self.gave_up_at(file)));
-        // Players may vote as late as when faults have ended.
-        let over = deaths.map(|at| match self.patient {
+        // Who did not live through the silence begins to wait anew, and may be the one that must begin.
+        let waits_from = |at: Duration| {
+            let noticed = at + SUSPICION + RECOVERY;
+            let gaps = self.gaps.iter();
+            let within = gaps.filter(|(from, to)| *from < noticed && *to >= at);
+            within.fold(at, |at, (_, to)| at.max(*to))
+        };
+        let deaths = self.peers.iter().filter_map(|file| file.crashed);
+        let deaths = deaths.map(|at| match self.patient {
+            // Players may vote as late as when faults have ended.
             true => at.max(healed_at) + SUSPICION + WAIT,
-            // Who did not live through the silence begins to wait anew, and may be the one that must begin.
-            false => {
-                let noticed = at..at + SUSPICION + RECOVERY;
-                let gaps = self.gaps.iter();
-                let within = gaps.filter(|(from, to)| *from < noticed.end && *to >= at);
-                within.fold(at, |at, (_, to)| at.max(*to)) + SUSPICION
-            }
+            false => waits_from(at) + SUSPICION,
         });
+        let ends = self.peers.iter().filter_map(|file| file.ended.as_ref());
+        let left = ends.filter(|(_, ended)| ended.reason == EndReason::Left);
+        let left = left.filter(|(at, _)| waits_from(*at) > *at);
+        let over = deaths.chain(left.map(|(at, _)| waits_from(*at) + SUSPICION));
         over.fold(healed_at, Duration::max)
     }
 
@@ -224,12 +225,15 @@ impl<W: Playable> Judge<W> {
             if file.back.is_none() {
                 continue;
             }
+            // How it ended is judged elsewhere.
+            let ended_at = file.ended.as_ref().map(|(at, _)| *at);
+            let until = ended_at.map_or(until, |at| at.min(until));
             let turns = file.handed.iter().filter(|at| **at > due).count() as u32;
             let least = (until.saturating_sub(due)) * 8 / 10;
             let all = file.handed.len() as u32;
             let played = self.time_before(all) - self.time_before(all - turns);
             if file.desync.is_none() && played + self.turn * 4 < least {
-                let seen = format!("{turns} turns in {:.1?} after it was back", until - due);
+                let seen = format!("{turns} turns by {until:.1?}, though it was back by {due:.1?}");
                 self.fail(Some(peer), Invariant::Progress, seen);
                 return;
             }
@@ -243,8 +247,10 @@ impl<W: Playable> Judge<W> {
             return Ok(());
         }
         let Some((_, ended)) = &file.ended else {
-            // Whom a member that disturbs keeps from filling the lobby waits there.
-            return match self.hostile.is_some() && self.start.is_none() {
+            // Whom a member that disturbs keeps from filling the lobby waits there, and who lacks one that was too slow.
+            let mut peers = self.peers.iter();
+            let lacks = self.hostile.is_some() || peers.any(|file| self.was_too_slow(file));
+            return match lacks && self.start.is_none() {
                 true => Ok(()),
                 false => Err("never ended".to_owned()),
             };
@@ -255,6 +261,10 @@ impl<W: Playable> Judge<W> {
             // The others went on without who never heard that the match began.
             _ if self.is_gone(peer) && file.started_at.is_none() => EndReason::LobbyClosed,
             _ if self.is_gone(peer) => EndReason::Removed,
+            _ if self.was_too_slow(file) => EndReason::Refused(JoinRefused::TooSlow),
+            _ if ended.reason == EndReason::Removed && self.is_told_gone(file) => {
+                EndReason::Removed
+            }
             _ => EndReason::TurnLimit,
         };
         // A member that disturbs loses its links, and so its batches: the match may stand still and end.
@@ -285,6 +295,19 @@ impl<W: Playable> Judge<W> {
             return Err(format!("ended after {} turns", ended.turns));
         }
         Ok(())
+    }
+
+    /// Whether a peer's word was lost so often that the match was to begin without it.
+    fn was_too_slow(&self, file: &PeerFile) -> bool {
+        let ended = file.ended.as_ref().map(|(_, ended)| &ended.reason);
+        let refused = ended == Some(&EndReason::Refused(JoinRefused::TooSlow));
+        refused && self.lossy && self.start.is_none()
+    }
+
+    /// Whether somebody was told that a peer is out.
+    pub(super) fn is_told_gone(&self, file: &PeerFile) -> bool {
+        let mut seats = file.own.iter();
+        seats.any(|seat| self.told_gone.contains(seat))
     }
 
     /// Everybody ended as wanted, at the same turn, having signed the same end.
