@@ -22,7 +22,7 @@ use lockstep::{Event, Fault, LogHash, PeerId, RosterCause};
 use metering::Plans;
 use reopening::Disk;
 use sim::{Checksum, Seat};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -90,11 +90,16 @@ pub struct Judge<W> {
     history: Vec<Turn>,
     /// The roster changes that are agreed, in order.
     changes: Vec<RosterChange>,
+    /// Seats that somebody was told to be gone, be it in nobody's log because that one left before the next turn.
+    told_gone: BTreeSet<Seat>,
     plans: Plans,
     cuts: Vec<Cut>,
     may_lose_quorum: bool,
-    half_broken: bool,
+    /// Pairs that can never dial each other, the lower one first.
+    unreachable: Vec<(usize, usize)>,
     patient: bool,
+    /// Messages may take as long as a lobby waits for them.
+    lossy: bool,
     issued: BTreeMap<Seat, Vec<Issued>>,
     /// Commands of each seat that the history holds.
     agreed: BTreeMap<Seat, usize>,
@@ -107,8 +112,8 @@ pub struct Judge<W> {
     /// After how many turns, as whoever told it first said, and when.
     reopened_after: Option<u32>,
     reopened_at: Option<Duration>,
-    /// When somebody went on after it had stood still, or its clock had jumped.
-    gaps: Vec<Duration>,
+    /// From when until when somebody stood still, or when its clock jumped.
+    gaps: Vec<(Duration, Duration)>,
     violation: Option<Violation>,
     world: PhantomData<W>,
 }
@@ -163,11 +168,13 @@ impl<W: Playable> Judge<W> {
             start: None,
             history: Vec::new(),
             changes: Vec::new(),
+            told_gone: BTreeSet::new(),
             plans: Plans::new(scenario),
             cuts: scenario.cuts.clone(),
             may_lose_quorum: scenario.may_lose_quorum(),
-            half_broken: !scenario.unreachable.is_empty(),
+            unreachable: scenario.unreachable.clone(),
             patient: scenario.patient,
+            lossy: scenario.weather.loss > 150,
             issued: BTreeMap::new(),
             agreed: BTreeMap::new(),
             paused: false,
@@ -252,7 +259,7 @@ impl<W: Playable> Judge<W> {
     /// It goes on after so long. Nobody's answer to what it asks then is here before `answered`.
     pub fn thawed(&mut self, peer: usize, away: Duration, answered: Duration) {
         self.peers[peer].thawed_at = Some(self.now);
-        self.saw_gap(peer, away, answered);
+        self.saw_gap(peer, self.now - away, away, answered);
     }
 
     /// Its address has changed: nobody can reach it until it dials.
@@ -262,15 +269,15 @@ impl<W: Playable> Judge<W> {
 
     /// Its clock has jumped ahead. After a long jump it cannot know that it did not stand still.
     pub fn jumped(&mut self, peer: usize, by: Duration, answered: Duration) {
-        self.saw_gap(peer, by, answered);
+        self.saw_gap(peer, self.now, by, answered);
     }
 
     /// It cannot know what others did in the meantime, nor blame them for it.
-    fn saw_gap(&mut self, peer: usize, away: Duration, answered: Duration) {
+    fn saw_gap(&mut self, peer: usize, since: Duration, away: Duration, answered: Duration) {
         if away <= GAP {
             return;
         }
-        self.gaps.push(self.now);
+        self.gaps.push((since, self.now));
         // Who comes back executes what a quorum attests, wherever it belongs by now.
         let file = &self.peers[peer];
         let comes_back = file.returned.is_some() && file.back.is_none();
@@ -439,6 +446,7 @@ impl<W: Playable> Judge<W> {
                 cause: RosterCause::Reopened,
                 ..
             } => self.told_of_reopening(turn.0),
+            Event::RosterChanged { gone, .. } => self.told_gone.extend(gone),
             Event::Ended(ended) => self.peers[peer].ended = Some((self.now, ended.clone())),
             _ => {}
         }

@@ -11,6 +11,12 @@ use tests::simulator::{Cut, Hostile, Over, PeerPlan, Report, Scenario, Toy, run}
 /// Seeds of an ordinary run: chosen so that they take less than a minute on two cores.
 const SEEDS: std::ops::Range<u64> = 0..320;
 
+/// Seeds beyond those, each of which has shown something that was wrong in the session or in the judge.
+const FOUND: [u64; 15] = [
+    300120, 300524, 301118, 301306, 500024, 500118, 500194, 511141, 511700, 520597, 521136, 521751,
+    522291, 522967, 524326,
+];
+
 /// Seeds that also run over the real QUIC and TLS, a third of a minute on two cores: among them all kinds of faults.
 const OVER_QUIC: [u64; 14] = [0, 1, 2, 3, 4, 5, 7, 9, 11, 26, 31, 36, 38, 39];
 
@@ -21,6 +27,11 @@ const REPEATED_OVER_QUIC: [u64; 2] = [3, 7];
 fn every_seed_keeps_the_invariants() {
     let seeds: Vec<u64> = wanted_seeds().collect();
     all_keep_the_invariants(&seeds, Over::Messages);
+}
+
+#[test]
+fn seeds_that_have_shown_something_keep_the_invariants() {
+    all_keep_the_invariants(&FOUND, Over::Messages);
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub use contract::{
 };
 pub(crate) use playing::STALL_BUDGET;
 
-use self::catch_up::{Archive, Returning, Server};
+use self::catch_up::{Answer, Archive, Ask, Returning, Server, decode, encode};
 use self::continuing::Continuing;
 use self::core::{Core, Introduced};
 use self::link::Link;
@@ -375,6 +375,13 @@ impl Session {
             Phase::Return(returning) if proved.is_some() => returning.answered(core, link, bytes),
             Phase::Reopen(host) if proved.is_some() => host.bulk(core, link, bytes),
             Phase::Gather(guest) if proved.is_some() => guest.bulk(core, link, bytes),
+            // The match may have begun for others, and one of them comes back to it already.
+            Phase::Join(join)
+                if join.is_loading() && proved.is_some() && decode::<Ask>(bytes).is_ok() =>
+            {
+                core.send_bulk(link, encode(&Answer::Nothing));
+                Step::Stay
+            }
             Phase::Continue(_) | Phase::Refused(_) | Phase::Over => Step::Stay,
             _ => {
                 core.fault(link, Fault::OutOfPlace);

@@ -61,6 +61,10 @@ impl<W: Playable> Judge<W> {
         let before = self.history.last().map_or(first, |turn| turn.bundle.plan);
         let at = self.time_before(bundle.turn.0);
         let known = &mut self.plans;
+        if bundle.paused {
+            // No tick is stepped: what was measured last stands.
+            known.fast_after = known.fast_after.max(at);
+        }
         let due = self
             .healed_at
             .map(|healed| healed.max(known.fast_at) + RECOVERS_WITHIN);

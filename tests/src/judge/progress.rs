@@ -1,9 +1,9 @@
 //! L1 and the agreed end: what must have happened by the end of a run.
 
 use super::{Invariant, Judge, PeerFile};
-use crate::simulator::{Playable, SUSPICION};
-use lockstep::EndReason;
+use crate::simulator::{Lie, Playable, SUSPICION};
 use lockstep::log::What;
+use lockstep::{EndReason, JoinRefused};
 use std::time::Duration;
 
 /// Time from the end of all faults until turns must advance again.
@@ -154,23 +154,30 @@ impl<W: Playable> Judge<W> {
             && (2 * stay < roster.len() || 2 * stay == roster.len() && !first)
     }
 
-    /// A death is a fault that ends when it must be suspected; who stands still is none any more when it goes on.
+    /// A death is a fault that ends when it must be suspected, and so is who left while others stood still; who stands
+    /// still is none any more when it goes on.
     fn deaths_over_at(&self, healed_at: Duration) -> Duration {
         let thawed = self.peers.iter().filter_map(|file| file.thawed_at);
         let healed_at = thawed.fold(healed_at, Duration::max);
         // That all die is a fault that ends when they go on.
         let healed_at = healed_at.max(self.reopened_at.unwrap_or_default());
+        // Who did not live through the silence begins to wait anew, and may be the one that must begin.
+        let waits_from = |at: Duration| {
+            let noticed = at + SUSPICION + RECOVERY;
+            let gaps = self.gaps.iter();
+            let within = gaps.filter(|(from, to)| *from < noticed && *to >= at);
+            within.fold(at, |at, (_, to)| at.max(*to))
+        };
         let deaths = self.peers.iter().filter_map(|file| file.crashed);
-        // Players may vote as late as when faults have ended.
-        let over = deaths.map(|at| match self.patient {
+        let deaths = deaths.map(|at| match self.patient {
+            // Players may vote as late as when faults have ended.
             true => at.max(healed_at) + SUSPICION + WAIT,
-            // Who did not live through the silence begins to wait anew, and may be the one that must begin.
-            false => {
-                let noticed = at..at + SUSPICION + RECOVERY;
-                let gaps = self.gaps.iter().filter(|gap| noticed.contains(gap));
-                gaps.fold(at, |at, gap| at.max(*gap)) + SUSPICION
-            }
+            false => waits_from(at) + SUSPICION,
         });
+        let ends = self.peers.iter().filter_map(|file| file.ended.as_ref());
+        let left = ends.filter(|(_, ended)| ended.reason == EndReason::Left);
+        let left = left.filter(|(at, _)| waits_from(*at) > *at);
+        let over = deaths.chain(left.map(|(at, _)| waits_from(*at) + SUSPICION));
         over.fold(healed_at, Duration::max)
     }
 
@@ -184,34 +191,49 @@ impl<W: Playable> Judge<W> {
         let Some(until) = until.filter_map(|file| file.handed.last().copied()).max() else {
             return;
         };
+        // The last batches are sealed so many turns before the end, and attest no decision that lets somebody in later.
+        let last = self.turn_limit.saturating_sub(2 * self.command_delay);
+        let handed = self.peers.iter();
+        let handed = handed.filter_map(|file| file.handed.get(last as usize));
+        // Who was given a snapshot was not handed the turns before it.
+        let handed = handed.filter(|at| !at.is_zero());
+        let last_let_in = handed.min().copied().unwrap_or(until);
         for peer in 0..self.peers.len() {
             let file = &self.peers[peer];
             let Some(returned) = file.returned.filter(|_| !file.left) else {
                 continue;
             };
-            // All the others stood still, or were gone, until it gave up.
+            // All the others stood still, or were gone or out of its reach, until it gave up.
             let gave_up = file.ended.as_ref().is_some_and(|(at, ended)| {
                 *at < healed_at && matches!(ended.reason, EndReason::Unreachable(_))
             });
-            let others = self.peers.iter().filter(|other| other.id != file.id);
-            let mut absent =
-                others.map(|other| other.froze || other.crashed.is_some() || other.left);
+            let others = self.peers.iter().enumerate().filter(|(at, _)| *at != peer);
+            let mut absent = others.map(|(at, other)| {
+                let apart = self.unreachable.contains(&(at.min(peer), at.max(peer)));
+                other.froze || other.crashed.is_some() || other.left || apart
+            });
             if gave_up && absent.all(|absent| absent) {
                 continue;
             }
             let due = healed_at.max(returned) + RETURN;
-            if file.back.is_none() && due < until {
+            if file.back.is_none() && due < last_let_in {
                 let seen =
-                    format!("began anew at {returned:.1?} and was not let in by {until:.1?}");
+                    format!("began anew at {returned:.1?} and was not let in by {last_let_in:.1?}");
                 self.fail(Some(peer), Invariant::Progress, seen);
                 return;
             }
+            if file.back.is_none() {
+                continue;
+            }
+            // How it ended is judged elsewhere.
+            let ended_at = file.ended.as_ref().map(|(at, _)| *at);
+            let until = ended_at.map_or(until, |at| at.min(until));
             let turns = file.handed.iter().filter(|at| **at > due).count() as u32;
             let least = (until.saturating_sub(due)) * 8 / 10;
             let all = file.handed.len() as u32;
             let played = self.time_before(all) - self.time_before(all - turns);
             if file.desync.is_none() && played + self.turn * 4 < least {
-                let seen = format!("{turns} turns in {:.1?} after it was back", until - due);
+                let seen = format!("{turns} turns by {until:.1?}, though it was back by {due:.1?}");
                 self.fail(Some(peer), Invariant::Progress, seen);
                 return;
             }
@@ -225,8 +247,10 @@ impl<W: Playable> Judge<W> {
             return Ok(());
         }
         let Some((_, ended)) = &file.ended else {
-            // Whom a member that disturbs keeps from filling the lobby waits there.
-            return match self.hostile.is_some() && self.start.is_none() {
+            // Whom a member that disturbs keeps from filling the lobby waits there, and who lacks one that was too slow.
+            let mut peers = self.peers.iter();
+            let lacks = self.hostile.is_some() || peers.any(|file| self.was_too_slow(file));
+            return match lacks && self.start.is_none() {
                 true => Ok(()),
                 false => Err("never ended".to_owned()),
             };
@@ -237,6 +261,10 @@ impl<W: Playable> Judge<W> {
             // The others went on without who never heard that the match began.
             _ if self.is_gone(peer) && file.started_at.is_none() => EndReason::LobbyClosed,
             _ if self.is_gone(peer) => EndReason::Removed,
+            _ if self.was_too_slow(file) => EndReason::Refused(JoinRefused::TooSlow),
+            _ if ended.reason == EndReason::Removed && self.is_told_gone(file) => {
+                EndReason::Removed
+            }
             _ => EndReason::TurnLimit,
         };
         // A member that disturbs loses its links, and so its batches: the match may stand still and end.
@@ -269,9 +297,26 @@ impl<W: Playable> Judge<W> {
         Ok(())
     }
 
+    /// Whether a peer's word was lost so often that the match was to begin without it.
+    fn was_too_slow(&self, file: &PeerFile) -> bool {
+        let ended = file.ended.as_ref().map(|(_, ended)| &ended.reason);
+        let refused = ended == Some(&EndReason::Refused(JoinRefused::TooSlow));
+        refused && self.lossy && self.start.is_none()
+    }
+
+    /// Whether somebody was told that a peer is out.
+    pub(super) fn is_told_gone(&self, file: &PeerFile) -> bool {
+        let mut seats = file.own.iter();
+        seats.any(|seat| self.told_gone.contains(seat))
+    }
+
     /// Everybody ended as wanted, at the same turn, having signed the same end.
     fn check_ends(&mut self) {
         let disturbed = self.hostile.is_some();
+        // Who died when all its batches were there held nobody up, and was not removed.
+        let roster = self.newest_roster().into_iter();
+        let is_dead = |file: &PeerFile| file.crashed.is_some() && file.back.is_none();
+        let dead = roster.filter(|peer| is_dead(&self.peers[*peer])).count() as u8;
         for peer in 0..self.peers.len() {
             if self.forged || self.hostile == Some(peer) {
                 continue;
@@ -287,7 +332,7 @@ impl<W: Playable> Judge<W> {
                 && ended.reason == EndReason::TurnLimit
                 && healed_before(*at)
                 && !disturbed
-                && ended.agreed < ended.of
+                && ended.agreed + dead < ended.of
             {
                 let seen = format!("only {} of {} signed the end", ended.agreed, ended.of);
                 self.fail(Some(peer), Invariant::Progress, seen);
@@ -316,12 +361,17 @@ impl<W: Playable> Judge<W> {
         }
     }
 
-    /// Every honest peer has found that one tells of another world.
+    /// Every honest peer has found that one tells of another world, where that one stayed until it could tell.
     fn check_liar(&mut self) {
-        if self.lied_of.is_none() || self.start.is_none() {
+        let (Some(lie), Some(liar)) = (self.lied_of, self.hostile) else {
+            return;
+        };
+        let (Lie::World(turns) | Lie::Log(turns)) = lie;
+        if self.start.is_none() || self.is_out(liar, turns + 2 * self.command_delay + 1) {
             return;
         }
-        let mut honest = (0..self.peers.len()).filter(|peer| self.hostile != Some(*peer));
+        let honest = (0..self.peers.len()).filter(|peer| *peer != liar);
+        let mut honest = honest.filter(|peer| !self.is_gone(*peer));
         if let Some(peer) = honest.find(|peer| self.peers[*peer].desync.is_none()) {
             let seen = "never heard of the other world".to_owned();
             self.fail(Some(peer), Invariant::Desync, seen);

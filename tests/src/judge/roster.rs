@@ -88,7 +88,7 @@ impl<W: Playable> Judge<W> {
                 return Some(format!("peer {peer} stays and has {} turns", file.appended));
             }
             // Where the host stands still, some may have no way to others.
-            let parted = self.half_broken && self.peers[0].froze;
+            let parted = !self.unreachable.is_empty() && self.peers[0].froze;
             // Of two, each is lost to the other where one has another address.
             let moved = |at: &usize| self.peers[*at].moved;
             let parted = parted || before.len() == 2 && self.newest_roster().iter().any(moved);
@@ -223,6 +223,11 @@ impl<W: Playable> Judge<W> {
 
     /// Whether a peer is all that is left of the roster.
     pub(super) fn is_alone(&self, peer: usize) -> bool {
+        if self.forged {
+            // Changes are not looked at: what it was told must do.
+            let mut others = (0..self.peers.len()).filter(|other| *other != peer);
+            return others.all(|other| self.is_told_gone(&self.peers[other]));
+        }
         let roster = self.roster_of(self.changes.len() as u32);
         roster.len() == 1 && self.peer_at(roster[0]) == Some(peer)
     }

@@ -80,6 +80,8 @@ pub(crate) struct Returning {
     /// When more of the log last came, or nobody said that there is more.
     moved_at: Duration,
     offered_at: Duration,
+    /// Turns that the other side had, as it told first after it had offered a snapshot.
+    offered_with: Option<u32>,
     reached_at: Duration,
     seen_at: Duration,
 }
@@ -185,6 +187,7 @@ impl Returning {
             confirmed_at: core.now,
             moved_at: core.now,
             offered_at: core.now,
+            offered_with: None,
             reached_at: core.now,
             seen_at: core.now,
         }

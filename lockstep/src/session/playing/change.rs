@@ -263,7 +263,20 @@ impl Playing {
             if let Message::Request(request) = &message {
                 self.note_request(core, *request, from);
             }
+            if matches!(message, Message::Prepare(_)) {
+                self.seal_before_promise(core);
+            }
             self.tell_roster(core, Input::Heard(from, message));
+        }
+    }
+
+    /// Whoever promises seals nothing more in this epoch. Without a batch of it by a quorum nobody attests the log up to
+    /// where it began, and whom it has let in, and who votes in it, could not take its place: so the first one is sealed
+    /// even if the turn that calls for it is not over.
+    fn seal_before_promise(&mut self, core: &mut Core) {
+        let newest = self.members[self.me].newest_epoch();
+        if newest.is_none_or(|newest| newest < self.epochs.epoch()) {
+            self.seal_what_is_due(core);
         }
     }
 

@@ -202,6 +202,12 @@ impl Member {
             .map(|held| &held.signed)
     }
 
+    /// The epoch in which that one was sealed.
+    pub(crate) fn newest_epoch(&self) -> Option<u32> {
+        let newest = self.batches.get(self.held.checked_sub(1)?);
+        newest.map(|held| held.batch.epoch)
+    }
+
     pub(crate) fn note_slack(&mut self, slack_ms: i64) {
         let slack = slack_ms.clamp(-30_000, 30_000) as i16;
         self.slack_ms = Some(self.slack_ms.map_or(slack, |least| least.min(slack)));

@@ -348,11 +348,23 @@ impl Playing {
 
     /// Who is to be let in next.
     pub(super) fn joiner(&self, now: Duration) -> Option<Joins> {
+        if !self.attests_what_is_decided_now() {
+            return None;
+        }
         let mut told = self.requests.asked.values().filter(|asked| {
             let joins = asked.request.joins;
             self.requests.is_told(joins) && self.follows(asked, now)
         });
         told.next().map(|asked| asked.request.joins)
+    }
+
+    /// Whether batches attest the log up to a cut that is decided on now: the last ones of a match are sealed some turns
+    /// before its end. Who is let in behind them could not know that the log it has is the others', and would never
+    /// take its place.
+    fn attests_what_is_decided_now(&self) -> bool {
+        let delay = u32::from(self.course.plan.delay_turns);
+        let limit = self.start.turn_limit;
+        limit.is_none_or(|limit| self.complete + 2 * delay <= limit)
     }
 
     /// Whether who has asked follows, was heard of lately, and may come back by now.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::RosterCause;
+use crate::session::catch_up::{Answer, decode, encode};
 
 #[test]
 fn who_sleeps_while_it_comes_back_does_not_give_up() {
@@ -62,4 +63,89 @@ fn who_has_not_heard_that_the_match_began_is_there() {
     assert!(!began(&net.peers[1]));
     let suspected = |event: &Event| matches!(event, Event::Suspected { .. });
     assert!(!net.peers[0].events.iter().any(suspected));
+}
+
+#[test]
+fn nobody_is_let_in_behind_the_last_batches_of_a_match() {
+    let plan = Plan {
+        delay_turns: 6,
+        ..Plan::default()
+    };
+    for (limit, let_in) in [(140, true), (97, false)] {
+        let mut net = Net::new(3, plan, Some(limit));
+        net.run(Duration::from_secs(10));
+        net.kill(2);
+        net.run(Duration::from_secs(20));
+        net.restart(2, 99, Vec::new(), &[0, 1]);
+        net.run(Duration::from_secs(35));
+        let mut causes = vec![RosterCause::Lost];
+        causes.extend(let_in.then_some(RosterCause::Rejoined));
+        assert_eq!(net.causes(0), causes);
+        for at in [0, 1] {
+            let stalls = net.peers[at].events.iter().filter_map(|event| match event {
+                Event::StallEnded { late, .. } => Some(*late),
+                _ => None,
+            });
+            assert!(stalls.skip(1).all(|late| late <= DELAY * 4));
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_of_a_roster_to_come_is_no_lie_while_the_match_stands_still() {
+    fn with_one_signature(bytes: Vec<u8>) -> Vec<u8> {
+        match decode(&bytes) {
+            Ok(Answer::Outline {
+                start,
+                snapshot: Some(mut offer),
+                contacts,
+            }) => {
+                offer.batches.truncate(1);
+                encode(&Answer::Outline {
+                    start,
+                    snapshot: Some(offer),
+                    contacts,
+                })
+            }
+            _ => bytes,
+        }
+    }
+    let mut net = Net::new(4, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    net.kill(3);
+    net.run(Duration::from_secs(25));
+    net.lie = Some(with_one_signature);
+    net.silent = vec![1, 2];
+    net.run(Duration::from_secs(26));
+    net.restart(3, 99, Vec::new(), &[0]);
+    net.run(net.now + Duration::from_secs(9));
+    assert!(net.faults(3).is_empty(), "{:?}", net.faults(3));
+    net.silent.clear();
+    net.run(net.now + Duration::from_secs(25));
+    let liar = id(0);
+    let named = |event: &&Event| matches!(event, Event::PeerFault { peer, .. } if *peer == liar);
+    assert!(net.faults(3).iter().any(named), "once it goes on it is one");
+    assert_eq!(net.causes(3), [RosterCause::Rejoined]);
+}
+
+#[test]
+fn who_comes_back_may_ask_a_peer_that_has_not_heard_that_the_match_began() {
+    let mut net = Net::new(3, Plan::default(), None);
+    let began = |peer: &Peer| {
+        let began = |event: &Event| matches!(event, Event::Started { .. });
+        peer.events.iter().any(began)
+    };
+    while !began(&net.peers[0]) {
+        net.run(net.now + Duration::from_millis(1));
+    }
+    // The word that it begins is lost on its way to peer 1.
+    net.queue
+        .retain(|_, (to, _, what, _)| *to != 1 || !matches!(what, Some((Channel::Control, _))));
+    net.run(net.now + Duration::from_millis(100));
+    net.kill(2);
+    net.restart(2, 99, Vec::new(), &[0, 1]);
+    net.run(net.now + Duration::from_secs(1));
+    assert!(!began(&net.peers[1]));
+    assert!(net.faults(1).is_empty(), "{:?}", net.faults(1));
+    assert!(net.faults(2).is_empty(), "{:?}", net.faults(2));
 }

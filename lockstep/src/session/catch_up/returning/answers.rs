@@ -56,6 +56,7 @@ impl Returning {
                     plan.turn() * (u32::from(plan.delay_turns) + 1)
                 });
                 self.told = Some((turns, due.min(core.now + soon)));
+                self.offered_with.get_or_insert(turns);
                 let batches: Vec<SignedBatch> = batches.into_iter().map(Into::into).collect();
                 if self.page(core, &records).is_none() {
                     self.distrust_log(core);
@@ -105,6 +106,7 @@ impl Returning {
         }
         if matches!(self.world, World::None) {
             self.offered_at = core.now;
+            self.offered_with = None;
             self.snapshot = match offer {
                 Some(offer) if (1..=core.limits.snapshot_bytes).contains(&offer.bytes) => {
                     Snapshot::Offered(offer)

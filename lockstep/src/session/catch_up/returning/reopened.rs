@@ -154,6 +154,7 @@ impl Returning {
             confirmed_at: core.now,
             moved_at: core.now,
             offered_at: core.now,
+            offered_with: None,
             reached_at: core.now,
             seen_at: core.now,
         }

@@ -72,8 +72,11 @@ impl Returning {
         let batches: Vec<SignedBatch> = offer.batches.iter().cloned().map(Into::into).collect();
         let signed: Peers = batches.iter().filter_map(reports).collect();
         if !log.ahead.were_quorum_since(offer.turns, signed) {
-            // The roster that has signed it may be one that the log has not come to.
-            if core.now >= self.offered_at + CONFIRM {
+            // The roster that has signed it may be one that the log has not come to: while a match stands still, one that
+            // begins where the log ends.
+            let with = self.offered_with;
+            let passed = with.is_some_and(|turns| log.confirmed.turns > turns);
+            if passed && core.now >= self.offered_at + CONFIRM {
                 self.distrust(core, Fault::Signature);
             }
             return;

@@ -1,5 +1,6 @@
 use super::*;
 use crate::log::{Absent, OnSlow, PauseBudget, RosterPeer};
+use crate::session::lobby::Settled;
 use crate::session::playing::epochs::key;
 use crate::session::roster::{Ballot, Value};
 use crate::sign::KeyedHash;
@@ -132,4 +133,29 @@ fn the_requests_of_two_are_both_passed_on() {
         Message::Accept(message(2).ballot(), change(0, 1, 1, None).value),
     ];
     assert!(others.iter().all(|other| !keys.contains(&key(1, 0, other))));
+}
+
+#[test]
+fn who_promises_has_attested_the_turns_before_its_epoch() {
+    let mut core = core(0);
+    let settled = Settled {
+        start: start(3),
+        addresses: vec![Vec::new(); 3],
+        begin: Duration::ZERO,
+    };
+    let suspicion = Duration::from_secs(3);
+    let mut playing = Playing::new(&mut core, settled, Checksum(0), None, None, suspicion);
+    core.now = Duration::from_millis(300);
+    playing.advance(&mut core);
+    assert_eq!(playing.complete, 2, "turns that are empty by rule");
+    playing.epochs.decide(change(0, 0b111, 2, None));
+    playing.begin_epoch(&mut core);
+    let attests = |playing: &Playing| playing.members[0].attested_within(|_| u32::MAX);
+    assert_eq!(attests(&playing), Some(1));
+    // Somebody has left: the next change begins at once, before the turn is over that the next batch is sealed after.
+    playing.members[2].left_from = Some(2);
+    playing.advance_change(&mut core);
+    assert!(playing.epochs.is_frozen());
+    assert_eq!(attests(&playing), Some(2));
+    assert_eq!(playing.members[0].newest_epoch(), Some(1));
 }
