@@ -2,7 +2,7 @@
 //!
 //! `SEED=17 cargo test -p tests --test simulator` runs one; `SEEDS=0..2000` runs a range.
 
-use lockstep::log::OnSlow;
+use lockstep::log::{OnDesync, OnSlow};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -91,6 +91,14 @@ fn seeds_cover_what_can_go_wrong() {
         (
             "lied of a world",
             share(|each| matches!(each.hostile, Some(Hostile::Liar(_)))),
+        ),
+        (
+            "of three or more that go on without who strays",
+            share(|each| {
+                let lie = matches!(each.hostile, Some(Hostile::Liar(_)));
+                let goes_on = each.on_desync == OnDesync::RemoveMinority;
+                goes_on && each.peers.len() > 2 && (lie || each.flaw.is_some())
+            }),
         ),
         (
             "left",

@@ -23,7 +23,7 @@ pub use contract::{
 };
 pub(crate) use playing::STALL_BUDGET;
 
-use self::catch_up::{Archive, Returning, Server};
+use self::catch_up::{Answer, Archive, Returning, Server, encode};
 use self::core::{Core, Introduced, tidy_name};
 use self::link::Link;
 use self::lobby::{Host, Invitation, Joiner, OwnPeer, Step};
@@ -355,6 +355,11 @@ impl Session {
             Phase::Return(returning) if proved.is_some() => returning.answered(core, link, bytes),
             Phase::Reopen(host) if proved.is_some() => host.bulk(core, link, bytes),
             Phase::Gather(guest) if proved.is_some() => guest.bulk(core, link, bytes),
+            // Whoever comes back may have heard before this peer that the match has begun.
+            Phase::Join(join) if proved.is_some() && join.is_loading() => {
+                core.send_bulk(link, encode(&Answer::Nothing));
+                Step::Stay
+            }
             Phase::Refused(_) | Phase::Over => Step::Stay,
             _ => {
                 core.fault(link, Fault::OutOfPlace);

@@ -10,6 +10,7 @@ mod epochs;
 mod hand_out;
 mod load;
 mod member;
+mod odd;
 mod own;
 mod patience;
 mod presence;
@@ -38,6 +39,8 @@ use ending::Ending;
 use epochs::Epochs;
 use load::Load;
 use member::Member;
+use odd::Odd;
+pub(crate) use odd::bars;
 use own::OwnSeat;
 use patience::Patience;
 use presence::Presence;
@@ -104,6 +107,7 @@ pub(crate) struct Playing {
     /// Logs differ.
     dispute: Option<Dispute>,
     mismatch: Option<Mismatch>,
+    odd: Odd,
     past: Past,
     pub(crate) stats: Stats,
     over: bool,
@@ -194,6 +198,7 @@ impl Playing {
             fresh_batch: false,
             dispute: None,
             mismatch: None,
+            odd: Odd::default(),
             past: Past::new(members.len()),
             stats: Stats::default(),
             over: false,
@@ -322,6 +327,7 @@ impl Playing {
         if !self.over {
             self.close_strangers(core);
             self.dial_lost_peers(core);
+            self.pass_on_the_beginning(core);
             self.send_notes(core);
             self.send_what_is_due(core);
         }
