@@ -442,7 +442,9 @@ impl Playing {
         let (Some(stall), Some(limit)) = (&self.stall, self.stall_limit) else {
             return;
         };
-        if core.now.saturating_sub(stall.since) >= limit + self.longer() {
+        // Whoever is waited for since a change is not who was waited for before it.
+        let since = stall.since.max(self.epochs.began_at);
+        if core.now.saturating_sub(since) >= limit + self.longer() {
             let on = self.waited_for();
             self.finish(core, EndReason::StallLimit { on });
         }

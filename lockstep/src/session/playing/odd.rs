@@ -214,9 +214,6 @@ impl Playing {
         if !self.removes_odd_ones() {
             return Some(false);
         }
-        if self.odd.peers.contains(other as u8) {
-            return Some(true);
-        }
         let sides = self.sides_of_log(turns, other, hash);
         let place = |side: &DesyncSide| self.place_of(side.peer).map(|at| at as u8);
         let told = sides.iter();
@@ -226,6 +223,8 @@ impl Playing {
         let known: Peers = told.iter().map(|(peer, _)| *peer).collect();
         match self.verdict(&told, self.epochs.voters().members().without(known)) {
             Verdict::Minority(odd) if !odd.contains(self.me as u8) => {
+                // Nothing is left to find out, and turns must go on: a change that is decided may need some of them.
+                self.dispute = None;
                 self.go_without(core, odd, turns.saturating_sub(1), sides);
                 Some(true)
             }
