@@ -6,6 +6,7 @@ mod desync;
 mod equivocation;
 mod hostile;
 mod joining;
+mod lobby;
 mod lost;
 mod patience;
 mod rejoin;
