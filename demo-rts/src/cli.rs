@@ -6,7 +6,7 @@ use crate::options;
 use crate::world::{MapKind, Scenario};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lockstep::Plan;
-use lockstep::log::{Absent, OnSlow};
+use lockstep::log::{Absent, OnDesync, OnSlow};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -156,6 +156,10 @@ pub struct Host {
     /// for ten seconds and then goes on without it.
     #[arg(long, value_name = "POLICY", default_value = "meter", value_parser = options::on_slow)]
     pub on_slow: OnSlow,
+    /// What becomes of the match when worlds differ: `remove`, the others go on without those who differ from more than
+    /// half, or `pause`, nobody plays a turn more. Where no such half is, as with two players, it is `pause`.
+    #[arg(long, value_name = "POLICY", default_value = "remove", value_parser = options::on_desync)]
+    pub on_desync: OnDesync,
     /// Who plays a seat while its player is gone: `idle`, nobody, or `ai`, a bot of the world.
     #[arg(long, value_name = "WHO", default_value = "idle", value_parser = options::absent)]
     pub absent: Absent,

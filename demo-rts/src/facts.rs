@@ -164,6 +164,13 @@ impl Facts {
                     self.all_named(gone)
                 ));
             }
+            Event::RosterChanged { gone, cause, .. } if *cause == RosterCause::Desynced => {
+                self.left.extend(gone);
+                self.note(format!(
+                    "{} had another world than most: the match goes on without",
+                    self.all_named(gone)
+                ));
+            }
             Event::RosterChanged { seats, cause, .. } if *cause == RosterCause::Rejoined => {
                 let back: Vec<Seat> = self
                     .left

@@ -2,7 +2,7 @@
 
 use crate::world::{Density, MapKind, Scenario};
 use lockstep::Plan;
-use lockstep::log::{Absent, OnSlow};
+use lockstep::log::{Absent, OnDesync, OnSlow};
 use lockstep::quic::{ImpairmentError, Ways};
 use std::fs::File;
 use std::io::Read as _;
@@ -15,6 +15,9 @@ pub enum OptionError {
     /// A policy that does not exist.
     #[error("`{0}` is no policy for slow machines: meter or remove")]
     OnSlow(String),
+    /// A policy that does not exist.
+    #[error("`{0}` is no policy for worlds that differ: pause or remove")]
+    OnDesync(String),
     /// Nobody who could play.
     #[error("`{0}` plays no seats: idle or ai")]
     Absent(String),
@@ -136,6 +139,18 @@ pub fn on_slow(text: &str) -> Result<OnSlow, OptionError> {
         "meter" => Ok(OnSlow::Meter),
         "remove" => Ok(OnSlow::Remove),
         _ => Err(OptionError::OnSlow(text.to_owned())),
+    }
+}
+
+/// Reads what becomes of a match whose worlds differ.
+///
+/// # Errors
+/// [`OptionError`], naming what is allowed.
+pub fn on_desync(text: &str) -> Result<OnDesync, OptionError> {
+    match text {
+        "pause" => Ok(OnDesync::Pause),
+        "remove" => Ok(OnDesync::RemoveMinority),
+        _ => Err(OptionError::OnDesync(text.to_owned())),
     }
 }
 

@@ -170,6 +170,8 @@ pub enum Line {
         /// Lowest seats of the peers whose world differs from that of more than half of all; empty where nobody can
         /// tell.
         odd: Vec<u8>,
+        /// The match goes on without those, and we play on.
+        goes_on: bool,
         /// The folder with what was written about it; empty where there is none.
         report: String,
     },
@@ -294,6 +296,7 @@ impl Line {
                     RosterCause::Left => "left",
                     RosterCause::Lost => "lost",
                     RosterCause::Cheated => "cheated",
+                    RosterCause::Desynced => "desync",
                     RosterCause::FalseAlarm => "false-alarm",
                     RosterCause::Rejoined => "rejoined",
                     RosterCause::Reopened => "reopened",
@@ -377,6 +380,7 @@ fn desync_lines(desync: &lockstep::Desync) -> Vec<Line> {
                 ours: own.map_or_else(String::new, |own| text(own, by_log)),
                 theirs: text(side, by_log),
                 odd: odd.clone(),
+                goes_on: desync.goes_on,
                 report: report.clone(),
             }
         })

@@ -9,7 +9,7 @@ use crate::pacing::{BotHands, any_seed};
 use crate::plain;
 use crate::tally::{Summary, Tally};
 use crate::world::{Command, Setup, World};
-use lockstep::log::{Absent, LogStore, OnSlow, Record};
+use lockstep::log::{Absent, LogStore, OnDesync, OnSlow, Record};
 use lockstep::quic::{Identity, Impairments, QuicConfig};
 use lockstep::{Config, Live, Network};
 use lockstep::{
@@ -104,6 +104,8 @@ pub enum Part<'a> {
         listen: SocketAddr,
         /// What becomes of a peer whose machine is too slow.
         on_slow: OnSlow,
+        /// What becomes of the match when worlds differ.
+        on_desync: OnDesync,
         /// Who plays the seats of players that are gone.
         absent: Absent,
     },
@@ -231,11 +233,13 @@ impl Peer {
                 bots,
                 listen,
                 on_slow,
+                on_desync,
                 absent,
             } => {
                 config.seats = *seats;
                 config.own_seats = bots.saturating_add(1);
                 config.on_slow = *on_slow;
+                config.on_desync = *on_desync;
                 config.absent = *absent;
                 config.turn_limit = common.turns;
                 let network = network(*listen, common, key)?;

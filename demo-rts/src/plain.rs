@@ -94,6 +94,10 @@ pub fn text(line: &Line) -> Option<String> {
                 seats(playing)
             ),
             "false-alarm" => format!("all answered in turn {turn}: the match goes on"),
+            "desync" => format!(
+                "{} had another world than most: out in turn {turn}",
+                seats(left)
+            ),
             "lost" => format!("{} lost in turn {turn}: the match goes on", seats(left)),
             _ => format!("{} left in turn {turn}", seats(left)),
         },
@@ -131,11 +135,13 @@ pub fn text(line: &Line) -> Option<String> {
             ours,
             theirs,
             odd,
+            goes_on,
             report,
         } => {
-            let odd = match odd.as_slice() {
-                [] => String::new(),
-                odd => format!("; {} differs from most", seats(odd)),
+            let odd = match (odd.as_slice(), goes_on) {
+                ([], _) => String::new(),
+                (odd, false) => format!("; {} differs from most", seats(odd)),
+                (odd, true) => format!("; {} differs from most, we go on without", seats(odd)),
             };
             format!(
                 "desync after turn {turn}: seat {seat} has {theirs}, we have {ours}{odd}; see {report}"

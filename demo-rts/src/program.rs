@@ -110,6 +110,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
                 bots: 0,
                 listen: host.listen,
                 on_slow: host.on_slow,
+                on_desync: host.on_desync,
                 absent: host.absent,
             };
             play(&part, bots, ("host", Vec::new()), &common, file)

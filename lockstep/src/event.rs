@@ -176,7 +176,7 @@ pub enum Event {
         /// Why.
         why: LinkError,
     },
-    /// Two worlds differ. Execution has stopped.
+    /// Worlds differ. Unless it [`goes_on`](Desync::goes_on), execution has stopped.
     Desync(Desync),
     /// The recording ended early; the match goes on.
     RecordingStopped {
@@ -196,6 +196,8 @@ pub enum RosterCause {
     Lost,
     /// Peers had signed two different batches for one turn: the proof is in the log.
     Cheated,
+    /// Peers had another world, or another log, than a quorum: see [`OnDesync`](crate::log::OnDesync).
+    Desynced,
     /// Peers were suspected and answered: nobody is gone.
     FalseAlarm,
     /// A peer came back into its seats.
@@ -240,13 +242,16 @@ pub struct SeatInfo {
 /// Two worlds differ after the same turns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Desync {
-    /// The first turn after which peers reported different checksums or logs.
+    /// The first turn after which peers reported different checksums or logs; the last one executed, where this peer has
+    /// only heard what the others decided.
     pub turn: TurnNumber,
     /// What each peer reported, by its lowest seat.
     pub reports: Vec<DesyncSide>,
     /// Peers that reported something else than more than half of the roster, which reported the same: most likely theirs
     /// is the fault, or the lie. Empty where no such majority is known.
     pub odd: Vec<PeerId>,
+    /// Whether the match goes on without those, and this peer plays on; see [`OnDesync`](crate::log::OnDesync).
+    pub goes_on: bool,
     /// The folder that holds what this peer wrote about it, once written.
     pub report: Option<PathBuf>,
 }
@@ -382,6 +387,11 @@ pub enum JoinRefused {
         "this identity cheated in that match, as two signed batches prove: it does not come back"
     )]
     Cheated,
+    /// Worlds of this key's runs have differed from those of a quorum twice in this match.
+    #[error(
+        "this identity's world has twice differed from the others' in that match: it does not come back"
+    )]
+    Desynced,
     /// This key is in the lobby already.
     #[error("a peer with this key is in the lobby already: use another identity")]
     AlreadyIn,

@@ -6,7 +6,7 @@ mod clock;
 mod network;
 mod report;
 
-use crate::log::{Absent, LogStore, OnSlow, PauseBudget};
+use crate::log::{Absent, LogStore, OnDesync, OnSlow, PauseBudget};
 use crate::session::{ConfigError, HostConfig, Role, RulesOf, Session, SessionConfig, Stats};
 use crate::sign::Signer;
 use crate::source::{Answer, TurnSource, Work};
@@ -39,6 +39,8 @@ pub struct Config {
     pub pauses: PauseBudget,
     /// Host: what becomes of a peer whose machine is too slow. Default: the match slows down for it.
     pub on_slow: OnSlow,
+    /// Host: what becomes of a match whose worlds differ. Default: the others go on without a minority that differs.
+    pub on_desync: OnDesync,
     /// Host: who plays the seats of a peer that is gone. Default: nobody, they stand idle.
     pub absent: Absent,
     /// Whether this peer is ready from the beginning. Default true.
@@ -76,6 +78,7 @@ impl Default for Config {
             turn_limit: None,
             pauses: PauseBudget::default(),
             on_slow: OnSlow::default(),
+            on_desync: OnDesync::default(),
             absent: Absent::default(),
             ready: true,
             limits: Limits::default(),
@@ -205,6 +208,7 @@ impl Live {
             turn_limit: config.turn_limit,
             pauses: config.pauses,
             on_slow: config.on_slow,
+            on_desync: config.on_desync,
             absent: config.absent,
         };
         Live::open(Role::Host(host), Some(ticket), network, config)
@@ -285,6 +289,7 @@ impl Live {
             turn_limit: config.turn_limit,
             pauses: config.pauses,
             on_slow: config.on_slow,
+            on_desync: config.on_desync,
             absent: config.absent,
         };
         Live::open(Role::Host(host), None, network, config)

@@ -80,6 +80,8 @@ pub struct Start {
     pub pauses: PauseBudget,
     /// What becomes of a peer whose machine is too slow.
     pub on_slow: OnSlow,
+    /// What becomes of a match whose worlds differ.
+    pub on_desync: OnDesync,
     /// Who plays the seats of a peer that is gone.
     pub absent: Absent,
     /// The peers, in the order of their lowest seats. Its order gives the peers their indices.
@@ -205,6 +207,25 @@ pub enum OnSlow {
     /// Time that it costs the others counts as being late, so it is removed after ten seconds of it, of which a tenth of
     /// the time is given back: for strangers, whom a false measurement buys no more than being late.
     Remove,
+}
+
+/// What becomes of a match when its peers' worlds differ, or their logs do and nobody is proved to have cheated.
+///
+/// Under either policy every peer writes a desync report, and the log holds what each one reported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum OnDesync {
+    /// It stands still for all: no turn is executed any more, and every peer ends with
+    /// [`EndReason::Desync`](crate::EndReason::Desync). For development, where a difference is to be looked at.
+    Pause,
+    /// The others go on without those who differ, where a quorum of the roster reported the same and is more than half
+    /// of all who reported. Anything else is as under [`Pause`](Self::Pause): nobody knows then who is right. So it is
+    /// with two peers, and where halves stand against each other, although one of them has the tie-break: that settles
+    /// who goes on, not who is right.
+    ///
+    /// Who is removed so may come back, from a snapshot that a quorum signed or from the start, and once only: memory
+    /// that flips a bit is no lie, but whoever strays again would go on to do so.
+    #[default]
+    RemoveMinority,
 }
 
 /// Who plays the seats of a peer that has left or was removed, until it comes back.

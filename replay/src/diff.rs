@@ -286,6 +286,16 @@ mod tests {
     }
 
     #[test]
+    fn a_peer_that_was_removed_for_its_world_has_the_same_log_up_to_there() {
+        let records = fixture::play_strayed(100, 40).records;
+        let before = |record: &&Record| !matches!(record, Record::Roster(_));
+        let of_the_odd: Vec<Record> = records.iter().take_while(before).cloned().collect();
+        let diff = compare(&records, &of_the_odd);
+        assert!(diff.agrees(), "{:?}", diff.difference);
+        assert_eq!((diff.equal_turns, diff.turns), (40, (100, 40)));
+    }
+
+    #[test]
     fn the_first_entry_that_differs_is_named() {
         let records = fixture::play(100).records;
         let edited = fixture::play_with(100, |bundle| {

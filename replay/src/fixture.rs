@@ -1,9 +1,9 @@
 //! A small world and matches of it, for tests.
 
 use lockstep::log::{
-    Absent, Bundle, End, Equivocation, Keyframe, LogEntry, LogStore, Metering, OnSlow, PauseBudget,
-    Record, RosterChange, RosterPeer, SignedBatch, Start, What, end_signed_bytes, roster_hash,
-    start_hash, start_signed_bytes, turn_hash,
+    Absent, Bundle, End, Equivocation, Keyframe, LogEntry, LogStore, Metering, OnDesync, OnSlow,
+    PauseBudget, Record, RosterChange, RosterPeer, SignedBatch, Start, What, end_signed_bytes,
+    roster_hash, start_hash, start_signed_bytes, turn_hash,
 };
 use lockstep::session::Batch;
 use lockstep::session::roster::{Ballot, Peers, Value, accept_signed_bytes};
@@ -181,7 +181,47 @@ pub(crate) fn play_changing(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle)
 
 /// As [`play`], but before turn `cut` the second peer goes: it signed two batches for the turn after that.
 pub(crate) fn play_cheated(turns: u32, cut: u32) -> Played {
-    let alone = |bundle: &mut Bundle| {
+    play_changed(turns, &[cut], alone_from(cut), cheated)
+}
+
+/// As [`play`], but before turn `cut` the second peer goes: it told of another world after the two turns before that,
+/// and signed so.
+pub(crate) fn play_strayed(turns: u32, cut: u32) -> Played {
+    let mut played = play_changed(turns, &[cut], alone_from(cut), strayed);
+    let Some(Record::Start(start)) = played.records.first().cloned() else {
+        panic!("the first record is the start");
+    };
+    let mut records = Vec::new();
+    for mut record in played.records {
+        let differs = match &mut record {
+            Record::Attest(signed) if signed.peer == 1 => {
+                let mut batch = Batch::decode(&signed.content).expect("made above");
+                if batch.complete + 1 >= cut {
+                    batch.checksums[0].0 ^= 1;
+                    let run = start.roster[1].incarnation;
+                    *signed = batch.seal(1, start.match_id, run, &Ed25519::new(&[2; 32]));
+                }
+                None
+            }
+            Record::Checksum { turns, checksum } => (*turns + 1 == cut).then_some(*checksum),
+            _ => None,
+        };
+        records.push(record);
+        if let Some(checksum) = differs {
+            let other = Checksum(checksum.0 ^ 1);
+            records.push(Record::Mismatch {
+                turns: cut - 1,
+                checksums: vec![(0, checksum), (1, other)],
+            });
+        }
+    }
+    played.records = records;
+    played
+}
+
+/// From turn `cut` on the second seat is nobody's.
+fn alone_from(cut: u32) -> impl Fn(&mut Bundle) {
+    move |bundle| {
         if bundle.turn.0 >= cut {
             bundle.entries.retain(|entry| entry.seat == Seat(0));
         }
@@ -190,8 +230,7 @@ pub(crate) fn play_cheated(turns: u32, cut: u32) -> Played {
             let seat = Seat(1);
             bundle.entries.push(LogEntry { seat, what });
         }
-    };
-    play_changed(turns, &[cut], alone, cheated)
+    }
 }
 
 /// What ends an epoch before turn `cut`, given the log's hash there.
@@ -209,6 +248,7 @@ fn play_changed(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle), change: Ch
         turn_limit: Some(turns),
         pauses: PauseBudget::default(),
         on_slow: OnSlow::default(),
+        on_desync: OnDesync::default(),
         absent: Absent::default(),
         roster: (0..2)
             .map(|index| RosterPeer {
@@ -305,6 +345,7 @@ fn false_alarm(
         cut,
         joins: None,
         cheats: Peers::default(),
+        odd: Peers::default(),
         log_hash: None,
     };
     accepted(epoch, value, &[0, 1], start, signers)
@@ -322,6 +363,7 @@ fn cheated(
         cut,
         joins: None,
         cheats: Peers::first(2).without(Peers::first(1)),
+        odd: Peers::default(),
         log_hash: Some(log_hash),
     };
     let batch = |checksum| attest(1, cut - 1, log_hash, checksum, start, &signers[1]);
@@ -329,6 +371,24 @@ fn cheated(
         proofs: vec![Equivocation(batch(Checksum(1)), batch(Checksum(2)))],
         ..accepted(epoch, value, &[0], start, signers)
     }
+}
+
+fn strayed(
+    epoch: u32,
+    cut: u32,
+    start: &Start,
+    signers: &[Ed25519; 2],
+    _: LogHash,
+) -> RosterChange {
+    let value = Value {
+        roster: Peers::first(1),
+        cut,
+        joins: None,
+        cheats: Peers::default(),
+        odd: Peers::first(2).without(Peers::first(1)),
+        log_hash: None,
+    };
+    accepted(epoch, value, &[0], start, signers)
 }
 
 fn accepted(

@@ -52,6 +52,8 @@ pub struct Verified {
     pub attested_turns: Option<u32>,
     /// Where one player went on alone, by turn: what was played by those whom the start names ends with the first.
     pub continued: Vec<Continued>,
+    /// Turns after which worlds differed, where the others went on without those whose worlds are not the re-run's.
+    pub desyncs: Vec<Settled>,
     /// How the match ended, where the end was agreed.
     pub outcome: Option<Outcome>,
     /// Checksum of the world after the last turn re-run.
@@ -69,6 +71,15 @@ pub struct Continued {
     pub continuation: Arc<Continuation>,
     /// Up to which turn those who played until then attest what is before it, if one of them does.
     pub attested_turns: Option<u32>,
+}
+
+/// A desync that the match went on from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// Turns executed.
+    pub turns: u32,
+    /// Whom the others went on without, by index in the roster.
+    pub peers: Vec<u8>,
 }
 
 /// What is wrong with a replay.
@@ -94,8 +105,11 @@ pub enum Wrong {
         /// The re-run's.
         ours: Checksum,
     },
-    /// The peers themselves disagreed during the match.
-    #[error("the peers' worlds differed after {turns} turns; the re-run has checksum {ours}")]
+    /// The peers themselves disagreed during the match, and it did not go on without those whose world was not the
+    /// re-run's.
+    #[error(
+        "the peers' worlds differed after {turns} turns, and this file tells of nobody who was removed for it; the re-run has checksum {ours}"
+    )]
     Desync {
         /// Turns executed.
         turns: u32,
@@ -245,6 +259,7 @@ pub fn verify<S: Simulation>(
             signatures: 0,
             attested_turns: None,
             continued: Vec::new(),
+            desyncs: Vec::new(),
             outcome: None,
             checksum: Checksum(0),
             tail: reader.tail(),
@@ -480,11 +495,20 @@ impl<S: Simulation> Run<'_, S> {
                 self.agreed = turns;
                 self.result.checksums += 1;
             }
-            Claim::Desync(checksums) => {
+            Claim::Desync { checksums, without } => {
+                let ours = self.world.checksum();
+                let odd = without.unwrap_or_default();
+                let mut others = checksums.iter().filter(|(peer, _)| !odd.contains(*peer));
+                if without.is_some() && others.all(|(_, checksum)| *checksum == ours) {
+                    self.agreed = turns;
+                    let peers = odd.iter().collect();
+                    self.result.desyncs.push(Settled { turns, peers });
+                    return Ok(());
+                }
                 return Err(Wrong::Desync {
                     turns,
                     checksums: checksums.clone(),
-                    ours: self.world.checksum(),
+                    ours,
                 }
                 .into());
             }

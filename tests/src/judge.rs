@@ -8,6 +8,7 @@ mod contents;
 mod equivocation;
 mod file;
 mod metering;
+mod odd;
 mod progress;
 mod reopening;
 mod rerun;
@@ -17,7 +18,9 @@ pub use bounds::Bounds;
 pub use file::{Issued, PeerFile};
 
 use crate::simulator::{Cut, Hostile, Lie, Playable, Scenario};
-use lockstep::log::{Bundle, Record, RosterChange, Start, roster_hash, start_hash, turn_hash};
+use lockstep::log::{
+    Bundle, OnDesync, Record, RosterChange, Start, roster_hash, start_hash, turn_hash,
+};
 use lockstep::{Event, Fault, LogHash, PeerId, RosterCause};
 use metering::Plans;
 use reopening::Disk;
@@ -83,6 +86,8 @@ pub struct Judge<W> {
     /// Who was told that the last peer signs two histories.
     named_by: Vec<usize>,
     flaw: Option<(usize, u32)>,
+    /// The others are to go on without who strays.
+    goes_on: bool,
     command_delay: u32,
     turn: Duration,
     turn_limit: u32,
@@ -161,6 +166,7 @@ impl<W: Playable> Judge<W> {
                 _ => None,
             },
             flaw: scenario.flaw.map(|flaw| (flaw.peer, flaw.turn)),
+            goes_on: scenario.on_desync == OnDesync::RemoveMinority,
             command_delay: u32::from(scenario.plan.delay_turns),
             turn: scenario.plan.turn(),
             turn_limit: scenario.turn_limit,
@@ -324,7 +330,10 @@ impl<W: Playable> Judge<W> {
         match record {
             Record::Start(start) => self.check_start(peer, start),
             Record::Bundle(bundle) => self.check_bundle(peer, bundle),
-            Record::Roster(change) => self.check_change(peer, change),
+            Record::Roster(change) => {
+                self.check_odd(peer, change);
+                self.check_change(peer, change);
+            }
             _ => {}
         }
     }
@@ -438,15 +447,18 @@ impl<W: Playable> Judge<W> {
                 self.peers[peer].refused.insert(*id);
             }
             Event::Desync(desync) => {
-                self.peers[peer].desync = Some((self.now, desync.clone()));
                 self.check_desync(peer, desync);
+                self.peers[peer].desync = Some((self.now, desync.clone()));
             }
             Event::RosterChanged {
                 turn,
                 cause: RosterCause::Reopened,
                 ..
             } => self.told_of_reopening(turn.0),
-            Event::RosterChanged { gone, .. } => self.told_gone.extend(gone),
+            Event::RosterChanged { gone, cause, .. } => {
+                self.peers[peer].went_on |= *cause == RosterCause::Desynced;
+                self.told_gone.extend(gone);
+            }
             Event::Ended(ended) => self.peers[peer].ended = Some((self.now, ended.clone())),
             _ => {}
         }
@@ -572,30 +584,6 @@ impl<W: Playable> Judge<W> {
         if honest.is_some() && self.hostile != Some(peer) {
             let seen = format!("blames peer {honest:?}, which is honest: {fault:?}");
             self.fail(Some(peer), Invariant::Blame, seen);
-        }
-    }
-
-    fn check_desync(&mut self, peer: usize, desync: &lockstep::Desync) {
-        if let Some(lie) = self.lied_of.filter(|_| self.hostile != Some(peer)) {
-            let liar = self.hostile.map(|hostile| self.peers[hostile].id);
-            let of = desync.turn.next().0;
-            let founded = match lie {
-                Lie::World(turns) => of == turns,
-                // It says something about its log only in some turns.
-                Lie::Log(turns) => (turns..=turns + 2 * self.command_delay).contains(&of),
-            };
-            if !founded || desync.odd != liar.into_iter().collect::<Vec<_>>() {
-                let seen = format!("somebody lied, {lie:?}: {desync:?}");
-                self.fail(Some(peer), Invariant::Desync, seen);
-            }
-        }
-        if self.hostile.is_some() {
-            return;
-        }
-        let planted = self.flaw.map(|(_, turn)| turn);
-        if planted != Some(desync.turn.0) {
-            let seen = format!("desync of turn {}, planted: {planted:?}", desync.turn);
-            self.fail(Some(peer), Invariant::Desync, seen);
         }
     }
 

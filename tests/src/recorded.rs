@@ -139,6 +139,7 @@ fn session(seat: u8, wanted: &Wanted<'_>) -> Session {
             turn_limit: Some(wanted.turn_limit),
             pauses: lockstep::log::PauseBudget::default(),
             on_slow: lockstep::log::OnSlow::default(),
+            on_desync: lockstep::log::OnDesync::default(),
             absent: lockstep::log::Absent::default(),
         })
     } else {

@@ -522,6 +522,7 @@ fn host<W: Playable>(
         turn_limit: Some(scenario.turn_limit),
         pauses: lockstep::log::PauseBudget::default(),
         on_slow: scenario.on_slow,
+        on_desync: scenario.on_desync,
         absent: scenario.absent,
     })
 }
@@ -576,7 +577,7 @@ fn stall_limit(scenario: &Scenario) -> Option<Duration> {
     let held_up = freezes || !scenario.cuts.is_empty();
     match scenario.hostile {
         // The others go on without it, and nobody waits in vain.
-        Some(Hostile::Equivocator(_)) => Some(Duration::from_secs(40)),
+        Some(Hostile::Equivocator(_) | Hostile::Liar(_)) => Some(Duration::from_secs(40)),
         Some(_) => Some(Duration::from_secs(15)),
         None => held_up.then_some(Duration::from_secs(40)),
     }

@@ -226,6 +226,7 @@ fn log() -> impl Strategy<Value = Vec<u8>> {
             turn_limit: Some(9),
             pauses: lockstep::log::PauseBudget::default(),
             on_slow: lockstep::log::OnSlow::default(),
+            on_desync: lockstep::log::OnDesync::default(),
             absent: lockstep::log::Absent::default(),
             roster: vec![RosterPeer {
                 peer: PeerId([5; 32]),

@@ -1,7 +1,9 @@
-//! A world that goes its own way, over real QUIC links: every peer stops, says it, and writes what it has.
+//! A world that goes its own way, over real QUIC links: who stops, who plays on, and what is said and written.
 
-use lockstep::{Config, Desync, EndReason, Event, Live, TurnNumber};
+use lockstep::log::OnDesync;
+use lockstep::{Config, Desync, EndReason, Event, Live, RosterCause, TurnNumber};
 use sim::{Checksum, RulesId};
+use std::cell::RefCell;
 use tests::peers::{config, run_worlds};
 
 const RULES: RulesId = RulesId(*b"rules of a test!");
@@ -14,6 +16,7 @@ fn every_peer_stops_names_the_turn_and_writes_a_report() {
         .collect();
     let config_of = |at: usize| Config {
         seats: 3,
+        on_desync: OnDesync::Pause,
         reports: folders[at].path().to_owned(),
         ..config(40 + at as u8)
     };
@@ -69,6 +72,69 @@ fn every_peer_stops_names_the_turn_and_writes_a_report() {
         assert!(
             text.contains("turn 7") && text.contains("checksum 00000006"),
             "{text}"
+        );
+    }
+}
+
+#[test]
+fn the_others_play_on_without_the_world_that_strays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config_of = |at: usize| Config {
+        seats: 3,
+        reports: folder.path().to_owned(),
+        ..config(50 + at as u8)
+    };
+    let mut host = Live::host(vec![1], RULES, config_of(0)).expect("the config is in range");
+    let ticket = host.ticket().expect("a host has a ticket").clone();
+    let join =
+        |at| Live::join(&ticket, Box::new(|_| Some(RULES)), config_of(at)).expect("in range");
+    let (mut second, mut third) = (join(1), join(2));
+    let executed = RefCell::new([0; 3]);
+    // The host's own world: it is not the host that is right, but the others together.
+    let strays = |at: usize, turn: u32| {
+        executed.borrow_mut()[at] = turn;
+        Checksum(turn ^ u32::from(at == 0 && turn >= STRAYS_AFTER))
+    };
+    let mut desyncs: [Option<Desync>; 3] = Default::default();
+    let mut gone: [Option<TurnNumber>; 3] = [None; 3];
+    let end = run_worlds(
+        &mut [&mut host, &mut second, &mut third],
+        strays,
+        |at, event| {
+            match event {
+                Event::Desync(desync) => desyncs[at] = Some(desync.clone()),
+                Event::RosterChanged { turn, cause, .. } => {
+                    assert_eq!(*cause, RosterCause::Desynced, "peer {at}");
+                    gone[at] = Some(*turn);
+                }
+                Event::Ended(ended) => {
+                    assert_eq!(at, 0, "peer {at} plays on: {ended:?}");
+                    return Some(ended.reason.clone());
+                }
+                _ => {}
+            }
+            None
+        },
+    );
+    assert_eq!(end, EndReason::Desync);
+    for (at, desync) in desyncs.iter().enumerate() {
+        let desync = desync.as_ref().expect("every peer tells it");
+        let host = desync.reports.iter().find(|side| side.seat.0 == 0);
+        assert_eq!(
+            desync.odd,
+            host.map(|side| side.peer).into_iter().collect::<Vec<_>>()
+        );
+        assert_eq!(desync.turn, TurnNumber(STRAYS_AFTER));
+        assert_eq!(desync.goes_on, at != 0, "peer {at}");
+        assert!(desync.report.as_ref().is_some_and(|report| report.exists()));
+    }
+    for (at, gone) in gone.iter().enumerate().skip(1) {
+        let cut = gone.expect("it is told of the change");
+        // It goes on while the host still tells that it has stopped.
+        let turns = executed.borrow()[at];
+        assert!(
+            turns > cut.0 + 3,
+            "peer {at}: turn {turns} of those from {cut} on"
         );
     }
 }

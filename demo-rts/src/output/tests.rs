@@ -109,11 +109,12 @@ fn a_desync_names_each_world_that_differs() {
         turn: TurnNumber(40),
         reports: vec![side(0, 1), side(1, 1), side(2, 0xffff_ffff)],
         odd: vec![peer(2)],
+        goes_on: true,
         report: Some("desync-40".into()),
     });
     holds(
         &event,
-        json!({"event":"desync","turn":40,"seat":2,"ours":"00000001","theirs":"ffffffff","odd":[2],"report":"desync-40"}),
+        json!({"event":"desync","turn":40,"seat":2,"ours":"00000001","theirs":"ffffffff","odd":[2],"goes_on":true,"report":"desync-40"}),
     );
 }
 

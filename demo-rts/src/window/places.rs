@@ -247,7 +247,7 @@ const MOST_NAMES: usize = 4;
 mod tests {
     use super::*;
     use crate::world::MapKind;
-    use lockstep::log::{Absent, OnSlow, PauseBudget, RosterPeer};
+    use lockstep::log::{Absent, OnDesync, OnSlow, PauseBudget, RosterPeer};
     use lockstep::{Incarnation, MatchId, PeerId, Plan};
     use std::sync::Arc;
 
@@ -278,6 +278,7 @@ mod tests {
             turn_limit: None,
             pauses: PauseBudget::default(),
             on_slow: OnSlow::default(),
+            on_desync: OnDesync::default(),
             absent: Absent::default(),
             roster: roster.collect(),
             build: String::new(),

@@ -392,6 +392,11 @@ pub fn cheated(who: &str) -> String {
     format!("{who} signed two truths, which is proved: the match goes on without.")
 }
 
+/// Somebody's world was another one.
+pub fn strayed(who: &str) -> String {
+    format!("{who} had another world than most of us: the match goes on without.")
+}
+
 /// Somebody is back.
 pub fn back(who: &str) -> String {
     match who {
@@ -417,6 +422,11 @@ pub fn slow(who: &str, percent: u32) -> String {
 pub fn desync(turn: u32, report: Option<&str>) -> String {
     let report = report.map_or_else(String::new, |path| format!(" A report is in {path}."));
     format!("The worlds differ after turn {turn}: the match stops here.{report} Leave by Esc.")
+}
+
+/// Worlds differ, and a quorum has one.
+pub fn odd(turn: u32, who: &str) -> String {
+    format!("After turn {turn} {who} had another world than most of us: we go on without.")
 }
 
 /// The machine stood still.

@@ -356,7 +356,13 @@ impl Network {
                 self.saves.push_back(turns);
                 self.work(Work::Save { turns });
             }
-            Output::Event(Event::Desync(desync)) => self.report.begin(desync),
+            Output::Event(Event::Desync(desync)) => {
+                // Of two at once the first is told without a snapshot.
+                if let Some(event) = self.report.give_up(self.log.as_mut()) {
+                    self.push(event);
+                }
+                self.report.begin(desync);
+            }
             Output::Event(event @ Event::Ended(_)) => self.ended = Some(event),
             Output::Event(event) => self.push(event),
         }

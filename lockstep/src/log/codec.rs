@@ -1,7 +1,7 @@
 //! The one encoding of log records.
 
 use super::{
-    Absent, Bundle, Continuation, End, Equivocation, Keyframe, LogEntry, NewRun, OnSlow,
+    Absent, Bundle, Continuation, End, Equivocation, Keyframe, LogEntry, NewRun, OnDesync, OnSlow,
     PauseBudget, Record, Reopening, RosterChange, RosterPeer, SignedBatch, Start, What,
 };
 use crate::encoding::{Reader, put_bytes, put_varint};
@@ -322,6 +322,7 @@ fn put_start(out: &mut Vec<u8>, start: &Start) {
     out.push(start.pauses.pauses);
     put_varint(out, u64::from(start.pauses.seconds));
     out.push(start.on_slow as u8);
+    out.push(start.on_desync as u8);
     out.push(start.absent as u8);
     put_varint(out, start.roster.len() as u64);
     for peer in &start.roster {
@@ -380,6 +381,11 @@ fn start(reader: &mut Reader<'_>, limits: &Limits) -> Result<Start, DecodeError>
         1 => OnSlow::Remove,
         _ => return Err(reader.fail("no policy for slow machines")),
     };
+    let on_desync = match reader.byte()? {
+        0 => OnDesync::Pause,
+        1 => OnDesync::RemoveMinority,
+        _ => return Err(reader.fail("no policy for worlds that differ")),
+    };
     let absent = match reader.byte()? {
         0 => Absent::Idle,
         1 => Absent::Ai,
@@ -423,6 +429,7 @@ fn start(reader: &mut Reader<'_>, limits: &Limits) -> Result<Start, DecodeError>
         turn_limit,
         pauses,
         on_slow,
+        on_desync,
         absent,
         roster,
         build,
@@ -532,6 +539,7 @@ fn put_change(out: &mut Vec<u8>, change: &RosterChange) {
             }
         }
     }
+    out.extend_from_slice(&change.value.odd.0.to_le_bytes());
     put_varint(out, change.accepts.len() as u64);
     for (peer, signature) in &change.accepts {
         out.push(*peer);
@@ -579,6 +587,7 @@ pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, Dec
         cut: reader.number()?,
         joins: None,
         cheats: Peers::default(),
+        odd: Peers::default(),
         log_hash: None,
     };
     let reopening = match reader.byte()? {
@@ -593,6 +602,7 @@ pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, Dec
         2 => Some(reopening(reader)?),
         _ => return Err(reader.fail("no such roster change")),
     };
+    value.odd = Peers(u16::from_le_bytes(reader.array()?));
     let count = reader.count(MAX_PEERS, "more peers than allowed")?;
     let accepts: Vec<(u8, [u8; 64])> = (0..count)
         .map(|_| Ok((reader.byte()?, reader.array()?)))

@@ -17,6 +17,7 @@ pub fn start_hash(start: &Start) -> LogHash {
     hash.number(u32::from(start.pauses.pauses));
     hash.number(u32::from(start.pauses.seconds));
     hash.number(start.on_slow as u32);
+    hash.number(start.on_desync as u32);
     hash.number(start.absent as u32);
     hash.number(start.roster.len() as u32);
     for peer in &start.roster {
@@ -72,6 +73,7 @@ pub fn roster_hash(before: LogHash, change: &RosterChange) -> LogHash {
     hash.number(change.epoch);
     hash.number(u32::from(change.value.roster.0));
     hash.number(change.value.cut);
+    hash.number(u32::from(change.value.odd.0));
     if let Some(joins) = change.value.joins {
         hash.number(u32::from(joins.peer));
         hash.bytes(&joins.incarnation.0);

@@ -76,6 +76,7 @@ impl RosterChange {
             cut: self.value.cut,
             joins: None,
             cheats: Peers::default(),
+            odd: Peers::default(),
             log_hash: None,
         };
         let in_order = reopening

@@ -1,7 +1,7 @@
 //! What a session is told, what it wants done, and how it begins.
 
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_PEERS};
-use crate::log::{Absent, Bundle, OnSlow, PauseBudget, Record, Start};
+use crate::log::{Absent, Bundle, OnDesync, OnSlow, PauseBudget, Record, Start};
 use crate::{Channel, Event, Limits, LinkError, LinkId, MatchId, Moment, PeerId, Plan, Rejoin};
 use sim::{Checksum, Outcome, RulesId, Seat};
 use std::sync::Arc;
@@ -247,6 +247,8 @@ pub struct HostConfig {
     pub pauses: PauseBudget,
     /// What becomes of a peer whose machine is too slow.
     pub on_slow: OnSlow,
+    /// What becomes of a match whose worlds differ.
+    pub on_desync: OnDesync,
     /// Who plays the seats of a peer that is gone.
     pub absent: Absent,
 }

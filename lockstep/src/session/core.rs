@@ -211,6 +211,7 @@ impl Core {
             strange: 0,
             epoch: None,
             decisions_sent: 0,
+            begin_told: false,
             proofs_known: Default::default(),
             notes_known: BTreeMap::new(),
             notes_paid: Duration::ZERO,

@@ -39,6 +39,8 @@ pub(crate) struct Link {
     pub epoch: Option<u32>,
     /// Decisions of epochs before this one were sent on it.
     pub decisions_sent: u32,
+    /// The other end was told on it that the match has begun.
+    pub begin_told: bool,
     /// What both ends know of notes on roster changes: which note, and its ballot.
     pub notes_known: BTreeMap<NoteKey, Ballot>,
     /// Up to this time notes are paid for that were sent on it.

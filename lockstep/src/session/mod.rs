@@ -375,7 +375,7 @@ impl Session {
             Phase::Return(returning) if proved.is_some() => returning.answered(core, link, bytes),
             Phase::Reopen(host) if proved.is_some() => host.bulk(core, link, bytes),
             Phase::Gather(guest) if proved.is_some() => guest.bulk(core, link, bytes),
-            // The match may have begun for others, and one of them comes back to it already.
+            // Whoever comes back may have heard before this peer that the match has begun.
             Phase::Join(join)
                 if join.is_loading() && proved.is_some() && decode::<Ask>(bytes).is_ok() =>
             {

@@ -1,6 +1,7 @@
 //! Sessions on links in memory, with a fixed delay and no loss: worse is the business of the simulator in `tests`.
 
 mod crowd;
+mod desync;
 mod equivocation;
 mod hostile;
 mod joining;
@@ -15,7 +16,7 @@ mod sleep;
 mod slow;
 
 use super::*;
-use crate::log::{Absent, Bundle, LogEntry, OnSlow, PauseBudget, Record};
+use crate::log::{Absent, Bundle, LogEntry, OnDesync, OnSlow, PauseBudget, Record};
 use crate::sign::KeyedHash;
 use crate::{Limits, MatchId, PeerId, Plan, TurnNumber};
 use sim::{RulesId, SeatState};
@@ -91,14 +92,15 @@ impl Net {
     }
 
     fn with(peers: usize, plan: Plan, turn_limit: Option<u32>, on_slow: OnSlow) -> Net {
-        Net::under(peers, plan, turn_limit, (on_slow, Absent::default()))
+        let policies = (on_slow, OnDesync::default(), Absent::default());
+        Net::under(peers, plan, turn_limit, policies)
     }
 
     fn under(
         peers: usize,
         plan: Plan,
         turn_limit: Option<u32>,
-        (on_slow, absent): (OnSlow, Absent),
+        (on_slow, on_desync, absent): (OnSlow, OnDesync, Absent),
     ) -> Net {
         let mut net = Net {
             now: Duration::ZERO,
@@ -131,6 +133,7 @@ impl Net {
                     turn_limit,
                     pauses: PauseBudget::default(),
                     on_slow,
+                    on_desync,
                     absent,
                 })
             } else {
@@ -479,29 +482,6 @@ fn a_session_alone_runs_with_a_delay_of_one_turn() {
         .position(|bundle| !bundle.entries.is_empty());
     assert_eq!(at, Some(3));
     assert_eq!(net.ends().len(), 1);
-}
-
-#[test]
-fn a_desync_stops_every_peer_and_names_both_checksums() {
-    let mut net = Net::new(3, Plan::default(), None);
-    net.peers[2].diverges_at = Some(10);
-    net.run(Duration::from_secs(10));
-    for peer in &net.peers {
-        let desync = peer.events.iter().find_map(|event| match event {
-            Event::Desync(desync) => Some(desync),
-            _ => None,
-        });
-        let desync = desync.expect("every peer stops");
-        assert_eq!(desync.turn, TurnNumber(10));
-        assert_eq!(desync.reports.len(), 3);
-        assert_eq!(desync.odd, [id(2)]);
-    }
-    assert!(
-        net.ends()
-            .iter()
-            .all(|ended| ended.reason == EndReason::Desync)
-    );
-    assert_eq!(net.ends().len(), 3);
 }
 
 #[test]

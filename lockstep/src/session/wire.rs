@@ -2,7 +2,7 @@
 
 use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_PEERS};
-use crate::log::{Absent, OnSlow, PauseBudget, SignedBatch};
+use crate::log::{Absent, OnDesync, OnSlow, PauseBudget, SignedBatch};
 use crate::session::reopen::Said;
 use crate::session::roster::Request;
 use crate::{Incarnation, JoinRefused, Limits, LogHash, MatchId, PeerId, Plan, TurnNumber};
@@ -140,6 +140,7 @@ pub(crate) struct Terms {
     pub turn_limit: Option<u32>,
     pub pauses: PauseBudget,
     pub on_slow: OnSlow,
+    pub on_desync: OnDesync,
     pub absent: Absent,
 }
 

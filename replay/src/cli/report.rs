@@ -4,7 +4,7 @@ use super::print::{Printer, clock, count, tail_json, thousands};
 use super::{Failure, Verdict, at};
 use crate::diff::Difference;
 use crate::error::hex;
-use crate::verify::{Options, Verified};
+use crate::verify::{Options, Settled, Verified};
 use crate::{Reader, Tail};
 use lockstep::TurnNumber;
 use lockstep::log::{Continuation, LogEntry, Record, What};
@@ -166,6 +166,9 @@ pub(super) fn verify<S: Simulation>(
                 json["attested_turns"] = json!(at.attested_turns);
                 json
             }).collect::<Vec<_>>(),
+            "desyncs": verified.desyncs.iter().map(|settled| json!({
+                "turns": settled.turns, "peers": settled.peers,
+            })).collect::<Vec<_>>(),
             "wall_ms": wall.as_millis() as u64, "real_time_ratio": (ratio * 10.0).round() / 10.0,
         }));
     } else {
@@ -213,9 +216,28 @@ fn verified_text(reader: &Reader, verified: &Verified, ratio: f64, to: &mut Prin
             None => "           nobody has signed what was played before it".to_owned(),
         });
     }
+    for settled in &verified.desyncs {
+        to.line(&settled_text(reader, settled));
+    }
     if verified.holds() {
         to.line(&format!("result     {}", result_text(reader)));
     }
+}
+
+fn settled_text(reader: &Reader, settled: &Settled) -> String {
+    let roster = &reader.start().roster;
+    let peers = settled.peers.iter();
+    let peers = peers.filter_map(|peer| roster.get(usize::from(*peer)));
+    let named = peers.map(|peer| {
+        let seats: Vec<String> = peer.seats.iter().map(|seat| seat.0.to_string()).collect();
+        format!("seat {} ({})", seats.join(", "), peer.name)
+    });
+    let named: Vec<String> = named.collect();
+    format!(
+        "desync     after {} {} had another world than this one: the others went on without",
+        count(u64::from(settled.turns), "turn"),
+        named.join(" and ")
+    )
 }
 
 pub(super) fn diff(

@@ -3,6 +3,7 @@
 use crate::{Error, KeyframeAt, Reader};
 use lockstep::log::{Continuation, Record, RosterChange, SignedBatch, Start};
 use lockstep::session::Batch;
+use lockstep::session::roster::Peers;
 use lockstep::{Incarnation, LogHash, PeerId};
 use sim::Checksum;
 use std::sync::Arc;
@@ -26,8 +27,12 @@ pub(super) enum Claim {
     Unreadable { peer: u8 },
     /// The world has this checksum.
     Checksum(Checksum),
-    /// The peers' worlds had different ones.
-    Desync(Vec<(u8, Checksum)>),
+    /// The peers' worlds had different ones, and the others went on without some of them.
+    Desync {
+        checksums: Vec<(u8, Checksum)>,
+        /// Whom they went on without, where that leaves one checksum.
+        without: Option<Peers>,
+    },
     /// The world has these bytes.
     Keyframe(KeyframeAt),
 }
@@ -37,23 +42,27 @@ pub(super) enum Claim {
 pub(super) fn collect(reader: &mut Reader) -> Result<(Vec<Expected>, Runs), Error> {
     let mut expected = Vec::new();
     let mut runs = Runs::of(reader.start());
+    let mut differences = Vec::new();
+    let mut strayed = Strayed(Vec::new());
+    let mut attested = Vec::new();
+    let mut roster = Peers::first(reader.start().roster.len());
     for record in reader.records() {
         match record? {
             Record::Checksum { turns, checksum } => expected.push(Expected {
                 turns,
                 claim: Claim::Checksum(checksum),
             }),
-            Record::Mismatch { turns, checksums } => expected.push(Expected {
+            Record::Mismatch { turns, checksums } => differences.push(Differing {
                 turns,
-                claim: Claim::Desync(checksums),
+                checksums,
+                named: Peers::default(),
+                settled: false,
             }),
             Record::Attest(signed) => match Batch::decode(&signed.content) {
                 Ok(batch) => {
                     for (later, checksum) in (0u32..).zip(&batch.checksums) {
-                        expected.push(Expected {
-                            turns: batch.executed.saturating_add(later),
-                            claim: Claim::Checksum(*checksum),
-                        });
+                        let turns = batch.executed.saturating_add(later);
+                        attested.push((signed.peer, batch.epoch, turns, *checksum));
                     }
                     expected.push(Expected {
                         turns: batch.complete,
@@ -69,11 +78,35 @@ pub(super) fn collect(reader: &mut Reader) -> Result<(Vec<Expected>, Runs), Erro
                     claim: Claim::Unreadable { peer: signed.peer },
                 }),
             },
-            Record::Roster(change) => runs.take(&change),
+            Record::Roster(change) => {
+                runs.take(&change);
+                roster = change.value.roster;
+                strayed.settle(&mut differences, change.value.odd, change.epoch);
+            }
             Record::Continued(continuation) => runs.go_on(&continuation),
-            Record::Start(_) | Record::Bundle(_) | Record::Keyframe(_) | Record::End(_) => {}
+            Record::End(end) => {
+                // Those whose worlds differed at the very end did not sign it.
+                let signed: Peers = end.signatures.iter().map(|(peer, _)| *peer).collect();
+                strayed.settle(&mut differences, roster.without(signed), u32::MAX);
+            }
+            Record::Start(_) | Record::Bundle(_) | Record::Keyframe(_) => {}
         }
     }
+    // What those signed of their worlds who strayed is no claim of this file.
+    let sound = attested
+        .into_iter()
+        .filter(|attested| !strayed.holds(attested));
+    expected.extend(sound.map(|(_, _, turns, checksum)| Expected {
+        turns,
+        claim: Claim::Checksum(checksum),
+    }));
+    expected.extend(differences.into_iter().map(|differing| Expected {
+        turns: differing.turns,
+        claim: Claim::Desync {
+            without: differing.settled.then_some(differing.named),
+            checksums: differing.checksums,
+        },
+    }));
     expected.extend(reader.keyframes().iter().map(|keyframe| Expected {
         turns: keyframe.turns,
         claim: Claim::Keyframe(*keyframe),
@@ -83,6 +116,46 @@ pub(super) fn collect(reader: &mut Reader) -> Result<(Vec<Expected>, Runs), Erro
     expected.retain(|expected| expected.turns <= turns);
     expected.sort_by_key(|expected| (expected.turns, expected.claim.rank()));
     Ok((expected, runs))
+}
+
+/// Worlds that differed.
+struct Differing {
+    turns: u32,
+    checksums: Vec<(u8, Checksum)>,
+    /// Whom the others have gone on without for it since.
+    named: Peers,
+    /// The others had one world.
+    settled: bool,
+}
+
+/// Who strayed: which peer, in epochs up to which one, and from after how many turns on.
+struct Strayed(Vec<(u8, u32, u32)>);
+
+impl Strayed {
+    /// The others went on without these, at the end of this epoch.
+    fn settle(&mut self, differences: &mut [Differing], odd: Peers, epoch: u32) {
+        for differing in differences.iter_mut().filter(|each| !each.settled) {
+            let told: Peers = differing.checksums.iter().map(|(peer, _)| *peer).collect();
+            let gone = odd.and(told);
+            differing.named = differing.named.or(gone);
+            let named = differing.named;
+            let mut others = differing
+                .checksums
+                .iter()
+                .filter(|(peer, _)| !named.contains(*peer));
+            let sound = others.next().map(|(_, checksum)| *checksum);
+            let alike = sound.is_some() && others.all(|(_, checksum)| Some(*checksum) == sound);
+            differing.settled = alike && !named.is_empty();
+            self.0
+                .extend(gone.iter().map(|peer| (peer, epoch, differing.turns)));
+        }
+    }
+
+    /// Whether a peer had strayed when it signed that its world had this checksum after so many turns.
+    fn holds(&self, (peer, epoch, turns, _): &(u8, u32, u32, Checksum)) -> bool {
+        let mut strayed = self.0.iter();
+        strayed.any(|(of, until, from)| of == peer && epoch <= until && turns >= from)
+    }
 }
 
 /// Which run of a process spoke for a peer, and by which start, from which epoch on.
@@ -141,7 +214,7 @@ impl Claim {
         match self {
             Claim::Unreadable { .. } => 0,
             Claim::History { .. } => 1,
-            Claim::Desync(_) => 2,
+            Claim::Desync { .. } => 2,
             Claim::Checksum(_) => 3,
             Claim::Keyframe(_) => 4,
         }

@@ -292,6 +292,50 @@ fn an_end_that_does_not_fit_and_a_recorded_desync_are_found() {
 }
 
 #[test]
+fn a_desync_that_the_others_went_on_from_holds_where_their_world_is_the_right_one() {
+    let records = fixture::play_strayed(120, 40).records;
+    let result = verified(&records);
+    assert_eq!(result.wrong, None);
+    assert_eq!(result.turns, 120);
+    let (turns, peers) = (39, vec![1]);
+    assert_eq!(result.desyncs, [Settled { turns, peers }]);
+    let changed = |change: &dyn Fn(&mut Record)| {
+        let mut records = records.clone();
+        records.iter_mut().for_each(change);
+        verified(&records).wrong
+    };
+    // What they agreed on must be the re-run's, all of it.
+    let wrong = changed(&|record| {
+        if let Record::Mismatch { checksums, .. } = record {
+            checksums
+                .iter_mut()
+                .for_each(|(_, checksum)| checksum.0 ^= 1);
+        }
+    });
+    assert!(matches!(wrong, Some(Wrong::Desync { turns: 39, .. })));
+    // And who went must have been the one whose world differed, by a decision that says so.
+    let wrong = changed(&|record| {
+        if let Record::Mismatch { checksums, .. } = record {
+            checksums.push((2, Checksum(9)));
+        }
+    });
+    assert!(matches!(wrong, Some(Wrong::Desync { turns: 39, .. })));
+    let wrong = changed(&|record| {
+        if let Record::Roster(change) = record {
+            change.value.odd = Peers::default();
+        }
+    });
+    assert!(wrong.is_some());
+    let unsettled = |record: &&Record| !matches!(record, Record::Roster(_));
+    let cut: Vec<Record> = records.iter().take_while(unsettled).cloned().collect();
+    let wrong = verified(&cut).wrong;
+    assert!(
+        matches!(wrong, Some(Wrong::Desync { turns: 39, .. })),
+        "{wrong:?}"
+    );
+}
+
+#[test]
 fn a_cut_file_holds_as_far_as_it_goes() {
     let mut file = fixture::file_of(&fixture::play(120).records);
     file.truncate(file.len() / 2);

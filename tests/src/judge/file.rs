@@ -54,6 +54,8 @@ pub struct PeerFile {
     pub refused: BTreeSet<CommandId>,
     /// The desync it reported.
     pub desync: Option<(Duration, Desync)>,
+    /// It was told that the others and it went on without somebody whose world differed.
+    pub went_on: bool,
     /// How it ended.
     pub ended: Option<(Duration, Ended)>,
     /// It was told to leave.
@@ -106,6 +108,7 @@ impl PeerFile {
             log: Vec::new(),
             refused: BTreeSet::new(),
             desync: None,
+            went_on: false,
             ended: None,
             left: false,
             left_at: None,

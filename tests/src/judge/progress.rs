@@ -1,7 +1,7 @@
 //! L1 and the agreed end: what must have happened by the end of a run.
 
 use super::{Invariant, Judge, PeerFile};
-use crate::simulator::{Lie, Playable, SUSPICION};
+use crate::simulator::{Playable, SUSPICION};
 use lockstep::log::What;
 use lockstep::{EndReason, JoinRefused};
 use std::time::Duration;
@@ -45,19 +45,21 @@ impl<W: Playable> Judge<W> {
         // Whoever comes back holds the others up once, for a moment.
         let backs = self.peers.iter().filter_map(|file| file.back);
         let healed_at = backs.fold(self.deaths_over_at(healed_at), Duration::max);
+        // So does whoever goes for its world.
+        let desyncs = || self.peers.iter().filter_map(|file| file.desync.as_ref());
+        let went_on = desyncs().filter(|(_, desync)| desync.goes_on);
+        let healed_at = went_on.map(|(at, _)| *at).fold(healed_at, Duration::max);
         let due = healed_at + RECOVERY;
+        let went_on_without = desyncs().filter(|(_, desync)| desync.goes_on).count();
         for peer in 0..self.peers.len() {
             let file = &self.peers[peer];
             let over_at = [
                 file.ended.as_ref().map(|(at, _)| *at),
-                file.desync.as_ref().map(|(at, _)| *at),
                 file.handed.get(self.turn_limit as usize - 1).copied(),
             ];
             let over_at = over_at.into_iter().flatten().min().unwrap_or(self.now);
-            let desync_elsewhere = self.peers.iter().filter_map(|file| file.desync.as_ref());
-            let over_at = desync_elsewhere
-                .map(|(at, _)| *at)
-                .fold(over_at, Duration::min);
+            let stopped = desyncs().filter(|(_, desync)| !desync.goes_on && went_on_without == 0);
+            let over_at = stopped.map(|(at, _)| *at).fold(over_at, Duration::min);
             if over_at < due
                 || self.is_forgotten(peer)
                 || file.left
@@ -256,7 +258,7 @@ impl<W: Playable> Judge<W> {
             };
         };
         let wanted = match (file.left, &file.desync) {
-            (_, Some(_)) => EndReason::Desync,
+            (_, Some((_, desync))) if !desync.goes_on => EndReason::Desync,
             (true, _) if ended.reason == EndReason::Left => EndReason::Left,
             // The others went on without who never heard that the match began.
             _ if self.is_gone(peer) && file.started_at.is_none() => EndReason::LobbyClosed,
@@ -352,29 +354,12 @@ impl<W: Playable> Judge<W> {
             for peer in 0..self.peers.len() {
                 let gone = self.peers[peer].crashed.is_some() || self.is_gone(peer);
                 let never_told = gone || self.was_cut_off(peer);
-                if self.peers[peer].desync.is_none() && !never_told {
+                if !self.knows_of_desync(peer) && !never_told {
                     let seen = "never heard of the desync".to_owned();
                     self.fail(Some(peer), Invariant::Desync, seen);
                     return;
                 }
             }
-        }
-    }
-
-    /// Every honest peer has found that one tells of another world, where that one stayed until it could tell.
-    fn check_liar(&mut self) {
-        let (Some(lie), Some(liar)) = (self.lied_of, self.hostile) else {
-            return;
-        };
-        let (Lie::World(turns) | Lie::Log(turns)) = lie;
-        if self.start.is_none() || self.is_out(liar, turns + 2 * self.command_delay + 1) {
-            return;
-        }
-        let honest = (0..self.peers.len()).filter(|peer| *peer != liar);
-        let mut honest = honest.filter(|peer| !self.is_gone(*peer));
-        if let Some(peer) = honest.find(|peer| self.peers[*peer].desync.is_none()) {
-            let seen = "never heard of the other world".to_owned();
-            self.fail(Some(peer), Invariant::Desync, seen);
         }
     }
 

@@ -98,6 +98,8 @@ impl<W: Playable> Judge<W> {
                 || !self.cuts.is_empty()
                 || parted;
             let founded = file.left || lost || file.ended.is_some();
+            // Whether its world is sound is looked at on its own.
+            let founded = founded || change.value.odd.contains(place);
             // Who is heard goes only for blocking turns, and turns were late for as long as that takes.
             let blocked = self.is_late_by(STALL_BUDGET, change.value.cut);
             let founded = founded || self.has_cost_too_much(peer, change.value.cut);

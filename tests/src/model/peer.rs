@@ -121,6 +121,7 @@ impl Peer {
             complete: 0,
             hashes: &[LogHash([0; 16])],
             cheats: Peers::default(),
+            odd: Peers::default(),
             suspects,
             unwanted: Peers::default(),
             disbelieved: Peers::default(),

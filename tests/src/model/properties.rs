@@ -64,6 +64,7 @@ pub const REACHED: [(&str, Statement); 10] = [
                 cut: 1,
                 joins: None,
                 cheats: Peers::default(),
+                odd: Peers::default(),
                 log_hash: None,
             },
         ))

@@ -3,7 +3,7 @@
 use super::{AllDie, SUSPICION};
 use crate::random::Stream;
 use lockstep::Plan;
-use lockstep::log::{Absent, OnSlow};
+use lockstep::log::{Absent, OnDesync, OnSlow};
 use std::time::Duration;
 
 /// One run.
@@ -37,6 +37,8 @@ pub struct Scenario {
     pub hostile: Option<Hostile>,
     /// What becomes of who is too slow.
     pub on_slow: OnSlow,
+    /// What becomes of the match when worlds differ.
+    pub on_desync: OnDesync,
     /// Who plays the seats of peers that are gone.
     pub absent: Absent,
     /// All players vote once in every stall to wait longer.
@@ -219,6 +221,11 @@ impl Scenario {
             flaw: None,
             hostile: None,
             on_slow: OnSlow::Meter,
+            on_desync: Stream::new(seed, "on desync", 0).pick(&[
+                OnDesync::RemoveMinority,
+                OnDesync::RemoveMinority,
+                OnDesync::Pause,
+            ]),
             absent: Stream::new(seed, "absent", 0).pick(&[Absent::Idle, Absent::Ai]),
             patient: false,
             all_die: None,
@@ -236,6 +243,10 @@ impl Scenario {
             let turn = random.between(1, u64::from(turn_limit) * 2 / 3) as u32;
             let peer = random.below(count as u64) as usize;
             scenario.flaw = Some(Flaw { peer, turn });
+            // The host goes with it, and would take the only way between two others along.
+            if peer == 0 {
+                scenario.unreachable.clear();
+            }
             scenario
                 .peers
                 .iter_mut()

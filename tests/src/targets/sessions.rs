@@ -102,6 +102,7 @@ impl Pair {
             turn_limit: None,
             pauses: lockstep::log::PauseBudget::default(),
             on_slow: lockstep::log::OnSlow::default(),
+            on_desync: lockstep::log::OnDesync::default(),
             absent: lockstep::log::Absent::default(),
         });
         let join = Role::Join {

@@ -58,6 +58,7 @@ pub fn said_of(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
         } => match cause {
             RosterCause::Lost => (words::lost(&names(gone)), theme::BAD, 8),
             RosterCause::Cheated => (words::cheated(&names(gone)), theme::BAD, 8),
+            RosterCause::Desynced => (words::strayed(&names(gone)), theme::BAD, 8),
             RosterCause::Rejoined => {
                 let back: Vec<_> = seats
                     .iter()
@@ -72,6 +73,12 @@ pub fn said_of(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
         Event::PlanChanged { plan, slow, .. } if !slow.is_empty() => {
             let percent = u32::from(facts.tick_ms) * 100 / u32::from(plan.tick_ms.max(1));
             (words::slow(&names(slow), percent), theme::ACCENT, 6)
+        }
+        Event::Desync(desync) if desync.goes_on => {
+            let odd = desync.reports.iter();
+            let odd = odd.filter(|side| desync.odd.contains(&side.peer));
+            let odd: Vec<_> = odd.map(|side| side.seat).collect();
+            (words::odd(desync.turn.0, &names(&odd)), theme::BAD, 6)
         }
         Event::Desync(desync) => {
             let report = desync
@@ -299,6 +306,7 @@ mod tests {
         let events = [
             changed(RosterCause::Lost),
             changed(RosterCause::Cheated),
+            changed(RosterCause::Desynced),
             changed(RosterCause::Rejoined),
             Event::NoQuorum {
                 turn,

@@ -11,7 +11,7 @@ use crate::window::lobby::{Kind, Lobby};
 use crate::window::ui::{Memory, Ui};
 use crate::window::words::menu as words;
 use crate::window::{Next, Screen, theme};
-use lockstep::log::{Absent, OnSlow};
+use lockstep::log::{Absent, OnDesync, OnSlow};
 use std::rc::Rc;
 
 /// The page of a match to be opened.
@@ -76,6 +76,7 @@ impl Hosting {
                 0 => OnSlow::Meter,
                 _ => OnSlow::Remove,
             },
+            on_desync: OnDesync::default(),
             absent: match self.absent {
                 0 => Absent::Idle,
                 _ => Absent::Ai,

@@ -36,6 +36,7 @@ fn record(turns: u32) -> Recorded {
         turn_limit: None,
         pauses: PauseBudget::default(),
         on_slow: lockstep::log::OnSlow::default(),
+        on_desync: lockstep::log::OnDesync::default(),
         absent: lockstep::log::Absent::default(),
         roster: (0..2)
             .map(|seat| RosterPeer {

@@ -359,6 +359,9 @@ impl Returning {
         if self.has_cheated() {
             return Step::End(EndReason::Refused(JoinRefused::Cheated));
         }
+        if self.is_barred() {
+            return Step::End(EndReason::Refused(JoinRefused::Desynced));
+        }
         self.settle_snapshot(core);
         self.load(core);
         self.hand_out(core);

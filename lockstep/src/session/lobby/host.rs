@@ -87,6 +87,7 @@ impl Host {
             turn_limit: config.turn_limit,
             pauses: config.pauses,
             on_slow: config.on_slow,
+            on_desync: config.on_desync,
             absent: config.absent,
         };
         let mut host = Host {

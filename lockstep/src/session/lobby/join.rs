@@ -186,6 +186,10 @@ impl Joiner {
                 Control::Refused(why) if self.link.is_none() && self.leads_to_host(core, link) => {
                     Step::End(EndReason::Refused(why))
                 }
+                Control::Go { signatures, .. } => {
+                    let signatures = signatures.into_iter().map(Into::into).collect();
+                    self.go_on_hearsay(core, link, signatures)
+                }
                 message if is_of_a_match(&message) => Step::Stay,
                 _ => {
                     core.fault(link, Fault::OutOfPlace);
@@ -553,6 +557,29 @@ impl Joiner {
         }
     }
 
+    /// Another peer of the roster says that the match has begun, and shows that all have signed it: the host may have been
+    /// lost while it told everybody. Its clock says nothing here, and the others wait: it begins at once.
+    fn go_on_hearsay(&mut self, core: &mut Core, link: LinkId, signatures: Vec<[u8; 64]>) -> Step {
+        let Stage::Loading {
+            roster,
+            hash,
+            signed: true,
+            ..
+        } = &self.stage
+        else {
+            return Step::Stay;
+        };
+        let proved = core.links.get(&link).and_then(|link| link.proved);
+        let one_of_them = roster
+            .iter()
+            .any(|peer| Some((peer.peer, peer.incarnation)) == proved);
+        if !one_of_them || !all_signed(core, roster, *hash, &signatures) {
+            core.fault(link, Fault::Signature);
+            return Step::Stay;
+        }
+        self.go(core, signatures, 0)
+    }
+
     fn go(&mut self, core: &mut Core, signatures: Vec<[u8; 64]>, begin_ms: u64) -> Step {
         let Stage::Loading {
             roster,
@@ -564,13 +591,7 @@ impl Joiner {
         else {
             return Step::End(EndReason::LobbyClosed);
         };
-        let signed = start_signed_bytes(*hash);
-        let all_hold = signatures.len() == roster.len()
-            && roster
-                .iter()
-                .zip(&signatures)
-                .all(|(peer, signature)| core.signer.verify(peer.peer, &signed, signature));
-        if !all_hold {
+        if !all_signed(core, roster, *hash, &signatures) {
             if let Some(link) = self.link {
                 core.fault(link, Fault::Signature);
             }
@@ -599,6 +620,14 @@ impl Joiner {
             begin,
         }))
     }
+}
+
+/// Whether these are the signatures of all of them under the start.
+fn all_signed(core: &Core, roster: &[LockedPeer], hash: LogHash, signatures: &[[u8; 64]]) -> bool {
+    let signed = start_signed_bytes(hash);
+    let mut each = roster.iter().zip(signatures);
+    signatures.len() == roster.len()
+        && each.all(|(peer, signature)| core.signer.verify(peer.peer, &signed, signature))
 }
 
 /// Whether it is said in a match: others may be in it already, and lack this peer.

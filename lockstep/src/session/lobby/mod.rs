@@ -121,6 +121,7 @@ pub(crate) fn start_of(
         turn_limit: terms.turn_limit,
         pauses: terms.pauses,
         on_slow: terms.on_slow,
+        on_desync: terms.on_desync,
         absent: terms.absent,
         roster: peers,
         build: build.to_owned(),

@@ -80,6 +80,24 @@ impl Checksums {
         }
     }
 
+    /// Forgets what a peer reported of at least so many turns.
+    pub(crate) fn forget_from(&mut self, peer: usize, turns: u32) {
+        for (_, row) in self.rows.range_mut(turns..) {
+            row[peer] = None;
+        }
+    }
+
+    /// The fewest turns of which reports differ.
+    pub(crate) fn first_difference(&self) -> Option<u32> {
+        let differs = |row: &[Option<Checksum>]| {
+            let mut told = row.iter().flatten();
+            let first = told.next();
+            told.any(|other| Some(other) != first)
+        };
+        let mut rows = self.rows.iter();
+        rows.find(|(_, row)| differs(row)).map(|(turns, _)| *turns)
+    }
+
     /// Forgets what anybody reported of more than `turns` turns.
     pub(crate) fn forget_all_after(&mut self, turns: u32) {
         self.rows.split_off(&(turns + 1));

@@ -29,6 +29,7 @@ pub(super) struct Sight {
     complete: u32,
     hashes: Vec<LogHash>,
     cheats: Peers,
+    odd: Peers,
     suspects: Peers,
     unwanted: Peers,
     disbelieved: Peers,
@@ -43,6 +44,7 @@ impl Sight {
             complete: self.complete,
             hashes: &self.hashes,
             cheats: self.cheats,
+            odd: self.odd,
             suspects: self.suspects,
             unwanted: self.unwanted,
             disbelieved: self.disbelieved,
@@ -77,6 +79,7 @@ impl Playing {
             || self.epochs.is_changing()
             || self.epochs.is_asked()
             || !self.cheating_voters().is_empty()
+            || !self.odd_voters().is_empty()
             || !self.requests.is_empty()
             || !self.leavers().is_empty()
             || !self.too_slow().is_empty();
@@ -312,13 +315,15 @@ impl Playing {
     }
 
     pub(super) fn sight(&self, joiner: Option<Joins>) -> Sight {
+        let odd = self.evidently_odd();
         Sight {
             holdings: self.members.iter().map(|member| member.holding()).collect(),
             complete: self.complete,
             hashes: self.hashes.recent(RECENT),
             cheats: self.cheats(),
+            odd,
             suspects: self.watch.suspects.or(self.watch.unwanted),
-            unwanted: self.watch.agreed,
+            unwanted: self.watch.agreed.or(odd),
             disbelieved: self.watch.disbelieved,
             joiner,
             asked: self.requests.known(),
@@ -401,7 +406,11 @@ impl Playing {
         }
         let goes = self.epochs.voters().members().without(roster);
         self.tell_joiner(core, &change);
+        let value = change.value;
         self.epochs.decide(change);
+        if !value.odd.is_empty() {
+            self.others_go_without(core, value);
+        }
         if !stays && (reopened || self.leaving.is_none()) {
             self.stall = None;
             self.ending.be_removed(core.now);
@@ -441,6 +450,7 @@ impl Playing {
             self.checksums
                 .forget_after(usize::from(at), change.value.cut);
         }
+        self.note_odd(core, change.value, goes);
         self.keep_debts(removed, core.now);
         self.course.begin_epoch();
         self.readmit(core, &change);
@@ -453,6 +463,7 @@ impl Playing {
             gone: self.seats_of(goes),
             cause: match (removed.is_empty(), goes.is_empty(), change.value.joins) {
                 _ if !change.value.cheats.is_empty() => RosterCause::Cheated,
+                _ if !change.value.odd.is_empty() => RosterCause::Desynced,
                 (false, ..) => RosterCause::Lost,
                 (true, false, _) => RosterCause::Left,
                 (true, true, Some(_)) => RosterCause::Rejoined,

@@ -2,10 +2,13 @@
 
 use super::Playing;
 use super::agreement::Compared;
+use super::member::Member;
+use super::odd::Verdict;
 use crate::log::Record;
-use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::roster::Peers;
+use crate::session::wire::WireBatch;
+use crate::session::{Batch, Output};
 use crate::{Desync, DesyncSide, EndReason, Event, LogHash, PeerId, TurnNumber};
 use sim::{Checksum, Outcome};
 use std::time::Duration;
@@ -59,15 +62,34 @@ impl Playing {
     }
 
     pub(super) fn report(&mut self, core: &mut Core, peer: usize, turns: u32, checksum: Checksum) {
+        if self.odd.peers().contains(peer as u8) {
+            return;
+        }
         match self.checksums.report(peer, turns, checksum) {
             Compared::Waiting => self.agree(core),
             Compared::Differs => {
                 let since = core.now;
+                let first = self.mismatch.as_ref().map(|mismatch| mismatch.turns);
+                if first.is_none_or(|first| turns < first) {
+                    self.show_reports(core, turns);
+                }
                 let mismatch = self.mismatch.get_or_insert(Mismatch { turns, since });
                 mismatch.turns = mismatch.turns.min(turns);
                 self.check_mismatch(core);
             }
         }
+    }
+
+    /// Shows everybody the batches that report the world after so many turns: whoever was told otherwise has the proof
+    /// that two were signed, and whoever was told nothing knows as much as this peer.
+    fn show_reports(&self, core: &mut Core, turns: u32) {
+        let reports = |batch: &Batch| {
+            let told = turns.checked_sub(batch.executed);
+            told.is_some_and(|at| (at as usize) < batch.checksums.len())
+        };
+        let held = self.members.iter().flat_map(Member::all_held);
+        let held = held.filter(|held| reports(&held.batch));
+        self.show_batches(core, held.map(|held| WireBatch::of(&held.signed)).collect());
     }
 
     /// Worlds differ. Where the logs do not, it is a desync; that they do not is known a little later at times.
@@ -79,10 +101,7 @@ impl Playing {
             return;
         }
         let checksums = self.checksums.row(turns);
-        let alike = checksums.iter().all(|(peer, _)| match usize::from(*peer) {
-            at if at == self.me => self.complete >= turns,
-            at => self.members[at].alike >= turns,
-        });
+        let alike = self.are_alike(&checksums, turns);
         // Who is the odd one out is known once everybody has reported.
         let reports = |at: u8| {
             let member = &self.members[usize::from(at)];
@@ -90,20 +109,56 @@ impl Playing {
         };
         let told: Peers = checksums.iter().map(|(peer, _)| *peer).collect();
         let silent = self.epochs.voters().members().without(told);
-        let all = !silent.iter().any(reports);
-        if !(alike && all) && core.now < since + EXPLAINED_WITHIN {
+        let silent: Peers = silent.iter().filter(|at| reports(*at)).collect();
+        if !(alike && silent.is_empty()) && core.now < since + EXPLAINED_WITHIN {
+            return;
+        }
+        let verdict = match self.removes_odd_ones() {
+            true => self.verdict(&checksums, silent),
+            false => Verdict::Nobody,
+        };
+        let waits = match &verdict {
+            Verdict::Minority(_) => !alike,
+            Verdict::Open => true,
+            Verdict::Nobody => false,
+        };
+        if waits {
+            // Whoever is silent is heard of or goes, and turns go on until then.
+            self.mismatch = Some(Mismatch {
+                turns,
+                since: core.now,
+            });
             return;
         }
         self.mismatch = None;
-        core.out.push(Output::Append(Record::Mismatch {
-            turns,
-            checksums: checksums.clone(),
-        }));
-        let sides = checksums
-            .into_iter()
+        self.log_mismatch(core, turns, &checksums);
+        let sides = self.sides_of_worlds(checksums);
+        let turn = turns.saturating_sub(1);
+        match verdict {
+            Verdict::Minority(odd) if !odd.contains(self.me as u8) => {
+                self.go_without(core, odd, turn, sides);
+            }
+            _ => self.desync(core, turn, sides),
+        }
+    }
+
+    pub(super) fn log_mismatch(&self, core: &mut Core, turns: u32, checksums: &[(u8, Checksum)]) {
+        let checksums = checksums.to_vec();
+        let record = Record::Mismatch { turns, checksums };
+        core.out.push(Output::Append(record));
+    }
+
+    pub(super) fn sides_of_worlds(&self, checksums: Vec<(u8, Checksum)>) -> Vec<DesyncSide> {
+        let sides = checksums.into_iter();
+        sides
             .map(|(peer, checksum)| self.side(peer, checksum, None))
-            .collect();
-        self.desync(core, turns.saturating_sub(1), sides);
+            .collect()
+    }
+
+    /// Reports were forgotten: others may still differ.
+    pub(super) fn look_for_mismatch(&mut self, now: Duration) {
+        let difference = self.checksums.first_difference();
+        self.mismatch = difference.map(|turns| Mismatch { turns, since: now });
     }
 
     pub(super) fn mismatch_deadline(&self) -> Option<Duration> {
@@ -116,7 +171,11 @@ impl Playing {
 
     pub(super) fn agree(&mut self, core: &mut Core) {
         let members = &self.members;
+        let odd = self.odd.peers();
         while let Some((turns, checksum)) = self.checksums.next_agreed(|peer, turns| {
+            if odd.contains(peer as u8) {
+                return false;
+            }
             let member = &members[peer];
             let reports = turns >= member.reports_from && !member.misreports;
             member.left_from.is_none() && reports
@@ -149,7 +208,8 @@ impl Playing {
         self.stall = None;
         // The others must see the mismatch too, and turns, with what they report, go no further.
         for batch in 0..LAST_BATCHES {
-            if self.unreported.is_empty() && batch > 0 || self.leaving.is_some() {
+            let goes = self.leaving.is_some() || self.epochs.is_out();
+            if self.unreported.is_empty() && batch > 0 || goes {
                 break;
             }
             self.seal(core);
@@ -162,6 +222,7 @@ impl Playing {
             turn: TurnNumber(turn),
             reports,
             odd,
+            goes_on: false,
             report: None,
         }));
     }
@@ -202,7 +263,7 @@ impl Playing {
                     break;
                 }
                 self.members[at].pending_hashes.pop_front();
-                if self.members[at].proof.is_some() {
+                if self.members[at].proof.is_some() || self.odd.peers().contains(at as u8) {
                     continue;
                 }
                 let own = self.hashes.after(turns);

@@ -5,6 +5,7 @@ use super::ending::Ending;
 use super::epochs::Epochs;
 use super::load::Load;
 use super::member::Member;
+use super::odd::Odd;
 use super::own::OwnSeat;
 use super::patience::Patience;
 use super::presence::Presence;
@@ -107,6 +108,7 @@ impl Playing {
             ending: Ending::new(1),
             fresh_batch: false,
             dispute: None,
+            odd: Odd::default(),
             mismatch: None,
             past: Past::new(1),
             stats: Stats::default(),

@@ -2,9 +2,11 @@
 
 use super::Playing;
 use super::member::Member;
+use super::odd::Verdict;
 use crate::log::{End, Record, end_signed_bytes};
 use crate::session::Output;
 use crate::session::core::Core;
+use crate::session::roster::Peers;
 use crate::session::wire::Control;
 use crate::{EndReason, Fault, LinkId};
 use sim::{Checksum, Outcome};
@@ -245,11 +247,9 @@ impl Playing {
             return;
         }
         if differs {
-            let turn = own.end.turns.saturating_sub(1);
-            let sides =
-                ends().map(|(at, end)| self.side(at as u8, end.checksum, Some(end.log_hash)));
-            let sides = sides.collect();
-            return self.desync(core, turn, sides);
+            let turns = own.end.turns;
+            let told: Vec<(u8, End)> = ends().map(|(at, end)| (at as u8, end.clone())).collect();
+            return self.ends_differ(core, turns, &told);
         }
         let mut end = own.end.clone();
         let reason = own.reason.clone();
@@ -271,12 +271,36 @@ impl Playing {
         self.finish(core, reason);
     }
 
-    /// Peers that have not left, and do not go for cheating: they sign the end.
+    /// Peers have signed different ends: those who differ from a quorum have no part in it.
+    fn ends_differ(&mut self, core: &mut Core, turns: u32, told: &[(u8, End)]) {
+        let turn = turns.saturating_sub(1);
+        let sides = told.iter();
+        let sides = sides.map(|(at, end)| self.side(*at, end.checksum, Some(end.log_hash)));
+        let sides = sides.collect();
+        let verdict = match self.removes_odd_ones() {
+            true => self.verdict(told, Peers::default()),
+            false => Verdict::Nobody,
+        };
+        match verdict {
+            Verdict::Minority(odd) if !odd.contains(self.me as u8) => {
+                let checksums = told.iter().map(|(at, end)| (*at, end.checksum));
+                let checksums: Vec<(u8, Checksum)> = checksums.collect();
+                self.log_mismatch(core, turns, &checksums);
+                self.go_without(core, odd, turn, sides);
+                self.end_if_signed(core);
+            }
+            _ => self.desync(core, turn, sides),
+        }
+    }
+
+    /// Peers that have not left, and do not go for cheating or for their world: they sign the end.
     pub(super) fn asked_to_sign(&self) -> impl Iterator<Item = usize> {
         let turns = self.ending.turns().unwrap_or(self.executed);
         let members = self.members.iter().enumerate();
-        let asked =
-            members.filter(move |(_, member)| member.required(turns) && member.proof.is_none());
+        let asked = members.filter(move |(at, member)| {
+            let out = member.proof.is_some() || self.odd.peers().contains(*at as u8);
+            member.required(turns) && !out
+        });
         asked.map(|(at, _)| at)
     }
 

@@ -71,10 +71,19 @@ impl Playing {
     /// Each peer's newest signed batch: it attests the log up to what was complete when it was sealed. One that attests
     /// more than this log has might be of a peer that is removed before that.
     pub(super) fn append_attests(&self, core: &mut Core) {
-        // What a peer signs that signs two histories says nothing.
-        let members = self.members.iter().filter(|member| member.proof.is_none());
-        for newest in members.filter_map(|member| member.newest_within(self.at_most(self.complete)))
-        {
+        // What a peer signs that signs two histories, or has another world, says nothing.
+        let members =
+            self.members.iter().enumerate().filter(|(at, member)| {
+                member.proof.is_none() && !self.odd.peers().contains(*at as u8)
+            });
+        let newest = members.filter_map(|(at, member)| {
+            let known = match at == self.me {
+                true => self.complete,
+                false => self.complete.min(member.alike),
+            };
+            member.newest_within(self.at_most(known))
+        });
+        for newest in newest {
             core.out
                 .push(Output::Append(Record::Attest(newest.clone())));
         }

@@ -62,6 +62,8 @@ pub(crate) struct Member {
     pub unproved: Duration,
     /// How often it was removed after it had held the others up for long.
     pub held_up: u32,
+    /// How often it was removed for its world, or its log.
+    pub desyncs: u8,
     /// From when on this peer proposes to let it in again.
     pub back_at: Duration,
     /// Another run of its process has shown up.
@@ -112,6 +114,7 @@ impl Member {
             kept_until: Duration::ZERO,
             unproved: Duration::ZERO,
             held_up: 0,
+            desyncs: 0,
             back_at: Duration::ZERO,
             restarted: false,
             past: Vec::new(),
@@ -144,6 +147,7 @@ impl Member {
             past,
             blocked: self.blocked.min(HALF_SPENT),
             held_up: self.held_up,
+            desyncs: self.desyncs,
             ..Member::new(peer, addresses, TurnNumber(from), now)
         };
     }
@@ -162,6 +166,11 @@ impl Member {
     /// The batches from a turn on, up to which all are held, oldest first.
     pub(crate) fn held_from(&self, from: u32) -> impl Iterator<Item = &Held> {
         self.batches.range(from, self.held).map(|(_, held)| held)
+    }
+
+    /// All batches that are held, oldest first.
+    pub(crate) fn all_held(&self) -> impl Iterator<Item = &Held> {
+        self.batches.range(0, u32::MAX).map(|(_, held)| held)
     }
 
     /// Forgets batches that no peer can need any more.

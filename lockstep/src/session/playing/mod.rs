@@ -11,6 +11,7 @@ mod epochs;
 mod hand_out;
 mod load;
 mod member;
+mod odd;
 mod own;
 mod patience;
 mod presence;
@@ -41,6 +42,8 @@ use ending::Ending;
 use epochs::Epochs;
 use load::Load;
 use member::Member;
+use odd::Odd;
+pub(crate) use odd::bars;
 use own::OwnSeat;
 use patience::Patience;
 use presence::Presence;
@@ -107,6 +110,7 @@ pub(crate) struct Playing {
     /// Logs differ.
     dispute: Option<Dispute>,
     mismatch: Option<Mismatch>,
+    odd: Odd,
     past: Past,
     pub(crate) stats: Stats,
     over: bool,
@@ -197,6 +201,7 @@ impl Playing {
             fresh_batch: false,
             dispute: None,
             mismatch: None,
+            odd: Odd::default(),
             past: Past::new(members.len()),
             stats: Stats::default(),
             over: false,
@@ -332,6 +337,7 @@ impl Playing {
         if !self.over {
             self.close_strangers(core);
             self.dial_lost_peers(core);
+            self.pass_on_the_beginning(core);
             self.send_notes(core);
             self.send_what_is_due(core);
         }
@@ -446,7 +452,9 @@ impl Playing {
         let (Some(stall), Some(limit)) = (&self.stall, self.stall_limit) else {
             return;
         };
-        if core.now.saturating_sub(stall.since) >= limit + self.longer() {
+        // Whoever is waited for since a change is not who was waited for before it.
+        let since = stall.since.max(self.epochs.began_at);
+        if core.now.saturating_sub(since) >= limit + self.longer() {
             let on = self.waited_for();
             self.finish(core, EndReason::StallLimit { on });
         }

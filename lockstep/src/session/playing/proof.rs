@@ -8,9 +8,10 @@ use crate::session::wire::{Control, WireBatch};
 use crate::{Event, Fault, LinkId, LogHash};
 use std::time::Duration;
 
-/// Logs that differ are shown to everybody, again and again, for so long; without a proof it is a desync then.
+/// Logs that differ are shown to everybody, again and again, for so long; without a proof it is a desync then, as it is
+/// where worlds differ.
 const SHOWN_FOR: Duration = Duration::from_secs(5);
-/// With a proof the others have so long to decide on going on without whoever signed both.
+/// The others have so long to decide on going on without whoever signed both, or attests what a quorum does not.
 const DECIDED_WITHIN: Duration = Duration::from_secs(20);
 const SHOWN_EVERY: Duration = Duration::from_secs(1);
 /// Batches in one message, at most.
@@ -27,6 +28,15 @@ pub(super) struct Dispute {
     /// Whose it is, and its hash.
     other: usize,
     hash: LogHash,
+    /// It was shown for long enough, and there is no proof.
+    unproved: bool,
+}
+
+impl Dispute {
+    /// Whose log differs.
+    pub(super) fn other(&self) -> u8 {
+        self.other as u8
+    }
 }
 
 impl Playing {
@@ -84,6 +94,7 @@ impl Playing {
             turns,
             other,
             hash,
+            unproved: false,
         });
         self.show(core, from);
     }
@@ -97,9 +108,10 @@ impl Playing {
     }
 
     fn dispute_ends(&self, dispute: &Dispute) -> Duration {
-        let lasts = match self.cheating_voters().is_empty() {
-            true => SHOWN_FOR,
-            false => DECIDED_WITHIN,
+        let decides = dispute.unproved || !self.cheating_voters().is_empty();
+        let lasts = match decides {
+            true => DECIDED_WITHIN,
+            false => SHOWN_FOR,
         };
         dispute.since + lasts
     }
@@ -109,11 +121,26 @@ impl Playing {
         let Some(dispute) = self.dispute.as_ref().filter(|_| !self.ending.desynced()) else {
             return;
         };
-        if core.now >= self.dispute_ends(dispute) {
-            let turns = dispute.turns;
-            let sides = self.sides_of_log(turns, dispute.other, dispute.hash);
-            return self.desync(core, turns.saturating_sub(1), sides);
+        let (turns, other, hash) = (dispute.turns, dispute.other, dispute.hash);
+        let over = core.now >= self.dispute_ends(dispute);
+        let judged = over || dispute.unproved && self.cheating_voters().is_empty();
+        let decided = over && dispute.since + DECIDED_WITHIN <= core.now;
+        if judged {
+            let settled = match decided {
+                true => Some(false),
+                false => self.settles_by_logs(core, turns, (other, hash)),
+            };
+            if settled == Some(false) {
+                let sides = self.sides_of_log(turns, other, hash);
+                return self.desync(core, turns.saturating_sub(1), sides);
+            }
+            if let Some(dispute) = &mut self.dispute {
+                dispute.unproved = true;
+            }
         }
+        let Some(dispute) = &self.dispute else {
+            return;
+        };
         if core.now >= dispute.shown_at + SHOWN_EVERY {
             let from = dispute.from;
             self.show(core, from);
@@ -129,7 +156,13 @@ impl Playing {
             .members
             .iter()
             .flat_map(|member| member.batches.range(from, u32::MAX));
-        let batches: Vec<WireBatch> = held.map(|(_, held)| WireBatch::of(&held.signed)).collect();
+        self.show_batches(
+            core,
+            held.map(|(_, held)| WireBatch::of(&held.signed)).collect(),
+        );
+    }
+
+    pub(super) fn show_batches(&self, core: &mut Core, batches: Vec<WireBatch>) {
         for part in batches.chunks(BATCHES) {
             self.tell_members(core, &Control::Evidence(part.to_vec()));
         }

@@ -39,6 +39,8 @@ impl Playing {
             }
             // What was on its way when the match began.
             (Control::Lobby(_) | Control::Ready { .. } | Control::Chat { .. }, Some(_)) => {}
+            // What others pass on who had not heard this peer yet.
+            (Control::Go { .. }, Some(_)) => {}
             _ => core.fault(link, Fault::OutOfPlace),
         }
     }

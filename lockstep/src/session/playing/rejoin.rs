@@ -5,6 +5,7 @@ use super::ending::Ending;
 use super::epochs::Epochs;
 use super::load::Load;
 use super::member::Member;
+use super::odd::Odd;
 use super::own::OwnSeat;
 use super::patience::Patience;
 use super::presence::Presence;
@@ -172,6 +173,14 @@ impl Playing {
         for proof in returned.changes.iter().flat_map(|change| &change.proofs) {
             members[usize::from(proof.0.peer)].proof = Some(proof.clone());
         }
+        for at in returned
+            .changes
+            .iter()
+            .flat_map(|change| change.value.odd.iter())
+        {
+            let member = &mut members[usize::from(at)];
+            member.desyncs = member.desyncs.saturating_add(1);
+        }
         let seats = &start.roster[me].seats;
         let own = seats
             .iter()
@@ -220,6 +229,7 @@ impl Playing {
             fresh_batch: false,
             dispute: None,
             mismatch: None,
+            odd: Odd::default(),
             past: Past::new(start.roster.len()),
             stats: Stats::default(),
             over: false,
@@ -262,6 +272,9 @@ impl Playing {
         }
         if known.is_some_and(|member| member.proof.is_some()) {
             return core.refuse(link, JoinRefused::Cheated);
+        }
+        if self.is_barred(place) {
+            return core.refuse(link, JoinRefused::Desynced);
         }
         // It may speak of the epoch before, or of one that this peer has not come to.
         if self.epochs.has(place) || !self.is_signed(core, &request) {
@@ -328,7 +341,7 @@ impl Playing {
     }
 
     /// Takes a request that a voter passes on. A run of a process that has had its part does not come back, and nobody
-    /// does who is proved to cheat.
+    /// does who is proved to cheat, or has strayed too often.
     pub(super) fn note_request(&mut self, core: &Core, request: Request, by: u8) {
         let Request { joins, turns, .. } = request;
         let Some(member) = self.members.get(usize::from(joins.peer)) else {
@@ -337,6 +350,7 @@ impl Playing {
         let over = member.peer.incarnation == joins.incarnation
             || member.past.contains(&joins.incarnation)
             || member.proof.is_some();
+        let over = over || self.is_barred(usize::from(joins.peer));
         let outside = !self.epochs.has(usize::from(joins.peer));
         // Nobody has followed to where nobody is.
         let over = over || turns > self.complete.saturating_add(TURNS_AHEAD);
@@ -348,7 +362,8 @@ impl Playing {
 
     /// Who is to be let in next.
     pub(super) fn joiner(&self, now: Duration) -> Option<Joins> {
-        if !self.attests_what_is_decided_now() {
+        // Whoever comes back knows nothing of why somebody is to go.
+        if !self.attests_what_is_decided_now() || !self.odd_voters().is_empty() {
             return None;
         }
         let mut told = self.requests.asked.values().filter(|asked| {

@@ -7,7 +7,7 @@ use crate::log::SignedBatch;
 use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::link::Link;
-use crate::session::wire::{Datagram, TurnPacket};
+use crate::session::wire::{Control, Datagram, TurnPacket};
 use crate::{LinkId, MAX_DATAGRAM, TurnNumber};
 use std::time::Duration;
 
@@ -50,6 +50,34 @@ impl Playing {
         }
         for batch in packet.batches {
             self.receive_batch(core, id, batch);
+        }
+    }
+
+    /// The host may be lost while it tells all that the match has begun: whoever waits, and has heard nothing from a peer
+    /// that sends turns, shows it that all have signed the start.
+    pub(super) fn pass_on_the_beginning(&self, core: &mut Core) {
+        let waits = self
+            .stall
+            .as_ref()
+            .is_some_and(|stall| stall.told_at.is_some());
+        if !waits || self.epochs.epoch() > 0 {
+            return;
+        }
+        let signatures = self.start.signatures.iter().copied();
+        let go = Control::Go {
+            attempt: 0,
+            signatures: signatures.map(Into::into).collect(),
+            begin_ms: 0,
+        };
+        let links: Vec<LinkId> = core.links.keys().copied().collect();
+        for id in links {
+            let member = self.member_of(core, id).is_some();
+            let link = core.links.get_mut(&id);
+            let link = link.filter(|link| member && link.epoch.is_none() && !link.begin_told);
+            if let Some(link) = link {
+                link.begin_told = true;
+                core.send(id, &go);
+            }
         }
     }
 

@@ -113,7 +113,7 @@ impl Playing {
     pub(super) fn alive(&self) -> Peers {
         let leaves = self.places(|at| self.members[at].leaves.is_some());
         let gone = self.watch.suspects.or(self.watch.unwanted).or(leaves);
-        let gone = gone.or(self.cheats());
+        let gone = gone.or(self.cheats()).or(self.odd.peers());
         self.epochs.voters().members().without(gone)
     }
 
@@ -145,7 +145,8 @@ impl Playing {
         // Silence alone is no reason to begin. Once there is one, nobody waits for who is silent.
         let begun = self.epochs.is_changing()
             || !self.leavers().is_empty()
-            || !self.cheating_voters().is_empty();
+            || !self.cheating_voters().is_empty()
+            || !self.odd_voters().is_empty();
         let suspects = match begun || !unheard.and(blockers).is_empty() {
             true => unheard,
             false => Peers::default(),
@@ -175,7 +176,10 @@ impl Playing {
         let me: Peers = std::iter::once(self.me as u8).collect();
         let disbelieved = self.places(|at| self.members[at].unproved >= PROVED_WITHIN);
         let unwanted = late.or(self.too_slow().without(me)).or(disbelieved);
+        let unwanted = unwanted.or(self.odd_and_due(now));
         let known = self.watch.suspects.or(self.watch.unwanted);
+        // Who is odd was named when that was found.
+        let known = known.or(self.odd_voters());
         for at in suspects.or(unwanted).without(known).iter() {
             let member = &self.members[usize::from(at)];
             core.event(Event::Suspected {
@@ -187,7 +191,7 @@ impl Playing {
         self.watch.suspects = suspects;
         self.watch.unwanted = unwanted;
         let soon = self.places(|at| self.members[at].blocked + AGREED_BEFORE >= STALL_BUDGET);
-        self.watch.agreed = unwanted.or(soon);
+        self.watch.agreed = unwanted.or(soon).or(self.odd_voters());
         self.watch.disbelieved = disbelieved;
         self.tell_no_quorum(core, lost);
     }
@@ -227,6 +231,7 @@ impl Playing {
             || !self.too_slow().is_empty()
             || !self.places(leaves).is_empty()
             || !self.cheating_voters().is_empty()
+            || !self.odd_voters().is_empty()
             || self.leaving.is_some()
             || !self.requests.is_empty()
             || !self.wants_turns()

@@ -240,6 +240,7 @@ mod tests {
             turn_limit: None,
             pauses: crate::log::PauseBudget::default(),
             on_slow: crate::log::OnSlow::Meter,
+            on_desync: crate::log::OnDesync::default(),
             absent: crate::log::Absent::Idle,
             roster: vec![crate::log::RosterPeer {
                 peer: PeerId([1; 32]),

@@ -51,7 +51,12 @@ impl Roster {
             return None;
         }
         let cheats = view.cheats.and(voters.members());
-        let value = value(voters, &own.promises, counted, cheats, view.joiner)?;
+        let known = Known {
+            cheats,
+            odd: view.odd,
+            joiner: view.joiner,
+        };
+        let value = value(voters, &own.promises, counted, known)?;
         Some((value, counted))
     }
 }
@@ -73,14 +78,26 @@ impl Voters {
     }
 }
 
-/// What a coordinator proposes, given the promises of the quorum that counts, who of the voters is proved to cheat, and
-/// who comes back.
+/// What a coordinator knows itself.
+struct Known {
+    /// Who of the voters is proved to cheat.
+    cheats: Peers,
+    /// Who has another world, or log, than a quorum.
+    odd: Peers,
+    /// Who comes back.
+    joiner: Option<Joins>,
+}
+
+/// What a coordinator proposes, given the promises of the quorum that counts.
 fn value(
     voters: Voters,
     promises: &BTreeMap<u8, Promise>,
     counted: Peers,
-    cheats: Peers,
-    joiner: Option<Joins>,
+    Known {
+        cheats,
+        odd,
+        joiner,
+    }: Known,
 ) -> Option<Value> {
     let honest = || promises.iter().filter(|(peer, _)| counted.contains(**peer));
     let accepted = honest().filter_map(|(_, promise)| promise.accepted);
@@ -107,6 +124,8 @@ fn value(
     if roster.is_empty() {
         return None;
     }
+    // A quorum of them does not want them, and none of it without having seen why.
+    let odd = odd.and(unwanted).without(roster);
     if !cheats.is_empty() {
         // Who comes back asks again afterwards: it may have followed turns that are taken back.
         let promises = honest().filter(|(peer, _)| roster.contains(**peer));
@@ -116,6 +135,7 @@ fn value(
             cut,
             joins: None,
             cheats,
+            odd,
             log_hash: Some(hash),
         });
     }
@@ -127,6 +147,7 @@ fn value(
         cut,
         joins,
         cheats,
+        odd,
         log_hash: None,
     })
 }

@@ -25,6 +25,8 @@ pub struct Value {
     /// Who goes because two different batches of it for one turn are known. Where there are any, nothing counts that
     /// is not complete, and alike, at everybody who stays: who is beyond the cut goes back to it.
     pub cheats: Peers,
+    /// Who goes because a quorum has another world than they, or another log.
+    pub odd: Peers,
     /// Hash of the log after the turns before the cut; named where somebody goes for cheating.
     pub log_hash: Option<LogHash>,
 }

@@ -105,6 +105,8 @@ pub struct View<'a> {
     pub hashes: &'a [LogHash],
     /// Peers that it knows to have signed two batches for one turn.
     pub cheats: Peers,
+    /// Peers of whom it knows that a quorum has another world, or log, than they.
+    pub odd: Peers,
     /// Voters that it suspects: it waits for no promise of theirs.
     pub suspects: Peers,
     /// Voters that it wants removed even if they answer.
@@ -280,12 +282,14 @@ impl Roster {
             self.proposed = None;
             return;
         }
-        // Nobody is called a cheat unproved, and nobody stays with another log, or with more turns than count.
+        // Nobody is called a cheat unproved, nor odd by who has not seen it, and nobody stays with another log, or with
+        // more turns than count.
         let stays = value.roster.contains(self.me);
         let ahead = value.cheats.is_empty() && view.complete > value.cut;
         let alike = |hash| hash_after(view.complete, view.hashes, value.cut) == Some(hash);
         let unlike = ahead || !value.log_hash.is_none_or(alike);
-        if !value.cheats.is_within(view.cheats) || stays && unlike {
+        let known = value.cheats.is_within(view.cheats) && value.odd.is_within(view.odd);
+        if !known || stays && unlike {
             return;
         }
         let mut holdings = self.voters.members().iter().map(|peer| {

@@ -107,6 +107,10 @@ impl RosterChange {
                 .value
                 .cheats
                 .is_within(roster_before.without(self.value.roster))
+            && self
+                .value
+                .odd
+                .is_within(roster_before.without(self.value.roster))
             && self.value.log_hash.is_some() != self.value.cheats.is_empty()
     }
 

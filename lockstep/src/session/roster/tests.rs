@@ -1,5 +1,5 @@
 use super::*;
-use crate::log::{Absent, OnSlow, PauseBudget, RosterChange, RosterPeer, Start};
+use crate::log::{Absent, OnDesync, OnSlow, PauseBudget, RosterChange, RosterPeer, Start};
 use crate::sign::{KeyedHash, Signer};
 use crate::{Incarnation, MatchId, PeerId, Plan};
 use sim::{RulesId, Seat, Seed};
@@ -47,6 +47,7 @@ impl Table {
             complete: 0,
             hashes: &[LogHash([0; 16])],
             cheats: Peers::default(),
+            odd: Peers::default(),
             suspects: self.dead.or(self.unwanted),
             unwanted: self.unwanted,
             disbelieved: Peers::default(),
@@ -93,6 +94,7 @@ fn value(roster: u16, cut: u32) -> Option<Value> {
         cut,
         joins: None,
         cheats: Peers::default(),
+        odd: Peers::default(),
         log_hash: None,
     })
 }
@@ -191,6 +193,7 @@ fn start(signers: &[KeyedHash]) -> Start {
         turn_limit: None,
         pauses: PauseBudget::default(),
         on_slow: OnSlow::default(),
+        on_desync: OnDesync::default(),
         absent: Absent::default(),
         roster: signers.iter().enumerate().map(place).collect(),
         build: String::new(),
@@ -208,6 +211,7 @@ fn a_decision_is_proved_by_its_accepts() {
         cut: 9,
         joins: None,
         cheats: Peers::default(),
+        odd: Peers::default(),
         log_hash: None,
     };
     let accept = |peer: u8| {
@@ -262,6 +266,7 @@ fn a_note_has_one_encoding() {
             cut: 300,
             joins: None,
             cheats: Peers::default(),
+            odd: Peers::default(),
             log_hash: None,
         },
     );

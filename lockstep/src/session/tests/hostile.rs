@@ -150,6 +150,7 @@ fn who_says_that_it_accepted_what_cannot_be_is_removed() {
                 cut: promise.complete + 40,
                 joins: None,
                 cheats: Peers::default(),
+                odd: Peers::default(),
                 log_hash: None,
             };
             promise.accepted = Some((Ballot { round: 0, peer: 2 }, value));
@@ -370,6 +371,7 @@ fn withholding_and_keeping(
             cut: promise.complete - delay,
             joins: None,
             cheats: Peers::default(),
+            odd: Peers::default(),
             log_hash: None,
         };
         promise.holdings[me].until = value.cut;

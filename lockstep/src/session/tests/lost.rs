@@ -70,3 +70,35 @@ fn who_alone_knows_that_it_is_removed_waits_for_another_one_to_know() {
     net.run(decided_at + Duration::from_secs(6));
     assert_eq!(net.ends()[0].reason, EndReason::Removed);
 }
+
+/// Whether the word that the match begins is on its way to this peer.
+fn is_told_to_go(net: &Net, peer: usize) -> bool {
+    let mut to_it = net.queue.values().filter_map(|(to, _, what, _)| {
+        let (channel, bytes) = what.as_ref().filter(|_| *to == peer)?;
+        (*channel == Channel::Control).then(|| Control::decode(bytes, &Limits::default()))
+    });
+    to_it.any(|message| matches!(message, Ok(Control::Go { .. })))
+}
+
+#[test]
+fn whoever_never_heard_the_host_say_that_it_begins_hears_it_from_the_others() {
+    let mut net = Net::new(4, Plan::default(), None);
+    while !is_told_to_go(&net, 2) {
+        assert!(net.now < Duration::from_secs(10), "it never begins");
+        net.run(net.now + Duration::from_millis(1));
+    }
+    let links = net.links.iter().enumerate();
+    let between = links.filter(|(_, ends)| matches!(ends, (0, 2) | (2, 0)));
+    let between: Vec<LinkId> = between.map(|(link, _)| LinkId(link as u32)).collect();
+    net.dead.extend(between);
+    net.run(net.now + DELAY + Duration::from_millis(5));
+    net.kill(0);
+    net.run(net.now + Duration::from_secs(15));
+    for at in 1..4 {
+        let causes = net.causes(at);
+        assert_eq!(causes, [crate::RosterCause::Lost], "peer {at}");
+        assert!(net.peers[at].executed > 30, "peer {at}");
+        assert_eq!(net.faults(at), Vec::<&Event>::new(), "peer {at}");
+        assert_eq!(net.peers[at].turns[..30], net.peers[1].turns[..30]);
+    }
+}

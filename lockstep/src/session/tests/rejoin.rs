@@ -108,7 +108,12 @@ fn the_ai_plays_the_seat_of_a_peer_that_died_until_it_comes_back() {
 }
 
 fn comes_back_into_its_seat(absent: Absent) {
-    let mut net = Net::under(3, Plan::default(), None, (OnSlow::default(), absent));
+    let mut net = Net::under(
+        3,
+        Plan::default(),
+        None,
+        (OnSlow::default(), OnDesync::default(), absent),
+    );
     net.run(Duration::from_secs(15));
     net.kill(2);
     net.run(Duration::from_secs(25));

@@ -140,7 +140,7 @@ impl Net {
         reopened.next()
     }
 
-    fn end_of(&self, at: usize) -> Option<&EndReason> {
+    pub(super) fn end_of(&self, at: usize) -> Option<&EndReason> {
         match self.peers[at].events.last() {
             Some(Event::Ended(ended)) => Some(&ended.reason),
             _ => None,

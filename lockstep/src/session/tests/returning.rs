@@ -3,6 +3,7 @@
 use super::*;
 use crate::RosterCause;
 use crate::session::catch_up::{Answer, decode, encode};
+use crate::session::wire::Control;
 
 #[test]
 fn who_sleeps_while_it_comes_back_does_not_give_up() {
@@ -55,7 +56,16 @@ fn who_has_not_heard_that_the_match_began_is_there() {
     while !began(&net.peers[0]) {
         net.run(net.now + Duration::from_millis(1));
     }
-    // The word that it begins is lost, and no other link comes up.
+    // The word that it begins is lost, however often it is said, and no other link comes up.
+    net.attack = Some((0, |_, _, channel, bytes| {
+        let said = Control::decode(bytes, &Limits::default());
+        let begins = channel == Channel::Control && matches!(said, Ok(Control::Go { .. }));
+        let other = Control::Chat {
+            from: String::new(),
+            text: "soon".to_owned(),
+        };
+        begins.then(|| other.encode())
+    }));
     net.lost_dials = u32::MAX;
     net.queue
         .retain(|_, (to, _, what, _)| *to != 1 || !matches!(what, Some((Channel::Control, _))));

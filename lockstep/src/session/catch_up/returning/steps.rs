@@ -5,7 +5,7 @@ use crate::log::{Record, SignedBatch};
 use crate::session::catch_up::message::{Ask, PART};
 use crate::session::core::Core;
 use crate::session::lobby::Step;
-use crate::session::playing::Returned;
+use crate::session::playing::{Returned, bars};
 use crate::session::roster::{Joins, Peers, Request, request_signed_bytes};
 use crate::session::wire::Control;
 use crate::session::{Output, SnapshotHash};
@@ -54,6 +54,15 @@ impl Returning {
         log.is_some_and(|log| {
             let mut changes = log.confirmed.changes.iter();
             changes.any(|change| change.value.cheats.contains(me))
+        })
+    }
+
+    /// Whether that log says that earlier runs of this process strayed too often: nobody lets it in again either.
+    pub(super) fn is_barred(&self) -> bool {
+        let log = self.log.as_ref();
+        log.is_some_and(|log| {
+            let changes = log.confirmed.changes.iter();
+            bars(changes.map(|change| &change.value), self.me as u8)
         })
     }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::log::{Absent, OnSlow, PauseBudget, RosterPeer};
+use crate::log::{Absent, OnDesync, OnSlow, PauseBudget, RosterPeer};
 use crate::session::lobby::Settled;
 use crate::session::playing::epochs::key;
 use crate::session::roster::{Ballot, Value};
@@ -30,6 +30,7 @@ fn start(peers: u8) -> Start {
         turn_limit: None,
         pauses: PauseBudget::default(),
         on_slow: OnSlow::default(),
+        on_desync: OnDesync::default(),
         absent: Absent::default(),
         roster: (0..peers).map(place).collect(),
         build: String::new(),
@@ -51,6 +52,7 @@ fn change(epoch: u32, roster: u16, cut: u32, joins: Option<u8>) -> RosterChange 
             cut,
             joins,
             cheats: Peers::default(),
+            odd: Peers::default(),
             log_hash: None,
         },
         accepts: Vec::new(),

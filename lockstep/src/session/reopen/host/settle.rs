@@ -218,6 +218,7 @@ impl Host {
                 cut: proposal.cut,
                 joins: None,
                 cheats: Peers::default(),
+                odd: Peers::default(),
                 log_hash: None,
             },
             accepts: std::mem::take(signatures).into_iter().collect(),
