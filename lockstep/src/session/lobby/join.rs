@@ -609,6 +609,7 @@ fn is_of_a_match(message: &Control) -> bool {
             | Control::Decided(_)
             | Control::Words(_)
             | Control::Evidence(_)
+            | Control::Rejoin { .. }
             | Control::End { .. }
     )
 }
