@@ -8,6 +8,7 @@ use crate::play::{home, seat_name};
 use crate::signals::Asked;
 use crate::terminal::controls::stepped;
 use crate::terminal::{Console, Screen};
+use crate::words;
 use crate::world::{Tile, World};
 use lockstep::source::TurnSource;
 use lockstep::{Match, Plan, Status, TurnNumber};
@@ -49,23 +50,11 @@ pub fn run(path: &Path, asked: &Asked) -> Result<ExitCode, Problem> {
         crate::plain::print(&format!("{} won", seat_name(seat))).map_err(Problem::Terminal)?;
     }
     let source = game.source();
-    Ok(tell(&wrong(path, source.reader().damage(), source.error())))
-}
-
-/// What is wrong with a file that was watched, in lines.
-pub(crate) fn wrong(
-    path: &Path,
-    damage: Option<replay::Damage>,
-    error: Option<&replay::Error>,
-) -> Vec<String> {
-    let name = path.display();
-    let mut wrong = Vec::new();
-    if let Some(damage) = damage {
-        wrong.push(format!("{name}: {damage}"));
-        wrong.push(format!("{name}: {}", damage.remedy(&name)));
-    }
-    wrong.extend(error.map(|error| format!("{name}: {error}")));
-    wrong
+    Ok(tell(&words::wrong(
+        path,
+        source.reader().damage(),
+        source.error(),
+    )))
 }
 
 /// Tells it, and what the program ends with.

@@ -1,6 +1,7 @@
 //! The recordings of a folder, read on a thread of their own.
 
-use crate::window::places::{players, setup_of};
+use crate::window::people::players;
+use crate::window::places::setup_of;
 use crate::window::words::menu as words;
 use crate::world::{MapKind, World};
 use lockstep::{MatchId, PeerId, Seat, TurnNumber};

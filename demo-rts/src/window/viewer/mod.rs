@@ -1,8 +1,11 @@
 //! The replay viewer: a match seen again, from any moment and with anybody's eyes.
 
 mod above;
+#[cfg(feature = "window")]
+mod desktop;
 pub mod events;
 mod export;
+pub mod film;
 pub mod graphs;
 mod keys;
 mod panels;
@@ -15,22 +18,22 @@ mod timeline;
 mod tests;
 
 use super::canvas::Canvas;
+use super::clock::now;
 use super::game::camera::{Camera, place_of};
 use super::game::land::Eye;
 use super::game::scene::{Overlay, Scene};
 use super::input::{Input, KeyCode};
-use super::settings::{Settings, Shared};
+use super::settings::Shared;
 use super::ui::Memory;
 use super::words::viewer as words;
-use super::{Next, Screen, places, theme};
-use crate::exit::Problem;
-use crate::peer::now;
-use crate::signals::Asked;
-use crate::terminal::controls::look_at_first;
-use crate::watch;
+use super::{Next, Screen, people, theme};
+use crate::home::look_at_first;
 use crate::world::World;
+#[cfg(feature = "window")]
+pub use desktop::{NoWindow, run};
 use events::{Event, Lane};
 use export::{Exporting, said};
+use film::Film;
 use graphs::Line;
 use lockstep::Seat;
 use raster::Still;
@@ -38,7 +41,6 @@ use reel::Reel;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 use survey::Survey;
@@ -115,12 +117,21 @@ impl Viewer {
     /// # Errors
     /// Why it cannot be shown.
     pub fn open(path: &Path, settings: Shared) -> Result<Viewer, replay::Error> {
-        let mut reel = Reel::open(path)?;
+        Viewer::of(Film::file(path), settings)
+    }
+
+    /// Of this film.
+    ///
+    /// # Errors
+    /// Why it cannot be shown.
+    pub fn of(film: Film, settings: Shared) -> Result<Viewer, replay::Error> {
+        let mut reel = Reel::of(film.open()?)?;
         reel.seek_tick(0);
-        let survey = Survey::begin(path.to_owned(), reel.ticks());
-        let names = places::players(reel.reader().start()).into_iter().collect();
+        let path = film.path().to_owned();
+        let survey = Survey::begin(film, reel.ticks());
+        let names = people::players(reel.reader().start()).into_iter().collect();
         Ok(Viewer {
-            path: path.to_owned(),
+            path,
             settings,
             survey,
             reel,
@@ -140,6 +151,21 @@ impl Viewer {
             farewell: Rc::default(),
             now: Duration::ZERO,
         })
+    }
+
+    /// Where it stands, in words.
+    pub fn state(&self) -> String {
+        let reel = &self.reel;
+        let place = words::place(reel.turn(), reel.turns(), reel.tick());
+        let over = if reel.is_over() { words::AT_END } else { "" };
+        let read = match (self.survey.is_running(), self.survey.found.differs_after) {
+            (_, Some(turns)) => words::differs(turns),
+            (true, None) => words::reading(self.survey.reached() * 100 / reel.ticks().max(1)),
+            (false, None) => words::agreed(self.survey.found.agreed),
+        };
+        let all = [place.as_str(), over, &read];
+        let said: Vec<&str> = all.into_iter().filter(|text| !text.is_empty()).collect();
+        said.join("   ")
     }
 
     fn name(&self, seat: Seat) -> String {
@@ -335,7 +361,9 @@ impl Viewer {
             .error()
             .map(|why| words::stopped(&why.to_string()));
         let survey = self.survey.trouble.as_deref().map(words::stopped);
-        let all: Vec<String> = damage.into_iter().chain(error.or(survey)).collect();
+        let differs = self.survey.found.differs_after.map(words::differs);
+        let all = damage.into_iter().chain(error.or(survey)).chain(differs);
+        let all: Vec<String> = all.collect();
         (!all.is_empty()).then(|| all.join(" "))
     }
 }
@@ -361,7 +389,7 @@ impl Screen for Viewer {
         self.draw_above(input, canvas);
         if leaves || input.closing {
             self.farewell.borrow_mut().lines =
-                watch::wrong(&self.path, self.reel.reader().damage(), self.reel.error());
+                crate::words::wrong(&self.path, self.reel.reader().damage(), self.reel.error());
         }
         match leaves {
             true => Next::Back,
@@ -369,34 +397,6 @@ impl Screen for Viewer {
         }
     }
 }
-
-/// Opens the window with a replay.
-///
-/// # Errors
-/// Where no window can be opened, nothing was begun.
-pub fn run(path: &Path, asked: &Asked) -> Result<Result<ExitCode, Problem>, NoWindow> {
-    let kept = places::Places::of_user().settings();
-    // What holds no settings is told by the menu; a replay is shown all the same.
-    let settings = kept.and_then(|path| Settings::read(&path).ok());
-    let settings: Shared = Rc::new(RefCell::new(settings.unwrap_or_default()));
-    let viewer = match Viewer::open(path, settings.clone()) {
-        Ok(viewer) => viewer,
-        Err(source) => {
-            let path = path.to_owned();
-            return Ok(Err(Problem::Replay { path, source }));
-        }
-    };
-    let farewell = viewer.farewell.clone();
-    let first = move || -> Box<dyn Screen> { Box::new(viewer) };
-    match super::open(super::words::TITLE, &settings, asked, first) {
-        Ok(()) => Ok(Ok(watch::tell(&farewell.borrow().lines))),
-        Err(_) => Err(NoWindow),
-    }
-}
-
-/// There is no window to be had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoWindow;
 
 /// Speeds, ascending, and what they are called.
 const SPEEDS: [(f32, &str); 9] = [

@@ -95,7 +95,8 @@ impl Viewer {
         let place = words::place(self.reel.turn(), self.reel.turns(), tick);
         let reading = match self.survey.is_running() {
             true => words::reading(self.survey.reached() * 100 / ticks.max(1)),
-            false => String::new(),
+            false if self.survey.found.differs_after.is_some() => String::new(),
+            false => words::agreed(self.survey.found.agreed),
         };
         let lane = words::kind(self.lane.map(|lane| lane as usize));
         for (text, colour) in [

@@ -76,6 +76,11 @@ pub fn written(path: &str) -> String {
     format!("Written to {path}")
 }
 
+/// After a page has given the browser a file.
+pub fn given(name: &str) -> String {
+    format!("The browser keeps {name}")
+}
+
 /// Where a file was not written.
 pub fn unwritten(why: &str) -> String {
     format!("Nothing was written: {why}")
@@ -99,6 +104,27 @@ pub fn stopped(why: &str) -> String {
 /// How far the survey is.
 pub fn reading(percent: u64) -> String {
     format!("Reading the match: {percent} %")
+}
+
+/// Once the match is read, and its world was always the recorded one.
+pub fn agreed(checksums: u32) -> String {
+    match checksums {
+        0 => String::new(),
+        1 => "1 checksum agreed".to_owned(),
+        many => format!("{many} checksums agreed"),
+    }
+}
+
+/// Where the world of the replay is not the recorded one.
+pub fn differs(turns: u32) -> String {
+    let after = match turns {
+        0 => "At its start".to_owned(),
+        1 => "After 1 turn".to_owned(),
+        many => format!("After {many} turns"),
+    };
+    format!(
+        "{after} the world has another checksum than the recorded one: from there on this is not what was played."
+    )
 }
 
 /// Turn and tick.
