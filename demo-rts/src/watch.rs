@@ -4,11 +4,11 @@ use crate::exit::{self, Problem};
 use crate::facts::Facts;
 use crate::news::News;
 use crate::peer::now;
+use crate::plain;
 use crate::play::{home, seat_name};
 use crate::signals::Asked;
 use crate::terminal::controls::stepped;
 use crate::terminal::{Console, Screen};
-use crate::words;
 use crate::world::{Tile, World};
 use lockstep::source::TurnSource;
 use lockstep::{Match, Plan, Status, TurnNumber};
@@ -47,14 +47,26 @@ pub fn run(path: &Path, asked: &Asked) -> Result<ExitCode, Problem> {
     drop(console);
     shown.map_err(Problem::Terminal)?;
     if let Some(seat) = viewer.facts.ended.and_then(|ended| ended.outcome?.winner) {
-        crate::plain::print(&format!("{} won", seat_name(seat))).map_err(Problem::Terminal)?;
+        plain::print(&format!("{} won", seat_name(seat))).map_err(Problem::Terminal)?;
     }
     let source = game.source();
-    Ok(tell(&words::wrong(
-        path,
-        source.reader().damage(),
-        source.error(),
-    )))
+    Ok(tell(&wrong(path, source.reader().damage(), source.error())))
+}
+
+/// What is wrong with a file that was watched, in lines.
+pub(crate) fn wrong(
+    path: &Path,
+    damage: Option<replay::Damage>,
+    error: Option<&replay::Error>,
+) -> Vec<String> {
+    let name = plain::shown(path);
+    let mut wrong = Vec::new();
+    if let Some(damage) = damage {
+        wrong.push(format!("{name}: {damage}"));
+        wrong.push(format!("{name}: {}", damage.remedy(plain::word(path))));
+    }
+    wrong.extend(error.map(|error| format!("{name}: {error}")));
+    wrong
 }
 
 /// Tells it, and what the program ends with.

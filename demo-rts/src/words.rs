@@ -1,7 +1,6 @@
-//! Kinds and their numbers, and what is wrong with a file, as people say them.
+//! Kinds and their numbers, as people say them.
 
 use crate::world::Kind;
-use std::path::Path;
 
 /// `1 archer`, `2 swordsmen`, `1 barracks`.
 #[cfg(any(feature = "play", test))]
@@ -23,22 +22,6 @@ pub(crate) fn one(kind: Kind) -> String {
         "a"
     };
     format!("{article} {name}")
-}
-
-/// What is wrong with a file that was watched, in lines.
-pub(crate) fn wrong(
-    path: &Path,
-    damage: Option<replay::Damage>,
-    error: Option<&replay::Error>,
-) -> Vec<String> {
-    let name = path.display();
-    let mut wrong = Vec::new();
-    if let Some(damage) = damage {
-        wrong.push(format!("{name}: {damage}"));
-        wrong.push(format!("{name}: {}", damage.remedy(&name)));
-    }
-    wrong.extend(error.map(|error| format!("{name}: {error}")));
-    wrong
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! edge lies on what the seat has seen.
 
 use super::camera::Camera;
-use crate::window::canvas::{Canvas, Colour, MeshId, PictureId, Rect};
+use crate::window::canvas::{Canvas, Colour, Kept, MeshId, PictureId, Rect};
 use crate::window::theme;
 use crate::world::{Map, Terrain, Tile, World};
 use lockstep::Seat;
@@ -55,9 +55,10 @@ impl Eye {
 /// What is kept of the ground.
 pub struct Land {
     size: u16,
-    chunks: Vec<MeshId>,
-    fog: PictureId,
-    small: PictureId,
+    /// Drawn when they are first seen.
+    chunks: Vec<Option<Kept<MeshId>>>,
+    fog: Kept<PictureId>,
+    small: Kept<PictureId>,
     /// The tick and the eye that fog and small map show.
     shown: Option<(u32, Eye)>,
     /// The terrain of every tile as it is drawn.
@@ -66,29 +67,24 @@ pub struct Land {
 }
 
 impl Land {
-    /// Draws the whole ground once.
+    /// With nothing drawn yet.
     pub fn new(world: &World, canvas: &mut Canvas) -> Land {
         let map = world.map();
         let across = map.size().div_ceil(CHUNK);
-        let chunks = (0..across * across).map(|_| canvas.keep_mesh()).collect();
-        let land = Land {
+        Land {
             size: map.size(),
-            chunks,
+            chunks: (0..across * across).map(|_| None).collect(),
             fog: canvas.keep_picture(),
             small: canvas.keep_picture(),
             shown: None,
             drawn: terrain(map).collect(),
             known: Vec::new(),
-        };
-        for chunk in 0..land.chunks.len() {
-            land.draw_chunk(chunk, map, canvas);
         }
-        land
     }
 
     /// The map as a picture, a pixel a tile, darkened by the fog.
     pub fn small(&self) -> PictureId {
-        self.small
+        self.small.id()
     }
 
     /// A tile is another than before.
@@ -97,10 +93,7 @@ impl Land {
         if let Some(drawn) = self.drawn.get_mut(at) {
             *drawn = world.map().terrain(tile);
         }
-        let chunk = self.chunk_of(tile);
-        if chunk < self.chunks.len() {
-            self.draw_chunk(chunk, world.map(), canvas);
-        }
+        self.draw_again(self.chunk_of(tile), world.map(), canvas);
     }
 
     /// Draws anew what is another than it was drawn: the world has leapt to another time of the same match.
@@ -117,7 +110,7 @@ impl Land {
         stale.sort_unstable();
         stale.dedup();
         for chunk in stale {
-            self.draw_chunk(chunk, map, canvas);
+            self.draw_again(chunk, map, canvas);
         }
     }
 
@@ -130,7 +123,7 @@ impl Land {
     pub fn look(&mut self, world: &World, eye: Eye, canvas: &mut Canvas) {
         let tick = world.tick();
         let fresh = self.shown.is_some_and(|(shown, whose)| {
-            whose == eye && tick >= shown && tick - shown < FOG_TICKS
+            whose == eye && tick >= shown && tick - shown < self.fog_ticks()
         });
         if fresh {
             return;
@@ -143,17 +136,35 @@ impl Land {
         self.draw_small(world.map(), canvas);
     }
 
+    /// A large map is looked at less often: each look takes in every tile.
+    fn fog_ticks(&self) -> u32 {
+        let tiles = u32::from(self.size) * u32::from(self.size);
+        FOG_TICKS * (tiles / TILES_IN_TIME).max(1)
+    }
+
     /// Draws the ground.
-    pub fn draw(&self, camera: &Camera, canvas: &mut Canvas) {
+    pub fn draw(&mut self, map: &Map, camera: &Camera, canvas: &mut Canvas) {
         let origin = camera.to_window((0.0, 0.0));
         let across = self.size.div_ceil(CHUNK);
         let shown = camera.shown();
-        for (place, mesh) in self.chunks.iter().enumerate() {
+        let wide = f32::from(CHUNK) + 2.0 * OVERHANG;
+        let area = |place: usize| {
             let (x, y) = (place as u16 % across * CHUNK, place as u16 / across * CHUNK);
-            let wide = f32::from(CHUNK) + 2.0 * OVERHANG;
-            let area = Rect::new(f32::from(x) - OVERHANG, f32::from(y) - OVERHANG, wide, wide);
-            if area.meets(shown) {
-                canvas.mesh(*mesh, camera.zoom, origin);
+            Rect::new(f32::from(x) - OVERHANG, f32::from(y) - OVERHANG, wide, wide)
+        };
+        let places = 0..self.chunks.len();
+        for place in places.filter(|place| area(*place).meets(shown)) {
+            if self.chunks[place].is_none() {
+                self.chunks[place] = Some(canvas.keep_mesh());
+                self.draw_again(place, map, canvas);
+            }
+            if let Some(mesh) = &self.chunks[place] {
+                canvas.mesh(mesh.id(), camera.zoom, origin);
+            }
+        }
+        if self.chunks.iter().flatten().count() > MOST_CHUNKS {
+            for (place, chunk) in self.chunks.iter_mut().enumerate() {
+                chunk.take_if(|_| !area(place).meets(shown));
             }
         }
     }
@@ -163,7 +174,7 @@ impl Land {
         let (x, y) = camera.to_window((0.0, 0.0));
         let wide = f32::from(self.size) * camera.zoom;
         let part = Rect::new(0.5, 0.5, f32::from(self.size), f32::from(self.size));
-        canvas.picture(self.fog, part, Rect::new(x, y, wide, wide), [255; 4]);
+        canvas.picture(self.fog.id(), part, Rect::new(x, y, wide, wide), [255; 4]);
         // What lies beyond the edge, where trees lean over it.
         let view = camera.view;
         let edges = [
@@ -191,7 +202,7 @@ impl Land {
             let around = lines.flat_map(|y| columns.clone().map(move |x| y * size + x));
             around.map(|at| self.known[at]).max().unwrap_or(Known::Dark)
         };
-        let picture = canvas.picture_mut(self.fog);
+        let picture = canvas.picture_mut(self.fog.id());
         picture.width = wide as u16;
         picture.height = wide as u16;
         picture.smooth = true;
@@ -211,7 +222,7 @@ impl Land {
 
     fn draw_small(&self, map: &Map, canvas: &mut Canvas) {
         let size = self.size;
-        let picture = canvas.picture_mut(self.small);
+        let picture = canvas.picture_mut(self.small.id());
         picture.width = size;
         picture.height = size;
         picture.smooth = true;
@@ -235,14 +246,18 @@ impl Land {
         }
     }
 
-    fn draw_chunk(&self, chunk: usize, map: &Map, canvas: &mut Canvas) {
+    /// Draws a chunk as it is now, if it is kept.
+    fn draw_again(&self, chunk: usize, map: &Map, canvas: &mut Canvas) {
+        let Some(Some(mesh)) = self.chunks.get(chunk) else {
+            return;
+        };
         let across = usize::from(self.size.div_ceil(CHUNK));
         let corner = (chunk % across, chunk / across);
         let from = |at: usize| at as u16 * CHUNK;
         let (left, top) = (from(corner.0), from(corner.1));
         let (right, bottom) = ((left + CHUNK).min(self.size), (top + CHUNK).min(self.size));
         let tiles = || (top..bottom).flat_map(move |y| (left..right).map(move |x| Tile::new(x, y)));
-        canvas.into_mesh(self.chunks[chunk], |canvas| {
+        canvas.into_mesh(mesh.id(), |canvas| {
             for tile in tiles() {
                 draw_ground(tile, map, canvas);
             }
@@ -522,6 +537,10 @@ const CHUNK: u16 = 32;
 const OVERHANG: f32 = 1.5;
 /// Ticks for which the fog's picture is good: half as long as the fog itself.
 const FOG_TICKS: u32 = 4;
+/// Tiles that are looked at in so many ticks without holding a frame up.
+const TILES_IN_TIME: u32 = 1 << 18;
+/// Chunks that are kept before those that are out of sight are given back: the ground of 1,024 × 1,024 tiles.
+const MOST_CHUNKS: usize = 1024;
 /// Darkness of what is out of sight.
 const EXPLORED: u8 = 120;
 
@@ -544,7 +563,7 @@ mod tests {
         let eye = Eye::Seat(Seat(0));
         land.look(&world, eye, &mut canvas);
         let wide = usize::from(world.map().size()) + 1;
-        let picture = &canvas.kept().1[land.fog.place()];
+        let picture = &canvas.kept().1[land.fog.id().place()];
         let alpha = |x: usize, y: usize| picture.rgba[(y * wide + x) * 4 + 3];
         let (mut dark, mut clear) = (0, 0);
         for y in 0..world.map().size() {
@@ -562,7 +581,7 @@ mod tests {
             }
         }
         assert!(dark > 1_000 && clear > 100, "{dark} {clear}");
-        let small = &canvas.kept().1[land.small.place()];
+        let small = &canvas.kept().1[land.small.id().place()];
         let edge = usize::from(world.map().size());
         assert_eq!(small.rgba.len(), edge * edge * 4);
     }

@@ -12,6 +12,17 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
 
+/// What is told once the viewer has closed.
+pub(super) type Farewell = Rc<RefCell<Vec<String>>>;
+
+impl Viewer {
+    /// Notes what is told once the viewer has closed.
+    pub(super) fn say_farewell(&self) {
+        let reader = self.reel.reader();
+        *self.farewell.borrow_mut() = watch::wrong(&self.path, reader.damage(), self.reel.error());
+    }
+}
+
 /// Opens the window with a replay.
 ///
 /// # Errors
@@ -31,7 +42,7 @@ pub fn run(path: &Path, asked: &Asked) -> Result<Result<ExitCode, Problem>, NoWi
     let farewell = viewer.farewell.clone();
     let first = move || -> Box<dyn Screen> { Box::new(viewer) };
     match open(words::TITLE, &settings, asked, first) {
-        Ok(()) => Ok(Ok(watch::tell(&farewell.borrow().lines))),
+        Ok(()) => Ok(Ok(watch::tell(&farewell.borrow()))),
         Err(_) => Err(NoWindow),
     }
 }

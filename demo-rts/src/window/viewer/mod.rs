@@ -38,10 +38,8 @@ use graphs::Line;
 use lockstep::Seat;
 use raster::Still;
 use reel::Reel;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::time::Duration;
 use survey::Survey;
 
@@ -67,7 +65,8 @@ pub struct Viewer {
     list: List,
     flash: Option<(String, Duration)>,
     exporting: Option<Exporting>,
-    farewell: Rc<RefCell<Farewell>>,
+    #[cfg(feature = "window")]
+    farewell: desktop::Farewell,
     now: Duration,
 }
 
@@ -103,12 +102,6 @@ struct List {
     ticks: Vec<u64>,
     first: usize,
     current: Option<usize>,
-}
-
-/// What is told once the viewer has closed.
-#[derive(Debug, Default)]
-pub struct Farewell {
-    lines: Vec<String>,
 }
 
 impl Viewer {
@@ -148,7 +141,8 @@ impl Viewer {
             list: List::default(),
             flash: None,
             exporting: None,
-            farewell: Rc::default(),
+            #[cfg(feature = "window")]
+            farewell: desktop::Farewell::default(),
             now: Duration::ZERO,
         })
     }
@@ -387,9 +381,9 @@ impl Screen for Viewer {
             self.export_graphs();
         }
         self.draw_above(input, canvas);
+        #[cfg(feature = "window")]
         if leaves || input.closing {
-            self.farewell.borrow_mut().lines =
-                crate::words::wrong(&self.path, self.reel.reader().damage(), self.reel.error());
+            self.say_farewell();
         }
         match leaves {
             true => Next::Back,
