@@ -35,6 +35,8 @@ pub mod plain;
 #[cfg(feature = "play")]
 pub mod play;
 #[cfg(feature = "play")]
+pub mod play_on;
+#[cfg(feature = "play")]
 mod program;
 #[cfg(any(feature = "play", feature = "viewer"))]
 pub mod signals;

@@ -26,6 +26,8 @@ pub mod places;
 pub mod settings;
 #[cfg(test)]
 mod sight;
+#[cfg(feature = "window")]
+pub mod sound;
 pub mod theme;
 pub mod ui;
 pub mod viewer;
@@ -105,6 +107,8 @@ impl Shell {
         let mut gatherer = Gatherer::default();
         gatherer.focus(true);
         IS_OPEN.store(true, Ordering::Relaxed);
+        #[cfg(feature = "window")]
+        sound::open();
         Shell {
             gpu,
             canvas: Canvas::new(),
@@ -129,6 +133,12 @@ impl Shell {
             settings.full_screen = !settings.full_screen;
             self.settings.borrow_mut().full_screen = settings.full_screen;
         }
+        if input.hit(KeyCode::F9) {
+            settings.muted = !settings.muted;
+            self.settings.borrow_mut().muted = settings.muted;
+        }
+        #[cfg(feature = "window")]
+        sound::set_volume(settings.heard());
         if settings.full_screen != self.full_screen {
             self.full_screen = settings.full_screen;
             window::set_fullscreen(self.full_screen);
@@ -156,6 +166,13 @@ impl Shell {
         }
         let [red, green, blue, _] = theme::GROUND.map(|part| f32::from(part) / 255.0);
         self.gpu.draw(&mut self.canvas, [red, green, blue]);
+    }
+}
+
+#[cfg(feature = "window")]
+impl Drop for Shell {
+    fn drop(&mut self) {
+        sound::close();
     }
 }
 

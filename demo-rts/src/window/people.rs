@@ -2,6 +2,7 @@
 
 use lockstep::Seat;
 use lockstep::log::Start;
+use replay::Reader;
 
 /// The seats of each player, and what they are called: several seats of one are its bots.
 pub fn players(start: &Start) -> Vec<(Seat, String)> {
@@ -16,4 +17,17 @@ pub fn players(start: &Start) -> Vec<(Seat, String)> {
         }
     });
     names.collect()
+}
+
+/// The same of a recording: of a match that one has played on alone, it is that one and bots.
+pub fn players_of(reader: &Reader) -> Vec<(Seat, String)> {
+    let Some(continuation) = reader.continuations().last() else {
+        return players(reader.start());
+    };
+    let seats = reader.start().seats().into_iter();
+    let name = |seat: Seat| match seat == continuation.seat {
+        true => continuation.name.clone(),
+        false => crate::window::words::bot(seat),
+    };
+    seats.map(|seat| (seat, name(seat))).collect()
 }

@@ -1,6 +1,6 @@
 //! The viewer in a window of its own.
 
-use super::Viewer;
+use super::{Beyond, Viewer};
 use crate::exit::Problem;
 use crate::signals::Asked;
 use crate::watch;
@@ -39,10 +39,15 @@ pub fn run(path: &Path, asked: &Asked) -> Result<Result<ExitCode, Problem>, NoWi
             return Ok(Err(Problem::Replay { path, source }));
         }
     };
-    let farewell = viewer.farewell.clone();
+    let beyond = Beyond::of_user();
+    let (farewell, played) = (viewer.farewell.clone(), beyond.farewell.clone());
+    let viewer = viewer.with(beyond);
     let first = move || -> Box<dyn Screen> { Box::new(viewer) };
     match open(words::TITLE, &settings, asked, first) {
-        Ok(()) => Ok(Ok(watch::tell(&farewell.borrow()))),
+        Ok(()) => {
+            let told = watch::tell(&farewell.borrow());
+            Ok(played.borrow().say().map(|_| told))
+        }
         Err(_) => Err(NoWindow),
     }
 }

@@ -9,6 +9,8 @@ pub mod film;
 pub mod graphs;
 mod keys;
 mod panels;
+#[cfg(feature = "window")]
+mod play_on;
 pub mod raster;
 pub mod reel;
 pub mod survey;
@@ -24,6 +26,8 @@ use super::game::land::Eye;
 use super::game::scene::{Overlay, Scene};
 use super::input::{Input, KeyCode};
 use super::settings::Shared;
+#[cfg(feature = "window")]
+use super::sound::{self, ears};
 use super::ui::Memory;
 use super::words::viewer as words;
 use super::{Next, Screen, people, theme};
@@ -36,6 +40,8 @@ use export::{Exporting, said};
 use film::Film;
 use graphs::Line;
 use lockstep::Seat;
+#[cfg(feature = "window")]
+pub use play_on::Beyond;
 use raster::Still;
 use reel::Reel;
 use std::collections::BTreeMap;
@@ -67,6 +73,11 @@ pub struct Viewer {
     exporting: Option<Exporting>,
     #[cfg(feature = "window")]
     farewell: desktop::Farewell,
+    /// What a match needs that is begun from here. Without it none is.
+    #[cfg(feature = "window")]
+    beyond: Option<Beyond>,
+    /// The page that comes next.
+    next: Option<Box<dyn Screen>>,
     now: Duration,
 }
 
@@ -122,7 +133,7 @@ impl Viewer {
         reel.seek_tick(0);
         let path = film.path().to_owned();
         let survey = Survey::begin(film, reel.ticks());
-        let names = people::players(reel.reader().start()).into_iter().collect();
+        let names = people::players_of(reel.reader()).into_iter().collect();
         Ok(Viewer {
             path,
             settings,
@@ -143,6 +154,9 @@ impl Viewer {
             exporting: None,
             #[cfg(feature = "window")]
             farewell: desktop::Farewell::default(),
+            #[cfg(feature = "window")]
+            beyond: None,
+            next: None,
             now: Duration::ZERO,
         })
     }
@@ -160,6 +174,15 @@ impl Viewer {
         let all = [place.as_str(), over, &read];
         let said: Vec<&str> = all.into_iter().filter(|text| !text.is_empty()).collect();
         said.join("   ")
+    }
+
+    /// Whether a match can be begun from here.
+    fn plays_on(&self) -> bool {
+        #[cfg(feature = "window")]
+        let plays_on = self.beyond.is_some();
+        #[cfg(not(feature = "window"))]
+        let plays_on = false;
+        plays_on
     }
 
     fn name(&self, seat: Seat) -> String {
@@ -229,12 +252,16 @@ impl Viewer {
         match &mut self.going {
             Going::Still => {}
             Going::On => {
-                let scene = &mut self.scene;
+                let (scene, camera) = (&mut self.scene, &self.camera);
                 let more = self
                     .reel
                     .play(passed, now() + PLAY_BUDGET, |world, effects| {
-                        if let Some(scene) = scene {
+                        if let (Some(scene), Some(camera)) = (&mut *scene, camera) {
                             scene.step(world, effects);
+                            #[cfg(feature = "window")]
+                            let cues = ears::of_tick(world, effects, scene.eye(), camera, None);
+                            #[cfg(feature = "window")]
+                            cues.into_iter().for_each(sound::hear);
                         }
                     });
                 if !more {
@@ -385,9 +412,10 @@ impl Screen for Viewer {
         if leaves || input.closing {
             self.say_farewell();
         }
-        match leaves {
-            true => Next::Back,
-            false => Next::Stay,
+        match self.next.take() {
+            _ if leaves => Next::Back,
+            Some(page) => Next::Push(page),
+            None => Next::Stay,
         }
     }
 }

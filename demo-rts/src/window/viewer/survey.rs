@@ -1,13 +1,14 @@
 //! A replay run once from its beginning to its end, on a thread of its own where there are threads: what happened when,
 //! how each seat stood, whether the world is the recorded one, and snapshots where the file's keyframes lie too far apart.
 
-use super::events::{Event, Finder};
+use super::events::{Event, Finder, Happened};
 use super::film::Film;
 use super::reel::{Reel, Step};
 use crate::window::clock::{now, since};
 use crate::world::{TICKS_PER_SECOND, World};
-use lockstep::Seat;
-use lockstep::log::What;
+use lockstep::log::{Continuation, What};
+use lockstep::{Seat, TurnNumber};
+use replay::Reader;
 use sim::Checksum;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -109,6 +110,16 @@ struct Shared {
     tick: AtomicU64,
     /// Microseconds of stepping from one snapshot to the next.
     apart: AtomicU64,
+}
+
+/// That one player went on alone, and where.
+fn continued(reader: &Reader) -> Vec<Event> {
+    let event = |at: &Arc<Continuation>| Event {
+        tick: reader.ticks_before(TurnNumber(at.turns)),
+        what: Happened::PlayedOn(at.seat, at.name.clone()),
+        at: None,
+    };
+    reader.continuations().iter().map(event).collect()
 }
 
 impl Survey {
@@ -285,11 +296,12 @@ impl Run {
     fn of(film: &Film, ticks: u64) -> Result<Run, replay::Error> {
         let mut reader = film.open()?;
         let recorded = reader.checksums()?.into();
+        let found = continued(&reader);
         let keyframes = reader.keyframes().iter().map(|at| at.turns).collect();
         Ok(Run {
             reel: Reel::of(reader)?,
             finder: Finder::default(),
-            found: Vec::new(),
+            found,
             actions: BTreeMap::new(),
             every: (ticks / MOST_SAMPLES).max(u64::from(TICKS_PER_SECOND)),
             next_sample: 0,

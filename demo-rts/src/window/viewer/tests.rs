@@ -121,6 +121,7 @@ fn surveyed(path: &Path, reel: &mut Reel) -> Survey {
 
 fn viewer(recorded: &Recorded) -> Viewer {
     let mut viewer = Viewer::open(&recorded.path, Shared::default()).unwrap();
+    viewer = viewer.with(Beyond::default());
     viewer.settings.borrow_mut().edge_scroll = false;
     let mut reel = Reel::open(&recorded.path).unwrap();
     viewer.survey = surveyed(&recorded.path, &mut reel);

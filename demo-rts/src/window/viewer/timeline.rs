@@ -47,6 +47,15 @@ impl Viewer {
         ui.centred(at, &words::speed(name), theme::BODY, Weight::Bold, faint);
         let (at, faster) = button(ui, 26.0);
         ui.centred(at, "+", theme::BODY, Weight::Bold, theme::TEXT);
+        #[cfg(feature = "window")]
+        if self.plays_on() {
+            let (at, on) = button(ui, 92.0);
+            let text = words::PLAY_ON_SHORT;
+            ui.centred(at, text, theme::BODY, Weight::Bold, theme::TEXT);
+            if on {
+                self.play_on();
+            }
+        }
         for (pressed, act) in [
             (back, Viewer::rewind as fn(&mut Viewer)),
             (pause, Viewer::pause_or_go_on),
