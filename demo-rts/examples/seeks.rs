@@ -5,6 +5,8 @@
 //! cargo run --release -p demo-rts --example seeks -- match.replay 200
 //! ```
 
+use demo_rts::window::clock;
+use demo_rts::window::viewer::film::Film;
 use demo_rts::window::viewer::reel::Reel;
 use demo_rts::window::viewer::survey::Survey;
 use std::path::PathBuf;
@@ -34,7 +36,7 @@ fn measure(path: PathBuf, many: u32) -> Result<(), replay::Error> {
     println!("{turns} turns, {ticks} ticks, {keyframes} keyframes in the file");
     println!("with the file's keyframes:   {}", seeks(&mut reel, many));
     let begun = now();
-    let mut survey = Survey::begin(path, ticks);
+    let mut survey = Survey::begin(Film::file(&path), ticks);
     while survey.is_running() {
         survey.poll(&mut reel);
         std::thread::sleep(Duration::from_millis(1));
@@ -58,7 +60,7 @@ fn seeks(reel: &mut Reel, many: u32) -> String {
             let to = (part * (reel.ticks() + 1)) >> 32;
             let begun = now();
             reel.seek_tick(to);
-            reel.pursue(begun + Duration::from_secs(600));
+            reel.pursue(clock::now() + Duration::from_secs(600));
             begun.elapsed()
         })
         .collect();

@@ -1,7 +1,7 @@
 //! A small real-time strategy game over the lockstep kit: world, bot, terminal and command line.
 //!
-//! Without the feature `play` only the world and its bots are built: no network, no terminal, no clock.
-//! So they build for targets that have none of these.
+//! Without its features only the world and its bots are built: no network, no terminal, no clock. So they build for
+//! targets that have none of these. `viewer` adds what a replay is watched with in a window or in a browser's page.
 
 pub mod bot;
 pub mod world;
@@ -14,11 +14,13 @@ pub mod exit;
 pub mod facts;
 #[cfg(feature = "play")]
 pub mod headless;
+#[cfg(any(feature = "play", feature = "viewer"))]
+pub mod home;
 #[cfg(feature = "play")]
 pub mod local;
 #[cfg(feature = "play")]
 pub mod log;
-#[cfg(feature = "play")]
+#[cfg(any(feature = "play", feature = "viewer"))]
 pub mod news;
 #[cfg(feature = "play")]
 pub mod options;
@@ -36,7 +38,7 @@ pub mod play;
 pub mod play_on;
 #[cfg(feature = "play")]
 mod program;
-#[cfg(feature = "play")]
+#[cfg(any(feature = "play", feature = "viewer"))]
 pub mod signals;
 #[cfg(feature = "play")]
 pub mod tally;
@@ -44,9 +46,9 @@ pub mod tally;
 pub mod terminal;
 #[cfg(feature = "play")]
 pub mod watch;
-#[cfg(feature = "window")]
+#[cfg(feature = "viewer")]
 pub mod window;
-#[cfg(feature = "play")]
+#[cfg(any(feature = "play", feature = "viewer"))]
 mod words;
 
 #[cfg(feature = "play")]

@@ -2,12 +2,13 @@
 
 use crate::exit::{self, Problem};
 use crate::facts::Facts;
+use crate::home::look_at_first;
 use crate::news::News;
 use crate::output::{EndLine, Line};
 use crate::peer::{Peer, now};
 use crate::plain;
 use crate::signals::Asked;
-use crate::terminal::controls::{Act, Hand, KEYS, lies_in, look_at_first, stepped};
+use crate::terminal::controls::{Act, Hand, KEYS, lies_in, stepped};
 use crate::terminal::{Console, Screen};
 use crate::world::{Effect, Tile, World};
 use lockstep::{Ended, Event, Seat, Status};

@@ -1,6 +1,8 @@
 //! Ctrl-C and SIGTERM: the first asks the match to be left gracefully, the second ends the program at once.
 
+#[cfg(feature = "play")]
 use signal_hook::consts::{SIGINT, SIGTERM};
+#[cfg(feature = "play")]
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +16,7 @@ impl Asked {
     ///
     /// # Errors
     /// What the operating system says.
+    #[cfg(feature = "play")]
     pub fn listen() -> io::Result<Asked> {
         let asked = Asked::default();
         for signal in [SIGINT, SIGTERM] {

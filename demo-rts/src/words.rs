@@ -3,6 +3,7 @@
 use crate::world::Kind;
 
 /// `1 archer`, `2 swordsmen`, `1 barracks`.
+#[cfg(any(feature = "play", test))]
 pub(crate) fn kinds(many: usize, kind: Kind) -> String {
     let name = kind.stats().name;
     match (many, kind) {

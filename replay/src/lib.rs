@@ -53,7 +53,21 @@
 //!
 //! A file is made when the recorder is, before anybody has joined. Where the match never begins, it is removed
 //! again.
+//!
+//! # In a browser
+//!
+//! For `wasm32` there are no files and no threads to write with: what records is left out, and what reads is given
+//! bytes ([`Reader::from_bytes`]).
 
+#![cfg_attr(
+    target_arch = "wasm32",
+    expect(
+        dead_code,
+        reason = "what records is left out, and so is the use of what it writes with"
+    )
+)]
+
+#[cfg(feature = "cli")]
 pub mod cli;
 mod content;
 mod damage;
@@ -64,12 +78,16 @@ mod moment;
 mod output;
 mod player;
 mod reader;
+#[cfg(not(target_arch = "wasm32"))]
 mod recorder;
 mod scan;
 mod segment;
+mod unpack;
 pub mod verify;
+#[cfg(not(target_arch = "wasm32"))]
 mod way_back;
 mod words;
+#[cfg(not(target_arch = "wasm32"))]
 mod writer;
 
 #[cfg(test)]
@@ -81,7 +99,9 @@ pub use moment::Moment;
 pub use output::Output;
 pub use player::{Player, Speed};
 pub use reader::{KeyframeAt, PlanAt, Reader, Records, Source, Tail};
+#[cfg(not(target_arch = "wasm32"))]
 pub use recorder::Recorder;
+#[cfg(not(target_arch = "wasm32"))]
 pub use way_back::{WayBack, rejoin, reopen};
 
 use lockstep::Match;

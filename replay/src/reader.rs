@@ -7,9 +7,11 @@ use crate::error::KeyframeFault;
 use crate::format::{KeyframeHead, Window};
 use crate::scan::{Mark, Scan, Span, scan};
 use crate::segment::{Found, Kind, Stop, item_at, segment_at};
+use crate::unpack::unpack;
+use crate::verify;
 use lockstep::log::{Codec, Continuation, End, Keyframe, Record, Start};
 use lockstep::{Limits, LogHash, Plan, TurnNumber};
-use sim::{Seat, Simulation};
+use sim::{Checksum, Seat, Simulation};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -234,6 +236,14 @@ impl Reader {
         }
     }
 
+    /// The checksums that the peers' worlds had, by the number of turns executed. A turn may have several.
+    ///
+    /// # Errors
+    /// The disk's, and [`Error::Changed`] where the file is another by now.
+    pub fn checksums(&mut self) -> Result<Vec<(u32, Checksum)>, Error> {
+        verify::checksums(self)
+    }
+
     /// Unpacks a keyframe of [`keyframes`](Self::keyframes).
     ///
     /// # Errors
@@ -273,7 +283,8 @@ impl Reader {
         }
     }
 
-    /// The first `count` bytes of the file, piece by piece.
+    /// The valid prefix of the file, piece by piece.
+    #[cfg(feature = "cli")]
     pub(crate) fn copy_prefix(
         &mut self,
         mut to: impl FnMut(&[u8]) -> io::Result<()>,
@@ -392,22 +403,6 @@ impl Cursor {
     }
 }
 
-/// Unpacks exactly `length` bytes.
-fn unpack(packed: &[u8], length: u64) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let mut decoder = zstd::Decoder::with_buffer(packed).ok()?;
-    // The window is memory too, and its size is the file's claim.
-    decoder.window_log_max(MOST_WINDOW).ok()?;
-    // Grows with what is really there: the length named may lie.
-    decoder
-        .take(length.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .ok()?;
-    (bytes.len() as u64 == length).then_some(bytes)
-}
-
-/// 8 MiB, as a power of two: what zstd's own format asks of every reader. The recorder needs less.
-const MOST_WINDOW: u32 = 23;
 /// A keyframe record takes at most so many bytes beside its snapshot.
 pub(crate) const RECORD_HEAD_BYTES: u64 = 64;
 

@@ -277,6 +277,22 @@ pub fn verify<S: Simulation>(
     Ok(run.result)
 }
 
+/// The checksums that the peers' worlds had, by the number of turns executed. Where they differed, each is among them.
+pub(crate) fn checksums(reader: &mut Reader) -> Result<Vec<(u32, Checksum)>, Error> {
+    let (expected, _) = collect(reader)?;
+    let mut checksums = Vec::new();
+    for Expected { turns, claim } in expected {
+        match claim {
+            Claim::Checksum(checksum) => checksums.push((turns, checksum)),
+            Claim::Desync(each) => {
+                checksums.extend(each.into_iter().map(|(_, checksum)| (turns, checksum)));
+            }
+            Claim::History { .. } | Claim::Unreadable { .. } | Claim::Keyframe(_) => {}
+        }
+    }
+    Ok(checksums)
+}
+
 struct Run<'a, S: Simulation> {
     world: S,
     log_hash: LogHash,

@@ -1,5 +1,6 @@
 //! The proofs: simulator and judge, and the pure targets that fuzzing and property tests share.
 
+#[cfg(feature = "demo")]
 pub mod chaos;
 #[cfg(feature = "demo")]
 pub mod golden;
@@ -9,6 +10,7 @@ pub mod model;
 pub mod numbers;
 #[cfg(feature = "demo")]
 pub mod peers;
+#[cfg(feature = "demo")]
 pub mod processes;
 pub mod random;
 #[cfg(feature = "demo")]

@@ -5,6 +5,7 @@ mod menu;
 mod placing;
 mod selecting;
 
+use crate::home::look_at_first;
 use crate::world::{Command, Id, Kind, Selection, Tile, Upgrade, World};
 use lockstep::Seat;
 use menu::{Choice, Menu};
@@ -299,15 +300,6 @@ impl Hand {
             None => Act::Moved,
         }
     }
-}
-
-/// Where somebody who plays or follows a seat looks first: at its town hall, else at its first unit; in the
-/// middle of the map where it has neither.
-pub fn look_at_first(seat: Seat, world: &World) -> Tile {
-    let middle = Tile::new(world.map().size() / 2, world.map().size() / 2);
-    let hall = selecting::hall_of(seat, world).map(|(_, tile)| tile);
-    hall.or_else(|| selecting::first_unit_of(seat, world))
-        .unwrap_or(middle)
 }
 
 /// Gives up a foundation, or tears a building down, if that is confirmed.

@@ -1,41 +1,48 @@
 //! The window: where most people meet the game.
 //!
 //! A [`Screen`] is asked once a frame with plain input, draws upon a [`Canvas`] in memory, and says what
-//! comes next. Only this file and `gpu` know the window and its graphics card, so all else is tested without them.
+//! comes next. Only this file, `desktop`, `page` and `gpu` know the window
+//! and its graphics card, so all else is tested without them.
 
 pub mod canvas;
+pub mod clock;
+#[cfg(feature = "window")]
+mod desktop;
 pub mod game;
 mod gpu;
 pub mod input;
+#[cfg(feature = "window")]
 pub mod lan;
 pub mod letters;
+#[cfg(feature = "window")]
 pub mod lobby;
+#[cfg(feature = "window")]
 pub mod menu;
+#[cfg(target_arch = "wasm32")]
+pub mod page;
+pub mod people;
+#[cfg(feature = "window")]
 pub mod places;
 pub mod settings;
 #[cfg(test)]
 mod sight;
+#[cfg(feature = "window")]
 pub mod sound;
 pub mod theme;
 pub mod ui;
 pub mod viewer;
 pub mod words;
 
-use crate::exit::Problem;
-use crate::peer::{Peer, now};
 use crate::signals::Asked;
 use canvas::Canvas;
-use game::{Farewell, Game};
+#[cfg(feature = "window")]
+pub use desktop::{has_display, open, play};
 use gpu::Gpu;
 use input::{Gatherer, Input, Modifiers};
 use miniquad::{EventHandler, KeyCode, KeyMods, MouseButton, conf::Conf, window};
 use settings::Shared;
-use std::cell::RefCell;
-use std::panic::{self, AssertUnwindSafe};
-use std::process::ExitCode;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// One thing that fills the window: a menu, a lobby, a match.
 pub trait Screen {
@@ -63,86 +70,6 @@ pub enum Next {
     Quit,
 }
 
-/// Whether there is a display to open a window on.
-pub fn has_display() -> bool {
-    if cfg!(any(windows, target_os = "macos")) {
-        return true;
-    }
-    let names = ["DISPLAY", "WAYLAND_DISPLAY"];
-    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    names.into_iter().any(is_set)
-}
-
-/// Opens the window and shows `first` until it is closed.
-///
-/// # Errors
-/// Where no window can be opened, `first` comes back, not called.
-pub fn open<F>(title: &str, settings: &Shared, asked: &Asked, first: F) -> Result<(), F>
-where
-    F: FnOnce() -> Box<dyn Screen> + 'static,
-{
-    let first = Rc::new(RefCell::new(Some(first)));
-    // Where there is no GL the library panics: that is no news for the user, who plays in the terminal then.
-    let usual_hook = panic::take_hook();
-    panic::set_hook(Box::new(|_| {}));
-    let usual_hook = Rc::new(RefCell::new(Some(usual_hook)));
-    let begin = {
-        let (first, hook) = (first.clone(), usual_hook.clone());
-        let (settings, asked) = (settings.clone(), asked.clone());
-        move || -> Box<dyn EventHandler> {
-            let gpu = Gpu::new();
-            if let Some(hook) = hook.borrow_mut().take() {
-                panic::set_hook(hook);
-            }
-            let screen = gpu.is_ok().then(|| first.borrow_mut().take()).flatten();
-            match (gpu, screen) {
-                (Ok(gpu), Some(screen)) => Box::new(Shell::new(gpu, screen(), settings, asked)),
-                _ => Box::new(Nothing),
-            }
-        }
-    };
-    let conf = conf(title);
-    let ran = panic::catch_unwind(AssertUnwindSafe(|| miniquad::start(conf, begin)));
-    if let Some(hook) = usual_hook.borrow_mut().take() {
-        panic::set_hook(hook);
-    }
-    let unused = first.borrow_mut().take();
-    match (unused, ran) {
-        (Some(first), _) => Err(first),
-        (None, Ok(())) => Ok(()),
-        (None, Err(panic)) => panic::resume_unwind(panic),
-    }
-}
-
-/// Plays a match in a window.
-///
-/// # Errors
-/// Where no window can be opened, the peer comes back.
-pub fn play(
-    peer: Peer,
-    title: &str,
-    notes: &[String],
-    asked: &Asked,
-) -> Result<Result<ExitCode, Problem>, Box<Peer>> {
-    let settings = Shared::default();
-    let farewell = Rc::new(RefCell::new(Farewell::default()));
-    let held = Rc::new(RefCell::new(Some(Box::new(peer))));
-    let first = {
-        let (settings, farewell, held) = (settings.clone(), farewell.clone(), held.clone());
-        let (title, notes) = (title.to_owned(), notes.to_vec());
-        move || -> Box<dyn Screen> {
-            let peer = held.borrow_mut().take();
-            let peer = peer.expect("the first screen is made once");
-            Box::new(Game::new(*peer, &title, &notes, settings, farewell))
-        }
-    };
-    let opened = open(words::TITLE, &settings, asked, first);
-    match held.borrow_mut().take() {
-        Some(peer) if opened.is_err() => Err(peer),
-        _ => Ok(farewell.borrow().say()),
-    }
-}
-
 fn conf(title: &str) -> Conf {
     Conf {
         window_title: title.to_owned(),
@@ -162,17 +89,6 @@ fn conf(title: &str) -> Conf {
     }
 }
 
-/// A window that closes at once: the card cannot do what is needed.
-struct Nothing;
-
-impl EventHandler for Nothing {
-    fn update(&mut self) {
-        window::order_quit();
-    }
-
-    fn draw(&mut self) {}
-}
-
 /// The screens, and the window that they fill.
 struct Shell {
     gpu: Gpu,
@@ -181,7 +97,7 @@ struct Shell {
     gatherer: Gatherer,
     settings: Shared,
     asked: Asked,
-    began: Instant,
+    began: Duration,
     drawn_at: Duration,
     full_screen: bool,
 }
@@ -191,6 +107,7 @@ impl Shell {
         let mut gatherer = Gatherer::default();
         gatherer.focus(true);
         IS_OPEN.store(true, Ordering::Relaxed);
+        #[cfg(feature = "window")]
         sound::open();
         Shell {
             gpu,
@@ -199,7 +116,7 @@ impl Shell {
             gatherer,
             settings,
             asked,
-            began: now(),
+            began: clock::now(),
             drawn_at: Duration::ZERO,
             full_screen: false,
         }
@@ -210,7 +127,7 @@ impl Shell {
             self.gatherer.close();
         }
         let size = window::screen_size();
-        let input = self.gatherer.frame(self.began.elapsed(), size);
+        let input = self.gatherer.frame(clock::since(self.began), size);
         let mut settings = self.settings.borrow().clone();
         if input.hit(KeyCode::F11) {
             settings.full_screen = !settings.full_screen;
@@ -220,6 +137,7 @@ impl Shell {
             settings.muted = !settings.muted;
             self.settings.borrow_mut().muted = settings.muted;
         }
+        #[cfg(feature = "window")]
         sound::set_volume(settings.heard());
         if settings.full_screen != self.full_screen {
             self.full_screen = settings.full_screen;
@@ -251,6 +169,7 @@ impl Shell {
     }
 }
 
+#[cfg(feature = "window")]
 impl Drop for Shell {
     fn drop(&mut self) {
         sound::close();
@@ -263,10 +182,13 @@ impl EventHandler for Shell {
     fn draw(&mut self) {
         self.frame();
         // Where the display does not set the pace, a match needs no more frames than this.
-        let passed = self.began.elapsed().saturating_sub(self.drawn_at);
+        let passed = clock::since(self.began).saturating_sub(self.drawn_at);
         let shortest = Duration::from_secs(1) / self.settings.borrow().most_frames.max(1);
-        std::thread::sleep(shortest.saturating_sub(passed));
-        self.drawn_at = self.began.elapsed();
+        // A browser asks for each frame, and cannot be made to wait.
+        if cfg!(not(target_arch = "wasm32")) {
+            std::thread::sleep(shortest.saturating_sub(passed));
+        }
+        self.drawn_at = clock::since(self.began);
     }
 
     fn mouse_motion_event(&mut self, x: f32, y: f32) {
@@ -282,7 +204,7 @@ impl EventHandler for Shell {
     }
 
     fn mouse_button_down_event(&mut self, button: MouseButton, x: f32, y: f32) {
-        let now = self.began.elapsed();
+        let now = clock::since(self.began);
         self.gatherer.button_down(button, (x, y), now);
     }
 
@@ -354,7 +276,7 @@ pub fn clipboard() -> Option<String> {
 #[cfg(test)]
 thread_local! {
     /// Stands in for the clipboard where there is no window.
-    static BOARD: RefCell<String> = const { RefCell::new(String::new()) };
+    static BOARD: std::cell::RefCell<String> = const { std::cell::RefCell::new(String::new()) };
 }
 
 /// Whether there is a window, whose clipboard can be used.

@@ -2,9 +2,9 @@
 
 use crate::peer::RecordedTo;
 use crate::world::Setup;
+use lockstep::TurnNumber;
 use lockstep::log::{LogStore, Memory, Record, Start, StoreError};
-use lockstep::{Seat, TurnNumber};
-use replay::{Reader, Recorder};
+use replay::Recorder;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -208,34 +208,6 @@ fn file_word(name: &str) -> String {
     }
 }
 
-/// The seats of each player, and what they are called: several seats of one are its bots.
-pub fn players(start: &Start) -> Vec<(Seat, String)> {
-    let infos = start.seat_infos();
-    let mut first: Vec<lockstep::PeerId> = Vec::new();
-    let names = infos.into_iter().map(|info| {
-        let is_bot = first.contains(&info.peer);
-        first.push(info.peer);
-        match is_bot {
-            true => (info.seat, crate::window::words::bot(info.seat)),
-            false => (info.seat, info.name),
-        }
-    });
-    names.collect()
-}
-
-/// The same of a recording: of a match that one has played on alone, it is that one and bots.
-pub fn players_of(reader: &Reader) -> Vec<(Seat, String)> {
-    let Some(continuation) = reader.continuations().last() else {
-        return players(reader.start());
-    };
-    let seats = reader.start().seats().into_iter();
-    let name = |seat: Seat| match seat == continuation.seat {
-        true => continuation.name.clone(),
-        false => crate::window::words::bot(seat),
-    };
-    seats.map(|seat| (seat, name(seat))).collect()
-}
-
 /// What a recorder wants, which is asked for before there is one.
 const KEYFRAMES_EVERY: Duration = Duration::from_secs(30);
 /// What a match without a recording keeps.
@@ -248,7 +220,7 @@ mod tests {
     use super::*;
     use crate::world::MapKind;
     use lockstep::log::{Absent, OnDesync, OnSlow, PauseBudget, RosterPeer};
-    use lockstep::{Incarnation, MatchId, PeerId, Plan};
+    use lockstep::{Incarnation, MatchId, PeerId, Plan, Seat};
     use std::sync::Arc;
 
     fn start(names: &[(&str, u8)]) -> Start {

@@ -1,6 +1,9 @@
 //! Every word that the window says, in one place.
 
+#[cfg(feature = "window")]
 pub mod menu;
+#[cfg(target_arch = "wasm32")]
+pub mod page;
 pub mod viewer;
 
 use crate::world::{Kind, Order, Refusal, Resource, Upgrade};

@@ -1,8 +1,8 @@
 //! Whom the next orders go to.
 
 use super::{Act, Hand, lies_in};
+use crate::home::{first_unit_of, hall_of};
 use crate::world::{Id, Kind, Order, Selection, Tile, World};
-use lockstep::Seat;
 
 impl Hand {
     pub(super) fn select_here(&mut self, world: &World) -> Act {
@@ -92,17 +92,4 @@ impl Hand {
         }
         Act::Moved
     }
-}
-
-/// The first town hall of a seat, and its middle.
-pub(super) fn hall_of(seat: Seat, world: &World) -> Option<(Id, Tile)> {
-    let hall = world
-        .buildings()
-        .find(|building| building.seat == seat && building.kind == Kind::TownHall)?;
-    Some((hall.id, Tile::new(hall.tile.x + 1, hall.tile.y + 1)))
-}
-
-pub(super) fn first_unit_of(seat: Seat, world: &World) -> Option<Tile> {
-    let unit = world.units().find(|unit| unit.seat == seat)?;
-    Some(unit.tile)
 }

@@ -9,7 +9,7 @@ use super::scene::{Overlay, Scene, in_window};
 use super::shapes::{self, BuildingLook};
 use super::signs::{self, Sign};
 use crate::facts::Facts;
-use crate::terminal::controls::look_at_first;
+use crate::home::look_at_first;
 use crate::window::canvas::{Canvas, Rect};
 use crate::window::input::{Click, Input, KeyCode, MouseButton};
 use crate::window::settings::Settings;

@@ -1,6 +1,7 @@
 //! The recordings of a folder, read on a thread of their own.
 
-use crate::window::places::{players_of, setup_of};
+use crate::window::people::players_of;
+use crate::window::places::setup_of;
 use crate::window::words::menu as words;
 use crate::world::{MapKind, Scenario, World};
 use lockstep::{MatchId, PeerId, Seat, TurnNumber};

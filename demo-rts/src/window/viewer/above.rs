@@ -28,7 +28,7 @@ impl Viewer {
             note(&mut ui, &text, theme::TEXT, 0.0, |high| y - high);
         }
         if self.help {
-            draw_help(&mut ui);
+            draw_help(&mut ui, self.plays_on());
         }
         ui.finish();
     }
@@ -62,10 +62,12 @@ fn note(ui: &mut Ui<'_>, text: &str, colour: [u8; 4], left: f32, top: impl FnOnc
     );
 }
 
-fn draw_help(ui: &mut Ui<'_>) {
+fn draw_help(ui: &mut Ui<'_>, plays_on: bool) {
     let whole = ui.canvas.whole();
     ui.canvas.rect(whole, [0, 0, 0, 130]);
-    let rows = words::KEYS.len().div_ceil(2);
+    let of_use = |(key, _): &(&str, &str)| plays_on || !words::KEYS_OF_MATCHES.contains(key);
+    let keys: Vec<_> = words::KEYS.into_iter().filter(of_use).collect();
+    let rows = keys.len().div_ceil(2);
     let (line, pad) = (ui.units(26.0), ui.units(22.0));
     let (wide, high) = (ui.units(900.0), line * (rows as f32 + 2.2) + 2.0 * pad);
     let x = ((whole.w - wide) / 2.0).round();
@@ -80,7 +82,7 @@ fn draw_help(ui: &mut Ui<'_>) {
         Weight::Bold,
         theme::TEXT,
     );
-    for (place, (key, does)) in words::KEYS.into_iter().enumerate() {
+    for (place, (key, does)) in keys.into_iter().enumerate() {
         let column = (place / rows) as f32 * inner.w / 2.0;
         let at = inner.y + line * ((place % rows) as f32 + 1.4);
         let key_wide = ui.units(170.0);

@@ -1,9 +1,13 @@
-//! Pictures and graphs as files beside the replay: named after it, and never written over another.
+//! Pictures and graphs as files beside the replay: named after it, and never written over another. A page in a browser
+//! hands them to the browser instead.
 
 use super::raster::Still;
 use crate::window::words::viewer as words;
+#[cfg(not(target_arch = "wasm32"))]
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+#[cfg(not(target_arch = "wasm32"))]
+use std::io::BufWriter;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
@@ -20,15 +24,21 @@ impl Exporting {
     pub fn picture(replay: &Path, what: &str, still: Still) -> io::Result<Exporting> {
         let (done, work) = sync_channel(1);
         let (replay, what) = (replay.to_owned(), what.to_owned());
-        let thread = std::thread::Builder::new().name("picture".to_owned());
-        thread.spawn(move || {
+        let work_once = move || {
             let pixels = still.draw();
             let written = write_beside(&replay, &what, "png", |file| {
                 write_png(file, still.size(), &pixels)
             });
             // The viewer has gone: nobody is left to be told.
             let _ = done.send(written);
-        })?;
+        };
+        if cfg!(target_arch = "wasm32") {
+            // There are no threads: the page stands still for a moment.
+            work_once();
+        } else {
+            let thread = std::thread::Builder::new().name("picture".to_owned());
+            thread.spawn(work_once)?;
+        }
         Ok(Exporting { work })
     }
 
@@ -45,15 +55,18 @@ impl Exporting {
 /// What became of a file, in words.
 pub fn said(written: &io::Result<PathBuf>) -> String {
     match written {
+        Ok(path) if cfg!(target_arch = "wasm32") => words::given(&path.display().to_string()),
         Ok(path) => words::written(&path.display().to_string()),
         Err(why) => words::unwritten(&why.to_string()),
     }
 }
 
-/// Writes a file beside a replay, under a name that is free. What is begun and cannot be finished is removed.
+/// Writes a file beside a replay, under a name that is free. What is begun and cannot be finished is removed. A page has
+/// no disk: there the browser is given the file.
 ///
 /// # Errors
 /// The disk's.
+#[cfg(not(target_arch = "wasm32"))]
 pub fn write_beside(
     replay: &Path,
     what: &str,
@@ -72,6 +85,26 @@ pub fn write_beside(
     }
 }
 
+/// Gives the browser a file to keep, named after the replay.
+///
+/// # Errors
+/// What `write` says.
+#[cfg(target_arch = "wasm32")]
+pub fn write_beside(
+    replay: &Path,
+    what: &str,
+    ending: &str,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<PathBuf> {
+    let mut bytes = Vec::new();
+    write(&mut bytes)?;
+    let stem = replay.file_stem().unwrap_or_default().to_string_lossy();
+    let name = format!("{stem} {what}.{ending}");
+    crate::window::page::give(&name, &bytes);
+    Ok(name.into())
+}
+
+#[cfg(not(target_arch = "wasm32"))]
 fn free_file(replay: &Path, what: &str, ending: &str) -> io::Result<(File, PathBuf)> {
     let stem = replay.file_stem().unwrap_or_default().to_string_lossy();
     let mut number = 1;
@@ -101,6 +134,7 @@ fn write_png(to: &mut dyn Write, (wide, high): (usize, usize), rgb: &[u8]) -> io
     writer.finish().map_err(io::Error::other)
 }
 
+#[cfg(not(target_arch = "wasm32"))]
 const MOST_NAMES: u32 = 10_000;
 
 #[cfg(test)]

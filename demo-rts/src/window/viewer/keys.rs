@@ -44,6 +44,7 @@ impl Viewer {
         if input.hit(KeyCode::E) {
             self.toggle(Side::Events);
         }
+        #[cfg(feature = "window")]
         if input.hit(KeyCode::C) {
             self.play_on();
         }

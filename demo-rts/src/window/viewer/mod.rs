@@ -1,11 +1,15 @@
 //! The replay viewer: a match seen again, from any moment and with anybody's eyes.
 
 mod above;
+#[cfg(feature = "window")]
+mod desktop;
 pub mod events;
 mod export;
+pub mod film;
 pub mod graphs;
 mod keys;
 mod panels;
+#[cfg(feature = "window")]
 mod play_on;
 pub mod raster;
 pub mod reel;
@@ -16,34 +20,32 @@ mod timeline;
 mod tests;
 
 use super::canvas::Canvas;
+use super::clock::now;
 use super::game::camera::{Camera, place_of};
 use super::game::land::Eye;
 use super::game::scene::{Overlay, Scene};
 use super::input::{Input, KeyCode};
-use super::settings::{Settings, Shared};
+use super::settings::Shared;
+#[cfg(feature = "window")]
 use super::sound::{self, ears};
 use super::ui::Memory;
 use super::words::viewer as words;
-use super::{Next, Screen, places, theme};
-use crate::exit::Problem;
-use crate::peer::now;
-use crate::signals::Asked;
-use crate::terminal::controls::look_at_first;
-use crate::watch;
+use super::{Next, Screen, people, theme};
+use crate::home::look_at_first;
 use crate::world::World;
+#[cfg(feature = "window")]
+pub use desktop::{NoWindow, run};
 use events::{Event, Lane};
 use export::{Exporting, said};
+use film::Film;
 use graphs::Line;
 use lockstep::Seat;
+#[cfg(feature = "window")]
 pub use play_on::Beyond;
-use play_on::PlayOn;
 use raster::Still;
 use reel::Reel;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
-use std::rc::Rc;
 use std::time::Duration;
 use survey::Survey;
 
@@ -69,9 +71,11 @@ pub struct Viewer {
     list: List,
     flash: Option<(String, Duration)>,
     exporting: Option<Exporting>,
-    farewell: Rc<RefCell<Farewell>>,
-    /// What a match needs that is begun from here.
-    beyond: Beyond,
+    #[cfg(feature = "window")]
+    farewell: desktop::Farewell,
+    /// What a match needs that is begun from here. Without it none is.
+    #[cfg(feature = "window")]
+    beyond: Option<Beyond>,
     /// The page that comes next.
     next: Option<Box<dyn Screen>>,
     now: Duration,
@@ -111,24 +115,27 @@ struct List {
     current: Option<usize>,
 }
 
-/// What is told once the viewer has closed.
-#[derive(Debug, Default)]
-pub struct Farewell {
-    lines: Vec<String>,
-}
-
 impl Viewer {
     /// Of this file.
     ///
     /// # Errors
     /// Why it cannot be shown.
     pub fn open(path: &Path, settings: Shared) -> Result<Viewer, replay::Error> {
-        let mut reel = Reel::open(path)?;
+        Viewer::of(Film::file(path), settings)
+    }
+
+    /// Of this film.
+    ///
+    /// # Errors
+    /// Why it cannot be shown.
+    pub fn of(film: Film, settings: Shared) -> Result<Viewer, replay::Error> {
+        let mut reel = Reel::of(film.open()?)?;
         reel.seek_tick(0);
-        let survey = Survey::begin(path.to_owned(), reel.ticks());
-        let names = places::players_of(reel.reader()).into_iter().collect();
+        let path = film.path().to_owned();
+        let survey = Survey::begin(film, reel.ticks());
+        let names = people::players_of(reel.reader()).into_iter().collect();
         Ok(Viewer {
-            path: path.to_owned(),
+            path,
             settings,
             survey,
             reel,
@@ -145,30 +152,37 @@ impl Viewer {
             list: List::default(),
             flash: None,
             exporting: None,
-            farewell: Rc::default(),
-            beyond: Beyond::default(),
+            #[cfg(feature = "window")]
+            farewell: desktop::Farewell::default(),
+            #[cfg(feature = "window")]
+            beyond: None,
             next: None,
             now: Duration::ZERO,
         })
     }
 
-    /// With what a match needs that is begun from here.
-    pub fn with(self, beyond: Beyond) -> Viewer {
-        Viewer { beyond, ..self }
+    /// Where it stands, in words.
+    pub fn state(&self) -> String {
+        let reel = &self.reel;
+        let place = words::place(reel.turn(), reel.turns(), reel.tick());
+        let over = if reel.is_over() { words::AT_END } else { "" };
+        let read = match (self.survey.is_running(), self.survey.found.differs_after) {
+            (_, Some(turns)) => words::differs(turns),
+            (true, None) => words::reading(self.survey.reached() * 100 / reel.ticks().max(1)),
+            (false, None) => words::agreed(self.survey.found.agreed),
+        };
+        let all = [place.as_str(), over, &read];
+        let said: Vec<&str> = all.into_iter().filter(|text| !text.is_empty()).collect();
+        said.join("   ")
     }
 
-    /// Leads to where one plays on from the moment that is shown.
-    fn play_on(&mut self) {
-        if self.reel.world().is_none() || self.reel.is_seeking() {
-            return;
-        }
-        self.going = Going::Still;
-        let turn = self.reel.turn();
-        let time = self.reel.reader().time_of(lockstep::TurnNumber(turn));
-        let names = self.names.clone().into_iter().collect();
-        let (settings, beyond) = (self.settings.clone(), self.beyond.clone());
-        let page = PlayOn::new(&self.path, (turn, time), names, settings, beyond);
-        self.next = Some(Box::new(page));
+    /// Whether a match can be begun from here.
+    fn plays_on(&self) -> bool {
+        #[cfg(feature = "window")]
+        let plays_on = self.beyond.is_some();
+        #[cfg(not(feature = "window"))]
+        let plays_on = false;
+        plays_on
     }
 
     fn name(&self, seat: Seat) -> String {
@@ -244,7 +258,9 @@ impl Viewer {
                     .play(passed, now() + PLAY_BUDGET, |world, effects| {
                         if let (Some(scene), Some(camera)) = (&mut *scene, camera) {
                             scene.step(world, effects);
+                            #[cfg(feature = "window")]
                             let cues = ears::of_tick(world, effects, scene.eye(), camera, None);
+                            #[cfg(feature = "window")]
                             cues.into_iter().for_each(sound::hear);
                         }
                     });
@@ -366,7 +382,9 @@ impl Viewer {
             .error()
             .map(|why| words::stopped(&why.to_string()));
         let survey = self.survey.trouble.as_deref().map(words::stopped);
-        let all: Vec<String> = damage.into_iter().chain(error.or(survey)).collect();
+        let differs = self.survey.found.differs_after.map(words::differs);
+        let all = damage.into_iter().chain(error.or(survey)).chain(differs);
+        let all: Vec<String> = all.collect();
         (!all.is_empty()).then(|| all.join(" "))
     }
 }
@@ -390,9 +408,9 @@ impl Screen for Viewer {
             self.export_graphs();
         }
         self.draw_above(input, canvas);
+        #[cfg(feature = "window")]
         if leaves || input.closing {
-            self.farewell.borrow_mut().lines =
-                watch::wrong(&self.path, self.reel.reader().damage(), self.reel.error());
+            self.say_farewell();
         }
         match self.next.take() {
             _ if leaves => Next::Back,
@@ -401,38 +419,6 @@ impl Screen for Viewer {
         }
     }
 }
-
-/// Opens the window with a replay.
-///
-/// # Errors
-/// Where no window can be opened, nothing was begun.
-pub fn run(path: &Path, asked: &Asked) -> Result<Result<ExitCode, Problem>, NoWindow> {
-    let kept = places::Places::of_user().settings();
-    // What holds no settings is told by the menu; a replay is shown all the same.
-    let settings = kept.and_then(|path| Settings::read(&path).ok());
-    let settings: Shared = Rc::new(RefCell::new(settings.unwrap_or_default()));
-    let viewer = match Viewer::open(path, settings.clone()) {
-        Ok(viewer) => viewer,
-        Err(source) => {
-            let path = path.to_owned();
-            return Ok(Err(Problem::Replay { path, source }));
-        }
-    };
-    let viewer = viewer.with(Beyond::of_user());
-    let (farewell, played) = (viewer.farewell.clone(), viewer.beyond.farewell.clone());
-    let first = move || -> Box<dyn Screen> { Box::new(viewer) };
-    match super::open(super::words::TITLE, &settings, asked, first) {
-        Ok(()) => {
-            let told = watch::tell(&farewell.borrow().lines);
-            Ok(played.borrow().say().map(|_| told))
-        }
-        Err(_) => Err(NoWindow),
-    }
-}
-
-/// There is no window to be had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoWindow;
 
 /// Speeds, ascending, and what they are called.
 const SPEEDS: [(f32, &str); 9] = [

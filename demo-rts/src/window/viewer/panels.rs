@@ -133,7 +133,11 @@ impl Viewer {
         );
         let size = ui.units(theme::SMALL);
         let room = area.w * 0.33 - gap;
-        let hint = shortened(ui.canvas, words::HINT, size, Weight::Regular, room);
+        let hint = match self.plays_on() {
+            true => words::HINT,
+            false => words::HINT_ALONE,
+        };
+        let hint = shortened(ui.canvas, hint, size, Weight::Regular, room);
         let wide = ui.canvas.measure(&hint, size, Weight::Regular);
         let at = (area.right() - gap - wide, y);
         ui.canvas

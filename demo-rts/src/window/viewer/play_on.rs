@@ -1,6 +1,6 @@
 //! Playing on from the moment that the viewer shows: in which seat, and against whom.
 
-use super::words;
+use super::{Going, Viewer, words};
 use crate::cli::Common;
 use crate::exit::Problem;
 use crate::peer::{Bots, Peer, user_name};
@@ -43,6 +43,36 @@ impl Beyond {
             places: Places::of_user(),
             ..Beyond::default()
         }
+    }
+}
+
+impl Viewer {
+    /// With what a match needs that is begun from here.
+    pub fn with(self, beyond: Beyond) -> Viewer {
+        let beyond = Some(beyond);
+        Viewer { beyond, ..self }
+    }
+
+    /// Leads to where one plays on from the moment that is shown.
+    pub(super) fn play_on(&mut self) {
+        let Some(beyond) = self.beyond.clone() else {
+            return;
+        };
+        if self.reel.world().is_none() || self.reel.is_seeking() {
+            return;
+        }
+        self.going = Going::Still;
+        let turn = self.reel.turn();
+        let time = self.reel.reader().time_of(lockstep::TurnNumber(turn));
+        let names = self.names.clone().into_iter().collect();
+        let page = PlayOn::new(
+            &self.path,
+            (turn, time),
+            names,
+            self.settings.clone(),
+            beyond,
+        );
+        self.next = Some(Box::new(page));
     }
 }
 

@@ -1,15 +1,15 @@
 //! A replay under a world of its own, stepped tick by tick: it stands still in the middle of a turn, and goes anywhere.
 
-use crate::peer::now;
+use crate::window::clock::{now, since};
 use crate::world::{Effect, TICKS_PER_SECOND, World};
 use lockstep::log::Bundle;
 use lockstep::source::{Answer, TurnSource, Work};
 use lockstep::{TurnNumber, world_entries};
 use replay::{Error, Player, Reader, Speed};
-use sim::{Entry, Simulation, State};
+use sim::{Checksum, Entry, Simulation, State};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 type Command = <World as Simulation>::Command;
 
@@ -26,6 +26,8 @@ pub struct Reel {
     since_tick: f32,
     tick_seconds: f32,
     over: bool,
+    /// Of the world after the last turn that was executed.
+    checksum: Option<Checksum>,
 }
 
 /// A turn that is being stepped.
@@ -87,6 +89,7 @@ impl Reel {
             since_tick: 0.0,
             tick_seconds,
             over: false,
+            checksum: None,
         })
     }
 
@@ -206,7 +209,7 @@ impl Reel {
     }
 
     /// Works on a seek until it has arrived or the time has come. Returns whether there is nothing more to seek.
-    pub fn pursue(&mut self, until: Instant) -> bool {
+    pub fn pursue(&mut self, until: Duration) -> bool {
         while let Some(goal) = &mut self.goal {
             let goal_now = *goal;
             if !goal.begun {
@@ -235,7 +238,7 @@ impl Reel {
     pub fn play(
         &mut self,
         seconds: f32,
-        until: Instant,
+        until: Duration,
         mut seen: impl FnMut(&World, &[Effect]),
     ) -> bool {
         self.since_tick += seconds;
@@ -279,7 +282,7 @@ impl Reel {
             world.step(&running.entries, &mut self.effects);
             running.entries.clear();
             running.ticks_left -= 1;
-            running.step += begun.elapsed();
+            running.step += since(begun);
             self.tick += 1;
             if running.ticks_left == 0 {
                 let step = running.step;
@@ -341,6 +344,7 @@ impl Reel {
     fn ready(&mut self, world: World, ticks: u64) -> Step {
         self.tick = ticks;
         let checksum = self.world.insert(world).checksum();
+        self.checksum = Some(checksum);
         self.player.answer(Answer::Ready { checksum });
         Step::Leap
     }
@@ -352,8 +356,10 @@ impl Reel {
 
     fn finish(&mut self, step: Duration) {
         if let Some(world) = &self.world {
+            let checksum = world.checksum();
+            self.checksum = Some(checksum);
             self.player.answer(Answer::Executed {
-                checksum: world.checksum(),
+                checksum,
                 outcome: world.outcome(),
                 step,
             });
@@ -373,6 +379,11 @@ impl Reel {
     /// Whether the world stands between two turns.
     pub fn is_between_turns(&self) -> bool {
         self.running.is_none()
+    }
+
+    /// The world's checksum after the last turn that was executed, once it is built.
+    pub fn checksum(&self) -> Option<Checksum> {
+        self.checksum
     }
 
     /// The world's bytes.

@@ -1,17 +1,19 @@
-//! A replay run once from its beginning to its end on a thread of its own: what happened when, how each seat stood, and
-//! snapshots where the file's keyframes lie too far apart.
+//! A replay run once from its beginning to its end, on a thread of its own where there are threads: what happened when,
+//! how each seat stood, whether the world is the recorded one, and snapshots where the file's keyframes lie too far apart.
 
 use super::events::{Event, Finder, Happened};
+use super::film::Film;
 use super::reel::{Reel, Step};
-use crate::peer::now;
+use crate::window::clock::{now, since};
 use crate::world::{TICKS_PER_SECOND, World};
 use lockstep::log::{Continuation, What};
 use lockstep::{Seat, TurnNumber};
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use replay::Reader;
+use sim::Checksum;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::Duration;
 
 /// How all seats stood at one tick.
@@ -59,6 +61,10 @@ pub struct Found {
     pub events: Vec<Event>,
     /// Events that are not among them because there are too many.
     pub left_out: usize,
+    /// How many of the checksums that the file holds the run has reached; known at its end.
+    pub agreed: u32,
+    /// After so many turns the world was another than the recorded one for the first time.
+    pub differs_after: Option<u32>,
 }
 
 enum Piece {
@@ -66,12 +72,16 @@ enum Piece {
     Sample(Sample),
     Events(Vec<Event>, usize),
     Snapshot(u32, u64, Arc<[u8]>),
+    /// How many recorded checksums were reached.
+    Agreed(u32),
+    /// The first turn after which the world is another than the recorded one.
+    Differs(u32),
     Done(Option<String>),
 }
 
 /// The run, and what it has found.
 pub struct Survey {
-    work: Option<Receiver<Piece>>,
+    work: Work,
     shared: Arc<Shared>,
     /// What it has found.
     pub found: Found,
@@ -80,6 +90,17 @@ pub struct Survey {
     /// Why it stopped before the end, in words.
     pub trouble: Option<String>,
     kept: BTreeMap<u32, usize>,
+    /// When it was asked last.
+    polled: Duration,
+}
+
+/// Who runs it.
+enum Work {
+    /// A thread of its own.
+    Thread(Receiver<Piece>),
+    /// Whoever asks for what was found, a little at a time: where there are no threads.
+    Slices(Box<Run>),
+    Done,
 }
 
 #[derive(Debug)]
@@ -92,8 +113,7 @@ struct Shared {
 }
 
 /// That one player went on alone, and where.
-fn continued(reel: &Reel) -> Vec<Event> {
-    let reader = reel.reader();
+fn continued(reader: &Reader) -> Vec<Event> {
     let event = |at: &Arc<Continuation>| Event {
         tick: reader.ticks_before(TurnNumber(at.turns)),
         what: Happened::PlayedOn(at.seat, at.name.clone()),
@@ -104,60 +124,111 @@ fn continued(reel: &Reel) -> Vec<Event> {
 
 impl Survey {
     /// Begins to run this replay.
-    pub fn begin(path: PathBuf, ticks: u64) -> Survey {
-        let shared = Arc::new(Shared {
-            stop: AtomicBool::new(false),
-            tick: AtomicU64::new(0),
-            apart: AtomicU64::new(APART.as_micros() as u64),
-        });
+    pub fn begin(film: Film, ticks: u64) -> Survey {
+        let mut survey = Survey::idle(ticks);
         let (done, work) = sync_channel(QUEUE);
         let thread = std::thread::Builder::new().name("survey".to_owned());
         let begun = {
-            let shared = Arc::clone(&shared);
+            let (film, shared) = (film.clone(), Arc::clone(&survey.shared));
             thread.spawn(move || {
-                let why = Reel::open(&path).map_err(|why| why.to_string());
-                let trouble = match why {
-                    Ok(reel) if done.send(Piece::Events(continued(&reel), 0)).is_err() => None,
-                    Ok(reel) => run(reel, ticks, &shared, &done),
-                    Err(why) => Some(why),
-                };
-                // Nobody is left to be told where the viewer has gone.
-                let _ = done.send(Piece::Done(trouble));
+                // Where nobody takes a piece, the viewer has gone.
+                let mut tell = |piece| done.send(piece).is_ok();
+                match Run::of(&film, ticks) {
+                    Ok(mut run) => while run.work(&shared, &mut tell) {},
+                    Err(why) => drop(tell(Piece::Done(Some(why.to_string())))),
+                }
             })
         };
+        match begun {
+            Ok(_) => survey.work = Work::Thread(work),
+            Err(_) => survey.run_in_slices(&film),
+        }
+        survey
+    }
+
+    /// Begins to run this replay without a thread: each [`poll`](Self::poll) runs a little of it.
+    pub fn in_slices(film: &Film, ticks: u64) -> Survey {
+        let mut survey = Survey::idle(ticks);
+        survey.run_in_slices(film);
+        survey
+    }
+
+    fn idle(ticks: u64) -> Survey {
         Survey {
-            work: begun.is_ok().then_some(work),
-            shared,
+            work: Work::Done,
+            shared: Arc::new(Shared {
+                stop: AtomicBool::new(false),
+                tick: AtomicU64::new(0),
+                apart: AtomicU64::new(APART.as_micros() as u64),
+            }),
             found: Found::default(),
             ticks,
-            trouble: begun.err().map(|why| why.to_string()),
+            trouble: None,
             kept: BTreeMap::new(),
+            polled: now(),
+        }
+    }
+
+    fn run_in_slices(&mut self, film: &Film) {
+        match Run::of(film, self.ticks) {
+            Ok(run) => self.work = Work::Slices(Box::new(run)),
+            Err(why) => self.trouble = Some(why.to_string()),
         }
     }
 
     /// Takes in what was found, and hands snapshots to the reel. Never waits.
     pub fn poll(&mut self, reel: &mut Reel) {
-        for _ in 0..MOST_A_POLL {
-            let Some(work) = &self.work else { return };
-            match work.try_recv() {
-                Ok(Piece::Seats(seats)) => self.found.seats = seats,
-                Ok(Piece::Sample(sample)) => self.found.samples.push(sample),
-                Ok(Piece::Events(events, left_out)) => {
-                    self.found.events.extend(events);
-                    self.found.events.sort_by_key(|event| event.tick);
-                    self.found.left_out = left_out;
+        let mut pieces = Vec::new();
+        match &mut self.work {
+            Work::Thread(work) => {
+                while pieces.len() < MOST_A_POLL {
+                    match work.try_recv() {
+                        Ok(piece) => pieces.push(piece),
+                        Err(TryRecvError::Empty) => break,
+                        Err(TryRecvError::Disconnected) => {
+                            self.work = Work::Done;
+                            break;
+                        }
+                    }
                 }
-                Ok(Piece::Snapshot(turns, ticks, snapshot)) => {
-                    self.kept.insert(turns, snapshot.len());
-                    reel.keep(turns, ticks, snapshot);
-                    self.thin(reel);
-                }
-                Ok(Piece::Done(trouble)) => {
-                    self.trouble = trouble;
-                    self.work = None;
-                }
-                Err(TryRecvError::Empty) => return,
-                Err(TryRecvError::Disconnected) => self.work = None,
+            }
+            Work::Slices(run) => {
+                let begun = now();
+                let slice = since(self.polled) / 2;
+                let slice = slice.clamp(SLICES.0, SLICES.1);
+                let mut tell = |piece| {
+                    pieces.push(piece);
+                    true
+                };
+                while run.work(&self.shared, &mut tell) && since(begun) < slice {}
+            }
+            Work::Done => {}
+        }
+        self.polled = now();
+        for piece in pieces {
+            self.take(piece, reel);
+        }
+    }
+
+    fn take(&mut self, piece: Piece, reel: &mut Reel) {
+        match piece {
+            Piece::Seats(seats) => self.found.seats = seats,
+            Piece::Sample(sample) => self.found.samples.push(sample),
+            Piece::Events(events, left_out) => {
+                self.found.events.extend(events);
+                self.found.events.sort_by_key(|event| event.tick);
+                self.found.left_out = left_out;
+            }
+            Piece::Snapshot(turns, ticks, snapshot) => {
+                self.kept.insert(turns, snapshot.len());
+                reel.keep(turns, ticks, snapshot);
+                self.thin(reel);
+            }
+            Piece::Agreed(many) => self.found.agreed = many,
+            Piece::Differs(turns) => self.found.differs_after = Some(turns),
+            Piece::Done(trouble) => {
+                self.trouble = trouble;
+                self.work = Work::Done;
             }
         }
     }
@@ -179,14 +250,14 @@ impl Survey {
 
     /// Whether it is still running.
     pub fn is_running(&self) -> bool {
-        self.work.is_some()
+        !matches!(self.work, Work::Done)
     }
 
     /// The tick that it has reached.
     pub fn reached(&self) -> u64 {
-        match self.work {
-            Some(_) => self.shared.tick.load(Ordering::Relaxed),
-            None => self.ticks,
+        match self.is_running() {
+            true => self.shared.tick.load(Ordering::Relaxed),
+            false => self.ticks,
         }
     }
 
@@ -202,84 +273,158 @@ impl Drop for Survey {
     }
 }
 
-/// Runs a reel to its end. Returns why not, in words.
-fn run(mut reel: Reel, ticks: u64, shared: &Shared, done: &SyncSender<Piece>) -> Option<String> {
-    let mut finder = Finder::default();
-    let mut found = Vec::new();
-    let mut actions: BTreeMap<Seat, u32> = BTreeMap::new();
-    let every = (ticks / MOST_SAMPLES).max(u64::from(TICKS_PER_SECOND));
-    let mut next_sample = 0_u64;
-    let mut told_seats = false;
-    let keyframes: Vec<u32> = reel
-        .reader()
-        .keyframes()
-        .iter()
-        .map(|at| at.turns)
-        .collect();
-    let mut since_snapshot = Duration::ZERO;
-    while !shared.stop.load(Ordering::Relaxed) {
+/// A reel on its way to its end.
+struct Run {
+    reel: Reel,
+    finder: Finder,
+    found: Vec<Event>,
+    actions: BTreeMap<Seat, u32>,
+    /// Ticks from one sample to the next.
+    every: u64,
+    next_sample: u64,
+    told_seats: bool,
+    /// Turns before the file's keyframes.
+    keyframes: Vec<u32>,
+    since_snapshot: Duration,
+    /// Checksums that the file holds, by the turns executed, those that were passed left out.
+    recorded: VecDeque<(u32, Checksum)>,
+    agreed: u32,
+    differs: bool,
+}
+
+impl Run {
+    fn of(film: &Film, ticks: u64) -> Result<Run, replay::Error> {
+        let mut reader = film.open()?;
+        let recorded = reader.checksums()?.into();
+        let found = continued(&reader);
+        let keyframes = reader.keyframes().iter().map(|at| at.turns).collect();
+        Ok(Run {
+            reel: Reel::of(reader)?,
+            finder: Finder::default(),
+            found,
+            actions: BTreeMap::new(),
+            every: (ticks / MOST_SAMPLES).max(u64::from(TICKS_PER_SECOND)),
+            next_sample: 0,
+            told_seats: false,
+            keyframes,
+            since_snapshot: Duration::ZERO,
+            recorded,
+            agreed: 0,
+            differs: false,
+        })
+    }
+
+    /// Does one piece of work. Returns whether there is more, which there is not where `tell` says that nobody listens.
+    fn work(&mut self, shared: &Shared, tell: &mut dyn FnMut(Piece) -> bool) -> bool {
+        if shared.stop.load(Ordering::Relaxed) {
+            return false;
+        }
         let begun = now();
-        let step = reel.work();
-        since_snapshot += begun.elapsed();
+        let step = self.reel.work();
+        self.since_snapshot += since(begun);
         match step {
             Step::End => {
-                if let (Some(world), Some(_)) = (reel.world(), next_sample.checked_sub(1)) {
-                    done.send(Piece::Sample(sample(reel.tick(), world, &actions)))
-                        .ok()?;
-                }
-                finder.finish(&mut found);
-                done.send(Piece::Events(found, finder.left_out)).ok()?;
-                return reel.error().map(ToString::to_string);
+                self.finish(tell);
+                return false;
             }
-            Step::Turn => {
-                let Some(bundle) = reel.take_begun() else {
-                    continue;
-                };
-                for entry in &bundle.entries {
-                    if let What::Command(_) = entry.what {
-                        *actions.entry(entry.seat).or_default() += 1;
-                    }
-                }
-                finder.turn(reel.tick(), &bundle, &mut found);
-            }
+            Step::Turn => self.begin_turn(),
             Step::Tick => {
-                if let Some(world) = reel.world() {
-                    finder.tick(reel.tick(), world, reel.effects(), &mut found);
+                if let Some(world) = self.reel.world() {
+                    let (tick, effects) = (self.reel.tick(), self.reel.effects());
+                    self.finder.tick(tick, world, effects, &mut self.found);
                 }
-                shared.tick.store(reel.tick(), Ordering::Relaxed);
+                shared.tick.store(self.reel.tick(), Ordering::Relaxed);
             }
             Step::Leap => {}
         }
-        let Some(world) = reel.world() else { continue };
-        if !told_seats {
+        let mut heard = true;
+        if self.reel.is_between_turns() {
+            heard &= self.compare(tell);
+        }
+        heard && self.tell_found(tell) && self.keep(step, shared, tell)
+    }
+
+    fn begin_turn(&mut self) {
+        let Some(bundle) = self.reel.take_begun() else {
+            return;
+        };
+        for entry in &bundle.entries {
+            if let What::Command(_) = entry.what {
+                *self.actions.entry(entry.seat).or_default() += 1;
+            }
+        }
+        self.finder.turn(self.reel.tick(), &bundle, &mut self.found);
+    }
+
+    /// Compares the world with the checksums that the file holds of this turn.
+    fn compare(&mut self, tell: &mut dyn FnMut(Piece) -> bool) -> bool {
+        let turns = self.reel.turn();
+        while let Some((_, recorded)) = self.recorded.pop_front_if(|(at, _)| *at <= turns) {
+            if self.reel.checksum() == Some(recorded) {
+                self.agreed += 1;
+            } else if !std::mem::replace(&mut self.differs, true) {
+                return tell(Piece::Differs(turns));
+            }
+        }
+        true
+    }
+
+    fn tell_found(&mut self, tell: &mut dyn FnMut(Piece) -> bool) -> bool {
+        let Some(world) = self.reel.world() else {
+            return true;
+        };
+        let mut heard = true;
+        if !std::mem::replace(&mut self.told_seats, true) {
             let seats = world.seats().map(|seat| seat.seat).collect();
-            done.send(Piece::Seats(seats)).ok()?;
-            told_seats = true;
+            heard &= tell(Piece::Seats(seats));
         }
-        if reel.tick() >= next_sample {
-            done.send(Piece::Sample(sample(reel.tick(), world, &actions)))
-                .ok()?;
-            next_sample = reel.tick() + every;
+        if self.reel.tick() >= self.next_sample {
+            heard &= tell(Piece::Sample(sample(
+                self.reel.tick(),
+                world,
+                &self.actions,
+            )));
+            self.next_sample = self.reel.tick() + self.every;
         }
-        if !found.is_empty() {
-            let events = std::mem::take(&mut found);
-            done.send(Piece::Events(events, finder.left_out)).ok()?;
+        if !self.found.is_empty() {
+            let events = std::mem::take(&mut self.found);
+            heard &= tell(Piece::Events(events, self.finder.left_out));
         }
-        if !reel.is_between_turns() || step != Step::Tick {
-            continue;
+        heard
+    }
+
+    /// Keeps a snapshot where the last one lies too far back.
+    fn keep(&mut self, step: Step, shared: &Shared, tell: &mut dyn FnMut(Piece) -> bool) -> bool {
+        if !self.reel.is_between_turns() || step != Step::Tick {
+            return true;
         }
-        let turn = reel.turn();
-        if keyframes.binary_search(&turn).is_ok() {
-            since_snapshot = Duration::ZERO;
+        let turn = self.reel.turn();
+        if self.keyframes.binary_search(&turn).is_ok() {
+            self.since_snapshot = Duration::ZERO;
         }
         let apart = Duration::from_micros(shared.apart.load(Ordering::Relaxed));
-        if since_snapshot >= apart {
-            since_snapshot = Duration::ZERO;
-            let snapshot = Piece::Snapshot(turn, reel.tick(), reel.snapshot().into());
-            done.send(snapshot).ok()?;
+        if self.since_snapshot < apart {
+            return true;
         }
+        self.since_snapshot = Duration::ZERO;
+        let snapshot = self.reel.snapshot().into();
+        tell(Piece::Snapshot(turn, self.reel.tick(), snapshot))
     }
-    None
+
+    fn finish(&mut self, tell: &mut dyn FnMut(Piece) -> bool) {
+        let mut last = Vec::new();
+        if let (Some(world), Some(_)) = (self.reel.world(), self.next_sample.checked_sub(1)) {
+            let sample = sample(self.reel.tick(), world, &self.actions);
+            last.push(Piece::Sample(sample));
+        }
+        let mut events = std::mem::take(&mut self.found);
+        self.finder.finish(&mut events);
+        last.push(Piece::Events(events, self.finder.left_out));
+        last.push(Piece::Agreed(self.agreed));
+        last.push(Piece::Done(self.reel.error().map(ToString::to_string)));
+        // Where nobody listens any more, nobody is left to be told.
+        let _ = last.into_iter().all(tell);
+    }
 }
 
 fn sample(tick: u64, world: &World, actions: &BTreeMap<Seat, u32>) -> Sample {
@@ -305,3 +450,9 @@ const MOST_BYTES: usize = 128 << 20;
 const MOST_SAMPLES: u64 = 1_500;
 const QUEUE: usize = 64;
 const MOST_A_POLL: usize = 256;
+/// Where there is no thread, a poll runs it half as long as the time since the last one, but no shorter and no longer:
+/// where frames are drawn slowly anyway, the match is not read as slowly.
+const SLICES: (Duration, Duration) = (Duration::from_millis(8), Duration::from_millis(100));
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,6 @@ use lockstep::{Incarnation, MatchId, PeerId, Plan, TurnNumber};
 use replay::Recorder;
 use sim::{Checksum, SeatState, Seed, Simulation, State};
 use std::sync::Arc;
-use std::time::Instant;
 
 /// A match of two bots, without its keyframes, as a file; and the world's checksum before each turn and after the last.
 struct Recorded {
@@ -106,13 +105,13 @@ fn record(turns: u32) -> Recorded {
     }
 }
 
-fn far() -> Instant {
+fn far() -> Duration {
     now() + Duration::from_secs(60)
 }
 
 /// The survey, once it has run to the end.
 fn surveyed(path: &Path, reel: &mut Reel) -> Survey {
-    let mut survey = Survey::begin(path.to_owned(), reel.ticks());
+    let mut survey = Survey::begin(Film::file(path), reel.ticks());
     while survey.is_running() {
         survey.poll(reel);
         std::thread::sleep(Duration::from_millis(2));
@@ -123,6 +122,7 @@ fn surveyed(path: &Path, reel: &mut Reel) -> Survey {
 
 fn viewer(recorded: &Recorded) -> Viewer {
     let mut viewer = Viewer::open(&recorded.path, Shared::default()).unwrap();
+    viewer = viewer.with(Beyond::default());
     viewer.settings.borrow_mut().edge_scroll = false;
     let mut reel = Reel::open(&recorded.path).unwrap();
     viewer.survey = surveyed(&recorded.path, &mut reel);

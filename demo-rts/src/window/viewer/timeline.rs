@@ -47,21 +47,21 @@ impl Viewer {
         ui.centred(at, &words::speed(name), theme::BODY, Weight::Bold, faint);
         let (at, faster) = button(ui, 26.0);
         ui.centred(at, "+", theme::BODY, Weight::Bold, theme::TEXT);
-        let (at, on) = button(ui, 92.0);
-        ui.centred(
-            at,
-            words::PLAY_ON_SHORT,
-            theme::BODY,
-            Weight::Bold,
-            theme::TEXT,
-        );
+        #[cfg(feature = "window")]
+        if self.plays_on() {
+            let (at, on) = button(ui, 92.0);
+            let text = words::PLAY_ON_SHORT;
+            ui.centred(at, text, theme::BODY, Weight::Bold, theme::TEXT);
+            if on {
+                self.play_on();
+            }
+        }
         for (pressed, act) in [
             (back, Viewer::rewind as fn(&mut Viewer)),
             (pause, Viewer::pause_or_go_on),
             (slower, Viewer::slower),
             (usual, Viewer::usual_speed),
             (faster, Viewer::faster),
-            (on, Viewer::play_on),
         ] {
             if pressed {
                 act(self);
@@ -104,7 +104,8 @@ impl Viewer {
         let place = words::place(self.reel.turn(), self.reel.turns(), tick);
         let reading = match self.survey.is_running() {
             true => words::reading(self.survey.reached() * 100 / ticks.max(1)),
-            false => String::new(),
+            false if self.survey.found.differs_after.is_some() => String::new(),
+            false => words::agreed(self.survey.found.agreed),
         };
         let lane = words::kind(self.lane.map(|lane| lane as usize));
         for (text, colour) in [

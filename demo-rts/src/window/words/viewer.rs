@@ -39,6 +39,10 @@ pub const GRAPHS: [&str; 3] = [
 pub const NO_SAMPLES: &str = "The match is being read …";
 /// Where the one who asks for help is told how.
 pub const HINT: &str = "F1 help   C play on   G graphs   E events   Space pause   Esc back";
+/// The same where no match can be begun.
+pub const HINT_ALONE: &str = "F1 help   G graphs   E events   Space pause   Esc back";
+/// Keys that are of use only where a match can be begun.
+pub const KEYS_OF_MATCHES: [&str; 2] = ["C", "F9"];
 /// Title of the keys.
 pub const HELP: &str = "Keys of the replay viewer";
 /// How the help is closed.
@@ -102,6 +106,11 @@ pub fn written(path: &str) -> String {
     format!("Written to {path}")
 }
 
+/// After a page has given the browser a file.
+pub fn given(name: &str) -> String {
+    format!("The browser keeps {name}")
+}
+
 /// Where a file was not written.
 pub fn unwritten(why: &str) -> String {
     format!("Nothing was written: {why}")
@@ -125,6 +134,27 @@ pub fn stopped(why: &str) -> String {
 /// How far the survey is.
 pub fn reading(percent: u64) -> String {
     format!("Reading the match: {percent} %")
+}
+
+/// Once the match is read, and its world was always the recorded one.
+pub fn agreed(checksums: u32) -> String {
+    match checksums {
+        0 => String::new(),
+        1 => "1 checksum agreed".to_owned(),
+        many => format!("{many} checksums agreed"),
+    }
+}
+
+/// Where the world of the replay is not the recorded one.
+pub fn differs(turns: u32) -> String {
+    let after = match turns {
+        0 => "At its start".to_owned(),
+        1 => "After 1 turn".to_owned(),
+        many => format!("After {many} turns"),
+    };
+    format!(
+        "{after} the world has another checksum than the recorded one: from there on this is not what was played."
+    )
 }
 
 /// Turn and tick.

@@ -1,45 +1,30 @@
-//! A match in the window: a person plays, or watches bots play.
+//! A match that a person plays, or watches bots play.
 
-pub mod camera;
-pub mod card;
-pub mod effects;
-pub mod hand;
-pub mod hud;
-pub mod land;
-pub mod motion;
-pub mod network;
-mod over;
-mod pen;
-pub mod scene;
-pub mod shapes;
-pub mod signs;
-pub mod table;
-mod talk;
-
-use super::canvas::{Canvas, Rect};
-use super::input::{Input, KeyCode};
-use super::letters::Weight;
-use super::settings::Shared;
-use super::sound::{self, Sound};
-use super::ui::{Memory, wrapped};
-use super::{Next, Screen, copy, theme, words};
+use super::camera;
+use super::hand::Wish;
+use super::network::{self, Banner, Measured};
+use super::over::{self, Choice};
+use super::table::{Around, Table};
+use super::talk::Talk;
 use crate::exit::{self, Problem};
 use crate::facts::Facts;
 use crate::news::News;
 use crate::output::{EndLine, Line};
 use crate::peer::Peer;
 use crate::plain;
+use crate::window::canvas::{Canvas, Rect};
+use crate::window::input::{Input, KeyCode};
+use crate::window::letters::Weight;
+use crate::window::settings::Shared;
+use crate::window::sound::{self, Sound};
+use crate::window::ui::{Memory, wrapped};
+use crate::window::{Next, Screen, copy, theme, words};
 use crate::world::Effect;
-use hand::Wish;
 use lockstep::{Ended, Event, Seat, SeatInfo, Status};
-use network::{Banner, Measured};
-use over::Choice;
 use std::cell::RefCell;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
-use table::{Around, Table};
-use talk::Talk;
 
 /// What is told after the window has closed.
 #[derive(Debug, Default)]

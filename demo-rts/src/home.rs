@@ -1,0 +1,27 @@
+//! Where a seat is at home on the map.
+
+use crate::world::{Id, Kind, Tile, World};
+use lockstep::Seat;
+
+/// Where somebody who plays or follows a seat looks first: at its town hall, else at its first unit; in the
+/// middle of the map where it has neither.
+pub fn look_at_first(seat: Seat, world: &World) -> Tile {
+    let middle = Tile::new(world.map().size() / 2, world.map().size() / 2);
+    let hall = hall_of(seat, world).map(|(_, tile)| tile);
+    hall.or_else(|| first_unit_of(seat, world))
+        .unwrap_or(middle)
+}
+
+/// The first town hall of a seat, and its middle.
+pub fn hall_of(seat: Seat, world: &World) -> Option<(Id, Tile)> {
+    let hall = world
+        .buildings()
+        .find(|building| building.seat == seat && building.kind == Kind::TownHall)?;
+    Some((hall.id, Tile::new(hall.tile.x + 1, hall.tile.y + 1)))
+}
+
+/// Where a seat's first unit stands.
+pub fn first_unit_of(seat: Seat, world: &World) -> Option<Tile> {
+    let unit = world.units().find(|unit| unit.seat == seat)?;
+    Some(unit.tile)
+}

@@ -1,0 +1,105 @@
+//! The window on a desktop: opened where there is a display.
+
+use super::game::{Farewell, Game};
+use super::gpu::Gpu;
+use super::settings::Shared;
+use super::{Screen, Shell, conf, words};
+use crate::exit::Problem;
+use crate::peer::Peer;
+use crate::signals::Asked;
+use miniquad::{EventHandler, window};
+use std::cell::RefCell;
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+use std::rc::Rc;
+
+/// Whether there is a display to open a window on.
+pub fn has_display() -> bool {
+    if cfg!(any(windows, target_os = "macos")) {
+        return true;
+    }
+    let names = ["DISPLAY", "WAYLAND_DISPLAY"];
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    names.into_iter().any(is_set)
+}
+
+/// Opens the window and shows `first` until it is closed.
+///
+/// # Errors
+/// Where no window can be opened, `first` comes back, not called.
+pub fn open<F>(title: &str, settings: &Shared, asked: &Asked, first: F) -> Result<(), F>
+where
+    F: FnOnce() -> Box<dyn Screen> + 'static,
+{
+    let first = Rc::new(RefCell::new(Some(first)));
+    // Where there is no GL the library panics: that is no news for the user, who plays in the terminal then.
+    let usual_hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let usual_hook = Rc::new(RefCell::new(Some(usual_hook)));
+    let begin = {
+        let (first, hook) = (first.clone(), usual_hook.clone());
+        let (settings, asked) = (settings.clone(), asked.clone());
+        move || -> Box<dyn EventHandler> {
+            let gpu = Gpu::new();
+            if let Some(hook) = hook.borrow_mut().take() {
+                panic::set_hook(hook);
+            }
+            let screen = gpu.is_ok().then(|| first.borrow_mut().take()).flatten();
+            match (gpu, screen) {
+                (Ok(gpu), Some(screen)) => Box::new(Shell::new(gpu, screen(), settings, asked)),
+                _ => Box::new(Nothing),
+            }
+        }
+    };
+    let conf = conf(title);
+    let ran = panic::catch_unwind(AssertUnwindSafe(|| miniquad::start(conf, begin)));
+    if let Some(hook) = usual_hook.borrow_mut().take() {
+        panic::set_hook(hook);
+    }
+    let unused = first.borrow_mut().take();
+    match (unused, ran) {
+        (Some(first), _) => Err(first),
+        (None, Ok(())) => Ok(()),
+        (None, Err(panic)) => panic::resume_unwind(panic),
+    }
+}
+
+/// Plays a match in a window.
+///
+/// # Errors
+/// Where no window can be opened, the peer comes back.
+pub fn play(
+    peer: Peer,
+    title: &str,
+    notes: &[String],
+    asked: &Asked,
+) -> Result<Result<ExitCode, Problem>, Box<Peer>> {
+    let settings = Shared::default();
+    let farewell = Rc::new(RefCell::new(Farewell::default()));
+    let held = Rc::new(RefCell::new(Some(Box::new(peer))));
+    let first = {
+        let (settings, farewell, held) = (settings.clone(), farewell.clone(), held.clone());
+        let (title, notes) = (title.to_owned(), notes.to_vec());
+        move || -> Box<dyn Screen> {
+            let peer = held.borrow_mut().take();
+            let peer = peer.expect("the first screen is made once");
+            Box::new(Game::new(*peer, &title, &notes, settings, farewell))
+        }
+    };
+    let opened = open(words::TITLE, &settings, asked, first);
+    match held.borrow_mut().take() {
+        Some(peer) if opened.is_err() => Err(peer),
+        _ => Ok(farewell.borrow().say()),
+    }
+}
+
+/// A window that closes at once: the card cannot do what is needed.
+struct Nothing;
+
+impl EventHandler for Nothing {
+    fn update(&mut self) {
+        window::order_quit();
+    }
+
+    fn draw(&mut self) {}
+}
