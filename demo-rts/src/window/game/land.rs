@@ -52,10 +52,18 @@ impl Eye {
     }
 }
 
+/// A square of the map, as it is kept.
+#[derive(Clone, Copy)]
+struct Chunk {
+    ground: MeshId,
+    /// What stands upon it, and leans over the ground of its neighbours.
+    cover: MeshId,
+}
+
 /// What is kept of the ground.
 pub struct Land {
     size: u16,
-    chunks: Vec<MeshId>,
+    chunks: Vec<Chunk>,
     fog: PictureId,
     small: PictureId,
     /// The tick and the eye that fog and small map show.
@@ -70,10 +78,13 @@ impl Land {
     pub fn new(world: &World, canvas: &mut Canvas) -> Land {
         let map = world.map();
         let across = map.size().div_ceil(CHUNK);
-        let chunks = (0..across * across).map(|_| canvas.keep_mesh()).collect();
+        let chunks = (0..across * across).map(|_| Chunk {
+            ground: canvas.keep_mesh(),
+            cover: canvas.keep_mesh(),
+        });
         let land = Land {
             size: map.size(),
-            chunks,
+            chunks: chunks.collect(),
             fog: canvas.keep_picture(),
             small: canvas.keep_picture(),
             shown: None,
@@ -148,13 +159,22 @@ impl Land {
         let origin = camera.to_window((0.0, 0.0));
         let across = self.size.div_ceil(CHUNK);
         let shown = camera.shown();
-        for (place, mesh) in self.chunks.iter().enumerate() {
+        let seen = |place: usize| {
             let (x, y) = (place as u16 % across * CHUNK, place as u16 / across * CHUNK);
             let wide = f32::from(CHUNK) + 2.0 * OVERHANG;
             let area = Rect::new(f32::from(x) - OVERHANG, f32::from(y) - OVERHANG, wide, wide);
-            if area.meets(shown) {
-                canvas.mesh(*mesh, camera.zoom, origin);
-            }
+            area.meets(shown)
+        };
+        let chunks = self.chunks.iter().enumerate();
+        let chunks: Vec<&Chunk> = chunks
+            .filter_map(|(place, chunk)| seen(place).then_some(chunk))
+            .collect();
+        // All of the ground first: no neighbour's ground shall cut off a tree.
+        for chunk in &chunks {
+            canvas.mesh(chunk.ground, camera.zoom, origin);
+        }
+        for chunk in &chunks {
+            canvas.mesh(chunk.cover, camera.zoom, origin);
         }
     }
 
@@ -242,10 +262,12 @@ impl Land {
         let (left, top) = (from(corner.0), from(corner.1));
         let (right, bottom) = ((left + CHUNK).min(self.size), (top + CHUNK).min(self.size));
         let tiles = || (top..bottom).flat_map(move |y| (left..right).map(move |x| Tile::new(x, y)));
-        canvas.into_mesh(self.chunks[chunk], |canvas| {
+        canvas.into_mesh(self.chunks[chunk].ground, |canvas| {
             for tile in tiles() {
                 draw_ground(tile, map, canvas);
             }
+        });
+        canvas.into_mesh(self.chunks[chunk].cover, |canvas| {
             for tile in tiles() {
                 draw_cover(tile, map, canvas);
             }
@@ -528,6 +550,7 @@ const EXPLORED: u8 = 120;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::window::viewer::raster::Still;
     use crate::world::Setup;
     use sim::{Seed, Simulation, Start};
 
@@ -565,5 +588,52 @@ mod tests {
         let small = &canvas.kept().1[land.small.place()];
         let edge = usize::from(world.map().size());
         assert_eq!(small.rgba.len(), edge * edge * 4);
+    }
+
+    #[test]
+    fn trees_at_the_edge_of_a_mesh_are_whole() {
+        let edge = f32::from(CHUNK);
+        let leans = |map: &Map| {
+            (0..map.size()).find(|y| {
+                let (tree, beside) = (Tile::new(CHUNK - 1, *y), Tile::new(CHUNK, *y));
+                let reach = 0.5 + (part(dice(tree), 2) - 0.5) * 0.3 + 0.46;
+                let is_so = [tree, beside].map(|tile| map.terrain(tile));
+                is_so == [Terrain::Forest, Terrain::Ground] && reach > 1.05
+            })
+        };
+        let setup = |seed| Setup {
+            map_seed: Some(seed),
+            ..Setup::default()
+        };
+        let found = (0..50).find_map(|seed| {
+            let world = World::new(&Start {
+                setup: setup(seed),
+                seed: Seed([1; 32]),
+                seats: vec![Seat(0), Seat(1)],
+            });
+            leans(world.map()).map(|y| (world, f32::from(y)))
+        });
+        let (world, y) = found.expect("a map with a wood that ends at the edge of a mesh");
+        let mut canvas = Canvas::new();
+        let mut camera = Camera::new((edge, y + 0.5), world.map().size());
+        camera.view = Rect::new(0.0, 0.0, 200.0, 200.0);
+        camera.zoom = 100.0;
+        let mut drawn = |draw: &dyn Fn(&Land, &mut Canvas)| {
+            canvas.begin((200.0, 200.0), 1.0);
+            let land = Land::new(&world, &mut canvas);
+            draw(&land, &mut canvas);
+            Still::of(&mut canvas, theme::GROUND).draw()
+        };
+        let whole = drawn(&|land, canvas| land.draw(&camera, canvas));
+        let bare = drawn(&|land, canvas| {
+            let origin = camera.to_window((0.0, 0.0));
+            let chunks = land.chunks.iter();
+            chunks.for_each(|chunk| canvas.mesh(chunk.ground, camera.zoom, origin));
+        });
+        let right_of_edge = |place: usize| place / 3 % 200 >= 102;
+        let leaning = (0..whole.len())
+            .filter(|place| right_of_edge(*place) && whole[*place] != bare[*place])
+            .count();
+        assert!(leaning > 100, "{leaning}");
     }
 }
