@@ -218,7 +218,11 @@ impl Facts {
 
     /// Adds a line to the log.
     pub fn note(&mut self, line: impl Into<String>) {
-        let line: String = line.into().chars().filter(|c| !c.is_control()).collect();
+        let line: String = line
+            .into()
+            .chars()
+            .filter(|c| lockstep::is_shown(*c))
+            .collect();
         self.told += 1;
         self.log.push_back(Note {
             tick: self.tick,

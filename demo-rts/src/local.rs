@@ -161,7 +161,10 @@ impl Outcome {
             self.ends.len(),
             plain::count(u64::from(turns), "turn")
         ))?;
-        tell(&format!("\n$ demo-rts replay verify {}", record.display()))?;
+        tell(&format!(
+            "\n$ demo-rts replay verify {}",
+            plain::word(record)
+        ))?;
         let verified = replay::cli::run::<World>(["verify".into(), record.as_os_str().to_owned()]);
         tell(&next_steps(record))?;
         if lost {
@@ -297,7 +300,7 @@ fn name(common: &Common, peer: u8) -> String {
 }
 
 fn next_steps(record: &Path) -> String {
-    let record = record.display();
+    let record = plain::word(record);
     format!(
         "\nWhat to try next:\n  \
          demo-rts watch {record}                      see the match again: pause, seek, speed\n  \

@@ -6,6 +6,7 @@ use crate::exit::Problem;
 use crate::log::{LogLevel, say};
 use crate::options::{Impair, ways_in};
 use crate::pacing::{BotHands, any_seed};
+use crate::plain;
 use crate::tally::{Summary, Tally};
 use crate::world::{Command, Setup, World};
 use lockstep::log::{Absent, LogStore, OnSlow, Record};
@@ -468,9 +469,9 @@ impl Peer {
         let replay = self.replay.as_ref().filter(|_| goes_on)?;
         let way_back = WayBack::beside(replay);
         way_back.path().exists().then(|| {
-            let replay = replay.display();
+            let replay = plain::word(replay);
             match &self.identity {
-                Some(key) => format!("demo-rts rejoin {replay} --identity {}", key.display()),
+                Some(key) => format!("demo-rts rejoin {replay} --identity {}", plain::word(key)),
                 None => format!("demo-rts rejoin {replay}"),
             }
         })
@@ -652,9 +653,13 @@ fn bot_hands(bots: Bots, own: &[Seat], seed: u64) -> Vec<BotHands> {
 pub(crate) fn user_name() -> String {
     let names = ["USER", "LOGNAME", "USERNAME"];
     let named = names.iter().find_map(|name| std::env::var(name).ok());
-    named
-        .filter(|name| !name.is_empty())
-        .unwrap_or_else(|| "player".to_owned())
+    let mut name = named.unwrap_or_default();
+    name.retain(lockstep::is_shown);
+    name.truncate(name.floor_char_boundary(NAME_BYTES));
+    match name.trim().is_empty() {
+        true => "player".to_owned(),
+        false => name,
+    }
 }
 
 /// The plan of a match without a network, unless another is asked for: there is nobody to wait for.
@@ -663,6 +668,8 @@ pub const ALONE: Plan = Plan {
     delay_turns: 1,
     tick_ms: 50,
 };
+/// Bytes of a player's name.
+const NAME_BYTES: usize = 32;
 /// This build, as others are told.
 pub const BUILD: &str = concat!("demo-rts ", env!("CARGO_PKG_VERSION"));
 /// Who waits for as long as it may votes after the first second, and then as often.

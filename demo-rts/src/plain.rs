@@ -2,6 +2,29 @@
 
 use crate::output::{EndLine, Line};
 use std::io::Write;
+use std::path::Path;
+
+/// A file as it can be shown: without what a terminal would take for more than text.
+pub fn shown(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    text.chars().filter(|c| lockstep::is_shown(*c)).collect()
+}
+
+/// A file as one word of a command line that can be pasted.
+pub fn word(path: &Path) -> String {
+    let text = shown(path);
+    if cfg!(windows) {
+        // Neither shell there takes anything else for one word; no file's name holds a quotation mark.
+        return match text.contains(' ') {
+            true => format!("\"{text}\""),
+            false => text,
+        };
+    }
+    // Only a zero byte cannot be quoted, and it is not shown.
+    shlex::try_quote(&text)
+        .map(String::from)
+        .unwrap_or_default()
+}
 
 /// One line as a sentence; `None` for what nobody wants to read.
 pub fn text(line: &Line) -> Option<String> {
@@ -196,6 +219,18 @@ fn seats(numbers: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_one_word_and_nothing_more() {
+        assert_eq!(word(Path::new("/tmp/a-1_b.replay")), "/tmp/a-1_b.replay");
+        if cfg!(unix) {
+            let odd = "Ada and $(reboot); 'x'.replay";
+            let words = shlex::split(&format!("demo-rts rejoin {} --json", word(Path::new(odd))));
+            let words = words.expect("quotes are closed");
+            assert_eq!(words, ["demo-rts", "rejoin", odd, "--json"]);
+        }
+        assert!(!word(Path::new("a\u{1b}[2J\u{202e}b")).contains('\u{1b}'));
+    }
 
     #[test]
     fn clocks_and_gaps() {

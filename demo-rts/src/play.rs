@@ -42,7 +42,7 @@ pub fn run(
         plain::print(&format!("  come back with: {command}")).map_err(Problem::Terminal)?;
     }
     if let Some(path) = &peer.summary().replay {
-        plain::print(&format!("  watch it: demo-rts watch {}", path.display()))
+        plain::print(&format!("  watch it: demo-rts watch {}", plain::word(path)))
             .map_err(Problem::Terminal)?;
     }
     Ok(ExitCode::from(exit::of_end(&ended.reason)))

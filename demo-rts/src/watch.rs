@@ -4,6 +4,7 @@ use crate::exit::{self, Problem};
 use crate::facts::Facts;
 use crate::news::News;
 use crate::peer::now;
+use crate::plain;
 use crate::play::{home, seat_name};
 use crate::signals::Asked;
 use crate::terminal::controls::stepped;
@@ -46,7 +47,7 @@ pub fn run(path: &Path, asked: &Asked) -> Result<ExitCode, Problem> {
     drop(console);
     shown.map_err(Problem::Terminal)?;
     if let Some(seat) = viewer.facts.ended.and_then(|ended| ended.outcome?.winner) {
-        crate::plain::print(&format!("{} won", seat_name(seat))).map_err(Problem::Terminal)?;
+        plain::print(&format!("{} won", seat_name(seat))).map_err(Problem::Terminal)?;
     }
     let source = game.source();
     Ok(tell(&wrong(path, source.reader().damage(), source.error())))
@@ -58,11 +59,11 @@ pub(crate) fn wrong(
     damage: Option<replay::Damage>,
     error: Option<&replay::Error>,
 ) -> Vec<String> {
-    let name = path.display();
+    let name = plain::shown(path);
     let mut wrong = Vec::new();
     if let Some(damage) = damage {
         wrong.push(format!("{name}: {damage}"));
-        wrong.push(format!("{name}: {}", damage.remedy(&name)));
+        wrong.push(format!("{name}: {}", damage.remedy(plain::word(path))));
     }
     wrong.extend(error.map(|error| format!("{name}: {error}")));
     wrong

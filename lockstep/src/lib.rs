@@ -119,6 +119,7 @@ mod rejoin;
 pub mod session;
 pub mod sign;
 pub mod source;
+mod text;
 pub mod ticket;
 mod transport;
 
@@ -133,6 +134,7 @@ pub use limits::Limits;
 pub use live::{Config, Live, Network};
 pub use rejoin::Rejoin;
 pub use sim::{Checksum, Outcome, Seat};
+pub use text::is_shown;
 pub use ticket::{Ticket, TicketError};
 pub use transport::{Blocked, Channel, LinkError, LinkEvent, MAX_DATAGRAM, Traffic, Transport};
 

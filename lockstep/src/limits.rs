@@ -14,10 +14,10 @@ pub(crate) const MAX_PEERS: usize = 16;
 /// Every bound on what others can make us hold or do. Crossing one names the peer that did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Encoded bytes of one own command. Default 400; more than `batch_bytes` − 200 never fits a batch. What others
+    /// Encoded bytes of one own command. Default 400; at most `batch_bytes` − 200, to fit a batch. What others
     /// send is bounded by the protocol itself, so that all peers take in the same.
     pub command_bytes: u32,
-    /// Encoded bytes of one own signed batch. Default and maximum 700.
+    /// Encoded bytes of one own signed batch. 350 to 700; default 700.
     pub batch_bytes: u32,
     /// Commands one seat may have issued and not yet seen executed. Default 256.
     pub waiting_commands: u32,

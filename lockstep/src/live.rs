@@ -62,7 +62,7 @@ pub struct Config {
     pub suspicion: Duration,
     /// Where to write the folder about a desync. Default: the current folder.
     pub reports: PathBuf,
-    /// Names the build in the log.
+    /// Names the build in the log; at most 64 bytes are kept.
     pub build: String,
 }
 

@@ -364,9 +364,6 @@ pub trait LogStore: Send {
     /// Match time between two keyframes that the store wants, if it wants any.
     fn keyframe_every(&self) -> Option<Duration>;
 
-    /// Turns of the newest keyframe.
-    fn newest_keyframe(&self) -> Option<u32>;
-
     /// Start, and the bundles from turn `from` on, up to about `max_bytes`.
     ///
     /// # Errors

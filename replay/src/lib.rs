@@ -51,8 +51,8 @@
 //! }
 //! ```
 //!
-//! A file is made when the recorder is, before anybody has joined. Where the match never begins, it holds no match and
-//! may be deleted.
+//! A file is made when the recorder is, before anybody has joined. Where the match never begins, it is removed
+//! again.
 
 pub mod cli;
 mod content;
@@ -75,7 +75,7 @@ mod writer;
 mod fixture;
 
 pub use damage::Damage;
-pub use error::Error;
+pub use error::{Error, KeyframeFault};
 pub use output::Output;
 pub use player::{Player, Speed};
 pub use reader::{KeyframeAt, PlanAt, Reader, Records, Source, Tail};

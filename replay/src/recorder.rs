@@ -137,13 +137,6 @@ impl Recorder {
         self
     }
 
-    /// Sets the bounds that the session keeps, where they are not the default ones. A reader needs the same.
-    #[must_use]
-    pub fn with_limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
-
     fn take(&mut self, record: &Record) -> Result<(), StoreError> {
         match record {
             Record::Start(start) => {
@@ -316,10 +309,6 @@ impl LogStore for Recorder {
 
     fn keyframe_every(&self) -> Option<Duration> {
         self.keyframes_every
-    }
-
-    fn newest_keyframe(&self) -> Option<u32> {
-        self.newest_keyframe
     }
 
     fn read(&mut self, from: TurnNumber, max_bytes: usize) -> Result<Vec<Record>, StoreError> {

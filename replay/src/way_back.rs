@@ -70,7 +70,7 @@ impl WayBack {
 /// What a replay, and the addresses beside it, know of a match to come back to.
 ///
 /// # Errors
-/// [`Error`]: no replay, or no addresses beside it.
+/// [`Error`]: no replay, no addresses beside it, or a match that is longer than what can be taken in at once.
 pub fn rejoin(replay: &Path) -> Result<Rejoin, Error> {
     let mut reader = Reader::open(replay)?;
     let contacts = contacts(replay, &reader)?;
@@ -84,7 +84,8 @@ pub fn rejoin(replay: &Path) -> Result<Rejoin, Error> {
 /// addresses are left beside it.
 ///
 /// # Errors
-/// [`Error`]: no replay, one of another match than the ticket's, or of a match that has ended.
+/// [`Error`]: no replay, one of another match than the ticket's, of a match that has ended, or one that
+/// is longer than what can be taken in at once.
 pub fn reopen(replay: &Path, host: Option<&Ticket>) -> Result<Rejoin, Error> {
     let mut reader = Reader::open(replay)?;
     if host.is_some_and(|ticket| ticket.match_id != reader.start().match_id) {

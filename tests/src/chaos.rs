@@ -51,8 +51,14 @@ pub fn run(
     let mut chaos = Chaos::start(wanted, program, first, folder, tell);
     let until = Instant::now() + wanted.lasts;
     while Instant::now() < until {
-        std::thread::sleep(chaos.random.millis(200, 4_000));
-        chaos.mend_what_is_due(Instant::now());
+        let next = Instant::now() + chaos.random.millis(200, 4_000);
+        // What is stopped or cut lasts as long as was told, however long nothing else happens.
+        while Instant::now() < next {
+            let due = chaos.due.iter().map(|(at, _)| *at).min();
+            let wake = due.map_or(next, |due| due.min(next));
+            std::thread::sleep(wake.saturating_duration_since(Instant::now()));
+            chaos.mend_what_is_due(Instant::now());
+        }
         chaos.notice_ends();
         chaos.trouble();
     }
@@ -194,11 +200,17 @@ impl<'a> Chaos<'a> {
         while let Some(last) = self.due.iter().map(|(at, _)| *at).max() {
             self.mend_what_is_due(last);
         }
-        // Whoever was away for too long learns it now.
+        // Whoever was away for too long learns it now: it goes on with the others, or hears that it is out.
+        let newest = self.players.iter_mut().map(Player::newest_turn).max();
         let until = Instant::now() + LEARN;
         while Instant::now() < until {
             self.notice_ends();
-            std::thread::sleep(Duration::from_millis(100));
+            let knows =
+                |player: &mut Player| player.is_down() || Some(player.newest_turn()) > newest;
+            if self.players.iter_mut().all(knows) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(50));
         }
         for at in 0..self.players.len() {
             if self.players[at].is_down() {

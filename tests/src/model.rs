@@ -207,7 +207,8 @@ impl RosterModel {
         let room = peer.sealed() < self.turns && peer.sealed() < peer.complete + self.delay;
         if !frozen && room && peer.leaves.is_none() {
             actions.push(Action::Seal(at));
-            if self.leavers.contains(peer.place) && !self.is_another_run(at) {
+            let at_once = self.mutant == Some(Mutant::LeaveUndecided) || peer.pending.is_none();
+            if at_once && self.leavers.contains(peer.place) && !self.is_another_run(at) {
                 actions.push(Action::Leave(at));
             }
         }

@@ -159,7 +159,7 @@ impl Process {
             // Its output has ended or time is up; a healthy process ends with its output.
             let until = Instant::now() + Duration::from_secs(2);
             while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
-                std::thread::yield_now();
+                std::thread::sleep(Duration::from_millis(5));
             }
             let _ = self.child.kill();
         }

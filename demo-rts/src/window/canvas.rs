@@ -2,7 +2,12 @@
 //!
 //! Nothing here knows a graphics card, so tests see all that a player sees: [`Canvas::texts`] is what can be read.
 
+mod kept;
+
+pub use kept::{Kept, Mesh, MeshId, Picture, PictureId};
+
 use super::letters::{LINE, Letters, Weight};
+use kept::Shelf;
 
 /// A colour with alpha, each 0 to 255.
 pub type Colour = [u8; 4];
@@ -82,54 +87,6 @@ pub struct Vertex {
     pub colour: Colour,
 }
 
-/// A picture that is kept from frame to frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PictureId(usize);
-
-impl PictureId {
-    /// Its place among the kept pictures.
-    pub fn place(self) -> usize {
-        self.0
-    }
-}
-
-/// Triangles that are kept from frame to frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct MeshId(usize);
-
-impl MeshId {
-    /// Its place among the kept meshes.
-    pub fn place(self) -> usize {
-        self.0
-    }
-}
-
-/// Pixels as they shall be on the graphics card.
-#[derive(Clone, Debug, Default)]
-pub struct Picture {
-    /// Pixels in a line.
-    pub width: u16,
-    /// Lines.
-    pub height: u16,
-    /// Red, green, blue, alpha of each pixel.
-    pub rgba: Vec<u8>,
-    /// Whether its pixels run into each other where it is drawn larger.
-    pub smooth: bool,
-    /// Whether it was changed since the card last had it.
-    pub changed: bool,
-}
-
-/// Triangles as they shall be on the graphics card.
-#[derive(Clone, Debug, Default)]
-pub struct Mesh {
-    /// Corners.
-    pub vertices: Vec<Vertex>,
-    /// Three for each triangle.
-    pub indices: Vec<u32>,
-    /// Whether it was changed since the card last had it.
-    pub changed: bool,
-}
-
 /// What one draw call draws.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Drawn {
@@ -192,9 +149,10 @@ pub struct Canvas {
     batches: Vec<Batch>,
     clips: Vec<Rect>,
     written: Vec<Written>,
-    pictures: Vec<Picture>,
-    meshes: Vec<Mesh>,
+    pictures: Shelf<Picture>,
+    meshes: Shelf<Mesh>,
     above: bool,
+    takes_text: bool,
 }
 
 impl Default for Canvas {
@@ -215,9 +173,10 @@ impl Canvas {
             batches: Vec::new(),
             clips: Vec::new(),
             written: Vec::new(),
-            pictures: Vec::new(),
-            meshes: Vec::new(),
+            pictures: Shelf::default(),
+            meshes: Shelf::default(),
             above: false,
+            takes_text: false,
         }
     }
 
@@ -227,12 +186,25 @@ impl Canvas {
         let fits = (size.1 / FULL_SIZE.1).min(size.0 / FULL_SIZE.0);
         self.scale = (fits * zoom).clamp(SMALLEST_SCALE, LARGEST_SCALE);
         self.letters.begin();
+        self.pictures.take_back();
+        self.meshes.take_back();
         self.vertices.clear();
         self.indices.clear();
         self.batches.clear();
         self.written.clear();
         self.clips = vec![Rect::new(0.0, 0.0, size.0, size.1)];
         self.above = false;
+        self.takes_text = false;
+    }
+
+    /// Something that was drawn takes text from the keyboard.
+    pub fn take_text(&mut self) {
+        self.takes_text = true;
+    }
+
+    /// Whether anything in this frame takes text from the keyboard.
+    pub fn takes_text(&self) -> bool {
+        self.takes_text
     }
 
     /// Width and height of the window in pixels.
@@ -288,7 +260,7 @@ impl Canvas {
     pub fn quad_of(&mut self, area: Rect, colours: [Colour; 4]) {
         let (x, y, r, b) = (area.x, area.y, area.right(), area.bottom());
         let corners = [(x, y), (r, y), (r, b), (x, b)];
-        let texel = self.white();
+        let texel = WHITE_SPOT;
         let vertices = corners.iter().zip(colours).map(|(at, colour)| Vertex {
             at: [at.0, at.1],
             texel,
@@ -334,7 +306,7 @@ impl Canvas {
 
     /// A filled oval with these half axes.
     pub fn oval(&mut self, centre: (f32, f32), half: (f32, f32), colour: Colour) {
-        let texel = self.white();
+        let texel = WHITE_SPOT;
         let first = self.vertices.len() as u32;
         let corners = corners_of(half.0.max(half.1));
         let vertices = turns(corners).map(|(cos, sin)| Vertex {
@@ -353,7 +325,7 @@ impl Canvas {
 
     /// An oval's edge, so wide, inside of it.
     pub fn oval_ring(&mut self, centre: (f32, f32), half: (f32, f32), wide: f32, colour: Colour) {
-        let texel = self.white();
+        let texel = WHITE_SPOT;
         let first = self.vertices.len() as u32;
         let corners = corners_of(half.0.max(half.1));
         for (cos, sin) in turns(corners) {
@@ -377,7 +349,7 @@ impl Canvas {
 
     /// A filled polygon without a dent.
     pub fn convex(&mut self, corners: &[(f32, f32)], colour: Colour) {
-        let texel = self.white();
+        let texel = WHITE_SPOT;
         let first = self.vertices.len() as u32;
         let vertices = corners.iter().map(|at| Vertex {
             at: [at.0, at.1],
@@ -433,22 +405,21 @@ impl Canvas {
         (f32::from(whole(size)) * LINE).round()
     }
 
-    /// Keeps a picture. What is in it is set by [`Canvas::picture_mut`].
-    pub fn keep_picture(&mut self) -> PictureId {
-        self.pictures.push(Picture::default());
-        PictureId(self.pictures.len() - 1)
+    /// Keeps a picture for as long as what is returned lives. What is in it is set by [`Canvas::picture_mut`].
+    pub fn keep_picture(&mut self) -> Kept<PictureId> {
+        self.pictures.keep(PictureId)
     }
 
     /// A kept picture, to change it.
     pub fn picture_mut(&mut self, picture: PictureId) -> &mut Picture {
-        let picture = &mut self.pictures[picture.0];
+        let picture = self.pictures.at(picture.place());
         picture.changed = true;
         picture
     }
 
     /// Draws a part of a kept picture: `part` in its pixels.
     pub fn picture(&mut self, picture: PictureId, part: Rect, onto: Rect, colour: Colour) {
-        let kept = &self.pictures[picture.0];
+        let kept = self.pictures.at(picture.place());
         if kept.width == 0 || kept.height == 0 {
             return;
         }
@@ -469,17 +440,9 @@ impl Canvas {
         self.push(drawn);
     }
 
-    /// Keeps a mesh. What is in it is set by [`Canvas::mesh_mut`].
-    pub fn keep_mesh(&mut self) -> MeshId {
-        self.meshes.push(Mesh::default());
-        MeshId(self.meshes.len() - 1)
-    }
-
-    /// A kept mesh, to change it.
-    pub fn mesh_mut(&mut self, mesh: MeshId) -> &mut Mesh {
-        let mesh = &mut self.meshes[mesh.0];
-        mesh.changed = true;
-        mesh
+    /// Keeps a mesh for as long as what is returned lives. What is in it is set by [`Canvas::into_mesh`].
+    pub fn keep_mesh(&mut self) -> Kept<MeshId> {
+        self.meshes.keep(MeshId)
     }
 
     /// Draws a kept mesh, its unit made so many pixels.
@@ -498,7 +461,7 @@ impl Canvas {
         let indices = std::mem::take(&mut self.indices);
         let batches = std::mem::take(&mut self.batches);
         draw(self);
-        let kept = &mut self.meshes[mesh.0];
+        let kept = self.meshes.at(mesh.place());
         kept.vertices = std::mem::replace(&mut self.vertices, vertices);
         kept.indices = std::mem::replace(&mut self.indices, indices);
         kept.changed = true;
@@ -522,18 +485,11 @@ impl Canvas {
 
     /// What is kept, for who brings it to the graphics card.
     pub fn kept(&mut self) -> (&mut Letters, &mut [Picture], &mut [Mesh]) {
-        (&mut self.letters, &mut self.pictures, &mut self.meshes)
+        (&mut self.letters, self.pictures.all(), self.meshes.all())
     }
 
     fn current_clip(&self) -> Rect {
         self.clips.last().copied().unwrap_or_default()
-    }
-
-    /// The white spot, as every shape is textured.
-    fn white(&self) -> [u16; 2] {
-        let (x, y) = self.letters.white();
-        let far = f32::from(self.letters.edge());
-        [x, y].map(|at| (f32::from(at) / far * FAR) as u16)
     }
 
     fn textured(
@@ -655,6 +611,8 @@ const SMALLEST_SCALE: f32 = 0.75;
 const LARGEST_SCALE: f32 = 6.0;
 /// The far edge of a texture.
 const FAR: f32 = 65_535.0;
+/// Where the letters' picture is white, whatever its size: kept meshes outlive a size.
+const WHITE_SPOT: [u16; 2] = [16, 16];
 
 #[cfg(test)]
 mod tests;

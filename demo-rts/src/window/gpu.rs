@@ -177,7 +177,7 @@ impl Gpu {
         self.meshes.resize(meshes.len(), None);
         for (kept, mesh) in self.meshes.iter_mut().zip(meshes) {
             if std::mem::take(&mut mesh.changed) {
-                *kept = Some(bring_mesh(self.card.as_mut(), kept.take(), mesh));
+                *kept = bring_mesh(self.card.as_mut(), kept.take(), mesh);
             }
         }
     }
@@ -189,7 +189,13 @@ fn bring_picture(
     picture: &mut Picture,
 ) {
     let pixels = usize::from(picture.width) * usize::from(picture.height);
-    if !std::mem::take(&mut picture.changed) || pixels == 0 || picture.rgba.len() != pixels * 4 {
+    if !std::mem::take(&mut picture.changed) || picture.rgba.len() != pixels * 4 {
+        return;
+    }
+    if pixels == 0 {
+        if let Some((_, _, texture)) = kept.take() {
+            card.delete_texture(texture);
+        }
         return;
     }
     match *kept {
@@ -207,8 +213,19 @@ fn bring_picture(
     }
 }
 
-fn bring_mesh(card: &mut dyn RenderingBackend, kept: Option<Triangles>, mesh: &Mesh) -> Triangles {
-    place(card, kept, &mesh.vertices, &mesh.indices)
+fn bring_mesh(
+    card: &mut dyn RenderingBackend,
+    kept: Option<Triangles>,
+    mesh: &Mesh,
+) -> Option<Triangles> {
+    if mesh.indices.is_empty() {
+        if let Some(old) = kept {
+            card.delete_buffer(old.vertices);
+            card.delete_buffer(old.indices);
+        }
+        return None;
+    }
+    Some(place(card, kept, &mesh.vertices, &mesh.indices))
 }
 
 fn texture(

@@ -56,7 +56,10 @@ impl Announcement {
         }
         let word = |key: &str, most: usize| {
             let word = text(key).filter(|word| word.len() <= most)?;
-            let word: String = word.chars().filter(|letter| !letter.is_control()).collect();
+            let word: String = word
+                .chars()
+                .filter(|letter| lockstep::is_shown(*letter))
+                .collect();
             (!word.trim().is_empty()).then_some(word)
         };
         let seats: u8 = text("seats")?.parse().ok()?;
@@ -91,8 +94,18 @@ pub struct Heard {
 impl Heard {
     /// An announcement of this name was heard.
     pub fn take(&mut self, name: &str, announcement: Option<Announcement>) {
+        let short: String = name.chars().take(MOST_NAME).collect();
+        // Whoever announces under the name of a match that is known, with another key, is somebody else.
+        let known = self.matches.get(&short).map(|known| known.ticket.host);
+        let host = announcement.as_ref().map(|new| new.ticket.host);
+        if known.is_some() && known != host {
+            if self.strange.len() < MOST_HEARD {
+                self.strange.insert(short);
+            }
+            return;
+        }
         self.forget(name);
-        let name: String = name.chars().take(MOST_NAME).collect();
+        let name = short;
         match announcement {
             Some(announcement) if self.matches.len() < MOST_HEARD => {
                 self.matches.insert(name, announcement);
@@ -155,6 +168,13 @@ impl Lan {
 
     /// Takes in what was heard. Never waits.
     pub fn poll(&mut self) {
+        // A queue that has run full, as after a flood that nobody looked at, is closed at its other end.
+        if self.found.is_disconnected() && self.found.is_empty() {
+            match self.daemon.browse(SERVICE) {
+                Ok(found) => self.found = found,
+                Err(why) => self.trouble = Some(why.to_string()),
+            }
+        }
         for event in self.found.try_iter().take(MOST_AT_ONCE) {
             match event {
                 ServiceEvent::ServiceResolved(service) => {
@@ -334,6 +354,22 @@ mod tests {
         assert!(heard.matches().any(|found| *found == announcement(1)));
         heard.forget("first");
         assert!(heard.matches().all(|found| *found != announcement(1)));
+    }
+
+    #[test]
+    fn nobody_takes_the_name_of_another_hosts_match() {
+        let mut heard = Heard::default();
+        heard.take("first", Some(announcement(1)));
+        let mut forged = announcement(1);
+        forged.ticket.host = PeerId([99; 32]);
+        heard.take("first", Some(forged));
+        heard.take("first", None);
+        assert_eq!(heard.matches().collect::<Vec<_>>(), [&announcement(1)]);
+        assert_eq!(heard.strange(), 1);
+        let mut fuller = announcement(1);
+        fuller.taken = fuller.seats;
+        heard.take("first", Some(fuller.clone()));
+        assert_eq!(heard.matches().collect::<Vec<_>>(), [&fuller]);
     }
 
     proptest! {

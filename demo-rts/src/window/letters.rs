@@ -30,7 +30,8 @@ pub struct Glyph {
 /// The fonts, and the picture of all letters drawn so far.
 pub struct Letters {
     fonts: [Font; 2],
-    glyphs: BTreeMap<(Weight, u16, char), Glyph>,
+    /// By what the font draws: all letters that it lacks are one.
+    glyphs: BTreeMap<(Weight, u16, u16), Glyph>,
     /// Alpha of the picture's pixels.
     pixels: Vec<u8>,
     edge: u16,
@@ -73,19 +74,14 @@ impl Letters {
         self.edge
     }
 
-    /// Where the white spot is, in the picture's pixels.
-    pub fn white(&self) -> (u16, u16) {
-        (2, 2)
-    }
-
     /// A letter in this size, in whole pixels.
     pub fn glyph(&mut self, letter: char, pixels: u16, weight: Weight) -> Glyph {
-        let letter = if letter.is_control() { ' ' } else { letter };
-        let key = (weight, pixels, letter);
+        let drawn = self.drawn_as(letter, weight);
+        let key = (weight, pixels, drawn);
         if let Some(glyph) = self.glyphs.get(&key) {
             return *glyph;
         }
-        let glyph = self.draw(letter, pixels, weight);
+        let glyph = self.draw(drawn, pixels, weight);
         self.glyphs.insert(key, glyph);
         glyph
     }
@@ -94,14 +90,20 @@ impl Letters {
     pub fn width(&self, text: &str, pixels: u16, weight: Weight) -> f32 {
         let font = &self.fonts[weight as usize];
         let advance = |letter: char| {
-            let letter = if letter.is_control() { ' ' } else { letter };
-            let known = self.glyphs.get(&(weight, pixels, letter));
+            let drawn = self.drawn_as(letter, weight);
+            let known = self.glyphs.get(&(weight, pixels, drawn));
             known.map_or_else(
-                || font.metrics(letter, f32::from(pixels)).advance_width,
+                || font.metrics_indexed(drawn, f32::from(pixels)).advance_width,
                 |glyph| glyph.advance,
             )
         };
         text.chars().map(advance).sum()
+    }
+
+    /// The font's own number of what stands for a letter.
+    fn drawn_as(&self, letter: char, weight: Weight) -> u16 {
+        let letter = if letter.is_control() { ' ' } else { letter };
+        self.fonts[weight as usize].lookup_glyph_index(letter)
     }
 
     /// From the top of a line to its base line, in whole pixels.
@@ -142,9 +144,9 @@ impl Letters {
         self.changed = Some((0, edge));
     }
 
-    fn draw(&mut self, letter: char, pixels: u16, weight: Weight) -> Glyph {
+    fn draw(&mut self, drawn: u16, pixels: u16, weight: Weight) -> Glyph {
         let font = &self.fonts[weight as usize];
-        let (metrics, alpha) = font.rasterize(letter, f32::from(pixels));
+        let (metrics, alpha) = font.rasterize_indexed(drawn, f32::from(pixels));
         let size = (metrics.width as u16, metrics.height as u16);
         let mut glyph = Glyph {
             at: (0, 0),

@@ -13,6 +13,7 @@ use crate::peer::Peer;
 use lockstep::{Ended, Event, LobbyPeer, PeerId, Status};
 use replay::WayBack;
 use std::collections::VecDeque;
+use std::mem::discriminant;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
@@ -108,7 +109,7 @@ impl Lobby {
             peer.game().status(),
             Status::Lobby | Status::Loading | Status::CatchingUp { .. } | Status::Ended
         );
-        self.events.extend(events);
+        keep(&mut self.events, events);
         match is_back {
             false => began,
             true => peer.is_in() && caught_up,
@@ -197,6 +198,10 @@ impl Lobby {
             Kind::Join { found } => {
                 let setup = self.peer.as_ref()?.told_setup()?.clone();
                 setup.map_seed?;
+                // A stage may be far larger than a picture of it is worth.
+                if setup.scenario.is_staged() {
+                    return None;
+                }
                 let seats = found.as_ref()?.seats;
                 Some(Wanted { setup, seats })
             }
@@ -207,7 +212,10 @@ impl Lobby {
     /// Every seat: who has it, and whether it is their first.
     fn places(&self) -> Vec<Option<(&LobbyPeer, bool)>> {
         let known = self.here.iter().flat_map(|peer| peer.seats.iter());
-        let known = known.map(|seat| seat.0 + 1).max().unwrap_or(0);
+        let known = known
+            .map(|seat| seat.0.saturating_add(1))
+            .max()
+            .unwrap_or(0);
         let seats = self.seats().unwrap_or(0).max(known);
         let of = |seat: u8| {
             self.here.iter().find_map(|peer| {
@@ -402,7 +410,7 @@ impl Lobby {
         let setup = setup.or_else(|| told.cloned());
         let mut y = map.bottom() + ui.units(8.0);
         if let Some(setup) = setup {
-            let terms = words::terms(setup.map, setup.map_seed);
+            let terms = words::terms(setup.map, setup.map_seed, setup.scenario);
             y += ui.paragraph((room.x, y), room.w, &terms, theme::BODY, theme::TEXT);
         }
         let host = match &self.kind {
@@ -495,8 +503,30 @@ fn notice(ui: &mut Ui<'_>, heading: &str, text: &str, labels: &[&str]) -> Option
     buttons(ui, row, &labels)
 }
 
+/// Keeps what the match's own screen has to hear: the lobby as it is now, the newest words, and each thing that happens
+/// but once.
+fn keep(kept: &mut Vec<Event>, fresh: Vec<Event>) {
+    for event in fresh {
+        let most = match &event {
+            Event::Lobby(_) => 1,
+            Event::Chat { .. } => CHAT_LINES,
+            Event::LinkLost { .. } | Event::PeerFault { .. } => continue,
+            _ => usize::MAX,
+        };
+        let alike = |kept: &Event| discriminant(kept) == discriminant(&event);
+        if kept.iter().filter(|event| alike(event)).count() >= most {
+            let oldest = kept.iter().position(alike);
+            oldest.map(|oldest| kept.remove(oldest));
+        }
+        kept.push(event);
+    }
+}
+
 fn say(chat: &mut VecDeque<String>, text: String) {
-    let text: String = text.chars().filter(|letter| !letter.is_control()).collect();
+    let text: String = text
+        .chars()
+        .filter(|letter| lockstep::is_shown(*letter))
+        .collect();
     chat.push_back(text);
     while chat.len() > CHAT_LINES {
         chat.pop_front();
@@ -521,3 +551,33 @@ const LEAVING: Duration = Duration::from_secs(6);
 /// What the session's default limit lets through.
 const CHAT_BYTES: usize = 200;
 const CHAT_LINES: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_in_the_lobby_fills_no_memory() {
+        let mut kept = Vec::new();
+        let chat = |text: String| Event::Chat {
+            from: "Ada".to_owned(),
+            seat: None,
+            text,
+        };
+        for number in 0..10_000 {
+            let peer = PeerId([1; 32]);
+            let fault = lockstep::Fault::Flood;
+            let lobby = Event::Lobby(Vec::new());
+            keep(
+                &mut kept,
+                vec![
+                    lobby,
+                    chat(number.to_string()),
+                    Event::PeerFault { peer, fault },
+                ],
+            );
+        }
+        assert_eq!(kept.len(), 1 + CHAT_LINES);
+        assert!(kept.contains(&chat("9999".to_owned())), "the newest stay");
+    }
+}

@@ -285,7 +285,8 @@ impl EventHandler for Shell {
 
     fn key_down_event(&mut self, key: KeyCode, with: KeyMods, repeat: bool) {
         let with = modifiers(with);
-        if key == KeyCode::V && with.control {
+        // The system's clipboard may take its time: it is asked only where there is something to paste into.
+        if key == KeyCode::V && with.control && !repeat && self.canvas.takes_text() {
             self.gatherer.paste(window::clipboard_get());
         }
         self.gatherer.key_down(key, with, repeat);

@@ -95,7 +95,8 @@ impl Named {
                 return Ok(());
             }
             Err(replay::Error::Io(why)) => StoreError::Io(why.kind()),
-            Err(_) => StoreError::Io(std::io::ErrorKind::AlreadyExists),
+            Err(replay::Error::Exists) => StoreError::Io(std::io::ErrorKind::AlreadyExists),
+            Err(_) => StoreError::Io(std::io::ErrorKind::Other),
         };
         let mut memory = Memory::new(MEMORY_BYTES);
         memory.append(start)?;
@@ -123,12 +124,6 @@ impl LogStore for Named {
 
     fn keyframe_every(&self) -> Option<Duration> {
         Some(KEYFRAMES_EVERY)
-    }
-
-    fn newest_keyframe(&self) -> Option<u32> {
-        self.store
-            .as_ref()
-            .and_then(|store| store.newest_keyframe())
     }
 
     fn read(&mut self, from: TurnNumber, max_bytes: usize) -> Result<Vec<Record>, StoreError> {
@@ -182,10 +177,11 @@ pub fn setup_of(bytes: &[u8]) -> Option<Setup> {
 
 /// A player's name as every file system takes it.
 fn file_word(name: &str) -> String {
+    // Nor may it mean anything to a shell: such a name is pasted into command lines.
     let kept = |letter: char| match letter {
-        '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|' | '.' => '_',
-        letter if letter.is_control() => '_',
-        letter => letter,
+        ' ' | '-' => letter,
+        letter if letter.is_alphanumeric() => letter,
+        _ => '_',
     };
     let word: String = name.trim().chars().map(kept).collect();
     match word.is_empty() {

@@ -82,7 +82,7 @@ impl Settings {
             end -= 1;
         }
         self.name.truncate(end);
-        self.name.retain(|letter| !letter.is_control());
+        self.name.retain(lockstep::is_shown);
         self
     }
 
@@ -110,13 +110,8 @@ impl Settings {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
-        let foreign = Self::read(path).is_err_and(|why| {
-            matches!(
-                why.kind(),
-                io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
-            )
-        });
-        if foreign {
+        // What cannot be read may be somebody's work: it is put aside, not lost.
+        if Self::read(path).is_err() {
             fs::rename(path, with(path, ".unread"))?;
         }
         let text = serde_json::to_string_pretty(self).map_err(io::Error::from)?;

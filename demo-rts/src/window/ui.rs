@@ -254,6 +254,7 @@ impl<'a> Ui<'a> {
         let mut typed = Typed::default();
         if met.focused {
             self.in_field = true;
+            self.canvas.take_text();
             typed = self.edit(text, most);
         }
         let edge = self.units(1.0).max(1.0);
@@ -498,7 +499,7 @@ impl<'a> Ui<'a> {
         let before = text.clone();
         let mut caret = floor_boundary(text, self.memory.caret);
         let mut insert = |caret: &mut usize, more: &str| {
-            for letter in more.chars().filter(|letter| !letter.is_control()) {
+            for letter in more.chars().filter(|letter| lockstep::is_shown(*letter)) {
                 if text.len() + letter.len_utf8() <= most {
                     text.insert(*caret, letter);
                     *caret += letter.len_utf8();

@@ -249,7 +249,7 @@ fn research(w: &mut World, seat: usize, building: Id, upgrade: Upgrade) -> Resul
     let site = own_building(w, seat, building)?;
     let stats = upgrade.stats();
     let level = w.seats.upgrades[seat][upgrade as usize];
-    if level >= stats.levels || w.is_researching(seat, upgrade) {
+    if level >= stats.levels || w.is_researching(Seat(seat as u8), upgrade) {
         return Err(Refusal::AlreadyKnown);
     }
     enqueue(w, seat, site, Job::Research(upgrade), stats.needs)

@@ -5,6 +5,7 @@ use super::{
     seats::Seats,
     tables::{KINDS, Stats, TABLES, Upgrade},
 };
+use sim::Seat;
 
 /// A place in a building's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,9 +84,9 @@ impl World {
     }
 
     /// Whether some queue of the seat holds this upgrade.
-    pub(super) fn is_researching(&self, seat: usize, upgrade: Upgrade) -> bool {
+    pub fn is_researching(&self, seat: Seat, upgrade: Upgrade) -> bool {
         (0..self.buildings.len()).any(|row| {
-            usize::from(self.buildings.seat[row]) == seat
+            self.buildings.seat[row] == seat.0
                 && self.buildings.hp[row] > 0
                 && self
                     .buildings

@@ -8,6 +8,7 @@ use crate::encoding::{Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_COMMAND, MAX_PEERS};
 use crate::session::MAX_LOAD;
 use crate::session::roster::{Ballot, Joins, Peers, Value};
+use crate::text::{MAX_BUILD, MAX_NAME};
 use crate::{Incarnation, Limits, LogHash, MatchId, PeerId, Plan, TurnNumber};
 use sim::{Checksum, Outcome, RulesId, Seat, SeatState, Seed};
 use std::sync::Arc;
@@ -332,6 +333,15 @@ fn put_start(out: &mut Vec<u8>, start: &Start) {
     }
 }
 
+/// A text of at most so many bytes.
+fn short(reader: &mut Reader<'_>, most: u32, what: &'static str) -> Result<String, DecodeError> {
+    let text = reader.text()?;
+    match text.len() <= most as usize {
+        true => Ok(text),
+        false => Err(reader.fail(what)),
+    }
+}
+
 fn start(reader: &mut Reader<'_>, limits: &Limits) -> Result<Start, DecodeError> {
     let protocol =
         u16::try_from(reader.varint()?).map_err(|_| reader.fail("no protocol version"))?;
@@ -371,7 +381,7 @@ fn start(reader: &mut Reader<'_>, limits: &Limits) -> Result<Start, DecodeError>
         roster.push(RosterPeer {
             peer: PeerId(reader.array()?),
             incarnation: Incarnation(reader.array()?),
-            name: reader.text()?,
+            name: short(reader, MAX_NAME, "a name above its limit")?,
             seats: {
                 let seats: Vec<Seat> = reader.bytes()?.iter().copied().map(Seat).collect();
                 if !seats.is_sorted_by(|a, b| a < b) {
@@ -388,7 +398,7 @@ fn start(reader: &mut Reader<'_>, limits: &Limits) -> Result<Start, DecodeError>
             return Err(reader.fail("a seat given twice"));
         }
     }
-    let build = reader.text()?;
+    let build = short(reader, MAX_BUILD, "the name of a build above its limit")?;
     let count = reader.count(roster.len(), "more signatures than peers")?;
     let signatures = (0..count)
         .map(|_| reader.array())

@@ -70,13 +70,6 @@ impl LogStore for Memory {
         None
     }
 
-    fn newest_keyframe(&self) -> Option<u32> {
-        self.records.iter().rev().find_map(|record| match record {
-            Record::Keyframe(keyframe) => Some(keyframe.turns),
-            _ => None,
-        })
-    }
-
     fn read(&mut self, from: TurnNumber, max_bytes: usize) -> Result<Vec<Record>, StoreError> {
         let mut page = Vec::new();
         let mut bytes = 0;

@@ -171,7 +171,7 @@ pub struct SessionConfig {
     /// A peer that turns wait for and that is unheard, by any path, for so long is suspected: the others go on without
     /// it if they are a quorum. Usually 3 s.
     pub suspicion: Duration,
-    /// The build, for information in the log.
+    /// The build, for information in the log; at most 64 bytes are kept.
     pub build: String,
     /// What this peer is in its lobby.
     pub role: Role,
@@ -266,10 +266,10 @@ pub enum ConfigError {
         /// The limit.
         limit: u32,
     },
-    /// A limit above what the protocol can carry.
-    #[error("a limit is above what the protocol can carry")]
+    /// A limit out of its range, as [`Limits`] tells it.
+    #[error("a limit is out of its range")]
     Limits,
-    /// A ticket without an address.
+    /// A ticket without an address, or a match to come back to of which none is known.
     #[error("there is no address to dial")]
     Addresses,
 }

@@ -389,20 +389,3 @@ pub(super) fn statement(
     bytes.extend_from_slice(&run.0);
     bytes
 }
-
-/// What is kept of a peer's name: at most 32 bytes, without control characters.
-pub(crate) fn tidy_name(name: &str) -> String {
-    tidy_text(name, 32)
-}
-
-/// At most `most` bytes of `text`, without control characters.
-pub(crate) fn tidy_text(text: &str, most: u32) -> String {
-    let mut tidy = String::new();
-    for character in text.chars().filter(|character| !character.is_control()) {
-        if tidy.len() + character.len_utf8() > most as usize {
-            break;
-        }
-        tidy.push(character);
-    }
-    tidy
-}

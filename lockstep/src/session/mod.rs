@@ -24,13 +24,14 @@ pub use contract::{
 pub(crate) use playing::STALL_BUDGET;
 
 use self::catch_up::{Archive, Returning, Server};
-use self::core::{Core, Introduced, tidy_name};
+use self::core::{Core, Introduced};
 use self::link::Link;
 use self::lobby::{Host, Invitation, Joiner, OwnPeer, Step};
 use self::playing::Playing;
 use self::wire::Datagram;
 use crate::log::What;
 use crate::sign::Signer;
+use crate::text::{MAX_BUILD, tidy_name, tidy_text};
 use crate::{Channel, EndReason, Ended, Event, Fault, JoinRefused, LinkError, LinkId, Status};
 use sim::{Checksum, Seat};
 use std::time::Duration;
@@ -80,7 +81,7 @@ impl Session {
             ready: config.ready,
             addresses: config.addresses,
             share: config.share.unwrap_or_else(|| core.draw()),
-            build: config.build,
+            build: tidy_text(&config.build, MAX_BUILD),
         };
         let phase = match config.role {
             Role::Host(host) => Phase::Host(Box::new(Host::new(&core, own, host))),

@@ -5,6 +5,7 @@ mod crowd;
 mod equivocation;
 mod hostile;
 mod joining;
+mod lobby;
 mod lost;
 mod patience;
 mod rejoin;

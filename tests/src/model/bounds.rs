@@ -84,7 +84,7 @@ pub fn bounds() -> Vec<Bound> {
             about: "leaving, 2 peers",
             small: leaving.clone(),
             large: RosterModel {
-                turns: 3,
+                turns: 5,
                 attempts: 2,
                 ..leaving
             },
@@ -184,7 +184,16 @@ pub fn with_mutant(mutant: Mutant) -> RosterModel {
     };
     let model = match mutant {
         Mutant::LeaveAtOnce => RosterModel {
-            leavers: Peers(0b11),
+            turns: 1,
+            leavers: Peers(0b111),
+            ..three
+        },
+        // One who decides alone, and one who has not heard of it.
+        Mutant::LeaveUndecided => RosterModel {
+            peers: 2,
+            turns: 4,
+            attempts: 1,
+            leavers: Peers(0b01),
             ..three
         },
         Mutant::EpochlessBatches => RosterModel {

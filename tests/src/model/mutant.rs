@@ -16,6 +16,8 @@ pub enum Mutant {
     IgnoredAccepted,
     /// A peer that leaves has no vote from then on, without a decision.
     LeaveAtOnce,
+    /// A peer says that it leaves between a decision and the epoch that it begins.
+    LeaveUndecided,
     /// What is proposed is accepted before its turns are held.
     NoFetch,
     /// Batches that were sealed in an epoch count for peers that have not heard of it.
@@ -29,12 +31,13 @@ pub enum Mutant {
 }
 
 /// All mutants.
-pub const MUTANTS: [Mutant; 10] = [
+pub const MUTANTS: [Mutant; 11] = [
     Mutant::NoFreeze,
     Mutant::OwnMinimum,
     Mutant::SubMajority,
     Mutant::IgnoredAccepted,
     Mutant::LeaveAtOnce,
+    Mutant::LeaveUndecided,
     Mutant::NoFetch,
     Mutant::EpochlessBatches,
     Mutant::JoinerCounted,

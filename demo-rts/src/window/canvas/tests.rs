@@ -68,12 +68,73 @@ fn the_scale_grows_with_the_window_and_is_never_too_small() {
 fn what_is_drawn_into_a_mesh_is_not_drawn_in_the_window() {
     let mut canvas = canvas();
     let mesh = canvas.keep_mesh();
-    canvas.into_mesh(mesh, |canvas| {
+    canvas.into_mesh(mesh.id(), |canvas| {
         canvas.rect(Rect::new(0.0, 0.0, 1.0, 1.0), [9; 4]);
     });
     assert!(canvas.batches().is_empty());
-    canvas.mesh(mesh, 32.0, (5.0, 6.0));
+    canvas.mesh(mesh.id(), 32.0, (5.0, 6.0));
     assert_eq!(canvas.batches().len(), 1);
     assert_eq!(canvas.kept().2[0].vertices.len(), 4);
     assert_eq!(canvas.kept().2[0].indices, [0, 1, 2, 0, 2, 3]);
+}
+
+#[test]
+fn what_nobody_holds_any_more_is_given_back() {
+    let mut canvas = canvas();
+    let square = |canvas: &mut Canvas| canvas.rect(Rect::new(0.0, 0.0, 1.0, 1.0), [9; 4]);
+    let (first, second) = (canvas.keep_mesh(), canvas.keep_mesh());
+    canvas.into_mesh(first.id(), square);
+    canvas.into_mesh(second.id(), square);
+    let picture = canvas.keep_picture();
+    let kept = canvas.picture_mut(picture.id());
+    (kept.width, kept.height, kept.rgba) = (1, 1, vec![255; 4]);
+    drop((first, picture));
+    let indices = |canvas: &mut Canvas| -> Vec<usize> {
+        let meshes = canvas.kept().2.iter();
+        meshes.map(|mesh| mesh.indices.len()).collect()
+    };
+    assert_eq!(indices(&mut canvas), [6, 6], "this frame may draw it still");
+    canvas.kept().2[0].changed = false;
+    canvas.begin((100.0, 100.0), 1.0);
+    assert_eq!(indices(&mut canvas), [0, 6]);
+    assert!(canvas.kept().2[0].changed, "the card hears of it");
+    assert_eq!(canvas.kept().1[0].width, 0);
+    for _ in 0..100 {
+        drop((canvas.keep_mesh(), canvas.keep_picture()));
+        canvas.begin((100.0, 100.0), 1.0);
+    }
+    let (_, pictures, meshes) = canvas.kept();
+    assert_eq!(
+        (pictures.len(), meshes.len()),
+        (1, 2),
+        "places are used again"
+    );
+}
+
+#[test]
+fn shapes_are_white_in_a_picture_of_letters_of_every_size() {
+    let mut letters = Letters::new();
+    let mut edges = Vec::new();
+    for size in 8..200 {
+        letters.begin();
+        for letter in 'A'..='z' {
+            letters.glyph(letter, size * 2, Weight::Bold);
+        }
+        let edge = usize::from(letters.edge());
+        let [x, y] = WHITE_SPOT.map(|at| (f32::from(at) / FAR * edge as f32) as usize);
+        assert_eq!(letters.alpha()[y * edge + x], 255, "{edge} pixels");
+        edges.push(edge);
+    }
+    edges.dedup();
+    assert!(edges.len() > 2, "it has grown: {edges:?}");
+}
+
+#[test]
+fn letters_that_the_font_lacks_take_the_room_of_one() {
+    let mut letters = Letters::new();
+    let unknown =
+        ('\u{4e00}'..'\u{9000}').map(|letter| letters.glyph(letter, 20, Weight::Regular).at);
+    let mut places: Vec<(u16, u16)> = unknown.collect();
+    places.dedup();
+    assert_eq!(places.len(), 1);
 }

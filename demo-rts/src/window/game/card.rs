@@ -5,7 +5,7 @@ use super::signs::Sign;
 use crate::window::canvas::Colour;
 use crate::window::input::KeyCode;
 use crate::window::{theme, words};
-use crate::world::{BuildingView, Command, Id, Job, Kind, QUEUE_LENGTH, SeatView, Upgrade, World};
+use crate::world::{BuildingView, Command, Id, Kind, QUEUE_LENGTH, SeatView, Upgrade, World};
 
 /// Which page of the card is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -241,7 +241,7 @@ fn research(
     if known >= stats.levels {
         return None;
     }
-    let busy = building.queue.contains(&Some(Job::Research(upgrade)));
+    let busy = world.is_researching(own.seat, upgrade);
     let busy = busy.then(|| words::RESEARCHING.to_owned());
     let price = stats.price(level);
     let need = stats

@@ -4,7 +4,7 @@
 //! edge lies on what the seat has seen.
 
 use super::camera::Camera;
-use crate::window::canvas::{Canvas, Colour, MeshId, PictureId, Rect};
+use crate::window::canvas::{Canvas, Colour, Kept, MeshId, PictureId, Rect};
 use crate::window::theme;
 use crate::world::{Map, Terrain, Tile, World};
 use lockstep::Seat;
@@ -53,19 +53,19 @@ impl Eye {
 }
 
 /// A square of the map, as it is kept.
-#[derive(Clone, Copy)]
 struct Chunk {
-    ground: MeshId,
+    ground: Kept<MeshId>,
     /// What stands upon it, and leans over the ground of its neighbours.
-    cover: MeshId,
+    cover: Kept<MeshId>,
 }
 
 /// What is kept of the ground.
 pub struct Land {
     size: u16,
-    chunks: Vec<Chunk>,
-    fog: PictureId,
-    small: PictureId,
+    /// Drawn when they are first seen.
+    chunks: Vec<Option<Chunk>>,
+    fog: Kept<PictureId>,
+    small: Kept<PictureId>,
     /// The tick and the eye that fog and small map show.
     shown: Option<(u32, Eye)>,
     /// The terrain of every tile as it is drawn.
@@ -74,32 +74,24 @@ pub struct Land {
 }
 
 impl Land {
-    /// Draws the whole ground once.
+    /// With nothing drawn yet.
     pub fn new(world: &World, canvas: &mut Canvas) -> Land {
         let map = world.map();
         let across = map.size().div_ceil(CHUNK);
-        let chunks = (0..across * across).map(|_| Chunk {
-            ground: canvas.keep_mesh(),
-            cover: canvas.keep_mesh(),
-        });
-        let land = Land {
+        Land {
             size: map.size(),
-            chunks: chunks.collect(),
+            chunks: (0..across * across).map(|_| None).collect(),
             fog: canvas.keep_picture(),
             small: canvas.keep_picture(),
             shown: None,
             drawn: terrain(map).collect(),
             known: Vec::new(),
-        };
-        for chunk in 0..land.chunks.len() {
-            land.draw_chunk(chunk, map, canvas);
         }
-        land
     }
 
     /// The map as a picture, a pixel a tile, darkened by the fog.
     pub fn small(&self) -> PictureId {
-        self.small
+        self.small.id()
     }
 
     /// A tile is another than before.
@@ -108,10 +100,7 @@ impl Land {
         if let Some(drawn) = self.drawn.get_mut(at) {
             *drawn = world.map().terrain(tile);
         }
-        let chunk = self.chunk_of(tile);
-        if chunk < self.chunks.len() {
-            self.draw_chunk(chunk, world.map(), canvas);
-        }
+        self.draw_again(self.chunk_of(tile), world.map(), canvas);
     }
 
     /// Draws anew what is another than it was drawn: the world has leapt to another time of the same match.
@@ -128,7 +117,7 @@ impl Land {
         stale.sort_unstable();
         stale.dedup();
         for chunk in stale {
-            self.draw_chunk(chunk, map, canvas);
+            self.draw_again(chunk, map, canvas);
         }
     }
 
@@ -141,7 +130,7 @@ impl Land {
     pub fn look(&mut self, world: &World, eye: Eye, canvas: &mut Canvas) {
         let tick = world.tick();
         let fresh = self.shown.is_some_and(|(shown, whose)| {
-            whose == eye && tick >= shown && tick - shown < FOG_TICKS
+            whose == eye && tick >= shown && tick - shown < self.fog_ticks()
         });
         if fresh {
             return;
@@ -154,27 +143,47 @@ impl Land {
         self.draw_small(world.map(), canvas);
     }
 
+    /// A large map is looked at less often: each look takes in every tile.
+    fn fog_ticks(&self) -> u32 {
+        let tiles = u32::from(self.size) * u32::from(self.size);
+        FOG_TICKS * (tiles / TILES_IN_TIME).max(1)
+    }
+
     /// Draws the ground.
-    pub fn draw(&self, camera: &Camera, canvas: &mut Canvas) {
+    pub fn draw(&mut self, map: &Map, camera: &Camera, canvas: &mut Canvas) {
         let origin = camera.to_window((0.0, 0.0));
         let across = self.size.div_ceil(CHUNK);
         let shown = camera.shown();
-        let seen = |place: usize| {
+        let wide = f32::from(CHUNK) + 2.0 * OVERHANG;
+        let area = |place: usize| {
             let (x, y) = (place as u16 % across * CHUNK, place as u16 / across * CHUNK);
-            let wide = f32::from(CHUNK) + 2.0 * OVERHANG;
-            let area = Rect::new(f32::from(x) - OVERHANG, f32::from(y) - OVERHANG, wide, wide);
-            area.meets(shown)
+            Rect::new(f32::from(x) - OVERHANG, f32::from(y) - OVERHANG, wide, wide)
         };
-        let chunks = self.chunks.iter().enumerate();
-        let chunks: Vec<&Chunk> = chunks
-            .filter_map(|(place, chunk)| seen(place).then_some(chunk))
-            .collect();
-        // All of the ground first: no neighbour's ground shall cut off a tree.
-        for chunk in &chunks {
-            canvas.mesh(chunk.ground, camera.zoom, origin);
+        let places = 0..self.chunks.len();
+        let seen: Vec<usize> = places.filter(|place| area(*place).meets(shown)).collect();
+        for place in &seen {
+            if self.chunks[*place].is_none() {
+                self.chunks[*place] = Some(Chunk {
+                    ground: canvas.keep_mesh(),
+                    cover: canvas.keep_mesh(),
+                });
+                self.draw_again(*place, map, canvas);
+            }
         }
-        for chunk in &chunks {
-            canvas.mesh(chunk.cover, camera.zoom, origin);
+        // All of the ground first: no neighbour's ground shall cut off a tree.
+        let layers = [
+            |chunk: &Chunk| chunk.ground.id(),
+            |chunk: &Chunk| chunk.cover.id(),
+        ];
+        for layer in layers {
+            for chunk in seen.iter().filter_map(|place| self.chunks[*place].as_ref()) {
+                canvas.mesh(layer(chunk), camera.zoom, origin);
+            }
+        }
+        if self.chunks.iter().flatten().count() > MOST_CHUNKS {
+            for (place, chunk) in self.chunks.iter_mut().enumerate() {
+                chunk.take_if(|_| !area(place).meets(shown));
+            }
         }
     }
 
@@ -183,7 +192,7 @@ impl Land {
         let (x, y) = camera.to_window((0.0, 0.0));
         let wide = f32::from(self.size) * camera.zoom;
         let part = Rect::new(0.5, 0.5, f32::from(self.size), f32::from(self.size));
-        canvas.picture(self.fog, part, Rect::new(x, y, wide, wide), [255; 4]);
+        canvas.picture(self.fog.id(), part, Rect::new(x, y, wide, wide), [255; 4]);
         // What lies beyond the edge, where trees lean over it.
         let view = camera.view;
         let edges = [
@@ -211,7 +220,7 @@ impl Land {
             let around = lines.flat_map(|y| columns.clone().map(move |x| y * size + x));
             around.map(|at| self.known[at]).max().unwrap_or(Known::Dark)
         };
-        let picture = canvas.picture_mut(self.fog);
+        let picture = canvas.picture_mut(self.fog.id());
         picture.width = wide as u16;
         picture.height = wide as u16;
         picture.smooth = true;
@@ -231,7 +240,7 @@ impl Land {
 
     fn draw_small(&self, map: &Map, canvas: &mut Canvas) {
         let size = self.size;
-        let picture = canvas.picture_mut(self.small);
+        let picture = canvas.picture_mut(self.small.id());
         picture.width = size;
         picture.height = size;
         picture.smooth = true;
@@ -255,19 +264,23 @@ impl Land {
         }
     }
 
-    fn draw_chunk(&self, chunk: usize, map: &Map, canvas: &mut Canvas) {
+    /// Draws a chunk as it is now, if it is kept.
+    fn draw_again(&self, chunk: usize, map: &Map, canvas: &mut Canvas) {
+        let Some(Some(kept)) = self.chunks.get(chunk) else {
+            return;
+        };
         let across = usize::from(self.size.div_ceil(CHUNK));
         let corner = (chunk % across, chunk / across);
         let from = |at: usize| at as u16 * CHUNK;
         let (left, top) = (from(corner.0), from(corner.1));
         let (right, bottom) = ((left + CHUNK).min(self.size), (top + CHUNK).min(self.size));
         let tiles = || (top..bottom).flat_map(move |y| (left..right).map(move |x| Tile::new(x, y)));
-        canvas.into_mesh(self.chunks[chunk].ground, |canvas| {
+        canvas.into_mesh(kept.ground.id(), |canvas| {
             for tile in tiles() {
                 draw_ground(tile, map, canvas);
             }
         });
-        canvas.into_mesh(self.chunks[chunk].cover, |canvas| {
+        canvas.into_mesh(kept.cover.id(), |canvas| {
             for tile in tiles() {
                 draw_cover(tile, map, canvas);
             }
@@ -544,6 +557,10 @@ const CHUNK: u16 = 32;
 const OVERHANG: f32 = 1.5;
 /// Ticks for which the fog's picture is good: half as long as the fog itself.
 const FOG_TICKS: u32 = 4;
+/// Tiles that are looked at in so many ticks without holding a frame up.
+const TILES_IN_TIME: u32 = 1 << 18;
+/// Chunks that are kept before those that are out of sight are given back: the ground of 1,024 × 1,024 tiles.
+const MOST_CHUNKS: usize = 1024;
 /// Darkness of what is out of sight.
 const EXPLORED: u8 = 120;
 
@@ -567,7 +584,7 @@ mod tests {
         let eye = Eye::Seat(Seat(0));
         land.look(&world, eye, &mut canvas);
         let wide = usize::from(world.map().size()) + 1;
-        let picture = &canvas.kept().1[land.fog.place()];
+        let picture = &canvas.kept().1[land.fog.id().place()];
         let alpha = |x: usize, y: usize| picture.rgba[(y * wide + x) * 4 + 3];
         let (mut dark, mut clear) = (0, 0);
         for y in 0..world.map().size() {
@@ -585,7 +602,7 @@ mod tests {
             }
         }
         assert!(dark > 1_000 && clear > 100, "{dark} {clear}");
-        let small = &canvas.kept().1[land.small.place()];
+        let small = &canvas.kept().1[land.small.id().place()];
         let edge = usize::from(world.map().size());
         assert_eq!(small.rgba.len(), edge * edge * 4);
     }
@@ -620,15 +637,17 @@ mod tests {
         camera.zoom = 100.0;
         let mut drawn = |draw: &dyn Fn(&Land, &mut Canvas)| {
             canvas.begin((200.0, 200.0), 1.0);
-            let land = Land::new(&world, &mut canvas);
+            let mut land = Land::new(&world, &mut canvas);
+            land.draw(world.map(), &camera, &mut canvas);
             draw(&land, &mut canvas);
             Still::of(&mut canvas, theme::GROUND).draw()
         };
-        let whole = drawn(&|land, canvas| land.draw(&camera, canvas));
+        let whole = drawn(&|_, _| ());
         let bare = drawn(&|land, canvas| {
             let origin = camera.to_window((0.0, 0.0));
-            let chunks = land.chunks.iter();
-            chunks.for_each(|chunk| canvas.mesh(chunk.ground, camera.zoom, origin));
+            canvas.begin((200.0, 200.0), 1.0);
+            let chunks = land.chunks.iter().flatten();
+            chunks.for_each(|chunk| canvas.mesh(chunk.ground.id(), camera.zoom, origin));
         });
         let right_of_edge = |place: usize| place / 3 % 200 >= 102;
         let leaning = (0..whole.len())

@@ -226,7 +226,9 @@ impl Game {
         let lines = &mut farewell.lines;
         lines.extend(way_back.map(|command| format!("  come back with: {command}")));
         let replay = summary.replay;
-        lines.extend(replay.map(|path| format!("  watch it: demo-rts watch {}", path.display())));
+        lines.extend(
+            replay.map(|path| format!("  watch it: demo-rts watch {}", plain::word(&path))),
+        );
     }
 
     fn say(&mut self, text: String) {

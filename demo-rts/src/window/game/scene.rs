@@ -124,7 +124,7 @@ impl Scene {
         }
         land.look(world, self.eye, canvas);
         canvas.clip(camera.view);
-        land.draw(camera, canvas);
+        land.draw(world.map(), camera, canvas);
         self.effects.draw_below(world, camera, canvas);
         let scale = canvas.scale();
         for building in &self.motion.buildings {

@@ -177,7 +177,13 @@ pub fn forget(replay: &Path) -> Result<(), String> {
 fn is_being_written(path: &Path) -> bool {
     let written = std::fs::metadata(path).and_then(|data| data.modified());
     let now = SystemTime::UNIX_EPOCH + now_unix();
-    written.is_ok_and(|written| now.duration_since(written).unwrap_or_default() < JUST_NOW)
+    written.is_ok_and(|written| {
+        // A clock that was set back leaves files of the future: those are not written either.
+        let apart = now
+            .duration_since(written)
+            .unwrap_or_else(|ahead| ahead.duration());
+        apart < JUST_NOW
+    })
 }
 
 /// Longer than any turn.

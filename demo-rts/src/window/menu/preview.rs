@@ -2,7 +2,7 @@
 
 use super::kit;
 use crate::news::tile_at;
-use crate::window::canvas::{Canvas, Colour, PictureId, Rect};
+use crate::window::canvas::{Canvas, Colour, Kept, PictureId, Rect};
 use crate::world::{MapKind, Setup, Terrain, Tile, World};
 use lockstep::Seat;
 use sim::{Seed, Simulation as _, Start};
@@ -42,19 +42,19 @@ pub struct Preview {
     wanted: Option<Wanted>,
     work: Option<Receiver<Drawn>>,
     drawn: Option<Drawn>,
-    picture: Option<PictureId>,
+    picture: Option<Kept<PictureId>>,
 }
 
 impl Preview {
     /// Draws the map into a square area as soon as it is known. Returns whether it was there.
     pub fn show(&mut self, wanted: &Wanted, area: Rect, canvas: &mut Canvas) -> bool {
         self.want(wanted, canvas);
-        let (Some(drawn), Some(picture)) = (&self.drawn, self.picture) else {
+        let (Some(drawn), Some(picture)) = (&self.drawn, &self.picture) else {
             return false;
         };
         let edge = f32::from(drawn.edge);
         let whole = Rect::new(0.0, 0.0, edge, edge);
-        canvas.picture(picture, whole, area, [255; 4]);
+        canvas.picture(picture.id(), whole, area, [255; 4]);
         let side = canvas.units(16.0);
         for (seat, tile) in &drawn.starts {
             let at = |tile: u16| (f32::from(tile) + 0.5) / edge;
@@ -73,7 +73,7 @@ impl Preview {
     /// Fills an area with a part of the map, of the area's proportions; `at` moves it, 0 to 1.
     pub fn fill(&mut self, wanted: &Wanted, area: Rect, at: f32, canvas: &mut Canvas) {
         self.want(wanted, canvas);
-        let (Some(drawn), Some(picture)) = (&self.drawn, self.picture) else {
+        let (Some(drawn), Some(picture)) = (&self.drawn, &self.picture) else {
             return;
         };
         let edge = f32::from(drawn.edge);
@@ -82,7 +82,7 @@ impl Preview {
             false => (edge * SHOWN * area.w / area.h.max(1.0), edge * SHOWN),
         };
         let part = Rect::new((edge - w) * at, (edge - h) / 2.0, w, h);
-        canvas.picture(picture, part, area, [255; 4]);
+        canvas.picture(picture.id(), part, area, [255; 4]);
     }
 
     fn want(&mut self, wanted: &Wanted, canvas: &mut Canvas) {
@@ -99,7 +99,8 @@ impl Preview {
         }
         match self.work.as_ref().map(Receiver::try_recv) {
             Some(Ok(mut drawn)) => {
-                let id = *self.picture.get_or_insert_with(|| canvas.keep_picture());
+                let kept = self.picture.get_or_insert_with(|| canvas.keep_picture());
+                let id = kept.id();
                 let picture = canvas.picture_mut(id);
                 (picture.width, picture.height) = (drawn.edge, drawn.edge);
                 picture.rgba = std::mem::take(&mut drawn.rgba);

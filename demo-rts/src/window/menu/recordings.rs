@@ -2,7 +2,7 @@
 
 use crate::window::places::{players, setup_of};
 use crate::window::words::menu as words;
-use crate::world::{MapKind, World};
+use crate::world::{MapKind, Scenario, World};
 use lockstep::{MatchId, PeerId, Seat, TurnNumber};
 use replay::{Reader, WayBack};
 use std::path::{Path, PathBuf};
@@ -33,6 +33,8 @@ pub struct Content {
     pub map: Option<MapKind>,
     /// The map's number.
     pub map_seed: Option<u64>,
+    /// How it began.
+    pub scenario: Scenario,
     /// Match time.
     pub length: Duration,
     /// How it ended, in words.
@@ -112,7 +114,8 @@ fn read(path: &Path) -> Result<Content, replay::Error> {
         players,
         peers: start.roster.iter().map(|peer| peer.peer).collect(),
         map: setup.as_ref().and_then(|setup| setup.map),
-        map_seed: setup.and_then(|setup| setup.map_seed),
+        map_seed: setup.as_ref().and_then(|setup| setup.map_seed),
+        scenario: setup.map_or(Scenario::Standard, |setup| setup.scenario),
         length: reader.time_of(TurnNumber(reader.turns())),
         result,
         is_over: reader.end().is_some(),
@@ -130,9 +133,14 @@ pub enum Which {
     WithWayBack,
 }
 
+enum Found {
+    One(Box<Recording>),
+    LeftOut(usize),
+}
+
 /// Files as they come in, the newest first.
 pub struct Recordings {
-    work: Option<Receiver<Recording>>,
+    work: Option<Receiver<Found>>,
     /// Those that were read.
     pub read: Vec<Recording>,
     /// How many were left out because there are too many.
@@ -142,16 +150,20 @@ pub struct Recordings {
 impl Recordings {
     /// Reads the folder; one that is missing holds nothing.
     pub fn of(folder: Option<PathBuf>, which: Which) -> Recordings {
-        let mut files = folder.map_or_else(Vec::new, |folder| files_in(&folder, which));
-        files.sort();
-        let left_out = files.len().saturating_sub(MOST_LISTED);
-        files.truncate(MOST_LISTED);
         let (done, work) = sync_channel(QUEUE);
         let reading = std::thread::Builder::new().name("recordings".to_owned());
+        // The folder itself may be long, or on a slow disk: not in a frame.
         let reading = reading.spawn(move || {
-            for (age, path) in files {
+            let mut files = folder.map_or_else(Vec::new, |folder| files_in(&folder, which));
+            files.sort();
+            let left_out = files.len().saturating_sub(MOST_LISTED);
+            files.truncate(MOST_LISTED);
+            let read = files
+                .into_iter()
+                .map(|(age, path)| Found::One(Box::new(Recording::read(path, age))));
+            for found in std::iter::once(Found::LeftOut(left_out)).chain(read) {
                 // Nobody waits for them any more.
-                if done.send(Recording::read(path, age)).is_err() {
+                if done.send(found).is_err() {
                     return;
                 }
             }
@@ -159,7 +171,7 @@ impl Recordings {
         Recordings {
             work: reading.is_ok().then_some(work),
             read: Vec::new(),
-            left_out,
+            left_out: 0,
         }
     }
 
@@ -167,7 +179,8 @@ impl Recordings {
     pub fn poll(&mut self) {
         while let Some(work) = &self.work {
             match work.try_recv() {
-                Ok(recording) => self.read.push(recording),
+                Ok(Found::One(recording)) => self.read.push(*recording),
+                Ok(Found::LeftOut(count)) => self.left_out = count,
                 Err(TryRecvError::Disconnected) => self.work = None,
                 Err(TryRecvError::Empty) => return,
             }

@@ -168,7 +168,10 @@ fn describe(ui: &mut Ui<'_>, room: Rect, recording: &Recording) {
     let facts = [
         (words::LENGTH, words::length(content.length)),
         (words::RESULT, content.result.clone()),
-        (words::LAND, words::terms(content.map, content.map_seed)),
+        (
+            words::LAND,
+            words::terms(content.map, content.map_seed, content.scenario),
+        ),
         (words::PLAYED, words::ago(recording.age)),
         (words::RECORDED_BY, content.build.clone()),
     ];

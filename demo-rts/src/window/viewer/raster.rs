@@ -376,11 +376,16 @@ mod tests {
             canvas.unclip();
             canvas.text((2.0, 20.0), "HHH", 30.0, Weight::Bold, [255; 4]);
             let picture = canvas.keep_picture();
-            let kept = canvas.picture_mut(picture);
+            let kept = canvas.picture_mut(picture.id());
             (kept.width, kept.height) = (2, 1);
             kept.rgba = vec![255, 0, 0, 255, 0, 0, 255, 255];
             let part = Rect::new(0.0, 0.0, 2.0, 1.0);
-            canvas.picture(picture, part, Rect::new(80.0, 60.0, 10.0, 10.0), [255; 4]);
+            canvas.picture(
+                picture.id(),
+                part,
+                Rect::new(80.0, 60.0, 10.0, 10.0),
+                [255; 4],
+            );
         });
         assert_eq!((at(49, 2), at(50, 2)), ([0, 200, 0], [10, 20, 30]));
         assert_eq!((at(81, 65), at(88, 65)), ([255, 0, 0], [0, 0, 255]));
@@ -393,10 +398,10 @@ mod tests {
     fn a_kept_mesh_is_drawn_where_it_is_put() {
         let at = drawn(|canvas| {
             let mesh = canvas.keep_mesh();
-            canvas.into_mesh(mesh, |canvas| {
+            canvas.into_mesh(mesh.id(), |canvas| {
                 canvas.rect(Rect::new(1.0, 1.0, 1.0, 1.0), [9, 8, 7, 255]);
             });
-            canvas.mesh(mesh, 10.0, (20.0, 5.0));
+            canvas.mesh(mesh.id(), 10.0, (20.0, 5.0));
         });
         assert_eq!(at(30, 15), [9, 8, 7]);
         assert_eq!(at(39, 24), [9, 8, 7]);

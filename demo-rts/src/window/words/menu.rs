@@ -3,7 +3,7 @@
 use crate::bot::Level;
 use crate::plain;
 use crate::window::settings::Colours;
-use crate::world::MapKind;
+use crate::world::{MapKind, Scenario};
 use std::time::Duration;
 
 /// What the game is, under its title.
@@ -380,12 +380,20 @@ pub fn ping(rtt: Option<Duration>) -> String {
 }
 
 /// What is played.
-pub fn terms(land_: Option<MapKind>, seed: Option<u64>) -> String {
+pub fn terms(land_: Option<MapKind>, seed: Option<u64>, scenario: Scenario) -> String {
     let land_ = land_.map_or("a map", land);
-    match seed {
+    let mut terms = match seed {
         Some(seed) => format!("{land_}, number {seed}"),
         None => land_.to_owned(),
-    }
+    };
+    terms += &match scenario {
+        Scenario::Standard => String::new(),
+        Scenario::Skirmish { units_per_seat } => format!(", armies of {units_per_seat} each"),
+        Scenario::Archers { units_per_seat } => format!(", {units_per_seat} archers each"),
+        Scenario::March { units } => format!(", a march of {units} units"),
+        Scenario::Swarm { units, .. } => format!(", a swarm of {units} units"),
+    };
+    terms
 }
 
 /// Which build somebody has.

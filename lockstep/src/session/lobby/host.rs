@@ -2,10 +2,11 @@
 
 use super::{OwnPeer, Settled, Step, commitment, share_of_attempt, start_of};
 use crate::log::{Start, start_hash, start_signed_bytes};
-use crate::session::core::{Core, tidy_name, tidy_text};
+use crate::session::core::Core;
 use crate::session::link::Link;
 use crate::session::wire::{Control, LobbyEntry, LockedPeer, Terms};
 use crate::session::{HostConfig, Output};
+use crate::text::{tidy_name, tidy_text};
 use crate::{
     EndReason, Event, Fault, Incarnation, JoinRefused, LinkId, LobbyPeer, LogHash, PeerId,
 };
@@ -16,6 +17,8 @@ use std::time::Duration;
 
 /// Time between the last signature and turn 0, for the word to reach everybody.
 const BEGIN_AFTER: Duration = Duration::from_millis(400);
+/// How often a guest may say in ten seconds that it is ready, or is not any more.
+const READY_CHANGES_PER_10_S: usize = 40;
 
 pub(crate) struct Host {
     config: HostConfig,
@@ -40,6 +43,8 @@ struct Guest {
     seats: Vec<Seat>,
     commit: Option<[u8; 32]>,
     chats: VecDeque<Duration>,
+    /// When it last said that it is ready, or is not any more.
+    changes: VecDeque<Duration>,
 }
 
 enum Stage {
@@ -72,6 +77,7 @@ impl Host {
             seats: (0..own.seats).map(Seat).collect(),
             commit: None,
             chats: VecDeque::new(),
+            changes: VecDeque::new(),
         };
         let terms = Terms {
             rules: config.rules,
@@ -144,6 +150,7 @@ impl Host {
                 seats: Vec::new(),
                 commit: None,
                 chats: VecDeque::new(),
+                changes: VecDeque::new(),
             };
             self.forget_unheard(core, &guest);
             let refusal = self.refusal(core, peer, match_id == self.config.match_id, &secret);
@@ -159,10 +166,19 @@ impl Host {
         };
         match message {
             Control::Ready { commit } if matches!(self.stage, Stage::Gathering) => {
-                if self.guests[at].commit == commit {
+                let guest = &mut self.guests[at];
+                if guest.commit == commit {
                     return Step::Stay;
                 }
-                self.guests[at].commit = commit;
+                // Each change is told to all: who wavers all the time makes everybody's link busy.
+                let past = core.now.saturating_sub(Duration::from_secs(10));
+                guest.changes.retain(|at| *at > past);
+                if guest.changes.len() >= READY_CHANGES_PER_10_S {
+                    core.fault(link, Fault::Flood);
+                    return Step::Stay;
+                }
+                guest.changes.push_back(core.now);
+                guest.commit = commit;
                 self.announce(core);
                 return self.lock_if_settled(core);
             }

@@ -3,10 +3,11 @@
 use super::{Invitation, OwnPeer, Settled, Step, commitment, share_of_attempt, start_of};
 use crate::limits::MAX_PEERS;
 use crate::log::{Start, start_hash, start_signed_bytes};
-use crate::session::core::{Core, tidy_name, tidy_text};
+use crate::session::core::Core;
 use crate::session::link::Link;
 use crate::session::wire::{Control, Datagram, LobbyEntry, LockedPeer, Terms};
 use crate::session::{Output, RulesOf};
+use crate::text::{tidy_name, tidy_text};
 use crate::{EndReason, Event, Fault, JoinRefused, LinkError, LinkId, LobbyPeer, LogHash, PeerId};
 use sim::Seat;
 use std::sync::Arc;
@@ -390,16 +391,27 @@ impl Joiner {
 
     fn lobby(&mut self, core: &mut Core, entries: Vec<LobbyEntry>) {
         let own = core.id();
+        let seats = self.terms.as_ref().map_or(0, |terms| terms.seats);
+        let mut named: Vec<Seat> = entries
+            .iter()
+            .flat_map(|entry| entry.seats.iter().copied())
+            .collect();
+        let count = named.len();
+        named.sort_unstable();
+        named.dedup();
+        let exist = named.last().is_none_or(|last| last.0 < seats);
+        if count != named.len() || !exist || entries.len() > usize::from(core.limits.peers) {
+            let link = self.link.expect("the lobby comes by the host's link");
+            core.fault(link, Fault::OutOfPlace);
+            return;
+        }
         if let Some(entry) = entries.iter().find(|entry| entry.peer == own) {
             self.seats = entry.seats.clone();
         }
-        let peers = entries
-            .into_iter()
-            .take(usize::from(core.limits.peers))
-            .map(|mut entry| {
-                entry.name = tidy_name(&entry.name);
-                LobbyPeer::from(entry)
-            });
+        let peers = entries.into_iter().map(|mut entry| {
+            entry.name = tidy_name(&entry.name);
+            LobbyPeer::from(entry)
+        });
         core.event(Event::Lobby(peers.collect()));
     }
 

@@ -24,11 +24,12 @@ mod watch;
 
 use super::Output;
 use super::contract::Stats;
-use super::core::{Core, tidy_text};
+use super::core::Core;
 use super::link::Link;
 use super::lobby::Settled;
 use crate::limits::MAX_CHAT;
 use crate::log::{Bundle, Keyframe, Metered, Record, Start, What, start_hash, turn_hash};
+use crate::text::tidy_text;
 use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, Status, TurnNumber};
 use agreement::{Checksums, Hashes};
 pub(crate) use bundle::Course;
@@ -284,6 +285,12 @@ impl Playing {
         self.seal_last(core);
     }
 
+    /// Whether the next batch may say that this peer leaves: not between a decision and the epoch that it begins. Who is
+    /// removed by that decision and has not heard of it would take the word as given in the old epoch, and go on alone.
+    fn may_say_leaving(&self) -> bool {
+        self.epochs.pending().is_none()
+    }
+
     /// Seals the batch that says that this peer leaves.
     fn seal_last(&mut self, core: &mut Core) {
         let unsaid = self
@@ -293,6 +300,7 @@ impl Playing {
         let limit = self.start.turn_limit.unwrap_or(u32::MAX);
         let held_up = self.ending.holds_turns()
             || self.epochs.is_frozen()
+            || !self.may_say_leaving()
             || self.presence.is_unsure()
             || self.sealed >= limit;
         if unsaid && !held_up {

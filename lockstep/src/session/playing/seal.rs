@@ -32,6 +32,7 @@ impl Playing {
 
     pub(super) fn seal(&mut self, core: &mut Core) {
         let slack_ms = self.slack_report(core.now);
+        let leaving = self.leaving.is_some() && self.may_say_leaving();
         let count = self.unreported.len().min(CHECKSUMS_PER_BATCH);
         let mut batch = Batch {
             turn: TurnNumber(self.sealed),
@@ -46,7 +47,7 @@ impl Playing {
                 false => self.load.report(),
             },
             slack_ms,
-            leaving: self.leaving.is_some(),
+            leaving,
             epoch: self.epochs.epoch(),
             snapshot: self.snapshots.take_unreported(),
         };
@@ -57,8 +58,8 @@ impl Playing {
             self.course.paused_by.is_some(),
             &core.limits,
         );
-        if let Some(leaving) = &mut self.leaving {
-            leaving.sealed_for = Some(self.sealed);
+        if let Some(last) = self.leaving.as_mut().filter(|_| leaving) {
+            last.sealed_for = Some(self.sealed);
         }
         let signed = batch.seal(
             self.me as u8,

@@ -1,0 +1,81 @@
+//! A host, or a guest, that plays foul before the match.
+
+use super::*;
+use crate::session::wire::{Control, LobbyEntry};
+
+/// A host with one guest, and one more that never comes.
+fn in_the_lobby() -> Net {
+    let mut net = Net::new(3, Plan::default(), Some(30));
+    net.silent = vec![2];
+    net.run(Duration::from_secs(2));
+    net
+}
+
+fn entry(at: usize, seats: &[u8]) -> LobbyEntry {
+    LobbyEntry {
+        peer: id(at),
+        name: "Ada\u{200b}\u{202e}".to_owned(),
+        seats: seats.iter().copied().map(Seat).collect(),
+        ready: true,
+    }
+}
+
+fn lobbies(net: &Net, at: usize) -> Vec<Vec<crate::LobbyPeer>> {
+    let events = net.peers[at].events.iter();
+    let lobbies = events.filter_map(|event| match event {
+        Event::Lobby(peers) => Some(peers.clone()),
+        _ => None,
+    });
+    lobbies.collect()
+}
+
+fn faults(net: &Net, at: usize) -> Vec<Fault> {
+    let events = net.peers[at].events.iter();
+    let faults = events.filter_map(|event| match event {
+        Event::PeerFault { fault, .. } => Some(*fault),
+        _ => None,
+    });
+    faults.collect()
+}
+
+#[test]
+fn a_guest_believes_no_lobby_with_seats_that_are_not_there() {
+    let hosts_lists = [
+        vec![entry(0, &[0]), entry(1, &[255])],
+        vec![entry(0, &[3])],
+        vec![entry(0, &[1]), entry(1, &[1])],
+        vec![entry(0, &[0, 0])],
+        (0..100).map(|_| entry(0, &[])).collect(),
+    ];
+    for list in hosts_lists {
+        let mut net = in_the_lobby();
+        let before = lobbies(&net, 1);
+        assert!(!before.is_empty(), "it is in the lobby");
+        net.tell(0, 1, Channel::Control, &Control::Lobby(list).encode());
+        assert_eq!(lobbies(&net, 1), before);
+        assert_eq!(faults(&net, 1), [Fault::OutOfPlace]);
+    }
+    let mut net = in_the_lobby();
+    let list = vec![entry(0, &[0]), entry(1, &[1, 2])];
+    net.tell(0, 1, Channel::Control, &Control::Lobby(list).encode());
+    let told = lobbies(&net, 1).pop().expect("a lobby");
+    assert_eq!(told[0].name, "Ada", "what is not seen is left out");
+    assert_eq!(told[1].seats, [Seat(1), Seat(2)]);
+    assert_eq!(faults(&net, 1), []);
+}
+
+#[test]
+fn a_guest_that_wavers_all_the_time_is_out() {
+    let mut net = in_the_lobby();
+    let before = lobbies(&net, 0).len();
+    for change in 0..200_u8 {
+        let commit = (change % 2 == 0).then_some([change; 32]);
+        net.tell(1, 0, Channel::Control, &Control::Ready { commit }.encode());
+    }
+    assert!(faults(&net, 0).contains(&Fault::Flood));
+    let told = lobbies(&net, 0).len() - before;
+    assert!(told <= 41, "{told} times told to all");
+    net.run(net.now + Duration::from_secs(1));
+    let here = lobbies(&net, 0).pop().expect("a lobby");
+    assert_eq!(here.len(), 1, "its link is closed: {here:?}");
+}
