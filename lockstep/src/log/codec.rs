@@ -1,8 +1,8 @@
 //! The one encoding of log records.
 
 use super::{
-    Absent, Bundle, End, Equivocation, Keyframe, LogEntry, NewRun, OnSlow, PauseBudget, Record,
-    Reopening, RosterChange, RosterPeer, SignedBatch, Start, What,
+    Absent, Bundle, Continuation, End, Equivocation, Keyframe, LogEntry, NewRun, OnSlow,
+    PauseBudget, Record, Reopening, RosterChange, RosterPeer, SignedBatch, Start, What,
 };
 use crate::encoding::{Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_COMMAND, MAX_PEERS};
@@ -35,6 +35,7 @@ const ATTEST: u8 = 6;
 const KEYFRAME: u8 = 7;
 const END: u8 = 8;
 const ROSTER: u8 = 9;
+const CONTINUED: u8 = 10;
 
 impl Codec {
     /// The turn of the next bundle.
@@ -130,6 +131,10 @@ impl Codec {
             Record::Roster(change) => {
                 out.push(ROSTER);
                 put_change(out, change);
+            }
+            Record::Continued(continuation) => {
+                out.push(CONTINUED);
+                continuation.encode(out);
             }
             Record::End(end) => {
                 out.push(END);
@@ -260,6 +265,7 @@ impl Codec {
                 Record::Keyframe(keyframe)
             }
             ROSTER => Record::Roster(decode_change(reader)?),
+            CONTINUED => Record::Continued(Arc::new(Continuation::decode(reader)?)),
             END => {
                 let turns = reader.number()?;
                 let log_hash = LogHash(reader.array()?);
@@ -334,7 +340,11 @@ fn put_start(out: &mut Vec<u8>, start: &Start) {
 }
 
 /// A text of at most so many bytes.
-fn short(reader: &mut Reader<'_>, most: u32, what: &'static str) -> Result<String, DecodeError> {
+pub(super) fn short(
+    reader: &mut Reader<'_>,
+    most: u32,
+    what: &'static str,
+) -> Result<String, DecodeError> {
     let text = reader.text()?;
     match text.len() <= most as usize {
         true => Ok(text),
