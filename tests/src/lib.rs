@@ -17,3 +17,5 @@ pub mod random;
 pub mod recorded;
 pub mod simulator;
 pub mod targets;
+#[cfg(feature = "demo")]
+pub mod window;

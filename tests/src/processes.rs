@@ -33,6 +33,19 @@ impl Process {
     /// # Panics
     /// When it cannot be started: a broken build, not a result.
     pub fn start(program: &Path, arguments: &[&str], home: &Path) -> Process {
+        Process::start_in(program, arguments, home, &[])
+    }
+
+    /// As [`start`](Self::start), in an environment with these variables: a display, say, for otherwise there is none.
+    ///
+    /// # Panics
+    /// As `start`.
+    pub fn start_in(
+        program: &Path,
+        arguments: &[&str],
+        home: &Path,
+        around: &[(&str, &str)],
+    ) -> Process {
         let mut child = Command::new(program)
             .args(arguments)
             .current_dir(home)
@@ -40,6 +53,7 @@ impl Process {
             .env("XDG_DATA_HOME", home)
             .env_remove("DISPLAY")
             .env_remove("WAYLAND_DISPLAY")
+            .envs(around.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -283,7 +297,8 @@ impl MatchOf {
 }
 
 impl Process {
-    fn errors_now(&mut self) -> String {
+    /// Ends the process at once, and gives what it wrote on stderr.
+    pub fn errors_now(&mut self) -> String {
         self.kill();
         let errors = self
             .errors

@@ -52,7 +52,14 @@ fn every_path_in_the_readme_exists() {
         .split("](")
         .skip(1)
         .filter_map(|rest| rest.split(')').next());
-    let rooms = ["sim/", "lockstep/", "replay/", "demo-rts/", "tests/"];
+    let rooms = [
+        "sim/",
+        "lockstep/",
+        "replay/",
+        "demo-rts/",
+        "tests/",
+        "docs/",
+    ];
     for path in quoted.chain(linked) {
         if rooms.iter().any(|room| path.starts_with(room)) && !path.contains(' ') {
             assert!(root().join(path).exists(), "README.md names {path}");

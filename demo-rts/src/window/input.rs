@@ -1,6 +1,7 @@
 //! One frame's input as plain data: what was pressed, held, moved and typed since the last.
 
 pub use miniquad::{KeyCode, MouseButton};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Modifier keys held down.
@@ -127,12 +128,35 @@ impl Input {
 }
 
 /// Gathers events into the input of the next frame.
+///
+/// A frame hears of one key or button that was pressed. Where frames are slow and several fall into one, the others
+/// come with the next frames, in their order: a key may well change what the next one means.
 #[derive(Debug, Default)]
 pub struct Gatherer {
     input: Input,
+    later: VecDeque<Happened>,
     last_mouse: Option<(f32, f32)>,
     last_press: Option<(MouseButton, (f32, f32), Duration)>,
     last_frame: Duration,
+}
+
+/// What waits for the next frame.
+#[derive(Clone, Copy, Debug)]
+enum Happened {
+    Key(Press),
+    Down(Click),
+    Up(Click),
+}
+
+impl Happened {
+    /// Whether a frame hears of no other after it.
+    fn fills_frame(&self) -> bool {
+        match self {
+            Happened::Key(press) => !is_modifier(press.key),
+            Happened::Down(_) => true,
+            Happened::Up(_) => false,
+        }
+    }
 }
 
 impl Gatherer {
@@ -161,12 +185,12 @@ impl Gatherer {
         // A third press begins anew.
         self.last_press = (!double).then_some((button, at, now));
         let with = self.input.with;
-        self.input.pressed.push(Click {
+        self.hear(Happened::Down(Click {
             button,
             at,
             with,
             double,
-        });
+        }));
         if !self.input.holds.contains(&button) {
             self.input.holds.push(button);
         }
@@ -177,12 +201,12 @@ impl Gatherer {
         self.input.mouse = Some(at);
         self.input.holds.retain(|held| *held != button);
         let with = self.input.with;
-        self.input.released.push(Click {
+        self.hear(Happened::Up(Click {
             button,
             at,
             with,
             double: false,
-        });
+        }));
     }
 
     /// A key went down, or repeats.
@@ -191,7 +215,7 @@ impl Gatherer {
         self.set_modifier(key, true);
         let with = self.input.with;
         let repeat = repeat || self.input.held.contains(&key);
-        self.input.keys.push(Press { key, with, repeat });
+        self.hear(Happened::Key(Press { key, with, repeat }));
         if !self.input.held.contains(&key) {
             self.input.held.push(key);
         }
@@ -260,7 +284,31 @@ impl Gatherer {
             closing: self.input.closing,
             ..Input::default()
         };
-        std::mem::replace(&mut self.input, kept)
+        let heard = std::mem::replace(&mut self.input, kept);
+        for happened in std::mem::take(&mut self.later) {
+            self.hear(happened);
+        }
+        heard
+    }
+
+    /// In this frame, if nothing that came before still waits or fills it.
+    fn hear(&mut self, happened: Happened) {
+        let keys = self.input.keys.iter();
+        let is_full =
+            !self.input.pressed.is_empty() || keys.clone().any(|key| !is_modifier(key.key));
+        if !self.later.is_empty() || is_full && happened.fills_frame() {
+            let repeats = matches!(happened, Happened::Key(press) if press.repeat);
+            // A key that is held repeats faster than slow frames can hear of it.
+            if !repeats && self.later.len() < MOST_LATER {
+                self.later.push_back(happened);
+            }
+            return;
+        }
+        match happened {
+            Happened::Key(press) => self.input.keys.push(press),
+            Happened::Down(click) => self.input.pressed.push(click),
+            Happened::Up(click) => self.input.released.push(click),
+        }
     }
 
     /// Some systems tell of a modifier only with the next key.
@@ -274,6 +322,20 @@ impl Gatherer {
     }
 }
 
+fn is_modifier(key: KeyCode) -> bool {
+    matches!(
+        key,
+        KeyCode::LeftShift
+            | KeyCode::RightShift
+            | KeyCode::LeftControl
+            | KeyCode::RightControl
+            | KeyCode::LeftAlt
+            | KeyCode::RightAlt
+    )
+}
+
+/// More is not pressed while a frame is drawn.
+const MOST_LATER: usize = 64;
 const DOUBLE_TIME: Duration = Duration::from_millis(350);
 const DOUBLE_PIXELS: f32 = 6.0;
 /// After a hiccup nothing shall leap.
@@ -301,6 +363,40 @@ mod tests {
         assert!(!second.hit(KeyCode::A) && second.typed_key(KeyCode::A));
         gatherer.key_up(KeyCode::A, Modifiers::default());
         assert!(!gatherer.frame(ms(30), (9.0, 9.0)).holds_key(KeyCode::A));
+    }
+
+    #[test]
+    fn what_is_pressed_within_one_frame_comes_one_by_one_in_its_order() {
+        let none = Modifiers::default();
+        let mut gatherer = Gatherer::default();
+        for key in [KeyCode::LeftShift, KeyCode::B, KeyCode::H] {
+            gatherer.key_down(key, none, false);
+            gatherer.key_up(key, none);
+        }
+        gatherer.button_down(MouseButton::Left, (3.0, 4.0), ms(1));
+        gatherer.button_up(MouseButton::Left, (3.0, 4.0));
+        gatherer.key_down(KeyCode::X, none, false);
+        let mut frame = |now: u64| {
+            let input = gatherer.frame(ms(now), (9.0, 9.0));
+            let keys: Vec<KeyCode> = input.keys.iter().map(|press| press.key).collect();
+            (keys, input.pressed.len(), input.released.len())
+        };
+        assert_eq!(frame(10), (vec![KeyCode::LeftShift, KeyCode::B], 0, 0));
+        assert_eq!(frame(20), (vec![KeyCode::H], 0, 0));
+        assert_eq!(frame(30), (vec![], 1, 1));
+        assert_eq!(frame(40), (vec![KeyCode::X], 0, 0));
+        assert_eq!(frame(50), (vec![], 0, 0));
+    }
+
+    #[test]
+    fn a_key_that_repeats_faster_than_frames_come_does_not_go_on_after_it() {
+        let mut gatherer = Gatherer::default();
+        for _ in 0..500 {
+            gatherer.key_down(KeyCode::Left, Modifiers::default(), false);
+        }
+        gatherer.key_up(KeyCode::Left, Modifiers::default());
+        assert!(gatherer.frame(ms(10), (9.0, 9.0)).hit(KeyCode::Left));
+        assert!(gatherer.frame(ms(20), (9.0, 9.0)).keys.is_empty());
     }
 
     #[test]

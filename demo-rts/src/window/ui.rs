@@ -269,16 +269,11 @@ impl<'a> Ui<'a> {
         let size = self.units(theme::BODY);
         let high = self.canvas.line_height(size);
         let top = area.y + (area.h - high) / 2.0;
-        if text.is_empty() && !met.focused {
-            self.label(
-                (inner.x, top),
-                inner.w,
-                hint,
-                theme::BODY,
-                Weight::Regular,
-                theme::OFF,
-            );
-            return typed;
+        if text.is_empty() {
+            // Right of where the caret blinks.
+            let at = (inner.x + self.units(3.0), top);
+            let (wide, colour) = (inner.right() - at.0, theme::OFF);
+            self.label(at, wide, hint, theme::BODY, Weight::Regular, colour);
         }
         // What is near the caret is shown.
         let caret = if met.focused { self.memory.caret } else { 0 };
@@ -436,12 +431,17 @@ impl<'a> Ui<'a> {
         self.tip = Some(Tip { at: area, lines });
     }
 
-    /// Whether the mouse button that is held went down in this area. To be asked once a frame.
-    pub fn begun_in(&mut self, area: Rect) -> bool {
-        if let Some(click) = self.input.press(MouseButton::Left) {
-            self.memory.begun = Some(click.at);
+    /// Where the left button is held since it was pressed in this area. A press counts even where it was let go within
+    /// the frame, as happens where frames are slow.
+    pub fn dragged_in(&mut self, area: Rect) -> Option<(f32, f32)> {
+        let pressed = self.input.press(MouseButton::Left).map(|click| click.at);
+        if pressed.is_some() {
+            self.memory.begun = pressed;
         }
-        self.memory.begun.is_some_and(|at| area.contains(at))
+        let begun = self.memory.begun.is_some_and(|at| area.contains(at));
+        let held = self.input.holds_button(MouseButton::Left);
+        let at = self.input.mouse.filter(|_| held).or(pressed);
+        at.filter(|_| begun)
     }
 
     /// Makes the mouse belong to this area, so that nothing behind it is meant.

@@ -258,10 +258,8 @@ fn draw_small(ui: &mut Ui<'_>, shown: Shown<'_>, asked: &mut Asked) {
     match pressed(MouseButton::Left) {
         Some(click) if aims => asked.order = Some(on_map(click.at)),
         _ => {
-            let at = ui.input.mouse.filter(|at| map.contains(*at));
-            let held = ui.input.holds_button(MouseButton::Left);
-            let begun_here = ui.begun_in(map);
-            if let Some(at) = at.filter(|_| held && begun_here && !aims) {
+            let at = ui.dragged_in(map).filter(|at| map.contains(*at));
+            if let Some(at) = at.filter(|_| !aims) {
                 asked.look = Some(on_map(at));
             }
         }

@@ -52,11 +52,18 @@ impl Eye {
     }
 }
 
+/// A square of the map, as it is kept.
+struct Chunk {
+    ground: Kept<MeshId>,
+    /// What stands upon it, and leans over the ground of its neighbours.
+    cover: Kept<MeshId>,
+}
+
 /// What is kept of the ground.
 pub struct Land {
     size: u16,
     /// Drawn when they are first seen.
-    chunks: Vec<Option<Kept<MeshId>>>,
+    chunks: Vec<Option<Chunk>>,
     fog: Kept<PictureId>,
     small: Kept<PictureId>,
     /// The tick and the eye that fog and small map show.
@@ -153,13 +160,24 @@ impl Land {
             Rect::new(f32::from(x) - OVERHANG, f32::from(y) - OVERHANG, wide, wide)
         };
         let places = 0..self.chunks.len();
-        for place in places.filter(|place| area(*place).meets(shown)) {
-            if self.chunks[place].is_none() {
-                self.chunks[place] = Some(canvas.keep_mesh());
-                self.draw_again(place, map, canvas);
+        let seen: Vec<usize> = places.filter(|place| area(*place).meets(shown)).collect();
+        for place in &seen {
+            if self.chunks[*place].is_none() {
+                self.chunks[*place] = Some(Chunk {
+                    ground: canvas.keep_mesh(),
+                    cover: canvas.keep_mesh(),
+                });
+                self.draw_again(*place, map, canvas);
             }
-            if let Some(mesh) = &self.chunks[place] {
-                canvas.mesh(mesh.id(), camera.zoom, origin);
+        }
+        // All of the ground first: no neighbour's ground shall cut off a tree.
+        let layers = [
+            |chunk: &Chunk| chunk.ground.id(),
+            |chunk: &Chunk| chunk.cover.id(),
+        ];
+        for layer in layers {
+            for chunk in seen.iter().filter_map(|place| self.chunks[*place].as_ref()) {
+                canvas.mesh(layer(chunk), camera.zoom, origin);
             }
         }
         if self.chunks.iter().flatten().count() > MOST_CHUNKS {
@@ -248,7 +266,7 @@ impl Land {
 
     /// Draws a chunk as it is now, if it is kept.
     fn draw_again(&self, chunk: usize, map: &Map, canvas: &mut Canvas) {
-        let Some(Some(mesh)) = self.chunks.get(chunk) else {
+        let Some(Some(kept)) = self.chunks.get(chunk) else {
             return;
         };
         let across = usize::from(self.size.div_ceil(CHUNK));
@@ -257,10 +275,12 @@ impl Land {
         let (left, top) = (from(corner.0), from(corner.1));
         let (right, bottom) = ((left + CHUNK).min(self.size), (top + CHUNK).min(self.size));
         let tiles = || (top..bottom).flat_map(move |y| (left..right).map(move |x| Tile::new(x, y)));
-        canvas.into_mesh(mesh.id(), |canvas| {
+        canvas.into_mesh(kept.ground.id(), |canvas| {
             for tile in tiles() {
                 draw_ground(tile, map, canvas);
             }
+        });
+        canvas.into_mesh(kept.cover.id(), |canvas| {
             for tile in tiles() {
                 draw_cover(tile, map, canvas);
             }
@@ -547,6 +567,7 @@ const EXPLORED: u8 = 120;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::window::viewer::raster::Still;
     use crate::world::Setup;
     use sim::{Seed, Simulation, Start};
 
@@ -584,5 +605,54 @@ mod tests {
         let small = &canvas.kept().1[land.small.id().place()];
         let edge = usize::from(world.map().size());
         assert_eq!(small.rgba.len(), edge * edge * 4);
+    }
+
+    #[test]
+    fn trees_at_the_edge_of_a_mesh_are_whole() {
+        let edge = f32::from(CHUNK);
+        let leans = |map: &Map| {
+            (0..map.size()).find(|y| {
+                let (tree, beside) = (Tile::new(CHUNK - 1, *y), Tile::new(CHUNK, *y));
+                let reach = 0.5 + (part(dice(tree), 2) - 0.5) * 0.3 + 0.46;
+                let is_so = [tree, beside].map(|tile| map.terrain(tile));
+                is_so == [Terrain::Forest, Terrain::Ground] && reach > 1.05
+            })
+        };
+        let setup = |seed| Setup {
+            map_seed: Some(seed),
+            ..Setup::default()
+        };
+        let found = (0..50).find_map(|seed| {
+            let world = World::new(&Start {
+                setup: setup(seed),
+                seed: Seed([1; 32]),
+                seats: vec![Seat(0), Seat(1)],
+            });
+            leans(world.map()).map(|y| (world, f32::from(y)))
+        });
+        let (world, y) = found.expect("a map with a wood that ends at the edge of a mesh");
+        let mut canvas = Canvas::new();
+        let mut camera = Camera::new((edge, y + 0.5), world.map().size());
+        camera.view = Rect::new(0.0, 0.0, 200.0, 200.0);
+        camera.zoom = 100.0;
+        let mut drawn = |draw: &dyn Fn(&Land, &mut Canvas)| {
+            canvas.begin((200.0, 200.0), 1.0);
+            let mut land = Land::new(&world, &mut canvas);
+            land.draw(world.map(), &camera, &mut canvas);
+            draw(&land, &mut canvas);
+            Still::of(&mut canvas, theme::GROUND).draw()
+        };
+        let whole = drawn(&|_, _| ());
+        let bare = drawn(&|land, canvas| {
+            let origin = camera.to_window((0.0, 0.0));
+            canvas.begin((200.0, 200.0), 1.0);
+            let chunks = land.chunks.iter().flatten();
+            chunks.for_each(|chunk| canvas.mesh(chunk.ground.id(), camera.zoom, origin));
+        });
+        let right_of_edge = |place: usize| place / 3 % 200 >= 102;
+        let leaning = (0..whole.len())
+            .filter(|place| right_of_edge(*place) && whole[*place] != bare[*place])
+            .count();
+        assert!(leaning > 100, "{leaning}");
     }
 }

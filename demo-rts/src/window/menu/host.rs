@@ -39,12 +39,12 @@ impl Hosting {
             .iter()
             .position(|plan| Some(*plan) == wanted.as_deref());
         Hosting {
+            place: Where::of(&front.common),
             front,
             memory,
             seats: 0,
             bots: 0,
             level: 1,
-            place: Where::any(),
             address: "0.0.0.0:0".to_owned(),
             plan: plan.unwrap_or(USUAL_PLAN),
             on_slow: 0,

@@ -4,6 +4,7 @@ use super::front::{Front, any_map};
 use super::kit::{self, ROW, Rows, buttons, choice, labelled, page};
 use super::preview::Wanted;
 use crate::bot::Level;
+use crate::cli::Common;
 use crate::peer::Part;
 use crate::window::canvas::{Canvas, Rect};
 use crate::window::input::{Input, KeyCode};
@@ -21,11 +22,14 @@ pub(super) struct Where {
 }
 
 impl Where {
-    /// Any.
-    pub fn any() -> Where {
-        let seed = any_map();
+    /// As the command line says; else any.
+    pub fn of(common: &Common) -> Where {
+        let seed = common.map_seed.unwrap_or_else(any_map);
+        let named = MapKind::ALL
+            .iter()
+            .position(|kind| Some(*kind) == common.map);
         Where {
-            kind: (seed % MapKind::ALL.len() as u64) as usize,
+            kind: named.unwrap_or((seed % MapKind::ALL.len() as u64) as usize),
             seed: seed.to_string(),
         }
     }
@@ -107,11 +111,11 @@ impl Skirmish {
         let mut memory = Memory::default();
         memory.focus(START_FOCUS);
         Skirmish {
+            place: Where::of(&front.common),
             front,
             memory,
             opponents: 2,
             level: 1,
-            place: Where::any(),
             said: String::new(),
         }
     }

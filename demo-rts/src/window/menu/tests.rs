@@ -8,6 +8,7 @@ use crate::window::places::Places;
 use crate::window::settings::Settings;
 use crate::window::words::menu as words;
 use crate::window::{Next, Screen};
+use crate::world::MapKind;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -192,6 +193,35 @@ impl Desk {
         }
         (self.size, self.zoom) = (size, zoom);
         self.frames(2);
+    }
+}
+
+#[test]
+fn an_empty_field_says_what_belongs_into_it_also_while_it_has_the_keyboard() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut desk = Desk::new(folder.path(), "ada");
+    desk.press(words::JOIN);
+    assert!(desk.says(words::TICKET_HINT), "{:?}", desk.said());
+    desk.paste("ls1-");
+    assert!(!desk.says(words::TICKET_HINT), "{:?}", desk.said());
+}
+
+#[test]
+fn the_map_of_the_command_line_is_the_one_that_is_offered() {
+    let folder = tempfile::tempdir().unwrap();
+    let common = Common {
+        map_seed: Some(4_711),
+        map: Some(MapKind::Valleys),
+        ..Common::default()
+    };
+    let mut desk = Desk::with(&Places::at(folder.path()), &common);
+    for page in [words::SKIRMISH, words::HOST] {
+        desk.press(page);
+        assert!(desk.says("4711"), "{:?}", desk.said());
+        let purpose = words::land_purpose(MapKind::Valleys);
+        let begins = purpose.split(':').next().unwrap_or_default();
+        assert!(desk.says(begins), "{:?}", desk.said());
+        desk.key(KeyCode::Escape);
     }
 }
 

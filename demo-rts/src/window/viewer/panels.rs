@@ -7,7 +7,7 @@ use crate::window::canvas::{Canvas, Rect};
 use crate::window::game::camera::Place;
 use crate::window::game::land::Eye;
 use crate::window::game::scene::colour;
-use crate::window::input::{Input, MouseButton};
+use crate::window::input::Input;
 use crate::window::letters::Weight;
 use crate::window::theme;
 use crate::window::ui::{Ui, shortened};
@@ -306,8 +306,7 @@ impl Viewer {
         let thin = ui.units(1.5).max(1.0);
         ui.canvas.frame(seen, thin, theme::TEXT);
         ui.canvas.unclip();
-        let held = ui.input.holds_button(MouseButton::Left) && ui.begun_in(map);
-        if let Some(at) = ui.input.mouse.filter(|_| held) {
+        if let Some(at) = ui.dragged_in(map) {
             camera.centre = ((at.0 - map.x) / scale, (at.1 - map.y) / scale);
         }
     }

@@ -4,7 +4,7 @@ use super::events::{Finder, Happened};
 use super::graphs::{self, Graph};
 use super::*;
 use crate::bot::{Bot, Level};
-use crate::window::input::{Modifiers, Press};
+use crate::window::input::{Click, Modifiers, MouseButton, Press};
 use crate::window::sight::{SIZES, check_texts};
 use crate::world::{Effect, Id, Kind, ONE, Point, Setup};
 use lockstep::log::{Bundle, LogEntry, LogStore, PauseBudget, Record, RosterPeer, Start, What};
@@ -350,6 +350,39 @@ fn a_fight_is_one_event_with_its_losses_and_a_scuffle_is_none() {
         .map(|event| (event.tick, event.what.clone()))
         .collect();
     assert_eq!(whats, [(123, lost), (100, fight)]);
+}
+
+#[test]
+fn a_click_that_is_over_within_a_frame_is_heard() {
+    let recorded = record(40);
+    let mut viewer = viewer(&recorded);
+    let mut canvas = Canvas::new();
+    canvas.begin((1_280.0, 720.0), 1.0);
+    let space = [KeyCode::Space];
+    frame(&mut viewer, &mut canvas, &space, Modifiers::default());
+    let click = |at| Click {
+        button: MouseButton::Left,
+        at,
+        with: Modifiers::default(),
+        double: false,
+    };
+    // The lane of people, where nothing has happened so far; the mouse is far away again.
+    let (middle, away) = ((677.0, 710.0), (640.0, 16.0));
+    let input = Input {
+        size: canvas.size(),
+        now: Duration::from_secs(1),
+        mouse: Some(away),
+        pressed: vec![click(middle)],
+        released: vec![click(away)],
+        ..Input::default()
+    };
+    canvas.begin((1_280.0, 720.0), 1.0);
+    viewer.frame(&input, &mut canvas);
+    while viewer.reel.is_seeking() || viewer.wanted.is_some() {
+        viewer.pass(0.0);
+    }
+    let (tick, half) = (viewer.reel.tick(), viewer.reel.ticks() / 2);
+    assert!(tick.abs_diff(half) <= 2, "{tick} of {half}");
 }
 
 #[test]

@@ -96,7 +96,7 @@ impl Viewer {
         let mut x = written.right() + gap;
         let status = match self.going {
             _ if self.reel.is_seeking() => words::SEEKING,
-            _ if self.reel.is_over() => words::AT_END,
+            _ if self.reel.is_over() || tick >= ticks => words::AT_END,
             Going::Still => words::PAUSED,
             Going::Back(_) => words::REWIND,
             Going::On => "",
@@ -154,7 +154,11 @@ impl Viewer {
                 ui.canvas.rect(line, theme::alpha(theme::EDGE, 0.4));
             }
         }
-        let hovered = self.draw_marks(ui, bar, high, &x_of);
+        // Where frames are slow the mouse may be elsewhere again when its click is heard.
+        let pressed = ui.input.press(MouseButton::Left).map(|click| click.at);
+        let clicked = pressed.filter(|at| bar.contains(*at));
+        let pointed = clicked.or(ui.input.mouse);
+        let hovered = self.draw_marks(ui, bar, high, &x_of, pointed);
         let now = x_of(self.tick());
         let edge = Rect::new(
             (now - thin).round(),
@@ -163,44 +167,43 @@ impl Viewer {
             bar.h + thin * 4.0,
         );
         ui.canvas.rect(edge, theme::ACCENT);
-        let begun = ui.begun_in(bar);
-        let Some(at) = ui.input.mouse else { return };
-        let over = bar.contains(at);
-        let part = ((at.0 - bar.x) / bar.w).clamp(0.0, 1.0);
-        let tick = (f64::from(part) * ticks as f64) as u64;
-        if over {
+        let dragged = ui.dragged_in(bar);
+        let tick_at = |x: f32| {
+            let part = ((x - bar.x) / bar.w).clamp(0.0, 1.0);
+            (f64::from(part) * ticks as f64) as u64
+        };
+        if let Some(at) = ui.input.mouse.filter(|at| bar.contains(*at)) {
             let clock = |tick| words::clock(self.reel.time_of(tick));
             let lines = match hovered.and_then(|place| self.survey.found.events.get(place)) {
                 Some(event) => {
                     let told = words::happened(&event.what, event.at, &|seat| self.name(seat));
                     vec![(clock(event.tick), theme::ACCENT), (told, theme::TEXT)]
                 }
-                None => vec![(clock(tick), theme::ACCENT)],
+                None => vec![(clock(tick_at(at.0)), theme::ACCENT)],
             };
             ui.tip(Rect::new(at.0, bar.y, 1.0, bar.h), lines);
         }
-        let pressed = ui.input.press(MouseButton::Left);
         let event = hovered.and_then(|place| self.survey.found.events.get(place));
         // In the middle of a long fight that moment is meant, not the fight's beginning.
-        let near = |event: &&Event| (x_of(event.tick) - at.0).abs() <= ui.units(REACH);
-        let clicked = pressed.is_some_and(|click| bar.contains(click.at));
-        if let Some(event) = event.filter(near).filter(|_| clicked).cloned() {
+        let reach = ui.units(REACH);
+        let near = |at: (f32, f32)| event.filter(|event| (x_of(event.tick) - at.0).abs() <= reach);
+        if let Some(event) = clicked.and_then(near).cloned() {
             self.go_to_event(&event);
-        } else if begun
-            && ui.input.holds_button(MouseButton::Left)
-            && (pressed.is_some() || ui.input.moved != (0.0, 0.0))
+        } else if let Some(at) = dragged
+            && (clicked.is_some() || ui.input.moved != (0.0, 0.0))
         {
-            self.go_to(tick);
+            self.go_to(tick_at(at.0));
         }
     }
 
-    /// Draws the events into their lanes. Returns the place of the one under the mouse.
+    /// Draws the events into their lanes. Returns the place of the one that is pointed at.
     fn draw_marks(
         &self,
         ui: &mut Ui<'_>,
         bar: Rect,
         high: f32,
         x_of: &dyn Fn(u64) -> f32,
+        pointed: Option<(f32, f32)>,
     ) -> Option<usize> {
         let size = (high * 0.62).min(ui.units(12.0));
         let reach = ui.units(REACH);
@@ -215,7 +218,7 @@ impl Viewer {
             if let Happened::Fight { until, .. } = event.what {
                 right = x_of(until);
             }
-            if let Some(at) = ui.input.mouse.filter(|at| (at.1 - y).abs() <= high / 2.0) {
+            if let Some(at) = pointed.filter(|at| (at.1 - y).abs() <= high / 2.0) {
                 let far = (x - at.0).max(at.0 - right).max(0.0);
                 if far <= reach && hovered.is_none_or(|(best, _)| far <= best) {
                     hovered = Some((far, place));

@@ -1,0 +1,217 @@
+//! Pictures of the game that the README shows, and that what is seen must stay like: of fixed maps, matches and moments.
+
+use super::display::{self, Display, Window};
+use super::picture::{Part, Picture};
+use demo_rts::bot::Level;
+use demo_rts::window::words::{self, menu, viewer};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// A picture that is kept, at half the size of the window.
+struct Kept {
+    /// Its file, without ending.
+    name: &'static str,
+    arguments: fn() -> Vec<String>,
+    /// Leads the window to what is shown.
+    lead: fn(&Window<'_>) -> Picture,
+    /// What is compared, in pixels of the kept picture.
+    compared: &'static [Part],
+}
+
+/// Makes all anew. Returns a line for each.
+///
+/// # Errors
+/// The disk's.
+pub fn make(program: &Path) -> Result<Vec<String>, String> {
+    let mut lines = Vec::new();
+    for kept in &KEPT {
+        let path = file(kept);
+        let failed = |why: std::io::Error| format!("{}: {why}", path.display());
+        kept.take(program).write_png(&path).map_err(failed)?;
+        let bytes = std::fs::metadata(&path).map_err(failed)?.len();
+        lines.push(format!("{bytes:>7} bytes  {}", path.display()));
+    }
+    Ok(lines)
+}
+
+/// Compares all with what is seen now. Returns a line for each.
+///
+/// # Errors
+/// What differs too much, in words; the pictures are in a folder that is named.
+pub fn check(program: &Path) -> Result<Vec<String>, String> {
+    let (mut lines, mut wrong) = (Vec::new(), String::new());
+    for kept in &KEPT {
+        let seen = kept.take(program);
+        match kept.compare(&seen) {
+            Ok(line) => lines.push(line),
+            Err(why) => {
+                let path = display::kept().join(kept.name).with_extension("png");
+                let written = seen.write_png(&path);
+                let at = match written {
+                    Ok(()) => path.display().to_string(),
+                    Err(why) => why.to_string(),
+                };
+                let _ = writeln!(wrong, "{why}; what was seen: {at}");
+            }
+        }
+    }
+    match wrong.is_empty() {
+        true => Ok(lines),
+        false => Err(format!(
+            "{wrong}where it should look so: cargo run --release -p tests --bin pictures"
+        )),
+    }
+}
+
+impl Kept {
+    fn take(&self, program: &Path) -> Picture {
+        let home = tempfile::tempdir().expect("a folder for the game");
+        let display = Display::open(self.name, 1);
+        let arguments = (self.arguments)();
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let named = (self.name, 0);
+        let window = Window::open(&display, program, &arguments, home.path(), named);
+        (self.lead)(&window).halved()
+    }
+
+    fn compare(&self, seen: &Picture) -> Result<String, String> {
+        let name = self.name;
+        let kept = Picture::read_png(&file(self)).map_err(|why| format!("{name}: {why}"))?;
+        let (mut lines, mut good) = (Vec::new(), true);
+        for part in self.compared {
+            let apart = kept.part(*part).difference(&seen.part(*part));
+            let apart = apart.ok_or_else(|| format!("{name}: another size"))?;
+            let (x, y) = apart.worst_at;
+            lines.push(format!(
+                "{name}: a channel differs by {:.2} on average [{MEAN}], by {:.1} in the worst square, at {},{} \
+                 [{SQUARE}]; {:.3} % of pixels differ clearly",
+                apart.mean,
+                apart.worst_square,
+                x + part.x,
+                y + part.y,
+                apart.clearly * 100.0,
+            ));
+            good &= apart.mean <= MEAN && apart.worst_square <= SQUARE;
+        }
+        let lines = lines.join("\n");
+        if good { Ok(lines) } else { Err(lines) }
+    }
+}
+
+fn file(kept: &Kept) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/pictures");
+    root.join(kept.name).with_extension("png")
+}
+
+fn golden(name: &str) -> String {
+    let path = crate::golden::folder().join(name).with_extension("replay");
+    path.display().to_string()
+}
+
+const KEPT: [Kept; 4] = [
+    Kept {
+        name: "menu",
+        arguments: || words_of("--map lakes --map-seed 4711"),
+        lead: lead_to_skirmish,
+        // The land behind the page drifts.
+        compared: &[part(91, 86, 458, 214)],
+    },
+    Kept {
+        name: "match",
+        arguments: || words_of("skirmish --bots 1 --map lakes --map-seed 7 --name Ada --turns 24"),
+        lead: lead_to_match,
+        // Who begins where is drawn anew for each match: the bar, the dark, the town hall, and both panels are the same.
+        compared: &[
+            part(0, 0, 640, 15),
+            part(0, 60, 140, 200),
+            part(300, 162, 40, 36),
+            part(330, 294, 200, 66),
+            part(533, 279, 107, 81),
+        ],
+    },
+    Kept {
+        name: "battle",
+        arguments: || vec!["watch".to_owned(), golden("armies")],
+        lead: lead_to_battle,
+        compared: &[part(0, 0, 640, 360)],
+    },
+    Kept {
+        name: "viewer",
+        arguments: || vec!["watch".to_owned(), golden("four")],
+        lead: lead_to_graphs,
+        compared: &[part(0, 0, 640, 360)],
+    },
+];
+
+const fn part(x: usize, y: usize, wide: usize, high: usize) -> Part {
+    Part { x, y, wide, high }
+}
+
+fn words_of(line: &str) -> Vec<String> {
+    line.split(' ').map(str::to_owned).collect()
+}
+
+fn lead_to_skirmish(window: &Window<'_>) -> Picture {
+    window.click_on(menu::SKIRMISH);
+    window.click_on("4");
+    window.click_on(menu::level(Level::Hard));
+    window.until_gone(menu::DRAWING);
+    window.point((900, 660));
+    // The land behind the page drifts, the page does not.
+    window.still(Some(part(182, 172, 916, 428)))
+}
+
+fn lead_to_match(window: &Window<'_>) -> Picture {
+    window.click_on(words::LOOK);
+    // What was said at first goes away.
+    window.until_gone("0:00 Ada is here");
+    window.drag((540, 250), (740, 440));
+    window.until_seen(&words::selected(5));
+    window.still(None)
+}
+
+/// Stops a replay at its beginning.
+fn stop(window: &Window<'_>, turns: u32) {
+    window.press(&["space"]);
+    window.until_seen(viewer::PAUSED);
+    window.press(&["Home"]);
+    window.until_seen(&viewer::place(0, turns, 0));
+}
+
+fn lead_to_battle(window: &Window<'_>) -> Picture {
+    let at = |turn: u32| viewer::place(turn, 744, u64::from(turn) * 4);
+    stop(window, 744);
+    // The first fight is looked at, from shortly before it on.
+    window.press(&["n"]);
+    window.until_gone(&at(0));
+    window.press(&["Home"]);
+    window.until_seen(&at(0));
+    window.press(&["Right"]);
+    window.until_seen(&at(50));
+    for turn in 51..=58 {
+        window.press(&["period"]);
+        window.until_seen(&at(turn));
+    }
+    window.still(None)
+}
+
+fn lead_to_graphs(window: &Window<'_>) -> Picture {
+    stop(window, 3_000);
+    for minute in 1..=6 {
+        window.press(&["Next"]);
+        window.until_seen(&viewer::place(
+            minute * 300,
+            3_000,
+            u64::from(minute) * 1_200,
+        ));
+    }
+    window.press(&["2"]);
+    window.press(&["g"]);
+    window.until_seen(viewer::GRAPHS[0]);
+    window.still(None)
+}
+
+/// The most that a channel may differ on average. Another version of the software renderer rounds otherwise.
+const MEAN: f64 = 1.5;
+/// The most that it may differ on average in a square of 16 by 16 pixels.
+const SQUARE: f64 = 10.0;

@@ -1,0 +1,214 @@
+//! Words in a picture: found as they look, so that a test presses what a person would press.
+
+use super::picture::Picture;
+use demo_rts::window::canvas::Canvas;
+use demo_rts::window::letters::Weight;
+use demo_rts::window::theme;
+use demo_rts::window::viewer::raster::Still;
+
+/// Draws words to look for, with the game's own letters.
+pub struct Pen {
+    canvas: Canvas,
+}
+
+/// A word in one size and weight.
+pub struct Ink {
+    wide: usize,
+    high: usize,
+    /// How much of each pixel is covered, 0 to 255, line by line.
+    cover: Vec<u8>,
+    /// Pixels that are covered most, each with one that is not covered at all.
+    pairs: Vec<((usize, usize), (usize, usize))>,
+}
+
+impl Default for Pen {
+    fn default() -> Pen {
+        Pen {
+            canvas: Canvas::new(),
+        }
+    }
+}
+
+impl Pen {
+    /// Where the middle of this text lies, wherever it stands alone in a window of 1280 by 720, in any size and weight; the
+    /// uppermost first.
+    pub fn find(&mut self, text: &str, picture: &Picture) -> Vec<(usize, usize)> {
+        let grey = picture.grey();
+        let mut found = Vec::new();
+        for size in SIZES {
+            for weight in [Weight::Regular, Weight::Bold] {
+                if let Some(ink) = self.draw(text, size, weight) {
+                    found.extend(ink.find(&grey, picture.wide));
+                }
+            }
+        }
+        found.sort_unstable_by_key(|(x, y)| (*y, *x));
+        found
+    }
+
+    fn draw(&mut self, text: &str, size: f32, weight: Weight) -> Option<Ink> {
+        let wide = self.canvas.measure(text, size, weight).ceil() + 2.0 * ALONE;
+        let high = self.canvas.line_height(size).ceil();
+        self.canvas.begin((wide, high), 1.0);
+        let white = [255; 4];
+        self.canvas.text((ALONE, 0.0), text, size, weight, white);
+        let still = Still::of(&mut self.canvas, [0, 0, 0, 255]);
+        let (wide, _) = still.size();
+        let drawn = still.draw();
+        let cover: Vec<u8> = drawn.chunks_exact(3).map(|rgb| rgb[0]).collect();
+        Ink::of(&cover, wide)
+    }
+}
+
+impl Ink {
+    /// Without the empty lines above and below; `None` where nothing is covered.
+    fn of(cover: &[u8], wide: usize) -> Option<Ink> {
+        let inked = |line: &[u8]| line.iter().any(|cover| *cover > 0);
+        let first = cover.chunks_exact(wide).position(inked)?;
+        let last = cover.chunks_exact(wide).rposition(inked)?;
+        let cover = cover[first * wide..(last + 1) * wide].to_vec();
+        let high = last + 1 - first;
+        let mut places: Vec<usize> = (0..cover.len()).collect();
+        places.sort_by_key(|place| std::cmp::Reverse(cover[*place]));
+        let spread = |places: &[usize]| {
+            let step = (places.len() / PAIRS).max(1);
+            let places: Vec<usize> = places.iter().step_by(step).copied().collect();
+            places
+        };
+        let full = places.partition_point(|place| cover[*place] >= FULL);
+        let empty = places.partition_point(|place| cover[*place] > 0);
+        let at = |place: usize| (place % wide, place / wide);
+        let full = spread(&places[..full.max(1)]);
+        let empty = spread(&places[empty..]);
+        let pairs = full.into_iter().zip(empty.into_iter().cycle());
+        Some(Ink {
+            wide,
+            high,
+            pairs: pairs.map(|(full, empty)| (at(full), at(empty))).collect(),
+            cover,
+        })
+    }
+
+    fn find(&self, grey: &[u8], wide: usize) -> Vec<(usize, usize)> {
+        let high = grey.len() / wide.max(1);
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        if wide < self.wide || high < self.high {
+            return found;
+        }
+        let pairs: Vec<(usize, usize)> = self
+            .pairs
+            .iter()
+            .map(|((x, y), (u, v))| (y * wide + x, v * wide + u))
+            .collect();
+        for y in 0..=high - self.high {
+            for x in 0..=wide - self.wide {
+                let from = y * wide + x;
+                let stands_out = |(full, empty): &(usize, usize)| {
+                    grey[from + full] >= grey[from + empty].saturating_add(STANDS_OUT)
+                };
+                if pairs.iter().all(stands_out) && self.is_at(grey, wide, from) {
+                    found.push((x + self.wide / 2, y + self.high / 2));
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether the picture follows the ink, in every part of the text: one digit among many letters may not be another.
+    fn is_at(&self, grey: &[u8], wide: usize, from: usize) -> bool {
+        let pixels = || {
+            let lines = self.cover.chunks_exact(self.wide).enumerate();
+            lines.flat_map(|(y, line)| {
+                let seen = &grey[from + y * wide..][..self.wide];
+                let pair = line.iter().zip(seen).enumerate();
+                pair.map(|(x, (ink, seen))| (x, f64::from(*ink) / 255.0, f64::from(*seen)))
+            })
+        };
+        let mut sums = [0.0_f64; 4];
+        for (_, ink, seen) in pixels() {
+            let more = [ink, seen, ink * ink, ink * seen];
+            sums.iter_mut()
+                .zip(more)
+                .for_each(|(sum, more)| *sum += more);
+        }
+        let count = self.cover.len() as f64;
+        let [ink, seen, square, both] = sums.map(|sum| sum / count);
+        // The brightness of the letters above that of their ground, and of the ground: the line nearest to all pixels.
+        let contrast = (both - ink * seen) / (square - ink * ink).max(1e-9);
+        let ground = seen - contrast * ink;
+        let mut apart = vec![0.0_f64; self.wide.div_ceil(PART)];
+        for (x, ink, seen) in pixels() {
+            apart[x / PART] += (seen - ground - contrast * ink).powi(2);
+        }
+        let most = (contrast * UNLIKE).powi(2) * (PART * self.high) as f64;
+        contrast >= f64::from(STANDS_OUT) && apart.iter().all(|apart| *apart <= most)
+    }
+}
+
+/// Every size that words are written in, in pixels, at this size of the window.
+const SIZES: [f32; 7] = [
+    KEYS,
+    theme::SMALL,
+    theme::BODY,
+    theme::HEADING,
+    theme::TITLE * 0.82,
+    theme::TITLE,
+    theme::TITLE * 1.5,
+];
+/// That of the keys on the buttons of the command card.
+const KEYS: f32 = 10.0;
+/// Free pixels left and right of a text that stands alone: more than a space.
+const ALONE: f32 = 8.0;
+/// Pixels of a text that are compared before all are.
+const PAIRS: usize = 12;
+/// The cover of pixels that are wholly covered, or nearly.
+const FULL: u8 = 200;
+/// How much brighter such a pixel is than one beside the letters.
+const STANDS_OUT: u8 = 24;
+/// Columns of a part of a text: about a letter.
+const PART: usize = 6;
+/// How far the pixels of a part may be from what the ink says, of the contrast: the root of the mean square.
+const UNLIKE: f64 = 0.2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A picture with words upon a ground that is not even.
+    fn page(words: &[((f32, f32), &str, f32)]) -> Picture {
+        let mut canvas = Canvas::new();
+        canvas.begin((400.0, 200.0), 1.0);
+        let whole = canvas.whole();
+        canvas.shade(whole, theme::PANEL_TOP, theme::FIELD);
+        for (at, text, size) in words {
+            canvas.text(*at, text, *size, Weight::Bold, theme::FAINT);
+        }
+        let rgb = Still::of(&mut canvas, theme::GROUND).draw();
+        Picture {
+            wide: 400,
+            high: 200,
+            rgb,
+        }
+    }
+
+    #[test]
+    fn words_are_found_where_they_stand_alone() {
+        let page = page(&[
+            ((20.0, 20.0), "Join", theme::BODY),
+            ((20.0, 80.0), "Join a match", theme::BODY),
+            ((200.0, 140.0), "Joint", theme::HEADING),
+            ((20.0, 110.0), "turn 300 of 744   tick 1202", theme::SMALL),
+        ]);
+        let mut pen = Pen::default();
+        let found = pen.find("Join", &page);
+        assert!(matches!(found[..], [(30..40, 25..35)]), "{found:?}");
+        assert_eq!(pen.find("Join a match", &page).len(), 1);
+        assert_eq!(pen.find("Joint", &page).len(), 1);
+        assert_eq!(pen.find("turn 300 of 744   tick 1202", &page).len(), 1);
+        let others = ["turn 300 of 744   tick 1200", "turn 308 of 744   tick 1202"];
+        let absent = ["Quit", "a match", "Join a watch", "oin"];
+        for absent in others.iter().chain(&absent) {
+            assert_eq!(pen.find(absent, &page), [], "{absent}");
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! The game as a person meets it: windows on displays of their own, driven by real keys and clicks, and looked at.
+//!
+//! Whatever is waited for is waited for at most a minute. Pictures of a failure are kept; its message says where. With
+//! `KEEP_PICTURES=1` those of a success are kept, too.
+
+use demo_rts::window::words::{self, menu, viewer};
+use demo_rts::world::{Kind, TICKS_PER_SECOND};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tests::processes::{Finished, Process};
+use tests::window::display::{Display, Window, missing};
+use tests::window::gallery;
+use tests::window::picture::{Part, Picture};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_pictures");
+
+/// One at a time: the pictures of several games, drawn by one processor, would wait for each other. `None` where no
+/// window can be opened here, which is said.
+fn alone() -> Option<MutexGuard<'static, ()>> {
+    static TURN: Mutex<()> = Mutex::new(());
+    if let Some(lacks) = missing() {
+        let in_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
+        assert!(!in_ci, "no window was looked at: {lacks}");
+        eprintln!("\nNOT TESTED: no window was looked at, for {lacks}\n");
+        return None;
+    }
+    Some(TURN.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn program() -> &'static Path {
+    Path::new(PROGRAM)
+}
+
+/// Runs a command of the game that needs no window.
+fn run(arguments: &[&str], home: &Path) -> Finished {
+    let all: Vec<&str> = ["demo"].iter().chain(arguments).copied().collect();
+    Process::start(program(), &all, home).finish(Duration::from_secs(60))
+}
+
+/// The recordings in the folder of the user's data.
+fn recordings(home: &Path) -> Vec<PathBuf> {
+    let Ok(files) = std::fs::read_dir(home.join("demo-rts/replays")) else {
+        return Vec::new();
+    };
+    let files = files.flatten().map(|file| file.path());
+    let mut files: Vec<PathBuf> = files
+        .filter(|path| path.extension().is_some_and(|ending| ending == "replay"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Every record of a recording, as `replay export` tells it.
+fn records(replay: &Path, home: &Path) -> Vec<Value> {
+    let exported = run(&["replay", "export", &replay.display().to_string()], home);
+    assert!(exported.status.success(), "{}", exported.errors);
+    exported.events
+}
+
+/// The commands of a seat, as `replay export` tells them.
+fn commands(records: &[Value], seat: u64) -> Vec<&Value> {
+    let entries = records
+        .iter()
+        .filter_map(|record| record["entries"].as_array());
+    let own = entries.flatten().filter(|entry| entry["seat"] == seat);
+    own.map(|entry| &entry["command"]).collect()
+}
+
+fn verify(replay: &Path, home: &Path) {
+    let verified = run(&["replay", "verify", &replay.display().to_string()], home);
+    assert!(verified.status.success(), "{}", verified.errors);
+}
+
+/// Waits until the process has ended by itself.
+fn ends_well(window: &mut Window<'_>) {
+    window
+        .process
+        .wait_until(Duration::from_secs(60), |_| false);
+    assert!(window.process.has_ended(), "the window was closed");
+}
+
+/// That a picture shows another thing than before, and is not merely another frame of it.
+fn assert_differs(one: &Picture, other: &Picture, what: &str) {
+    let apart = one.difference(other).expect("one size");
+    assert!(apart.clearly > 0.002, "{what}: {apart:?}");
+}
+
+#[test]
+fn a_skirmish_is_played_by_hand_and_its_recording_tells_what_was_clicked() {
+    let Some(_alone) = alone() else { return };
+    let home = tempfile::tempdir().expect("a folder for the game");
+    let display = Display::open("skirmish", 1);
+    // Grass lies around the town hall wherever one begins on this map.
+    let arguments = "--map lakes --map-seed 7 --name Ada";
+    let arguments: Vec<&str> = arguments.split(' ').collect();
+    let mut window = Window::open(&display, program(), &arguments, home.path(), ("ada", 0));
+    window.click_on(menu::SKIRMISH);
+    window.until_seen("7");
+    window.click_on("1");
+    window.click_on(menu::level(demo_rts::bot::Level::Easy));
+    window.click_on(menu::START);
+    window.until_seen(words::HELP_HINT);
+
+    // The town hall stands in the middle of the picture, five workers at one of its sides. A worker is trained.
+    window.until_seen(&words::idle(5));
+    window.click((640, 350));
+    window.press(&["w"]);
+    window.until_seen(&(START_GOLD - Kind::Worker.stats().gold).to_string());
+    // The others go away, and stop.
+    window.drag((540, 250), (740, 440));
+    window.until_seen(&words::selected(5));
+    window.order((640, 540));
+    window.until_gone(&words::idle(5));
+    window.press(&["x"]);
+    window.until_seen(&words::idle(5));
+    // A house: the ghost is seen before it is placed.
+    window.press(&["b"]);
+    window.until_seen("Esc");
+    let card = window.picture();
+    window.press(&["h"]);
+    window.until_gone("Esc");
+    let site = (745, 365);
+    window.point(site);
+    window.until_changed(&card, Some(around(site)));
+    window.click(site);
+    window.until_seen(&(START_WOOD - Kind::House.stats().wood).to_string());
+
+    window.press(&["Escape"]);
+    window.until_gone(&words::selected(5));
+    window.press(&["Escape"]);
+    window.click_on(words::LEAVE_MATCH);
+    window.until_seen(menu::SUBTITLE);
+    window.click_on(menu::QUIT);
+    ends_well(&mut window);
+
+    let found = recordings(home.path());
+    let [replay] = &found[..] else {
+        panic!("one recording: {found:?}");
+    };
+    let name = replay.file_name().unwrap_or_default().to_string_lossy();
+    assert!(name.ends_with("lakes, Ada and a bot.replay"), "{name}");
+    verify(replay, home.path());
+    let records = records(replay, home.path());
+    let clicked = commands(&records, 0);
+    for wanted in ["Train", "Move", "Stop", "Build"] {
+        let is_there = clicked.iter().any(|command| command[wanted].is_object());
+        assert!(is_there, "{wanted} is not among {clicked:?}");
+    }
+    let built = clicked.iter().find(|command| command["Build"].is_object());
+    assert!(
+        built.is_some_and(|command| command["Build"]["kind"] == "House"),
+        "{built:?}"
+    );
+}
+
+#[test]
+fn two_windows_meet_play_and_one_is_killed() {
+    let Some(_alone) = alone() else { return };
+    let [home, guests_home] = [(); 2].map(|()| tempfile::tempdir().expect("a folder for the game"));
+    let display = Display::open("two", 2);
+    let arguments = ["--map-seed", "5", "--map", "plains", "--name", "Ada"];
+    let host = Window::open(&display, program(), &arguments, home.path(), ("ada", 0));
+    host.click_on(menu::HOST);
+    host.click_on(menu::OPEN);
+    host.until_seen(&menu::missing(1, 1));
+    host.click_on(menu::COPY);
+    host.until_seen(words::COPIED);
+
+    let arguments = ["--name", "Grace"];
+    let guest = Window::open(
+        &display,
+        program(),
+        &arguments,
+        guests_home.path(),
+        ("grace", 1),
+    );
+    // However many matches were found on the network of this machine.
+    guest.until_seen(menu::SUBTITLE);
+    guest.focus();
+    guest.press(&["Tab", "Tab", "Return"]);
+    guest.until_seen(menu::TICKET_HINT);
+    guest.click_on(menu::PASTE);
+    guest.until_gone(menu::TICKET_HINT);
+    // The button beside it, by keys that come faster than frames.
+    guest.press(&["Tab", "Return"]);
+    guest.until_seen(&menu::yourself("Grace"));
+    host.until_seen("Grace");
+    guest.until_seen("Ada");
+    // A greeting, by keys.
+    guest.click_on(menu::CHAT_HINT);
+    guest.write("good luck");
+    guest.press(&["Return"]);
+    host.until_seen("Grace: good luck");
+    guest.click_on(menu::I_AM_READY);
+    host.until_seen(menu::READY);
+    host.click_on(menu::I_AM_READY);
+    for window in [&host, &guest] {
+        window.until_seen(words::HELP_HINT);
+        window.until_seen(&words::idle(5));
+    }
+    host.press(&["F3"]);
+    let playing = host.picture();
+
+    guest.kill();
+    host.until_seen(&words::lost("Grace"));
+    host.until_changed(&playing, None);
+
+    // Whoever was killed is offered the way back by the menu, and takes it.
+    let guest = Window::open(
+        &display,
+        program(),
+        &arguments,
+        guests_home.path(),
+        ("back", 1),
+    );
+    guest.click_on(menu::COME_BACK);
+    host.until_seen(&words::back("Grace"));
+    guest.until_seen(words::HELP_HINT);
+    guest.press(&["Escape"]);
+    guest.click_on(words::LEAVE_MATCH);
+    guest.until_seen(menu::SUBTITLE);
+    host.until_seen(words::CLOSE_MATCH);
+
+    // What is seen is what is told: who was there, was gone, and came back.
+    let [replay] = &recordings(home.path())[..] else {
+        panic!("one recording: {:?}", recordings(home.path()));
+    };
+    verify(replay, home.path());
+    let records = records(replay, home.path());
+    let start = records.iter().find(|record| record["record"] == "start");
+    let roster = start.and_then(|start| start["roster"].as_array());
+    let named: Vec<(&Value, &Value)> = roster
+        .into_iter()
+        .flatten()
+        .map(|peer| (&peer["name"], &peer["peer"]))
+        .collect();
+    let [(ada, adas), (grace, graces)] = named[..] else {
+        panic!("two players: {named:?}");
+    };
+    assert_eq!((ada.as_str(), grace.as_str()), (Some("Ada"), Some("Grace")));
+    let changes = records.iter().filter(|record| record["record"] == "roster");
+    let changes: Vec<&Value> = changes.map(|change| &change["peers"]).collect();
+    let is_in =
+        |peer: &Value, change: &Value| change.as_array().is_some_and(|peers| peers.contains(peer));
+    assert!(changes.len() >= 2, "{changes:?}");
+    assert!(
+        is_in(adas, changes[0]) && !is_in(graces, changes[0]),
+        "{changes:?}"
+    );
+    assert!(
+        is_in(adas, changes[1]) && is_in(graces, changes[1]),
+        "{changes:?}"
+    );
+}
+
+#[test]
+fn every_way_to_a_moment_of_a_replay_shows_the_same_picture() {
+    let Some(_alone) = alone() else { return };
+    let home = tempfile::tempdir().expect("a folder for the game");
+    let replay = home.path().join("armies.replay");
+    let golden = tests::golden::folder().join("armies.replay");
+    std::fs::copy(golden, &replay).expect("a recording of a fixed seed");
+    let display = Display::open("viewer", 1);
+    let arguments = ["watch", "armies.replay"];
+    let window = Window::open(&display, program(), &arguments, home.path(), ("viewer", 0));
+    let at = |turn: u32| viewer::place(turn, ARMIES_TURNS, u64::from(turn) * ARMIES_TICKS);
+    let outside = || window.point((640, 16));
+    window.press(&["space"]);
+    window.until_seen(viewer::PAUSED);
+    outside();
+    window.press(&["Home"]);
+    window.until_seen(&at(0));
+    let first = window.still(None);
+
+    // By the mouse: somewhere into the timeline, and then to the beginning of the next turn.
+    let (left, wide) = (82.0, 1_190.0);
+    let wanted = SEEK * f64::from(ARMIES_TURNS);
+    window.click(((left + wide * SEEK) as i32, 704));
+    outside();
+    window.until_gone(&at(0));
+    window.press(&["period"]);
+    let near = wanted as u32 - 3..wanted as u32 + 5;
+    let turn = window.until("the beginning of a turn near the click", |picture| {
+        near.clone().find(|turn| window.shows(&at(*turn), picture))
+    });
+    let clicked = window.still(None);
+    assert_differs(&first, &clicked, "another moment");
+
+    // By keys: leaps and steps from the beginning.
+    window.press(&["Home"]);
+    window.until_seen(&at(0));
+    for leap in 1..=turn / LEAP_TURNS {
+        window.press(&["Right"]);
+        window.until_seen(&at(leap * LEAP_TURNS));
+    }
+    for step in turn / LEAP_TURNS * LEAP_TURNS + 1..=turn {
+        window.press(&["period"]);
+        window.until_seen(&at(step));
+    }
+    assert_same(&clicked, &window.still(None), "by the mouse and by keys");
+
+    // By playing: to the end, as fast as it goes; and by a key.
+    for _ in 0..6 {
+        window.press(&["plus"]);
+    }
+    window.until_seen(&viewer::speed("64"));
+    window.press(&["space"]);
+    window.until_seen(viewer::AT_END);
+    let played = window.still(None);
+    window.press(&["Home"]);
+    window.until_seen(&at(0));
+    window.press(&["End"]);
+    window.until_seen(viewer::AT_END);
+    let leapt = window.still(None);
+    // What plays on ends between two ticks, so that units stand a little elsewhere; all that is told is the same.
+    for part in [SEATS, TIMELINE] {
+        let (played, leapt) = (played.part(part), leapt.part(part));
+        assert_same(&played, &leapt, "by playing and by a key");
+    }
+
+    // With the eyes of one seat less is seen.
+    window.press(&["Home"]);
+    window.until_seen(&at(0));
+    window.press(&["3"]);
+    window.until_changed(&first, None);
+
+    // A picture of the moment lies beside the replay, drawn without a card: it shows what the window shows.
+    window.press(&["0"]);
+    let seen = window.still(None);
+    window.press(&["F2"]);
+    let written = window.until("a PNG beside the replay", |_| {
+        let files = std::fs::read_dir(home.path()).ok()?.flatten();
+        let mut paths = files.map(|file| file.path());
+        let path = paths.find(|path| path.extension().is_some_and(|ending| ending == "png"))?;
+        Picture::read_png(&path).ok()
+    });
+    let apart = seen.difference(&written).expect("one size");
+    assert!(apart.mean < 2.0 && apart.worst_square < 30.0, "{apart:?}");
+}
+
+#[test]
+fn the_game_looks_as_the_pictures_of_the_readme() {
+    let Some(_alone) = alone() else { return };
+    match gallery::check(program()) {
+        Ok(lines) => lines.iter().for_each(|line| eprintln!("{line}")),
+        Err(why) => panic!("{why}"),
+    }
+}
+
+/// A square of the window around a place.
+fn around((x, y): (i32, i32)) -> Part {
+    Part {
+        x: x as usize - 40,
+        y: y as usize - 40,
+        wide: 80,
+        high: 80,
+    }
+}
+
+fn assert_same(one: &Picture, other: &Picture, what: &str) {
+    let apart = one.difference(other).expect("one size");
+    assert!(
+        apart.mean < 0.1 && apart.worst_square < 4.0,
+        "{what}: {apart:?}"
+    );
+}
+
+/// The viewer's panel of the seats.
+const SEATS: Part = Part {
+    x: 0,
+    y: 0,
+    wide: 402,
+    high: 404,
+};
+/// Its strip at the bottom.
+const TIMELINE: Part = Part {
+    x: 0,
+    y: 598,
+    wide: 1_280,
+    high: 122,
+};
+/// What a seat begins with.
+const START_GOLD: u32 = 250;
+/// Likewise.
+const START_WOOD: u32 = 200;
+/// Which part of the recording is gone to: shortly behind a leap of the keys.
+const SEEK: f64 = 0.405;
+/// Of the recording that is looked at.
+const ARMIES_TURNS: u32 = 744;
+/// Ticks in each of its turns.
+const ARMIES_TICKS: u64 = 4;
+/// Turns in ten seconds of it.
+const LEAP_TURNS: u32 = 10 * TICKS_PER_SECOND as u32 / ARMIES_TICKS as u32;
