@@ -392,4 +392,4 @@ const ARMIES_TURNS: u32 = 744;
 /// Ticks in each of its turns.
 const ARMIES_TICKS: u64 = 4;
 /// Turns in ten seconds of it.
-const LEAP_TURNS: u32 = 10 * TICKS_PER_SECOND as u32 / ARMIES_TICKS as u32;
+const LEAP_TURNS: u32 = 10 * TICKS_PER_SECOND / ARMIES_TICKS as u32;
