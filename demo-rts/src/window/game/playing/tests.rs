@@ -106,6 +106,8 @@ fn a_match_is_played_paused_talked_in_and_left_by_the_menu() {
         ..Input::default()
     });
     assert_eq!(sounds(), [Sound::Order]);
+    // Nobody selected: else the next one would mean that.
+    player.press(KeyCode::Escape);
     player.press(KeyCode::P);
     player.wait("all pause", |player| player.reads(words::PAUSED));
     player.press(KeyCode::P);
