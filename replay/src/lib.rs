@@ -74,6 +74,7 @@ mod damage;
 pub mod diff;
 mod error;
 mod format;
+#[cfg(not(target_arch = "wasm32"))]
 mod moment;
 mod output;
 mod player;
@@ -95,6 +96,7 @@ mod fixture;
 
 pub use damage::Damage;
 pub use error::{Error, KeyframeFault};
+#[cfg(not(target_arch = "wasm32"))]
 pub use moment::Moment;
 pub use output::Output;
 pub use player::{Player, Speed};
