@@ -380,7 +380,7 @@ const CHANGED: f64 = 8.0;
 /// How long something is waited for: a busy machine draws a frame in a second.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often it is looked.
-const PACE: Duration = Duration::from_millis(60);
+const PACE: Duration = Duration::from_millis(120);
 /// A picture that stays so long has come to rest.
 const STAYS: Duration = Duration::from_millis(1_000);
 /// Pictures of a way that are kept.
