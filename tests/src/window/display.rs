@@ -167,13 +167,7 @@ impl<'a> Window<'a> {
         }
         let left = window.left.to_string();
         display.hands(&["windowmove", &window.id, &left, "0"]);
-        window.focus();
         window
-    }
-
-    /// Gives it the keyboard.
-    pub fn focus(&self) {
-        self.display.hands(&["windowfocus", &self.id]);
     }
 
     /// What it shows.
@@ -309,16 +303,16 @@ impl<'a> Window<'a> {
         self.hand(to, &["mouseup", "1"]);
     }
 
-    /// Presses keys, by the names that X gives them.
+    /// Gives it the keyboard and presses keys, by the names that X gives them.
     pub fn press(&self, keys: &[&str]) {
-        let mut arguments = vec!["key", "--clearmodifiers"];
+        let mut arguments = vec!["windowfocus", &self.id, "key", "--clearmodifiers"];
         arguments.extend(keys);
         self.display.hands(&arguments);
     }
 
-    /// Types a text.
+    /// Gives it the keyboard and types a text.
     pub fn write(&self, text: &str) {
-        self.display.hands(&["type", text]);
+        self.display.hands(&["windowfocus", &self.id, "type", text]);
     }
 
     fn hand(&self, (x, y): (i32, i32), then: &[&str]) {
@@ -386,7 +380,7 @@ const CHANGED: f64 = 8.0;
 /// How long something is waited for: a busy machine draws a frame in a second.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often it is looked.
-const PACE: Duration = Duration::from_millis(60);
+const PACE: Duration = Duration::from_millis(120);
 /// A picture that stays so long has come to rest.
 const STAYS: Duration = Duration::from_millis(1_000);
 /// Pictures of a way that are kept.
