@@ -86,9 +86,23 @@ pub enum Command {
     /// Forwards a match between peers that cannot reach each other. Comes in a later version.
     #[command(after_help = "Example: demo-rts relay --listen 0.0.0.0:4433")]
     Relay(Later),
-    /// Plays on from a moment of a replay, against bots. Comes in a later version.
-    #[command(after_help = "Example: demo-rts continue match.replay --turn 500")]
-    Continue(Later),
+    /// Plays on from a moment of a replay, against bots.
+    #[command(
+        mut_arg("identity", |option| option.help("The key that the match was played with: its seat is taken")),
+        mut_arg("map_seed", |option| option.hide(true)),
+        mut_arg("map", |option| option.hide(true)),
+        mut_arg("scenario", |option| option.hide(true)),
+        mut_arg("impair", |option| option.hide(true)),
+        mut_arg("patient", |option| option.hide(true)),
+        mut_arg("plan", |option| option.help(PLAN_ALONE)),
+        mut_arg("turns", |option| option.help("End after so many turns more")),
+        mut_arg("record", |option| option.help("Record to this new file. Without it, to one beside the replay")),
+        after_help = "The new recording holds the old match up to that turn, as it was played and signed, and says that one\n\
+                      player went on from there: `replay info` and `verify` name the turn.\n\n\
+                      Example: demo-rts continue match.replay --turn 500\n\
+                      Example: demo-rts continue match.replay --turn 500 --seat 1 --level hard --headless --bot normal --turns 300"
+    )]
+    Continue(Continue),
     /// Looks into replay files: info, verify, show, stats, diff, trim, export.
     #[command(
         disable_help_flag = true,
@@ -210,6 +224,26 @@ pub struct Watch {
     /// As lines of JSON. Comes in a later version.
     #[arg(long, hide = true)]
     pub json: bool,
+}
+
+/// `continue`.
+#[derive(Debug, Args)]
+pub struct Continue {
+    /// The replay.
+    #[arg(value_name = "REPLAY")]
+    pub replay: PathBuf,
+    /// The turn to play on from: those before it are as they were recorded. Without it, where the recording ends.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = options::whole(0, u32::MAX))]
+    pub turn: Option<u32>,
+    /// The seat to take. Without it the one that you played, or else the lowest that is still in the match.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = options::whole(0, u8::MAX))]
+    pub seat: Option<u8>,
+    /// How well the others play: easy, normal or hard.
+    #[arg(long, default_value = "normal", value_parser = str::parse::<Level>)]
+    pub level: Level,
+    /// Options of every match.
+    #[command(flatten)]
+    pub common: Common,
 }
 
 /// A command that comes in a later version: whatever is typed behind it is taken and not used.
@@ -383,6 +417,7 @@ mod tests {
         let mut command = Cli::command();
         for (sub, plan) in [
             ("skirmish", crate::peer::ALONE),
+            ("continue", crate::peer::ALONE),
             ("local", Plan::default()),
             ("host", Plan::default()),
         ] {
@@ -410,6 +445,7 @@ mod tests {
                 "--map",
                 &["--identity", "--impair", "--patient"],
             ),
+            ("continue", "--turn", &["--map", "--scenario", "--impair"]),
             ("local", "--impair", &["--identity"]),
         ] {
             let sub = command.find_subcommand_mut(sub).expect("it is there");
@@ -455,6 +491,7 @@ mod tests {
             "demo-rts rejoin x --headless",
             "demo-rts relay --listen 0.0.0.0:1",
             "demo-rts continue f --turn 3",
+            "demo-rts continue f --seat 2 --level hard --headless --bot easy --turns 9 --record g --json",
             "demo-rts replay verify f --json",
             "demo-rts replay --help",
         ] {
@@ -492,6 +529,10 @@ mod tests {
                 "33 bytes",
             ),
             ("demo-rts watch f --seed 3", "--seed"),
+            ("demo-rts continue", "REPLAY"),
+            ("demo-rts continue f --turn -1", "from 0 to 4294967295"),
+            ("demo-rts continue f --seat 256", "from 0 to 255"),
+            ("demo-rts continue f --level brutal", "easy, normal or hard"),
             ("demo-rts local --plan 170x2", "50, 100, 200 or 400"),
             ("demo-rts local --plan 200x9", "out of range"),
             ("demo-rts local --plan adaptive", "later version"),

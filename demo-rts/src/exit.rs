@@ -67,6 +67,16 @@ pub enum Problem {
         /// Why.
         source: replay::Error,
     },
+    /// A replay does not hold the moment to play on from.
+    #[error("cannot play on from {path}: {source}{}", damage.as_ref().map_or_else(String::new, |damage| format!("; the file {damage}")))]
+    PlayOn {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: replay::Error,
+        /// Where the file breaks off, in words, if the turn may lie behind that.
+        damage: Option<String>,
+    },
     /// Another key than the one the match was played with.
     #[error(
         "this key has no seat in that match: name the one it was played with by --identity FILE"
@@ -95,6 +105,16 @@ impl Problem {
                 source: replay::Error::NoWayBack | replay::Error::Over,
                 ..
             } => USAGE,
+            Problem::PlayOn {
+                source: replay::Error::NoSuchTurn { .. } | replay::Error::Decided { .. },
+                damage: None,
+                ..
+            } => USAGE,
+            Problem::PlayOn {
+                source: replay::Error::OtherWorld { .. },
+                ..
+            } => DESYNC,
+            Problem::PlayOn { source, .. } => replay_code(source),
             Problem::Replay { source, .. } | Problem::Rejoin { source, .. } => replay_code(source),
             _ if self.is_closed_pipe() => GOOD,
             _ => IO,
@@ -153,7 +173,7 @@ pub fn report(problem: &Problem) -> ExitCode {
 
 fn replay_code(error: &replay::Error) -> u8 {
     match error {
-        replay::Error::Io(_) | replay::Error::Exists => IO,
+        replay::Error::Io(_) | replay::Error::Exists | replay::Error::Store(_) => IO,
         _ => DAMAGED,
     }
 }

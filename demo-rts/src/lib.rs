@@ -33,6 +33,8 @@ pub mod plain;
 #[cfg(feature = "play")]
 pub mod play;
 #[cfg(feature = "play")]
+pub mod play_on;
+#[cfg(feature = "play")]
 mod program;
 #[cfg(feature = "play")]
 pub mod signals;

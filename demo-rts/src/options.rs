@@ -83,6 +83,27 @@ pub enum OptionError {
     /// Not an address with a port.
     #[error("an address and port such as 0.0.0.0:4433 are expected, not `{0}`")]
     Address(String),
+    /// A seat that the match does not have.
+    #[error("the match has no seat {seat}: its seats are {}", listed(seats))]
+    NoSeat {
+        /// What was given.
+        seat: u8,
+        /// Those that there are.
+        seats: Vec<u8>,
+    },
+    /// A seat that is out of the match.
+    #[error(
+        "seat {seat} is out of the match before turn {turn}: choose another one, or an earlier turn"
+    )]
+    Defeated {
+        /// What was given.
+        seat: u8,
+        /// Before which turn.
+        turn: u32,
+    },
+    /// Every seat is out of the match.
+    #[error("every seat is out of the match by then: choose an earlier turn")]
+    NobodyLeft,
     /// An option that means nothing for a command.
     #[error("{command} takes no {options}")]
     NotTaken {
@@ -102,6 +123,11 @@ pub enum OptionError {
     /// A way of playing that needs a terminal.
     #[error("stdout is no terminal: add --headless (and --bot normal to have the bot play)")]
     NoTerminal,
+}
+
+fn listed(seats: &[u8]) -> String {
+    let seats: Vec<String> = seats.iter().map(u8::to_string).collect();
+    seats.join(", ")
 }
 
 /// Reads what becomes of slow machines.

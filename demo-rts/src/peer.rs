@@ -13,7 +13,8 @@ use lockstep::log::{Absent, LogStore, OnDesync, OnSlow, Record};
 use lockstep::quic::{Identity, Impairments, QuicConfig};
 use lockstep::{Config, Live, Network};
 use lockstep::{
-    Contact, EndReason, Event, Match, MatchId, PeerId, Plan, Rejoin, RosterCause, Seat, Ticket,
+    Contact, EndReason, Event, Match, MatchId, Moment, PeerId, Plan, Rejoin, RosterCause, Seat,
+    Ticket,
 };
 use replay::WayBack;
 use sim::Simulation as _;
@@ -140,6 +141,11 @@ pub enum Part<'a> {
         /// Seats.
         seats: u8,
     },
+    /// It goes on alone from a moment of a recorded match, on all seats.
+    PlayOn {
+        /// The moment.
+        from: &'a Moment,
+    },
 }
 
 /// Which key a peer is known by.
@@ -157,7 +163,9 @@ impl Part<'_> {
         match self {
             Part::Rejoin { replay, .. } => *replay,
             Part::Reopen { replay, .. } => Some(replay),
-            Part::Host { .. } | Part::Join { .. } | Part::Alone { .. } => None,
+            Part::Host { .. } | Part::Join { .. } | Part::Alone { .. } | Part::PlayOn { .. } => {
+                None
+            }
         }
     }
 
@@ -270,6 +278,13 @@ impl Peer {
                     config.plan = ALONE;
                 }
                 Match::single_player(setup(common), config)?
+            }
+            Part::PlayOn { from } => {
+                config.turn_limit = common.turns;
+                if common.plan.is_none() {
+                    config.plan = ALONE;
+                }
+                Match::play_on((*from).clone(), config)?
             }
         };
         Ok(Peer {

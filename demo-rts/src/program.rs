@@ -6,7 +6,8 @@ use crate::{
     headless, local,
     log::{self, LogLevel, say},
     options::{self, OptionError},
-    peer::{Bots, KeyChoice, Part, Peer},
+    peer::{Bots, KeyChoice, Part, Peer, recorder},
+    play_on,
     signals::Asked,
     terminal, watch,
     world::World,
@@ -180,9 +181,34 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             play(&part, bots, ("rejoin", notes), &common, None)
         }
         Command::Relay(_) => Err(later("relay", "peers must reach the host directly").into()),
-        Command::Continue(_) => {
-            let instead = "`demo-rts watch REPLAY` shows the match";
-            Err(later("continue", instead).into())
+        Command::Continue(on) => {
+            let common = begin(on.common, outer);
+            let mut notes = not_used(
+                &common,
+                &["--map-seed", "--map", "--scenario", "--impair", "--patient"],
+                "the match goes on as it was, without a network",
+            );
+            let found = play_on::find(&on.replay, on.turn)?;
+            let seat = found.seat(on.seat, common.identity.as_deref())?;
+            let record = common.record.clone();
+            let record = record.unwrap_or_else(|| beside(&on.replay));
+            let told = found.notes(seat, Some(&record));
+            told.iter()
+                .for_each(|note| say(LogLevel::Info, format_args!("{note}")));
+            if let Some(damage) = &found.damage {
+                let path = crate::plain::shown(&on.replay);
+                say(LogLevel::Warn, format_args!("{path}: {damage}"));
+            }
+            notes.extend(told);
+            let bots = match common.bot {
+                Some(first) => Bots::FirstAndOthers(first, on.level),
+                None => Bots::AllButFirst(on.level),
+            };
+            let begun = |common: &Common| {
+                let recorder = recorder(&record)?;
+                found.begin(seat, bots, common, Some(recorder))
+            };
+            play_begun(begun, ("continue", notes), &common, None)
         }
     }
 }
@@ -194,12 +220,23 @@ fn play(
     common: &Common,
     ticket_file: Option<&Path>,
 ) -> Result<ExitCode, Problem> {
+    let begun = |common: &Common| Peer::start(part, bots, common, KeyChoice::Kept);
+    play_begun(begun, (title, notes), common, ticket_file)
+}
+
+/// Plays a match that is begun once it is known that there is something to play on.
+fn play_begun(
+    begun: impl FnOnce(&Common) -> Result<Peer, Problem>,
+    (title, notes): (&str, Vec<String>),
+    common: &Common,
+    ticket_file: Option<&Path>,
+) -> Result<ExitCode, Problem> {
     let in_a_window = wants_window(common);
     if !common.without_screen() && !in_a_window && !terminal::is_there() {
         return Err(OptionError::NoTerminal.into());
     }
     let asked = listen()?;
-    let mut peer = Peer::start(part, bots, common, KeyChoice::Kept)?;
+    let mut peer = begun(common)?;
     if common.without_screen() {
         return headless::run(peer, common.json, ticket_file, &asked);
     }

@@ -11,11 +11,11 @@ use std::time::Duration;
 pub enum Event {
     /// The lobby changed: who is in it, with which seats.
     Lobby(Vec<LobbyPeer>),
-    /// Turn 0 begins.
+    /// Turn 0 begins, or the first turn behind the moment that is played on from.
     Started {
         /// The match.
         match_id: MatchId,
-        /// This peer's seats; empty for a spectator.
+        /// This peer's seats, the one that it plays itself first; empty for a spectator.
         own: Vec<Seat>,
         /// All seats.
         seats: Vec<SeatInfo>,

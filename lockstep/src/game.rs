@@ -132,6 +132,16 @@ impl<S: Simulation> Match<S> {
         )
     }
 
+    /// Goes on alone from a moment of a recorded match that was played by the rules of this build, in all its seats: the
+    /// first of them is the one that the moment names. `config.turn_limit` counts turns from there on.
+    ///
+    /// # Errors
+    /// As [`host`](Self::host); a moment whose log does not hold is a [`ConfigError`](crate::session::ConfigError).
+    pub fn play_on(from: crate::Moment, config: crate::Config) -> Result<Self, crate::live::Error> {
+        let budget = config.budget;
+        Ok(Self::over(Live::play_on(from, config)?).with_budget(budget))
+    }
+
     fn live(
         open: impl FnOnce(Vec<u8>) -> Result<Live, crate::live::Error>,
         setup: &S::Setup,

@@ -94,7 +94,7 @@
 //!
 //! | For | there is |
 //! |---|---|
-//! | a match of a [`sim::Simulation`] | [`Match`]: `host`, `join`, `rejoin`, `single_player`, or [`over`](Match::over) any source of turns |
+//! | a match of a [`sim::Simulation`] | [`Match`]: `host`, `join`, `rejoin`, `single_player`, `play_on`, or [`over`](Match::over) any source of turns |
 //! | what happens in it | [`Event`], [`Status`], [`Ended`]; [`Refused`] for a command that is not taken |
 //! | settings | `Config`, [`Plan`] (how long turns are), [`Limits`] |
 //! | a loop of your own | [`source::TurnSource`]; [`world_entries`] decodes a turn |
@@ -113,6 +113,7 @@ mod limits;
 #[cfg(feature = "live")]
 pub mod live;
 pub mod log;
+mod moment;
 #[cfg(feature = "quic")]
 pub mod quic;
 mod rejoin;
@@ -132,6 +133,7 @@ pub use ids::{CommandId, Incarnation, LinkId, LogHash, MatchId, PeerId, Plan, Tu
 pub use limits::Limits;
 #[cfg(feature = "live")]
 pub use live::{Config, Live, Network};
+pub use moment::Moment;
 pub use rejoin::Rejoin;
 pub use sim::{Checksum, Outcome, Seat};
 pub use text::is_shown;

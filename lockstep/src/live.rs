@@ -11,8 +11,8 @@ use crate::session::{ConfigError, HostConfig, Role, RulesOf, Session, SessionCon
 use crate::sign::Signer;
 use crate::source::{Answer, TurnSource, Work};
 use crate::{
-    CommandId, Event, Limits, MatchId, Plan, Refused, Rejoin, Status, Ticket, Traffic, Transport,
-    TurnNumber,
+    CommandId, Event, Limits, MatchId, Moment, Plan, Refused, Rejoin, Status, Ticket, Traffic,
+    Transport, TurnNumber,
 };
 use alone::Alone;
 use network::{Network as NetworkThread, Shared, ToNetwork};
@@ -176,6 +176,8 @@ struct Door {
     refilled: Duration,
 }
 
+/// Bytes of a log that is kept in memory.
+const LOG_BYTES: u64 = 64 << 20;
 /// Messages that may wait for the network thread.
 const TO_NETWORK: usize = 4_096;
 
@@ -272,10 +274,7 @@ impl Live {
     /// # Errors
     /// As [`host`](Self::host).
     pub fn single_player(setup: Vec<u8>, rules: RulesId, config: Config) -> Result<Self, Error> {
-        let network = Network {
-            transport: Box::new(Alone::default()),
-            signer: Box::new(crate::sign::Ed25519::new(&random()?)),
-        };
+        let network = alone()?;
         let host = HostConfig {
             match_id: MatchId(random()?),
             secret: random()?,
@@ -294,6 +293,27 @@ impl Live {
             absent: config.absent,
         };
         Live::open(Role::Host(host), None, network, config)
+    }
+
+    /// Goes on alone from a moment of a recorded match, in all its seats, with the rules that it was played by.
+    /// `config.plan` is that of the turns behind it, and `config.turn_limit` counts those. `config.log`, where there is
+    /// one, holds the log up to the moment already.
+    ///
+    /// # Errors
+    /// As [`host`](Self::host); a moment whose log does not hold is a [`ConfigError`].
+    pub fn play_on(from: Moment, mut config: Config) -> Result<Self, Error> {
+        if config.log.is_none() {
+            let mut log = crate::log::Memory::new(LOG_BYTES);
+            // One that has no room any more says so again when the next turn comes.
+            let _ = from.log.iter().try_for_each(|record| log.append(record));
+            config.log = Some(Box::new(log));
+        }
+        let role = Role::PlayOn {
+            from,
+            plan: config.plan,
+            turn_limit: config.turn_limit,
+        };
+        Live::open(role, None, alone()?, config)
     }
 
     /// What invites others into this match; only its host has it.
@@ -355,7 +375,7 @@ impl Live {
     ) -> Result<Self, Error> {
         let log = config
             .log
-            .unwrap_or_else(|| Box::new(crate::log::Memory::new(64 << 20)));
+            .unwrap_or_else(|| Box::new(crate::log::Memory::new(LOG_BYTES)));
         let session = SessionConfig {
             name: config.name,
             own_seats: config.own_seats,
@@ -585,6 +605,14 @@ fn network_of(config: &mut Config) -> Result<Network, Error> {
     }
     #[cfg(not(feature = "quic"))]
     Err(Error::NoNetwork)
+}
+
+/// The network of who plays alone: with a key that is forgotten at the end.
+fn alone() -> Result<Network, Error> {
+    Ok(Network {
+        transport: Box::new(Alone::default()),
+        signer: Box::new(crate::sign::Ed25519::new(&random()?)),
+    })
 }
 
 fn random<const N: usize>() -> Result<[u8; N], Error> {

@@ -4,6 +4,7 @@
 //! record before it says so: the turn's number, the plan, the pause.
 
 mod codec;
+mod continuation;
 mod hash;
 mod memory;
 mod metering;
@@ -11,6 +12,7 @@ mod reopening;
 
 pub use codec::{Codec, DecodeError};
 pub(crate) use codec::{decode_change, decode_entries, encode_change, encode_entries};
+pub use continuation::{Continuation, continued_hash};
 pub(crate) use hash::Chain;
 pub use hash::{end_signed_bytes, roster_hash, start_hash, start_signed_bytes, turn_hash};
 pub use memory::Memory;
@@ -51,6 +53,8 @@ pub enum Record {
     Keyframe(Keyframe),
     /// The roster changed. Stands right before the first turn of the new epoch.
     Roster(RosterChange),
+    /// One player went on alone from here. Stands right before its first turn.
+    Continued(Arc<Continuation>),
     /// The match ended as intended. The last record.
     End(End),
 }

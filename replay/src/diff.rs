@@ -2,9 +2,10 @@
 
 use crate::{Error, Reader};
 use lockstep::TurnNumber;
-use lockstep::log::{Bundle, LogEntry, Record, Reopening, Start, start_hash};
+use lockstep::log::{Bundle, Continuation, LogEntry, Record, Reopening, Start, start_hash};
 use lockstep::session::roster::{Peers, Value};
 use sim::Checksum;
+use std::sync::Arc;
 
 /// How two replays compare.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +46,13 @@ pub enum Difference {
         /// The turn from which on they are.
         turn: TurnNumber,
     },
+    /// One player goes on alone in one of them and not in the other, or others do in each.
+    Continued {
+        /// The turn from which on.
+        turn: TurnNumber,
+        /// Whether that is so in the first replay, and in the second.
+        in_which: (bool, bool),
+    },
     /// The turns are equal, but a checksum is not.
     Checksum {
         /// Turns executed.
@@ -84,8 +92,10 @@ pub fn diff(left: &mut Reader, right: &mut Reader) -> Result<Diff, Error> {
         return Ok(diff);
     }
     let checksums = (checksums(left)?, checksums(right)?);
-    let changes = (changes(left)?, changes(right)?);
-    let both = diff.turns.0.min(diff.turns.1);
+    let continued = first_continued(left.continuations(), right.continuations());
+    let until = continued.map_or(u32::MAX, |(turn, _)| turn.0);
+    let changes = (changes(left, until)?, changes(right, until)?);
+    let both = diff.turns.0.min(diff.turns.1).min(until);
     let both = both.min(compare_changes(
         left.start(),
         &changes.0,
@@ -105,18 +115,45 @@ pub fn diff(left: &mut Reader, right: &mut Reader) -> Result<Diff, Error> {
         }
         diff.equal_turns += 1;
     }
+    if let Some((turn, in_which)) = continued
+        && diff.equal_turns == until
+        && diff.turns.0.min(diff.turns.1) > until
+    {
+        let difference = Difference::Continued { turn, in_which };
+        diff.difference.get_or_insert(difference);
+    }
     compare_checksums(&checksums.0, &checksums.1, &mut diff);
     Ok(diff)
 }
 
-fn changes(reader: &mut Reader) -> Result<Vec<Change>, Error> {
+/// The roster changes of the first `until` turns.
+fn changes(reader: &mut Reader, until: u32) -> Result<Vec<Change>, Error> {
     let mut changes = Vec::new();
     for record in reader.records() {
-        if let Record::Roster(change) = record? {
+        if let Record::Roster(change) = record?
+            && change.value.cut <= until
+        {
             changes.push((change.value, change.reopening));
         }
     }
     Ok(changes)
+}
+
+/// The first turn from which on one player goes on alone in one of the two and not so in the other.
+fn first_continued(
+    left: &[Arc<Continuation>],
+    right: &[Arc<Continuation>],
+) -> Option<(TurnNumber, (bool, bool))> {
+    let common = left
+        .iter()
+        .zip(right)
+        .take_while(|(one, other)| one == other);
+    let common = common.count();
+    let turns = |of: &[Arc<Continuation>]| of.get(common).map(|continuation| continuation.turns);
+    let (one, other) = (turns(left), turns(right));
+    let turn = one.into_iter().chain(other).min()?;
+    let in_which = (one == Some(turn), other == Some(turn));
+    Some((TurnNumber(turn), in_which))
 }
 
 /// A roster change, and whether it reopened the match.
@@ -344,7 +381,7 @@ mod tests {
             Some(Difference::Checksum { turns: 53, .. })
         ));
         if let Record::Start(start) = &mut edited[0] {
-            std::sync::Arc::make_mut(start).match_id.0[0] ^= 1;
+            Arc::make_mut(start).match_id.0[0] ^= 1;
         }
         let diff = compare(&records, &edited);
         assert_eq!(diff.difference, Some(Difference::OtherMatch));

@@ -62,6 +62,39 @@ pub enum Error {
         /// Turns that are taken.
         most: u32,
     },
+    /// One player went on alone with this match: nobody else has that part of it.
+    #[error(
+        "from turn {turns} on one player went on alone in this replay: nobody can come back into that, only play on from it"
+    )]
+    Continued {
+        /// Turns before that.
+        turns: u32,
+    },
+    /// There is no such moment in the replay.
+    #[error("there is no turn {turns}: the last moment to play on from is before turn {last}")]
+    NoSuchTurn {
+        /// The turn that was asked for.
+        turns: u32,
+        /// Turns of the replay.
+        last: u32,
+    },
+    /// The match was decided at that moment.
+    #[error("before turn {turns} the match is decided: choose an earlier turn to play on from")]
+    Decided {
+        /// Turns executed.
+        turns: u32,
+    },
+    /// The turns do not lead to the worlds that were recorded.
+    #[error(
+        "after {turns} turns the world is another than the recorded one: `replay verify` says more"
+    )]
+    OtherWorld {
+        /// Turns executed.
+        turns: u32,
+    },
+    /// A recording stopped.
+    #[error(transparent)]
+    Store(#[from] lockstep::log::StoreError),
     /// A keyframe cannot be unpacked.
     #[error("the keyframe of turn {turns} cannot be read: {what}")]
     Keyframe {

@@ -2,8 +2,8 @@
 
 use lockstep::log::{
     Absent, Bundle, End, Equivocation, Keyframe, LogEntry, LogStore, Metering, OnDesync, OnSlow,
-    Record, RosterChange, RosterPeer, SignedBatch, Start, What, end_signed_bytes, roster_hash,
-    start_hash, start_signed_bytes, turn_hash,
+    PauseBudget, Record, RosterChange, RosterPeer, SignedBatch, Start, What, end_signed_bytes,
+    roster_hash, start_hash, start_signed_bytes, turn_hash,
 };
 use lockstep::session::Batch;
 use lockstep::session::roster::{Ballot, Peers, Value, accept_signed_bytes};
@@ -28,8 +28,16 @@ pub(crate) struct Coins {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Order {
     Add(u32),
-    Take { from: u8, coins: u32 },
+    Take {
+        from: u8,
+        coins: u32,
+    },
+    /// Ends the match.
+    Win,
 }
+
+/// The heap of who has won.
+const WON: u64 = 1 << 60;
 
 struct Number(u64);
 
@@ -106,12 +114,20 @@ impl Simulation for Coins {
                     self.heaps[from] = self.heaps[from].wrapping_sub(u64::from(*coins));
                     self.heaps[own] = self.heaps[own].wrapping_add(u64::from(*coins));
                 }
+                Order::Win => self.heaps[own] = WON,
             }
         }
         for heap in &self.heaps {
             self.mixed = self.mixed.wrapping_mul(0x5851_f42d_4c95_7f2d) ^ heap;
         }
         self.ticks += 1;
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        let winner = self.heaps.iter().position(|heap| *heap == WON)?;
+        Some(Outcome {
+            winner: Some(Seat(winner as u8)),
+        })
     }
 }
 
@@ -230,7 +246,7 @@ fn play_changed(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle), change: Ch
         seed: Seed([5; 32]),
         plan: Plan::default(),
         turn_limit: Some(turns),
-        pauses: lockstep::log::PauseBudget::default(),
+        pauses: PauseBudget::default(),
         on_slow: OnSlow::default(),
         on_desync: OnDesync::default(),
         absent: Absent::default(),
@@ -441,10 +457,13 @@ fn bundle(turn: u32) -> Bundle {
         turn: TurnNumber(turn),
         plan: Plan::default(),
         paused: (8..11).contains(&turn),
-        entries: if (8..11).contains(&turn) {
-            Vec::new()
-        } else {
-            entries
+        entries: match turn {
+            8 | 9 => Vec::new(),
+            10 => vec![LogEntry {
+                seat: Seat(1),
+                what: What::Resume,
+            }],
+            _ => entries,
         },
     }
 }

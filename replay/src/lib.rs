@@ -3,7 +3,7 @@
 //! A [`Recorder`] is the match's [`LogStore`](lockstep::log::LogStore): it writes every turn as it is agreed, on a
 //! thread of its own, so that a slow or full disk never disturbs the match. A [`Reader`] reads a file to its longest
 //! valid prefix, wherever it was cut or damaged. A [`Player`] feeds a world from a file, with seek and speed;
-//! [`open`] puts it under a [`Match`]. [`verify`](verify::verify) re-runs a match and checks all that its file
+//! [`open`] puts it under a [`Match`], and a [`Moment`] is where a player goes on alone. [`verify`](verify::verify) re-runs a match and checks all that its file
 //! claims, [`diff`](diff::diff) compares two files, and [`cli::run`] is a command line over all of it for any game.
 //!
 //! # In a game
@@ -60,6 +60,7 @@ mod damage;
 pub mod diff;
 mod error;
 mod format;
+mod moment;
 mod output;
 mod player;
 mod reader;
@@ -76,6 +77,7 @@ mod fixture;
 
 pub use damage::Damage;
 pub use error::{Error, KeyframeFault};
+pub use moment::Moment;
 pub use output::Output;
 pub use player::{Player, Speed};
 pub use reader::{KeyframeAt, PlanAt, Reader, Records, Source, Tail};

@@ -7,7 +7,7 @@ use crate::error::KeyframeFault;
 use crate::format::{KeyframeHead, Window};
 use crate::scan::{Mark, Scan, Span, scan};
 use crate::segment::{Found, Kind, Stop, item_at, segment_at};
-use lockstep::log::{Codec, End, Keyframe, Record, Start};
+use lockstep::log::{Codec, Continuation, End, Keyframe, Record, Start};
 use lockstep::{Limits, LogHash, Plan, TurnNumber};
 use sim::{Seat, Simulation};
 use std::collections::VecDeque;
@@ -179,6 +179,11 @@ impl Reader {
     /// Bytes of the file.
     pub fn file_bytes(&self) -> u64 {
         self.scan.file_bytes
+    }
+
+    /// Where one player went on alone, by turn. What was played by those whom the start names ends with the first.
+    pub fn continuations(&self) -> &[Arc<Continuation>] {
+        &self.scan.continuations
     }
 
     /// The keyframes, by turn.

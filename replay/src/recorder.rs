@@ -137,6 +137,12 @@ impl Recorder {
         self
     }
 
+    /// Waits until the disk has what was handed over.
+    pub(crate) fn settle(&mut self) -> Result<(), StoreError> {
+        let result = self.shared.settle();
+        self.end_where_wrong(result)
+    }
+
     fn take(&mut self, record: &Record) -> Result<(), StoreError> {
         match record {
             Record::Start(start) => {
@@ -169,6 +175,13 @@ impl Recorder {
                 Ok(())
             }
             Record::Roster(_) => self.write(std::slice::from_ref(record)),
+            Record::Continued(_) => {
+                // What is held back is of those who played until here.
+                self.write_checksum()?;
+                self.write_attests()?;
+                self.points.clear();
+                self.write(std::slice::from_ref(record))
+            }
             Record::Mismatch { .. } => {
                 self.write_checksum()?;
                 self.write(std::slice::from_ref(record))

@@ -5,7 +5,8 @@ use crate::format::{self, KeyframeHead, Window};
 use crate::segment::{Item, Kind, Segment, Stop, segment_at};
 use crate::{Error, KeyframeAt, PlanAt, Tail};
 use lockstep::log::{
-    Bundle, Codec, End, Metered, Metering, Record, Start, roster_hash, start_hash, turn_hash,
+    Bundle, Codec, Continuation, End, Metered, Metering, OnSlow, Record, Start, continued_hash,
+    roster_hash, start_hash, turn_hash,
 };
 use lockstep::{Limits, LogHash, TurnNumber};
 use std::collections::VecDeque;
@@ -29,6 +30,8 @@ pub(crate) struct Scan {
     pub spans: Vec<Span>,
     /// The plan of turn 0, and every later one.
     pub plans: Vec<PlanAt>,
+    /// Where one player went on alone, by turn.
+    pub continuations: Vec<Arc<Continuation>>,
 }
 
 /// A place at which reading may begin.
@@ -177,6 +180,7 @@ impl Pass {
                     plan: start.plan,
                     slow: Vec::new(),
                 }],
+                continuations: Vec::new(),
             },
             codec: Codec::default(),
             crc: format::header_crc(),
@@ -282,6 +286,16 @@ impl Pass {
         for record in records {
             match record {
                 Record::Roster(change) if change.value.cut != self.scan.turns => return false,
+                Record::Continued(continuation) if continuation.turns != self.scan.turns => {
+                    return false;
+                }
+                Record::Continued(continuation) => {
+                    let before = self.chained.unwrap_or(self.scan.log_hash);
+                    self.chained = Some(continued_hash(before, continuation));
+                    self.metering = Metering::new(continuation.plan.tick_ms, OnSlow::Meter);
+                    self.metered = None;
+                    self.scan.continuations.push(continuation.clone());
+                }
                 Record::Roster(change) => {
                     let before = self.chained.unwrap_or(self.scan.log_hash);
                     self.chained = Some(roster_hash(before, change));

@@ -6,13 +6,14 @@ use crate::error::KeyframeFault;
 use crate::{Error, KeyframeAt, Reader, Tail};
 use expected::{Claim, Expected, Runs, collect};
 use lockstep::log::{
-    Bundle, Metering, Record, RosterChange, Start, end_signed_bytes, roster_hash, start_hash,
-    start_signed_bytes, turn_hash,
+    Bundle, Continuation, Metering, OnSlow, Record, RosterChange, Start, continued_hash,
+    end_signed_bytes, roster_hash, start_hash, start_signed_bytes, turn_hash,
 };
 use lockstep::session::roster::Peers;
 use lockstep::sign::Ed25519;
 use lockstep::{LogHash, PeerId, Plan, TurnNumber, world_entries};
 use sim::{Checksum, Outcome, Simulation};
+use std::sync::Arc;
 
 /// How to verify.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +52,8 @@ pub struct Verified {
     pub attested_turns: Option<u32>,
     /// Turns after which worlds differed, where the others went on without those whose worlds are not the re-run's.
     pub desyncs: Vec<Settled>,
+    /// Where one player went on alone, by turn: what was played by those whom the start names ends with the first.
+    pub continued: Vec<Continued>,
     /// How the match ended, where the end was agreed.
     pub outcome: Option<Outcome>,
     /// Checksum of the world after the last turn re-run.
@@ -68,6 +71,15 @@ pub struct Settled {
     pub turns: u32,
     /// Whom the others went on without, by index in the roster.
     pub peers: Vec<u8>,
+}
+
+/// That one player went on alone, as its signature says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Continued {
+    /// Where, and who.
+    pub continuation: Arc<Continuation>,
+    /// Up to which turn those who played until then attest what is before it, if one of them does.
+    pub attested_turns: Option<u32>,
 }
 
 /// What is wrong with a replay.
@@ -111,6 +123,12 @@ pub enum Wrong {
     Roster {
         /// The epoch.
         epoch: u32,
+    },
+    /// That one player went on alone does not follow on the turns before it, or is not signed by the key that it names.
+    #[error("that the match is continued from turn {turns} on is not signed so")]
+    Continued {
+        /// Turns before it.
+        turns: u32,
     },
     /// A turn has another plan than the turns before it ask for.
     #[error("turn {turn} has ticks of {} ms ({plan}); by the turns before it they take {} ms ({asked})", plan.tick_ms, asked.tick_ms)]
@@ -241,6 +259,7 @@ pub fn verify<S: Simulation>(
             signatures: 0,
             attested_turns: None,
             desyncs: Vec::new(),
+            continued: Vec::new(),
             outcome: None,
             checksum: Checksum(0),
             tail: reader.tail(),
@@ -320,6 +339,7 @@ impl<S: Simulation> Run<'_, S> {
                 match reader.next_record(&mut cursor)? {
                     Some(Record::Bundle(bundle)) => break bundle,
                     Some(Record::Roster(change)) => self.check_change(&change)?,
+                    Some(Record::Continued(continuation)) => self.go_on(continuation)?,
                     Some(_) => {}
                     None => {
                         let at = reader.valid_bytes();
@@ -332,8 +352,10 @@ impl<S: Simulation> Run<'_, S> {
         }
         // What was decided behind the last turn.
         while let Some(record) = reader.next_record(&mut cursor)? {
-            if let Record::Roster(change) = record {
-                self.check_change(&change)?;
+            match record {
+                Record::Roster(change) => self.check_change(&change)?,
+                Record::Continued(continuation) => self.go_on(continuation)?,
+                _ => {}
             }
         }
         self.check_end(reader)
@@ -383,8 +405,9 @@ impl<S: Simulation> Run<'_, S> {
     fn check_change(&mut self, change: &RosterChange) -> Result<(), Wrong> {
         let epoch = change.epoch;
         let turns = self.result.turns;
-        let follows =
-            epoch == self.epoch && change.follows_on(turns, self.log_hash, self.began, self.roster);
+        let follows = self.result.continued.is_empty()
+            && epoch == self.epoch
+            && change.follows_on(turns, self.log_hash, self.began, self.roster);
         let signature = self.options.signature;
         let alike = change
             .value
@@ -399,6 +422,28 @@ impl<S: Simulation> Run<'_, S> {
         self.metering.begin_epoch();
         self.began = turns;
         self.result.signatures += change.accepts.len() as u32;
+        Ok(())
+    }
+
+    /// One player goes on alone: from here on only its signatures count.
+    fn go_on(&mut self, continuation: Arc<Continuation>) -> Result<(), Wrong> {
+        let turns = self.result.turns;
+        let follows = (continuation.epoch, continuation.turns) == (self.epoch, turns)
+            && continuation.log_hash == self.log_hash;
+        if !follows || !continuation.is_signed(&self.speaking, self.options.signature) {
+            return Err(Wrong::Continued { turns });
+        }
+        self.log_hash = continued_hash(self.log_hash, &continuation);
+        self.speaking = continuation.start(&self.speaking);
+        (self.roster, self.epoch) = (Peers::first(1), self.epoch + 1);
+        self.plan = continuation.plan;
+        self.metering = Metering::new(continuation.plan.tick_ms, OnSlow::Meter);
+        self.began = turns;
+        self.result.signatures += 1;
+        self.result.continued.push(Continued {
+            continuation,
+            attested_turns: self.result.attested_turns,
+        });
         Ok(())
     }
 
@@ -424,7 +469,7 @@ impl<S: Simulation> Run<'_, S> {
             } => {
                 let peer = batch.peer;
                 let signature = self.options.signature;
-                if !self.runs.signed(batch, *epoch, reader.start(), signature) {
+                if !self.runs.signed(batch, *epoch, signature) {
                     return Err(Wrong::Signature { peer, turns }.into());
                 }
                 if *log_hash != self.log_hash {
@@ -512,7 +557,7 @@ impl<S: Simulation> Run<'_, S> {
         self.result.checksums += 1;
         let signed = end_signed_bytes(end);
         for (peer, signature) in &end.signatures {
-            let place = reader.start().roster.get(usize::from(*peer));
+            let place = self.speaking.roster.get(usize::from(*peer));
             if !place.is_some_and(|place| (self.options.signature)(place.peer, &signed, signature))
             {
                 return Err(Wrong::EndSignature { peer: *peer }.into());

@@ -125,6 +125,10 @@ fn known_within(reader: &mut Reader, contacts: Vec<Contact>, most: u32) -> Resul
     let mut log = Vec::new();
     for record in reader.records() {
         let record = record?;
+        if let Record::Continued(continuation) = &record {
+            let turns = continuation.turns;
+            return Err(Error::Continued { turns });
+        }
         if matches!(
             record,
             Record::Start(_) | Record::Bundle(_) | Record::Roster(_)

@@ -125,6 +125,14 @@ impl Shared {
         Ok(true)
     }
 
+    /// Waits until nothing waits for the disk.
+    pub(crate) fn settle(&self) -> Result<(), StoreError> {
+        let waits = |state: &mut State| !state.jobs.is_empty() && !state.done;
+        let state = self.changed.wait_while(self.lock(), waits);
+        let state = state.unwrap_or_else(PoisonError::into_inner);
+        state.error.clone().map_or(Ok(()), Err)
+    }
+
     /// Lets the writer finish, and waits for it, at most `patience`.
     pub(crate) fn close(&self, patience: Duration) -> Result<(), StoreError> {
         let mut state = self.lock();
@@ -210,6 +218,9 @@ impl Writer {
                     state.bytes -= job.bytes();
                     state.written = self.written;
                     state.marks.extend(mark);
+                    if state.jobs.is_empty() {
+                        shared.changed.notify_all();
+                    }
                 }
                 Next::Sync => self.sync()?,
                 Next::Finish => return self.finish(),

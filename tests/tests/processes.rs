@@ -416,7 +416,7 @@ fn nonsense_on_the_command_line_is_named_with_its_exit_code() {
         (&["rejoin", "empty.replay", "--headless"], 5),
         (&["rejoin", "@missing.ticket", "--headless"], 1),
         (&["relay"], 2),
-        (&["continue", "x"], 2),
+        (&["continue", "x"], 1),
         (&["replay", "bisect", "a", "b"], 2),
         (&["replay", "bisect"], 2),
         (&["local", "--turns", "-3"], 2),

@@ -15,6 +15,7 @@ pub mod places;
 pub mod settings;
 #[cfg(test)]
 mod sight;
+pub mod sound;
 pub mod theme;
 pub mod ui;
 pub mod viewer;
@@ -190,6 +191,7 @@ impl Shell {
         let mut gatherer = Gatherer::default();
         gatherer.focus(true);
         IS_OPEN.store(true, Ordering::Relaxed);
+        sound::open();
         Shell {
             gpu,
             canvas: Canvas::new(),
@@ -214,6 +216,11 @@ impl Shell {
             settings.full_screen = !settings.full_screen;
             self.settings.borrow_mut().full_screen = settings.full_screen;
         }
+        if input.hit(KeyCode::F9) {
+            settings.muted = !settings.muted;
+            self.settings.borrow_mut().muted = settings.muted;
+        }
+        sound::set_volume(settings.heard());
         if settings.full_screen != self.full_screen {
             self.full_screen = settings.full_screen;
             window::set_fullscreen(self.full_screen);
@@ -241,6 +248,12 @@ impl Shell {
         }
         let [red, green, blue, _] = theme::GROUND.map(|part| f32::from(part) / 255.0);
         self.gpu.draw(&mut self.canvas, [red, green, blue]);
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        sound::close();
     }
 }
 

@@ -4,7 +4,7 @@ use crate::peer::RecordedTo;
 use crate::world::Setup;
 use lockstep::log::{LogStore, Memory, Record, Start, StoreError};
 use lockstep::{Seat, TurnNumber};
-use replay::Recorder;
+use replay::{Reader, Recorder};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -167,6 +167,24 @@ fn name_of(date: &str, start: &Start) -> String {
     format!("{date} {map}, {who}")
 }
 
+/// What a recording is called that begins in the middle of another: `2026-11-22 00.46 lakes, Ada and 3 bots from 1.40`.
+pub fn name_of_continued(date: &str, start: &Start, name: &str, time: Duration) -> String {
+    let setup = setup_of(&start.setup);
+    let map = setup.and_then(|setup| setup.map);
+    let map = map.map_or("map", crate::world::MapKind::name);
+    let who = match start.seats().len() {
+        0 | 1 => file_word(name),
+        2 => format!("{} and a bot", file_word(name)),
+        seats => format!("{} and {} bots", file_word(name), seats - 1),
+    };
+    let seconds = time.as_secs();
+    format!(
+        "{date} {map}, {who} from {}.{:02}",
+        seconds / 60,
+        seconds % 60
+    )
+}
+
 /// The game's setup as the start of a match holds it.
 pub fn setup_of(bytes: &[u8]) -> Option<Setup> {
     match postcard::take_from_bytes(bytes) {
@@ -203,6 +221,19 @@ pub fn players(start: &Start) -> Vec<(Seat, String)> {
         }
     });
     names.collect()
+}
+
+/// The same of a recording: of a match that one has played on alone, it is that one and bots.
+pub fn players_of(reader: &Reader) -> Vec<(Seat, String)> {
+    let Some(continuation) = reader.continuations().last() else {
+        return players(reader.start());
+    };
+    let seats = reader.start().seats().into_iter();
+    let name = |seat: Seat| match seat == continuation.seat {
+        true => continuation.name.clone(),
+        false => crate::window::words::bot(seat),
+    };
+    seats.map(|seat| (seat, name(seat))).collect()
 }
 
 /// What a recorder wants, which is asked for before there is one.
@@ -269,6 +300,14 @@ mod tests {
         assert_eq!(name(&[("Ada", 2)]), "2026-11-21 21.40 lakes, Ada and a bot");
         let many: Vec<_> = ["a", "b", "c", "d", "e", "f"].map(|name| (name, 1)).into();
         assert_eq!(name(&many), "2026-11-21 21.40 lakes, a, b, c, d and 2 more");
+    }
+
+    #[test]
+    fn what_is_played_on_is_called_by_who_plays_on_and_from_where() {
+        let start = start(&[("Ada", 1), ("Bob", 2)]);
+        let name = |name| name_of_continued("date", &start, name, Duration::from_secs(100));
+        assert_eq!(name("Eve"), "date lakes, Eve and 2 bots from 1.40");
+        assert!(!name("../x").contains(['/', '\\']));
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub struct Settings {
     pub colours: Colours,
     /// How loud sounds are: 0 to 1.
     pub volume: f32,
+    /// Whether nothing is heard, however loud it would be.
+    pub muted: bool,
     /// Whether the map scrolls where the mouse touches the window's edge.
     pub edge_scroll: bool,
     /// Frames a second at most; the display may ask for fewer. 20 to 1,000.
@@ -56,6 +58,7 @@ impl Default for Settings {
             zoom: 1.0,
             colours: Colours::default(),
             volume: 0.7,
+            muted: false,
             edge_scroll: true,
             most_frames: 144,
             scroll_speed: 26.0,
@@ -84,6 +87,15 @@ impl Settings {
         self.name.truncate(end);
         self.name.retain(lockstep::is_shown);
         self
+    }
+
+    /// How loud sounds are heard: 0 to 1.
+    pub fn heard(&self) -> f32 {
+        match self.muted {
+            true => 0.0,
+            // The ear counts in steps: halfway along the slider is half as loud to it.
+            false => self.volume * self.volume,
+        }
     }
 
     /// Reads them from a file. Where there is none they are the usual ones.
@@ -150,6 +162,14 @@ mod tests {
         };
         settings.write(&path).unwrap();
         assert_eq!(Settings::read(&path).unwrap(), settings);
+    }
+
+    #[test]
+    fn what_is_muted_is_not_heard_and_keeps_its_volume() {
+        let mut settings = Settings::default();
+        assert!(settings.heard() > 0.0);
+        settings.muted = true;
+        assert_eq!((settings.heard(), settings.volume), (0.0, 0.7));
     }
 
     #[test]

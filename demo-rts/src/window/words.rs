@@ -302,7 +302,7 @@ pub const SENT: &str = "sent";
 pub const RECEIVED: &str = "received";
 
 /// Keys, and what they do.
-pub const KEYS: [(&str, &str); 19] = [
+pub const KEYS: [(&str, &str); 20] = [
     (
         "Left click, drag",
         "Select one; select all in a box. Shift adds.",
@@ -338,6 +338,7 @@ pub const KEYS: [(&str, &str); 19] = [
         "F4",
         "Point with the keyboard: arrows aim, Space selects, Enter orders.",
     ),
+    ("F9", "Sound off, or on again."),
     ("F11", "Full screen."),
     ("Esc", "Back; else the match's menu."),
 ];

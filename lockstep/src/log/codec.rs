@@ -1,8 +1,8 @@
 //! The one encoding of log records.
 
 use super::{
-    Absent, Bundle, End, Equivocation, Keyframe, LogEntry, NewRun, OnDesync, OnSlow, PauseBudget,
-    Record, Reopening, RosterChange, RosterPeer, SignedBatch, Start, What,
+    Absent, Bundle, Continuation, End, Equivocation, Keyframe, LogEntry, NewRun, OnDesync, OnSlow,
+    PauseBudget, Record, Reopening, RosterChange, RosterPeer, SignedBatch, Start, What,
 };
 use crate::encoding::{Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_COMMAND, MAX_PEERS};
@@ -35,6 +35,7 @@ const ATTEST: u8 = 6;
 const KEYFRAME: u8 = 7;
 const END: u8 = 8;
 const ROSTER: u8 = 9;
+const CONTINUED: u8 = 10;
 
 impl Codec {
     /// The turn of the next bundle.
@@ -130,6 +131,10 @@ impl Codec {
             Record::Roster(change) => {
                 out.push(ROSTER);
                 put_change(out, change);
+            }
+            Record::Continued(continuation) => {
+                out.push(CONTINUED);
+                continuation.encode(out);
             }
             Record::End(end) => {
                 out.push(END);
@@ -260,6 +265,7 @@ impl Codec {
                 Record::Keyframe(keyframe)
             }
             ROSTER => Record::Roster(decode_change(reader)?),
+            CONTINUED => Record::Continued(Arc::new(Continuation::decode(reader)?)),
             END => {
                 let turns = reader.number()?;
                 let log_hash = LogHash(reader.array()?);
@@ -335,7 +341,11 @@ fn put_start(out: &mut Vec<u8>, start: &Start) {
 }
 
 /// A text of at most so many bytes.
-fn short(reader: &mut Reader<'_>, most: u32, what: &'static str) -> Result<String, DecodeError> {
+pub(super) fn short(
+    reader: &mut Reader<'_>,
+    most: u32,
+    what: &'static str,
+) -> Result<String, DecodeError> {
     let text = reader.text()?;
     match text.len() <= most as usize {
         true => Ok(text),
@@ -366,21 +376,10 @@ fn start(reader: &mut Reader<'_>, limits: &Limits) -> Result<Start, DecodeError>
         seconds: u16::try_from(reader.varint()?)
             .map_err(|_| reader.fail("a budget of pauses that is too large"))?,
     };
-    let on_slow = match reader.byte()? {
-        0 => OnSlow::Meter,
-        1 => OnSlow::Remove,
-        _ => return Err(reader.fail("no policy for slow machines")),
-    };
-    let on_desync = match reader.byte()? {
-        0 => OnDesync::Pause,
-        1 => OnDesync::RemoveMinority,
-        _ => return Err(reader.fail("no policy for worlds that differ")),
-    };
-    let absent = match reader.byte()? {
-        0 => Absent::Idle,
-        1 => Absent::Ai,
-        _ => return Err(reader.fail("no policy for seats of the absent")),
-    };
+    // Of each policy there are two.
+    let on_slow = [OnSlow::Meter, OnSlow::Remove][usize::from(flag(reader)?)];
+    let on_desync = [OnDesync::Pause, OnDesync::RemoveMinority][usize::from(flag(reader)?)];
+    let absent = [Absent::Idle, Absent::Ai][usize::from(flag(reader)?)];
     let count = reader.count(MAX_PEERS, "more peers than allowed")?;
     let mut roster = Vec::with_capacity(count);
     for _ in 0..count {

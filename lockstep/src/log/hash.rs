@@ -105,7 +105,7 @@ impl Chain {
         self.0.update(bytes);
     }
 
-    fn plan(&mut self, plan: &crate::Plan) {
+    pub(super) fn plan(&mut self, plan: &crate::Plan) {
         self.number(
             u32::from(plan.ticks)
                 | u32::from(plan.delay_turns) << 8

@@ -2,7 +2,7 @@
 
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_PEERS};
 use crate::log::{Absent, Bundle, OnDesync, OnSlow, PauseBudget, Record, Start};
-use crate::{Channel, Event, Limits, LinkError, LinkId, MatchId, PeerId, Plan, Rejoin};
+use crate::{Channel, Event, Limits, LinkError, LinkId, MatchId, Moment, PeerId, Plan, Rejoin};
 use sim::{Checksum, Outcome, RulesId, Seat};
 use std::sync::Arc;
 use std::time::Duration;
@@ -214,6 +214,15 @@ pub enum Role {
         /// For so long those who are a quorum wait for the others.
         wait: Duration,
     },
+    /// It goes on alone from a moment of a match that others played, in all seats.
+    PlayOn {
+        /// The moment. Its log is in the caller's store already: what is appended follows on it.
+        from: Moment,
+        /// The plan of the turns behind it.
+        plan: Plan,
+        /// Turns behind it after which the match ends, if it is to end so.
+        turn_limit: Option<u32>,
+    },
 }
 
 /// What the host settles for everybody.
@@ -271,6 +280,10 @@ pub enum ConfigError {
     /// A limit out of its range, as [`Limits`] tells it.
     #[error("a limit is out of its range")]
     Limits,
+    /// A moment to play on from whose log does not hold: a record does not follow on those before it, or a signature does
+    /// not hold, or the match has no such seat.
+    #[error("the turns before that moment do not follow each other, or the match has no such seat")]
+    Moment,
     /// A ticket without an address, or a match to come back to of which none is known.
     #[error("there is no address to dial")]
     Addresses,
@@ -333,6 +346,16 @@ impl SessionConfig {
             }
             // Nobody has to be reached from here.
             Role::Reopen { .. } => {}
+            Role::PlayOn {
+                plan, turn_limit, ..
+            } => {
+                if *turn_limit == Some(0) {
+                    return Err(ConfigError::TurnLimit);
+                }
+                if !plan.is_valid(false) {
+                    return Err(ConfigError::Plan);
+                }
+            }
             Role::Rejoin { from, .. } => {
                 let mut known = from.contacts.iter();
                 if known.all(|contact| contact.addresses.is_empty()) {

@@ -8,6 +8,7 @@
 
 mod batch;
 mod catch_up;
+mod continuing;
 mod contract;
 mod core;
 mod link;
@@ -24,6 +25,7 @@ pub use contract::{
 pub(crate) use playing::STALL_BUDGET;
 
 use self::catch_up::{Answer, Archive, Returning, Server, encode};
+use self::continuing::Continuing;
 use self::core::{Core, Introduced};
 use self::link::Link;
 use self::lobby::{Host, Invitation, Joiner, OwnPeer, Step};
@@ -61,6 +63,7 @@ enum Phase {
     /// It hosts a match that is reopened, or has come to one.
     Reopen(Box<reopen::Host>),
     Gather(Box<reopen::Guest>),
+    Continue(Box<Continuing>),
     Playing(Box<Playing>),
     /// It cannot begin at all, which its first call tells.
     Refused(JoinRefused),
@@ -75,6 +78,7 @@ impl Session {
     pub fn new(config: SessionConfig, signer: Box<dyn Signer>) -> Result<Session, ConfigError> {
         config.check()?;
         let mut core = Core::new(config.limits, signer, config.entropy);
+        let mut archive = Archive::new(core.limits.catch_up_bytes);
         let own = OwnPeer {
             name: tidy_name(&config.name),
             seats: config.own_seats,
@@ -110,8 +114,18 @@ impl Session {
                     Err(why) => Phase::Refused(why),
                 }
             }
+            Role::PlayOn {
+                from,
+                plan,
+                turn_limit,
+            } => {
+                // Nobody comes back into it, nor comes to have its first turns here.
+                archive = Archive::none();
+                let OwnPeer { name, build, .. } = own;
+                let continuing = Continuing::new(&core, from, &name, plan, turn_limit, build)?;
+                Phase::Continue(Box::new(continuing))
+            }
         };
-        let archive = Archive::new(core.limits.catch_up_bytes);
         Ok(Session {
             core,
             archive,
@@ -138,6 +152,7 @@ impl Session {
             self.begun = true;
             let step = match &mut self.phase {
                 Phase::Host(host) => host.begin(&mut self.core),
+                Phase::Continue(continuing) => continuing.begin(&mut self.core),
                 Phase::Refused(why) => Step::End(EndReason::Refused(why.clone())),
                 _ => Step::Stay,
             };
@@ -173,7 +188,7 @@ impl Session {
             Phase::Reopen(host) => host.deadline(&self.core),
             Phase::Playing(playing) => playing.deadline(&self.core),
             Phase::Gather(guest) => Some(guest.deadline()),
-            Phase::Refused(_) | Phase::Over => return None,
+            Phase::Continue(_) | Phase::Refused(_) | Phase::Over => return None,
         };
         [phase, self.core.prove_deadline()]
             .into_iter()
@@ -186,6 +201,7 @@ impl Session {
         match &self.phase {
             Phase::Host(host) if host.is_loading() => Status::Loading,
             Phase::Join(join) if join.is_loading() => Status::Loading,
+            Phase::Continue(_) => Status::Loading,
             Phase::Host(_) | Phase::Join(_) | Phase::Reopen(_) | Phase::Gather(_) => Status::Lobby,
             Phase::Return(returning) => returning.status(),
             Phase::Playing(playing) => playing.status(self.core.now),
@@ -202,7 +218,7 @@ impl Session {
             Phase::Reopen(host) => host.own_seats(),
             Phase::Gather(guest) => guest.own_seats(),
             Phase::Playing(playing) => playing.own_seats(),
-            Phase::Refused(_) | Phase::Over => &[],
+            Phase::Continue(_) | Phase::Refused(_) | Phase::Over => &[],
         }
     }
 
@@ -242,7 +258,9 @@ impl Session {
                 address,
                 binding,
             } => match self.phase {
-                Phase::Refused(_) | Phase::Over => core.out.push(Output::Close { link }),
+                Phase::Continue(_) | Phase::Refused(_) | Phase::Over => {
+                    core.out.push(Output::Close { link });
+                }
                 _ => core.link_up(link, peer, dialled, address, binding),
             },
             Input::DialFailed { address, key, why } => {
@@ -277,6 +295,7 @@ impl Session {
                         playing.world_loaded();
                         Step::Stay
                     }
+                    Phase::Continue(_) => Step::PlayOn(checksum),
                     // Nobody there has had a world built.
                     Phase::Reopen(_) | Phase::Gather(_) | Phase::Refused(_) | Phase::Over => {
                         Step::Stay
@@ -361,7 +380,7 @@ impl Session {
                 core.send_bulk(link, encode(&Answer::Nothing));
                 Step::Stay
             }
-            Phase::Refused(_) | Phase::Over => Step::Stay,
+            Phase::Continue(_) | Phase::Refused(_) | Phase::Over => Step::Stay,
             _ => {
                 core.fault(link, Fault::OutOfPlace);
                 Step::Stay
@@ -387,7 +406,9 @@ impl Session {
     fn control(&mut self, link: LinkId, bytes: &[u8]) {
         let core = &mut self.core;
         let step = match (core.introduce(link, bytes), &mut self.phase) {
-            (Introduced::No, _) | (_, Phase::Refused(_) | Phase::Over) => Step::Stay,
+            (Introduced::No, _) | (_, Phase::Continue(_) | Phase::Refused(_) | Phase::Over) => {
+                Step::Stay
+            }
             (Introduced::Protocol(host), Phase::Join(join))
                 if !join.is_in() && join.leads_to_host(core, link) =>
             {
@@ -509,7 +530,7 @@ impl Session {
                 }
                 Step::Stay
             }
-            Phase::Refused(_) | Phase::Over => Step::Stay,
+            Phase::Continue(_) | Phase::Refused(_) | Phase::Over => Step::Stay,
         };
         self.step(step);
     }
@@ -537,7 +558,7 @@ impl Session {
         match &mut self.phase {
             Phase::Host(host) => host.leave(&mut self.core),
             Phase::Join(join) => join.leave(&mut self.core),
-            Phase::Return(_) => Step::End(EndReason::Left),
+            Phase::Return(_) | Phase::Continue(_) => Step::End(EndReason::Left),
             Phase::Reopen(host) => host.leave(&mut self.core),
             Phase::Gather(guest) => guest.leave(&mut self.core),
             Phase::Playing(_) | Phase::Refused(_) | Phase::Over => Step::Stay,
@@ -597,6 +618,19 @@ impl Session {
                     self.suspicion,
                 );
                 self.phase = Phase::Playing(Box::new(playing));
+            }
+            Step::PlayOn(checksum) => {
+                if let Phase::Continue(continuing) = std::mem::replace(&mut self.phase, Phase::Over)
+                {
+                    let playing = Playing::continued(
+                        &mut self.core,
+                        continuing.loaded(checksum),
+                        self.keyframe_every,
+                        self.stall_limit,
+                        self.suspicion,
+                    );
+                    self.phase = Phase::Playing(Box::new(playing));
+                }
             }
             Step::Gather(link) => {
                 if let Phase::Return(returning) = std::mem::replace(&mut self.phase, Phase::Over) {

@@ -1,5 +1,4 @@
-//! Sessions on links in memory, with a fixed delay and no loss. What loss, cuts and hostile peers do to them is the
-//! business of the simulator in the `tests` crate.
+//! Sessions on links in memory, with a fixed delay and no loss: worse is the business of the simulator in `tests`.
 
 mod crowd;
 mod desync;
@@ -9,6 +8,7 @@ mod joining;
 mod lobby;
 mod lost;
 mod patience;
+mod play_on;
 mod rejoin;
 mod reopen;
 mod returning;
@@ -80,7 +80,6 @@ struct Net {
     attack: Option<(usize, Attack)>,
 }
 
-/// Where nobody is.
 const NOWHERE: &str = "nowhere";
 
 fn id(at: usize) -> PeerId {

@@ -139,6 +139,7 @@ fn kind(record: &Record) -> &'static str {
         Record::Attest(_) => "attest",
         Record::Keyframe(_) => "keyframe",
         Record::Roster(_) => "roster",
+        Record::Continued(_) => "continued",
         Record::End(_) => "end",
     }
 }
@@ -197,6 +198,13 @@ pub(super) fn export<S: Simulation>(path: &Path, to: &mut Printer<'_>) -> Result
                 "accepts": change.accepts.iter().map(|(peer, signature)| json!({
                     "peer": peer, "signature": hex(signature),
                 })).collect::<Vec<_>>(),
+            }),
+            Record::Continued(continuation) => json!({
+                "record": "continued", "epoch": continuation.epoch + 1, "turn": continuation.turns,
+                "log_hash": continuation.log_hash.to_string(), "peer": hex(&continuation.peer.0),
+                "name": continuation.name, "seat": continuation.seat.0, "plan": continuation.plan.to_string(),
+                "turn_limit": continuation.turn_limit, "build": continuation.build,
+                "signature": hex(&continuation.signature),
             }),
             Record::End(end) => json!({
                 "record": "end", "turns": end.turns, "log_hash": end.log_hash.to_string(),

@@ -55,12 +55,12 @@ struct Args {
 enum Command {
     /// Says what a file holds, without running it.
     #[command(
-        after_help = "With --json: {\"match_id\",\"rules\",\"build\",\"format\",\"seats\":[{\"seat\",\"name\",\"peer\"}],\"plan\",\"turns\",\"ms\",\"ticks\",\"keyframes\",\"bytes\",\"tail\",\"end\"}\n\nExample: replay info match.replay"
+        after_help = "With --json: {\"match_id\",\"rules\",\"build\",\"format\",\"seats\":[{\"seat\",\"name\",\"peer\"}],\"plan\",\"turns\",\"ms\",\"ticks\",\"keyframes\",\"bytes\",\"tail\",\"end\",\"continued\":[{\"turn\",\"name\",\"seat\",\"peer\"}]}\n\nExample: replay info match.replay"
     )]
     Info(OneFile),
     /// Re-runs every turn and checks checksums, history, signatures and keyframes.
     #[command(
-        after_help = "With --json: {\"match_id\",\"turns\",\"of\",\"ticks\",\"checksums\",\"keyframes\",\"signatures\",\"attested_turns\",\"checksum\",\"winner\",\"decided\",\"tail\",\"wrong\",\"wall_ms\",\"real_time_ratio\"}\n\nExample: replay verify match.replay"
+        after_help = "With --json: {\"match_id\",\"turns\",\"of\",\"ticks\",\"checksums\",\"keyframes\",\"signatures\",\"attested_turns\",\"checksum\",\"winner\",\"decided\",\"tail\",\"wrong\",\"continued\":[{\"turn\",\"name\",\"seat\",\"peer\",\"attested_turns\"}],\"wall_ms\",\"real_time_ratio\"}\n\nExample: replay verify match.replay"
     )]
     Verify {
         #[command(flatten)]
@@ -118,7 +118,7 @@ enum Command {
     },
     /// Writes everything as JSON lines.
     #[command(
-        after_help = "Always JSON, one object a line, with \"record\": start | bundle | checksum | mismatch | attest | end\n\nExample: replay export match.replay > match.jsonl"
+        after_help = "Always JSON, one object a line, with \"record\": start | bundle | checksum | mismatch | attest | roster | continued | end\n\nExample: replay export match.replay > match.jsonl"
     )]
     Export(OneFile),
 }

@@ -7,7 +7,7 @@ use crate::error::hex;
 use crate::verify::{Options, Settled, Verified};
 use crate::{Reader, Tail};
 use lockstep::TurnNumber;
-use lockstep::log::{LogEntry, Record, What};
+use lockstep::log::{Continuation, LogEntry, Record, What};
 use serde_json::{Value, json};
 use sim::{Seat, Simulation};
 use std::path::Path;
@@ -35,6 +35,7 @@ pub(super) fn info(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Verd
             "ms": length.as_millis() as u64, "ticks": ticks, "keyframes": reader.keyframes().len(),
             "bytes": reader.file_bytes(), "tail": tail_json(reader.tail()), "end": end_json(&reader),
             "cheats": cheats.iter().map(|cheat| cheat.json(&reader)).collect::<Vec<_>>(),
+            "continued": reader.continuations().iter().map(|at| continued_json(at)).collect::<Vec<_>>(),
         }));
     } else {
         to.line(&headline(&reader));
@@ -63,6 +64,9 @@ pub(super) fn info(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Verd
         cheats
             .iter()
             .for_each(|cheat| to.line(&cheat.text(&reader)));
+        for continuation in reader.continuations() {
+            to.line(&continued_text(continuation, &reader));
+        }
         to.line(&format!("result     {}", result_text(&reader)));
     }
     Ok(tail_verdict(path, &reader, json, to))
@@ -160,6 +164,11 @@ pub(super) fn verify<S: Simulation>(
             "desyncs": verified.desyncs.iter().map(|settled| json!({
                 "turns": settled.turns, "peers": settled.peers,
             })).collect::<Vec<_>>(),
+            "continued": verified.continued.iter().map(|at| {
+                let mut json = continued_json(&at.continuation);
+                json["attested_turns"] = json!(at.attested_turns);
+                json
+            }).collect::<Vec<_>>(),
             "wall_ms": wall.as_millis() as u64, "real_time_ratio": (ratio * 10.0).round() / 10.0,
         }));
     } else {
@@ -199,6 +208,16 @@ fn verified_text(reader: &Reader, verified: &Verified, ratio: f64, to: &mut Prin
     });
     for settled in &verified.desyncs {
         to.line(&settled_text(reader, settled));
+    }
+    for at in &verified.continued {
+        to.line(&continued_text(&at.continuation, reader));
+        to.line(&match at.attested_turns {
+            Some(turns) => format!(
+                "           what was played before it is signed up to turn {}, and not by that player alone",
+                thousands(u64::from(turns))
+            ),
+            None => "           nobody has signed what was played before it".to_owned(),
+        });
     }
     if verified.holds() {
         to.line(&format!("result     {}", result_text(reader)));
@@ -305,6 +324,16 @@ fn difference_text(difference: &Difference, reader: &Reader) -> String {
             thousands(u64::from(turn.0)),
             clock(reader.time_of(*turn))
         ),
+        Difference::Continued { turn, in_which } => format!(
+            "from turn {} ({}) on one player goes on alone in {}",
+            thousands(u64::from(turn.0)),
+            clock(reader.time_of(*turn)),
+            match in_which {
+                (true, true) => "each, and not the same",
+                (true, false) => "the first",
+                _ => "the second",
+            }
+        ),
         Difference::Checksum { turns, left, right } => format!(
             "after {} ({}) the checksums differ: {left} against {right}",
             count(u64::from(*turns), "turn"),
@@ -328,6 +357,26 @@ fn entry_text(entry: Option<&LogEntry>) -> String {
             format!("seat {}'s {what}", entry.seat.0)
         }
     }
+}
+
+/// Who went on alone, and from where.
+fn continued_text(continuation: &Continuation, reader: &Reader) -> String {
+    let turn = TurnNumber(continuation.turns);
+    format!(
+        "continued  from turn {} ({}) on by {} in seat {}, alone: bots have the other seats  key {}…",
+        thousands(u64::from(turn.0)),
+        clock(reader.time_of(turn)),
+        continuation.name,
+        continuation.seat.0,
+        continuation.peer
+    )
+}
+
+fn continued_json(continuation: &Continuation) -> Value {
+    json!({
+        "turn": continuation.turns, "name": continuation.name, "seat": continuation.seat.0,
+        "peer": continuation.peer.to_string(),
+    })
 }
 
 fn headline(reader: &Reader) -> String {

@@ -104,6 +104,27 @@ fn a_keyframe_that_does_not_belong_is_passed_over() {
 }
 
 #[test]
+fn a_pause_that_nobody_ended_is_told_so() {
+    let played = fixture::play_with(30, |bundle| {
+        bundle.entries.retain(|entry| entry.what != What::Resume);
+    });
+    let mut game = player(&played);
+    game.source().set_speed(Speed::UNLIMITED);
+    let mut resumed = Vec::new();
+    while game.status() != Status::Ended {
+        let events = game.poll().into_iter();
+        resumed.extend(events.filter(|event| matches!(event, Event::Resumed { .. })));
+    }
+    assert!(matches!(
+        resumed[..],
+        [Event::Resumed {
+            seat: None,
+            turn: TurnNumber(11)
+        }]
+    ));
+}
+
+#[test]
 fn it_plays_to_the_end_and_tells_what_the_log_holds() {
     let played = fixture::play(30);
     let mut game = player(&played);
@@ -129,8 +150,8 @@ fn it_plays_to_the_end_and_tells_what_the_log_holds() {
     assert!(matches!(
         events[3],
         Event::Resumed {
-            seat: None,
-            turn: TurnNumber(11)
+            seat: Some(Seat(1)),
+            turn: TurnNumber(10)
         }
     ));
     let Event::Ended(ended) = &events[4] else {

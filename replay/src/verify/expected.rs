@@ -1,11 +1,12 @@
 //! What a file claims about its match, by the number of turns executed.
 
 use crate::{Error, KeyframeAt, Reader};
-use lockstep::log::{Record, RosterChange, SignedBatch, Start};
+use lockstep::log::{Continuation, Record, RosterChange, SignedBatch, Start};
 use lockstep::session::Batch;
 use lockstep::session::roster::Peers;
 use lockstep::{Incarnation, LogHash, PeerId};
 use sim::Checksum;
+use std::sync::Arc;
 
 /// One claim.
 pub(super) struct Expected {
@@ -40,7 +41,7 @@ pub(super) enum Claim {
 /// end is not among them.
 pub(super) fn collect(reader: &mut Reader) -> Result<(Vec<Expected>, Runs), Error> {
     let mut expected = Vec::new();
-    let mut runs = Runs(Vec::new());
+    let mut runs = Runs::of(reader.start());
     let mut differences = Vec::new();
     let mut strayed = Strayed(Vec::new());
     let mut attested = Vec::new();
@@ -86,6 +87,11 @@ pub(super) fn collect(reader: &mut Reader) -> Result<(Vec<Expected>, Runs), Erro
                 // Those whose worlds differed at the very end did not sign it.
                 let signed: Peers = end.signatures.iter().map(|(peer, _)| *peer).collect();
                 strayed.settle(&mut differences, roster.without(signed), u32::MAX);
+            }
+            Record::Continued(continuation) => {
+                runs.go_on(&continuation);
+                // Whoever goes on alone settles nothing.
+                roster = Peers::default();
             }
             Record::Start(_) | Record::Bundle(_) | Record::Keyframe(_) => {}
         }
@@ -156,14 +162,33 @@ impl Strayed {
     }
 }
 
-/// Which run of a process spoke for a peer that came back: from which epoch on, which peer, which run.
-pub(super) struct Runs(Vec<(u32, u8, Incarnation)>);
+/// Which run of a process spoke for a peer, and by which start, from which epoch on.
+pub(super) struct Runs {
+    starts: Vec<(u32, Arc<Start>)>,
+    /// Of peers that came back: from which epoch on, which peer, which run.
+    returned: Vec<(u32, u8, Incarnation)>,
+}
 
 impl Runs {
+    fn of(start: &Arc<Start>) -> Self {
+        Runs {
+            starts: vec![(0, start.clone())],
+            returned: Vec::new(),
+        }
+    }
+
     fn take(&mut self, change: &RosterChange) {
         let epoch = change.epoch.saturating_add(1);
         let runs = change.new_runs();
-        self.0.extend(runs.map(|(peer, run)| (epoch, peer, run)));
+        let runs = runs.map(|(peer, run)| (epoch, peer, run));
+        self.returned.extend(runs);
+    }
+
+    fn go_on(&mut self, continuation: &Continuation) {
+        let (_, before) = self.starts.last().expect("there is the first start");
+        let start = Arc::new(continuation.start(before));
+        let epoch = continuation.epoch.saturating_add(1);
+        self.starts.push((epoch, start));
     }
 
     /// Whether a batch of this epoch is signed by the run that spoke for its peer then.
@@ -171,11 +196,15 @@ impl Runs {
         &self,
         batch: &SignedBatch,
         epoch: u32,
-        start: &Start,
         signature: fn(PeerId, &[u8], &[u8; 64]) -> bool,
     ) -> bool {
-        let mut later = self.0.iter().rev();
-        let run = later.find(|(from, peer, _)| *peer == batch.peer && *from <= epoch);
+        let mut starts = self.starts.iter().rev();
+        let Some((began, start)) = starts.find(|(from, _)| *from <= epoch) else {
+            return false;
+        };
+        let mut later = self.returned.iter().rev();
+        let run =
+            later.find(|(from, peer, _)| *peer == batch.peer && *from <= epoch && *from >= *began);
         match run {
             Some((.., run)) => batch.is_signed_in(start, *run, signature),
             None => batch.is_signed_by(start, signature),

@@ -174,7 +174,7 @@ fn forged_signatures_are_found() {
     assert_eq!(result.wrong, Some(Wrong::EndSignature { peer: 1 }));
     let result = forged(|record| {
         if let Record::Start(start) = record {
-            std::sync::Arc::make_mut(start).signatures.swap(0, 1);
+            Arc::make_mut(start).signatures.swap(0, 1);
         }
     });
     assert_eq!(result.wrong, Some(Wrong::StartSignature { peer: 0 }));

@@ -81,6 +81,7 @@ impl<W: Playable> Judge<W> {
                 // Decided, and lost with those who had it on disk.
                 Record::Roster(_) if turns as u32 >= cut && self.reopened_at.is_some() => {}
                 Record::Roster(change) => return Err(format!("holds another change: {change:?}")),
+                Record::Continued(_) => return Err("is continued by one player".to_owned()),
                 // Held against the others' when it was appended; the turns after it read only by its plan.
                 Record::Start(_) => {}
                 Record::Bundle(bundle) => {

@@ -20,6 +20,7 @@ use super::canvas::{Canvas, Rect};
 use super::input::{Input, KeyCode};
 use super::letters::Weight;
 use super::settings::Shared;
+use super::sound::{self, Sound};
 use super::ui::{Memory, wrapped};
 use super::{Next, Screen, copy, theme, words};
 use crate::exit::{self, Problem};
@@ -153,6 +154,7 @@ impl Game {
             let alarm = news.attacked_at().filter(|at| Some(*at) != before);
             if let Some(tile) = alarm.filter(|_| lines.len() > many) {
                 table.scene.effects.ping(camera::place_of(tile.centre()));
+                sound::play(Sound::Alert);
             }
         });
         for event in &events {
@@ -160,6 +162,7 @@ impl Game {
         }
         lines.into_iter().for_each(|line| self.facts.note(line));
         if let Some(reason) = refused {
+            sound::play(Sound::Refused);
             self.say(words::refusal(reason));
         }
         self.facts.status = Some(self.peer.game().status());
@@ -193,6 +196,7 @@ impl Game {
                 self.seats.clone_from(seats);
                 self.name_bots(own);
             }
+            Event::Chat { .. } => sound::play(Sound::Chat),
             Event::Ended(ended) => self.end(ended),
             _ => {}
         }
@@ -214,6 +218,10 @@ impl Game {
     }
 
     fn end(&mut self, ended: &Ended) {
+        let winner = ended.outcome.and_then(|outcome| outcome.winner);
+        if winner.is_some() && winner == self.peer.person() {
+            sound::play(Sound::Victory);
+        }
         self.ended = Some(ended.clone());
         self.over = Over::Result;
         self.banner = None;
@@ -246,9 +254,13 @@ impl Game {
             Wish::Issue(order) => {
                 if let Err(why) = self.peer.issue(order.command) {
                     self.say(words::title_of(&why.to_string()));
-                } else if let (Some(table), Some(to)) = (&mut self.table, order.to) {
-                    table.scene.effects.mark(order.sign, to);
-                    table.scene.motion.face(&order.who, to);
+                    sound::play(Sound::Refused);
+                } else {
+                    sound::play(Sound::Order);
+                    if let (Some(table), Some(to)) = (&mut self.table, order.to) {
+                        table.scene.effects.mark(order.sign, to);
+                        table.scene.motion.face(&order.who, to);
+                    }
                 }
             }
         }

@@ -13,6 +13,7 @@ use crate::terminal::controls::look_at_first;
 use crate::window::canvas::{Canvas, Rect};
 use crate::window::input::{Click, Input, KeyCode, MouseButton};
 use crate::window::settings::Settings;
+use crate::window::sound::{self, Sound, ears};
 use crate::window::ui::{Memory, Ui};
 use crate::window::{theme, words};
 use crate::world::{Effect, Id, Tile, World};
@@ -76,6 +77,10 @@ impl Table {
     /// Takes in a tick.
     pub fn step(&mut self, world: &World, effects: &[Effect]) {
         self.scene.step(world, effects);
+        let own = self.hand.as_ref().map(Hand::seat);
+        let eye = self.scene.eye();
+        let cues = ears::of_tick(world, effects, eye, &self.camera, own);
+        cues.into_iter().for_each(sound::hear);
         if let Some(hand) = &mut self.hand {
             hand.forget(world, self.scene.eye());
             if world.seat(hand.seat()).is_some_and(|seat| seat.defeated) {
@@ -118,6 +123,7 @@ impl Table {
         let arrows = !self.memory.has_focus();
         self.camera.steer(input, around.settings, covered, arrows);
         self.scene.pass(input.seconds);
+        let before = self.selection().to_vec();
         self.press_keys(input, around, &mut wishes);
         if let Some(hand) = &mut self.hand {
             let sight = Sight {
@@ -132,6 +138,9 @@ impl Table {
                 self.page = Page::Main;
             }
         }
+        if self.selection().iter().any(|id| !before.contains(id)) {
+            sound::play(Sound::Select);
+        }
         self.draw(input, canvas, around, covered);
         self.draw_panels(input, canvas, around, &layout, &mut wishes);
         if !input.pressed.is_empty() || !input.released.is_empty() {
@@ -139,6 +148,10 @@ impl Table {
             self.memory.blur();
         }
         wishes
+    }
+
+    fn selection(&self) -> &[Id] {
+        self.hand.as_ref().map_or(&[], Hand::selection)
     }
 
     /// The input, with the keyboard's clicks in the middle of the view where the crosshair is on.

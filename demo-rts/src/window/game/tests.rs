@@ -4,7 +4,7 @@ use super::*;
 use crate::bot::Level;
 use crate::cli::Common;
 use crate::peer::{Bots, KeyChoice, Part, now};
-use crate::window::input::{Modifiers, Press};
+use crate::window::input::{Click, Modifiers, MouseButton, Press};
 use crate::window::sight::{SIZES, check_texts};
 use std::time::Instant;
 
@@ -89,6 +89,23 @@ fn a_match_is_played_paused_talked_in_and_left_by_the_menu() {
     assert!(player.reads("good luck"));
     player.press(KeyCode::Enter);
     player.wait("it is heard", |player| player.reads(": good luck"));
+    let sounds = || -> Vec<Sound> { sound::heard().iter().map(|cue| cue.sound).collect() };
+    assert!(sounds().contains(&Sound::Chat));
+    player.press(KeyCode::Period);
+    assert_eq!(sounds(), [Sound::Select], "an idle worker");
+    let at = (SIZES[0].0 / 2.0, SIZES[0].1 / 2.0);
+    let click = Click {
+        button: MouseButton::Right,
+        at,
+        with: Modifiers::default(),
+        double: false,
+    };
+    player.frame(Input {
+        mouse: Some(at),
+        pressed: vec![click],
+        ..Input::default()
+    });
+    assert_eq!(sounds(), [Sound::Order]);
     player.press(KeyCode::P);
     player.wait("all pause", |player| player.reads(words::PAUSED));
     player.press(KeyCode::P);

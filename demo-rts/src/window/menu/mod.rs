@@ -15,11 +15,12 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
-pub use front::{Begun, Front, sentence};
+pub use front::{Begun, Front, date, now_unix, sentence};
 pub use home::Home;
 pub(in crate::window) use kit::ROW;
-pub(in crate::window) use kit::{Rows, button_width, buttons, line, mark, page};
+pub(in crate::window) use kit::{Rows, button_width, buttons, choice, labelled, line, mark, page};
 pub(in crate::window) use preview::Wanted;
+pub(in crate::window) use skirmish::LEVELS;
 
 use crate::cli::Common;
 use crate::exit::Problem;

@@ -8,7 +8,7 @@ use crate::window::letters::Weight;
 use crate::window::settings::{Colours, NAME_BYTES, SCROLL_SPEEDS, ZOOMS};
 use crate::window::ui::{Memory, Ui};
 use crate::window::words::menu as words;
-use crate::window::{Next, Screen, theme};
+use crate::window::{Next, Screen, sound, theme};
 use std::rc::Rc;
 
 /// The page of the settings.
@@ -71,8 +71,17 @@ impl Screen for Options {
             kit::mark(ui.canvas, seat, swatch);
         }
         let area = labelled(&mut ui, rows.next(high, gap), words::VOLUME);
-        let volume = words::percent(settings.volume);
+        let volume = match sound::trouble() {
+            Some(_) => words::NO_DEVICE.to_owned(),
+            None if settings.muted => words::MUTED.to_owned(),
+            None => words::percent(settings.volume),
+        };
+        let before = settings.volume;
         slider(&mut ui, area, &mut settings.volume, (0.0, 1.0), &volume);
+        if settings.volume != before {
+            settings.muted = false;
+            sound::play(sound::Sound::Select);
+        }
         let area = labelled(&mut ui, rows.next(high, gap), words::SCROLL);
         ui.check(area, words::EDGE_SCROLL, &mut settings.edge_scroll);
         let area = labelled(&mut ui, rows.next(high, gap), words::SPEED);

@@ -1,6 +1,6 @@
 //! The recordings of a folder, read on a thread of their own.
 
-use crate::window::places::{players, setup_of};
+use crate::window::places::{players_of, setup_of};
 use crate::window::words::menu as words;
 use crate::world::{MapKind, Scenario, World};
 use lockstep::{MatchId, PeerId, Seat, TurnNumber};
@@ -43,6 +43,8 @@ pub struct Content {
     pub is_over: bool,
     /// The build that recorded it.
     pub build: String,
+    /// From when on one player went on alone, if one did.
+    pub continued: Option<Duration>,
     /// Where the file breaks off, in words.
     pub damage: Option<String>,
 }
@@ -94,7 +96,7 @@ fn read(path: &Path) -> Result<Content, replay::Error> {
     reader.setup::<World>()?;
     let start = reader.start().clone();
     let setup = setup_of(&start.setup);
-    let players = players(&start);
+    let players = players_of(&reader);
     let damage = reader.damage().map(|damage| format!("The file {damage}."));
     let winner = reader
         .end()
@@ -120,6 +122,10 @@ fn read(path: &Path) -> Result<Content, replay::Error> {
         result,
         is_over: reader.end().is_some(),
         build: start.build.clone(),
+        continued: reader
+            .continuations()
+            .last()
+            .map(|at| reader.time_of(TurnNumber(at.turns))),
         damage,
     })
 }

@@ -89,7 +89,7 @@ impl Where {
 }
 
 /// The levels of bots, the easiest first.
-pub(super) const LEVELS: [Level; 3] = [Level::Easy, Level::Normal, Level::Hard];
+pub(in crate::window) const LEVELS: [Level; 3] = [Level::Easy, Level::Normal, Level::Hard];
 
 /// The page of a skirmish.
 pub struct Skirmish {

@@ -260,6 +260,57 @@ fn a_skirmish_is_begun_by_the_keyboard_alone_and_recorded_by_a_readable_name() {
 }
 
 #[test]
+fn a_recording_is_played_on_from_a_moment_and_listed_by_who_did() {
+    use crate::window::words::viewer;
+    let folder = tempfile::tempdir().unwrap();
+    let mut desk = Desk::new(folder.path(), "Ada");
+    desk.key(KeyCode::Enter);
+    desk.until_it_says(words::ANOTHER);
+    desk.key(KeyCode::Enter);
+    desk.until_it_says("0:03");
+    drop(desk);
+    let mut desk = Desk::new(folder.path(), "Eve");
+    desk.press(words::WATCH);
+    desk.until_it_says("Ada and 3 bots");
+    let line = desk
+        .said()
+        .into_iter()
+        .find(|text| text.contains("Ada and"));
+    let line = line.map(str::to_owned).unwrap();
+    desk.press(&line);
+    desk.press(words::WATCH_IT);
+    desk.until_it_says("turn 0 of");
+    (0..12).for_each(|_| desk.key(KeyCode::Period));
+    desk.until_it_says("turn 12 of");
+    desk.key(KeyCode::C);
+    desk.until_it_says("seat 0   Ada");
+    desk.assert_readable_at_every_size("play on");
+    desk.press("seat 2   bot 2");
+    desk.key(KeyCode::Escape);
+    assert_eq!(desk.screens.len(), 3, "back to the viewer");
+    desk.press(viewer::PLAY_ON_SHORT);
+    desk.until_it_says("seat 2   bot 2");
+    desk.press("seat 2   bot 2");
+    desk.press(words::START);
+    // The clock of the match goes on from there.
+    desk.until_it_says("0:02");
+    assert_eq!(desk.screens.len(), 4, "the viewer is below");
+    drop(desk);
+    let mut desk = Desk::new(folder.path(), "Eve");
+    desk.press(words::WATCH);
+    desk.until_it_says("Eve and 3 bots");
+    let line = desk
+        .said()
+        .into_iter()
+        .find(|text| text.contains("Eve and"));
+    let line = line.map(str::to_owned).unwrap();
+    desk.press(&line);
+    desk.until_it_says(words::PLAYED_ON);
+    assert!(desk.says(" on, alone"));
+    desk.assert_readable_at_every_size("watch");
+}
+
+#[test]
 fn nonsense_for_a_ticket_is_answered_in_words() {
     let folder = tempfile::tempdir().unwrap();
     let mut desk = Desk::new(folder.path(), "Ada");

@@ -165,6 +165,8 @@ fn describe(ui: &mut Ui<'_>, room: Rect, recording: &Recording) {
         kit::line(ui, beside, name, Weight::Regular, theme::TEXT);
     }
     rows.next(gap, 0.0);
+    let continued = content.continued.map(words::continued_from);
+    let continued = continued.map(|from| (words::PLAYED_ON, from));
     let facts = [
         (words::LENGTH, words::length(content.length)),
         (words::RESULT, content.result.clone()),
@@ -175,7 +177,7 @@ fn describe(ui: &mut Ui<'_>, room: Rect, recording: &Recording) {
         (words::PLAYED, words::ago(recording.age)),
         (words::RECORDED_BY, content.build.clone()),
     ];
-    for (label, fact) in facts {
+    for (label, fact) in facts.into_iter().chain(continued) {
         let row = rows.next(line, gap / 2.0);
         if row.bottom() > room.bottom() {
             return;

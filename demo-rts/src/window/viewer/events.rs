@@ -44,6 +44,8 @@ pub enum Happened {
     Returned(Seat),
     /// It gave up.
     Resigned(Seat),
+    /// One player went on alone from here: the seat, and what the player is called.
+    PlayedOn(Seat, String),
     /// Somebody paused the match.
     Paused(Seat),
     /// Somebody ended the pause.
@@ -91,6 +93,7 @@ impl Event {
             | Happened::Left(seat)
             | Happened::Returned(seat)
             | Happened::Resigned(seat)
+            | Happened::PlayedOn(seat, _)
             | Happened::Paused(seat)
             | Happened::Resumed(seat) => Some(seat),
         }

@@ -44,6 +44,9 @@ impl Viewer {
         if input.hit(KeyCode::E) {
             self.toggle(Side::Events);
         }
+        if input.hit(KeyCode::C) {
+            self.play_on();
+        }
         false
     }
 

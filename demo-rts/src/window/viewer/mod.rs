@@ -6,6 +6,7 @@ mod export;
 pub mod graphs;
 mod keys;
 mod panels;
+mod play_on;
 pub mod raster;
 pub mod reel;
 pub mod survey;
@@ -20,6 +21,7 @@ use super::game::land::Eye;
 use super::game::scene::{Overlay, Scene};
 use super::input::{Input, KeyCode};
 use super::settings::{Settings, Shared};
+use super::sound::{self, ears};
 use super::ui::Memory;
 use super::words::viewer as words;
 use super::{Next, Screen, places, theme};
@@ -33,6 +35,8 @@ use events::{Event, Lane};
 use export::{Exporting, said};
 use graphs::Line;
 use lockstep::Seat;
+pub use play_on::Beyond;
+use play_on::PlayOn;
 use raster::Still;
 use reel::Reel;
 use std::cell::RefCell;
@@ -66,6 +70,10 @@ pub struct Viewer {
     flash: Option<(String, Duration)>,
     exporting: Option<Exporting>,
     farewell: Rc<RefCell<Farewell>>,
+    /// What a match needs that is begun from here.
+    beyond: Beyond,
+    /// The page that comes next.
+    next: Option<Box<dyn Screen>>,
     now: Duration,
 }
 
@@ -118,7 +126,7 @@ impl Viewer {
         let mut reel = Reel::open(path)?;
         reel.seek_tick(0);
         let survey = Survey::begin(path.to_owned(), reel.ticks());
-        let names = places::players(reel.reader().start()).into_iter().collect();
+        let names = places::players_of(reel.reader()).into_iter().collect();
         Ok(Viewer {
             path: path.to_owned(),
             settings,
@@ -138,8 +146,29 @@ impl Viewer {
             flash: None,
             exporting: None,
             farewell: Rc::default(),
+            beyond: Beyond::default(),
+            next: None,
             now: Duration::ZERO,
         })
+    }
+
+    /// With what a match needs that is begun from here.
+    pub fn with(self, beyond: Beyond) -> Viewer {
+        Viewer { beyond, ..self }
+    }
+
+    /// Leads to where one plays on from the moment that is shown.
+    fn play_on(&mut self) {
+        if self.reel.world().is_none() || self.reel.is_seeking() {
+            return;
+        }
+        self.going = Going::Still;
+        let turn = self.reel.turn();
+        let time = self.reel.reader().time_of(lockstep::TurnNumber(turn));
+        let names = self.names.clone().into_iter().collect();
+        let (settings, beyond) = (self.settings.clone(), self.beyond.clone());
+        let page = PlayOn::new(&self.path, (turn, time), names, settings, beyond);
+        self.next = Some(Box::new(page));
     }
 
     fn name(&self, seat: Seat) -> String {
@@ -209,12 +238,14 @@ impl Viewer {
         match &mut self.going {
             Going::Still => {}
             Going::On => {
-                let scene = &mut self.scene;
+                let (scene, camera) = (&mut self.scene, &self.camera);
                 let more = self
                     .reel
                     .play(passed, now() + PLAY_BUDGET, |world, effects| {
-                        if let Some(scene) = scene {
+                        if let (Some(scene), Some(camera)) = (&mut *scene, camera) {
                             scene.step(world, effects);
+                            let cues = ears::of_tick(world, effects, scene.eye(), camera, None);
+                            cues.into_iter().for_each(sound::hear);
                         }
                     });
                 if !more {
@@ -363,9 +394,10 @@ impl Screen for Viewer {
             self.farewell.borrow_mut().lines =
                 watch::wrong(&self.path, self.reel.reader().damage(), self.reel.error());
         }
-        match leaves {
-            true => Next::Back,
-            false => Next::Stay,
+        match self.next.take() {
+            _ if leaves => Next::Back,
+            Some(page) => Next::Push(page),
+            None => Next::Stay,
         }
     }
 }
@@ -386,10 +418,14 @@ pub fn run(path: &Path, asked: &Asked) -> Result<Result<ExitCode, Problem>, NoWi
             return Ok(Err(Problem::Replay { path, source }));
         }
     };
-    let farewell = viewer.farewell.clone();
+    let viewer = viewer.with(Beyond::of_user());
+    let (farewell, played) = (viewer.farewell.clone(), viewer.beyond.farewell.clone());
     let first = move || -> Box<dyn Screen> { Box::new(viewer) };
     match super::open(super::words::TITLE, &settings, asked, first) {
-        Ok(()) => Ok(Ok(watch::tell(&farewell.borrow().lines))),
+        Ok(()) => {
+            let told = watch::tell(&farewell.borrow().lines);
+            Ok(played.borrow().say().map(|_| told))
+        }
         Err(_) => Err(NoWindow),
     }
 }

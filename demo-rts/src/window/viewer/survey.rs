@@ -1,12 +1,12 @@
 //! A replay run once from its beginning to its end on a thread of its own: what happened when, how each seat stood, and
 //! snapshots where the file's keyframes lie too far apart.
 
-use super::events::{Event, Finder};
+use super::events::{Event, Finder, Happened};
 use super::reel::{Reel, Step};
 use crate::peer::now;
 use crate::world::{TICKS_PER_SECOND, World};
-use lockstep::Seat;
-use lockstep::log::What;
+use lockstep::log::{Continuation, What};
+use lockstep::{Seat, TurnNumber};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -91,6 +91,17 @@ struct Shared {
     apart: AtomicU64,
 }
 
+/// That one player went on alone, and where.
+fn continued(reel: &Reel) -> Vec<Event> {
+    let reader = reel.reader();
+    let event = |at: &Arc<Continuation>| Event {
+        tick: reader.ticks_before(TurnNumber(at.turns)),
+        what: Happened::PlayedOn(at.seat, at.name.clone()),
+        at: None,
+    };
+    reader.continuations().iter().map(event).collect()
+}
+
 impl Survey {
     /// Begins to run this replay.
     pub fn begin(path: PathBuf, ticks: u64) -> Survey {
@@ -106,6 +117,7 @@ impl Survey {
             thread.spawn(move || {
                 let why = Reel::open(&path).map_err(|why| why.to_string());
                 let trouble = match why {
+                    Ok(reel) if done.send(Piece::Events(continued(&reel), 0)).is_err() => None,
                     Ok(reel) => run(reel, ticks, &shared, &done),
                     Err(why) => Some(why),
                 };

@@ -47,12 +47,21 @@ impl Viewer {
         ui.centred(at, &words::speed(name), theme::BODY, Weight::Bold, faint);
         let (at, faster) = button(ui, 26.0);
         ui.centred(at, "+", theme::BODY, Weight::Bold, theme::TEXT);
+        let (at, on) = button(ui, 92.0);
+        ui.centred(
+            at,
+            words::PLAY_ON_SHORT,
+            theme::BODY,
+            Weight::Bold,
+            theme::TEXT,
+        );
         for (pressed, act) in [
             (back, Viewer::rewind as fn(&mut Viewer)),
             (pause, Viewer::pause_or_go_on),
             (slower, Viewer::slower),
             (usual, Viewer::usual_speed),
             (faster, Viewer::faster),
+            (on, Viewer::play_on),
         ] {
             if pressed {
                 act(self);

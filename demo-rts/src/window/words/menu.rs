@@ -150,6 +150,10 @@ pub const NAME: &str = "Your name";
 pub const SIZE: &str = "Size of all";
 /// Likewise.
 pub const COLOURS: &str = "Seat colours";
+/// In the place of the volume, where there is nothing to hear it on.
+pub const NO_DEVICE: &str = "no device";
+/// In its place, where nothing is to be heard.
+pub const MUTED: &str = "off (F9)";
 /// Likewise.
 pub const VOLUME: &str = "Sound";
 /// Likewise.
@@ -226,6 +230,8 @@ pub const PLAYED: &str = "Played";
 pub const LENGTH: &str = "Length";
 /// Likewise.
 pub const RESULT: &str = "Result";
+/// Label of from when on one played alone.
+pub const PLAYED_ON: &str = "Played on";
 /// Likewise.
 pub const RECORDED_BY: &str = "Recorded by";
 /// Likewise.
@@ -416,3 +422,8 @@ pub fn went(name: &str) -> String {
 
 /// The heading of a lobby that is over.
 pub const LOBBY_OVER: &str = "This match will not begin";
+
+/// From when on one played alone.
+pub fn continued_from(time: Duration) -> String {
+    format!("from {} on, alone", super::viewer::clock(time))
+}

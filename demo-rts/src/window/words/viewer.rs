@@ -38,13 +38,13 @@ pub const GRAPHS: [&str; 3] = [
 /// Where the graphs are empty so far.
 pub const NO_SAMPLES: &str = "The match is being read …";
 /// Where the one who asks for help is told how.
-pub const HINT: &str = "F1 help   G graphs   E events   Space pause   Esc back";
+pub const HINT: &str = "F1 help   C play on   G graphs   E events   Space pause   Esc back";
 /// Title of the keys.
 pub const HELP: &str = "Keys of the replay viewer";
 /// How the help is closed.
 pub const CLOSE_HELP: &str = "F1 or Esc closes this.";
 /// Each key and what it does.
-pub const KEYS: [(&str, &str); 22] = [
+pub const KEYS: [(&str, &str); 24] = [
     ("Space", "Pause, go on"),
     ("+  −", "Faster, slower: 0.25 to 64"),
     ("R", "Rewind: play backwards"),
@@ -64,10 +64,36 @@ pub const KEYS: [(&str, &str); 22] = [
     ("G", "Graphs"),
     ("E", "List of events"),
     ("Alt", "All health bars"),
+    ("C", "Play on from here"),
     ("F2", "Picture as PNG"),
     ("F3", "Graphs as SVG"),
+    ("F9", "Sound off, on"),
     ("F11  Esc", "Full screen, back"),
 ];
+/// On the button.
+pub const PLAY_ON_SHORT: &str = "Play on";
+/// Title of the page, and of the match.
+pub const PLAY_ON: &str = "Play on from here";
+/// While the world of the moment is made.
+pub const LOOKING_UP: &str = "Looking that moment up …";
+/// Heading of the seats.
+pub const YOUR_SEAT: &str = "Your seat; bots play the others";
+/// Where looking up came to nothing.
+pub const NO_MOMENT: &str = "That moment cannot be made.";
+
+/// From where.
+pub fn play_on_from(turn: u32, time: Duration) -> String {
+    format!("From turn {turn} at {} on", clock(time))
+}
+
+/// A seat, and who has played it.
+pub fn seat_to_take(seat: Seat, name: &str) -> String {
+    match name.is_empty() {
+        true => format!("seat {}", seat.0),
+        false => format!("seat {}   {name}", seat.0),
+    }
+}
+
 /// All kinds of events.
 pub const ALL_KINDS: &str = "all events";
 
@@ -168,6 +194,7 @@ pub fn happened(what: &Happened, at: Option<Tile>, named: &dyn Fn(Seat) -> Strin
         Happened::Left(seat) => format!("{} left", title(seat)),
         Happened::Returned(seat) => format!("{} came back", title(seat)),
         Happened::Resigned(seat) => format!("{} gave up", title(seat)),
+        Happened::PlayedOn(_, name) => format!("{name} plays on from here, against bots"),
         Happened::Paused(seat) => format!("{} paused the match", title(seat)),
         Happened::Resumed(seat) => format!("{} ended the pause", title(seat)),
     }

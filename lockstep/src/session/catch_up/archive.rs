@@ -46,6 +46,14 @@ impl Archive {
         }
     }
 
+    /// One that keeps nothing.
+    pub(crate) fn none() -> Self {
+        Archive {
+            full: true,
+            ..Archive::new(0)
+        }
+    }
+
     /// Takes a record that was appended to the log. What a world is not derived from is left out.
     pub(crate) fn take(&mut self, record: &Record) {
         match record {

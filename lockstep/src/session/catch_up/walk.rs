@@ -1,6 +1,9 @@
 //! Walking a log: what it comes to, and whether each record follows on those before it.
 
-use crate::log::{Record, RosterChange, SignedBatch, Start, roster_hash, start_hash, turn_hash};
+use crate::log::{
+    Continuation, Record, RosterChange, SignedBatch, Start, continued_hash, roster_hash,
+    start_hash, turn_hash,
+};
 use crate::session::Batch;
 use crate::session::playing::Course;
 use crate::session::roster::{Peers, Voters};
@@ -26,6 +29,8 @@ pub(in crate::session) struct Walk {
     pub(in crate::session) changes: Vec<RosterChange>,
     /// Which run of a process speaks for a peer, from which epoch on.
     runs: Vec<(u32, u8, Incarnation)>,
+    /// One player went on alone: the roster does not change any more.
+    alone: bool,
 }
 
 /// A record that does not follow.
@@ -48,6 +53,7 @@ impl Walk {
             runs: places
                 .map(|(at, peer)| (0, at as u8, peer.incarnation))
                 .collect(),
+            alone: false,
             start,
         }
     }
@@ -71,7 +77,7 @@ impl Walk {
             Record::Roster(change) => {
                 let follows = change.follows_on(self.turns, self.tip(), self.began(), self.roster);
                 let alike = change.value.log_hash.is_none_or(|hash| hash == self.hash);
-                if !follows || !alike || !self.is_next(change, signer) {
+                if self.alone || !follows || !alike || !self.is_next(change, signer) {
                     return Err(DoesNotFollow);
                 }
                 self.change(change);
@@ -79,6 +85,32 @@ impl Walk {
             }
             _ => Err(DoesNotFollow),
         }
+    }
+
+    /// Takes that one player went on alone. Only for a log that this peer itself goes on from, alone: to those who play
+    /// together it is no history.
+    pub(in crate::session) fn continued(
+        &mut self,
+        continuation: &Continuation,
+        signer: &dyn Signer,
+    ) -> Result<(), DoesNotFollow> {
+        let follows = (continuation.epoch, continuation.turns) == (self.epoch, self.turns)
+            && continuation.log_hash == self.tip();
+        let verify =
+            |peer, bytes: &[u8], signature: &[u8; 64]| signer.verify(peer, bytes, signature);
+        if !follows || !continuation.is_signed(&self.start, verify) {
+            return Err(DoesNotFollow);
+        }
+        let start = Arc::new(continuation.start(&self.start));
+        self.chained = Some(continued_hash(self.tip(), continuation));
+        self.course = self.course.continued(&start);
+        self.roster = Peers::first(start.roster.len());
+        self.epoch += 1;
+        self.runs = vec![(self.epoch, 0, continuation.incarnation)];
+        self.changes.clear();
+        self.alone = true;
+        self.start = start;
+        Ok(())
     }
 
     /// Whether this change is the one that ends the epoch, by the roster's accepts.

@@ -13,7 +13,7 @@ use super::playing::Returned;
 use super::wire::{LockedPeer, Terms};
 use crate::log::{Chain, RosterChange, RosterPeer, Start};
 use crate::{EndReason, LinkId, MatchId, PeerId};
-use sim::Seed;
+use sim::{Checksum, Seed};
 use std::time::Duration;
 
 /// What this peer brings into the lobby.
@@ -45,6 +45,8 @@ pub(crate) enum Step {
     Begin(Box<Settled>),
     /// A peer that comes back begins its part.
     Return(Box<Returned>),
+    /// A player goes on alone, from a world with this checksum.
+    PlayOn(Checksum),
     /// Who is asked at the other end of this link waits for the others, to reopen the match.
     Gather(LinkId),
     /// The match is not reopened where it seemed to be: this peer looks further, and ends so where it finds nobody.

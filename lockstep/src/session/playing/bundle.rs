@@ -60,6 +60,22 @@ impl Course {
         }
     }
 
+    /// As it goes on for the one peer of this start, who has all seats: what is in the log is not counted again, and what
+    /// the world was told of absent players is taken back.
+    pub(crate) fn continued(&self, start: &Start) -> Self {
+        let mut course = Course {
+            deferred: self.deferred.clone(),
+            ..Course::new(start)
+        };
+        for (seat, known) in &self.seats {
+            if let Some(seat) = course.seats.get_mut(seat) {
+                (seat.next, seat.idle) = (known.next, known.idle);
+            }
+        }
+        course.open(&start.seats());
+        course
+    }
+
     /// A roster change has begun an epoch, of whose peers all know no more than the plan in force.
     pub(crate) fn begin_epoch(&mut self) {
         self.metering.begin_epoch();

@@ -103,6 +103,15 @@ impl Epochs {
         }
     }
 
+    /// Of a player that goes on alone in this epoch, with what takes the place of the newest hash for its first turn.
+    pub(super) fn continued(epoch: u32, chained: LogHash, now: Duration) -> Self {
+        Epochs {
+            epoch,
+            chained: Some(chained),
+            ..Epochs::new(0, 1, now)
+        }
+    }
+
     pub(super) fn epoch(&self) -> u32 {
         self.epoch
     }

@@ -1,0 +1,179 @@
+//! Playing on from a moment of a recorded match: one takes a seat, and bots the others.
+
+use crate::cli::Common;
+use crate::exit::Problem;
+use crate::options::OptionError;
+use crate::peer::{Beginning, Bots, KeyChoice, Part, Peer, RecordedTo};
+use crate::plain::shown;
+use crate::world::World;
+use lockstep::log::{LogStore, Start};
+use lockstep::quic::Identity;
+use lockstep::{PeerId, Seat, TurnNumber};
+use replay::{Moment, Reader, Recorder};
+use std::path::{Path, PathBuf};
+
+/// A moment that was looked up, and what the player should know of it.
+pub struct Found {
+    path: PathBuf,
+    moment: Moment<World>,
+    /// Where the file breaks off, in words.
+    pub damage: Option<String>,
+}
+
+/// Looks up the moment before a turn; without a number, where the recording ends.
+///
+/// # Errors
+/// [`Problem::PlayOn`].
+pub fn find(path: &Path, turn: Option<u32>) -> Result<Found, Problem> {
+    let moment = Moment::<World>::open(path, turn);
+    let moment = moment.map_err(|source| Problem::PlayOn {
+        path: path.to_owned(),
+        damage: match source {
+            replay::Error::NoSuchTurn { .. } => broken_off(path),
+            _ => None,
+        },
+        source,
+    })?;
+    let damage = moment.reader().damage().map(|damage| damage.to_string());
+    Ok(Found {
+        path: path.to_owned(),
+        moment,
+        damage,
+    })
+}
+
+impl Found {
+    /// The world then.
+    pub fn world(&self) -> &World {
+        self.moment.world()
+    }
+
+    /// The turn before which it is.
+    pub fn turn(&self) -> TurnNumber {
+        TurnNumber(self.moment.turns())
+    }
+
+    /// The seat that was asked for; else that of whoever plays now, if their key, or else that of `identity`, has one;
+    /// else the lowest that is still in the match.
+    ///
+    /// # Errors
+    /// [`OptionError`]: there is no such seat, or it is out of the match.
+    pub fn seat(&self, asked: Option<u8>, identity: Option<&Path>) -> Result<Seat, OptionError> {
+        let plays = |seat: &Seat| self.world().seat(*seat).is_some_and(|seat| !seat.defeated);
+        let Some(asked) = asked.map(Seat) else {
+            let own = self.own_seats(identity).into_iter().find(plays);
+            let mut all = self.world().seats().map(|seat| seat.seat);
+            // A match that is not decided has somebody in it.
+            let any = own.or_else(|| all.find(plays));
+            return any.ok_or(OptionError::NobodyLeft);
+        };
+        if self.world().seat(asked).is_none() {
+            let seats = self.world().seats().map(|seat| seat.seat.0).collect();
+            return Err(OptionError::NoSeat {
+                seat: asked.0,
+                seats,
+            });
+        }
+        match plays(&asked) {
+            true => Ok(asked),
+            false => Err(OptionError::Defeated {
+                seat: asked.0,
+                turn: self.moment.turns(),
+            }),
+        }
+    }
+
+    /// The seats of whoever recorded it, as far as that can be known, the one that a person played first.
+    fn own_seats(&self, identity: Option<&Path>) -> Vec<Seat> {
+        let reader = self.moment.reader();
+        let start = reader.start();
+        let turns = self.moment.turns();
+        let continued = reader.continuations().iter().rev();
+        let mut continued = continued.filter(|at| at.turns <= turns);
+        if let Some(continuation) = continued.next() {
+            return vec![continuation.seat];
+        }
+        if let [alone] = start.roster.as_slice() {
+            return alone.seats.clone();
+        }
+        let peers: Vec<PeerId> = start.roster.iter().map(|peer| peer.peer).collect();
+        let key = match identity {
+            // One that is made only now has played nothing.
+            Some(path) if !path.exists() => None,
+            Some(path) => Identity::at(path).ok(),
+            None => Identity::default_for_user_among(&peers).ok().flatten(),
+        };
+        let key = key.map(|key| key.peer());
+        let own = start.roster.iter().find(|peer| Some(peer.peer) == key);
+        own.map_or_else(Vec::new, |peer| peer.seats.clone())
+    }
+
+    /// How the match began.
+    pub fn start(&self) -> &Start {
+        self.moment.reader().start()
+    }
+
+    /// Begins to play from there, and to record, if there is a new file for it.
+    ///
+    /// # Errors
+    /// [`Problem`].
+    pub fn begin(
+        mut self,
+        seat: Seat,
+        bots: Bots,
+        common: &Common,
+        recorder: Option<Recorder>,
+    ) -> Result<Peer, Problem> {
+        let mut recording = None;
+        if let Some(mut recorder) = recorder {
+            let path = recorder.path().unwrap_or(&self.path).to_owned();
+            let written = self.moment.record_to(&mut recorder);
+            written.map_err(|source| Problem::Record {
+                path: path.clone(),
+                source,
+            })?;
+            let recorded_to = RecordedTo::default();
+            // Set once: it was made just now.
+            let _ = recorded_to.set(path);
+            let store: Box<dyn LogStore> = Box::new(recorder);
+            recording = Some((store, recorded_to));
+        }
+        let from = self.moment.of_seat(seat);
+        let common = Common {
+            record: None,
+            ..common.clone()
+        };
+        let beginning = Beginning {
+            ready: true,
+            recording,
+        };
+        let part = Part::PlayOn { from: &from };
+        Peer::begin(&part, bots, &common, KeyChoice::Ephemeral, beginning)
+    }
+
+    /// What is said of it before it begins.
+    pub fn notes(&self, seat: Seat, record: Option<&Path>) -> Vec<String> {
+        let seconds = self.moment.reader().time_of(self.turn()).as_secs();
+        let path = shown(&self.path);
+        let mut notes: Vec<String> = self
+            .damage
+            .iter()
+            .map(|damage| format!("{path}: {damage}"))
+            .collect();
+        notes.push(format!(
+            "playing on from turn {} ({}:{:02}) of {path} in {}",
+            self.moment.turns(),
+            seconds / 60,
+            seconds % 60,
+            crate::play::seat_name(seat)
+        ));
+        notes.extend(record.map(|record| format!("recording to {}", shown(record))));
+        notes
+    }
+}
+
+/// Where a file breaks off, in words, if it does.
+fn broken_off(path: &Path) -> Option<String> {
+    let reader = Reader::open(path).ok()?;
+    reader.damage().map(|damage| damage.to_string())
+}

@@ -1,0 +1,172 @@
+//! What is heard of a world: how loud and from where, for who looks at a part of its map with somebody's eyes.
+
+use super::mixer::Cue;
+use super::synth::Sound;
+use crate::news::tile_at;
+use crate::window::game::camera::{Camera, Place, place_of};
+use crate::window::game::land::Eye;
+use crate::world::{Effect, Kind, World};
+use lockstep::Seat;
+
+/// What a tick lets hear. Of what the eye does not see nothing is heard; `own` is the seat that is played.
+pub fn of_tick(
+    world: &World,
+    effects: &[Effect],
+    eye: Eye,
+    camera: &Camera,
+    own: Option<Seat>,
+) -> Vec<Cue> {
+    let mut cues = Vec::new();
+    let mut at_place = |sound, at| cues.extend(from(sound, at, camera));
+    for effect in effects {
+        match *effect {
+            Effect::Hit { at, .. } if eye.sees(world, tile_at(at)) => {
+                at_place(Sound::Blow, place_of(at));
+            }
+            Effect::Launched { from, .. } => {
+                let unit = world.unit(from).map(|unit| (unit.kind, unit.at));
+                let building = || world.building(from).map(|from| (from.kind, from.centre));
+                if let Some((kind, at)) = unit.or_else(building)
+                    && eye.sees(world, tile_at(at))
+                {
+                    let sound = match kind {
+                        Kind::Catapult => Sound::Stone,
+                        _ => Sound::Arrow,
+                    };
+                    at_place(sound, place_of(at));
+                }
+            }
+            Effect::Died { kind, at, .. } if eye.sees(world, tile_at(at)) => {
+                let sound = match kind.is_building() {
+                    true => Sound::Ruin,
+                    false => Sound::Death,
+                };
+                at_place(sound, place_of(at));
+            }
+            _ => {}
+        }
+    }
+    let news = effects.iter().filter_map(|effect| match *effect {
+        Effect::Built { seat, .. } if Some(seat) == own => Some(Sound::Built),
+        Effect::Trained { seat, .. } if Some(seat) == own => Some(Sound::Trained),
+        Effect::Researched { seat, .. } if Some(seat) == own => Some(Sound::Researched),
+        Effect::Defeated { seat } if Some(seat) == own => Some(Sound::Defeat),
+        _ => None,
+    });
+    cues.extend(news.map(|sound| Cue {
+        sound,
+        gain: 1.0,
+        pan: 0.0,
+    }));
+    cues
+}
+
+/// A sound from a place of the map; `None` where it is too far away.
+pub fn from(sound: Sound, at: Place, camera: &Camera) -> Option<Cue> {
+    let shown = camera.shown();
+    let (wide, high) = (shown.w / 2.0, shown.h / 2.0);
+    if !(wide > 0.0 && high > 0.0) {
+        return None;
+    }
+    let (x, y) = shown.centre();
+    // As parts of the view's half: 1 is its edge.
+    let (dx, dy) = ((at.0 - x) / wide, (at.1 - y) / high);
+    let beyond = (dx.abs().max(dy.abs()) - 1.0).max(0.0);
+    let near = (1.0 - beyond / REACH).max(0.0);
+    // From high above everything is faint.
+    let height = (USUAL_TILES / wide).clamp(FROM_HIGH, 1.0);
+    let gain = near * near * height;
+    (gain > FAINTEST).then_some(Cue {
+        sound,
+        gain,
+        pan: (dx * SPREAD).clamp(-1.0, 1.0),
+    })
+}
+
+/// So many halves of the view beyond its edge nothing is heard.
+const REACH: f32 = 1.2;
+/// Tiles from the middle of the view to its side at the usual zoom.
+const USUAL_TILES: f32 = 22.0;
+/// How loud it is from as high as one can go.
+const FROM_HIGH: f32 = 0.4;
+/// What is fainter is not heard.
+const FAINTEST: f32 = 0.02;
+/// How far to the side the edge of the view is.
+const SPREAD: f32 = 0.75;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::window::canvas::Rect;
+    use crate::world::{Command, Id, Point, Setup};
+    use sim::{Seed, Simulation as _, Start};
+
+    fn camera() -> Camera {
+        let mut camera = Camera::new((64.0, 64.0), 128);
+        camera.fit(Rect::new(0.0, 0.0, 1_280.0, 720.0), 1.0);
+        camera
+    }
+
+    #[test]
+    fn what_is_far_away_is_faint_and_what_is_left_is_heard_left() {
+        let camera = camera();
+        let shown = camera.shown();
+        let (x, y) = shown.centre();
+        let at = |dx: f32, dy: f32| {
+            let place = (x + dx * shown.w / 2.0, y + dy * shown.h / 2.0);
+            from(Sound::Blow, place, &camera)
+        };
+        let middle = at(0.0, 0.0).unwrap();
+        assert!(middle.gain > 0.9 && middle.pan == 0.0, "{middle:?}");
+        assert!(at(-0.9, 0.0).unwrap().pan < -0.5);
+        assert!(at(0.9, 0.0).unwrap().pan > 0.5);
+        let steps = [1.0, 1.3, 1.6, 1.9].map(|far| at(far, 0.0).unwrap().gain);
+        assert!(steps.is_sorted_by(|near, far| near > far), "{steps:?}");
+        assert_eq!(at(2.3, 0.0), None);
+        assert_eq!(at(0.0, -2.3), None);
+        let nowhere = Camera::new((0.0, 0.0), 128);
+        assert_eq!(from(Sound::Blow, (0.0, 0.0), &nowhere), None);
+    }
+
+    #[test]
+    fn nothing_is_heard_of_what_lies_in_the_fog() {
+        let mut world = World::new(&Start {
+            setup: Setup::default(),
+            seed: Seed([1; 32]),
+            seats: vec![Seat(0), Seat(1)],
+        });
+        world.step(&[] as &[sim::Entry<Command>], &mut Vec::new());
+        let home = |seat| world.seat(Seat(seat)).unwrap().home;
+        let hit = |at: Point| Effect::Hit {
+            target: Id(0),
+            at,
+            damage: 5,
+        };
+        let effects = [hit(home(0).centre()), hit(home(1).centre())];
+        let heard = |eye, seat| {
+            let mut camera = camera();
+            camera.look_at(home(seat));
+            of_tick(&world, &effects, eye, &camera, None).len()
+        };
+        assert_eq!(heard(Eye::Seat(Seat(0)), 0), 1, "one's own");
+        assert_eq!(heard(Eye::Seat(Seat(0)), 1), 0, "in the fog");
+        assert_eq!(heard(Eye::All, 1), 1);
+    }
+
+    #[test]
+    fn what_is_finished_is_heard_by_whose_it_is() {
+        let world = World::new(&Start {
+            setup: Setup::default(),
+            seed: Seed([1; 32]),
+            seats: vec![Seat(0), Seat(1)],
+        });
+        let effects = [0, 1].map(|seat| Effect::Trained {
+            id: Id(0),
+            kind: Kind::Worker,
+            seat: Seat(seat),
+        });
+        let heard = |own| of_tick(&world, &effects, Eye::All, &camera(), own).len();
+        assert_eq!(heard(Some(Seat(1))), 1);
+        assert_eq!(heard(None), 0);
+    }
+}

@@ -1,0 +1,16 @@
+//! What a player goes on from who plays on from a moment of a recorded match.
+
+use crate::log::Record;
+use sim::Seat;
+use std::sync::Arc;
+
+/// A moment of a recorded match, between two turns.
+#[derive(Clone, Debug)]
+pub struct Moment {
+    /// The start, and all turns, roster changes and continuations before the moment, in order.
+    pub log: Vec<Record>,
+    /// The world then, as [`sim::State::save`] wrote it.
+    pub snapshot: Arc<[u8]>,
+    /// The seat that the player takes. The others are this peer's too.
+    pub seat: Seat,
+}

@@ -1,0 +1,251 @@
+//! A moment of a replay to play on from.
+
+use crate::{Error, KeyframeAt, Reader, Recorder};
+use lockstep::log::{LogStore as _, Record};
+use lockstep::session::Batch;
+use lockstep::{TurnNumber, world_entries};
+use sim::{Checksum, Seat, Simulation};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A moment of a replay, with the world as it was then: to play on from alone, with
+/// [`Match::play_on`](lockstep::Match::play_on).
+///
+/// The new recording begins as the old one does, with all that is signed of it, and says where it is continued: see
+/// [`record_to`](Self::record_to).
+///
+/// ```no_run
+/// use lockstep::{Config, Match, Seat};
+/// use replay::{Moment, Recorder};
+/// # use sim::Simulation;
+/// # fn go_on<World: Simulation>() -> Result<Match<World>, Box<dyn std::error::Error>> {
+/// let mut moment = Moment::<World>::open("match.replay".as_ref(), Some(500))?;
+/// let mut recorder = Recorder::create("continued.replay".as_ref())?;
+/// moment.record_to(&mut recorder)?;
+/// let config = Config { log: Some(Box::new(recorder)), ..Config::default() };
+/// Ok(Match::play_on(moment.of_seat(Seat(0)), config)?)
+/// # }
+/// ```
+pub struct Moment<S> {
+    reader: Reader,
+    turns: u32,
+    log: Vec<Record>,
+    world: S,
+}
+
+impl<S: Simulation> Moment<S> {
+    /// Opens a replay and runs its match up to where `turns` turns are executed; without a number, up to its end. It
+    /// begins at the newest keyframe before, unless checksums recorded since show that this was another world.
+    ///
+    /// # Errors
+    /// [`Error`]: as those of [`open`](crate::open); [`Error::NoSuchTurn`] and [`Error::TooLong`];
+    /// [`Error::OtherWorld`] where the turns do not lead to the worlds whose checksums are recorded;
+    /// [`Error::Decided`] where nothing is left to play.
+    pub fn open(path: &Path, turns: Option<u32>) -> Result<Moment<S>, Error> {
+        Moment::within(Reader::open(path)?, turns, MOST_TURNS)
+    }
+
+    fn within(mut reader: Reader, turns: Option<u32>, most: u32) -> Result<Moment<S>, Error> {
+        let setup = reader.setup::<S>()?;
+        let last = reader.turns();
+        let turns = turns.unwrap_or(last);
+        if turns > last {
+            return Err(Error::NoSuchTurn { turns, last });
+        }
+        if turns > most {
+            return Err(Error::TooLong { turns, most });
+        }
+        let log = log(&mut reader, turns)?;
+        let checksums = checksums(&mut reader, turns)?;
+        let before = |keyframe: &&KeyframeAt| keyframe.turns <= turns;
+        let keyframes: Vec<KeyframeAt> =
+            reader.keyframes().iter().filter(before).copied().collect();
+        for at in keyframes.iter().rev() {
+            let loaded = reader.keyframe(at).ok();
+            let world = loaded.and_then(|keyframe| S::load(&keyframe.snapshot).ok());
+            if let Some(world) = world
+                && let Ok(world) = run(world, at.turns, &log, &checksums)
+            {
+                return Moment::at(reader, turns, log, world);
+            }
+        }
+        let start = reader.start().clone();
+        let world = S::new(&sim::Start {
+            setup,
+            seed: start.seed,
+            seats: start.seats(),
+        });
+        let world = run(world, 0, &log, &checksums)?;
+        Moment::at(reader, turns, log, world)
+    }
+
+    fn at(reader: Reader, turns: u32, log: Vec<Record>, world: S) -> Result<Moment<S>, Error> {
+        if world.outcome().is_some() {
+            return Err(Error::Decided { turns });
+        }
+        Ok(Moment {
+            reader,
+            turns,
+            log,
+            world,
+        })
+    }
+
+    /// Turns executed.
+    pub fn turns(&self) -> u32 {
+        self.turns
+    }
+
+    /// The world then.
+    pub fn world(&self) -> &S {
+        &self.world
+    }
+
+    /// The replay.
+    pub fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// Writes what the replay holds up to the moment to a new recording, which then goes on from there: turns, changes of
+    /// the roster, keyframes, checksums, and what its players have signed of that. Waits for the disk. Nothing may have
+    /// been recorded there before.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and [`Error::Changed`] of the replay, [`Error::Store`] of the recording.
+    pub fn record_to(&mut self, recorder: &mut Recorder) -> Result<(), Error> {
+        let turns = self.turns;
+        let keyframes = self.reader.keyframes().to_vec();
+        let mut keyframes = keyframes.iter().peekable();
+        let mut cursor = self.reader.cursor(TurnNumber(0));
+        let mut unwritten = 0;
+        let mut behind = false;
+        while let Some(record) = self.reader.next_record(&mut cursor)? {
+            let next = match &record {
+                Record::Bundle(bundle) => Some(bundle.turn.0),
+                _ => None,
+            };
+            behind |= next.is_some_and(|next| next >= turns);
+            if next.is_some_and(|next| next >= turns.saturating_add(SIGNED_LATE)) {
+                break;
+            }
+            if !belongs(&record, turns, behind) {
+                continue;
+            }
+            recorder.append(&record)?;
+            let executed = next.map(|next| next + 1);
+            if let Some(at) = keyframes.next_if(|at| executed.is_some_and(|now| at.turns <= now)) {
+                // One that does not unpack is of no use in the new file either.
+                if let Ok(keyframe) = self.reader.keyframe(at) {
+                    recorder.append(&Record::Keyframe(keyframe))?;
+                    unwritten = WRITE_EVERY;
+                }
+            }
+            unwritten += 1;
+            if unwritten >= WRITE_EVERY {
+                recorder.settle()?;
+                unwritten = 0;
+            }
+        }
+        Ok(recorder.settle()?)
+    }
+
+    /// The moment, for who takes this seat.
+    pub fn of_seat(self, seat: Seat) -> lockstep::Moment {
+        let mut snapshot = Vec::new();
+        self.world.save(&mut snapshot);
+        lockstep::Moment {
+            log: self.log,
+            snapshot: snapshot.into(),
+            seat,
+        }
+    }
+}
+
+/// Whether a record is about the turns before the moment. `behind`: it stands behind them.
+fn belongs(record: &Record, moment: u32, behind: bool) -> bool {
+    match record {
+        Record::Start(_) => true,
+        Record::Bundle(_) | Record::Roster(_) | Record::Continued(_) => !behind,
+        Record::Checksum { turns, .. } | Record::Mismatch { turns, .. } => *turns <= moment,
+        Record::Attest(signed) => {
+            let batch = Batch::decode(&signed.content);
+            batch.is_ok_and(|batch| batch.complete <= moment)
+        }
+        Record::Keyframe(_) | Record::End(_) => false,
+    }
+}
+
+/// What the world before that many turns is derived from.
+fn log(reader: &mut Reader, turns: u32) -> Result<Vec<Record>, Error> {
+    let mut log = Vec::new();
+    for record in reader.records() {
+        match record? {
+            Record::Bundle(bundle) if bundle.turn.0 >= turns => break,
+            record @ (Record::Start(_)
+            | Record::Bundle(_)
+            | Record::Roster(_)
+            | Record::Continued(_)) => log.push(record),
+            _ => {}
+        }
+    }
+    Ok(log)
+}
+
+/// The recorded checksums, by turns executed.
+fn checksums(reader: &mut Reader, turns: u32) -> Result<BTreeMap<u32, Checksum>, Error> {
+    let mut checksums = BTreeMap::new();
+    for record in reader.records() {
+        match record? {
+            Record::Checksum {
+                turns: of,
+                checksum,
+            } if of <= turns => {
+                checksums.insert(of, checksum);
+            }
+            Record::End(end) if end.turns <= turns => {
+                checksums.insert(end.turns, end.checksum);
+            }
+            _ => {}
+        }
+    }
+    Ok(checksums)
+}
+
+/// Runs the turns of the log from `executed` on.
+fn run<S: Simulation>(
+    mut world: S,
+    executed: u32,
+    log: &[Record],
+    checksums: &BTreeMap<u32, Checksum>,
+) -> Result<S, Error> {
+    let check = |world: &S, turns: u32| match checksums.get(&turns) {
+        Some(recorded) if *recorded != world.checksum() => Err(Error::OtherWorld { turns }),
+        _ => Ok(()),
+    };
+    check(&world, executed)?;
+    let bundles = log.iter().filter_map(|record| match record {
+        Record::Bundle(bundle) if bundle.turn.0 >= executed => Some(bundle),
+        _ => None,
+    });
+    let mut effects = Vec::new();
+    for bundle in bundles {
+        let (mut entries, _) = world_entries(bundle);
+        for _ in 0..bundle.ticks() {
+            effects.clear();
+            world.step(&entries, &mut effects);
+            entries.clear();
+        }
+        check(&world, bundle.turn.0 + 1)?;
+    }
+    Ok(world)
+}
+
+/// What players sign of a turn stands in the file so many turns later, at most.
+const SIGNED_LATE: u32 = 64;
+/// Records that are handed over before the disk is waited for.
+const WRITE_EVERY: u32 = 4_096;
+/// Turns of the longest match that one plays on from, which are held in memory meanwhile.
+const MOST_TURNS: u32 = 1_000_000;
+
+#[cfg(test)]
+mod tests;

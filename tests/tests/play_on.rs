@@ -1,0 +1,181 @@
+//! Playing on from a moment of a recorded match, as people and scripts do it.
+
+use serde_json::Value;
+use std::path::Path;
+use std::time::Duration;
+use tests::processes::{Finished, Process};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_numbers");
+const BOT: [&str; 4] = ["--headless", "--bot", "normal", "--json"];
+
+fn demo(arguments: &[&str], folder: &Path) -> Finished {
+    let all: Vec<&str> = ["demo"].iter().chain(arguments).copied().collect();
+    let process = Process::start(Path::new(PROGRAM), &all, folder);
+    process.finish(Duration::from_secs(60))
+}
+
+/// A skirmish of 30 turns.
+fn recorded(folder: &Path) {
+    let match_of = [
+        "skirmish",
+        "--bots",
+        "2",
+        "--turns",
+        "30",
+        "--map-seed",
+        "4",
+        "--plan",
+        "50x1",
+        "--record",
+        "old.replay",
+    ];
+    let played = demo(&[&match_of[..], &BOT].concat(), folder);
+    assert!(played.status.success(), "{}", played.errors);
+}
+
+fn json(arguments: &[&str], folder: &Path) -> Value {
+    let finished = demo(&[&["replay"], arguments, &["--json"]].concat(), folder);
+    assert!(
+        finished.status.success(),
+        "{arguments:?}: {}",
+        finished.errors
+    );
+    finished.events[0].clone()
+}
+
+/// The turns of this match that were executed, first and last, and how it ended.
+fn turns(of: &Finished) -> (u64, u64, &Value) {
+    let turn = |event: &&Value| event["event"] == "turn";
+    let turn_of = |event: &Value| event["turn"].as_u64().expect("a number");
+    let first = of.events.iter().find(turn).map(turn_of);
+    let last = of.events.iter().rfind(turn).map(turn_of);
+    let end = of.last("end").expect("it ended");
+    (
+        first.expect("turns were played"),
+        last.expect("turns were played"),
+        &end["reason"],
+    )
+}
+
+#[test]
+fn a_match_is_played_on_from_its_middle_and_the_new_recording_says_so() {
+    let folder = tempfile::tempdir().expect("a folder for the match");
+    let folder = folder.path();
+    recorded(folder);
+    let on = [
+        "continue",
+        "old.replay",
+        "--turn",
+        "20",
+        "--seat",
+        "2",
+        "--level",
+        "easy",
+    ];
+    let more = ["--turns", "25", "--plan", "50x1", "--name", "Eve"];
+    let played = demo(&[&on[..], &more, &BOT].concat(), folder);
+    assert!(played.status.success(), "{}", played.errors);
+    assert_eq!(
+        played.last("start").map(|start| &start["seat"]),
+        Some(&2.into())
+    );
+    assert_eq!(turns(&played), (20, 44, &"turn-limit".into()));
+    // It is recorded beside the other one, and holds without it.
+    let verified = json(&["verify", "old-2.replay"], folder);
+    assert_eq!(verified["turns"], 45);
+    assert_eq!(verified["wrong"], Value::Null);
+    assert_eq!(
+        verified["tail"],
+        json(&["info", "old.replay"], folder)["tail"]
+    );
+    let info = json(&["info", "old-2.replay"], folder);
+    for told in [&verified["continued"], &info["continued"]] {
+        let [only] = told.as_array().expect("a list").as_slice() else {
+            panic!("{told}");
+        };
+        assert_eq!((&only["turn"], &only["seat"]), (&20.into(), &2.into()));
+        assert_eq!(only["name"], "Eve");
+    }
+    let diff = demo(&["replay", "diff", "old.replay", "old-2.replay"], folder);
+    assert_eq!(diff.status.code(), Some(3), "{}", diff.errors);
+    let told = diff.events[0].as_str().expect("a sentence");
+    assert!(
+        told.starts_with("from turn 20 (") && told.contains("in the second"),
+        "{told}"
+    );
+    // And one may go on from there, in the same seat unless another is wanted.
+    let again = [
+        "continue",
+        "old-2.replay",
+        "--turn",
+        "30",
+        "--record",
+        "third.replay",
+    ];
+    let again = [&again[..], &["--turns", "5", "--plan", "50x1"], &BOT].concat();
+    let again = demo(&again, folder);
+    assert!(again.status.success(), "{}", again.errors);
+    assert_eq!(
+        again.last("start").map(|start| &start["seat"]),
+        Some(&2.into())
+    );
+    assert_eq!(turns(&again), (30, 34, &"turn-limit".into()));
+    let verified = json(&["verify", "third.replay"], folder);
+    assert_eq!(verified["continued"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn what_cannot_be_played_on_is_named() {
+    let folder = tempfile::tempdir().expect("a folder for the match");
+    let folder = folder.path();
+    recorded(folder);
+    let whole = std::fs::read(folder.join("old.replay")).expect("it was recorded");
+    // In the middle of a record of some turn.
+    let cut = (0..whole.len()).rev().find(|cut| {
+        let reader = replay::Reader::from_bytes(whole[..*cut].to_vec());
+        reader.is_ok_and(|reader| {
+            (5..30).contains(&reader.turns()) && matches!(reader.tail(), replay::Tail::Cut { .. })
+        })
+    });
+    let cut = cut.expect("some turn takes more than a byte");
+    std::fs::write(folder.join("cut.replay"), &whole[..cut]).expect("a file");
+    std::fs::write(folder.join("foreign.replay"), "not a replay").expect("a file");
+    let mut damaged = whole.clone();
+    damaged[30] ^= 1;
+    std::fs::write(folder.join("damaged.replay"), damaged).expect("a file");
+    for (arguments, code, word) in [
+        (&["old.replay", "--turn", "31"][..], 2, "before turn 30"),
+        (&["old.replay", "--turn", "3", "--seat", "3"], 2, "0, 1, 2"),
+        (&["cut.replay", "--turn", "30"], 5, "middle of a record"),
+        (&["foreign.replay"], 5, "not a replay"),
+        (&["damaged.replay"], 5, "damaged"),
+        (&["missing.replay"], 1, "missing.replay"),
+        (&["old.replay", "--record", "old.replay"], 1, "exists"),
+        (
+            &["old.replay", "--record", "no/folder/x.replay"],
+            1,
+            "no/folder",
+        ),
+    ] {
+        let all = [&["continue"], arguments, &["--turns", "2"], &BOT].concat();
+        let finished = demo(&all, folder);
+        let errors = &finished.errors;
+        assert_eq!(
+            finished.status.code(),
+            Some(code),
+            "{arguments:?}: {errors}"
+        );
+        assert!(errors.contains(word), "{arguments:?}: {errors}");
+        assert!(finished.last("start").is_none(), "{arguments:?} began");
+    }
+    // What is whole of a file that breaks off is enough, and it is said that it does.
+    let on = ["continue", "cut.replay", "--turns", "2", "--plan", "50x1"];
+    let played = demo(&[&on[..], &BOT].concat(), folder);
+    assert!(played.status.success(), "{}", played.errors);
+    assert!(
+        played.errors.contains("middle of a record"),
+        "{}",
+        played.errors
+    );
+    assert!(json(&["verify", "cut-2.replay"], folder)["wrong"].is_null());
+}
