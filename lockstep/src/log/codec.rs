@@ -376,21 +376,10 @@ fn start(reader: &mut Reader<'_>, limits: &Limits) -> Result<Start, DecodeError>
         seconds: u16::try_from(reader.varint()?)
             .map_err(|_| reader.fail("a budget of pauses that is too large"))?,
     };
-    let on_slow = match reader.byte()? {
-        0 => OnSlow::Meter,
-        1 => OnSlow::Remove,
-        _ => return Err(reader.fail("no policy for slow machines")),
-    };
-    let on_desync = match reader.byte()? {
-        0 => OnDesync::Pause,
-        1 => OnDesync::RemoveMinority,
-        _ => return Err(reader.fail("no policy for worlds that differ")),
-    };
-    let absent = match reader.byte()? {
-        0 => Absent::Idle,
-        1 => Absent::Ai,
-        _ => return Err(reader.fail("no policy for seats of the absent")),
-    };
+    // Of each policy there are two.
+    let on_slow = [OnSlow::Meter, OnSlow::Remove][usize::from(flag(reader)?)];
+    let on_desync = [OnDesync::Pause, OnDesync::RemoveMinority][usize::from(flag(reader)?)];
+    let absent = [Absent::Idle, Absent::Ai][usize::from(flag(reader)?)];
     let count = reader.count(MAX_PEERS, "more peers than allowed")?;
     let mut roster = Vec::with_capacity(count);
     for _ in 0..count {

@@ -67,6 +67,7 @@ impl Continuation {
             plan: self.plan,
             turn_limit: self.turn_limit,
             on_slow: super::OnSlow::Meter,
+            on_desync: super::OnDesync::default(),
             roster: vec![RosterPeer {
                 peer: self.peer,
                 incarnation: self.incarnation,

@@ -83,11 +83,15 @@ pub(super) fn collect(reader: &mut Reader) -> Result<(Vec<Expected>, Runs), Erro
                 roster = change.value.roster;
                 strayed.settle(&mut differences, change.value.odd, change.epoch);
             }
-            Record::Continued(continuation) => runs.go_on(&continuation),
             Record::End(end) => {
                 // Those whose worlds differed at the very end did not sign it.
                 let signed: Peers = end.signatures.iter().map(|(peer, _)| *peer).collect();
                 strayed.settle(&mut differences, roster.without(signed), u32::MAX);
+            }
+            Record::Continued(continuation) => {
+                runs.go_on(&continuation);
+                // Whoever goes on alone settles nothing.
+                roster = Peers::default();
             }
             Record::Start(_) | Record::Bundle(_) | Record::Keyframe(_) => {}
         }

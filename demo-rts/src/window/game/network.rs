@@ -340,7 +340,7 @@ mod tests {
                 check_texts(&canvas);
             }
         }
-        let slow = said_of(&events[5], &facts).map(|(banner, _)| banner.text);
+        let slow = said_of(&events[6], &facts).map(|(banner, _)| banner.text);
         assert!(slow.is_some_and(|text| text.contains("50 %")));
         assert_eq!(said_of(&changed(RosterCause::FalseAlarm), &facts), None);
     }
