@@ -252,15 +252,17 @@ impl Viewer {
         match &mut self.going {
             Going::Still => {}
             Going::On => {
-                let (scene, camera) = (&mut self.scene, &self.camera);
+                let scene = &mut self.scene;
+                #[cfg(feature = "window")]
+                let camera = &self.camera;
                 let more = self
                     .reel
                     .play(passed, now() + PLAY_BUDGET, |world, effects| {
-                        if let (Some(scene), Some(camera)) = (&mut *scene, camera) {
-                            scene.step(world, effects);
-                            #[cfg(feature = "window")]
+                        let Some(scene) = scene else { return };
+                        scene.step(world, effects);
+                        #[cfg(feature = "window")]
+                        if let Some(camera) = camera {
                             let cues = ears::of_tick(world, effects, scene.eye(), camera, None);
-                            #[cfg(feature = "window")]
                             cues.into_iter().for_each(sound::hear);
                         }
                     });
