@@ -49,7 +49,9 @@ impl Display {
         let folder = tempfile::tempdir().expect("a folder for the screen");
         let screen = format!("{}x{}x24", WIDE * windows, HIGH);
         let mut server = Command::new("Xvfb")
-            .args(["-displayfd", "1", "-nolisten", "tcp", "-screen", "0"])
+            // Else it begins anew whenever its last client goes, and turns away who comes meanwhile.
+            .args(["-noreset", "-displayfd", "1", "-nolisten", "tcp"])
+            .args(["-screen", "0"])
             .arg(&screen)
             .arg("-fbdir")
             .arg(folder.path())
