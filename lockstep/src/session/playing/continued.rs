@@ -5,6 +5,7 @@ use super::ending::Ending;
 use super::epochs::Epochs;
 use super::load::Load;
 use super::member::Member;
+use super::odd::Odd;
 use super::own::OwnSeat;
 use super::patience::Patience;
 use super::presence::Presence;
@@ -108,6 +109,7 @@ impl Playing {
             fresh_batch: false,
             dispute: None,
             mismatch: None,
+            odd: Odd::default(),
             past: Past::new(1),
             stats: Stats::default(),
             over: false,
