@@ -110,6 +110,7 @@ impl Playing {
             dispute: None,
             odd: Odd::default(),
             mismatch: None,
+            odd: Odd::default(),
             past: Past::new(1),
             stats: Stats::default(),
             over: false,
