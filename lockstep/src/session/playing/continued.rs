@@ -108,7 +108,6 @@ impl Playing {
             ending: Ending::new(1),
             fresh_batch: false,
             dispute: None,
-            odd: Odd::default(),
             mismatch: None,
             odd: Odd::default(),
             past: Past::new(1),
