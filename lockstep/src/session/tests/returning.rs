@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::RosterCause;
-use crate::session::catch_up::{Answer, decode, encode};
+use crate::session::catch_up::{Answer, Ask, decode, encode};
 use crate::session::wire::Control;
 
 #[test]
@@ -162,6 +162,19 @@ fn who_comes_back_may_ask_a_peer_that_has_not_heard_that_the_match_began() {
         }
     };
     without_it(&mut net, 100);
+    net.tell(
+        2,
+        1,
+        Channel::Bulk,
+        &encode(&Ask::Log {
+            from: 0,
+            attested: 0,
+        }),
+    );
+    assert!(net.faults(1).is_empty(), "{:?}", net.faults(1));
+    net.tell(2, 1, Channel::Bulk, b"no question");
+    assert_eq!(net.faults(1).len(), 1, "{:?}", net.faults(1));
+    net.peers[1].events.clear();
     net.kill(2);
     net.restart(2, 99, Vec::new(), &[0, 1]);
     without_it(&mut net, 1_000);
