@@ -197,7 +197,8 @@ pub fn until<T>(
     }
 }
 
-fn now() -> Instant {
+/// A clock for waits.
+pub fn now() -> Instant {
     Instant::now()
 }
 
