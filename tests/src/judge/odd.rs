@@ -3,7 +3,7 @@
 use super::{Invariant, Judge};
 use crate::simulator::{Lie, Playable};
 use lockstep::log::RosterChange;
-use lockstep::{Desync, EndReason};
+use lockstep::{Desync, DesyncSide, EndReason};
 use std::time::Duration;
 
 /// Who lies is gone so long after: by then logs have been shown in vain, a change has been lost to the weather and begun
@@ -46,6 +46,22 @@ impl<W: Playable> Judge<W> {
         let goes_on = may_go_on && self.newest_roster().len() > 2;
         if desync.goes_on && !may_go_on || goes_on && !desync.goes_on {
             let seen = format!("goes on: {}, in {:?}", desync.goes_on, self.newest_roster());
+            self.fail(Some(peer), Invariant::Desync, seen);
+        }
+        self.check_named(peer, desync);
+    }
+
+    /// Of the reports alone: who has strayed is named where more than half of all report another world, and nobody else
+    /// is; and no peers go on that are not more than those who differ.
+    fn check_named(&mut self, peer: usize, desync: &Desync) {
+        let flawed = self.flaw.map(|(flawed, _)| self.peers[flawed].id);
+        let of_flawed = |told: &&DesyncSide| Some(told.peer) == flawed;
+        let strayed = desync.reports.iter().filter(of_flawed).count();
+        let sound = desync.reports.len() - strayed;
+        let known = strayed > 0 && 2 * sound > self.peers.len();
+        let wrong = desync.odd.iter().any(|odd| Some(*odd) != flawed);
+        if wrong || known && desync.odd.is_empty() || desync.goes_on && sound <= strayed {
+            let seen = format!("peer {flawed:?} has strayed: {desync:?}");
             self.fail(Some(peer), Invariant::Desync, seen);
         }
     }
