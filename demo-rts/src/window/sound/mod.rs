@@ -1,13 +1,15 @@
-//! What is heard: sounds made in code, mixed here, and given to the system's sound server, if there is one.
+//! What is heard: sounds made in code, mixed here, and given to the system's sound server or device, if there is one.
 //!
 //! Sound is never waited for: a frame hands over what is to be heard, a thread of its own mixes and plays it. Where there
 //! is no device, or it goes away, that thread looks for one again now and then, and nothing is heard meanwhile.
 
 pub mod ears;
 pub mod mixer;
-#[cfg(unix)]
+#[cfg(all(unix, not(target_os = "macos")))]
 mod pulse;
 pub mod synth;
+#[cfg(any(windows, target_os = "macos"))]
+mod system;
 
 pub use synth::Sound;
 
@@ -100,7 +102,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     trouble: Option<String>,
-    #[cfg(unix)]
+    #[cfg(all(unix, not(target_os = "macos")))]
     closer: Option<pulse::Closer>,
 }
 
@@ -153,7 +155,7 @@ impl Output {
 impl Drop for Output {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        #[cfg(unix)]
+        #[cfg(all(unix, not(target_os = "macos")))]
         if let Some(closer) = &self.shared.lock().closer {
             closer.close();
         }
@@ -162,10 +164,9 @@ impl Drop for Output {
 
 /// Plays, and looks for a device again where there is none.
 fn run(shared: &Arc<Shared>, cues: &Receiver<Cue>) {
-    let mut mixer = Mixer::new();
     let mut told = false;
     while !shared.is_over() {
-        let why = play_on_device(shared, cues, &mut mixer);
+        let why = play_on_device(shared, cues);
         if shared.is_over() {
             return;
         }
@@ -185,8 +186,9 @@ fn run(shared: &Arc<Shared>, cues: &Receiver<Cue>) {
     }
 }
 
-#[cfg(unix)]
-fn play_on_device(shared: &Arc<Shared>, cues: &Receiver<Cue>, mixer: &mut Mixer) -> std::io::Error {
+/// Until the device is gone or all is over.
+#[cfg(all(unix, not(target_os = "macos")))]
+fn play_on_device(shared: &Arc<Shared>, cues: &Receiver<Cue>) -> std::io::Error {
     let opened = pulse::Stream::open(|closer| {
         let mut state = shared.lock();
         // The window may have closed just now.
@@ -198,6 +200,7 @@ fn play_on_device(shared: &Arc<Shared>, cues: &Receiver<Cue>, mixer: &mut Mixer)
     match opened {
         Ok(stream) => {
             shared.lock().trouble = None;
+            let mut mixer = Mixer::new();
             stream.play(|samples| {
                 while let Ok(cue) = cues.try_recv() {
                     mixer.begin(cue);
@@ -212,8 +215,38 @@ fn play_on_device(shared: &Arc<Shared>, cues: &Receiver<Cue>, mixer: &mut Mixer)
     }
 }
 
-#[cfg(not(unix))]
-fn play_on_device(_: &Arc<Shared>, _: &Receiver<Cue>, _: &mut Mixer) -> std::io::Error {
+/// Until the device is gone or all is over. The system asks for samples on a thread of its own, which is handed the cues.
+#[cfg(any(windows, target_os = "macos"))]
+fn play_on_device(shared: &Arc<Shared>, cues: &Receiver<Cue>) -> std::io::Error {
+    let (forward, coming) = sync_channel(CUES);
+    let mut mixer = Mixer::new();
+    let state = shared.clone();
+    let opened = system::Stream::open(move |samples| {
+        while let Ok(cue) = coming.try_recv() {
+            mixer.begin(cue);
+        }
+        mixer.mix(samples, state.volume());
+    });
+    let stream = match opened {
+        Ok(stream) => stream,
+        Err(why) => return why,
+    };
+    shared.lock().trouble = None;
+    while !shared.is_over() {
+        if let Some(why) = stream.ended() {
+            return why;
+        }
+        if let Ok(cue) = cues.recv_timeout(LOOK) {
+            // Where as many wait as may, this one is not missed.
+            let _ = forward.try_send(cue);
+        }
+    }
+    std::io::ErrorKind::Interrupted.into()
+}
+
+/// A page in a browser has no threads, and is silent.
+#[cfg(not(any(unix, windows)))]
+fn play_on_device(_: &Arc<Shared>, _: &Receiver<Cue>) -> std::io::Error {
     std::io::Error::other(NO_SERVER)
 }
 
@@ -246,6 +279,7 @@ fn apart(sound: Sound) -> Duration {
     })
 }
 
+#[cfg(not(any(windows, target_os = "macos")))]
 const NO_SERVER: &str = "no audio device (neither PulseAudio nor PipeWire runs here)";
 /// Cues that wait for the thread that plays.
 const CUES: usize = 64;
