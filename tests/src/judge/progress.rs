@@ -4,6 +4,7 @@ use super::{Invariant, Judge, PeerFile};
 use crate::simulator::{Playable, SUSPICION};
 use lockstep::log::What;
 use lockstep::{EndReason, JoinRefused};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Time from the end of all faults until turns must advance again.
@@ -62,6 +63,7 @@ impl<W: Playable> Judge<W> {
             let over_at = stopped.map(|(at, _)| *at).fold(over_at, Duration::min);
             if over_at < due
                 || self.is_forgotten(peer)
+                || self.never_heard_of_beginning(peer)
                 || file.left
                 || file.crashed.is_some()
                 || self.is_gone(peer)
@@ -250,8 +252,8 @@ impl<W: Playable> Judge<W> {
         }
         let Some((_, ended)) = &file.ended else {
             // Whom a member that disturbs keeps from filling the lobby waits there, and who lacks one that was too slow.
-            let mut peers = self.peers.iter();
-            let lacks = self.hostile.is_some() || peers.any(|file| self.was_too_slow(file));
+            let mut peers = 0..self.peers.len();
+            let lacks = self.hostile.is_some() || peers.any(|peer| self.was_too_slow(peer));
             return match lacks && self.start.is_none() {
                 true => Ok(()),
                 false => Err("never ended".to_owned()),
@@ -263,10 +265,9 @@ impl<W: Playable> Judge<W> {
             // The others went on without who never heard that the match began.
             _ if self.is_gone(peer) && file.started_at.is_none() => EndReason::LobbyClosed,
             _ if self.is_gone(peer) => EndReason::Removed,
-            _ if self.was_too_slow(file) => EndReason::Refused(JoinRefused::TooSlow),
-            _ if ended.reason == EndReason::Removed && self.is_told_gone(file) => {
-                EndReason::Removed
-            }
+            _ if self.never_heard_of_beginning(peer) => EndReason::LobbyClosed,
+            _ if self.was_too_slow(peer) => EndReason::Refused(JoinRefused::TooSlow),
+            _ if self.was_removed_unlogged(peer) => EndReason::Removed,
             _ => EndReason::TurnLimit,
         };
         // A member that disturbs loses its links, and so its batches: the match may stand still and end.
@@ -299,17 +300,34 @@ impl<W: Playable> Judge<W> {
         Ok(())
     }
 
-    /// Whether a peer's word was lost so often that the match was to begin without it.
-    fn was_too_slow(&self, file: &PeerFile) -> bool {
-        let ended = file.ended.as_ref().map(|(_, ended)| &ended.reason);
-        let refused = ended == Some(&EndReason::Refused(JoinRefused::TooSlow));
-        refused && self.lossy && self.start.is_none()
+    /// Whether all who had heard that the match began, and had everybody's signatures, died before they could tell this
+    /// peer or any other one.
+    fn never_heard_of_beginning(&self, peer: usize) -> bool {
+        let mut begun = self.peers.iter().filter(|file| file.started_at.is_some());
+        let is_dead = |file: &PeerFile| file.crashed.is_some() && file.back.is_none();
+        self.peers[peer].started_at.is_none() && self.start.is_some() && begun.all(is_dead)
     }
 
-    /// Whether somebody was told that a peer is out.
-    pub(super) fn is_told_gone(&self, file: &PeerFile) -> bool {
-        let mut seats = file.own.iter();
-        seats.any(|seat| self.told_gone.contains(seat))
+    /// Who was told that a peer is out.
+    pub(super) fn told_gone(&self, peer: usize) -> BTreeSet<usize> {
+        let seats = self.peers[peer].own.iter();
+        let told = seats.filter_map(|seat| self.told_gone.get(seat));
+        told.flatten().copied().collect()
+    }
+
+    /// Whether a peer was removed by a decision that is in nobody's log: all who were told of it left before the next
+    /// turn, and so did all others, or died.
+    fn was_removed_unlogged(&self, peer: usize) -> bool {
+        let told = self.told_gone(peer);
+        let mut others = (0..self.peers.len()).filter(|other| *other != peer);
+        let is_left = |other: usize| {
+            let ended = self.peers[other].ended.as_ref();
+            ended.is_some_and(|(_, ended)| ended.reason == EndReason::Left)
+        };
+        let is_dead = |other: usize| self.peers[other].crashed.is_some();
+        !told.is_empty()
+            && told.iter().all(|other| is_left(*other))
+            && others.all(|other| is_left(other) || is_dead(other))
     }
 
     /// Everybody ended as wanted, at the same turn, having signed the same end.

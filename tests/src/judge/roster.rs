@@ -228,7 +228,7 @@ impl<W: Playable> Judge<W> {
         if self.forged {
             // Changes are not looked at: what it was told must do.
             let mut others = (0..self.peers.len()).filter(|other| *other != peer);
-            return others.all(|other| self.is_told_gone(&self.peers[other]));
+            return others.all(|other| self.told_gone(other).contains(&peer));
         }
         let roster = self.roster_of(self.changes.len() as u32);
         roster.len() == 1 && self.peer_at(roster[0]) == Some(peer)
