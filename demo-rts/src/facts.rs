@@ -2,8 +2,10 @@
 
 use crate::output::LatencyLine;
 use crate::plain;
+use crate::words::clock;
 use lockstep::{Checksum, Ended, Event, RosterCause, Seat, Status};
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 /// What is known of a match from its events.
 #[derive(Clone, Debug, Default)]
@@ -247,7 +249,8 @@ impl Facts {
 
     /// Match time.
     pub fn clock(&self) -> String {
-        plain::clock(self.tick, u64::from(self.tick_ms))
+        let time = self.tick.saturating_mul(u64::from(self.tick_ms));
+        clock(Duration::from_millis(time))
     }
 
     /// Where the match stands, in words.

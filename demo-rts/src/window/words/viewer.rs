@@ -2,7 +2,7 @@
 
 use crate::window::viewer::events::Happened;
 use crate::window::words::title_of;
-use crate::words::one;
+use crate::words::{clock, one};
 use crate::world::Tile;
 use lockstep::Seat;
 use std::time::Duration;
@@ -183,16 +183,6 @@ pub const NO_OTHER: &str = "No more of these.";
 /// How many are not listed.
 pub fn left_out(many: usize) -> String {
     format!("{many} more are not listed.")
-}
-
-/// Match time: `4:05`, or `1:04:05`.
-pub fn clock(time: Duration) -> String {
-    let seconds = time.as_secs();
-    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    match hours {
-        0 => format!("{minutes}:{seconds:02}"),
-        _ => format!("{hours}:{minutes:02}:{seconds:02}"),
-    }
 }
 
 /// A moment, as a file's name has it.

@@ -1,8 +1,9 @@
 //! Messages as they travel: signed, so that anyone may pass them on.
 
-use super::{Ballot, Joins, Message, Peers, Value, Voters, decides};
+use super::{Ballot, Joins, Message, Peers, Request, Value, Voters, decides};
 use crate::encoding::DecodeError;
 use crate::log::{RosterChange, Start};
+use crate::sign::Signer;
 use crate::{MatchId, PeerId};
 use serde::{Deserialize, Serialize};
 
@@ -61,7 +62,7 @@ pub fn accept_signed_bytes(
 }
 
 /// What a peer that wants to come back signs, for one epoch of the match: it follows, and has executed so many turns.
-pub fn request_signed_bytes(start: &Start, epoch: u32, joins: Joins, turns: u32) -> Vec<u8> {
+fn request_signed_bytes(start: &Start, epoch: u32, joins: Joins, turns: u32) -> Vec<u8> {
     let mut bytes = b"lockstep rejoin".to_vec();
     bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
     bytes.extend_from_slice(&start.match_id.0);
@@ -70,6 +71,43 @@ pub fn request_signed_bytes(start: &Start, epoch: u32, joins: Joins, turns: u32)
     bytes.extend_from_slice(&joins.incarnation.0);
     bytes.extend_from_slice(&turns.to_le_bytes());
     bytes
+}
+
+impl Request {
+    /// Signed by the peer that it names, for one epoch.
+    pub fn signed(
+        signer: &dyn Signer,
+        start: &Start,
+        epoch: u32,
+        joins: Joins,
+        turns: u32,
+    ) -> Request {
+        let signature = signer.sign(&request_signed_bytes(start, epoch, joins, turns));
+        let (mut first, mut second) = ([0; 32], [0; 32]);
+        first.copy_from_slice(&signature[..32]);
+        second.copy_from_slice(&signature[32..]);
+        Request {
+            joins,
+            turns,
+            signature: (first, second),
+        }
+    }
+
+    /// Whether its signature is `peer`'s, for this epoch.
+    pub fn is_signed_by(
+        &self,
+        peer: PeerId,
+        signer: &dyn Signer,
+        start: &Start,
+        epoch: u32,
+    ) -> bool {
+        let (first, second) = &self.signature;
+        let mut signature = [0; 64];
+        signature[..32].copy_from_slice(first);
+        signature[32..].copy_from_slice(second);
+        let bytes = request_signed_bytes(start, epoch, self.joins, self.turns);
+        signer.verify(peer, &bytes, &signature)
+    }
 }
 
 impl RosterChange {
