@@ -157,19 +157,22 @@ impl Facts {
             }
             Event::RosterChanged { gone, cause, .. } if *cause == RosterCause::Lost => {
                 self.left.extend(gone);
-                self.note(format!("{} lost, the match goes on", self.all_named(gone)));
+                self.note(format!(
+                    "{} removed: lost, the match goes on",
+                    self.all_named(gone)
+                ));
             }
             Event::RosterChanged { gone, cause, .. } if *cause == RosterCause::Cheated => {
                 self.left.extend(gone);
                 self.note(format!(
-                    "{} cheated, as two signed batches prove: the match goes on without",
+                    "{} removed: cheated, as two signed batches prove",
                     self.all_named(gone)
                 ));
             }
             Event::RosterChanged { gone, cause, .. } if *cause == RosterCause::Desynced => {
                 self.left.extend(gone);
                 self.note(format!(
-                    "{} had another world than most: the match goes on without",
+                    "{} removed: another world than most",
                     self.all_named(gone)
                 ));
             }

@@ -4,7 +4,7 @@ use crate::window::viewer::events::Happened;
 use crate::window::words::title_of;
 use crate::words::{clock, one};
 use crate::world::Tile;
-use lockstep::Seat;
+use lockstep::{RosterCause, Seat};
 use std::time::Duration;
 
 /// While the world of a moment is built.
@@ -191,6 +191,16 @@ pub fn moment(time: Duration, tick: u64) -> String {
     format!("at {clock} (tick {tick})")
 }
 
+/// Why the others went on without somebody.
+fn removal(why: RosterCause) -> &'static str {
+    match why {
+        RosterCause::Cheated => "cheated",
+        RosterCause::Desynced => "another world",
+        RosterCause::Reopened => "did not come back",
+        _ => "lost",
+    }
+}
+
 /// What happened, in a sentence. `named` says what a seat is called.
 pub fn happened(what: &Happened, at: Option<Tile>, named: &dyn Fn(Seat) -> String) -> String {
     let title = |seat: &Seat| title_of(&named(*seat));
@@ -212,6 +222,7 @@ pub fn happened(what: &Happened, at: Option<Tile>, named: &dyn Fn(Seat) -> Strin
         Happened::Defeated(seat) => format!("{} is defeated", title(seat)),
         Happened::Chat(seat, text) => format!("{}: {text}", title(seat)),
         Happened::Left(seat) => format!("{} left", title(seat)),
+        Happened::Removed(seat, why) => format!("{} was removed: {}", title(seat), removal(*why)),
         Happened::Returned(seat) => format!("{} came back", title(seat)),
         Happened::Resigned(seat) => format!("{} gave up", title(seat)),
         Happened::PlayedOn(_, name) => format!("{name} plays on from here, against bots"),

@@ -4,7 +4,7 @@ use super::{Ballot, Joins, Message, Peers, Request, Value, Voters, decides};
 use crate::encoding::DecodeError;
 use crate::log::{RosterChange, Start};
 use crate::sign::Signer;
-use crate::{MatchId, PeerId};
+use crate::{MatchId, PeerId, RosterCause};
 use serde::{Deserialize, Serialize};
 
 /// Bytes of one note, at most: more than a promise of the largest roster takes, and little enough to pass many on.
@@ -111,6 +111,19 @@ impl Request {
 }
 
 impl RosterChange {
+    /// Why those of `gone` are not in the roster any more, of whom those in `removed` had not left by themselves. A
+    /// reopening is a cause of its own, which is not looked at here.
+    pub fn cause(&self, gone: Peers, removed: Peers) -> RosterCause {
+        match (removed.is_empty(), gone.is_empty(), self.value.joins) {
+            _ if !self.value.cheats.is_empty() => RosterCause::Cheated,
+            _ if !self.value.odd.is_empty() => RosterCause::Desynced,
+            (false, ..) => RosterCause::Lost,
+            (true, false, _) => RosterCause::Left,
+            (true, true, Some(_)) => RosterCause::Rejoined,
+            (true, true, None) => RosterCause::FalseAlarm,
+        }
+    }
+
     /// Whether the accepts are those of peers of the roster before, hold, and decide, and whoever goes for cheating is
     /// proved to. `start` names the runs of their processes as [`apply`](Self::apply) left it; `verify` tells whether a
     /// signature is a peer's for some bytes. Of a reopening also [`follows_on`](Self::follows_on) must hold.
