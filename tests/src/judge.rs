@@ -272,7 +272,7 @@ impl<W: Playable> Judge<W> {
 
     /// Its address has changed: nobody can reach it until it dials.
     pub fn moved(&mut self, peer: usize) {
-        self.peers[peer].moved = true;
+        self.peers[peer].moved_at = Some(self.now);
     }
 
     /// Its clock has jumped ahead. After a long jump it cannot know that it did not stand still.

@@ -207,16 +207,19 @@ impl<W: Playable> Judge<W> {
             let Some(returned) = file.returned.filter(|_| !file.left) else {
                 continue;
             };
-            // All the others stood still, or were gone or out of its reach, until it gave up.
-            let gave_up = file.ended.as_ref().is_some_and(|(at, ended)| {
-                *at < healed_at && matches!(ended.reason, EndReason::Unreachable(_))
+            // It gave up while all the others stood still, or were gone or out of its reach; or where they have other
+            // addresses since it began, which only who is in the match is told of.
+            let gave_up_at = file.ended.as_ref().and_then(|(at, ended)| {
+                matches!(ended.reason, EndReason::Unreachable(_)).then_some(*at)
             });
             let others = self.peers.iter().enumerate().filter(|(at, _)| *at != peer);
             let mut absent = others.map(|(at, other)| {
                 let apart = self.unreachable.contains(&(at.min(peer), at.max(peer)));
-                other.froze || other.crashed.is_some() || other.left || apart
+                let stood = other.froze || other.crashed.is_some() || other.left || apart;
+                let moved = other.moved_at.is_some_and(|at| at > returned);
+                moved || stood && gave_up_at.is_some_and(|at| at < healed_at)
             });
-            if gave_up && absent.all(|absent| absent) {
+            if gave_up_at.is_some() && absent.all(|absent| absent) {
                 continue;
             }
             let due = healed_at.max(returned) + RETURN;
