@@ -19,6 +19,10 @@ const WAIT: Duration = Duration::from_secs(30);
 /// Who leaves waits for so long, less what its clock may be too fast, for the others to agree to go on without it.
 const LEAVE_WAIT: Duration = Duration::from_millis(4_990);
 
+/// An agreement takes so many one-way delays, and pulses.
+const AGREEMENT: u32 = 4;
+const PULSES: Duration = Duration::from_millis(75);
+
 /// Turns over which their rate is measured.
 const MEASURED_TURNS: u32 = 20;
 
@@ -91,13 +95,25 @@ impl<W: Playable> Judge<W> {
                 self.time_before(first + turns + 2) - self.time_before(first)
             });
             let played = played.max().unwrap_or_default();
-            let least = (until - due) * 9 / 10;
+            let least = (until - due).saturating_sub(self.held_up(due, until)) * 9 / 10;
             if played < least && self.history.len() as u32 >= before + turns + 2 {
                 let seen = format!("{turns} turns in {:.1?} after healing", until - due);
                 self.fail(Some(peer), Invariant::Progress, seen);
                 return;
             }
         }
+    }
+
+    /// For how long those have held the others up who left in this time, all links being good: until it is agreed to go on
+    /// without one of them the others wait once.
+    fn held_up(&self, from: Duration, to: Duration) -> Duration {
+        let leaves = |file: &&PeerFile| {
+            let gone_at = file.ended.as_ref().map_or(to, |(at, _)| *at);
+            file.left_at.is_some_and(|at| at < to) && gone_at >= from
+        };
+        let leavers = self.peers.iter().filter(leaves).count() as u32;
+        let one_way = self.turn * (self.command_delay - 1) / 4;
+        (one_way * AGREEMENT + PULSES) * leavers
     }
 
     /// Whether a peer stood still until the others had ended, and nobody was left to tell it anything.
