@@ -247,6 +247,15 @@ impl Epochs {
         posted.any(|((of, ..), posted)| *of == self.epoch && !posted.heard)
     }
 
+    /// The voters who have promised in this ballot or in a later one, as far as others have passed it on.
+    pub(super) fn promised_in(&self, ballot: Ballot) -> Peers {
+        let posted = self.board.iter();
+        let promised = posted.filter(|((of, _, kind), posted)| {
+            (*of, *kind) == (self.epoch, PROMISE) && posted.ballot >= ballot
+        });
+        promised.map(|((_, from, _), _)| *from).collect()
+    }
+
     /// The signature by which a peer accepted in a ballot.
     pub(super) fn accept_of(&self, peer: u8, ballot: Ballot) -> Option<[u8; 64]> {
         let posted = self.board.get(&(self.epoch, peer, ACCEPT))?;
@@ -307,13 +316,14 @@ fn is_untold(known: &BTreeMap<NoteKey, Ballot>, key: &NoteKey, posted: &Posted) 
     known.get(key).is_none_or(|known| *known < posted.ballot)
 }
 
+const PROMISE: u8 = 1;
 const ACCEPT: u8 = 3;
 
 /// Where a message stands on the board.
 pub(super) fn key(epoch: u32, from: u8, message: &Message) -> NoteKey {
     let kind = match message {
         Message::Prepare(_) => 0,
-        Message::Promise(_) => 1,
+        Message::Promise(_) => PROMISE,
         Message::Propose(..) => 2,
         Message::Accept(..) => ACCEPT,
         // One for each who asks: a later request of another must not take its place before all have heard of it.

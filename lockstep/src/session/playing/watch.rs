@@ -86,13 +86,7 @@ impl Playing {
                     let silent = self.epochs.voters().members().without(answered);
                     silent.or(self.unproved())
                 }
-                // Whoever has been promised an answer to is the one who can go on, whether or not it was its turn.
-                None => {
-                    let promised = self.epochs.roster.promised().map(|ballot| ballot.peer);
-                    let owner = promised.filter(|owner| alive.contains(*owner));
-                    let other = owner.filter(|owner| usize::from(*owner) != self.me);
-                    other.or(alive.lowest()).into_iter().collect()
-                }
+                None => self.waits_for_coordinator(alive),
             }
         } else if self.stall.is_some() {
             let missing = self.places(|at| !self.members[at].has(self.complete));
@@ -101,6 +95,23 @@ impl Playing {
             Peers::default()
         };
         waited_for.without(me)
+    }
+
+    /// Whom a change waits for that another one coordinates: who has been promised an answer to, whether or not it was its
+    /// turn; but while it waits itself for some who have not answered it, those.
+    fn waits_for_coordinator(&self, alive: Peers) -> Peers {
+        let promised = self.epochs.roster.promised();
+        let promised = promised.filter(|ballot| alive.contains(ballot.peer));
+        let Some(ballot) = promised.filter(|ballot| usize::from(ballot.peer) != self.me) else {
+            return alive.lowest().into_iter().collect();
+        };
+        let gone = self.watch.suspects.or(self.watch.unwanted);
+        let answered = self.epochs.promised_in(ballot).or(self.cheats());
+        let silent = self.epochs.voters().members().without(answered.or(gone));
+        match silent.is_empty() {
+            true => std::iter::once(ballot.peer).collect(),
+            false => silent,
+        }
     }
 
     /// Those whose promises this peer, as coordinator, waits to see the batches of.

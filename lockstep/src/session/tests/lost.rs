@@ -165,3 +165,26 @@ fn whoever_has_signed_and_hears_nothing_more_gives_up() {
     net.run(net.now + Duration::from_secs(2));
     assert_eq!(net.ends()[0].reason, EndReason::LobbyClosed);
 }
+
+/// Says nothing about who goes.
+fn mute(_: &crate::log::Start, _: usize, channel: Channel, bytes: &[u8]) -> Option<Vec<u8>> {
+    let said = Control::decode(bytes, &Limits::default());
+    let notes = channel == Channel::Control && matches!(said, Ok(Control::Roster(_)));
+    notes.then(|| Control::Roster(Vec::new()).encode())
+}
+
+#[test]
+fn nobody_blames_the_coordinator_for_who_is_heard_and_does_not_answer_it() {
+    let mut net = Net::new(5, Plan::default(), None);
+    net.run(Duration::from_secs(5));
+    net.attack = Some((4, mute));
+    net.kill(3);
+    net.run(Duration::from_secs(40));
+    for at in 0..3 {
+        assert_eq!(net.peers[at].session.status(), Status::Running, "peer {at}");
+        let blames =
+            |event: &&Event| matches!(event, Event::Suspected { peer, .. } if *peer < id(3));
+        assert_eq!(net.peers[at].events.iter().find(blames), None, "peer {at}");
+        assert_eq!(net.causes(at), [crate::RosterCause::Lost], "peer {at}");
+    }
+}
