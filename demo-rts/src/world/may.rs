@@ -69,18 +69,20 @@ impl Seen<'_> {
             return Err(Refusal::Defeated);
         }
         let rows = units.iter().filter_map(|id| w.units.row(*id));
-        let workers = rows.filter(|row| {
-            usize::from(w.units.seat[*row]) == seat
-                && w.units.kind[*row] == Kind::Worker
-                && !w.units.is_inside(*row)
-        });
+        let mut own: Vec<usize> = rows
+            .filter(|row| usize::from(w.units.seat[*row]) == seat && !w.units.is_inside(*row))
+            .collect();
+        if own.is_empty() {
+            return Err(Refusal::Nobody);
+        }
+        own.retain(|row| w.units.kind[*row] == Kind::Worker);
         let room = |from: Tile, size| {
             let region = self.region(from);
             // What lies on unexplored ground beside it is not for this seat to know.
             let reached = |tile| !self.explored(tile) || self.region(tile) == region;
             self.has_room(at, size) && w.map.ring(at, size).any(reached)
         };
-        found(w, seat, workers.min(), kind, at, room).map(drop)
+        found(w, seat, own.into_iter().min(), kind, at, room).map(drop)
     }
 }
 
