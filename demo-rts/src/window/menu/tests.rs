@@ -150,11 +150,8 @@ impl Desk {
     /// Lets frames pass until this is so.
     fn until(&mut self, what: &str, is_so: impl Fn(&Desk) -> bool) {
         until(what, || {
-            let there = is_so(self);
-            if !there {
-                self.frames(1);
-            }
-            there.then_some(())
+            self.frames(1);
+            is_so(self).then_some(())
         });
     }
 
