@@ -638,3 +638,6 @@ impl Playing {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
