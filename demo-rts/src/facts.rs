@@ -2,8 +2,10 @@
 
 use crate::output::LatencyLine;
 use crate::plain;
+use crate::words::clock;
 use lockstep::{Checksum, Ended, Event, RosterCause, Seat, Status};
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 /// What is known of a match from its events.
 #[derive(Clone, Debug, Default)]
@@ -155,19 +157,22 @@ impl Facts {
             }
             Event::RosterChanged { gone, cause, .. } if *cause == RosterCause::Lost => {
                 self.left.extend(gone);
-                self.note(format!("{} lost, the match goes on", self.all_named(gone)));
+                self.note(format!(
+                    "{} removed: lost, the match goes on",
+                    self.all_named(gone)
+                ));
             }
             Event::RosterChanged { gone, cause, .. } if *cause == RosterCause::Cheated => {
                 self.left.extend(gone);
                 self.note(format!(
-                    "{} cheated, as two signed batches prove: the match goes on without",
+                    "{} removed: cheated, as two signed batches prove",
                     self.all_named(gone)
                 ));
             }
             Event::RosterChanged { gone, cause, .. } if *cause == RosterCause::Desynced => {
                 self.left.extend(gone);
                 self.note(format!(
-                    "{} had another world than most: the match goes on without",
+                    "{} removed: another world than most",
                     self.all_named(gone)
                 ));
             }
@@ -247,7 +252,8 @@ impl Facts {
 
     /// Match time.
     pub fn clock(&self) -> String {
-        plain::clock(self.tick, u64::from(self.tick_ms))
+        let time = self.tick.saturating_mul(u64::from(self.tick_ms));
+        clock(Duration::from_millis(time))
     }
 
     /// Where the match stands, in words.

@@ -4,7 +4,7 @@ mod end;
 
 pub use end::{EndLine, LatencyLine, StepLine};
 
-use lockstep::{Event, RosterCause, Seat};
+use lockstep::{Event, Seat};
 use serde::Serialize;
 use std::io::Write;
 
@@ -292,15 +292,7 @@ impl Line {
                 epoch: *epoch,
                 seats: numbers(seats),
                 left: numbers(gone),
-                cause: match cause {
-                    RosterCause::Left => "left",
-                    RosterCause::Lost => "lost",
-                    RosterCause::Cheated => "cheated",
-                    RosterCause::Desynced => "desync",
-                    RosterCause::FalseAlarm => "false-alarm",
-                    RosterCause::Rejoined => "rejoined",
-                    RosterCause::Reopened => "reopened",
-                },
+                cause: cause.name(),
             },
             Event::Paused { seat, turn } => Line::Pause {
                 turn: turn.0,

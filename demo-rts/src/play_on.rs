@@ -5,6 +5,7 @@ use crate::exit::Problem;
 use crate::options::OptionError;
 use crate::peer::{Beginning, Bots, KeyChoice, Part, Peer, RecordedTo};
 use crate::plain::shown;
+use crate::words::clock;
 use crate::world::World;
 use lockstep::log::{LogStore, Start};
 use lockstep::quic::Identity;
@@ -153,7 +154,7 @@ impl Found {
 
     /// What is said of it before it begins.
     pub fn notes(&self, seat: Seat, record: Option<&Path>) -> Vec<String> {
-        let seconds = self.moment.reader().time_of(self.turn()).as_secs();
+        let time = self.moment.reader().time_of(self.turn());
         let path = shown(&self.path);
         let mut notes: Vec<String> = self
             .damage
@@ -161,10 +162,9 @@ impl Found {
             .map(|damage| format!("{path}: {damage}"))
             .collect();
         notes.push(format!(
-            "playing on from turn {} ({}:{:02}) of {path} in {}",
+            "playing on from turn {} ({}) of {path} in {}",
             self.moment.turns(),
-            seconds / 60,
-            seconds % 60,
+            clock(time),
             crate::play::seat_name(seat)
         ));
         notes.extend(record.map(|record| format!("recording to {}", shown(record))));

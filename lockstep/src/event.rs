@@ -206,6 +206,21 @@ pub enum RosterCause {
     Reopened,
 }
 
+impl RosterCause {
+    /// One word, for programs to read.
+    pub fn name(self) -> &'static str {
+        match self {
+            RosterCause::Left => "left",
+            RosterCause::Lost => "lost",
+            RosterCause::Cheated => "cheated",
+            RosterCause::Desynced => "desync",
+            RosterCause::FalseAlarm => "false-alarm",
+            RosterCause::Rejoined => "rejoined",
+            RosterCause::Reopened => "reopened",
+        }
+    }
+}
+
 /// Where a peer can be dialled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contact {

@@ -219,6 +219,12 @@ pub(crate) fn play_strayed(turns: u32, cut: u32) -> Played {
     played
 }
 
+/// As [`play`], but before turn `cut` the second peer goes: it was lost, or had left in the turn before.
+pub(crate) fn play_gone(turns: u32, cut: u32, left: bool) -> Played {
+    let nobody_from = if left { cut - 1 } else { cut };
+    play_changed(turns, &[cut], alone_from(nobody_from), lost)
+}
+
 /// From turn `cut` on the second seat is nobody's.
 fn alone_from(cut: u32) -> impl Fn(&mut Bundle) {
     move |bundle| {
@@ -373,22 +379,28 @@ fn cheated(
     }
 }
 
-fn strayed(
-    epoch: u32,
-    cut: u32,
-    start: &Start,
-    signers: &[Ed25519; 2],
-    _: LogHash,
-) -> RosterChange {
+fn lost(epoch: u32, cut: u32, start: &Start, signers: &[Ed25519; 2], _: LogHash) -> RosterChange {
     let value = Value {
         roster: Peers::first(1),
         cut,
         joins: None,
         cheats: Peers::default(),
-        odd: Peers::first(2).without(Peers::first(1)),
+        odd: Peers::default(),
         log_hash: None,
     };
     accepted(epoch, value, &[0], start, signers)
+}
+
+fn strayed(
+    epoch: u32,
+    cut: u32,
+    start: &Start,
+    signers: &[Ed25519; 2],
+    log_hash: LogHash,
+) -> RosterChange {
+    let odd = Peers::first(2).without(Peers::first(1));
+    let value = lost(epoch, cut, start, signers, log_hash).value;
+    accepted(epoch, Value { odd, ..value }, &[0], start, signers)
 }
 
 fn accepted(

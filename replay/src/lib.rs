@@ -81,6 +81,7 @@ mod player;
 mod reader;
 #[cfg(not(target_arch = "wasm32"))]
 mod recorder;
+mod roster;
 mod scan;
 mod segment;
 mod unpack;
@@ -103,6 +104,7 @@ pub use player::{Player, Speed};
 pub use reader::{KeyframeAt, PlanAt, Reader, Records, Source, Tail};
 #[cfg(not(target_arch = "wasm32"))]
 pub use recorder::Recorder;
+pub use roster::RosterAt;
 #[cfg(not(target_arch = "wasm32"))]
 pub use way_back::{WayBack, rejoin, reopen};
 

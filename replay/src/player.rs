@@ -54,7 +54,7 @@ impl Default for Speed {
 
 /// Feeds a world from a replay.
 ///
-/// Its events are those that the log holds (pauses, chat, peers that left, plans), for turns that are played; turns
+/// Its events are those that the log holds (pauses, chat, rosters, peers that left, plans), for turns that are played; turns
 /// that a seek runs through stay silent. Turns in which the match was paused take no time.
 ///
 /// The last event is [`Event::Ended`]. A [`seek`](Self::seek) back from there plays on, to another `Ended`.
@@ -283,7 +283,8 @@ impl Player {
             self.events.push(Event::Resumed { seat: None, turn });
         }
         self.told_resume = false;
-        let mut idle = Vec::new();
+        self.tell_rosters();
+        let mut left = Vec::new();
         for entry in &bundle.entries {
             let seat = entry.seat;
             match &entry.what {
@@ -300,7 +301,9 @@ impl Player {
                     seat: Some(seat),
                     text: text.clone(),
                 }),
-                What::Seat(SeatState::Idle | SeatState::Ai) => idle.push(seat),
+                What::Seat(SeatState::Idle | SeatState::Ai) if !self.is_removed(seat) => {
+                    left.push(seat);
+                }
                 What::Seat(_) | What::Command(_) | What::Load(_) => {}
             }
         }
@@ -309,7 +312,7 @@ impl Player {
                 .seats
                 .iter()
                 .copied()
-                .filter(|seat| idle.contains(seat))
+                .filter(|seat| left.contains(seat))
                 .collect();
             if !seats.is_empty() {
                 self.events.push(Event::Left {
@@ -319,6 +322,28 @@ impl Player {
                 });
             }
         }
+    }
+
+    /// The changes of the roster before the turn that comes next.
+    fn tell_rosters(&mut self) {
+        let changes = self.reader.rosters_at(TurnNumber(self.executed));
+        self.events
+            .extend(changes.iter().map(|at| Event::RosterChanged {
+                turn: at.turn,
+                epoch: at.epoch,
+                seats: at.seats.clone(),
+                gone: at.gone.clone(),
+                cause: at.cause,
+            }));
+    }
+
+    /// Whether in the turn that comes next a seat is nobody's because its peer was removed.
+    fn is_removed(&self, seat: Seat) -> bool {
+        let rosters = self.reader.rosters();
+        let until = rosters.partition_point(|at| at.turn.0 <= self.executed);
+        let mut changes = rosters[..until].iter().rev();
+        let last = changes.find(|at| at.gone.contains(&seat) || at.seats.contains(&seat));
+        last.is_some_and(|at| at.removed.contains(&seat))
     }
 
     fn name_of(&self, seat: Seat) -> String {
@@ -391,6 +416,7 @@ impl TurnSource for Player {
         }
         if self.goal.is_none() {
             if self.executed == self.reader.turns() {
+                self.tell_rosters();
                 self.end(self.end_reason());
                 return None;
             }

@@ -5,6 +5,7 @@ use crate::content;
 use crate::damage::Damage;
 use crate::error::KeyframeFault;
 use crate::format::{KeyframeHead, Window};
+use crate::roster::RosterAt;
 use crate::scan::{Mark, Scan, Span, scan};
 use crate::segment::{Found, Kind, Stop, item_at, segment_at};
 use crate::unpack::unpack;
@@ -198,6 +199,19 @@ impl Reader {
         let turns = self.turns();
         let plans = &self.scan.plans;
         &plans[..plans.partition_point(|plan| plan.turn.0 < turns).max(1)]
+    }
+
+    /// Every change of the roster, by turn.
+    pub fn rosters(&self) -> &[RosterAt] {
+        &self.scan.rosters
+    }
+
+    /// The changes after which `turn` is the first one, in order.
+    pub fn rosters_at(&self, turn: TurnNumber) -> &[RosterAt] {
+        let rosters = self.rosters();
+        let before = rosters.partition_point(|at| at.turn < turn);
+        let until = rosters.partition_point(|at| at.turn <= turn);
+        &rosters[before..until]
     }
 
     /// The plan in force in `turn`, and behind the last turn that of the last one.

@@ -2,6 +2,7 @@
 
 use crate::content;
 use crate::format::{self, KeyframeHead, Window};
+use crate::roster::{RosterAt, Rosters};
 use crate::segment::{Item, Kind, Segment, Stop, segment_at};
 use crate::{Error, KeyframeAt, PlanAt, Tail};
 use lockstep::log::{
@@ -32,6 +33,8 @@ pub(crate) struct Scan {
     pub plans: Vec<PlanAt>,
     /// Where one player went on alone, by turn.
     pub continuations: Vec<Arc<Continuation>>,
+    /// The changes of the roster, by turn.
+    pub rosters: Vec<RosterAt>,
 }
 
 /// A place at which reading may begin.
@@ -87,6 +90,7 @@ struct Pass {
     /// Takes the place of the newest hash for the next turn, where roster changes come before it.
     chained: Option<LogHash>,
     metering: Metering,
+    rosters: Rosters,
     /// The plan of the next turn, where the turns before it ask for another one.
     metered: Option<Metered>,
     marked_bytes: u64,
@@ -181,12 +185,14 @@ impl Pass {
                     slow: Vec::new(),
                 }],
                 continuations: Vec::new(),
+                rosters: Vec::new(),
             },
             codec: Codec::default(),
             crc: format::header_crc(),
             hashes: VecDeque::from([log_hash]),
             chained: None,
             metering: Metering::new(start.plan.tick_ms, start.on_slow),
+            rosters: Rosters::new(start.clone()),
             metered: None,
             marked_bytes: MARK_EVERY_BYTES,
             closed: false,
@@ -300,6 +306,7 @@ impl Pass {
                     let before = self.chained.unwrap_or(self.scan.log_hash);
                     self.chained = Some(roster_hash(before, change));
                     self.metering.begin_epoch();
+                    self.scan.rosters.push(self.rosters.change(change));
                 }
                 Record::Bundle(bundle) => self.take_bundle(bundle),
                 Record::End(end) => self.scan.end = Some(end.clone()),
@@ -333,6 +340,7 @@ impl Pass {
             }
         }
         self.take_plan(bundle);
+        self.rosters.bundle(bundle);
         self.scan.turns = turn + 1;
     }
 

@@ -1,6 +1,7 @@
 //! Where the user's files are, and what recordings are called.
 
 use crate::peer::RecordedTo;
+use crate::words::clock;
 use crate::world::Setup;
 use lockstep::TurnNumber;
 use lockstep::log::{LogStore, Memory, Record, Start, StoreError};
@@ -177,12 +178,9 @@ pub fn name_of_continued(date: &str, start: &Start, name: &str, time: Duration) 
         2 => format!("{} and a bot", file_word(name)),
         seats => format!("{} and {} bots", file_word(name), seats - 1),
     };
-    let seconds = time.as_secs();
-    format!(
-        "{date} {map}, {who} from {}.{:02}",
-        seconds / 60,
-        seconds % 60
-    )
+    // A file's name has no colon everywhere.
+    let clock = clock(time).replace(':', ".");
+    format!("{date} {map}, {who} from {clock}")
 }
 
 /// The game's setup as the start of a match holds it.

@@ -184,6 +184,37 @@ impl Phase {
 }
 
 impl World {
+    /// A map before its first tick, without any seat.
+    fn without_anybody(setup: Setup, map: Map, random: Stream) -> World {
+        World {
+            tick: 0,
+            setup,
+            map,
+            seats: seats::Seats::default(),
+            units: units::Units::default(),
+            buildings: buildings::Buildings::default(),
+            projectiles: combat::Projectiles::default(),
+            roll: roll::Roll::default(),
+            recents: Vec::new(),
+            fog: fog::Fog::default(),
+            waypoints: waypoints::Waypoints::default(),
+            next_id: 1,
+            last_band: 0,
+            goals: goals::Goals::default(),
+            random,
+            ending: victory::Ending::default(),
+            abilities: research::Abilities::default(),
+            crowd: crowd::Crowd::default(),
+            bands: bands::Bands::default(),
+            headings: Vec::new(),
+            witnesses: Vec::new(),
+            blows: Vec::new(),
+            ground_changed: false,
+            threads: crowd::Threads::default(),
+            plain: false,
+        }
+    }
+
     /// [`step`](Simulation::step), telling `done` of each phase when it ends.
     pub fn step_watched(
         &mut self,

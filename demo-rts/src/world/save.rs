@@ -69,30 +69,15 @@ impl State for World {
         let [projectiles, goals, graves] = [rows()?, rows()?, rows()?];
         let mut world = World {
             tick,
-            setup,
-            map,
             seats: Seats::load(&mut from, seats)?,
             units: Units::load(&mut from, units)?,
             buildings: Buildings::load(&mut from, buildings)?,
             projectiles: Projectiles::load(&mut from, projectiles)?,
             goals: Goals::load(&mut from, goals)?,
-            roll: Roll::default(),
-            recents: Vec::new(),
-            fog: Fog::default(),
-            waypoints: Waypoints::default(),
             next_id,
             last_band,
-            random,
             ending,
-            abilities: Abilities::default(),
-            bands: super::bands::Bands::default(),
-            headings: Vec::new(),
-            witnesses: Vec::new(),
-            crowd: super::crowd::Crowd::default(),
-            blows: Vec::new(),
-            ground_changed: false,
-            threads: super::crowd::Threads::default(),
-            plain: false,
+            ..World::without_anybody(setup, map, random)
         };
         check::check_seats(&world, &from)?;
         world.abilities = Abilities::of_seats(&world.seats);

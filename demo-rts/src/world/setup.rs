@@ -5,12 +5,13 @@ use super::{
     fog::{self, Fog},
     generate::{self, Drawn, MapKind, StartPlace, mix},
     map::{LARGEST_PLAYED, SMALLEST},
+    recent::Recent,
     research::Abilities,
+    roll::Roll,
     scenarios,
-    seats::{Held, SeatRow, Seats},
+    seats::{Held, SeatRow},
     space::{ONE, Point, Tile},
     tables::{RULES, TICKS_PER_SECOND, UPGRADES},
-    waypoints::Waypoints,
 };
 use serde::{Deserialize, Serialize};
 use sim::{Seat, Start, Stream};
@@ -186,33 +187,10 @@ pub(super) fn begin(start: &Start<Setup>) -> World {
             (map, starts, Vec::new())
         }
     };
-    let mut world = World {
-        tick: 0,
-        setup,
-        map,
-        seats: Seats::default(),
-        units: super::units::Units::default(),
-        buildings: super::buildings::Buildings::default(),
-        projectiles: super::combat::Projectiles::default(),
-        roll: super::roll::Roll::new(seats.len()),
-        recents: vec![super::recent::Recent::default(); seats.len()],
-        fog: Fog::default(),
-        waypoints: Waypoints::default(),
-        next_id: 1,
-        last_band: 0,
-        goals: super::goals::Goals::default(),
-        random: Stream::named(&start.seed, "weapons"),
-        ending: super::victory::Ending::default(),
-        abilities: Abilities::default(),
-        bands: super::bands::Bands::default(),
-        headings: Vec::new(),
-        witnesses: Vec::new(),
-        crowd: super::crowd::Crowd::default(),
-        blows: Vec::new(),
-        ground_changed: false,
-        threads: super::crowd::Threads::default(),
-        plain: false,
-    };
+    let random = Stream::named(&start.seed, "weapons");
+    let mut world = World::without_anybody(setup, map, random);
+    world.roll = Roll::new(seats.len());
+    world.recents = vec![Recent::default(); seats.len()];
     for (row, seat) in seats.iter().enumerate() {
         let place = starts.get(row);
         world.seats.push(SeatRow {

@@ -30,7 +30,7 @@ use self::continuing::Continuing;
 use self::core::{Core, Introduced};
 use self::link::Link;
 use self::lobby::{Host, Invitation, Joiner, OwnPeer, Step};
-use self::playing::Playing;
+use self::playing::{Playing, Settings};
 use self::wire::Datagram;
 use crate::log::What;
 use crate::sign::Signer;
@@ -46,9 +46,7 @@ pub struct Session {
     initial: Option<Checksum>,
     /// Worlds asked for that have not been built: only the last one counts.
     worlds_awaited: u32,
-    keyframe_every: Option<Duration>,
-    stall_limit: Option<Duration>,
-    suspicion: Duration,
+    settings: Settings,
     begun: bool,
     /// The log, for peers that come back, and who asks for it.
     archive: Archive,
@@ -134,9 +132,11 @@ impl Session {
             phase,
             initial: None,
             worlds_awaited: 0,
-            keyframe_every: config.keyframe_every,
-            stall_limit: config.stall_limit,
-            suspicion: config.suspicion,
+            settings: Settings {
+                keyframe_every: config.keyframe_every,
+                stall_limit: config.stall_limit,
+                suspicion: config.suspicion,
+            },
             begun: false,
             ended_stats: Stats::default(),
         })
@@ -599,27 +599,14 @@ impl Session {
                 let initial = self
                     .initial
                     .expect("a match begins once the world is loaded");
-                let mut playing = Playing::new(
-                    &mut self.core,
-                    *settled,
-                    initial,
-                    self.keyframe_every,
-                    self.stall_limit,
-                    self.suspicion,
-                );
+                let mut playing = Playing::new(&mut self.core, *settled, initial, self.settings);
                 for link in self.core.links.keys().copied().collect::<Vec<_>>() {
                     playing.close_doubles(&mut self.core, link);
                 }
                 self.phase = Phase::Playing(Box::new(playing));
             }
             Step::Return(returned) => {
-                let playing = Playing::returned(
-                    &mut self.core,
-                    *returned,
-                    self.keyframe_every,
-                    self.stall_limit,
-                    self.suspicion,
-                );
+                let playing = Playing::returned(&mut self.core, *returned, self.settings);
                 self.phase = Phase::Playing(Box::new(playing));
             }
             Step::PlayOn(checksum) => {
@@ -628,9 +615,7 @@ impl Session {
                     let playing = Playing::continued(
                         &mut self.core,
                         continuing.loaded(checksum),
-                        self.keyframe_every,
-                        self.stall_limit,
-                        self.suspicion,
+                        self.settings,
                     );
                     self.phase = Phase::Playing(Box::new(playing));
                 }

@@ -5,9 +5,9 @@ use super::{Failure, Verdict, at};
 use crate::diff::Difference;
 use crate::error::hex;
 use crate::verify::{Options, Settled, Verified};
-use crate::{Reader, Tail};
-use lockstep::TurnNumber;
+use crate::{Reader, RosterAt, Tail};
 use lockstep::log::{Continuation, LogEntry, Record, What};
+use lockstep::{RosterCause, TurnNumber};
 use serde_json::{Value, json};
 use sim::{Seat, Simulation};
 use std::path::Path;
@@ -35,6 +35,7 @@ pub(super) fn info(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Verd
             "ms": length.as_millis() as u64, "ticks": ticks, "keyframes": reader.keyframes().len(),
             "bytes": reader.file_bytes(), "tail": tail_json(reader.tail()), "end": end_json(&reader),
             "cheats": cheats.iter().map(|cheat| cheat.json(&reader)).collect::<Vec<_>>(),
+            "rosters": reader.rosters().iter().map(roster_json).collect::<Vec<_>>(),
             "continued": reader.continuations().iter().map(|at| continued_json(at)).collect::<Vec<_>>(),
         }));
     } else {
@@ -64,6 +65,8 @@ pub(super) fn info(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Verd
         cheats
             .iter()
             .for_each(|cheat| to.line(&cheat.text(&reader)));
+        let rosters = reader.rosters().iter();
+        rosters.for_each(|at| roster_text(at, &reader, to));
         for continuation in reader.continuations() {
             to.line(&continued_text(continuation, &reader));
         }
@@ -105,6 +108,40 @@ impl Cheat {
             of.map_or("", |peer| &peer.name),
             self.cut
         )
+    }
+}
+
+fn roster_json(at: &RosterAt) -> Value {
+    let numbers = |seats: &[Seat]| seats.iter().map(|seat| seat.0).collect::<Vec<_>>();
+    json!({
+        "turn": at.turn.0, "epoch": at.epoch, "seats": numbers(&at.seats), "gone": numbers(&at.gone),
+        "removed": numbers(&at.removed), "cause": at.cause.name(),
+    })
+}
+
+/// Who is not in the match any more, and why. Who cheated is told at another place.
+fn roster_text(at: &RosterAt, reader: &Reader, to: &mut Printer<'_>) {
+    let named = |seat: &Seat| {
+        let peer = reader.start().peer_with(*seat);
+        let name = peer.map_or("", |peer| peer.name.as_str());
+        format!("seat {} ({name})", seat.0)
+    };
+    let list = |seats: Vec<&Seat>| seats.into_iter().map(named).collect::<Vec<_>>().join(", ");
+    let (turn, gone) = (at.turn, at.gone.iter());
+    let (removed, left): (Vec<&Seat>, Vec<&Seat>) =
+        gone.partition(|seat| at.removed.contains(seat));
+    let why = match at.cause {
+        RosterCause::Cheated => None,
+        RosterCause::Desynced => Some("another world than most"),
+        RosterCause::Reopened => Some("not back when the match was reopened"),
+        _ => Some("lost, or too slow for too long"),
+    };
+    if let Some(why) = why.filter(|_| !removed.is_empty()) {
+        let who = list(removed);
+        to.line(&format!("removed    {who} from turn {turn} on: {why}"));
+    }
+    if !left.is_empty() {
+        to.line(&format!("left       {} before turn {turn}", list(left)));
     }
 }
 

@@ -174,6 +174,32 @@ fn who_cheated_is_told_with_the_turn_and_the_proof_is_exported() {
 }
 
 #[test]
+fn info_says_who_was_removed_and_who_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gone");
+    let path = path.to_str().unwrap();
+    for (left, said, removed) in [
+        (
+            false,
+            "removed    seat 1 (bob) from turn 40 on: lost",
+            vec![1],
+        ),
+        (true, "left       seat 1 (bob) before turn 40", vec![]),
+    ] {
+        let played = fixture::play_gone(60, 40, left);
+        fs::write(path, fixture::file_of(&played.records)).unwrap();
+        let text = replay(&["info", path]);
+        assert!(text.out.contains(said), "{}", text.out);
+        let json: Value = serde_json::from_str(&replay(&["info", "--json", path]).out).unwrap();
+        let cause = if left { "left" } else { "lost" };
+        let expected = serde_json::json!([{
+            "turn": 40, "epoch": 1, "seats": [0], "gone": [1], "removed": removed, "cause": cause,
+        }]);
+        assert_eq!(json["rosters"], expected);
+    }
+}
+
+#[test]
 fn a_cut_file_is_trimmed_to_a_clean_one() {
     let folder = folder();
     let cut = folder.path().join("cut.replay");

@@ -171,6 +171,58 @@ fn it_plays_to_the_end_and_tells_what_the_log_holds() {
 }
 
 #[test]
+fn who_was_removed_is_told_with_the_cause_and_who_left_as_one_who_left() {
+    let told = |played: &Played| {
+        let mut game = player(played);
+        game.source().set_speed(Speed::UNLIMITED);
+        let mut told = Vec::new();
+        while game.status() != Status::Ended {
+            told.extend(game.poll().into_iter().filter_map(|event| match event {
+                Event::RosterChanged {
+                    turn,
+                    epoch: 1,
+                    seats,
+                    gone,
+                    cause,
+                } if seats == [Seat(0)] => Some((cause.name(), turn.0, gone)),
+                Event::Left { seats, turn, .. } => Some(("by itself", turn.0, seats)),
+                _ => None,
+            }));
+        }
+        told
+    };
+    let gone = |cause, turn| (cause, turn, vec![Seat(1)]);
+    let mut cut = fixture::play_gone(60, 40, false);
+    let behind = |record: &Record| matches!(record, Record::Bundle(bundle) if bundle.turn.0 == 40);
+    cut.records
+        .truncate(cut.records.iter().position(behind).expect("turn 40"));
+    let cases = [
+        (fixture::play_gone(60, 40, false), vec![gone("lost", 40)]),
+        (
+            fixture::play_gone(60, 40, true),
+            vec![gone("by itself", 39), gone("left", 40)],
+        ),
+        (fixture::play_cheated(60, 40), vec![gone("cheated", 40)]),
+        (fixture::play_strayed(60, 40), vec![gone("desync", 40)]),
+        // Nothing is played behind it, and it is told all the same.
+        (cut, vec![gone("lost", 40)]),
+    ];
+    for (played, expected) in cases {
+        assert_eq!(told(&played), expected);
+    }
+}
+
+#[test]
+fn who_went_in_turns_that_a_seek_runs_through_is_not_told() {
+    let mut game = player(&fixture::play_gone(60, 40, false));
+    game.source().set_speed(Speed::PAUSED);
+    game.source().seek(TurnNumber(50));
+    let events = arrive(&mut game);
+    let changed = |event: &Event| matches!(event, Event::RosterChanged { .. } | Event::Left { .. });
+    assert!(!events.iter().any(changed), "{events:?}");
+}
+
+#[test]
 fn speed_holds_turns_back() {
     let played = fixture::play(30);
     let reader = Reader::from_bytes(fixture::file_of(&played.records)).unwrap();

@@ -2,8 +2,9 @@
 
 use crate::news::tile_at;
 use crate::world::{Effect, Kind, TICKS_PER_SECOND, Tile, Upgrade, World};
-use lockstep::Seat;
 use lockstep::log::{Bundle, What};
+use lockstep::{RosterCause, Seat};
+use replay::RosterAt;
 use sim::SeatState;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,8 +39,10 @@ pub enum Happened {
     Defeated(Seat),
     /// A message to all.
     Chat(Seat, String),
-    /// Nobody plays the seat any more, or the world does.
+    /// Its player left: nobody plays the seat any more, or the world does.
     Left(Seat),
+    /// The others went on without its player.
+    Removed(Seat, RosterCause),
     /// Its player is there again.
     Returned(Seat),
     /// It gave up.
@@ -91,6 +94,7 @@ impl Event {
             | Happened::Defeated(seat)
             | Happened::Chat(seat, _)
             | Happened::Left(seat)
+            | Happened::Removed(seat, _)
             | Happened::Returned(seat)
             | Happened::Resigned(seat)
             | Happened::PlayedOn(seat, _)
@@ -122,8 +126,23 @@ struct Fight {
 }
 
 impl Finder {
-    /// What a turn's log tells. `tick` is the one before it.
-    pub fn turn(&mut self, tick: u64, bundle: &Bundle, found: &mut Vec<Event>) {
+    /// What a turn's log tells, and the changes of the roster before it. `tick` is the one before it.
+    pub fn turn(
+        &mut self,
+        tick: u64,
+        rosters: &[RosterAt],
+        bundle: &Bundle,
+        found: &mut Vec<Event>,
+    ) {
+        for roster in rosters {
+            for seat in &roster.removed {
+                if self.absent.insert(*seat) {
+                    let what = Happened::Removed(*seat, roster.cause);
+                    let at = None;
+                    self.tell(Event { tick, what, at }, found);
+                }
+            }
+        }
         for entry in &bundle.entries {
             let seat = entry.seat;
             let what = match &entry.what {

@@ -233,7 +233,7 @@ pub fn svg(title: &str, found: &Found, lines: &[Line], (ticks, length): (u64, Du
         }
         for part in 0..=4_u32 {
             let x = PLOT.0 * part as f32 / 4.0;
-            let time = words::clock(length * part / 4);
+            let time = crate::words::clock(length * part / 4);
             put(format_args!(
                 r##"<text x="{x}" y="{}" text-anchor="middle" fill="#a0acb8">{time}</text>"##,
                 PLOT.1 + 18.0

@@ -414,7 +414,7 @@ impl Viewer {
             .filter(|event| self.lane.is_none_or(|lane| event.lane() == lane));
         let (lines, ticks) = shown
             .map(|event| {
-                let clock = words::clock(self.reel.time_of(event.tick));
+                let clock = crate::words::clock(self.reel.time_of(event.tick));
                 let told = words::happened(&event.what, event.at, &|seat| self.name(seat));
                 (format!("{clock}   {told}"), event.tick)
             })

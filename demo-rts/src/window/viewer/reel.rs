@@ -5,7 +5,7 @@ use crate::world::{Effect, TICKS_PER_SECOND, World};
 use lockstep::log::Bundle;
 use lockstep::source::{Answer, TurnSource, Work};
 use lockstep::{TurnNumber, world_entries};
-use replay::{Error, Player, Reader, Speed};
+use replay::{Error, Player, Reader, RosterAt, Speed};
 use sim::{Checksum, Entry, Simulation, State};
 use std::path::Path;
 use std::sync::Arc;
@@ -147,6 +147,11 @@ impl Reel {
     /// How far the next tick is: 0 to 1.
     pub fn alpha(&self) -> f32 {
         (self.since_tick / self.tick_seconds.max(0.001)).clamp(0.0, 1.0)
+    }
+
+    /// The changes of the roster before a turn.
+    pub fn rosters_at(&self, turn: TurnNumber) -> &[RosterAt] {
+        self.reader().rosters_at(turn)
     }
 
     /// The match time of a tick.

@@ -353,7 +353,9 @@ impl Run {
                 *self.actions.entry(entry.seat).or_default() += 1;
             }
         }
-        self.finder.turn(self.reel.tick(), &bundle, &mut self.found);
+        let rosters = self.reel.rosters_at(bundle.turn);
+        self.finder
+            .turn(self.reel.tick(), rosters, &bundle, &mut self.found);
     }
 
     /// Compares the world with the checksums that the file holds of this turn.

@@ -7,7 +7,10 @@ use crate::bot::{Bot, Level};
 use crate::window::input::{Click, Modifiers, MouseButton, Press};
 use crate::window::sight::{SIZES, check_texts};
 use crate::world::{Effect, Id, Kind, ONE, Point, Setup};
-use lockstep::log::{Bundle, LogEntry, LogStore, PauseBudget, Record, RosterPeer, Start, What};
+use lockstep::log::{
+    Bundle, LogEntry, LogStore, PauseBudget, Record, RosterChange, RosterPeer, Start, What,
+};
+use lockstep::session::roster::{Ballot, Peers, Value};
 use lockstep::{Incarnation, MatchId, PeerId, Plan, TurnNumber};
 use replay::Recorder;
 use sim::{Checksum, SeatState, Seed, Simulation, State};
@@ -22,6 +25,11 @@ struct Recorded {
 }
 
 fn record(turns: u32) -> Recorded {
+    record_where(turns, false)
+}
+
+/// As [`record`]; the second peer may be removed before turn [`REMOVED_FROM`].
+fn record_where(turns: u32, removed: bool) -> Recorded {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("two bots.replay");
     let setup = Setup::default();
@@ -59,6 +67,9 @@ fn record(turns: u32) -> Recorded {
     log.append(&Record::Start(Arc::new(start))).unwrap();
     let (mut checksums, mut actions) = (vec![world.checksum()], 0);
     for turn in 0..turns {
+        if removed && turn == REMOVED_FROM {
+            log.append(&Record::Roster(removal())).unwrap();
+        }
         let mut entries = Vec::new();
         for bot in &mut bots {
             let seat = bot.seat();
@@ -77,6 +88,7 @@ fn record(turns: u32) -> Recorded {
                 (7, 0) => Some(What::Chat("good luck".to_owned())),
                 (20, 1) => Some(What::Seat(SeatState::Idle)),
                 (30, 1) => Some(What::Seat(SeatState::Played)),
+                (REMOVED_FROM, 1) if removed => Some(What::Seat(SeatState::Idle)),
                 _ => None,
             };
             entries.extend(more.map(|what| LogEntry { seat, what }));
@@ -102,6 +114,27 @@ fn record(turns: u32) -> Recorded {
         path,
         checksums,
         actions,
+    }
+}
+
+const REMOVED_FROM: u32 = 35;
+
+/// What nobody signed: a reader takes the file's word.
+fn removal() -> RosterChange {
+    RosterChange {
+        epoch: 0,
+        ballot: Ballot { round: 1, peer: 0 },
+        value: Value {
+            roster: Peers::first(1),
+            cut: REMOVED_FROM,
+            joins: None,
+            cheats: Peers::default(),
+            odd: Peers::default(),
+            log_hash: None,
+        },
+        accepts: Vec::new(),
+        proofs: Vec::new(),
+        reopening: None,
     }
 }
 
@@ -219,6 +252,34 @@ fn times_and_ticks_and_turns_agree() {
     assert_eq!(reel.turn_of(5 * ticks - 1), 4);
     assert_eq!(reel.turn_of(5 * ticks), 5);
     assert_eq!(reel.turn_of(u64::MAX), 12);
+}
+
+#[test]
+fn who_was_removed_is_no_one_who_left() {
+    let recorded = record_where(40, true);
+    let mut reel = Reel::open(&recorded.path).unwrap();
+    let survey = surveyed(&recorded.path, &mut reel);
+    let ticks = u64::from(Plan::default().ticks);
+    let named = |_: Seat| "bob".to_owned();
+    let said: Vec<(u64, String)> = survey
+        .found
+        .events
+        .iter()
+        .filter(|event| event.lane() == Lane::People)
+        .map(|event| {
+            (
+                event.tick / ticks,
+                words::happened(&event.what, None, &named),
+            )
+        })
+        .collect();
+    let expected = [
+        (7, "Bob: good luck"),
+        (20, "Bob left"),
+        (30, "Bob came back"),
+        (u64::from(REMOVED_FROM), "Bob was removed: lost"),
+    ];
+    assert_eq!(said, expected.map(|(turn, text)| (turn, text.to_owned())));
 }
 
 #[test]

@@ -87,7 +87,7 @@ impl Viewer {
         let size = ui.units(theme::HEADING);
         let middle = |ui: &Ui<'_>, size: f32| area.y + (area.h - ui.canvas.line_height(size)) / 2.0;
         let (tick, ticks) = (self.reel.tick(), self.reel.ticks());
-        let clock = |tick| words::clock(self.reel.time_of(tick));
+        let clock = |tick| crate::words::clock(self.reel.time_of(tick));
         let text = format!("{} / {}", clock(tick), clock(ticks));
         let at = (area.x, middle(ui, size));
         let written = ui.canvas.text(at, &text, size, Weight::Bold, theme::TEXT);
@@ -173,7 +173,7 @@ impl Viewer {
             (f64::from(part) * ticks as f64) as u64
         };
         if let Some(at) = ui.input.mouse.filter(|at| bar.contains(*at)) {
-            let clock = |tick| words::clock(self.reel.time_of(tick));
+            let clock = |tick| crate::words::clock(self.reel.time_of(tick));
             let lines = match hovered.and_then(|place| self.survey.found.events.get(place)) {
                 Some(event) => {
                     let told = words::happened(&event.what, event.at, &|seat| self.name(seat));

@@ -3,6 +3,7 @@
 use crate::bot::Level;
 use crate::plain;
 use crate::window::settings::Colours;
+use crate::words::clock;
 use crate::world::{MapKind, Scenario};
 use std::time::Duration;
 
@@ -282,7 +283,7 @@ pub fn ago(passed: Duration) -> String {
 
 /// Minutes and seconds of a match.
 pub fn length(length: Duration) -> String {
-    plain::clock(length.as_secs(), 1_000)
+    clock(length)
 }
 
 /// Above an offer to come back.
@@ -439,5 +440,5 @@ pub const LOBBY_OVER: &str = "This match will not begin";
 
 /// From when on one played alone.
 pub fn continued_from(time: Duration) -> String {
-    format!("from {} on, alone", super::viewer::clock(time))
+    format!("from {} on, alone", clock(time))
 }

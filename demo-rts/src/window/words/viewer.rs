@@ -2,9 +2,9 @@
 
 use crate::window::viewer::events::Happened;
 use crate::window::words::title_of;
-use crate::words::one;
+use crate::words::{clock, one};
 use crate::world::Tile;
-use lockstep::Seat;
+use lockstep::{RosterCause, Seat};
 use std::time::Duration;
 
 /// While the world of a moment is built.
@@ -185,20 +185,20 @@ pub fn left_out(many: usize) -> String {
     format!("{many} more are not listed.")
 }
 
-/// Match time: `4:05`, or `1:04:05`.
-pub fn clock(time: Duration) -> String {
-    let seconds = time.as_secs();
-    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    match hours {
-        0 => format!("{minutes}:{seconds:02}"),
-        _ => format!("{hours}:{minutes:02}:{seconds:02}"),
-    }
-}
-
 /// A moment, as a file's name has it.
 pub fn moment(time: Duration, tick: u64) -> String {
     let clock = clock(time).replace(':', ".");
     format!("at {clock} (tick {tick})")
+}
+
+/// Why the others went on without somebody.
+fn removal(why: RosterCause) -> &'static str {
+    match why {
+        RosterCause::Cheated => "cheated",
+        RosterCause::Desynced => "another world",
+        RosterCause::Reopened => "did not come back",
+        _ => "lost",
+    }
 }
 
 /// What happened, in a sentence. `named` says what a seat is called.
@@ -222,6 +222,7 @@ pub fn happened(what: &Happened, at: Option<Tile>, named: &dyn Fn(Seat) -> Strin
         Happened::Defeated(seat) => format!("{} is defeated", title(seat)),
         Happened::Chat(seat, text) => format!("{}: {text}", title(seat)),
         Happened::Left(seat) => format!("{} left", title(seat)),
+        Happened::Removed(seat, why) => format!("{} was removed: {}", title(seat), removal(*why)),
         Happened::Returned(seat) => format!("{} came back", title(seat)),
         Happened::Resigned(seat) => format!("{} gave up", title(seat)),
         Happened::PlayedOn(_, name) => format!("{name} plays on from here, against bots"),

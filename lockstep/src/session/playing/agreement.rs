@@ -23,20 +23,13 @@ pub(crate) enum Compared {
 }
 
 impl Checksums {
-    pub(crate) fn new(peers: usize) -> Self {
+    /// Of so many peers; worlds of fewer turns than `from` are none of its business.
+    pub(crate) fn new(peers: usize, from: u32) -> Self {
         Checksums {
             peers,
-            from: 0,
+            from,
             rows: BTreeMap::new(),
             newest: None,
-        }
-    }
-
-    /// As [`new`](Self::new), of a peer that came back and reports worlds of at least so many turns.
-    pub(crate) fn beginning_at(peers: usize, from: u32) -> Self {
-        Checksums {
-            from,
-            ..Checksums::new(peers)
         }
     }
 

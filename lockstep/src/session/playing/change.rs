@@ -9,7 +9,7 @@ use crate::session::roster::{
     Do, Holding, Input, Joins, Message, Note, Peers, Promise, RECENT, View, note_signed_bytes,
 };
 use crate::session::wire::{Control, SignedNote};
-use crate::{Event, Fault, LinkId, LogHash, RosterCause, TurnNumber};
+use crate::{Event, Fault, LinkId, LogHash, TurnNumber};
 use sim::Seat;
 use std::time::Duration;
 
@@ -461,14 +461,7 @@ impl Playing {
             epoch: self.epochs.epoch(),
             seats: self.seats_of(change.value.roster),
             gone: self.seats_of(goes),
-            cause: match (removed.is_empty(), goes.is_empty(), change.value.joins) {
-                _ if !change.value.cheats.is_empty() => RosterCause::Cheated,
-                _ if !change.value.odd.is_empty() => RosterCause::Desynced,
-                (false, ..) => RosterCause::Lost,
-                (true, false, _) => RosterCause::Left,
-                (true, true, Some(_)) => RosterCause::Rejoined,
-                (true, true, None) => RosterCause::FalseAlarm,
-            },
+            cause: change.cause(goes, removed),
         });
         self.epochs.unlogged.push_back(change);
         self.agree(core);

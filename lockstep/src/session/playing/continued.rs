@@ -1,28 +1,16 @@
 //! How the part of a player begins who goes on alone from a moment of a match.
 
-use super::agreement::{Checksums, Hashes};
-use super::ending::Ending;
+use super::agreement::Hashes;
+use super::begin::{Beginning, Settings};
 use super::epochs::Epochs;
-use super::load::Load;
 use super::member::Member;
-use super::odd::Odd;
-use super::own::OwnSeat;
-use super::patience::Patience;
-use super::presence::Presence;
-use super::rejoin::Requests;
-use super::snapshots::Snapshots;
-use super::undo::Past;
-use super::watch::Watch;
 use super::{Course, Playing};
 use crate::log::{Continuation, Keyframe, Record, Start};
 use crate::session::Output;
-use crate::session::contract::Stats;
 use crate::session::core::Core;
 use crate::{Event, LogHash, TurnNumber};
 use sim::{Checksum, Seat};
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// What a player goes on from.
 pub(crate) struct Continued {
@@ -41,13 +29,7 @@ pub(crate) struct Continued {
 
 impl Playing {
     /// The part of a player that goes on alone, from the first turn of its epoch on.
-    pub(crate) fn continued(
-        core: &mut Core,
-        continued: Continued,
-        keyframe_every: Option<Duration>,
-        stall_limit: Option<Duration>,
-        suspicion: Duration,
-    ) -> Self {
+    pub(crate) fn continued(core: &mut Core, continued: Continued, settings: Settings) -> Self {
         let Continued {
             start,
             continuation,
@@ -56,8 +38,6 @@ impl Playing {
         let (turns, plan) = (continuation.turns, start.plan);
         let first = turns + u32::from(plan.delay_turns);
         let peer = start.roster[0].clone();
-        let own = peer.seats.iter();
-        let own = own.map(|seat| OwnSeat::resumed(*seat, continued.course.next_number(*seat)));
         let member = Member {
             from: first,
             reported: turns,
@@ -73,51 +53,21 @@ impl Playing {
             plan,
         });
         let kept = core.limits.unexecuted_turns as usize;
-        let mut playing = Playing {
+        let beginning = Beginning {
+            start,
             me: 0,
-            own: own.collect(),
-            complete: turns,
-            hashes: Hashes::resumed(turns, &[continued.hash], kept),
-            sealed: first,
-            due: core.now,
-            stall: None,
-            due_bundles: VecDeque::new(),
-            handed_out: turns,
-            told: turns,
-            ticks_handed_out: continued.ticks,
-            executed: turns,
-            unreported: VecDeque::from([continued.checksum]),
-            reported: turns,
-            last_checksum: continued.checksum,
-            checksums: Checksums::beginning_at(1, turns),
-            snapshot_due: None,
-            snapshots: Snapshots::new(plan, 1),
-            requests: Requests::default(),
-            keyframe_every: keyframe_every
-                .map(|every| (every.as_millis() / plan.turn().as_millis()).max(1) as u32),
-            stall_limit,
-            slack_reported_at: core.now,
-            load: Load::new(core.now, 0),
-            slew: Duration::ZERO,
-            chats: VecDeque::new(),
-            leaving: None,
-            epochs: Epochs::continued(continuation.epoch + 1, continued.chained, core.now),
-            watch: Watch::new(suspicion, core.now),
-            presence: Presence::new(core.incarnation, 1, core.now),
-            patience: Patience::default(),
-            ending: Ending::new(1),
-            fresh_batch: false,
-            dispute: None,
-            mismatch: None,
-            odd: Odd::default(),
-            past: Past::new(1),
-            stats: Stats::default(),
-            over: false,
             members: vec![member],
             course: continued.course,
-            start,
+            epochs: Epochs::continued(continuation.epoch + 1, continued.chained, core.now),
+            turns,
+            ticks: continued.ticks,
+            hashes: Hashes::resumed(turns, &[continued.hash], kept),
+            due: core.now,
+            executed: turns,
+            checksum: continued.checksum,
+            reports_from: turns,
         };
-        core.keys = playing.keys();
+        let mut playing = Playing::begin(core, settings, beginning);
         let keyframe = Keyframe {
             snapshot: continued.snapshot,
             ..playing.keyframe(continued.hash)

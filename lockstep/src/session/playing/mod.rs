@@ -1,6 +1,7 @@
 //! The match itself: seal, collect, complete, hand out, compare, end.
 
 mod agreement;
+mod begin;
 mod bundle;
 mod by_turn;
 mod change;
@@ -35,6 +36,8 @@ use crate::log::{Bundle, Keyframe, Metered, Record, Start, What, start_hash, tur
 use crate::text::tidy_text;
 use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, Status, TurnNumber};
 use agreement::{Checksums, Hashes};
+use begin::Beginning;
+pub(crate) use begin::Settings;
 pub(crate) use bundle::Course;
 use bundle::Formed;
 use compare::Mismatch;
@@ -134,9 +137,7 @@ impl Playing {
         core: &mut Core,
         settled: Settled,
         initial: Checksum,
-        keyframe_every: Option<Duration>,
-        stall_limit: Option<Duration>,
-        suspicion: Duration,
+        settings: Settings,
     ) -> Self {
         let start = Arc::new(settled.start);
         let own_id = core.id();
@@ -160,56 +161,22 @@ impl Playing {
             seats: start.seat_infos(),
             plan,
         });
-        let mut playing = Playing {
+        let kept = core.limits.unexecuted_turns as usize;
+        let beginning = Beginning {
             me,
-            own: start.roster[me]
-                .seats
-                .iter()
-                .copied()
-                .map(OwnSeat::new)
-                .collect(),
             course: Course::new(&start),
-            complete: 0,
-            hashes: Hashes::new(start_hash(&start), core.limits.unexecuted_turns as usize),
-            sealed: first.0,
-            due: settled.begin,
-            stall: None,
-            due_bundles: VecDeque::new(),
-            handed_out: 0,
-            told: 0,
-            ticks_handed_out: 0,
-            executed: 0,
-            unreported: VecDeque::from([initial]),
-            reported: 0,
-            last_checksum: initial,
-            checksums: Checksums::new(members.len()),
-            snapshot_due: None,
-            snapshots: Snapshots::new(plan, start.roster.len()),
-            requests: Requests::default(),
-            keyframe_every: keyframe_every
-                .map(|every| (every.as_millis() / plan.turn().as_millis()).max(1) as u32),
-            stall_limit,
-            slack_reported_at: core.now,
-            load: Load::new(core.now, 0),
-            slew: Duration::ZERO,
-            chats: VecDeque::new(),
-            leaving: None,
             epochs: Epochs::new(me, members.len(), core.now),
-            watch: Watch::new(suspicion, core.now),
-            presence: Presence::new(core.incarnation, members.len(), core.now),
-            patience: Patience::default(),
-            ending: Ending::new(members.len()),
-            fresh_batch: false,
-            dispute: None,
-            mismatch: None,
-            odd: Odd::default(),
-            past: Past::new(members.len()),
-            stats: Stats::default(),
-            over: false,
+            turns: 0,
+            ticks: 0,
+            hashes: Hashes::new(start_hash(&start), kept),
+            due: settled.begin,
+            executed: 0,
+            checksum: initial,
+            reports_from: 0,
             members,
             start,
         };
-        core.keys = playing.keys();
+        let mut playing = Playing::begin(core, settings, beginning);
         core.event(Event::Contacts(playing.contacts()));
         playing.report(core, me, 0, initial);
         if playing.past.begins_with(0, 0) {

@@ -29,22 +29,15 @@ pub(crate) struct Sealed {
 }
 
 impl OwnSeat {
-    pub(crate) fn new(seat: Seat) -> Self {
+    /// Of a seat that has so many commands in the log already.
+    pub(crate) fn new(seat: Seat, executed: u32) -> Self {
         OwnSeat {
             seat,
-            executed: 0,
+            executed,
             waiting: VecDeque::new(),
             sealed: 0,
             in_flight: VecDeque::new(),
             notes: VecDeque::new(),
-        }
-    }
-
-    /// Of a seat whose first commands are in the log already.
-    pub(crate) fn resumed(seat: Seat, executed: u32) -> Self {
-        OwnSeat {
-            executed,
-            ..OwnSeat::new(seat)
         }
     }
 
@@ -226,7 +219,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_spills_in_order() {
         let limits = Limits::default();
-        let mut own = [OwnSeat::new(Seat(0))];
+        let mut own = [OwnSeat::new(Seat(0), 0)];
         for number in 0..10u8 {
             own[0].issue(vec![number; 200]);
         }
@@ -251,7 +244,7 @@ mod tests {
     #[test]
     fn commands_sealed_into_a_pause_are_sealed_again_once() {
         let limits = Limits::default();
-        let mut own = [OwnSeat::new(Seat(0))];
+        let mut own = [OwnSeat::new(Seat(0), 0)];
         own[0].issue(vec![1]);
         let mut first = batch(2);
         fill(&mut own, &mut first, false, &limits);

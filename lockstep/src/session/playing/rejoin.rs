@@ -1,23 +1,15 @@
 //! Peers that come back: who asks to, what the decision to let one in does, and how its own part begins.
 
-use super::agreement::{Checksums, Hashes};
-use super::ending::Ending;
+use super::agreement::Hashes;
+use super::begin::{Beginning, Settings};
 use super::epochs::Epochs;
-use super::load::Load;
 use super::member::Member;
-use super::odd::Odd;
-use super::own::OwnSeat;
-use super::patience::Patience;
-use super::presence::Presence;
-use super::snapshots::{SignedSnapshot, Snapshots};
-use super::undo::Past;
-use super::watch::Watch;
+use super::snapshots::SignedSnapshot;
 use super::{Course, Playing};
 use crate::log::{RosterChange, SignedBatch, Start, encode_change};
 use crate::session::Output;
-use crate::session::contract::Stats;
 use crate::session::core::Core;
-use crate::session::roster::{Joins, Message, Peers, Request, request_signed_bytes};
+use crate::session::roster::{Joins, Message, Peers, Request};
 use crate::session::wire::{Control, TurnPacket};
 use crate::{
     Contact, Event, Fault, Incarnation, JoinRefused, LinkId, LogHash, PeerId, RosterCause,
@@ -126,18 +118,11 @@ pub(crate) struct Returned {
 
 impl Playing {
     /// The part of a peer that comes back, from the first turn of its epoch on.
-    pub(crate) fn returned(
-        core: &mut Core,
-        returned: Returned,
-        keyframe_every: Option<Duration>,
-        stall_limit: Option<Duration>,
-        suspicion: Duration,
-    ) -> Self {
+    pub(crate) fn returned(core: &mut Core, returned: Returned, settings: Settings) -> Self {
         let Returned { start, me, .. } = returned;
         let change = returned.changes.last().expect("it comes back by a change");
         let (cut, roster) = (change.value.cut, change.value.roster);
         let plan = start.plan;
-        let first = cut + u32::from(plan.delay_turns);
         // Another one may have come back so shortly before that its batches are still empty by rule.
         let from = |at: usize| {
             let speaks = |change: &&RosterChange| {
@@ -181,62 +166,27 @@ impl Playing {
             let member = &mut members[usize::from(at)];
             member.desyncs = member.desyncs.saturating_add(1);
         }
-        let seats = &start.roster[me].seats;
-        let own = seats
-            .iter()
-            .map(|seat| OwnSeat::resumed(*seat, returned.course.next_number(*seat)))
-            .collect();
         let before = match returned.changes.len().checked_sub(2) {
             Some(at) => returned.changes[at].value.roster,
             None => Peers::first(members.len()),
         };
         let epochs = Epochs::resumed(me, returned.chained, returned.changes, core.now);
         let kept = core.limits.unexecuted_turns as usize;
-        let mut playing = Playing {
-            me,
-            own,
-            course: returned.course,
-            complete: cut,
-            hashes: Hashes::resumed(cut, &returned.hashes, kept),
-            sealed: first,
-            due: returned.due,
-            stall: None,
-            due_bundles: VecDeque::new(),
-            handed_out: cut,
-            told: cut,
-            ticks_handed_out: returned.ticks,
-            executed: returned.executed,
-            unreported: VecDeque::new(),
-            reported: cut + 1,
-            last_checksum: returned.checksum,
-            checksums: Checksums::beginning_at(members.len(), cut + 1),
-            snapshot_due: None,
-            snapshots: Snapshots::new(plan, members.len()),
-            requests: Requests::default(),
-            keyframe_every: keyframe_every
-                .map(|every| (every.as_millis() / plan.turn().as_millis()).max(1) as u32),
-            stall_limit,
-            slack_reported_at: core.now,
-            load: Load::new(core.now, cut.saturating_sub(returned.executed)),
-            slew: Duration::ZERO,
-            chats: VecDeque::new(),
-            leaving: None,
-            epochs,
-            watch: Watch::new(suspicion, core.now),
-            presence: Presence::new(core.incarnation, members.len(), core.now),
-            patience: Patience::default(),
-            ending: Ending::new(members.len()),
-            fresh_batch: false,
-            dispute: None,
-            mismatch: None,
-            odd: Odd::default(),
-            past: Past::new(start.roster.len()),
-            stats: Stats::default(),
-            over: false,
-            members,
+        let beginning = Beginning {
             start,
+            me,
+            members,
+            course: returned.course,
+            epochs,
+            turns: cut,
+            ticks: returned.ticks,
+            hashes: Hashes::resumed(cut, &returned.hashes, kept),
+            due: returned.due,
+            executed: returned.executed,
+            checksum: returned.checksum,
+            reports_from: cut + 1,
         };
-        core.keys = playing.keys();
+        let mut playing = Playing::begin(core, settings, beginning);
         core.event(Event::RosterChanged {
             turn: TurnNumber(cut),
             epoch: playing.epochs.epoch(),
@@ -325,19 +275,11 @@ impl Playing {
     }
 
     fn is_signed(&self, core: &Core, request: &Request) -> bool {
-        let Request {
-            joins,
-            turns,
-            signature: (first, second),
-        } = request;
-        let Some(member) = self.members.get(usize::from(joins.peer)) else {
+        let Some(member) = self.members.get(usize::from(request.joins.peer)) else {
             return false;
         };
-        let mut signature = [0; 64];
-        signature[..32].copy_from_slice(first);
-        signature[32..].copy_from_slice(second);
-        let bytes = request_signed_bytes(&self.start, self.epochs.epoch(), *joins, *turns);
-        core.signer.verify(member.peer.peer, &bytes, &signature)
+        let (key, signer) = (member.peer.peer, core.signer.as_ref());
+        request.is_signed_by(key, signer, &self.start, self.epochs.epoch())
     }
 
     /// Takes a request that a voter passes on. A run of a process that has had its part does not come back, and nobody

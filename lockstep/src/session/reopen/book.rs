@@ -3,11 +3,12 @@
 use super::message::Claim;
 use crate::log::{Codec, Record, RosterChange, Start, start_hash};
 use crate::session::RulesOf;
-use crate::session::catch_up::{Answer, Log, PART, Unfit, Walk, place_in};
+use crate::session::catch_up::{Answer, Log, PART, Reopened, Unfit, Walk, place_in};
 use crate::session::core::Core;
 use crate::session::roster::Peers;
 use crate::{Incarnation, JoinRefused, LogHash, MatchId};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What a record taken from others counts in memory, at least.
 pub(super) const RECORD: usize = size_of::<Record>() + size_of::<LogHash>();
@@ -175,8 +176,14 @@ impl Book {
         (self.log.ahead, self.log.codec)
     }
 
-    pub(super) fn into_log(self) -> Log {
-        self.log
+    /// What its peer goes on from, once this change has reopened the match.
+    pub(super) fn reopened(self, change: RosterChange, due: Duration) -> Reopened {
+        Reopened {
+            log: self.log,
+            me: self.me,
+            change,
+            due,
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use super::book::Book;
 use super::lookout::Lookout;
 use super::message::{Claim, PAGE_COST, Proposal, Said};
 use crate::encoding::Reader;
-use crate::log::decode_change;
-use crate::session::catch_up::{Answer, Ask, Reopened, Returning, Whole, decode, encode};
+use crate::log::{RosterChange, decode_change};
+use crate::session::catch_up::{Answer, Ask, Returning, Whole, decode, encode};
 use crate::session::core::Core;
 use crate::session::lobby::Step;
 use crate::session::wire::Control;
@@ -304,18 +304,10 @@ impl Guest {
     pub(crate) fn into_returning(
         self,
         core: &Core,
-        change: crate::log::RosterChange,
+        change: RosterChange,
         due: Duration,
     ) -> Returning {
-        let me = self.book.me;
-        let log = self.book.into_log();
-        let reopened = Reopened {
-            log,
-            me,
-            change,
-            due,
-        };
-        Returning::reopened(core, self.known, reopened)
+        Returning::reopened(core, self.known, self.book.reopened(change, due))
     }
 
     fn other_history(&self, core: &mut Core) -> Step {

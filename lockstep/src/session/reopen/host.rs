@@ -8,7 +8,7 @@ use super::book::Book;
 use super::lookout::Lookout;
 use super::message::{Claim, PAGE_COST, Proposal, Said};
 use crate::log::RosterChange;
-use crate::session::catch_up::{Answer, Ask, Reopened, Returning, Whole, decode, encode};
+use crate::session::catch_up::{Answer, Ask, Returning, Whole, decode, encode};
 use crate::session::core::Core;
 use crate::session::lobby::Step;
 use crate::session::roster::Peers;
@@ -257,15 +257,7 @@ impl Host {
         change: RosterChange,
         due: Duration,
     ) -> Returning {
-        let me = self.book.me;
-        let log = self.book.into_log();
-        let reopened = Reopened {
-            log,
-            me,
-            change,
-            due,
-        };
-        Returning::reopened(core, self.known, reopened)
+        Returning::reopened(core, self.known, self.book.reopened(change, due))
     }
 
     /// Waits again, for whoever comes.

@@ -118,7 +118,7 @@ pub struct Request {
     pub joins: Joins,
     /// Turns that its world has executed.
     pub turns: u32,
-    /// The two halves of its signature over [`request_signed_bytes`](super::request_signed_bytes).
+    /// The two halves of its signature.
     pub signature: ([u8; 32], [u8; 32]),
 }
 

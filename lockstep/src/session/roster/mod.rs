@@ -34,8 +34,8 @@ mod peers;
 
 use message::hash_after;
 pub use message::{Ballot, Holding, Joins, Message, Promise, Request, Value};
+pub use note::accept_signed_bytes;
 pub(crate) use note::{Note, note_signed_bytes};
-pub use note::{accept_signed_bytes, request_signed_bytes};
 pub use peers::{Peers, Voters};
 
 use crate::LogHash;

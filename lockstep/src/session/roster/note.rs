@@ -1,9 +1,10 @@
 //! Messages as they travel: signed, so that anyone may pass them on.
 
-use super::{Ballot, Joins, Message, Peers, Value, Voters, decides};
+use super::{Ballot, Joins, Message, Peers, Request, Value, Voters, decides};
 use crate::encoding::DecodeError;
 use crate::log::{RosterChange, Start};
-use crate::{MatchId, PeerId};
+use crate::sign::Signer;
+use crate::{MatchId, PeerId, RosterCause};
 use serde::{Deserialize, Serialize};
 
 /// Bytes of one note, at most: more than a promise of the largest roster takes, and little enough to pass many on.
@@ -61,7 +62,7 @@ pub fn accept_signed_bytes(
 }
 
 /// What a peer that wants to come back signs, for one epoch of the match: it follows, and has executed so many turns.
-pub fn request_signed_bytes(start: &Start, epoch: u32, joins: Joins, turns: u32) -> Vec<u8> {
+fn request_signed_bytes(start: &Start, epoch: u32, joins: Joins, turns: u32) -> Vec<u8> {
     let mut bytes = b"lockstep rejoin".to_vec();
     bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
     bytes.extend_from_slice(&start.match_id.0);
@@ -72,7 +73,57 @@ pub fn request_signed_bytes(start: &Start, epoch: u32, joins: Joins, turns: u32)
     bytes
 }
 
+impl Request {
+    /// Signed by the peer that it names, for one epoch.
+    pub fn signed(
+        signer: &dyn Signer,
+        start: &Start,
+        epoch: u32,
+        joins: Joins,
+        turns: u32,
+    ) -> Request {
+        let signature = signer.sign(&request_signed_bytes(start, epoch, joins, turns));
+        let (mut first, mut second) = ([0; 32], [0; 32]);
+        first.copy_from_slice(&signature[..32]);
+        second.copy_from_slice(&signature[32..]);
+        Request {
+            joins,
+            turns,
+            signature: (first, second),
+        }
+    }
+
+    /// Whether its signature is `peer`'s, for this epoch.
+    pub fn is_signed_by(
+        &self,
+        peer: PeerId,
+        signer: &dyn Signer,
+        start: &Start,
+        epoch: u32,
+    ) -> bool {
+        let (first, second) = &self.signature;
+        let mut signature = [0; 64];
+        signature[..32].copy_from_slice(first);
+        signature[32..].copy_from_slice(second);
+        let bytes = request_signed_bytes(start, epoch, self.joins, self.turns);
+        signer.verify(peer, &bytes, &signature)
+    }
+}
+
 impl RosterChange {
+    /// Why those of `gone` are not in the roster any more, of whom those in `removed` had not left by themselves. A
+    /// reopening is a cause of its own, which is not looked at here.
+    pub fn cause(&self, gone: Peers, removed: Peers) -> RosterCause {
+        match (removed.is_empty(), gone.is_empty(), self.value.joins) {
+            _ if !self.value.cheats.is_empty() => RosterCause::Cheated,
+            _ if !self.value.odd.is_empty() => RosterCause::Desynced,
+            (false, ..) => RosterCause::Lost,
+            (true, false, _) => RosterCause::Left,
+            (true, true, Some(_)) => RosterCause::Rejoined,
+            (true, true, None) => RosterCause::FalseAlarm,
+        }
+    }
+
     /// Whether the accepts are those of peers of the roster before, hold, and decide, and whoever goes for cheating is
     /// proved to. `start` names the runs of their processes as [`apply`](Self::apply) left it; `verify` tells whether a
     /// signature is a peer's for some bytes. Of a reopening also [`follows_on`](Self::follows_on) must hold.

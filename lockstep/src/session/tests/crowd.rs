@@ -3,9 +3,8 @@
 use super::hostile::note;
 use super::*;
 use crate::encoding::{Reader, put_bytes, put_varint};
-use crate::session::roster::{Joins, Message, Request, request_signed_bytes};
+use crate::session::roster::{Joins, Message, Request};
 use crate::session::wire::Control;
-use crate::sign::Signer;
 use crate::{Incarnation, RosterCause};
 
 impl Net {
@@ -208,16 +207,8 @@ fn made_up_runs_of_one_peer_keep_no_other_out() {
             incarnation: Incarnation([100 + number; 16]),
         };
         let turns = u32::from(number);
-        let signed = request_signed_bytes(&start, epoch, joins, turns);
-        let signature = KeyedHash::new(id(4)).sign(&signed);
-        let (mut first, mut second) = ([0; 32], [0; 32]);
-        first.copy_from_slice(&signature[..32]);
-        second.copy_from_slice(&signature[32..]);
-        let request = Request {
-            joins,
-            turns,
-            signature: (first, second),
-        };
+        let signer = KeyedHash::new(id(4));
+        let request = Request::signed(&signer, &start, epoch, joins, turns);
         // Its key, and a member that passes on what it says.
         for author in [4, 2] {
             let note = note(&start, author, epoch, Message::Request(request));

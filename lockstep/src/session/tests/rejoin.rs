@@ -3,9 +3,7 @@
 use super::*;
 use crate::encoding::{Reader, put_bytes, put_varint};
 use crate::log::Start;
-use crate::session::roster::{
-    Ballot, Joins, Message, Note, Request, note_signed_bytes, request_signed_bytes,
-};
+use crate::session::roster::{Ballot, Joins, Message, Note, Request, note_signed_bytes};
 use crate::session::wire::{Control, SignedNote};
 use crate::{Contact, Incarnation, Rejoin, RosterCause};
 
@@ -502,15 +500,7 @@ fn a_request_from_beyond_the_match_counts_for_nothing() {
     };
     let signed = |signer: usize, bytes: &[u8]| KeyedHash::new(id(signer)).sign(bytes);
     for turns in [u32::MAX, 10_000] {
-        let signature = signed(2, &request_signed_bytes(&start, 1, joins, turns));
-        let (mut first, mut second) = ([0; 32], [0; 32]);
-        first.copy_from_slice(&signature[..32]);
-        second.copy_from_slice(&signature[32..]);
-        let request = Request {
-            joins,
-            turns,
-            signature: (first, second),
-        };
+        let request = Request::signed(&KeyedHash::new(id(2)), &start, 1, joins, turns);
         // Peer 1 passes it on.
         let message = Message::Request(request);
         let content = Note { epoch: 1, message }.encode();

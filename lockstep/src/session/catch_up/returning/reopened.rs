@@ -1,11 +1,10 @@
 //! What a peer goes on from in a match that was reopened: it has the log, and only its world has to catch up.
 
-use super::{GIVE_UP, Known, Log, NO_HELP, Returning, Snapshot, World};
+use super::{GIVE_UP, Log, NO_HELP, Returning, Snapshot, World};
 use crate::log::{Keyframe, Record, RosterChange};
 use crate::session::RulesOf;
 use crate::session::core::Core;
 use crate::{Contact, EndReason, JoinRefused, LinkId, MatchId, PeerId, Rejoin};
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// All that a peer knew when it came back, and found that nobody plays.
@@ -110,7 +109,7 @@ impl Returning {
         at.filter(|at| *at > core.now)
     }
 
-    /// Of a match that was reopened. `known.own` does not matter any more.
+    /// Of a match that was reopened. What `known` holds of its log does not matter any more.
     pub(in crate::session) fn reopened(core: &Core, known: Whole, reopened: Reopened) -> Self {
         let Reopened {
             log,
@@ -127,36 +126,20 @@ impl Returning {
             Some(keyframe) => Snapshot::Here(keyframe),
             None => Snapshot::Start,
         };
-        let contacts = known.contacts.into_iter();
-        let contacts = contacts.filter(|contact| contact.peer != core.id());
-        let known_at = |contact: Contact| (contact.peer, Known::at(contact.addresses));
-        Returning {
+        let from = Rejoin {
             match_id: known.match_id,
-            contacts: contacts.map(known_at).collect(),
-            strangers: BTreeMap::new(),
-            addresses: known.addresses,
-            rules: known.rules,
-            own: Vec::new(),
-            sure: 0,
+            contacts: known.contacts,
+            log: Vec::new(),
             keyframe: None,
+        };
+        Returning {
             log: Some(log),
             snapshot,
-            server: None,
-            world: World::None,
             me,
             told: Some((cut, due)),
-            rtt: None,
             decided: Some(change),
             reopened: true,
-            reopens: None,
-            otherwise: None,
-            next_request: core.now,
-            confirmed_at: core.now,
-            moved_at: core.now,
-            offered_at: core.now,
-            offered_with: None,
-            reached_at: core.now,
-            seen_at: core.now,
+            ..Returning::new(core, from, known.addresses, known.rules)
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::session::catch_up::message::{Ask, PART};
 use crate::session::core::Core;
 use crate::session::lobby::Step;
 use crate::session::playing::{Returned, bars};
-use crate::session::roster::{Joins, Peers, Request, request_signed_bytes};
+use crate::session::roster::{Joins, Peers, Request};
 use crate::session::wire::Control;
 use crate::session::{Output, SnapshotHash};
 use crate::{Contact, Event, Fault, PeerId};
@@ -248,17 +248,9 @@ impl Returning {
             peer: self.me as u8,
             incarnation: core.incarnation,
         };
-        let bytes = request_signed_bytes(&log.start, log.ahead.epoch, joins, *executed);
-        let signature = core.signer.sign(&bytes);
-        let (mut first, mut second) = ([0; 32], [0; 32]);
-        first.copy_from_slice(&signature[..32]);
-        second.copy_from_slice(&signature[32..]);
+        let (signer, epoch) = (core.signer.as_ref(), log.ahead.epoch);
         let message = Control::Rejoin {
-            request: Request {
-                joins,
-                turns: *executed,
-                signature: (first, second),
-            },
+            request: Request::signed(signer, &log.start, epoch, joins, *executed),
             addresses: self.addresses.clone(),
         };
         let of_the_match = |peer: &PeerId| log.start.roster.iter().any(|place| place.peer == *peer);

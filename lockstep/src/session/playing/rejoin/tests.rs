@@ -7,6 +7,12 @@ use crate::sign::KeyedHash;
 use crate::{Incarnation, Limits, MatchId, Plan};
 use sim::{RulesId, Seat, Seed};
 
+const SETTINGS: Settings = Settings {
+    keyframe_every: None,
+    stall_limit: None,
+    suspicion: Duration::from_secs(3),
+};
+
 fn core(me: u8) -> Core {
     let signer = Box::new(KeyedHash::new(PeerId([me; 32])));
     Core::new(Limits::default(), signer, [me; 32])
@@ -83,8 +89,7 @@ fn who_comes_back_waits_for_no_batch_that_another_who_came_back_never_seals() {
         checksum: Checksum(0),
         due: Duration::ZERO,
     };
-    let suspicion = Duration::from_secs(3);
-    let playing = Playing::returned(&mut core(3), returned, None, None, suspicion);
+    let playing = Playing::returned(&mut core(3), returned, SETTINGS);
     let delay = u32::from(plan.delay_turns);
     let firsts = [(0, 101), (1, 101), (2, 100 + delay), (3, 101 + delay)];
     for (at, first) in firsts {
@@ -145,8 +150,7 @@ fn who_promises_has_attested_the_turns_before_its_epoch() {
         addresses: vec![Vec::new(); 3],
         begin: Duration::ZERO,
     };
-    let suspicion = Duration::from_secs(3);
-    let mut playing = Playing::new(&mut core, settled, Checksum(0), None, None, suspicion);
+    let mut playing = Playing::new(&mut core, settled, Checksum(0), SETTINGS);
     core.now = Duration::from_millis(300);
     playing.advance(&mut core);
     assert_eq!(playing.complete, 2, "turns that are empty by rule");

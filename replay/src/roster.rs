@@ -1,0 +1,142 @@
+//! Who was in the match, turn by turn, as the log tells it.
+
+use lockstep::log::{Bundle, RosterChange, Start, What};
+use lockstep::session::roster::Peers;
+use lockstep::{RosterCause, TurnNumber};
+use sim::{Seat, SeatState};
+use std::sync::Arc;
+
+/// A change of the roster that the log holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RosterAt {
+    /// The first turn of the new roster.
+    pub turn: TurnNumber,
+    /// Number of the epoch that begins with it; the first one, of the start's roster, is 0.
+    pub epoch: u32,
+    /// The seats of the new roster, ascending.
+    pub seats: Vec<Seat>,
+    /// The seats of those who are not in it any more, ascending.
+    pub gone: Vec<Seat>,
+    /// Those of `gone` that had not left by themselves.
+    pub removed: Vec<Seat>,
+    /// Why. Who goes while the match is paused left by itself if it signed the change: of these the log says no more.
+    pub cause: RosterCause,
+}
+
+/// What a log has told so far of who is in the match.
+pub(crate) struct Rosters {
+    start: Arc<Start>,
+    roster: Peers,
+    /// Peers whose seats the world was told to be nobody's.
+    absent: Peers,
+    paused: bool,
+}
+
+impl Rosters {
+    pub(crate) fn new(start: Arc<Start>) -> Self {
+        Rosters {
+            roster: Peers::first(start.roster.len()),
+            absent: Peers::default(),
+            paused: false,
+            start,
+        }
+    }
+
+    /// Follows the next turn.
+    pub(crate) fn bundle(&mut self, bundle: &Bundle) {
+        self.paused = bundle.paused;
+        for entry in &bundle.entries {
+            let What::Seat(state) = &entry.what else {
+                continue;
+            };
+            let mut places = self.start.roster.iter();
+            let Some(place) = places.position(|peer| peer.seats.contains(&entry.seat)) else {
+                continue;
+            };
+            let one = Peers::first(place + 1).without(Peers::first(place));
+            self.absent = match state {
+                SeatState::Idle | SeatState::Ai => self.absent.or(one),
+                SeatState::Played => self.absent.without(one),
+                SeatState::Resigned => self.absent,
+            };
+        }
+    }
+
+    /// The change before the next turn.
+    pub(crate) fn change(&mut self, change: &RosterChange) -> RosterAt {
+        let roster = change.value.roster;
+        let gone = std::mem::replace(&mut self.roster, roster).without(roster);
+        let signed: Peers = change.accepts.iter().map(|(peer, _)| *peer).collect();
+        let left = match self.paused {
+            // The world is told of it in the first turn that has ticks again.
+            true => self.absent.or(signed),
+            false => self.absent,
+        };
+        let removed = gone.without(left);
+        RosterAt {
+            turn: TurnNumber(change.value.cut),
+            epoch: change.epoch.saturating_add(1),
+            seats: self.seats(roster),
+            gone: self.seats(gone),
+            removed: self.seats(removed),
+            cause: match change.reopening {
+                Some(_) => RosterCause::Reopened,
+                None => change.cause(gone, removed),
+            },
+        }
+    }
+
+    fn seats(&self, peers: Peers) -> Vec<Seat> {
+        let places = peers.iter();
+        let places = places.filter_map(|peer| self.start.roster.get(usize::from(peer)));
+        let mut seats: Vec<Seat> = places.flat_map(|place| place.seats.clone()).collect();
+        seats.sort_unstable();
+        seats
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use lockstep::log::Record;
+
+    /// The changes in the log of a match in which the second peer went before turn 9, while the match was paused.
+    fn in_a_pause(signed_by_it: bool) -> Vec<RosterAt> {
+        let played = fixture::play_gone(20, 9, false);
+        let Some(Record::Start(start)) = played.records.first() else {
+            panic!("the first record is the start");
+        };
+        let mut rosters = Rosters::new(start.clone());
+        let mut changes = Vec::new();
+        for record in played.records {
+            match record {
+                Record::Bundle(bundle) => rosters.bundle(&bundle),
+                Record::Roster(mut change) => {
+                    change.accepts.extend(signed_by_it.then_some((1, [0; 64])));
+                    changes.push(rosters.change(&change));
+                }
+                _ => {}
+            }
+        }
+        changes
+    }
+
+    #[test]
+    fn who_goes_in_a_pause_has_left_where_it_signed_that() {
+        for (signed, removed, cause) in [
+            (true, vec![], RosterCause::Left),
+            (false, vec![Seat(1)], RosterCause::Lost),
+        ] {
+            let expected = RosterAt {
+                turn: TurnNumber(9),
+                epoch: 1,
+                seats: vec![Seat(0)],
+                gone: vec![Seat(1)],
+                removed,
+                cause,
+            };
+            assert_eq!(in_a_pause(signed), [expected]);
+        }
+    }
+}
