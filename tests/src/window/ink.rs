@@ -47,7 +47,7 @@ impl Pen {
     }
 
     fn draw(&mut self, text: &str, size: f32, weight: Weight) -> Option<Ink> {
-        let alone = (size * ALONE).ceil();
+        let alone = (size * ALONE).max(LEAST_ALONE).ceil();
         let wide = self.canvas.measure(text, size, weight).ceil() + 2.0 * alone;
         let high = self.canvas.line_height(size).ceil();
         self.canvas.begin((wide, high), 1.0);
@@ -147,19 +147,24 @@ impl Ink {
 }
 
 /// Every size that words are written in, in pixels, at this size of the window.
-const SIZES: [f32; 7] = [
+const SIZES: [f32; 8] = [
     KEYS,
     theme::SMALL,
     theme::BODY,
     theme::HEADING,
+    OVER,
     theme::TITLE * 0.82,
     theme::TITLE,
     theme::TITLE * 1.5,
 ];
+/// That of the heading of what lies over a match.
+const OVER: f32 = 24.0;
 /// That of the keys on the buttons of the command card.
 const KEYS: f32 = 10.0;
 /// How much is free left and right of a text that stands alone, of its size: clearly more than a space.
-const ALONE: f32 = 0.6;
+const ALONE: f32 = 0.45;
+/// Likewise in pixels: a field's frame is hardly farther from what is in it.
+const LEAST_ALONE: f32 = 8.0;
 /// Pixels of a text that are compared before all are.
 const PAIRS: usize = 12;
 /// The cover of pixels that are wholly covered, or nearly.
