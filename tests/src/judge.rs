@@ -7,6 +7,7 @@ mod bounds;
 mod contents;
 mod equivocation;
 mod file;
+mod lobby;
 mod metering;
 mod odd;
 mod progress;
@@ -18,6 +19,7 @@ pub use bounds::Bounds;
 pub use file::{Issued, PeerFile};
 
 use crate::simulator::{Cut, Hostile, Lie, Playable, Scenario};
+use lobby::Word;
 use lockstep::log::{
     Bundle, OnDesync, Record, RosterChange, Start, roster_hash, start_hash, turn_hash,
 };
@@ -95,16 +97,16 @@ pub struct Judge<W> {
     history: Vec<Turn>,
     /// The roster changes that are agreed, in order.
     changes: Vec<RosterChange>,
-    /// Seats that somebody was told to be gone, be it in nobody's log because that one left before the next turn.
-    told_gone: BTreeSet<Seat>,
+    /// By seat: who was told that it is gone, be it in nobody's log because all of them left before the next turn.
+    told_gone: BTreeMap<Seat, BTreeSet<usize>>,
     plans: Plans,
     cuts: Vec<Cut>,
     may_lose_quorum: bool,
     /// Pairs that can never dial each other, the lower one first.
     unreachable: Vec<(usize, usize)>,
     patient: bool,
-    /// Messages may take as long as a lobby waits for them.
-    lossy: bool,
+    /// What the host and its guests said before the match began.
+    words: Vec<Word>,
     issued: BTreeMap<Seat, Vec<Issued>>,
     /// Commands of each seat that the history holds.
     agreed: BTreeMap<Seat, usize>,
@@ -174,13 +176,13 @@ impl<W: Playable> Judge<W> {
             start: None,
             history: Vec::new(),
             changes: Vec::new(),
-            told_gone: BTreeSet::new(),
+            told_gone: BTreeMap::new(),
             plans: Plans::new(scenario),
             cuts: scenario.cuts.clone(),
             may_lose_quorum: scenario.may_lose_quorum(),
             unreachable: scenario.unreachable.clone(),
             patient: scenario.patient,
-            lossy: scenario.weather.loss > 150,
+            words: Vec::new(),
             issued: BTreeMap::new(),
             agreed: BTreeMap::new(),
             paused: false,
@@ -270,7 +272,7 @@ impl<W: Playable> Judge<W> {
 
     /// Its address has changed: nobody can reach it until it dials.
     pub fn moved(&mut self, peer: usize) {
-        self.peers[peer].moved = true;
+        self.peers[peer].moved_at = Some(self.now);
     }
 
     /// Its clock has jumped ahead. After a long jump it cannot know that it did not stand still.
@@ -457,7 +459,9 @@ impl<W: Playable> Judge<W> {
             } => self.told_of_reopening(turn.0),
             Event::RosterChanged { gone, cause, .. } => {
                 self.peers[peer].went_on |= *cause == RosterCause::Desynced;
-                self.told_gone.extend(gone);
+                for seat in gone {
+                    self.told_gone.entry(*seat).or_default().insert(peer);
+                }
             }
             Event::Ended(ended) => self.peers[peer].ended = Some((self.now, ended.clone())),
             _ => {}

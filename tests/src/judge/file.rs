@@ -66,8 +66,8 @@ pub struct PeerFile {
     pub crashed: Option<Duration>,
     /// It has stood still.
     pub froze: bool,
-    /// Its address has changed.
-    pub moved: bool,
+    /// When its address changed.
+    pub moved_at: Option<Duration>,
     /// When it last went on after that.
     pub thawed_at: Option<Duration>,
     /// Before this nobody can have told it that it still belongs.
@@ -114,7 +114,7 @@ impl PeerFile {
             left_at: None,
             crashed: None,
             froze: false,
-            moved: false,
+            moved_at: None,
             thawed_at: None,
             unsure_until: Duration::ZERO,
             returned: None,

@@ -4,6 +4,7 @@ use super::{Invariant, Judge, PeerFile};
 use crate::simulator::{Playable, SUSPICION};
 use lockstep::log::What;
 use lockstep::{EndReason, JoinRefused};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Time from the end of all faults until turns must advance again.
@@ -17,6 +18,10 @@ const WAIT: Duration = Duration::from_secs(30);
 
 /// Who leaves waits for so long, less what its clock may be too fast, for the others to agree to go on without it.
 const LEAVE_WAIT: Duration = Duration::from_millis(4_990);
+
+/// An agreement takes so many one-way delays, and pulses.
+const AGREEMENT: u32 = 4;
+const PULSES: Duration = Duration::from_millis(75);
 
 /// Turns over which their rate is measured.
 const MEASURED_TURNS: u32 = 20;
@@ -62,6 +67,7 @@ impl<W: Playable> Judge<W> {
             let over_at = stopped.map(|(at, _)| *at).fold(over_at, Duration::min);
             if over_at < due
                 || self.is_forgotten(peer)
+                || self.never_heard_of_beginning(peer)
                 || file.left
                 || file.crashed.is_some()
                 || self.is_gone(peer)
@@ -89,13 +95,25 @@ impl<W: Playable> Judge<W> {
                 self.time_before(first + turns + 2) - self.time_before(first)
             });
             let played = played.max().unwrap_or_default();
-            let least = (until - due) * 9 / 10;
+            let least = (until - due).saturating_sub(self.held_up(due, until)) * 9 / 10;
             if played < least && self.history.len() as u32 >= before + turns + 2 {
                 let seen = format!("{turns} turns in {:.1?} after healing", until - due);
                 self.fail(Some(peer), Invariant::Progress, seen);
                 return;
             }
         }
+    }
+
+    /// For how long those have held the others up who left in this time, all links being good: until it is agreed to go on
+    /// without one of them the others wait once.
+    fn held_up(&self, from: Duration, to: Duration) -> Duration {
+        let leaves = |file: &&PeerFile| {
+            let gone_at = file.ended.as_ref().map_or(to, |(at, _)| *at);
+            file.left_at.is_some_and(|at| at < to) && gone_at >= from
+        };
+        let leavers = self.peers.iter().filter(leaves).count() as u32;
+        let one_way = self.turn * (self.command_delay - 1) / 4;
+        (one_way * AGREEMENT + PULSES) * leavers
     }
 
     /// Whether a peer stood still until the others had ended, and nobody was left to tell it anything.
@@ -205,16 +223,19 @@ impl<W: Playable> Judge<W> {
             let Some(returned) = file.returned.filter(|_| !file.left) else {
                 continue;
             };
-            // All the others stood still, or were gone or out of its reach, until it gave up.
-            let gave_up = file.ended.as_ref().is_some_and(|(at, ended)| {
-                *at < healed_at && matches!(ended.reason, EndReason::Unreachable(_))
+            // It gave up while all the others stood still, or were gone or out of its reach; or where they have other
+            // addresses since it began, which only who is in the match is told of.
+            let gave_up_at = file.ended.as_ref().and_then(|(at, ended)| {
+                matches!(ended.reason, EndReason::Unreachable(_)).then_some(*at)
             });
             let others = self.peers.iter().enumerate().filter(|(at, _)| *at != peer);
             let mut absent = others.map(|(at, other)| {
                 let apart = self.unreachable.contains(&(at.min(peer), at.max(peer)));
-                other.froze || other.crashed.is_some() || other.left || apart
+                let stood = other.froze || other.crashed.is_some() || other.left || apart;
+                let moved = other.moved_at.is_some_and(|at| at > returned);
+                moved || stood && gave_up_at.is_some_and(|at| at < healed_at)
             });
-            if gave_up && absent.all(|absent| absent) {
+            if gave_up_at.is_some() && absent.all(|absent| absent) {
                 continue;
             }
             let due = healed_at.max(returned) + RETURN;
@@ -250,8 +271,8 @@ impl<W: Playable> Judge<W> {
         }
         let Some((_, ended)) = &file.ended else {
             // Whom a member that disturbs keeps from filling the lobby waits there, and who lacks one that was too slow.
-            let mut peers = self.peers.iter();
-            let lacks = self.hostile.is_some() || peers.any(|file| self.was_too_slow(file));
+            let mut peers = 0..self.peers.len();
+            let lacks = self.hostile.is_some() || peers.any(|peer| self.was_too_slow(peer));
             return match lacks && self.start.is_none() {
                 true => Ok(()),
                 false => Err("never ended".to_owned()),
@@ -263,10 +284,9 @@ impl<W: Playable> Judge<W> {
             // The others went on without who never heard that the match began.
             _ if self.is_gone(peer) && file.started_at.is_none() => EndReason::LobbyClosed,
             _ if self.is_gone(peer) => EndReason::Removed,
-            _ if self.was_too_slow(file) => EndReason::Refused(JoinRefused::TooSlow),
-            _ if ended.reason == EndReason::Removed && self.is_told_gone(file) => {
-                EndReason::Removed
-            }
+            _ if self.never_heard_of_beginning(peer) => EndReason::LobbyClosed,
+            _ if self.was_too_slow(peer) => EndReason::Refused(JoinRefused::TooSlow),
+            _ if self.was_removed_unlogged(peer) => EndReason::Removed,
             _ => EndReason::TurnLimit,
         };
         // A member that disturbs loses its links, and so its batches: the match may stand still and end.
@@ -299,17 +319,34 @@ impl<W: Playable> Judge<W> {
         Ok(())
     }
 
-    /// Whether a peer's word was lost so often that the match was to begin without it.
-    fn was_too_slow(&self, file: &PeerFile) -> bool {
-        let ended = file.ended.as_ref().map(|(_, ended)| &ended.reason);
-        let refused = ended == Some(&EndReason::Refused(JoinRefused::TooSlow));
-        refused && self.lossy && self.start.is_none()
+    /// Whether all who had heard that the match began, and had everybody's signatures, died before they could tell this
+    /// peer or any other one.
+    fn never_heard_of_beginning(&self, peer: usize) -> bool {
+        let mut begun = self.peers.iter().filter(|file| file.started_at.is_some());
+        let is_dead = |file: &PeerFile| file.crashed.is_some() && file.back.is_none();
+        self.peers[peer].started_at.is_none() && self.start.is_some() && begun.all(is_dead)
     }
 
-    /// Whether somebody was told that a peer is out.
-    pub(super) fn is_told_gone(&self, file: &PeerFile) -> bool {
-        let mut seats = file.own.iter();
-        seats.any(|seat| self.told_gone.contains(seat))
+    /// Who was told that a peer is out.
+    pub(super) fn told_gone(&self, peer: usize) -> BTreeSet<usize> {
+        let seats = self.peers[peer].own.iter();
+        let told = seats.filter_map(|seat| self.told_gone.get(seat));
+        told.flatten().copied().collect()
+    }
+
+    /// Whether a peer was removed by a decision that is in nobody's log: all who were told of it left before the next
+    /// turn, and so did all others, or died.
+    fn was_removed_unlogged(&self, peer: usize) -> bool {
+        let told = self.told_gone(peer);
+        let mut others = (0..self.peers.len()).filter(|other| *other != peer);
+        let is_left = |other: usize| {
+            let ended = self.peers[other].ended.as_ref();
+            ended.is_some_and(|(_, ended)| ended.reason == EndReason::Left)
+        };
+        let is_dead = |other: usize| self.peers[other].crashed.is_some();
+        !told.is_empty()
+            && told.iter().all(|other| is_left(*other))
+            && others.all(|other| is_left(other) || is_dead(other))
     }
 
     /// Everybody ended as wanted, at the same turn, having signed the same end.

@@ -90,11 +90,11 @@ impl<W: Playable> Judge<W> {
             // Where the host stands still, some may have no way to others.
             let parted = !self.unreachable.is_empty() && self.peers[0].froze;
             // Of two, each is lost to the other where one has another address.
-            let moved = |at: &usize| self.peers[*at].moved;
+            let moved = |at: &usize| self.peers[*at].moved_at.is_some();
             let parted = parted || before.len() == 2 && self.newest_roster().iter().any(moved);
             let lost = file.crashed.is_some()
                 || file.froze
-                || file.moved
+                || file.moved_at.is_some()
                 || !self.cuts.is_empty()
                 || parted;
             let founded = file.left || lost || file.ended.is_some();
@@ -228,7 +228,7 @@ impl<W: Playable> Judge<W> {
         if self.forged {
             // Changes are not looked at: what it was told must do.
             let mut others = (0..self.peers.len()).filter(|other| *other != peer);
-            return others.all(|other| self.is_told_gone(&self.peers[other]));
+            return others.all(|other| self.told_gone(other).contains(&peer));
         }
         let roster = self.roster_of(self.changes.len() as u32);
         roster.len() == 1 && self.peer_at(roster[0]) == Some(peer)

@@ -140,6 +140,11 @@ impl<W: Playable> Simulator<W> {
 
     /// Hands bytes to the network, by a link that is up.
     pub(super) fn carry(&mut self, node: Node, link: LinkId, channel: Channel, bytes: &[u8]) {
+        if channel == Channel::Control
+            && let Some(to) = self.other_end(node, link)
+        {
+            self.judge.sends(node, to, bytes);
+        }
         if let Some(quic) = &mut self.quic {
             return quic.send(self.now, node, link, channel, bytes);
         }
@@ -157,6 +162,8 @@ impl<W: Playable> Simulator<W> {
     pub(super) fn arrive(&mut self, end: End, channel: Channel, bytes: &[u8]) {
         let (node, link) = self.network.at(end);
         if self.network.is_up(end) && node < self.peers.len() {
+            let (from, _) = self.network.at(end.other());
+            self.judge.hears(from, node, bytes);
             self.feed(
                 node,
                 Input::Received {
@@ -180,7 +187,7 @@ impl<W: Playable> Simulator<W> {
     }
 
     /// The node at the other end of a link that is up.
-    fn other_end(&self, node: Node, link: LinkId) -> Option<Node> {
+    pub(super) fn other_end(&self, node: Node, link: LinkId) -> Option<Node> {
         match &self.quic {
             Some(quic) => quic.other_end(node, link),
             None => {

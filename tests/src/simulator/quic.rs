@@ -258,14 +258,19 @@ impl<W: Playable> Simulator<W> {
                 link,
                 channel,
                 bytes,
-            } => self.feed(
-                node,
-                Input::Received {
-                    link,
-                    channel,
-                    bytes: &bytes,
-                },
-            ),
+            } => {
+                if let Some(from) = self.other_end(node, link) {
+                    self.judge.hears(from, node, &bytes);
+                }
+                self.feed(
+                    node,
+                    Input::Received {
+                        link,
+                        channel,
+                        bytes: &bytes,
+                    },
+                );
+            }
         }
     }
 }

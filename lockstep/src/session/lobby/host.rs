@@ -561,11 +561,21 @@ impl Host {
             begin_ms: begin.as_millis() as u64,
         };
         self.broadcast(core, &go);
+        self.close_doubles(core);
         Step::Begin(Box::new(Settled {
             start,
             addresses,
             begin,
         }))
+    }
+
+    /// Of several links to a guest the one stays by which it is told to go: the word is lost with a link that is closed.
+    fn close_doubles(&self, core: &mut Core) {
+        for guest in &self.guests {
+            let others = core.links_to(guest.peer).map(|link| link.id);
+            let others: Vec<LinkId> = others.filter(|id| Some(*id) != guest.link).collect();
+            others.into_iter().for_each(|link| core.close(link));
+        }
     }
 
     /// A guest is gone; whatever was being settled has to be settled anew.

@@ -1,5 +1,7 @@
 //! A joiner's side of the lobby.
 
+mod orphaned;
+
 use super::{Invitation, OwnPeer, Settled, Step, commitment, share_of_attempt, start_of};
 use crate::limits::MAX_PEERS;
 use crate::log::{Start, start_hash, start_signed_bytes};
@@ -9,6 +11,7 @@ use crate::session::wire::{Control, Datagram, LobbyEntry, LockedPeer, Terms};
 use crate::session::{Output, RulesOf};
 use crate::text::{tidy_name, tidy_text};
 use crate::{EndReason, Event, Fault, JoinRefused, LinkError, LinkId, LobbyPeer, LogHash, PeerId};
+use orphaned::Orphaned;
 use sim::Seat;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +49,8 @@ pub(crate) struct Joiner {
     stage: Stage,
     clock: HostClock,
     answer_by: Duration,
+    /// It has signed, and its link to the host is gone.
+    orphaned: Option<Orphaned>,
 }
 
 enum Stage {
@@ -95,6 +100,7 @@ impl Joiner {
                 best: None,
             },
             answer_by: Duration::ZERO,
+            orphaned: None,
         };
         joiner.dial(core);
         joiner
@@ -138,7 +144,7 @@ impl Joiner {
 
     pub(crate) fn proved(&mut self, core: &mut Core, link: LinkId) {
         let peer = core.links[&link].proved.map(|(peer, _)| peer);
-        if peer != Some(self.invitation.host) {
+        if peer != Some(self.invitation.host) || self.orphaned.is_some() {
             return;
         }
         if self.link.is_some() {
@@ -162,7 +168,9 @@ impl Joiner {
     pub(crate) fn link_down(&mut self, core: &mut Core, gone: &Link, why: LinkError) -> Step {
         let own = self.link == Some(gone.id);
         if self.terms.is_some() {
+            let signed = matches!(self.stage, Stage::Loading { signed: true, .. });
             return match own {
+                true if signed => self.be_orphaned(core),
                 true => Step::End(EndReason::LobbyClosed),
                 false => Step::Stay,
             };
@@ -310,6 +318,9 @@ impl Joiner {
         {
             return end;
         }
+        if let end @ Step::End(_) = self.wait_for_hearsay(core) {
+            return end;
+        }
         if let Some(link) = self.link
             && self.terms.is_some()
             && core.now >= self.clock.next_probe
@@ -367,7 +378,8 @@ impl Joiner {
             } => Some(*mesh_by),
             _ => None,
         };
-        [answer, probe, mesh].into_iter().flatten().min()
+        let orphaned = self.orphaned.as_ref().map(Orphaned::deadline);
+        [answer, probe, mesh, orphaned].into_iter().flatten().min()
     }
 
     fn welcome(&mut self, core: &mut Core, terms: Terms) -> Step {
@@ -554,29 +566,6 @@ impl Joiner {
         if let Some(link) = self.link {
             core.send(link, &message);
         }
-    }
-
-    /// Another peer of the roster says that the match has begun, and shows that all have signed it: the host may have been
-    /// lost while it told everybody. Its clock says nothing here, and the others wait: it begins at once.
-    fn go_on_hearsay(&mut self, core: &mut Core, link: LinkId, signatures: Vec<[u8; 64]>) -> Step {
-        let Stage::Loading {
-            roster,
-            hash,
-            signed: true,
-            ..
-        } = &self.stage
-        else {
-            return Step::Stay;
-        };
-        let proved = core.links.get(&link).and_then(|link| link.proved);
-        let one_of_them = roster
-            .iter()
-            .any(|peer| Some((peer.peer, peer.incarnation)) == proved);
-        if !one_of_them || !all_signed(core, roster, *hash, &signatures) {
-            core.fault(link, Fault::Signature);
-            return Step::Stay;
-        }
-        self.go(core, signatures, 0)
     }
 
     fn go(&mut self, core: &mut Core, signatures: Vec<[u8; 64]>, begin_ms: u64) -> Step {

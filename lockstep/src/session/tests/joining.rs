@@ -28,6 +28,18 @@ fn a_joiner_whose_link_breaks_before_it_is_let_in_asks_again() {
 }
 
 #[test]
+fn the_link_stays_by_which_a_joiner_is_told_that_the_match_begins() {
+    // The host has heard by it who the joiner is, and not that it is broken.
+    let mut net = break_first_link(Duration::from_millis(100));
+    while net.peers[0].session.status() != Status::Running {
+        assert!(net.now < Duration::from_secs(5), "it never begins");
+        net.run(net.now + Duration::from_millis(1));
+    }
+    let links = net.peers[0].session.core.links.keys();
+    assert_eq!(links.copied().collect::<Vec<_>>(), [LinkId(1)]);
+}
+
+#[test]
 fn a_joiner_that_was_let_in_and_lost_its_link_is_out() {
     let mut net = break_first_link(Duration::from_millis(160));
     net.run(Duration::from_secs(20));

@@ -102,3 +102,66 @@ fn whoever_never_heard_the_host_say_that_it_begins_hears_it_from_the_others() {
         assert_eq!(net.peers[at].turns[..30], net.peers[1].turns[..30]);
     }
 }
+
+/// The links between these two.
+fn between(net: &Net, one: usize, other: usize) -> Vec<LinkId> {
+    let links = net.links.iter().enumerate();
+    let links = links.filter(|(_, ends)| **ends == (one, other) || **ends == (other, one));
+    links.map(|(link, _)| LinkId(link as u32)).collect()
+}
+
+/// The links of peer 2, which has signed the start, break before it hears that the match begins: those to the host, and
+/// those to all others too, if there are any.
+fn lose_the_host(peers: usize) -> Net {
+    let mut net = Net::new(peers, Plan::default(), Some(60));
+    while !is_told_to_go(&net, 2) {
+        assert!(net.now < Duration::from_secs(10), "it never begins");
+        net.run(net.now + Duration::from_millis(1));
+    }
+    for other in [0, 1] {
+        for link in between(&net, 2, other) {
+            net.dead.push(link);
+            // What it dials at once comes to nothing.
+            net.lost_dials = 2;
+            for at in [2, other] {
+                let why = LinkError::Closed;
+                net.input(at, Input::LinkDown { link, why });
+            }
+        }
+    }
+    net.lost_dials = 0;
+    net
+}
+
+#[test]
+fn whoever_has_signed_and_loses_the_host_waits_for_word_that_the_match_begins() {
+    for deaf in [None, Some((0, 2)), Some((1, 2))] {
+        let mut net = lose_the_host(3);
+        assert_eq!(net.peers[2].session.status(), Status::Loading);
+        net.deaf_between = deaf;
+        let before = net.links.len();
+        net.run(net.now + Duration::from_millis(1_100));
+        let new = &net.links[before..];
+        assert!(!new.is_empty() && new.iter().all(|(from, _)| *from == 2));
+        net.run(net.now + Duration::from_secs(20));
+        assert_eq!(net.ends().len(), 3, "{deaf:?}");
+        for peer in &net.peers {
+            assert_eq!(peer.turns.len(), 60, "{deaf:?}");
+            assert_eq!(peer.turns, net.peers[0].turns, "{deaf:?}");
+        }
+        for at in 0..3 {
+            assert_eq!(net.causes(at), [], "{deaf:?}");
+            assert_eq!(net.faults(at), Vec::<&Event>::new(), "{deaf:?}");
+        }
+    }
+}
+
+#[test]
+fn whoever_has_signed_and_hears_nothing_more_gives_up() {
+    let mut net = lose_the_host(3);
+    net.silent = vec![0, 1];
+    net.run(net.now + Duration::from_secs(9));
+    assert_eq!(net.peers[2].session.status(), Status::Loading);
+    net.run(net.now + Duration::from_secs(2));
+    assert_eq!(net.ends()[0].reason, EndReason::LobbyClosed);
+}
