@@ -115,6 +115,18 @@ pub enum Command {
 const PLAN_ALONE: &str =
     "Milliseconds in a turn x command delay in turns: 50, 100, 200 or 400 by 1 to 8. Default 100x1";
 
+/// Options of `host` that a recording has decided about. `--turns` is none of them: whoever gives it leaves then.
+const FIXED: [&str; 8] = [
+    "seats",
+    "on_slow",
+    "on_desync",
+    "absent",
+    "map_seed",
+    "map",
+    "scenario",
+    "plan",
+];
+
 /// `local`.
 #[derive(Debug, Args)]
 pub struct Local {
@@ -165,7 +177,7 @@ pub struct Host {
     pub absent: Absent,
     /// Reopens the match that this recording is of, after the processes of all its players were lost: from the newest
     /// turn that more than half of them recorded. Give the newest recording.
-    #[arg(long, value_name = "REPLAY", conflicts_with = "seats")]
+    #[arg(long, value_name = "REPLAY", conflicts_with_all = FIXED)]
     pub from: Option<PathBuf>,
     /// With --from: goes on without those who have not come after this many seconds, if the others are enough.
     #[arg(long, value_name = "S", default_value_t = 60, requires = "from", allow_negative_numbers = true, value_parser = options::whole(0, 3_600_u16))]
@@ -500,6 +512,26 @@ mod tests {
     }
 
     #[test]
+    fn what_a_recording_has_decided_is_refused_by_name() {
+        for (id, value) in FIXED.into_iter().zip([
+            "3", "remove", "pause", "ai", "7", "lakes", "standard", "200x2",
+        ]) {
+            let option = format!("--{}", id.replace('_', "-"));
+            let alone = format!("demo-rts host {option} {value}");
+            assert!(parse(&alone).is_ok(), "{alone}: {:?}", parse(&alone).err());
+            for line in [
+                format!("demo-rts host --from f {option} {value}"),
+                format!("demo-rts host {option} {value} --from f"),
+            ] {
+                let error = parse(&line).expect_err(&line);
+                assert_eq!(error.kind(), clap::error::ErrorKind::ArgumentConflict);
+                assert!(error.to_string().contains(&option), "{line}: {error}");
+            }
+        }
+        assert!(parse("demo-rts host --from f --turns 9 --name Ada").is_ok());
+    }
+
+    #[test]
     fn what_is_out_of_range_is_refused_by_name() {
         for (line, word) in [
             ("demo-rts local --peers 1", "--peers"),
@@ -507,7 +539,6 @@ mod tests {
             ("demo-rts skirmish --bots 8", "--bots"),
             ("demo-rts skirmish --level brutal", "easy, normal or hard"),
             ("demo-rts host --seats 0", "--seats"),
-            ("demo-rts host --from f --seats 3", "--seats"),
             ("demo-rts host --wait 3", "--from"),
             ("demo-rts host --from f --wait 3601", "0 to 3600"),
             ("demo-rts host --seats 9", "--seats"),

@@ -38,6 +38,8 @@ pub mod play;
 pub mod play_on;
 #[cfg(feature = "play")]
 mod program;
+#[cfg(feature = "play")]
+pub mod recording;
 #[cfg(any(feature = "play", feature = "viewer"))]
 pub mod signals;
 #[cfg(feature = "play")]

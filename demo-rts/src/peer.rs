@@ -1,21 +1,23 @@
 //! One peer of a match: its game, the bots on its seats, and what it all took.
 
+mod network;
+
 use crate::bot::Level;
 use crate::cli::Common;
 use crate::exit::Problem;
 use crate::log::{LogLevel, say};
-use crate::options::{Impair, ways_in};
 use crate::pacing::{BotHands, any_seed};
 use crate::plain;
+use crate::recording::{RecordedTo, recorder};
 use crate::tally::{Summary, Tally};
 use crate::world::{Command, Setup, World};
 use lockstep::log::{Absent, LogStore, OnDesync, OnSlow, Record};
-use lockstep::quic::{Identity, Impairments, QuicConfig};
-use lockstep::{Config, Live, Network};
+use lockstep::{Config, Live};
 use lockstep::{
     Contact, EndReason, Event, Match, MatchId, Moment, PeerId, Plan, Rejoin, RosterCause, Seat,
     Ticket,
 };
+use network::{network, network_of_player};
 use replay::WayBack;
 use sim::Simulation as _;
 use std::net::SocketAddr;
@@ -58,9 +60,6 @@ pub struct Peer {
     untold: Vec<Event>,
     clock: Instant,
 }
-
-/// Where a recording is, once it is begun.
-pub type RecordedTo = Arc<OnceLock<PathBuf>>;
 
 /// How a peer begins, beside its options.
 pub struct Beginning {
@@ -554,94 +553,12 @@ fn join(
     Ok(Match::over(Live::join(ticket, Box::new(rules), config)?).with_budget(budget))
 }
 
-/// A recording in a new file.
-///
-/// # Errors
-/// [`Problem::Record`].
-pub fn recorder(path: &Path) -> Result<replay::Recorder, Problem> {
-    replay::Recorder::create(path).map_err(|source| Problem::Record {
-        path: path.to_owned(),
-        source,
-    })
-}
-
 #[expect(
     clippy::disallowed_methods,
     reason = "the edge of the program: people and bots act in real time"
 )]
 pub(crate) fn now() -> Instant {
     Instant::now()
-}
-
-fn network(listen: SocketAddr, common: &Common, key: KeyChoice) -> Result<Network, Problem> {
-    let mut config = match (key, &common.identity) {
-        (KeyChoice::Ephemeral, _) => QuicConfig::new(fresh_key()?),
-        (KeyChoice::Kept, Some(path)) => QuicConfig::new(Identity::at(path)?),
-        (KeyChoice::Kept, None) => QuicConfig::new(Identity::default_for_user()?),
-    };
-    config.listen = listen;
-    config.impairments = common.impair.as_ref().map(impairments);
-    Ok(Network::quic(config)?)
-}
-
-/// The network of a peer that was in a match before: its key has a place there.
-fn network_of_player(
-    listen: SocketAddr,
-    common: &Common,
-    key: KeyChoice,
-    from: &Rejoin,
-) -> Result<Network, Problem> {
-    let network = network(listen, common, key)?;
-    let own = network.signer.id();
-    let starts = from.log.iter().filter_map(|record| match record {
-        Record::Start(start) => Some(start),
-        _ => None,
-    });
-    // A ticket says nothing of who plays; there the others find out.
-    for start in starts {
-        if start.roster.iter().all(|peer| peer.peer != own) {
-            return Err(Problem::Stranger);
-        }
-    }
-    Ok(network)
-}
-
-fn impairments(impair: &Impair) -> Impairments {
-    let impairments = Impairments::new(impair.ways.clone());
-    if let Some(path) = impair.file.clone() {
-        let followed = impairments.clone();
-        std::thread::spawn(move || follow(&followed, &path));
-    }
-    impairments
-}
-
-/// Reads the file again and again, for as long as there is a socket. What cannot be read changes nothing.
-fn follow(impairments: &Impairments, path: &Path) {
-    let mut told = None;
-    while impairments.is_shared() {
-        match ways_in(path) {
-            Ok(ways) => {
-                told = None;
-                if ways != impairments.get() {
-                    impairments.set(ways);
-                }
-            }
-            Err(why) => {
-                let why = why.to_string();
-                if told.as_ref() != Some(&why) {
-                    say(LogLevel::Warn, format_args!("--impair: {why}"));
-                }
-                told = Some(why);
-            }
-        }
-        std::thread::sleep(FOLLOW_EVERY);
-    }
-}
-
-fn fresh_key() -> Result<[u8; 32], Problem> {
-    let mut key = [0; 32];
-    getrandom::fill(&mut key).map_err(|_| lockstep::live::Error::Randomness)?;
-    Ok(key)
 }
 
 fn setup(common: &Common) -> Setup {
@@ -693,6 +610,4 @@ const NAME_BYTES: usize = 32;
 pub const BUILD: &str = concat!("demo-rts ", env!("CARGO_PKG_VERSION"));
 /// Who waits for as long as it may votes after the first second, and then as often.
 const VOTE_EVERY_S: u32 = 25;
-/// How often the file of an impairment is looked at.
-const FOLLOW_EVERY: Duration = Duration::from_millis(50);
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);

@@ -3,8 +3,9 @@
 use crate::cli::Common;
 use crate::exit::Problem;
 use crate::options::OptionError;
-use crate::peer::{Beginning, Bots, KeyChoice, Part, Peer, RecordedTo};
+use crate::peer::{Beginning, Bots, KeyChoice, Part, Peer};
 use crate::plain::shown;
+use crate::recording::RecordedTo;
 use crate::words::clock;
 use crate::world::World;
 use lockstep::log::{LogStore, Start};

@@ -6,8 +6,9 @@ use crate::{
     headless, local,
     log::{self, LogLevel, say},
     options::{self, OptionError},
-    peer::{Bots, KeyChoice, Part, Peer, recorder},
+    peer::{Bots, KeyChoice, Part, Peer},
     play_on,
+    recording::{beside, recorder},
     signals::Asked,
     terminal, watch,
     world::World,
@@ -94,7 +95,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             let file = host.ticket_file.as_deref();
             if let Some(path) = &host.from {
                 let mut common = common;
-                let notes = not_used(&common, &HOST_DECIDES, "the match goes on as it was");
+                not_taken(&common, &HOST_DECIDES, "host --from")?;
                 let from = recorded(path, None, &mut common)?;
                 let part = Part::Reopen {
                     from: &from,
@@ -102,7 +103,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
                     wait: Duration::from_secs(host.wait.into()),
                     listen: host.listen,
                 };
-                return play(&part, bots, ("host", notes), &common, file);
+                return play(&part, bots, ("host", Vec::new()), &common, file);
             }
             options::networked(common.plan.unwrap_or_default())?;
             let part = Part::Host {
@@ -136,11 +137,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             play(&part, bots, ("join", notes), &common, None)
         }
         Command::Watch(watch) => {
-            let options = outer.given(&NO_MATCH).join(", ");
-            if !options.is_empty() {
-                let command = "watch";
-                return Err(OptionError::NotTaken { command, options }.into());
-            }
+            not_taken(outer, &NO_MATCH, "watch")?;
             let without_screen = watch.headless || watch.json || outer.without_screen();
             if watch.what.parse::<Ticket>().is_ok() {
                 let instead = "watch its replay once it is recorded";
@@ -332,25 +329,23 @@ fn recorded(path: &Path, host: Option<&Ticket>, common: &mut Common) -> Result<R
     Ok(from)
 }
 
-/// The next free name after that of a replay: `match-2.replay` after `match.replay`.
-pub(crate) fn beside(replay: &Path) -> PathBuf {
-    let stem = replay.file_stem().unwrap_or_default().to_string_lossy();
-    let (name, first) = match stem.rsplit_once('-') {
-        Some((name, number)) => match number.parse::<u32>() {
-            Ok(number) => (name.to_owned(), number.saturating_add(1)),
-            Err(_) => (stem.to_string(), 2),
-        },
-        None => (stem.to_string(), 2),
-    };
-    let named = |number| replay.with_file_name(format!("{name}-{number}.replay"));
-    let free = (first..).map(named).find(|path| !path.exists());
-    free.unwrap_or_else(|| named(first))
-}
-
 fn begin(common: Common, outer: &Common) -> Common {
     let common = common.or(outer);
     log::set(Some(common.log));
     common
+}
+
+/// Refuses these options, of which some may stand before the command.
+fn not_taken(
+    common: &Common,
+    options: &[&'static str],
+    command: &'static str,
+) -> Result<(), OptionError> {
+    let options = common.given(options).join(", ");
+    match options.is_empty() {
+        true => Ok(()),
+        false => Err(OptionError::NotTaken { command, options }),
+    }
 }
 
 /// Says which of these options mean nothing here, and why. Returns it too, for a screen that covers stderr.

@@ -487,6 +487,9 @@ pub enum Refused {
         /// The limit.
         limit: u32,
     },
+    /// The command's own encoding failed.
+    #[error("the command cannot be encoded")]
+    Unencodable,
     /// Too many commands per second, or too many that still wait.
     #[error("too many commands: wait until earlier ones are executed")]
     RateLimited,

@@ -200,10 +200,7 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
     pub fn issue_for(&mut self, seat: Seat, command: S::Command) -> Result<CommandId, Refused> {
         let issued = match encode(&command) {
             Some(bytes) => self.source.issue(seat, bytes),
-            None => Err(Refused::TooLarge {
-                bytes: u32::MAX,
-                limit: 0,
-            }),
+            None => Err(Refused::Unencodable),
         };
         if let Ok(id) = issued {
             let issued_at = self.now();
@@ -334,7 +331,12 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
                 Answer::Saved(bytes)
             }
         };
-        self.source.answer(answer);
+        self.answer(answer);
+    }
+
+    fn answer(&mut self, answer: Answer) {
+        let taken = self.source.answer(answer);
+        taken.expect("each piece of work is answered once, and in kind");
     }
 
     fn build(&mut self, start: &Start) -> Answer {
@@ -460,7 +462,7 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
             checksum,
             step: turn.step,
         });
-        self.source.answer(Answer::Executed {
+        self.answer(Answer::Executed {
             checksum,
             outcome,
             step: turn.step,

@@ -2,6 +2,7 @@
 //! messages it sends, and the work and events it takes.
 
 mod alone;
+mod asked;
 mod clock;
 mod network;
 mod report;
@@ -9,12 +10,13 @@ mod report;
 use crate::log::{Absent, LogStore, OnDesync, OnSlow, PauseBudget};
 use crate::session::{ConfigError, HostConfig, Role, RulesOf, Session, SessionConfig, Stats};
 use crate::sign::Signer;
-use crate::source::{Answer, TurnSource, Work};
+use crate::source::{Answer, TurnSource, Work, WrongAnswer};
 use crate::{
     CommandId, Event, Limits, MatchId, Moment, Plan, Refused, Rejoin, Status, Ticket, Traffic,
     Transport, TurnNumber,
 };
 use alone::Alone;
+use asked::Asked;
 use network::{Network as NetworkThread, Shared, ToNetwork};
 use sim::{RulesId, Seat};
 use std::collections::BTreeMap;
@@ -158,7 +160,8 @@ pub struct Live {
     budget: Duration,
     own_seats: Vec<Seat>,
     doors: BTreeMap<Seat, Door>,
-    unanswered: bool,
+    /// What the work that was handed out last asks for, until it is answered.
+    asked: Option<Asked>,
     decided: bool,
     next_turn: TurnNumber,
     /// Commands of turns before this one do not wait any more.
@@ -417,7 +420,7 @@ impl Live {
             budget: config.budget,
             own_seats: Vec::new(),
             doors: BTreeMap::new(),
-            unanswered: false,
+            asked: None,
             decided: false,
             next_turn: TurnNumber(0),
             counted: TurnNumber(0),
@@ -477,7 +480,10 @@ impl Live {
 
 impl TurnSource for Live {
     fn next(&mut self, _: Duration) -> Option<Work> {
-        assert!(!self.unanswered, "the last piece of work was not answered");
+        assert!(
+            self.asked.is_none(),
+            "the last piece of work was not answered"
+        );
         self.take_started();
         let work = loop {
             let work = self.shared.lock().work.pop_front()?;
@@ -487,13 +493,16 @@ impl TurnSource for Live {
             }
         };
         self.note_executed(&work);
-        self.unanswered = true;
+        self.asked = Some(Asked::by(&work));
         Some(work)
     }
 
-    fn answer(&mut self, answer: Answer) {
-        assert!(self.unanswered, "no piece of work waits for an answer");
-        self.unanswered = false;
+    fn answer(&mut self, answer: Answer) -> Result<(), WrongAnswer> {
+        let asked = self.asked.ok_or(WrongAnswer::NotAsked)?;
+        if !asked.takes(&answer) {
+            return Err(WrongAnswer::OtherKind);
+        }
+        self.asked = None;
         if let Answer::Executed { outcome, .. } = &answer {
             self.decided |= outcome.is_some();
             self.next_turn = self.next_turn.next();
@@ -502,6 +511,7 @@ impl TurnSource for Live {
         // the match is over.
         let _ = self.to_network.send(ToNetwork::Answer(answer));
         (self.waker)();
+        Ok(())
     }
 
     fn events(&mut self) -> Vec<Event> {
@@ -636,3 +646,6 @@ fn unix_time() -> Duration {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

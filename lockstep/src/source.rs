@@ -8,13 +8,17 @@
 //! [`world_entries`](crate::world_entries) and the `replay` crate use.
 //!
 //! ```
-//! use lockstep::source::{Answer, TurnSource, Work};
+//! use lockstep::source::{Answer, TurnSource, Work, WrongAnswer};
 //! use lockstep::world_entries;
 //! use sim::{Simulation, State};
 //! use std::time::Instant;
 //!
 //! /// Call it once a frame; `begun` is when the game began.
-//! fn update<World: Simulation>(world: &mut Option<World>, feed: &mut impl TurnSource, begun: Instant) {
+//! fn update<World: Simulation>(
+//!     world: &mut Option<World>,
+//!     feed: &mut impl TurnSource,
+//!     begun: Instant,
+//! ) -> Result<(), WrongAnswer> {
 //!     while let Some(work) = feed.next(begun.elapsed()) {
 //!         let answer = match work {
 //!             Work::New { start } => match postcard::from_bytes(&start.setup) {
@@ -48,11 +52,12 @@
 //!                 Answer::Saved(snapshot)
 //!             }
 //!         };
-//!         feed.answer(answer);
+//!         feed.answer(answer)?;
 //!     }
 //!     for event in feed.events() {
 //!         println!("{event:?}"); // `Event::Ended` is the last
 //!     }
+//!     Ok(())
 //! }
 //! ```
 //!
@@ -114,6 +119,17 @@ pub enum Answer {
     Failed,
 }
 
+/// Why an answer was not taken. Nothing has come of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WrongAnswer {
+    /// No piece of work waits for an answer.
+    #[error("no piece of work waits for an answer")]
+    NotAsked,
+    /// The piece of work asks for another kind of answer. It still waits.
+    #[error("the piece of work asks for another kind of answer")]
+    OtherKind,
+}
+
 /// A source of turns.
 pub trait TurnSource {
     /// The next piece of work, if it is time for one. `now` is the caller's clock; it never goes back.
@@ -124,9 +140,9 @@ pub trait TurnSource {
 
     /// The answer to the piece that [`next`](Self::next) gave.
     ///
-    /// # Panics
-    /// When no piece waits for an answer, or the answer is of another kind.
-    fn answer(&mut self, answer: Answer);
+    /// # Errors
+    /// [`WrongAnswer`]: no piece waits for an answer, or for one of another kind.
+    fn answer(&mut self, answer: Answer) -> Result<(), WrongAnswer>;
 
     /// What has happened since the last call.
     fn events(&mut self) -> Vec<Event>;
@@ -158,8 +174,8 @@ impl<T: TurnSource + ?Sized> TurnSource for Box<T> {
     fn next(&mut self, now: Duration) -> Option<Work> {
         (**self).next(now)
     }
-    fn answer(&mut self, answer: Answer) {
-        (**self).answer(answer);
+    fn answer(&mut self, answer: Answer) -> Result<(), WrongAnswer> {
+        (**self).answer(answer)
     }
     fn events(&mut self) -> Vec<Event> {
         (**self).events()

@@ -3,7 +3,7 @@
 use crate::reader::Cursor;
 use crate::{Error, KeyframeAt, Reader};
 use lockstep::log::{Bundle, Record, What};
-use lockstep::source::{Answer, TurnSource, Work};
+use lockstep::source::{Answer, TurnSource, Work, WrongAnswer};
 use lockstep::{CommandId, EndReason, Ended, Event, Plan, Refused, Status, TurnNumber};
 use sim::{Checksum, Seat, SeatState};
 use std::collections::BTreeMap;
@@ -438,7 +438,7 @@ impl TurnSource for Player {
         }
     }
 
-    fn answer(&mut self, answer: Answer) {
+    fn answer(&mut self, answer: Answer) -> Result<(), WrongAnswer> {
         let doing = std::mem::replace(&mut self.doing, Doing::Nothing);
         match (doing, answer) {
             (Doing::Building, Answer::Ready { checksum }) => {
@@ -479,9 +479,13 @@ impl TurnSource for Player {
                 self.checksum = Some(checksum);
                 self.executed += 1;
             }
-            (Doing::Nothing, _) => panic!("no piece of work waits for an answer"),
-            (_, answer) => panic!("not an answer to the piece of work given: {answer:?}"),
+            (Doing::Nothing, _) => return Err(WrongAnswer::NotAsked),
+            (doing, _) => {
+                self.doing = doing;
+                return Err(WrongAnswer::OtherKind);
+            }
         }
+        Ok(())
     }
 
     fn events(&mut self) -> Vec<Event> {

@@ -41,7 +41,7 @@ pub fn run_worlds<T>(
         for (at, peer) in peers.iter_mut().enumerate() {
             peer.wait(Duration::from_millis(2));
             while let Some(work) = peer.next(Duration::ZERO) {
-                peer.answer(match work {
+                let answer = match work {
                     Work::New { .. } | Work::Load { .. } => Answer::Ready {
                         checksum: Checksum(1),
                     },
@@ -51,7 +51,8 @@ pub fn run_worlds<T>(
                         step: Duration::ZERO,
                     },
                     Work::Save { .. } => Answer::Saved(vec![at as u8; 9]),
-                });
+                };
+                peer.answer(answer).expect("answered in kind");
             }
             for event in peer.events() {
                 if let Some(found) = wanted(at, &event) {

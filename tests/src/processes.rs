@@ -27,6 +27,27 @@ pub struct Finished {
     pub errors: String,
 }
 
+/// Runs a command of the demo to its end, its folder for data being `folder`. Only for this package's own tests, beside
+/// whose binaries lies the one that holds the demo.
+///
+/// # Panics
+/// As [`Process::start`].
+pub fn demo(arguments: &[&str], folder: &Path) -> Finished {
+    start_demo(arguments, folder).finish(Duration::from_secs(60))
+}
+
+/// Starts such a command.
+///
+/// # Panics
+/// As [`Process::start`].
+pub fn start_demo(arguments: &[&str], folder: &Path) -> Process {
+    let test = std::env::current_exe().expect("a test has a path");
+    let target = test.ancestors().nth(2).expect("tests lie in `deps`");
+    let name = format!("numbers{}", std::env::consts::EXE_SUFFIX);
+    let all: Vec<&str> = ["demo"].iter().chain(arguments).copied().collect();
+    Process::start(&target.join(name), &all, folder)
+}
+
 impl Process {
     /// Starts `program` with `arguments`, its folder for data being `home`.
     ///

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use tests::processes::{Finished, Process, free_ports};
+use tests::processes::{Finished, Process, demo, free_ports};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_numbers");
 const CUT: &str = "loss=100%";
@@ -97,11 +97,6 @@ impl<'a> Cuttable<'a> {
             .map(|peer| peer.finish(Duration::from_secs(60)))
             .collect()
     }
-}
-
-fn demo(arguments: &[&str], folder: &Path) -> Finished {
-    let all: Vec<&str> = ["demo"].iter().chain(arguments).copied().collect();
-    Process::start(Path::new(PROGRAM), &all, folder).finish(Duration::from_secs(60))
 }
 
 fn all_play_on(finished: &[Finished], turns: usize) {

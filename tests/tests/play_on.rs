@@ -2,17 +2,9 @@
 
 use serde_json::Value;
 use std::path::Path;
-use std::time::Duration;
-use tests::processes::{Finished, Process};
+use tests::processes::{Finished, demo};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_numbers");
 const BOT: [&str; 4] = ["--headless", "--bot", "normal", "--json"];
-
-fn demo(arguments: &[&str], folder: &Path) -> Finished {
-    let all: Vec<&str> = ["demo"].iter().chain(arguments).copied().collect();
-    let process = Process::start(Path::new(PROGRAM), &all, folder);
-    process.finish(Duration::from_secs(60))
-}
 
 /// A skirmish of 30 turns.
 fn recorded(folder: &Path) {

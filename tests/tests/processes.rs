@@ -6,7 +6,7 @@ use sim::RulesId;
 use std::path::Path;
 use std::time::Duration;
 use tests::peers::config;
-use tests::processes::{Finished, MatchOf, Process, Setting};
+use tests::processes::{Finished, MatchOf, Process, Setting, demo};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_numbers");
 
@@ -19,11 +19,6 @@ fn play(peers: usize, host: &[&str], all: &[&str], folder: &Path) -> MatchOf {
         all,
     };
     MatchOf::start(&setting, folder)
-}
-
-fn demo(arguments: &[&str], folder: &Path) -> Finished {
-    let all: Vec<&str> = ["demo"].iter().chain(arguments).copied().collect();
-    Process::start(Path::new(PROGRAM), &all, folder).finish(Duration::from_secs(60))
 }
 
 fn agree(finished: &[Finished]) {

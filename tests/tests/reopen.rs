@@ -3,19 +3,10 @@
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
-use tests::processes::{Finished, MatchOf, Process, Setting};
+use tests::processes::{Finished, MatchOf, Process, Setting, demo, start_demo};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_numbers");
 const BOT: [&str; 4] = ["--headless", "--bot", "normal", "--json"];
-
-fn demo(arguments: &[&str], folder: &Path) -> Finished {
-    start(arguments, folder).finish(Duration::from_secs(60))
-}
-
-fn start(arguments: &[&str], folder: &Path) -> Process {
-    let all: Vec<&str> = ["demo"].iter().chain(arguments).copied().collect();
-    Process::start(Path::new(PROGRAM), &all, folder)
-}
 
 /// Three that played up to this turn and were all killed at once. What each had executed.
 fn killed(turn: u64, folder: &Path) -> Vec<Finished> {
@@ -65,7 +56,7 @@ fn host(peer: usize, wait: &str, folder: &Path) -> (Process, String) {
         &back,
     ];
     let more = ["--listen", "127.0.0.1:0", "--wait", wait];
-    let mut process = start(&[&own[..], &more, &BOT].concat(), folder);
+    let mut process = start_demo(&[&own[..], &more, &BOT].concat(), folder);
     let told = process.wait_for("ticket", Duration::from_secs(30));
     let told = told.expect("who hosts prints a ticket");
     assert_eq!(told["reopens"], true);
@@ -86,7 +77,7 @@ fn join(peer: usize, ticket: &str, folder: &Path) -> Process {
         "--record",
         &back,
     ];
-    start(&[&own[..], &BOT].concat(), folder)
+    start_demo(&[&own[..], &BOT].concat(), folder)
 }
 
 fn code_of(arguments: &[&str], folder: &Path) -> (Option<i32>, String) {

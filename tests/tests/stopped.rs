@@ -2,14 +2,9 @@
 
 use std::path::Path;
 use std::time::Duration;
-use tests::processes::{Finished, MatchOf, Process, Setting};
+use tests::processes::{Finished, MatchOf, Setting, demo};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_numbers");
-
-fn demo(arguments: &[&str], folder: &Path) -> Finished {
-    let all: Vec<&str> = ["demo"].iter().chain(arguments).copied().collect();
-    Process::start(Path::new(PROGRAM), &all, folder).finish(Duration::from_secs(60))
-}
 
 /// Plays a match of three in which one stands still for so long from turn 20 on.
 fn play(victim: usize, lasts: Duration, turns: &str, folder: &Path) -> Vec<Finished> {

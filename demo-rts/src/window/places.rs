@@ -1,6 +1,6 @@
 //! Where the user's files are, and what recordings are called.
 
-use crate::peer::RecordedTo;
+use crate::recording::RecordedTo;
 use crate::words::clock;
 use crate::world::Setup;
 use lockstep::TurnNumber;

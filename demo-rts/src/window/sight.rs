@@ -1,6 +1,23 @@
 //! What tests of every screen ask of a frame: that all of its text can be read.
 
 use super::canvas::{Canvas, Written};
+use super::clock::{now, since};
+use std::time::Duration;
+
+/// What this gives, as soon as it gives something. What it waits for is another thread's work.
+///
+/// # Panics
+/// Where it gives nothing for three minutes: machines that test are slow at times.
+pub fn until<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> T {
+    let began = now();
+    loop {
+        if let Some(found) = there() {
+            return found;
+        }
+        assert!(since(began) < Duration::from_secs(180), "{what}");
+        std::thread::park_timeout(Duration::from_millis(1));
+    }
+}
 
 /// The sizes of window that every screen is looked at in.
 pub const SIZES: [(f32, f32); 3] = [(1_280.0, 720.0), (1_920.0, 1_080.0), (3_840.0, 2_160.0)];

@@ -6,7 +6,7 @@ pub mod menu;
 pub(crate) mod page;
 pub mod viewer;
 
-use crate::world::{Kind, Order, Refusal, Resource, Upgrade};
+use crate::world::{Kind, Order, Refusal, Resource, SeatView, Upgrade};
 
 /// The title of the window.
 pub const TITLE: &str = "demo-rts";
@@ -122,21 +122,17 @@ pub fn group_empty(number: usize) -> String {
     format!("Group {number} is empty: Ctrl+{number} sets it.")
 }
 
-/// What a seat lacks to have one of these.
-pub fn lacking(kind: Kind, gold: u32, wood: u32, owns: impl Fn(Kind) -> bool) -> Option<String> {
-    let stats = kind.stats();
-    if let Some(need) = stats.needs.iter().find(|need| !owns(**need)) {
-        return Some(needs(*need));
+/// Why something cannot be had that costs so much gold and wood. `lacking` is the kind of building that is not there.
+pub fn why_not(why: Refusal, price: (u32, u32), own: &SeatView, lacking: Option<Kind>) -> String {
+    let short = |price: u32, has: u32, what: &str| format!("Not enough {what}: {has} of {price}.");
+    match (why, lacking) {
+        (Refusal::NeedsBuilding, Some(need)) => needs(need),
+        (Refusal::NoGold, _) => short(price.0, own.gold, GOLD),
+        (Refusal::NoWood, _) => short(price.1, own.wood, WOOD),
+        (Refusal::Queue, _) => QUEUE_FULL.to_owned(),
+        (Refusal::AlreadyKnown, _) => RESEARCHING.to_owned(),
+        (why, _) => refusal(why),
     }
-    lacking_price(stats.gold, stats.wood, gold, wood)
-}
-
-/// What is missing of a price.
-pub fn lacking_price(price_gold: u32, price_wood: u32, gold: u32, wood: u32) -> Option<String> {
-    let lacks = |price: u32, has: u32, what: &str| {
-        (has < price).then(|| format!("Not enough {what}: {has} of {price}."))
-    };
-    lacks(price_gold, gold, GOLD).or_else(|| lacks(price_wood, wood, WOOD))
 }
 
 /// Orders, and what they are for.

@@ -33,6 +33,7 @@ mod garrison;
 mod generate;
 mod goals;
 mod map;
+mod may;
 mod movement;
 pub mod nav;
 mod orders;

@@ -6,11 +6,11 @@ use super::{
     command::Task,
     economy::become_idle,
     errands::{self, Errand},
-    garrison,
+    garrison, may,
     research::Job,
     seats::Held,
     space::Tile,
-    tables::{BUILDINGS_PER_SEAT, QUEUE_LENGTH, RULES, Upgrade, WAYPOINTS},
+    tables::{RULES, WAYPOINTS},
     victory,
 };
 use sim::{Seat, SeatState};
@@ -66,17 +66,19 @@ fn obey(
             }
             Ok(())
         }
-        Command::Train { building, kind } => train(w, seat, *building, *kind),
+        Command::Train { building, kind } => enqueue(w, seat, *building, Job::Train(*kind)),
         Command::CancelTrain { building, place } => {
             let site = own_building(w, seat, *building)?;
             let place = usize::from(*place);
             let job = w.buildings.queue(site).nth(place).ok_or(Refusal::Queue)?;
             w.buildings.unqueue(site, place);
-            let (gold, wood) = price(w, seat, job);
+            let (gold, wood) = may::price(w, seat, job);
             w.seats.earn(seat, gold, wood);
             Ok(())
         }
-        Command::Research { building, upgrade } => research(w, seat, *building, *upgrade),
+        Command::Research { building, upgrade } => {
+            enqueue(w, seat, *building, Job::Research(*upgrade))
+        }
         Command::Rally { building, to } => {
             let site = own_building(w, seat, *building)?;
             if w.buildings.kind[site].trains().is_empty() {
@@ -211,99 +213,21 @@ pub(super) fn found(
     kind: Kind,
     at: Tile,
 ) -> Result<usize, Refusal> {
-    on_map(w, at)?;
-    let first = *workers.first().ok_or(Refusal::Nobody)?;
-    if !kind.is_building() {
-        return Err(Refusal::CannotTrain);
-    }
-    let size = kind.stats().size;
-    let mut ground = w.map.footprint(at, size).filter(|t| w.map.contains(*t));
-    if !ground.all(|tile| w.fog.explored(seat, tile)) {
-        return Err(Refusal::Unexplored);
-    }
-    let region = w.map.region(w.units.tile(first));
-    if !w.map.has_room(at, size) || !w.map.touches_region(at, size, region) {
-        return Err(Refusal::NoRoom);
-    }
-    let owned = w
-        .buildings
-        .seat
-        .iter()
-        .filter(|owner| usize::from(**owner) == seat);
-    if owned.count() >= BUILDINGS_PER_SEAT {
-        return Err(Refusal::TooManyBuildings);
-    }
-    has_what_it_needs(w, seat, kind.stats().needs)?;
-    let stats = kind.stats();
-    pay(w, seat, stats.gold, stats.wood)?;
+    let room = |from: Tile, size| {
+        w.map.has_room(at, size) && w.map.touches_region(at, size, w.map.region(from))
+    };
+    let (gold, wood) = may::found(w, seat, workers.first().copied(), kind, at, room)?;
+    w.seats.pay(seat, gold, wood);
     w.spawn_building(kind, seat as u8, at, false);
     Ok(w.buildings.len() - 1)
 }
 
-fn train(w: &mut World, seat: usize, building: Id, kind: Kind) -> Result<(), Refusal> {
-    let site = own_building(w, seat, building)?;
-    enqueue(w, seat, site, Job::Train(kind), kind.stats().needs)
-}
-
-fn research(w: &mut World, seat: usize, building: Id, upgrade: Upgrade) -> Result<(), Refusal> {
-    let site = own_building(w, seat, building)?;
-    let stats = upgrade.stats();
-    let level = w.seats.upgrades[seat][upgrade as usize];
-    if level >= stats.levels || w.is_researching(Seat(seat as u8), upgrade) {
-        return Err(Refusal::AlreadyKnown);
-    }
-    enqueue(w, seat, site, Job::Research(upgrade), stats.needs)
-}
-
-fn enqueue(
-    w: &mut World,
-    seat: usize,
-    site: usize,
-    job: Job,
-    needs: &[Kind],
-) -> Result<(), Refusal> {
-    if !w.buildings.is_complete(site) || !job.is_done_at(w.buildings.kind[site]) {
-        return Err(Refusal::CannotTrain);
-    }
+/// Puts a job in a building's queue, and pays for it.
+fn enqueue(w: &mut World, seat: usize, building: Id, job: Job) -> Result<(), Refusal> {
+    let (site, (gold, wood)) = may::enqueue(w, seat, building, job)?;
+    w.seats.pay(seat, gold, wood);
     let place = usize::from(w.buildings.queued[site]);
-    if place >= QUEUE_LENGTH {
-        return Err(Refusal::Queue);
-    }
-    has_what_it_needs(w, seat, needs)?;
-    let (gold, wood) = price(w, seat, job);
-    pay(w, seat, gold, wood)?;
     w.buildings.queue[site][place] = job.number();
     w.buildings.queued[site] += 1;
-    Ok(())
-}
-
-/// What a job costs: an upgrade's price grows with the levels that the seat knows, and those do not
-/// change while it is in a queue.
-fn price(w: &World, seat: usize, job: Job) -> (u32, u32) {
-    match job {
-        Job::Train(kind) => (kind.stats().gold, kind.stats().wood),
-        Job::Research(upgrade) => {
-            let level = w.seats.upgrades[seat][upgrade as usize];
-            upgrade.stats().price(level.saturating_add(1))
-        }
-    }
-}
-
-fn has_what_it_needs(w: &World, seat: usize, needs: &[Kind]) -> Result<(), Refusal> {
-    if needs.iter().all(|need| w.owns_finished(seat, *need)) {
-        Ok(())
-    } else {
-        Err(Refusal::NeedsBuilding)
-    }
-}
-
-fn pay(w: &mut World, seat: usize, gold: u32, wood: u32) -> Result<(), Refusal> {
-    if w.seats.gold[seat] < gold {
-        return Err(Refusal::NoGold);
-    }
-    if w.seats.wood[seat] < wood {
-        return Err(Refusal::NoWood);
-    }
-    w.seats.pay(seat, gold, wood);
     Ok(())
 }

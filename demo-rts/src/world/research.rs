@@ -5,7 +5,6 @@ use super::{
     seats::Seats,
     tables::{KINDS, Stats, TABLES, Upgrade},
 };
-use sim::Seat;
 
 /// A place in a building's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,10 +82,10 @@ impl World {
             .of(self.buildings.seat[row], self.buildings.kind[row])
     }
 
-    /// Whether some queue of the seat holds this upgrade.
-    pub fn is_researching(&self, seat: Seat, upgrade: Upgrade) -> bool {
+    /// Whether some queue of the seat in this row holds this upgrade.
+    pub(super) fn is_researching(&self, seat: usize, upgrade: Upgrade) -> bool {
         (0..self.buildings.len()).any(|row| {
-            self.buildings.seat[row] == seat.0
+            usize::from(self.buildings.seat[row]) == seat
                 && self.buildings.hp[row] > 0
                 && self
                     .buildings

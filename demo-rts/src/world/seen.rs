@@ -15,8 +15,8 @@ use sim::{Seat, SeatState};
 /// and nothing at all of what is not explored.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
-    world: &'a World,
-    row: usize,
+    pub(super) world: &'a World,
+    pub(super) row: usize,
 }
 
 /// What everybody may know of another seat.

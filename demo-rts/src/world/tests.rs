@@ -6,6 +6,7 @@ mod endings;
 mod households;
 mod kinds;
 mod march;
+mod may;
 mod nonsense;
 mod orders;
 mod queues;

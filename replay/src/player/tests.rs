@@ -229,16 +229,21 @@ fn speed_holds_turns_back() {
     let mut player = Player::new(reader);
     let ms = Duration::from_millis;
     let answer_turn = |player: &mut Player| {
-        player.answer(Answer::Executed {
+        let executed = Answer::Executed {
             checksum: Checksum(0),
             outcome: None,
             step: ms(0),
-        });
+        };
+        assert_eq!(player.answer(executed), Ok(()));
     };
-    assert!(matches!(player.next(ms(0)), Some(Work::New { .. })));
-    player.answer(Answer::Ready {
+    let ready = || Answer::Ready {
         checksum: Checksum(0),
-    });
+    };
+    assert_eq!(player.answer(ready()), Err(WrongAnswer::NotAsked));
+    assert!(matches!(player.next(ms(0)), Some(Work::New { .. })));
+    let saved = Answer::Saved(Vec::new());
+    assert_eq!(player.answer(saved), Err(WrongAnswer::OtherKind));
+    assert_eq!(player.answer(ready()), Ok(()), "it still waits");
     assert!(matches!(player.next(ms(0)), Some(Work::Execute(_))));
     assert_eq!(player.pace(), Some(ms(50)));
     answer_turn(&mut player);

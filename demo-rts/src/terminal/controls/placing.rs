@@ -76,37 +76,26 @@ impl Hand {
     fn obstacle(&self, site: Site, world: &World) -> Option<String> {
         let seen = world.seen_by(self.seat)?;
         let (stats, own) = (site.kind.stats(), seen.seat());
-        let mut ground = world.map().footprint(self.cursor, stats.size);
-        if ground.any(|tile| world.map().contains(tile) && !seen.explored(tile)) {
-            return Some(Refusal::Unexplored.to_string());
-        }
-        if !seen.has_room(self.cursor, stats.size) {
-            return Some(Refusal::NoRoom.to_string());
-        }
-        let finished = |kind: Kind| {
-            let mut buildings = world.buildings();
-            buildings.any(|b| b.seat == self.seat && b.kind == kind && b.complete)
-        };
-        if let Some(missing) = stats.needs.iter().find(|need| !finished(**need)) {
-            return Some(format!("needs a finished {} first", missing.stats().name));
-        }
-        if own.gold < stats.gold {
-            return Some(format!(
-                "{}, {} of {}",
-                Refusal::NoGold,
-                own.gold,
-                stats.gold
-            ));
-        }
-        (own.wood < stats.wood)
-            .then(|| format!("{}, {} of {}", Refusal::NoWood, own.wood, stats.wood))
+        let workers: Vec<Id> = self.workers(world).collect();
+        let why = seen.may_found(&workers, site.kind, self.cursor).err()?;
+        Some(match (why, world.lacking(self.seat, stats.needs)) {
+            (Refusal::NeedsBuilding, Some(need)) => {
+                format!("needs a finished {} first", need.stats().name)
+            }
+            (Refusal::NoGold, _) => format!("{why}, {} of {}", own.gold, stats.gold),
+            (Refusal::NoWood, _) => format!("{why}, {} of {}", own.wood, stats.wood),
+            _ => why.to_string(),
+        })
     }
 
     /// The workers among the selected.
     fn builders(&self, world: &World) -> Selection {
-        let worker = |id: &&Id| kind_of(**id, world) == Some(Kind::Worker);
-        let workers = self.selection.iter().filter(worker);
-        world.select(self.seat, workers.copied())
+        world.select(self.seat, self.workers(world))
+    }
+
+    fn workers(&self, world: &World) -> impl Iterator<Item = Id> {
+        let worker = |id: &Id| kind_of(*id, world) == Some(Kind::Worker);
+        self.selection.iter().copied().filter(worker)
     }
 }
 

@@ -1,11 +1,11 @@
 //! The command card: what the selected can be told, each with its key, its price, and why it cannot be had.
 
-use super::hand::{Aim, Hand, Mode, Wish, owns};
+use super::hand::{Aim, Hand, Mode, Wish, why_not};
 use super::signs::Sign;
 use crate::window::canvas::Colour;
 use crate::window::input::KeyCode;
 use crate::window::{theme, words};
-use crate::world::{BuildingView, Command, Id, Kind, QUEUE_LENGTH, SeatView, Upgrade, World};
+use crate::world::{BuildingView, Command, Id, Job, Kind, SeatView, Upgrade, World};
 
 /// Which page of the card is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,7 +93,7 @@ pub fn card(hand: &Hand, page: Page, world: &World) -> Vec<Entry> {
     };
     let workers = has(|kind| kind == Kind::Worker);
     if page == Page::Build && workers {
-        return build_page(hand, &own, world);
+        return build_page(&own, world);
     }
     let aim = |aim, sign, key, (name, purpose): (&str, &str)| {
         entry(Action::Aim(aim), sign, key, name, purpose)
@@ -136,12 +136,13 @@ pub fn card(hand: &Hand, page: Page, world: &World) -> Vec<Entry> {
     entries
 }
 
-fn build_page(hand: &Hand, own: &SeatView, world: &World) -> Vec<Entry> {
+fn build_page(own: &SeatView, world: &World) -> Vec<Entry> {
     let mut entries: Vec<Entry> = BUILD
         .iter()
         .map(|(kind, key)| {
             let stats = kind.stats();
-            let owns = |need| owns(world, hand.seat(), need);
+            let price = (stats.gold, stats.wood);
+            let may = world.may_build(own.seat, *kind);
             let name = words::title_of(stats.name);
             let made = entry(
                 Action::Place(*kind),
@@ -151,8 +152,8 @@ fn build_page(hand: &Hand, own: &SeatView, world: &World) -> Vec<Entry> {
                 words::purpose(*kind),
             );
             Entry {
-                price: (stats.gold, stats.wood),
-                lacks: words::lacking(*kind, own.gold, own.wood, owns),
+                price,
+                lacks: why_not(may, stats.needs, price, own.seat, world),
                 ..made
             }
         })
@@ -167,11 +168,11 @@ fn of_building(building: &BuildingView, own: &SeatView, world: &World) -> Vec<En
     let mut entries = Vec::new();
     let id = building.id;
     if building.complete {
-        let full =
-            (usize::from(building.queued) >= QUEUE_LENGTH).then(|| words::QUEUE_FULL.to_owned());
         for kind in building.kind.trains() {
             let stats = kind.stats();
-            let owns = |need| owns(world, own.seat, need);
+            let job = Job::Train(*kind);
+            let price = world.price(own.seat, job);
+            let may = world.may_enqueue(own.seat, id, job);
             let room = own.population + u32::from(stats.population) <= own.population_limit;
             let purpose = match room {
                 true => words::purpose(*kind).to_owned(),
@@ -185,16 +186,15 @@ fn of_building(building: &BuildingView, own: &SeatView, world: &World) -> Vec<En
                 &name,
                 &purpose,
             );
-            let lacks = words::lacking(*kind, own.gold, own.wood, owns);
             entries.push(Entry {
-                price: (stats.gold, stats.wood),
-                lacks: lacks.or(full.clone()),
+                price,
+                lacks: why_not(may, stats.needs, price, own.seat, world),
                 ..made
             });
         }
         for upgrade in Upgrade::ALL {
             if upgrade.stats().at == building.kind {
-                entries.extend(research(building, upgrade, own, world, full.as_ref()));
+                entries.extend(research(building, upgrade, own, world));
             }
         }
         if !building.kind.trains().is_empty() {
@@ -233,7 +233,6 @@ fn research(
     upgrade: Upgrade,
     own: &SeatView,
     world: &World,
-    full: Option<&String>,
 ) -> Option<Entry> {
     let stats = upgrade.stats();
     let known = own.upgrades[upgrade as usize];
@@ -241,15 +240,9 @@ fn research(
     if known >= stats.levels {
         return None;
     }
-    let busy = world.is_researching(own.seat, upgrade);
-    let busy = busy.then(|| words::RESEARCHING.to_owned());
-    let price = stats.price(level);
-    let need = stats
-        .needs
-        .iter()
-        .find(|need| !owns(world, own.seat, **need));
-    let need = need.map(|need| words::needs(*need));
-    let poor = words::lacking_price(price.0, price.1, own.gold, own.wood);
+    let job = Job::Research(upgrade);
+    let price = world.price(own.seat, job);
+    let may = world.may_enqueue(own.seat, building.id, job);
     let name = format!("{} {level}", words::title_of(stats.name));
     let made = entry(
         Action::Research(building.id, upgrade),
@@ -260,7 +253,7 @@ fn research(
     );
     Some(Entry {
         price,
-        lacks: busy.or(need).or(poor).or(full.cloned()),
+        lacks: why_not(may, stats.needs, price, own.seat, world),
         ..made
     })
 }

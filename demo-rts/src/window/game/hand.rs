@@ -338,21 +338,9 @@ impl Hand {
     /// Why a building cannot be founded there, as far as the seat knows.
     pub fn obstacle(&self, kind: Kind, tile: Tile, world: &World) -> Option<String> {
         let seen = world.seen_by(self.seat)?;
-        let size = kind.stats().size;
-        if self.workers(world).is_empty() {
-            return Some(words::refusal(Refusal::Nobody));
-        }
-        let mut ground = world.map().footprint(tile, size);
-        if ground.any(|part| world.map().contains(part) && !seen.explored(part)) {
-            return Some(words::refusal(Refusal::Unexplored));
-        }
-        if !seen.has_room(tile, size) {
-            return Some(words::refusal(Refusal::NoRoom));
-        }
-        let own = seen.seat();
-        words::lacking(kind, own.gold, own.wood, |need| {
-            owns(world, self.seat, need)
-        })
+        let stats = kind.stats();
+        let may = seen.may_found(&self.workers(world), kind, tile);
+        why_not(may, stats.needs, (stats.gold, stats.wood), self.seat, world)
     }
 
     /// Workers among the selected.
@@ -560,10 +548,16 @@ pub fn corner_of(kind: Kind, (x, y): Place, world: &World) -> Option<Tile> {
     (on(x) && on(y)).then(|| Tile::new(corner(x), corner(y)))
 }
 
-/// Whether a seat has such a building, finished.
-pub fn owns(world: &World, seat: Seat, kind: Kind) -> bool {
-    let mut buildings = world.buildings();
-    buildings.any(|b| b.seat == seat && b.kind == kind && b.complete)
+/// Why the seat may not have what needs these buildings and costs so much gold and wood, in words.
+pub fn why_not(
+    may: Result<(), Refusal>,
+    needs: &[Kind],
+    price: (u32, u32),
+    seat: Seat,
+    world: &World,
+) -> Option<String> {
+    let (why, own) = may.err().zip(world.seat(seat))?;
+    Some(words::why_not(why, price, &own, world.lacking(seat, needs)))
 }
 
 /// The middle of these.

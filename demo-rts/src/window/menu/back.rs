@@ -4,7 +4,7 @@ use super::front::{Front, now_unix, sentence};
 use super::recordings::{Content, Recording, Recordings, Which};
 use crate::options;
 use crate::peer::{Bots, Part};
-use crate::program::beside;
+use crate::recording::beside;
 use crate::window::Screen;
 use crate::window::lobby::{Kind, Lobby};
 use crate::window::words::menu as words;

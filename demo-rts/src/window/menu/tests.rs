@@ -6,6 +6,7 @@ use crate::window::canvas::{Canvas, Rect};
 use crate::window::input::{Click, Input, KeyCode, Modifiers, MouseButton, Press};
 use crate::window::places::Places;
 use crate::window::settings::Settings;
+use crate::window::sight::until;
 use crate::window::words::menu as words;
 use crate::window::{Next, Screen};
 use crate::world::MapKind;
@@ -51,7 +52,6 @@ impl Desk {
 
     /// A frame, as the window's shell makes it.
     fn step(&mut self, mut input: Input) {
-        std::thread::sleep(Duration::from_millis(5));
         self.now += Duration::from_millis(16);
         input.now = self.now;
         input.size = self.size;
@@ -144,13 +144,15 @@ impl Desk {
     }
 
     fn until_it_says(&mut self, part: &str) {
-        for _ in 0..WAIT_FRAMES {
-            if self.says(part) {
-                return;
-            }
+        self.until(part, |desk| desk.says(part));
+    }
+
+    /// Lets frames pass until this is so.
+    fn until(&mut self, what: &str, is_so: impl Fn(&Desk) -> bool) {
+        until(what, || {
             self.frames(1);
-        }
-        panic!("{part} is not among {:?}", self.said());
+            is_so(self).then_some(())
+        });
     }
 
     /// Nothing cut off by the window or a panel, nothing shortened, nothing over one another.
@@ -226,7 +228,6 @@ fn the_map_of_the_command_line_is_the_one_that_is_offered() {
 }
 
 const ENDS_SO: [&str; 3] = [words::READING, words::DRAWING, words::CONNECTING];
-const WAIT_FRAMES: usize = 6_000;
 
 #[test]
 fn every_page_can_be_read_at_every_size_and_is_left_by_escape() {
@@ -404,29 +405,20 @@ fn two_meet_in_a_lobby_play_and_the_one_that_crashes_comes_back() {
     let mut bob = Desk::new(&bobs, "Bob");
     open(&mut ada);
     join(&mut bob);
-    for _ in 0..WAIT_FRAMES {
-        ada.frames(1);
-        bob.frames(1);
-        if ada.says("Bob") && bob.says("Ada") {
-            break;
-        }
-    }
+    let both_until = |ada: &mut Desk, bob: &mut Desk, adas: &str, bobs: &str| {
+        until(&format!("{adas} and {bobs}"), || {
+            ada.frames(1);
+            bob.frames(1);
+            (ada.says(adas) && bob.says(bobs)).then_some(())
+        });
+    };
+    both_until(&mut ada, &mut bob, "Bob", "Ada");
     ada.assert_readable_at_every_size("lobby of the host");
     bob.assert_readable_at_every_size("lobby of the guest");
     assert!(ada.says(words::NOT_READY) && bob.says("Bob (you)"));
     ada.press(words::I_AM_READY);
     bob.press(words::I_AM_READY);
-    let both = |ada: &mut Desk, bob: &mut Desk, wanted: &str| {
-        for _ in 0..WAIT_FRAMES {
-            ada.frames(1);
-            bob.frames(1);
-            if ada.says(wanted) && bob.says(wanted) {
-                return;
-            }
-        }
-        panic!("{wanted}: {:?} {:?}", ada.said(), bob.said());
-    };
-    both(&mut ada, &mut bob, "0:03");
+    both_until(&mut ada, &mut bob, "0:03", "0:03");
     // Without a word: as a crash does.
     bob.screens.clear();
     drop(bob);
@@ -434,7 +426,7 @@ fn two_meet_in_a_lobby_play_and_the_one_that_crashes_comes_back() {
     bob.until_it_says(words::BROKE_OFF);
     bob.assert_readable_at_every_size("home with an offer");
     bob.press(words::COME_BACK);
-    both(&mut ada, &mut bob, "0:2");
+    both_until(&mut ada, &mut bob, "0:2", "0:2");
     assert_eq!(bob.screens.len(), 2);
     // The way back stands beside the new recording, and only there.
     let replays = bob.front.places.replays().unwrap();
@@ -453,13 +445,9 @@ fn a_host_that_is_gone_is_told_in_the_window() {
     let mut ada = Desk::new(folder.path(), "Ada");
     open(&mut ada);
     ada.press(words::CANCEL);
-    for _ in 0..WAIT_FRAMES {
-        ada.frames(1);
-        if ada.screens.len() == 1 {
-            break;
-        }
-    }
-    assert_eq!(ada.screens.len(), 1, "cancel leads back to the menu");
+    ada.until("cancel leads back to the menu", |ada| {
+        ada.screens.len() == 1
+    });
     let bobs = folder.path().join("bob");
     std::fs::create_dir(&bobs).unwrap();
     let mut bob = Desk::new(&bobs, "Bob");
@@ -497,12 +485,9 @@ fn where_nothing_can_be_kept_that_is_told_and_a_match_is_played_all_the_same() {
         desk.press(words::OPEN);
         desk.until_it_says("Your key cannot be used");
         desk.press(words::CANCEL);
-        for _ in 0..WAIT_FRAMES {
-            desk.frames(1);
-            if desk.screens.len() == 1 {
-                break;
-            }
-        }
+        desk.until("cancel leads back to the menu", |desk| {
+            desk.screens.len() == 1
+        });
         desk.press(words::SKIRMISH);
         desk.press(words::START);
         desk.until_it_says("0:01");

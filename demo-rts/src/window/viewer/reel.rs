@@ -344,22 +344,27 @@ impl Reel {
             }
             Work::Save { .. } => {
                 let snapshot = self.snapshot();
-                self.player.answer(Answer::Saved(snapshot));
+                self.answer(Answer::Saved(snapshot));
                 Step::Turn
             }
         }
+    }
+
+    fn answer(&mut self, answer: Answer) {
+        let taken = self.player.answer(answer);
+        taken.expect("each piece of work is answered once, and in kind");
     }
 
     fn ready(&mut self, world: World, ticks: u64) -> Step {
         self.tick = ticks;
         let checksum = self.world.insert(world).checksum();
         self.checksum = Some(checksum);
-        self.player.answer(Answer::Ready { checksum });
+        self.answer(Answer::Ready { checksum });
         Step::Leap
     }
 
     fn fail(&mut self) -> Step {
-        self.player.answer(Answer::Failed);
+        self.answer(Answer::Failed);
         Step::Leap
     }
 
@@ -367,7 +372,7 @@ impl Reel {
         if let Some(world) = &self.world {
             let checksum = world.checksum();
             self.checksum = Some(checksum);
-            self.player.answer(Answer::Executed {
+            self.answer(Answer::Executed {
                 checksum,
                 outcome: world.outcome(),
                 step,

@@ -5,7 +5,7 @@ use super::graphs::{self, Graph};
 use super::*;
 use crate::bot::{Bot, Level};
 use crate::window::input::{Click, Modifiers, MouseButton, Press};
-use crate::window::sight::{SIZES, check_texts};
+use crate::window::sight::{SIZES, check_texts, until};
 use crate::world::{Effect, Id, Kind, ONE, Point, Setup};
 use lockstep::log::{
     Bundle, LogEntry, LogStore, PauseBudget, Record, RosterChange, RosterPeer, Start, What,
@@ -145,10 +145,10 @@ fn far() -> Duration {
 /// The survey, once it has run to the end.
 fn surveyed(path: &Path, reel: &mut Reel) -> Survey {
     let mut survey = Survey::begin(Film::file(path), reel.ticks());
-    while survey.is_running() {
+    until("the survey ends", || {
         survey.poll(reel);
-        std::thread::sleep(Duration::from_millis(2));
-    }
+        (!survey.is_running()).then_some(())
+    });
     assert_eq!(survey.trouble, None);
     survey
 }
@@ -638,12 +638,9 @@ fn a_picture_of_the_moment_is_what_was_drawn() {
         &[KeyCode::F2],
         Modifiers::default(),
     );
-    let told = loop {
-        if let Some(told) = viewer.exporting.as_ref().and_then(Exporting::poll) {
-            break told;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    };
+    let told = until("the picture is written", || {
+        viewer.exporting.as_ref().and_then(Exporting::poll)
+    });
     let path = recorded.folder.path().join("two bots at 0.00 (tick 0).png");
     assert!(told.contains(&path.display().to_string()), "{told}");
     let file = std::io::BufReader::new(std::fs::File::open(&path).unwrap());

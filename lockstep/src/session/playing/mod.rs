@@ -630,3 +630,6 @@ impl Playing {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

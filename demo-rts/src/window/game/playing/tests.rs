@@ -5,7 +5,7 @@ use crate::bot::Level;
 use crate::cli::Common;
 use crate::peer::{Bots, KeyChoice, Part, now};
 use crate::window::input::{Click, Modifiers, MouseButton, Press};
-use crate::window::sight::{SIZES, check_texts};
+use crate::window::sight::{SIZES, check_texts, until};
 use std::time::Instant;
 
 struct Player {
@@ -48,7 +48,6 @@ impl Player {
         self.canvas.begin(size, 1.0);
         let next = self.game.frame(&input, &mut self.canvas);
         check_texts(&self.canvas);
-        std::thread::sleep(Duration::from_millis(5));
         next
     }
 
@@ -63,11 +62,13 @@ impl Player {
 
     /// Lets frames pass until this is so.
     fn wait(&mut self, what: &str, is_so: impl Fn(&Player) -> bool) {
-        let began = now();
-        while !is_so(self) {
-            assert!(began.elapsed() < Duration::from_secs(30), "{what}");
-            self.frame(Input::default());
-        }
+        until(what, || {
+            let there = is_so(self);
+            if !there {
+                self.frame(Input::default());
+            }
+            there.then_some(())
+        });
     }
 
     fn reads(&self, wanted: &str) -> bool {

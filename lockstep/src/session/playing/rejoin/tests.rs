@@ -1,71 +1,8 @@
 use super::*;
-use crate::log::{Absent, OnDesync, OnSlow, PauseBudget, RosterPeer};
+use crate::Incarnation;
 use crate::session::lobby::Settled;
 use crate::session::playing::epochs::key;
-use crate::session::roster::{Ballot, Value};
-use crate::sign::KeyedHash;
-use crate::{Incarnation, Limits, MatchId, Plan};
-use sim::{RulesId, Seat, Seed};
-
-const SETTINGS: Settings = Settings {
-    keyframe_every: None,
-    stall_limit: None,
-    suspicion: Duration::from_secs(3),
-};
-
-fn core(me: u8) -> Core {
-    let signer = Box::new(KeyedHash::new(PeerId([me; 32])));
-    Core::new(Limits::default(), signer, [me; 32])
-}
-
-fn start(peers: u8) -> Start {
-    let place = |at: u8| RosterPeer {
-        peer: PeerId([at; 32]),
-        incarnation: Incarnation([at; 16]),
-        name: String::new(),
-        seats: vec![Seat(at)],
-        share: [0; 32],
-    };
-    Start {
-        protocol: crate::PROTOCOL,
-        match_id: MatchId([1; 16]),
-        rules: RulesId([0; 16]),
-        setup: [].into(),
-        seed: Seed([0; 32]),
-        plan: Plan::default(),
-        turn_limit: None,
-        pauses: PauseBudget::default(),
-        on_slow: OnSlow::default(),
-        on_desync: OnDesync::default(),
-        absent: Absent::default(),
-        roster: (0..peers).map(place).collect(),
-        build: String::new(),
-        signatures: Vec::new(),
-    }
-}
-
-/// The change that ends an epoch, by which a peer comes back where one is named.
-fn change(epoch: u32, roster: u16, cut: u32, joins: Option<u8>) -> RosterChange {
-    let joins = joins.map(|peer| Joins {
-        peer,
-        incarnation: Incarnation([peer + 100; 16]),
-    });
-    RosterChange {
-        epoch,
-        ballot: Ballot { round: 1, peer: 0 },
-        value: Value {
-            roster: Peers(roster),
-            cut,
-            joins,
-            cheats: Peers::default(),
-            odd: Peers::default(),
-            log_hash: None,
-        },
-        accepts: Vec::new(),
-        proofs: Vec::new(),
-        reopening: None,
-    }
-}
+use crate::session::playing::tests::{SETTINGS, change, core, start};
 
 #[test]
 fn who_comes_back_waits_for_no_batch_that_another_who_came_back_never_seals() {

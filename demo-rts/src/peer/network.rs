@@ -1,0 +1,91 @@
+//! The network that a peer plays over: its key, and how its ways out are made worse.
+
+use super::KeyChoice;
+use crate::cli::Common;
+use crate::exit::Problem;
+use crate::log::{LogLevel, say};
+use crate::options::{Impair, ways_in};
+use lockstep::log::Record;
+use lockstep::quic::{Identity, Impairments, QuicConfig};
+use lockstep::{Network, Rejoin};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+pub(super) fn network(
+    listen: SocketAddr,
+    common: &Common,
+    key: KeyChoice,
+) -> Result<Network, Problem> {
+    let mut config = match (key, &common.identity) {
+        (KeyChoice::Ephemeral, _) => QuicConfig::new(fresh_key()?),
+        (KeyChoice::Kept, Some(path)) => QuicConfig::new(Identity::at(path)?),
+        (KeyChoice::Kept, None) => QuicConfig::new(Identity::default_for_user()?),
+    };
+    config.listen = listen;
+    config.impairments = common.impair.as_ref().map(impairments);
+    Ok(Network::quic(config)?)
+}
+
+/// The network of a peer that was in a match before: its key has a place there.
+pub(super) fn network_of_player(
+    listen: SocketAddr,
+    common: &Common,
+    key: KeyChoice,
+    from: &Rejoin,
+) -> Result<Network, Problem> {
+    let network = network(listen, common, key)?;
+    let own = network.signer.id();
+    let starts = from.log.iter().filter_map(|record| match record {
+        Record::Start(start) => Some(start),
+        _ => None,
+    });
+    // A ticket says nothing of who plays; there the others find out.
+    for start in starts {
+        if start.roster.iter().all(|peer| peer.peer != own) {
+            return Err(Problem::Stranger);
+        }
+    }
+    Ok(network)
+}
+
+fn impairments(impair: &Impair) -> Impairments {
+    let impairments = Impairments::new(impair.ways.clone());
+    if let Some(path) = impair.file.clone() {
+        let followed = impairments.clone();
+        std::thread::spawn(move || follow(&followed, &path));
+    }
+    impairments
+}
+
+/// Reads the file again and again, for as long as there is a socket. What cannot be read changes nothing.
+fn follow(impairments: &Impairments, path: &Path) {
+    let mut told = None;
+    while impairments.is_shared() {
+        match ways_in(path) {
+            Ok(ways) => {
+                told = None;
+                if ways != impairments.get() {
+                    impairments.set(ways);
+                }
+            }
+            Err(why) => {
+                let why = why.to_string();
+                if told.as_ref() != Some(&why) {
+                    say(LogLevel::Warn, format_args!("--impair: {why}"));
+                }
+                told = Some(why);
+            }
+        }
+        std::thread::sleep(FOLLOW_EVERY);
+    }
+}
+
+fn fresh_key() -> Result<[u8; 32], Problem> {
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).map_err(|_| lockstep::live::Error::Randomness)?;
+    Ok(key)
+}
+
+/// How often the file of an impairment is looked at.
+const FOLLOW_EVERY: Duration = Duration::from_millis(50);

@@ -1,0 +1,122 @@
+//! One peer's part by itself, with nobody at the other ends.
+
+use super::*;
+use crate::log::{Absent, OnDesync, OnSlow, PauseBudget, RosterChange, RosterPeer};
+use crate::session::roster::{Ballot, Joins, Peers, Value};
+use crate::sign::KeyedHash;
+use crate::{Incarnation, Limits, LogHash, MatchId, Plan};
+use sim::{RulesId, Seed};
+
+pub(super) const SETTINGS: Settings = Settings {
+    keyframe_every: None,
+    stall_limit: None,
+    suspicion: Duration::from_secs(3),
+};
+
+pub(super) fn core(me: u8) -> Core {
+    let signer = Box::new(KeyedHash::new(PeerId([me; 32])));
+    Core::new(Limits::default(), signer, [me; 32])
+}
+
+pub(super) fn start(peers: u8) -> Start {
+    let place = |at: u8| RosterPeer {
+        peer: PeerId([at; 32]),
+        incarnation: Incarnation([at; 16]),
+        name: String::new(),
+        seats: vec![Seat(at)],
+        share: [0; 32],
+    };
+    Start {
+        protocol: crate::PROTOCOL,
+        match_id: MatchId([1; 16]),
+        rules: RulesId([0; 16]),
+        setup: [].into(),
+        seed: Seed([0; 32]),
+        plan: Plan::default(),
+        turn_limit: None,
+        pauses: PauseBudget::default(),
+        on_slow: OnSlow::default(),
+        on_desync: OnDesync::default(),
+        absent: Absent::default(),
+        roster: (0..peers).map(place).collect(),
+        build: String::new(),
+        signatures: Vec::new(),
+    }
+}
+
+/// The change that ends an epoch, by which a peer comes back where one is named.
+pub(super) fn change(epoch: u32, roster: u16, cut: u32, joins: Option<u8>) -> RosterChange {
+    let joins = joins.map(|peer| Joins {
+        peer,
+        incarnation: Incarnation([peer + 100; 16]),
+    });
+    RosterChange {
+        epoch,
+        ballot: Ballot { round: 1, peer: 0 },
+        value: Value {
+            roster: Peers(roster),
+            cut,
+            joins,
+            cheats: Peers::default(),
+            odd: Peers::default(),
+            log_hash: None,
+        },
+        accepts: Vec::new(),
+        proofs: Vec::new(),
+        reopening: None,
+    }
+}
+
+/// The part of the first of so many peers, who has heard nothing of the others: it has the turns that are empty by rule.
+fn alone_at_first(core: &mut Core, peers: u8) -> Playing {
+    let settled = Settled {
+        start: start(peers),
+        addresses: vec![Vec::new(); usize::from(peers)],
+        begin: Duration::ZERO,
+    };
+    let settings = Settings {
+        stall_limit: Some(Duration::from_secs(20)),
+        // Nobody is suspected here.
+        suspicion: Duration::from_secs(600),
+        ..SETTINGS
+    };
+    let mut playing = Playing::new(core, settled, Checksum(0), settings);
+    core.now = Duration::from_millis(500);
+    playing.advance(core);
+    assert_eq!(playing.complete, 2);
+    playing
+}
+
+#[test]
+fn who_is_waited_for_since_a_change_is_waited_for_anew() {
+    let mut core = core(0);
+    let mut playing = alone_at_first(&mut core, 4);
+    core.now = Duration::from_secs(19);
+    playing.advance(&mut core);
+    assert!(playing.stall.is_some() && !playing.is_over());
+    // The others are still to send what they have for the turn that waits.
+    playing.epochs.decide(change(0, 0b0111, 2, None));
+    playing.begin_epoch(&mut core);
+    core.now = Duration::from_secs(30);
+    playing.advance(&mut core);
+    assert!(playing.stall.is_some() && !playing.is_over());
+    core.now = Duration::from_secs(40);
+    playing.advance(&mut core);
+    assert!(playing.is_over());
+}
+
+#[test]
+fn turns_go_on_once_it_is_settled_whose_log_is_another() {
+    let mut core = core(0);
+    let mut playing = alone_at_first(&mut core, 3);
+    playing.members[1].alike = 2;
+    playing.dispute(&mut core, 2, 2, LogHash([9; 16]));
+    core.now += Duration::from_secs(4);
+    playing.advance_dispute(&mut core);
+    assert!(playing.dispute.is_some(), "there may be a proof yet");
+    core.now += Duration::from_secs(2);
+    playing.advance_dispute(&mut core);
+    assert_eq!(playing.odd_voters(), Peers(0b100));
+    // A change that is decided by now may need some of them before the next one can say who goes.
+    assert!(playing.dispute.is_none());
+}
