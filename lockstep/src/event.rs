@@ -237,6 +237,8 @@ pub struct LobbyPeer {
     pub peer: PeerId,
     /// What it calls itself.
     pub name: String,
+    /// The build that it runs, as it says; empty where that is not told, as in a match that is reopened.
+    pub build: String,
     /// Its seats.
     pub seats: Vec<Seat>,
     /// Whether it is ready.

@@ -4,7 +4,7 @@
 //! `KEEP_PICTURES=1` those of a success are kept, too.
 
 use demo_rts::window::words::{self, menu, viewer};
-use demo_rts::world::{Kind, TICKS_PER_SECOND};
+use demo_rts::world::{Kind, TICKS_PER_SECOND, Tile};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -78,7 +78,15 @@ fn ends_well(window: &mut Window<'_>) {
     window
         .process
         .wait_until(Duration::from_secs(60), |_| false);
-    assert!(window.process.has_ended(), "the window was closed");
+    // Its output is closed a little before it is gone.
+    let gone = (0..100).any(|_| {
+        let gone = window.process.has_ended();
+        if !gone {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        gone
+    });
+    assert!(gone, "the window was closed");
 }
 
 /// That a picture shows another thing than before, and is not merely another frame of it.
@@ -130,7 +138,10 @@ fn a_skirmish_is_played_by_hand_and_its_recording_tells_what_was_clicked() {
     window.press(&["Escape"]);
     window.until_gone(&words::selected(5));
     window.press(&["Escape"]);
-    window.click_on(words::LEAVE_MATCH);
+    window.click_on(words::SURRENDER);
+    window.click_on(words::SURRENDER_SURE);
+    window.until_seen("Defeat: bot 1 won");
+    window.click_on(words::CLOSE_MATCH);
     window.until_seen(menu::SUBTITLE);
     window.click_on(menu::QUIT);
     ends_well(&mut window);
@@ -144,15 +155,22 @@ fn a_skirmish_is_played_by_hand_and_its_recording_tells_what_was_clicked() {
     verify(replay, home.path());
     let records = records(replay, home.path());
     let clicked = commands(&records, 0);
-    for wanted in ["Train", "Move", "Stop", "Build"] {
-        let is_there = clicked.iter().any(|command| command[wanted].is_object());
-        assert!(is_there, "{wanted} is not among {clicked:?}");
-    }
-    let built = clicked.iter().find(|command| command["Build"].is_object());
-    assert!(
-        built.is_some_and(|command| command["Build"]["kind"] == "House"),
-        "{built:?}"
+    let [trained, moved, _, built] = ["Train", "Move", "Stop", "Build"].map(|wanted| {
+        let found = clicked.iter().find(|command| command[wanted].is_object());
+        let found = found.unwrap_or_else(|| panic!("{wanted} is not among {clicked:?}"));
+        &found[wanted]
+    });
+    assert_eq!(trained["kind"], "Worker");
+    assert_eq!(built["kind"], "House");
+    assert!(clicked.iter().any(|command| *command == "Surrender"));
+    // What was clicked is meant, and no other tile: the map is seen at thirty pixels a tile.
+    let tile = |tile: &Value| serde_json::from_value::<Tile>(tile.clone()).expect("a tile");
+    let (to, at) = (tile(&moved["to"]), tile(&built["at"]));
+    let apart = (
+        i32::from(at.x) - i32::from(to.x),
+        i32::from(at.y) - i32::from(to.y),
     );
+    assert!(matches!(apart, (2..=3, -7..=-6)), "{apart:?}");
 }
 
 #[test]
@@ -180,8 +198,13 @@ fn two_windows_meet_play_and_one_is_killed() {
     guest.until_seen(menu::SUBTITLE);
     guest.press(&["Tab", "Tab", "Return"]);
     guest.until_seen(menu::TICKET_HINT);
+    // What is no ticket is told, and is gone with the next word.
+    guest.click_on(menu::TICKET_HINT);
+    guest.write("nonsense");
+    guest.click_on(menu::JOIN_IT);
+    guest.until_seen(NO_TICKET);
     guest.click_on(menu::PASTE);
-    guest.until_gone(menu::TICKET_HINT);
+    guest.until_gone(NO_TICKET);
     // The button beside it, by keys that come faster than frames.
     guest.press(&["Tab", "Return"]);
     guest.until_seen(&menu::yourself("Grace"));
@@ -199,7 +222,12 @@ fn two_windows_meet_play_and_one_is_killed() {
         window.until_seen(words::HELP_HINT);
         window.until_seen(&words::idle(5));
     }
+    // Who plays beside whom is told from where it is: a worker of the guest's is in the host's recording, too.
+    guest.click((640, 350));
+    guest.press(&["w"]);
+    guest.until_seen(&(START_GOLD - Kind::Worker.stats().gold).to_string());
     host.press(&["F3"]);
+    host.until_seen(words::AGREED);
     let playing = host.picture();
 
     guest.kill();
@@ -229,6 +257,11 @@ fn two_windows_meet_play_and_one_is_killed() {
     verify(replay, home.path());
     let records = records(replay, home.path());
     let start = records.iter().find(|record| record["record"] == "start");
+    let trained = commands(&records, 1);
+    let trained = trained
+        .iter()
+        .find(|command| command["Train"]["kind"] == "Worker");
+    assert!(trained.is_some(), "the guest's worker: {records:?}");
     let roster = start.and_then(|start| start["roster"].as_array());
     let named: Vec<&Value> = roster
         .into_iter()
@@ -309,11 +342,12 @@ fn every_way_to_a_moment_of_a_replay_shows_the_same_picture() {
         assert_same(&played, &leapt, "by playing and by a key");
     }
 
-    // With the eyes of one seat less is seen.
+    // With the eyes of one seat less is seen, on the map and on the small one.
     window.press(&["Home"]);
     window.until_seen(&at(0));
     window.press(&["3"]);
-    window.until_changed(&first, None);
+    window.until_changed(&first, Some(MAP));
+    window.until_changed(&first, Some(SMALL_MAP));
 
     // A picture of the moment lies beside the replay, drawn without a card: it shows what the window shows.
     window.press(&["0"]);
@@ -370,6 +404,23 @@ const TIMELINE: Part = Part {
     wide: 1_280,
     high: 122,
 };
+/// Much of the map beside its panels.
+const MAP: Part = Part {
+    x: 410,
+    y: 50,
+    wide: 860,
+    high: 540,
+};
+/// Its map of all.
+const SMALL_MAP: Part = Part {
+    x: 10,
+    y: 412,
+    wide: 174,
+    high: 172,
+};
+/// What is said of a ticket that is none.
+const NO_TICKET: &str =
+    "This is no ticket: paste the word that the host gave you, it begins with ls1-.";
 /// What a seat begins with.
 const START_GOLD: u32 = 250;
 /// Likewise.

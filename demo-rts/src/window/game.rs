@@ -1,25 +1,25 @@
 //! A match in the window: how it looks, and how a person plays it or watches bots play.
 
-pub mod camera;
+pub(crate) mod camera;
 #[cfg(feature = "window")]
-pub mod card;
-pub mod effects;
+pub(crate) mod card;
+pub(crate) mod effects;
 #[cfg(feature = "window")]
-pub mod hand;
+pub(crate) mod hand;
 #[cfg(feature = "window")]
-pub mod hud;
-pub mod land;
-pub mod motion;
+pub(crate) mod hud;
+pub(crate) mod land;
+pub(crate) mod motion;
 #[cfg(feature = "window")]
-pub mod network;
+pub(crate) mod network;
 #[cfg(feature = "window")]
 mod over;
 mod pen;
 #[cfg(feature = "window")]
 mod playing;
-pub mod scene;
-pub mod shapes;
-pub mod signs;
+pub(crate) mod scene;
+pub(crate) mod shapes;
+pub(crate) mod signs;
 #[cfg(feature = "window")]
 pub mod table;
 #[cfg(feature = "window")]

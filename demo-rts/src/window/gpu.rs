@@ -56,6 +56,13 @@ impl Gpu {
             BlendFactor::Value(BlendValue::SourceAlpha),
             BlendFactor::OneMinusValue(BlendValue::SourceAlpha),
         );
+        // What is drawn over something solid stays solid: a browser, and some desktops, would let shine through the
+        // window what lies behind it.
+        let solid = BlendState::new(
+            Equation::Add,
+            BlendFactor::One,
+            BlendFactor::OneMinusValue(BlendValue::SourceAlpha),
+        );
         let pipeline = card.new_pipeline(
             &[BufferLayout::default()],
             &[
@@ -66,6 +73,7 @@ impl Gpu {
             shader,
             PipelineParams {
                 color_blend: Some(over),
+                alpha_blend: Some(solid),
                 ..PipelineParams::default()
             },
         );

@@ -413,11 +413,12 @@ impl Lobby {
             let terms = words::terms(setup.map, setup.map_seed, setup.scenario);
             y += ui.paragraph((room.x, y), room.w, &terms, theme::BODY, theme::TEXT);
         }
-        let host = match &self.kind {
-            Kind::Join { found: Some(found) } => Some(found.build.as_str()),
-            _ => None,
-        };
-        let builds = words::build(crate::peer::BUILD, host);
+        let own = self.peer.as_ref().and_then(Peer::id);
+        let others = self.here.iter().filter(|peer| own != Some(peer.peer));
+        let others: Vec<(&str, &str)> = others
+            .map(|peer| (peer.name.as_str(), peer.build.as_str()))
+            .collect();
+        let builds = words::builds(crate::peer::BUILD, &others);
         y += ui.units(6.0);
         ui.paragraph((room.x, y), room.w, &builds, theme::SMALL, theme::FAINT);
     }

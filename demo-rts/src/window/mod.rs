@@ -12,24 +12,24 @@ pub mod game;
 mod gpu;
 pub mod input;
 #[cfg(feature = "window")]
-pub mod lan;
+pub(crate) mod lan;
 pub mod letters;
 #[cfg(feature = "window")]
-pub mod lobby;
+pub(crate) mod lobby;
 #[cfg(feature = "window")]
-pub mod menu;
+pub(crate) mod menu;
 #[cfg(target_arch = "wasm32")]
 pub mod page;
-pub mod people;
+pub(crate) mod people;
 #[cfg(feature = "window")]
-pub mod places;
+pub(crate) mod places;
 pub mod settings;
 #[cfg(test)]
 mod sight;
 #[cfg(feature = "window")]
-pub mod sound;
+pub(crate) mod sound;
 pub mod theme;
-pub mod ui;
+pub(crate) mod ui;
 pub mod viewer;
 pub mod words;
 

@@ -57,7 +57,6 @@ pub struct Ui<'a> {
     tip: Option<Tip>,
     used_arrows: bool,
     in_field: bool,
-    over: bool,
 }
 
 struct Tip {
@@ -101,7 +100,6 @@ impl<'a> Ui<'a> {
             tip: None,
             used_arrows: false,
             in_field: false,
-            over: false,
         }
     }
 
@@ -110,19 +108,9 @@ impl<'a> Ui<'a> {
         self.canvas.units(units)
     }
 
-    /// Whether the mouse is over a panel or a widget, so that nothing behind is meant.
-    pub fn is_over(&self) -> bool {
-        self.over
-    }
-
     /// Whether a field of this frame has the keyboard.
     pub fn has_focus_on_field(&self) -> bool {
         self.in_field
-    }
-
-    /// Whether any widget is held by the mouse.
-    pub fn is_held(&self) -> bool {
-        self.memory.held.is_some()
     }
 
     /// Ends the frame: moves the focus and draws the tooltip.
@@ -150,7 +138,6 @@ impl<'a> Ui<'a> {
 
     /// A panel to put widgets on.
     pub fn panel(&mut self, area: Rect) {
-        self.over |= self.input.mouse.is_some_and(|at| area.contains(at));
         let edge = self.units(1.0).max(1.0);
         let mut shadow = area;
         shadow.y += 2.0 * edge;
@@ -444,18 +431,12 @@ impl<'a> Ui<'a> {
         at.filter(|_| begun)
     }
 
-    /// Makes the mouse belong to this area, so that nothing behind it is meant.
-    pub fn cover(&mut self, area: Rect) {
-        self.over |= self.input.mouse.is_some_and(|at| area.contains(at));
-    }
-
     fn meet(&mut self, area: Rect, able: bool) -> Met {
         let place = self.next;
         if able {
             self.next += 1;
         }
         let under = self.input.mouse.is_some_and(|at| area.contains(at));
-        self.over |= under;
         let press = self.input.press(MouseButton::Left);
         if able && press.is_some_and(|click| area.contains(click.at)) {
             self.memory.held = Some(place);

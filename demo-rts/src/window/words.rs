@@ -3,7 +3,7 @@
 #[cfg(feature = "window")]
 pub mod menu;
 #[cfg(target_arch = "wasm32")]
-pub mod page;
+pub(crate) mod page;
 pub mod viewer;
 
 use crate::world::{Kind, Order, Refusal, Resource, SeatView, Upgrade};
@@ -263,6 +263,10 @@ pub const RESUME_ALL: &str = "End the pause";
 /// Likewise.
 pub const HELP: &str = "Help";
 /// Likewise.
+pub const SURRENDER: &str = "Surrender";
+/// Likewise, once pressed.
+pub const SURRENDER_SURE: &str = "Surrender: press again";
+/// Likewise.
 pub const LEAVE_MATCH: &str = "Leave the match";
 /// Closes a panel.
 pub const CLOSE: &str = "Close";
@@ -291,6 +295,12 @@ pub const LATENCY: &str = "order to world";
 pub const STALLS: &str = "stalls";
 /// Likewise.
 pub const CHECKSUM: &str = "checksum";
+/// Likewise.
+pub const AGREED: &str = "all agree";
+/// While no turn was compared.
+pub const NOT_YET: &str = "not compared yet";
+/// In the place of a link, where there is none.
+pub const BY_OTHERS: &str = "heard by way of others";
 /// Likewise.
 pub const NETWORK: &str = "network";
 /// Likewise.
@@ -462,6 +472,22 @@ pub fn link(rtt_ms: Option<f64>, lost_of_64: u8) -> String {
     let rtt = rtt_ms.map_or_else(|| "– ms".to_owned(), |ms| format!("{ms:.0} ms"));
     let lost = f64::from(lost_of_64) * 100.0 / 64.0;
     format!("{rtt} there and back, {lost:.0} % lost")
+}
+
+/// How early batches come: of another here, and own ones there.
+pub fn slack(here_ms: Option<i16>, there_ms: Option<i16>) -> String {
+    let ms = |ms: Option<i16>| ms.map_or_else(|| "–".to_owned(), |ms| ms.to_string());
+    format!("slack {} ms here, {} ms there", ms(here_ms), ms(there_ms))
+}
+
+/// Since when nothing of somebody was heard.
+pub fn unheard(seconds: f32) -> String {
+    format!("not heard for {seconds:.1} s")
+}
+
+/// The newest world that all have, and how old that news is.
+pub fn agreed(turns: u32, seconds: f32) -> String {
+    format!("after turn {turns}, told {seconds:.1} s ago")
 }
 
 /// Who won, as the player is told.

@@ -298,6 +298,33 @@ pub struct Stats {
     pub stalled: Duration,
     /// The links to other peers.
     pub links: Vec<LinkStats>,
+    /// The other peers of the running match, by whatever path they are heard.
+    pub peers: Vec<PeerStats>,
+    /// The newest world that all were found to have; `None` before the first.
+    pub agreed: Option<Agreed>,
+}
+
+/// What a session has measured of another peer of the match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerStats {
+    /// Who.
+    pub peer: PeerId,
+    /// How many milliseconds before they were due its batches have come here, the latest of the last report; negative
+    /// where one was late. `None` before the first report.
+    pub slack_ms: Option<i16>,
+    /// The same of this peer's batches there, as the other tells.
+    pub slack_there_ms: Option<i16>,
+    /// Since when nothing of it was heard.
+    pub unheard: Duration,
+}
+
+/// A world that all peers were found to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Agreed {
+    /// After so many turns.
+    pub turns: u32,
+    /// How long ago the last of them told so.
+    pub ago: Duration,
 }
 
 /// What a session has measured of one link.

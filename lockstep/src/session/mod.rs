@@ -20,7 +20,8 @@ mod wire;
 
 pub use batch::{Batch, MAX_LOAD, NO_SLACK, SnapshotHash};
 pub use contract::{
-    ConfigError, HostConfig, Input, LinkStats, Output, Role, RulesOf, SessionConfig, Stats,
+    Agreed, ConfigError, HostConfig, Input, LinkStats, Output, PeerStats, Role, RulesOf,
+    SessionConfig, Stats,
 };
 pub(crate) use playing::STALL_BUDGET;
 

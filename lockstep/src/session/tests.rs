@@ -14,6 +14,7 @@ mod reopen;
 mod returning;
 mod sleep;
 mod slow;
+mod stats;
 
 use super::*;
 use crate::log::{Absent, Bundle, LogEntry, OnDesync, OnSlow, PauseBudget, Record};
@@ -167,7 +168,7 @@ impl Net {
             limits: Limits::default(),
             stall_limit: Some(Duration::from_secs(20)),
             suspicion: Duration::from_secs(3),
-            build: String::new(),
+            build: "one build".to_owned(),
             role,
         };
         let session =

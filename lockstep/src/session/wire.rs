@@ -5,6 +5,7 @@ use crate::limits::{MAX_BATCH, MAX_PEERS};
 use crate::log::{Absent, OnDesync, OnSlow, PauseBudget, SignedBatch};
 use crate::session::reopen::Said;
 use crate::session::roster::Request;
+use crate::text::{MAX_BUILD, tidy_name, tidy_text};
 use crate::{Incarnation, JoinRefused, Limits, LogHash, MatchId, PeerId, Plan, TurnNumber};
 use serde::{Deserialize, Serialize};
 use sim::{Checksum, Outcome, RulesId, Seat};
@@ -28,6 +29,7 @@ pub(crate) enum Control {
         match_id: MatchId,
         secret: [u8; 16],
         name: String,
+        build: String,
         own_seats: u8,
         addresses: Vec<String>,
     },
@@ -148,8 +150,19 @@ pub(crate) struct Terms {
 pub(crate) struct LobbyEntry {
     pub peer: PeerId,
     pub name: String,
+    /// Empty where nobody tells.
+    pub build: String,
     pub seats: Vec<Seat>,
     pub ready: bool,
+}
+
+impl LobbyEntry {
+    /// With no more of its words than is shown, and kept of anybody's.
+    pub(crate) fn tidied(mut self) -> Self {
+        self.name = tidy_name(&self.name);
+        self.build = tidy_text(&self.build, MAX_BUILD);
+        self
+    }
 }
 
 /// One peer of the settled roster, with how to reach it and what it committed to.

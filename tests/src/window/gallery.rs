@@ -15,7 +15,9 @@ struct Kept {
     /// Leads the window to what is shown.
     lead: fn(&Window<'_>) -> Picture,
     /// What is compared, in pixels of the kept picture.
-    compared: &'static [Part],
+    compared: Part,
+    /// The part that tells which of its beginnings a match has drawn: it is begun again until that is the kept one.
+    beginning: Option<Part>,
 }
 
 /// Makes all anew. Returns a line for each.
@@ -41,7 +43,7 @@ pub fn make(program: &Path) -> Result<Vec<String>, String> {
 pub fn check(program: &Path) -> Result<Vec<String>, String> {
     let (mut lines, mut wrong) = (Vec::new(), String::new());
     for kept in &KEPT {
-        let seen = kept.take(program);
+        let seen = kept.take_like(program)?;
         match kept.compare(&seen) {
             Ok(line) => lines.push(line),
             Err(why) => {
@@ -74,27 +76,43 @@ impl Kept {
         (self.lead)(&window).halved()
     }
 
-    fn compare(&self, seen: &Picture) -> Result<String, String> {
-        let name = self.name;
-        let kept = Picture::read_png(&file(self)).map_err(|why| format!("{name}: {why}"))?;
-        let (mut lines, mut good) = (Vec::new(), true);
-        for part in self.compared {
-            let apart = kept.part(*part).difference(&seen.part(*part));
-            let apart = apart.ok_or_else(|| format!("{name}: another size"))?;
-            let (x, y) = apart.worst_at;
-            lines.push(format!(
-                "{name}: a channel differs by {:.2} on average [{MEAN}], by {:.1} in the worst square, at {},{} \
-                 [{SQUARE}]; {:.3} % of pixels differ clearly",
-                apart.mean,
-                apart.worst_square,
-                x + part.x,
-                y + part.y,
-                apart.clearly * 100.0,
-            ));
-            good &= apart.mean <= MEAN && apart.worst_square <= SQUARE;
+    /// Takes it until it begins as the kept one does. Where it never does the last one is as good as any to tell why.
+    fn take_like(&self, program: &Path) -> Result<Picture, String> {
+        let mut seen = self.take(program);
+        let Some(part) = self.beginning else {
+            return Ok(seen);
+        };
+        let kept = self.kept()?.part(part);
+        for _ in 0..MOST_BEGINNINGS {
+            let apart = kept.difference(&seen.part(part));
+            if apart.is_some_and(|apart| apart.worst_square <= SQUARE) {
+                break;
+            }
+            seen = self.take(program);
         }
-        let lines = lines.join("\n");
-        if good { Ok(lines) } else { Err(lines) }
+        Ok(seen)
+    }
+
+    fn kept(&self) -> Result<Picture, String> {
+        Picture::read_png(&file(self)).map_err(|why| format!("{}: {why}", self.name))
+    }
+
+    fn compare(&self, seen: &Picture) -> Result<String, String> {
+        let (name, part) = (self.name, self.compared);
+        let apart = self.kept()?.part(part).difference(&seen.part(part));
+        let apart = apart.ok_or_else(|| format!("{name}: another size"))?;
+        let (x, y) = apart.worst_at;
+        let line = format!(
+            "{name}: a channel differs by {:.2} on average [{MEAN}], by {:.1} in the worst square, at {},{} \
+             [{SQUARE}]; {:.3} % of pixels differ clearly",
+            apart.mean,
+            apart.worst_square,
+            x + part.x,
+            y + part.y,
+            apart.clearly * 100.0,
+        );
+        let good = apart.mean <= MEAN && apart.worst_square <= SQUARE;
+        if good { Ok(line) } else { Err(line) }
     }
 }
 
@@ -114,32 +132,30 @@ const KEPT: [Kept; 4] = [
         arguments: || words_of("--map lakes --map-seed 4711"),
         lead: lead_to_skirmish,
         // The land behind the page drifts.
-        compared: &[part(91, 86, 458, 214)],
+        compared: part(91, 86, 458, 214),
+        beginning: None,
     },
     Kept {
         name: "match",
         arguments: || words_of("skirmish --bots 1 --map lakes --map-seed 7 --name Ada --turns 24"),
         lead: lead_to_match,
-        // Who begins where is drawn anew for each match: the bar, the dark, the town hall, and both panels are the same.
-        compared: &[
-            part(0, 0, 640, 15),
-            part(0, 60, 140, 200),
-            part(300, 162, 40, 36),
-            part(330, 294, 200, 66),
-            part(533, 279, 107, 81),
-        ],
+        compared: WHOLE,
+        // Who begins where is drawn anew for each match: the small map shows it.
+        beginning: Some(part(0, 268, 92, 92)),
     },
     Kept {
         name: "battle",
         arguments: || vec!["watch".to_owned(), golden("armies")],
         lead: lead_to_battle,
-        compared: &[part(0, 0, 640, 360)],
+        compared: WHOLE,
+        beginning: None,
     },
     Kept {
         name: "viewer",
         arguments: || vec!["watch".to_owned(), golden("four")],
         lead: lead_to_graphs,
-        compared: &[part(0, 0, 640, 360)],
+        compared: WHOLE,
+        beginning: None,
     },
 ];
 
@@ -211,6 +227,10 @@ fn lead_to_graphs(window: &Window<'_>) -> Picture {
     window.still(None)
 }
 
+/// All of a kept picture.
+const WHOLE: Part = part(0, 0, 640, 360);
+/// Of two beginnings one comes in so many matches but for one time in a million.
+const MOST_BEGINNINGS: usize = 20;
 /// The most that a channel may differ on average. Another version of the software renderer rounds otherwise.
 const MEAN: f64 = 1.5;
 /// The most that it may differ on average in a square of 16 by 16 pixels.

@@ -47,11 +47,12 @@ impl Pen {
     }
 
     fn draw(&mut self, text: &str, size: f32, weight: Weight) -> Option<Ink> {
-        let wide = self.canvas.measure(text, size, weight).ceil() + 2.0 * ALONE;
+        let alone = (size * ALONE).max(LEAST_ALONE).ceil();
+        let wide = self.canvas.measure(text, size, weight).ceil() + 2.0 * alone;
         let high = self.canvas.line_height(size).ceil();
         self.canvas.begin((wide, high), 1.0);
         let white = [255; 4];
-        self.canvas.text((ALONE, 0.0), text, size, weight, white);
+        self.canvas.text((alone, 0.0), text, size, weight, white);
         let still = Still::of(&mut self.canvas, [0, 0, 0, 255]);
         let (wide, _) = still.size();
         let drawn = still.draw();
@@ -146,19 +147,24 @@ impl Ink {
 }
 
 /// Every size that words are written in, in pixels, at this size of the window.
-const SIZES: [f32; 7] = [
+const SIZES: [f32; 8] = [
     KEYS,
     theme::SMALL,
     theme::BODY,
     theme::HEADING,
+    OVER,
     theme::TITLE * 0.82,
     theme::TITLE,
     theme::TITLE * 1.5,
 ];
+/// That of the heading of what lies over a match.
+const OVER: f32 = 24.0;
 /// That of the keys on the buttons of the command card.
 const KEYS: f32 = 10.0;
-/// Free pixels left and right of a text that stands alone: more than a space.
-const ALONE: f32 = 8.0;
+/// How much is free left and right of a text that stands alone, of its size: clearly more than a space.
+const ALONE: f32 = 0.45;
+/// Likewise in pixels: a field's frame is hardly farther from what is in it.
+const LEAST_ALONE: f32 = 8.0;
 /// Pixels of a text that are compared before all are.
 const PAIRS: usize = 12;
 /// The cover of pixels that are wholly covered, or nearly.
@@ -196,13 +202,14 @@ mod tests {
         let page = page(&[
             ((20.0, 20.0), "Join", theme::BODY),
             ((20.0, 80.0), "Join a match", theme::BODY),
+            ((20.0, 165.0), "Join a match", theme::TITLE * 0.82),
             ((200.0, 140.0), "Joint", theme::HEADING),
             ((20.0, 110.0), "turn 300 of 744   tick 1202", theme::SMALL),
         ]);
         let mut pen = Pen::default();
         let found = pen.find("Join", &page);
         assert!(matches!(found[..], [(30..40, 25..35)]), "{found:?}");
-        assert_eq!(pen.find("Join a match", &page).len(), 1);
+        assert_eq!(pen.find("Join a match", &page).len(), 2);
         assert_eq!(pen.find("Joint", &page).len(), 1);
         assert_eq!(pen.find("turn 300 of 744   tick 1202", &page).len(), 1);
         let others = ["turn 300 of 744   tick 1200", "turn 308 of 744   tick 1202"];

@@ -152,11 +152,14 @@ fn drawn_here(replay: &Path, (wide, high): (u32, u32)) -> Result<Picture, String
     let mut viewer = Viewer::open(replay, Shared::default()).map_err(|why| why.to_string())?;
     let mut canvas = Canvas::new();
     let size = (wide as f32, high as f32);
+    let mut now = Duration::from_secs(1);
     let mut frame = |keys: Vec<Press>| {
         canvas.begin(size, 1.0);
+        now += FRAME;
         let input = Input {
             size,
-            now: Duration::from_secs(1),
+            now,
+            seconds: FRAME.as_secs_f32(),
             keys,
             ..Input::default()
         };
@@ -191,6 +194,8 @@ const DROP: &str = "
         new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));";
 /// Longer than a debug build on a busy machine takes for the replay.
 const RUN_HERE_WITHIN: Duration = Duration::from_secs(240);
+/// From one frame to the next.
+const FRAME: Duration = Duration::from_millis(16);
 const END: char = '\u{e010}';
 const ESCAPE: char = '\u{e00c}';
 const F2: char = '\u{e032}';

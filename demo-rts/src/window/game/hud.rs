@@ -124,7 +124,6 @@ pub fn pressed_key(input: &Input, hand: &Hand, page: Page, world: &World) -> Opt
 
 fn draw_top(ui: &mut Ui<'_>, shown: Shown<'_>) {
     let area = shown.layout.top;
-    ui.cover(area);
     ui.canvas.shade(area, theme::PANEL_TOP, theme::PANEL);
     let edge = ui.units(1.0).max(1.0);
     ui.canvas.rect(

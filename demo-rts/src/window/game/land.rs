@@ -220,22 +220,21 @@ impl Land {
             let around = lines.flat_map(|y| columns.clone().map(move |x| y * size + x));
             around.map(|at| self.known[at]).max().unwrap_or(Known::Dark)
         };
+        let places = (0..wide).flat_map(|y| (0..wide).map(move |x| (x, y)));
+        let alphas = places.map(|(x, y)| match darkness(x, y) {
+            Known::Seen => 0,
+            Known::Explored => EXPLORED,
+            Known::Dark => 255,
+        });
+        let alphas = softened(&alphas.collect::<Vec<u8>>(), wide);
         let picture = canvas.picture_mut(self.fog.id());
         picture.width = wide as u16;
         picture.height = wide as u16;
         picture.smooth = true;
         picture.rgba.clear();
-        for y in 0..wide {
-            for x in 0..wide {
-                let alpha = match darkness(x, y) {
-                    Known::Seen => 0,
-                    Known::Explored => EXPLORED,
-                    Known::Dark => 255,
-                };
-                let [red, green, blue, _] = theme::GROUND;
-                picture.rgba.extend([red, green, blue, alpha]);
-            }
-        }
+        let [red, green, blue, _] = theme::GROUND;
+        let pixels = alphas.iter().flat_map(|alpha| [red, green, blue, *alpha]);
+        picture.rgba.extend(pixels);
     }
 
     fn draw_small(&self, map: &Map, canvas: &mut Canvas) {
@@ -286,6 +285,27 @@ impl Land {
             }
         });
     }
+}
+
+/// The fog with its inner corners filled, so that its edge runs aslant and not in stairs. Nowhere is it thinner than before.
+fn softened(alphas: &[u8], wide: usize) -> Vec<u8> {
+    let line = |values: &[u16], at: usize, step: usize, first: bool, last: bool| {
+        let before = if first { at } else { at - step };
+        let after = if last { at } else { at + step };
+        values[before] + 2 * values[at] + values[after]
+    };
+    let plain: Vec<u16> = alphas.iter().map(|alpha| u16::from(*alpha)).collect();
+    let across = (0..plain.len()).map(|at| {
+        let x = at % wide;
+        line(&plain, at, 1, x == 0, x + 1 == wide)
+    });
+    let across: Vec<u16> = across.collect();
+    let both = (0..plain.len()).map(|at| {
+        let last = at + wide >= plain.len();
+        let mean = line(&across, at, wide, at < wide, last) / 16;
+        alphas[at].max(mean as u8)
+    });
+    both.collect()
 }
 
 fn terrain(map: &Map) -> impl Iterator<Item = Terrain> + '_ {

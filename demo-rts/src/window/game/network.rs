@@ -182,11 +182,28 @@ pub fn lines(facts: &Facts, measured: &Measured) -> Vec<(String, String)> {
         words::RECEIVED.to_owned(),
         words::bytes(traffic.bytes_received, wall),
     ));
-    for link in &stats.links {
-        let seat = measured.seats.iter().find(|info| info.peer == link.peer);
-        let name = seat.map_or_else(|| link.peer.to_string(), |info| facts.name(info.seat));
-        let rtt = link.rtt.map(|rtt| rtt.as_secs_f64() * 1_000.0);
-        lines.push((name, words::link(rtt, link.lost_of_64)));
+    let agreed = stats.agreed.map_or_else(
+        || words::NOT_YET.to_owned(),
+        |agreed| words::agreed(agreed.turns, agreed.ago.as_secs_f32()),
+    );
+    lines.push((words::AGREED.to_owned(), agreed));
+    for peer in &stats.peers {
+        let seat = measured.seats.iter().find(|info| info.peer == peer.peer);
+        let name = seat.map_or_else(|| peer.peer.to_string(), |info| facts.name(info.seat));
+        let link = stats.links.iter().find(|link| link.peer == peer.peer);
+        let link = link.map_or_else(
+            || words::BY_OTHERS.to_owned(),
+            |link| {
+                let rtt = link.rtt.map(|rtt| rtt.as_secs_f64() * 1_000.0);
+                words::link(rtt, link.lost_of_64)
+            },
+        );
+        lines.push((name, link));
+        let how = match peer.unheard > WORTH_SAYING {
+            true => words::unheard(peer.unheard.as_secs_f32()),
+            false => words::slack(peer.slack_ms, peer.slack_there_ms),
+        };
+        lines.push((String::new(), how));
     }
     lines
 }
@@ -235,7 +252,7 @@ const WORTH_SAYING: Duration = Duration::from_millis(700);
 mod tests {
     use super::*;
     use crate::window::sight::{SIZES, check_texts};
-    use lockstep::session::LinkStats;
+    use lockstep::session::{Agreed, LinkStats, PeerStats};
     use lockstep::{PeerId, Seat, TurnNumber};
 
     fn facts() -> Facts {
@@ -257,6 +274,16 @@ mod tests {
                     rtt: Some(Duration::from_millis(48)),
                     lost_of_64: 4,
                 }],
+                peers: vec![PeerStats {
+                    peer,
+                    slack_ms: Some(312),
+                    slack_there_ms: Some(-18),
+                    unheard: Duration::from_millis(90),
+                }],
+                agreed: Some(Agreed {
+                    turns: 118,
+                    ago: Duration::from_millis(260),
+                }),
                 ..Stats::default()
             }),
             seats: vec![SeatInfo {
@@ -269,12 +296,29 @@ mod tests {
 
     #[test]
     fn the_panel_names_the_other_end_of_a_link() {
-        let lines = lines(&facts(), &measured());
-        let link = lines.last().expect("one link");
+        let mut measured = measured();
+        let shown = lines(&facts(), &measured);
+        let [.., agreed, link, slack] = &shown[..] else {
+            panic!("{shown:?}");
+        };
+        assert_eq!(agreed.1, "after turn 118, told 0.3 s ago");
         assert_eq!(link.0, "Grace of the very long name indeed");
         assert_eq!(link.1, "48 ms there and back, 6 % lost");
+        assert_eq!(slack.1, "slack 312 ms here, -18 ms there");
+        // Without a link of its own, and silent.
+        let stats = measured.stats.as_mut().expect("there is a network");
+        stats.links.clear();
+        stats.peers[0].unheard = Duration::from_millis(2_400);
+        let shown = lines(&facts(), &measured);
+        let [.., link, slack] = &shown[..] else {
+            panic!("{shown:?}");
+        };
+        assert_eq!(
+            (link.1.as_str(), slack.1.as_str()),
+            (words::BY_OTHERS, "not heard for 2.4 s")
+        );
         let alone = Measured::default();
-        let lines = super::lines(&facts(), &alone);
+        let lines = lines(&facts(), &alone);
         assert!(lines.iter().any(|(_, much)| much == words::NO_NETWORK));
     }
 

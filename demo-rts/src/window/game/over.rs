@@ -19,8 +19,21 @@ pub enum Choice {
     Pause,
     /// What keys do.
     Help,
+    /// Gives up: what is asked twice.
+    Surrender,
     /// Leaves the match.
     Leave,
+}
+
+/// Whether the person can give up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Surrender {
+    /// There is nothing to give up.
+    Cannot,
+    /// Pressed once it asks.
+    Can,
+    /// Pressed once more it happens.
+    Asks,
 }
 
 /// The menu of a match.
@@ -29,25 +42,32 @@ pub fn menu(
     input: &Input,
     memory: &mut Memory,
     paused: bool,
+    surrender: Surrender,
 ) -> Option<Choice> {
     let mut ui = Ui::new(canvas, input, memory);
-    let area = panel(&mut ui, 300.0, 262.0, words::MENU);
+    let area = panel(&mut ui, 300.0, 310.0, words::MENU);
     let pause = if paused {
         words::RESUME_ALL
     } else {
         words::PAUSE
     };
+    let give_up = match surrender {
+        Surrender::Asks => words::SURRENDER_SURE,
+        _ => words::SURRENDER,
+    };
+    let can = surrender != Surrender::Cannot;
     let choices = [
-        (words::RESUME, Choice::Close),
-        (pause, Choice::Pause),
-        (words::HELP, Choice::Help),
-        (words::LEAVE_MATCH, Choice::Leave),
+        (words::RESUME, Choice::Close, true),
+        (pause, Choice::Pause, true),
+        (words::HELP, Choice::Help, true),
+        (give_up, Choice::Surrender, can),
+        (words::LEAVE_MATCH, Choice::Leave, true),
     ];
     let (high, gap) = (ui.units(38.0), ui.units(10.0));
     let mut chosen = None;
-    for (place, (label, choice)) in choices.into_iter().enumerate() {
+    for (place, (label, choice, can)) in choices.into_iter().enumerate() {
         let y = area.y + (high + gap) * place as f32;
-        if ui.button(Rect::new(area.x, y, area.w, high), label) {
+        if ui.button_if(Rect::new(area.x, y, area.w, high), label, can) {
             chosen = Some(choice);
         }
     }
@@ -237,7 +257,7 @@ mod tests {
             let mut canvas = Canvas::new();
             let mut memory = Memory::default();
             canvas.begin(size, 1.0);
-            menu(&mut canvas, &input, &mut memory, false);
+            menu(&mut canvas, &input, &mut memory, false, Surrender::Asks);
             check_texts(&canvas);
             canvas.begin(size, 1.0);
             help(&mut canvas, &input, &mut memory);
@@ -275,7 +295,7 @@ mod tests {
             };
             let mut canvas = Canvas::new();
             canvas.begin(SIZES[0], 1.0);
-            menu(&mut canvas, &input, &mut memory, true)
+            menu(&mut canvas, &input, &mut memory, true, Surrender::Can)
         };
         assert_eq!(press(KeyCode::Enter), Some(Choice::Close));
         press(KeyCode::Down);
@@ -283,5 +303,7 @@ mod tests {
         press(KeyCode::Up);
         press(KeyCode::Up);
         assert_eq!(press(KeyCode::Enter), Some(Choice::Leave));
+        press(KeyCode::Up);
+        assert_eq!(press(KeyCode::Enter), Some(Choice::Surrender));
     }
 }

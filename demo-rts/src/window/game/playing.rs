@@ -3,7 +3,7 @@
 use super::camera;
 use super::hand::Wish;
 use super::network::{self, Banner, Measured};
-use super::over::{self, Choice};
+use super::over::{self, Choice, Surrender};
 use super::table::{Around, Table};
 use super::talk::Talk;
 use crate::exit::{self, Problem};
@@ -19,7 +19,7 @@ use crate::window::settings::Shared;
 use crate::window::sound::{self, Sound};
 use crate::window::ui::{Memory, wrapped};
 use crate::window::{Next, Screen, copy, theme, words};
-use crate::world::Effect;
+use crate::world::{Command, Effect};
 use lockstep::{Ended, Event, Seat, SeatInfo, Status};
 use std::cell::RefCell;
 use std::process::ExitCode;
@@ -70,6 +70,8 @@ pub struct Game {
     started: bool,
     ended: Option<Ended>,
     over: Over,
+    /// The menu asks whether the person means to give up.
+    asks_surrender: bool,
     memory: Memory,
     shows_network: bool,
     /// What is said in the middle, and until when.
@@ -105,6 +107,7 @@ impl Game {
             started: false,
             ended: None,
             over: Over::Nothing,
+            asks_surrender: false,
             memory: Memory::default(),
             shows_network: false,
             flash: None,
@@ -257,6 +260,28 @@ impl Game {
         self.over = Over::Nothing;
     }
 
+    /// Gives up, if that is said twice: the seat is defeated, and its player may look on.
+    fn surrender(&mut self) {
+        if !std::mem::replace(&mut self.asks_surrender, true) {
+            return;
+        }
+        self.over = Over::Nothing;
+        if let Err(why) = self.peer.issue(Command::Surrender) {
+            self.say(words::title_of(&why.to_string()));
+        }
+    }
+
+    fn can_surrender(&self) -> Surrender {
+        let seat = self.peer.person().zip(self.peer.world());
+        let seat = seat.and_then(|(person, world)| world.seat(person));
+        match seat {
+            Some(seat) if seat.defeated || self.ended.is_some() => Surrender::Cannot,
+            Some(_) if self.asks_surrender => Surrender::Asks,
+            Some(_) => Surrender::Can,
+            None => Surrender::Cannot,
+        }
+    }
+
     /// Keys that mean the match rather than what lies on the table.
     fn press_keys(&mut self, input: &Input) {
         if self.talk.is_typing() {
@@ -357,10 +382,14 @@ impl Game {
     /// What lies over the match. Returns whether the screen is to be left.
     fn draw_over(&mut self, input: &Input, canvas: &mut Canvas) -> bool {
         let choice = match self.over {
-            Over::Nothing => None,
+            Over::Nothing => {
+                self.asks_surrender = false;
+                None
+            }
             Over::Menu => {
                 let paused = self.peer.game().status() == Status::Paused;
-                over::menu(canvas, input, &mut self.memory, paused)
+                let surrender = self.can_surrender();
+                over::menu(canvas, input, &mut self.memory, paused, surrender)
             }
             Over::Help => over::help(canvas, input, &mut self.memory).then_some(Choice::Close),
             Over::Result => match (&self.ended, self.peer.world()) {
@@ -385,6 +414,7 @@ impl Game {
                 self.over = Over::Nothing;
             }
             Some(Choice::Help) => self.over = Over::Help,
+            Some(Choice::Surrender) => self.surrender(),
             Some(Choice::Leave) if self.ended.is_some() => return true,
             Some(Choice::Leave) => self.leave(),
             None => {}

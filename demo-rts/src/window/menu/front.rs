@@ -17,7 +17,9 @@ use crate::window::viewer::{Beyond, Viewer};
 use crate::window::words::menu as words;
 use crate::window::{Screen, theme};
 use crate::world::MapKind;
+use chrono::{DateTime, TimeZone};
 use std::cell::RefCell;
+use std::fmt::Display;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -329,28 +331,20 @@ pub fn now_unix() -> Duration {
     now.duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// `2026-11-21 21.40`, in universal time: no library tells of time zones.
+/// `2026-11-21 21.40`, as clocks say here.
 pub fn date(since_1970: Duration) -> String {
-    let seconds = since_1970.as_secs();
-    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil(days);
-    let (hour, minute) = (of_day / 3_600, of_day / 60 % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}.{minute:02}")
+    date_in(since_1970, &chrono::Local)
 }
 
-/// Year, month and day of a day since 1970, by Howard Hinnant's way: years begin in March.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let (month, later) = match month {
-        0..=9 => (month + 3, 0),
-        _ => (month - 9, 1),
-    };
-    (year + era * 400 + later, month, day)
+fn date_in<Zone: TimeZone>(since_1970: Duration, zone: &Zone) -> String
+where
+    Zone::Offset: Display,
+{
+    let seconds = i64::try_from(since_1970.as_secs()).unwrap_or_default();
+    // Beyond the years that there are names for nobody records.
+    let universal = DateTime::from_timestamp(seconds, 0).unwrap_or_default();
+    let here = universal.with_timezone(zone);
+    here.format("%Y-%m-%d %H.%M").to_string()
 }
 
 /// How long what lies behind the pages takes to move there and back.
@@ -364,13 +358,18 @@ pub fn any_map() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use chrono::{FixedOffset, Utc};
 
     #[test]
-    fn days_have_their_dates() {
-        let on = |seconds| date(Duration::from_secs(seconds));
+    fn days_have_their_dates_in_every_zone() {
+        let east = FixedOffset::east_opt(5 * 3_600 + 1_800).expect("an hour of a day");
+        let on = |seconds| date_in(Duration::from_secs(seconds), &Utc);
+        let there = |seconds| date_in(Duration::from_secs(seconds), &east);
         assert_eq!(on(0), "1970-01-01 00.00");
         assert_eq!(on(951_782_399), "2000-02-28 23.59");
         assert_eq!(on(951_782_400), "2000-02-29 00.00");
         assert_eq!(on(1_795_297_200), "2026-11-21 21.40");
+        assert_eq!(there(1_795_297_200), "2026-11-22 03.10");
+        assert_eq!(on(u64::MAX), "1970-01-01 00.00");
     }
 }

@@ -25,6 +25,7 @@ pub struct Hosting {
     address: String,
     plan: usize,
     on_slow: usize,
+    on_desync: usize,
     absent: usize,
     said: String,
 }
@@ -48,6 +49,7 @@ impl Hosting {
             address: "0.0.0.0:0".to_owned(),
             plan: plan.unwrap_or(USUAL_PLAN),
             on_slow: 0,
+            on_desync: 0,
             absent: 0,
             said: String::new(),
         }
@@ -76,7 +78,10 @@ impl Hosting {
                 0 => OnSlow::Meter,
                 _ => OnSlow::Remove,
             },
-            on_desync: OnDesync::default(),
+            on_desync: match self.on_desync {
+                0 => OnDesync::RemoveMinority,
+                _ => OnDesync::Pause,
+            },
             absent: match self.absent {
                 0 => Absent::Idle,
                 _ => Absent::Ai,
@@ -100,9 +105,10 @@ impl Screen for Hosting {
         let mut ui = Ui::new(canvas, input, &mut self.memory);
         let room = page(&mut ui, words::HOST, (980.0, 546.0));
         let left = self.place.show(&mut ui, &front, room, self.seats as u8 + 2);
-        let high = ui.units(ROW);
-        // Nine rows and the buttons also fit into a small window.
-        let gap = ((left.h - 10.0 * high) / 9.0).clamp(ui.units(3.0), ui.units(10.0));
+        // Ten rows and the buttons also fit into a small window.
+        let least = ui.units(3.0);
+        let high = ui.units(ROW).min((left.h - 10.0 * least) / 11.0);
+        let gap = ((left.h - 11.0 * high) / 10.0).clamp(least, ui.units(10.0));
         let mut rows = Rows::new(left);
         let area = labelled(&mut ui, rows.next(high, gap), words::SEATS);
         choice(
@@ -118,7 +124,7 @@ impl Screen for Hosting {
         self.bots = self.bots.min(self.seats);
         let area = labelled(&mut ui, rows.next(high, gap), words::BOTS_PLAY);
         choice(&mut ui, area, &LEVELS.map(words::level), &mut self.level);
-        self.place.rows(&mut ui, &mut rows, gap);
+        self.place.rows(&mut ui, &mut rows, (high, gap));
         let area = labelled(&mut ui, rows.next(high, gap), words::ADDRESS);
         ui.field(area, &mut self.address, words::ADDRESS_HINT, ADDRESS_BYTES);
         let area = labelled(&mut ui, rows.next(high, gap), words::PLAN);
@@ -129,6 +135,9 @@ impl Screen for Hosting {
         let area = labelled(&mut ui, rows.next(high, gap), words::ON_SLOW);
         let fates = [words::METER, words::REMOVE];
         choice(&mut ui, area, &fates, &mut self.on_slow);
+        let area = labelled(&mut ui, rows.next(high, gap), words::ON_DESYNC);
+        let fates = [words::REMOVE_ODD, words::END_FOR_ALL];
+        choice(&mut ui, area, &fates, &mut self.on_desync);
         let area = labelled(&mut ui, rows.next(high, gap), words::ABSENT);
         let fates = [words::STANDS_IDLE, words::WORLD_PLAYS];
         choice(&mut ui, area, &fates, &mut self.absent);

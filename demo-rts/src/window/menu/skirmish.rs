@@ -49,9 +49,9 @@ impl Where {
         Some(Wanted::new(self.kind(), self.seed()?, seats))
     }
 
-    /// Two rows to choose it with.
-    pub fn rows(&mut self, ui: &mut Ui<'_>, rows: &mut Rows, gap: f32) {
-        let (high, beside) = (ui.units(ROW), ui.units(12.0));
+    /// Two rows to choose it with, so high and with this gap.
+    pub fn rows(&mut self, ui: &mut Ui<'_>, rows: &mut Rows, (high, gap): (f32, f32)) {
+        let beside = ui.units(12.0);
         let area = labelled(ui, rows.next(high, gap), words::LAND);
         let names = MapKind::ALL.map(words::land);
         choice(ui, area, &names, &mut self.kind);
@@ -156,7 +156,7 @@ impl Screen for Skirmish {
         choice(&mut ui, area, &counts, &mut self.opponents);
         let area = labelled(&mut ui, rows.next(high, gap), words::LEVEL);
         choice(&mut ui, area, &LEVELS.map(words::level), &mut self.level);
-        self.place.rows(&mut ui, &mut rows, gap);
+        self.place.rows(&mut ui, &mut rows, (high, gap));
         let rest = rows.rest();
         ui.paragraph(
             (rest.x, rest.y),

@@ -78,11 +78,6 @@ impl Mixer {
         });
     }
 
-    /// Voices that are heard.
-    pub fn voices(&self) -> usize {
-        self.voices.len()
-    }
-
     /// Fills in the next samples, left and right in turn, at this volume from 0 to 1.
     pub fn mix(&mut self, out: &mut [f32], volume: f32) {
         out.fill(0.0);
@@ -161,7 +156,7 @@ mod tests {
             most = out.iter().fold(most, |most, of| most.max(of.abs()));
         }
         assert!(most > KNEE && most <= CEILING, "{most}");
-        assert_eq!(mixer.voices(), 0, "all come to their end");
+        assert_eq!(mixer.voices.len(), 0, "all come to their end");
     }
 
     #[test]
@@ -170,17 +165,17 @@ mod tests {
         for _ in 0..100 {
             mixer.begin(cue(Sound::Blow, 0.2, 0.0));
         }
-        assert_eq!(mixer.voices(), VOICES_OF_ONE);
+        assert_eq!(mixer.voices.len(), VOICES_OF_ONE);
         for sound in Sound::ALL {
             for _ in 0..100 {
                 mixer.begin(cue(sound, 0.5, 0.0));
             }
         }
-        assert_eq!(mixer.voices(), VOICES);
+        assert_eq!(mixer.voices.len(), VOICES);
         let faint = mixer.voices.iter().filter(|voice| voice.gain < 0.5);
         assert_eq!(faint.count(), 0);
         mixer.begin(cue(Sound::Defeat, 1.0, 0.0));
-        assert_eq!(mixer.voices(), VOICES);
+        assert_eq!(mixer.voices.len(), VOICES);
         let loud = |voice: &&Voice| voice.sound == Sound::Defeat && voice.gain == 1.0;
         assert_eq!(mixer.voices.iter().filter(loud).count(), 1);
     }
@@ -201,7 +196,7 @@ mod tests {
         for (gain, pan) in [(f32::NAN, 0.0), (0.0, 0.0), (-1.0, 0.0), (1.0, f32::NAN)] {
             mixer.begin(cue(Sound::Blow, gain, pan));
         }
-        assert_eq!(mixer.voices(), 0);
+        assert_eq!(mixer.voices.len(), 0);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! Sound is never waited for: a frame hands over what is to be heard, a thread of its own mixes and plays it. Where there
 //! is no device, or it goes away, that thread looks for one again now and then, and nothing is heard meanwhile.
 
-pub mod ears;
-pub mod mixer;
+pub(crate) mod ears;
+pub(crate) mod mixer;
 #[cfg(all(unix, not(target_os = "macos")))]
 mod pulse;
 pub mod synth;

@@ -6,8 +6,6 @@ use std::f32::consts::TAU;
 pub const RATE: u32 = 44_100;
 /// The loudest that a sound is by itself.
 pub const PEAK: f32 = 0.8;
-/// No sound is longer, in milliseconds.
-pub const LONGEST_MS: u32 = 2_000;
 
 /// What can be heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -228,6 +226,9 @@ const NOISE_SEED: u32 = 0x9e37_79b9;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// No sound is longer, in milliseconds.
+    const LONGEST_MS: u32 = 2_000;
 
     #[test]
     fn every_sound_is_heard_does_not_clip_ends_in_silence_and_is_short() {

@@ -3,10 +3,10 @@
 mod above;
 #[cfg(feature = "window")]
 mod desktop;
-pub mod events;
+pub(crate) mod events;
 mod export;
 pub mod film;
-pub mod graphs;
+pub(crate) mod graphs;
 mod keys;
 mod panels;
 #[cfg(feature = "window")]

@@ -230,7 +230,11 @@ impl Reel {
                 }
             }
             let there = self.turn() == goal_now.turn && self.tick == goal_now.tick;
-            if there && self.world.is_some() || self.work() == Step::End {
+            if there && self.world.is_some() {
+                self.goal = None;
+                // Nothing need be played to know it: a viewer that stands still is at the end as well.
+                self.over = goal_now.turn == self.turns();
+            } else if self.work() == Step::End {
                 self.goal = None;
             } else if now() >= until {
                 return false;

@@ -478,7 +478,14 @@ fn keys_go_where_they_say() {
         press(&mut viewer, KeyCode::PageDown, none).1,
         50 * ticks - 1 + 1_200
     );
+    assert!(!viewer.state().contains(words::AT_END));
     assert_eq!(press(&mut viewer, KeyCode::End, none).0, 400);
+    assert_eq!(viewer.going, Going::Still);
+    let state = viewer.state();
+    assert!(state.contains(words::AT_END), "though it stands: {state}");
+    press(&mut viewer, KeyCode::Comma, none);
+    assert!(!viewer.state().contains(words::AT_END));
+    press(&mut viewer, KeyCode::End, none);
     assert_eq!(press(&mut viewer, KeyCode::Home, none).1, 0);
     assert_eq!(press(&mut viewer, KeyCode::N, none).1, 7 * ticks);
     assert_eq!(press(&mut viewer, KeyCode::N, none).1, 20 * ticks);

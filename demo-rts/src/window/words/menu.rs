@@ -53,6 +53,12 @@ pub const PLAN: &str = "Turns";
 /// Under the plans.
 pub const PLAN_TIP: &str =
     "Shorter turns answer sooner; longer ones bear a slower network. 200x2 suits most.";
+/// What becomes of a match whose worlds differ.
+pub const ON_DESYNC: &str = "Worlds differ";
+/// Those go whose world is not that of most.
+pub const REMOVE_ODD: &str = "Minority removed";
+/// It ends for all.
+pub const END_FOR_ALL: &str = "Match ends";
 /// What becomes of slow machines.
 pub const ON_SLOW: &str = "Slow machines";
 /// The match slows down for them.
@@ -403,12 +409,20 @@ pub fn terms(land_: Option<MapKind>, seed: Option<u64>, scenario: Scenario) -> S
     terms
 }
 
-/// Which build somebody has.
-pub fn build(own: &str, host: Option<&str>) -> String {
-    match host {
-        Some(host) => format!("You: {own}. The host: {host}."),
-        None => format!("You: {own}. Other rules would be turned away."),
+/// Who has which build: `others` by name and build, which is empty where nobody tells it.
+pub fn builds(own: &str, others: &[(&str, &str)]) -> String {
+    let mut told = others.iter().filter(|(_, build)| !build.is_empty());
+    if told.clone().next().is_none() {
+        return format!("You: {own}. Other rules would be turned away.");
     }
+    if told.clone().all(|(_, build)| *build == own) {
+        return format!("All here: {own}.");
+    }
+    let first = format!("You: {own}.");
+    told.by_ref().fold(first, |mut all, (name, build)| {
+        all += &format!(" {name}: {build}.");
+        all
+    })
 }
 
 /// Somebody came or went.

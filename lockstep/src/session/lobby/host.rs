@@ -6,7 +6,7 @@ use crate::session::core::Core;
 use crate::session::link::Link;
 use crate::session::wire::{Control, LobbyEntry, LockedPeer, Terms};
 use crate::session::{HostConfig, Output};
-use crate::text::{tidy_name, tidy_text};
+use crate::text::{MAX_BUILD, tidy_name, tidy_text};
 use crate::{
     EndReason, Event, Fault, Incarnation, JoinRefused, LinkId, LobbyPeer, LogHash, PeerId,
 };
@@ -23,7 +23,6 @@ const READY_CHANGES_PER_10_S: usize = 40;
 pub(crate) struct Host {
     config: HostConfig,
     terms: Terms,
-    build: String,
     own: Guest,
     configured_share: [u8; 32],
     own_share: [u8; 32],
@@ -39,6 +38,7 @@ struct Guest {
     peer: PeerId,
     incarnation: Incarnation,
     name: String,
+    build: String,
     addresses: Vec<String>,
     seats: Vec<Seat>,
     commit: Option<[u8; 32]>,
@@ -73,6 +73,7 @@ impl Host {
             peer: core.id(),
             incarnation: core.incarnation,
             name: own.name,
+            build: own.build,
             addresses: Vec::new(),
             seats: (0..own.seats).map(Seat).collect(),
             commit: None,
@@ -93,7 +94,6 @@ impl Host {
         let mut host = Host {
             config,
             terms,
-            build: own.build,
             own: guest,
             configured_share: own.share,
             own_share: [0; 32],
@@ -138,6 +138,7 @@ impl Host {
             match_id,
             secret,
             name,
+            build,
             own_seats,
             addresses,
         } = message
@@ -147,6 +148,7 @@ impl Host {
                 peer,
                 incarnation,
                 name: tidy_name(&name),
+                build: tidy_text(&build, MAX_BUILD),
                 addresses: self.reachable(core, link, addresses),
                 seats: Vec::new(),
                 commit: None,
@@ -397,6 +399,7 @@ impl Host {
             .map(|guest| LobbyEntry {
                 peer: guest.peer,
                 name: guest.name.clone(),
+                build: guest.build.clone(),
                 seats: guest.seats.clone(),
                 ready: guest.commit.is_some(),
             })
@@ -490,7 +493,7 @@ impl Host {
             &self.terms,
             &roster,
             &shares,
-            &self.build,
+            &self.own.build,
         )
         .expect("every share was checked as it came");
         self.broadcast(
@@ -633,6 +636,7 @@ impl From<LobbyEntry> for LobbyPeer {
         LobbyPeer {
             peer: entry.peer,
             name: entry.name,
+            build: entry.build,
             seats: entry.seats,
             ready: entry.ready,
         }

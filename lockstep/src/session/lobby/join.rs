@@ -158,6 +158,7 @@ impl Joiner {
             match_id: self.invitation.match_id,
             secret: self.invitation.secret,
             name: self.own.name.clone(),
+            build: self.own.build.clone(),
             own_seats: self.own.seats,
             addresses: self.own.addresses.clone(),
         };
@@ -424,10 +425,8 @@ impl Joiner {
         if let Some(entry) = entries.iter().find(|entry| entry.peer == own) {
             self.seats = entry.seats.clone();
         }
-        let peers = entries.into_iter().map(|mut entry| {
-            entry.name = tidy_name(&entry.name);
-            LobbyPeer::from(entry)
-        });
+        let peers = entries.into_iter();
+        let peers = peers.map(|entry| LobbyPeer::from(entry.tidied()));
         core.event(Event::Lobby(peers.collect()));
     }
 

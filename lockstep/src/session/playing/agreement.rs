@@ -3,6 +3,7 @@
 use crate::LogHash;
 use sim::Checksum;
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 /// Checksums as they come in, until all peers have reported a turn.
 pub(crate) struct Checksums {
@@ -11,6 +12,8 @@ pub(crate) struct Checksums {
     from: u32,
     /// By turns executed.
     rows: BTreeMap<u32, Vec<Option<Checksum>>>,
+    /// The newest turn that all had alike, and when that was known.
+    newest: Option<(u32, Duration)>,
 }
 
 /// What a report led to.
@@ -26,6 +29,7 @@ impl Checksums {
             peers,
             from,
             rows: BTreeMap::new(),
+            newest: None,
         }
     }
 
@@ -48,6 +52,7 @@ impl Checksums {
     /// The next turn that everybody who still must has reported, alike.
     pub(crate) fn next_agreed(
         &mut self,
+        now: Duration,
         must: impl Fn(usize, u32) -> bool,
     ) -> Option<(u32, Checksum)> {
         let (turns, row) = self.rows.first_key_value()?;
@@ -63,7 +68,15 @@ impl Checksums {
             return None;
         }
         self.rows.pop_first();
+        if checksum.is_some() {
+            self.newest = Some((turns, now));
+        }
         checksum.map(|checksum| (turns, checksum))
+    }
+
+    /// The newest turn that [`next_agreed`](Self::next_agreed) gave, and when.
+    pub(crate) fn newest_agreed(&self) -> Option<(u32, Duration)> {
+        self.newest
     }
 
     /// Forgets what a peer that is out reported of more than `turns` turns.

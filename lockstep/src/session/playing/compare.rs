@@ -172,7 +172,7 @@ impl Playing {
     pub(super) fn agree(&mut self, core: &mut Core) {
         let members = &self.members;
         let odd = self.odd.peers();
-        while let Some((turns, checksum)) = self.checksums.next_agreed(|peer, turns| {
+        while let Some((turns, checksum)) = self.checksums.next_agreed(core.now, |peer, turns| {
             if odd.contains(peer as u8) {
                 return false;
             }

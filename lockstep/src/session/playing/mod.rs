@@ -21,6 +21,7 @@ mod receive;
 mod rejoin;
 mod seal;
 mod snapshots;
+mod stats;
 mod traffic;
 mod undo;
 mod watch;
@@ -394,15 +395,6 @@ impl Playing {
         }
         let by_rule = turn < u32::from(self.start.plan.delay_turns);
         world_follows && (by_rule || self.members.iter().all(|member| member.has(turn)))
-    }
-
-    /// What has been measured so far, the wait that still goes on included.
-    pub(crate) fn stats(&self, now: Duration) -> Stats {
-        let mut stats = self.stats.clone();
-        if let Some(stall) = &self.stall {
-            stats.stalled += now.saturating_sub(stall.since);
-        }
-        stats
     }
 
     fn stall(&mut self, core: &mut Core) {

@@ -9,7 +9,6 @@ use crate::session::catch_up::{Answer, Ask, Returning, Whole, decode, encode};
 use crate::session::core::Core;
 use crate::session::lobby::Step;
 use crate::session::wire::Control;
-use crate::text::tidy_name;
 use crate::{Contact, EndReason, Event, Fault, JoinRefused, LinkId, LobbyPeer, PeerId};
 use sim::Seat;
 use std::time::Duration;
@@ -128,10 +127,8 @@ impl Guest {
             Control::Bye => return self.turned_away(core, EndReason::LobbyClosed),
             Control::Lobby(entries) => {
                 let most = usize::from(core.limits.peers);
-                let peers = entries.into_iter().take(most).map(|mut entry| {
-                    entry.name = tidy_name(&entry.name);
-                    LobbyPeer::from(entry)
-                });
+                let peers = entries.into_iter().take(most);
+                let peers = peers.map(|entry| LobbyPeer::from(entry.tidied()));
                 core.event(Event::Lobby(peers.collect()));
             }
             Control::Reopen(Said::Propose(proposal)) => {

@@ -309,6 +309,7 @@ impl Host {
             .map(|place| LobbyEntry {
                 peer: place.peer,
                 name: place.name.clone(),
+                build: String::new(),
                 seats: place.seats.clone(),
                 ready: true,
             })

@@ -15,6 +15,7 @@ fn entry(at: usize, seats: &[u8]) -> LobbyEntry {
     LobbyEntry {
         peer: id(at),
         name: "Ada\u{200b}\u{202e}".to_owned(),
+        build: format!("demo\u{202e} {}", "9".repeat(100)),
         seats: seats.iter().copied().map(Seat).collect(),
         ready: true,
     }
@@ -27,6 +28,16 @@ fn lobbies(net: &Net, at: usize) -> Vec<Vec<crate::LobbyPeer>> {
         _ => None,
     });
     lobbies.collect()
+}
+
+#[test]
+fn everybody_in_the_lobby_is_told_who_runs_which_build() {
+    let net = in_the_lobby();
+    for at in 0..2 {
+        let here = lobbies(&net, at).pop().expect("a lobby");
+        let builds: Vec<&str> = here.iter().map(|peer| peer.build.as_str()).collect();
+        assert_eq!(builds, ["one build"; 2], "as peer {at} is told");
+    }
 }
 
 fn faults(net: &Net, at: usize) -> Vec<Fault> {
@@ -60,6 +71,7 @@ fn a_guest_believes_no_lobby_with_seats_that_are_not_there() {
     net.tell(0, 1, Channel::Control, &Control::Lobby(list).encode());
     let told = lobbies(&net, 1).pop().expect("a lobby");
     assert_eq!(told[0].name, "Ada", "what is not seen is left out");
+    assert_eq!(told[0].build, format!("demo {}", "9".repeat(59)));
     assert_eq!(told[1].seats, [Seat(1), Seat(2)]);
     assert_eq!(faults(&net, 1), []);
 }

@@ -127,6 +127,32 @@ fn a_match_is_played_paused_talked_in_and_left_by_the_menu() {
 }
 
 #[test]
+fn who_surrenders_says_it_twice_and_is_defeated() {
+    let mut player = Player::sits_down(&Common::default());
+    player.wait("the match begins", |player| player.reads("250"));
+    let to_surrender = |player: &mut Player| {
+        player.press(KeyCode::Escape);
+        player.wait("the menu", |player| player.reads(words::SURRENDER));
+        player.press(KeyCode::Up);
+        player.press(KeyCode::Up);
+        player.press(KeyCode::Enter);
+    };
+    to_surrender(&mut player);
+    player.wait("it asks", |player| player.reads(words::SURRENDER_SURE));
+    // Who thinks better of it is asked anew the next time.
+    player.press(KeyCode::Escape);
+    player.wait("the menu is closed", |player| {
+        !player.reads(words::SURRENDER)
+    });
+    to_surrender(&mut player);
+    player.wait("it asks", |player| player.reads(words::SURRENDER_SURE));
+    assert!(player.game.ended.is_none());
+    player.press(KeyCode::Enter);
+    player.wait("the match ends", |player| player.reads(words::CLOSE_MATCH));
+    assert!(player.reads("Defeat: bot 1 won"));
+}
+
+#[test]
 fn who_closes_the_window_leaves_the_match_first() {
     let mut player = Player::sits_down(&Common::default());
     player.wait("the match begins", |player| player.reads("250"));

@@ -1,0 +1,32 @@
+//! What has been measured of a running match.
+
+use super::Playing;
+use crate::session::{Agreed, PeerStats, Stats};
+use std::time::Duration;
+
+impl Playing {
+    /// What has been measured so far, the wait that still goes on included. The session knows the links.
+    pub(crate) fn stats(&self, now: Duration) -> Stats {
+        let mut stats = self.stats.clone();
+        if let Some(stall) = &self.stall {
+            stats.stalled += now.saturating_sub(stall.since);
+        }
+        let there = |(at, member): &(usize, &super::Member)| {
+            *at != self.me && member.left_from.is_none() && member.void_from.is_none()
+        };
+        let others = self.members.iter().enumerate().filter(there);
+        stats.peers = others
+            .map(|(_, member)| PeerStats {
+                peer: member.peer.peer,
+                slack_ms: member.slack_here_ms,
+                slack_there_ms: member.slack_there_ms,
+                unheard: now.saturating_sub(member.heard_at),
+            })
+            .collect();
+        stats.agreed = self.checksums.newest_agreed().map(|(turns, at)| Agreed {
+            turns,
+            ago: now.saturating_sub(at),
+        });
+        stats
+    }
+}

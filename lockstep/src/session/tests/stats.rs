@@ -1,0 +1,43 @@
+//! What a session tells of the others while a match runs.
+
+use super::*;
+
+#[test]
+fn slack_silence_and_the_age_of_the_last_agreement_are_measured() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(10));
+    let (turns, turn) = (net.peers[0].turns.len() as u32, Plan::default().turn());
+    let stats = net.peers[0].session.stats();
+    let others: Vec<PeerId> = stats.peers.iter().map(|peer| peer.peer).collect();
+    assert_eq!(others, [id(1), id(2)]);
+    // A batch is sealed a turn before it is due, and is on its way for a while.
+    let usual = (turn - DELAY).as_millis() as i16;
+    for peer in &stats.peers {
+        for slack in [peer.slack_ms, peer.slack_there_ms] {
+            assert!(slack.is_some_and(|ms| (ms - usual).abs() < 25), "{peer:?}");
+        }
+        assert!(peer.unheard <= turn + DELAY, "{peer:?}");
+    }
+    let agreed = stats.agreed.expect("some turns were compared");
+    assert!(turns - agreed.turns <= 4, "{agreed:?} of {turns} turns");
+    assert!(agreed.ago <= turn + DELAY, "{agreed:?}");
+
+    net.silent = vec![2];
+    net.run(net.now + Duration::from_secs(2));
+    let stats = net.peers[0].session.stats();
+    let [heard, silent] = stats.peers[..] else {
+        panic!("nobody is out yet: {stats:?}");
+    };
+    assert!(heard.unheard < Duration::from_secs(1), "{heard:?}");
+    assert!(silent.unheard > Duration::from_millis(1_700), "{silent:?}");
+    let agreed = stats.agreed.expect("as before");
+    assert!(agreed.ago > Duration::from_secs(1), "{agreed:?}");
+
+    // Who is out is not among the others.
+    net.run(net.now + Duration::from_secs(10));
+    let stats = net.peers[0].session.stats();
+    let others: Vec<PeerId> = stats.peers.iter().map(|peer| peer.peer).collect();
+    assert_eq!(others, [id(1)]);
+    let agreed = stats.agreed.expect("as before");
+    assert!(agreed.ago < Duration::from_secs(1), "{agreed:?}");
+}
