@@ -14,14 +14,18 @@ fn begun() -> (Peer, Table) {
     let alone = Part::Alone { seats: 2 };
     let mut peer = Peer::start(&alone, bots, &common, KeyChoice::Ephemeral).unwrap();
     let mut table = Table::new("skirmish", notice(None, false), true);
-    until(&mut peer, &mut table, |table| table.hand.is_some());
+    // The world is there before the match runs, and until it does nothing can be ordered.
+    until(&mut peer, &mut table, |table| {
+        table.hand.is_some() && table.facts.status == Some(Status::Running)
+    });
     (peer, table)
 }
 
 fn until(peer: &mut Peer, table: &mut Table, done: impl Fn(&Table) -> bool) {
     let began = now();
     while !done(table) {
-        assert!(began.elapsed() < Duration::from_secs(30), "nothing happens");
+        let said = table.prompt(peer.world());
+        assert!(began.elapsed() < Duration::from_secs(30), "still: {said}");
         table.follow(peer);
         peer.wait(FRAME);
     }

@@ -488,6 +488,7 @@ fn where_nothing_can_be_kept_that_is_told_and_a_match_is_played_all_the_same() {
         desk.until("cancel leads back to the menu", |desk| {
             desk.screens.len() == 1
         });
+        desk.frames(1);
         desk.press(words::SKIRMISH);
         desk.press(words::START);
         desk.until_it_says("0:01");
