@@ -132,10 +132,13 @@ impl<W: Playable> Judge<W> {
         let begun = self.peers.iter().filter_map(|file| file.started_at).min();
         let begun = begun.unwrap_or_default();
         let dark = |from: usize, at: Duration| {
-            self.cuts.iter().any(|cut| {
-                let from_at = begun + cut.at;
-                cut.lanes.contains(&(from, peer)) && (from_at..from_at + cut.lasts).contains(&at)
-            })
+            let apart = self.unreachable.contains(&(from.min(peer), from.max(peer)));
+            apart
+                || self.cuts.iter().any(|cut| {
+                    let from_at = begun + cut.at;
+                    cut.lanes.contains(&(from, peer))
+                        && (from_at..from_at + cut.lasts).contains(&at)
+                })
         };
         let others = self.peers.iter().enumerate().filter(|(at, _)| *at != peer);
         let playing = others.filter(|(_, file)| file.crashed.is_none() && !file.left);

@@ -4,6 +4,7 @@ use super::display::{self, Display, Window};
 use super::picture::{Part, Picture};
 use demo_rts::bot::Level;
 use demo_rts::window::words::{self, menu, viewer};
+use lockstep::EndReason;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -179,8 +180,9 @@ fn lead_to_skirmish(window: &Window<'_>) -> Picture {
 
 fn lead_to_match(window: &Window<'_>) -> Picture {
     window.click_on(words::LOOK);
-    // What was said at first goes away.
+    // What was said at first goes away, and that the match is over.
     window.until_gone("0:00 Ada is here");
+    window.until_gone(&format!("0:02 {}", EndReason::TurnLimit));
     window.drag((540, 250), (740, 440));
     window.until_seen(&words::selected(5));
     window.still(None)
