@@ -358,6 +358,8 @@ impl Playing {
         let first = cut + u32::from(self.course.plan.delay_turns);
         let member = &mut self.members[usize::from(joins.peer)];
         member.come_back(joins.incarnation, cut, first, core.now);
+        // What was taken back in epochs before its own is nothing that it has ever reported.
+        member.reported_in = change.epoch + 1;
         self.presence.readmit(joins.peer, joins.incarnation);
         let seats = member.peer.seats.clone();
         self.course.open(&seats);

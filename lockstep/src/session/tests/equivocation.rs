@@ -92,6 +92,27 @@ fn who_came_back_goes_back_with_the_others_and_who_came_back_and_cheats_does_not
 }
 
 #[test]
+fn who_comes_back_after_turns_were_taken_back_is_heard_and_blamed_for_nothing() {
+    let mut net = Net::new(5, Plan::default(), None);
+    net.two_faced = Some(20);
+    net.run(Duration::from_secs(12));
+    net.kill(4);
+    net.run(Duration::from_secs(18));
+    net.restart(4, 94, Vec::new(), &[1]);
+    net.run(Duration::from_secs(40));
+    let honest = [0, 1, 3, 4];
+    for at in honest {
+        assert_eq!(net.causes(at).last(), Some(&RosterCause::Rejoined));
+        let blamed = net
+            .faults(at)
+            .into_iter()
+            .filter(|event| !matches!(event, Event::PeerFault { peer, .. } if *peer == id(2)));
+        assert_eq!(blamed.collect::<Vec<_>>(), [] as [&Event; 0], "peer {at}");
+    }
+    net.have_one_history(&[0, 1, 3]);
+}
+
+#[test]
 fn two_histories_in_the_last_turns_are_one_at_the_end() {
     for turn in 54..60 {
         let mut net = Net::new(4, Plan::default(), Some(60));
