@@ -116,6 +116,8 @@ impl Known {
 struct Server {
     link: LinkId,
     outlined: bool,
+    /// It has its time from then on, though it was not heard since.
+    chosen_at: Duration,
     asked_at: Duration,
     probed_at: Duration,
     log_asked: bool,
@@ -210,9 +212,7 @@ impl Returning {
         }
         if let Some(server) = &mut self.server {
             server.asked_at += away;
-            if let Some(link) = core.links.get_mut(&server.link) {
-                link.heard_at += away;
-            }
+            server.chosen_at = core.now;
         }
     }
 

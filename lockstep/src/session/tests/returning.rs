@@ -47,6 +47,31 @@ fn who_knows_only_a_peer_that_dies_asks_who_dials_it() {
 }
 
 #[test]
+fn who_is_asked_next_was_not_heard_by_that() {
+    for after in (20..=160).step_by(20) {
+        let mut net = Net::new(4, Plan::default(), None);
+        net.run(Duration::from_secs(15));
+        net.kill(3);
+        net.run(Duration::from_secs(25));
+        net.restart(3, 99, Vec::new(), &[1, 2]);
+        net.run(net.now + Duration::from_millis(after));
+        net.silent.extend([0, 1, 2]);
+        let on_its_way = Duration::from_millis(100);
+        net.run(net.now + on_its_way);
+        let silent_from = net.now - net.peers[3].begun;
+        let links = &net.peers[3].session.core.links;
+        let known: Vec<LinkId> = links.keys().copied().collect();
+        for _ in 0..50 {
+            net.run(net.now + Duration::from_millis(100));
+            let links = &net.peers[3].session.core.links;
+            for link in known.iter().filter_map(|id| links.get(id)) {
+                assert!(link.heard_at <= silent_from, "silent after {after} ms");
+            }
+        }
+    }
+}
+
+#[test]
 fn who_has_not_heard_that_the_match_began_is_there() {
     let mut net = Net::new(2, Plan::default(), None);
     let began = |peer: &Peer| {

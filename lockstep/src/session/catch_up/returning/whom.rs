@@ -43,7 +43,8 @@ impl Returning {
         let mut last = None;
         if let Some(server) = &mut self.server {
             let link = core.links.get(&server.link);
-            let unheard = link.is_none_or(|link| link.heard_at + UNHEARD <= core.now);
+            let heard_at = link.map(|link| link.heard_at.max(server.chosen_at));
+            let unheard = heard_at.is_none_or(|at| at + UNHEARD <= core.now);
             if !unheard && server.asked_at + ANSWER > core.now {
                 if server.probed_at + PROBE_EVERY <= core.now {
                     server.probed_at = core.now;
@@ -64,14 +65,11 @@ impl Returning {
         let Some(link) = self.helper(core, last) else {
             return;
         };
-        if let Some(link) = core.links.get_mut(&link) {
-            // It has its time from now on.
-            link.heard_at = core.now;
-        }
         self.moved_at = core.now;
         self.server = Some(Server {
             link,
             outlined: false,
+            chosen_at: core.now,
             asked_at: core.now,
             probed_at: core.now,
             log_asked: false,
