@@ -23,9 +23,15 @@ impl<W: Playable> Judge<W> {
     /// Where it comes to light as the match ends, somebody may have ended it before, with fewer signatures than it asked
     /// for: that one's result is not agreed on, it need not have heard of the proof, and the others may lack its vote.
     fn one_history(&self, at_the_end: bool) -> Result<(), (usize, Invariant, String)> {
-        let honest: Vec<usize> = (0..self.peers.len())
-            .filter(|peer| self.hostile != Some(*peer))
-            .collect();
+        // Who died, or stood still until the others went on without it, has no part in how they end.
+        let plays = |peer: &usize| {
+            let file = &self.peers[*peer];
+            let is_dead = file.crashed.is_some() && file.back.is_none();
+            let ended = file.ended.as_ref().map(|(_, ended)| &ended.reason);
+            let is_out = file.froze && ended == Some(&EndReason::Removed);
+            self.hostile != Some(*peer) && !is_dead && !is_out
+        };
+        let honest: Vec<usize> = (0..self.peers.len()).filter(plays).collect();
         let mut first: Option<(Vec<Bundle>, Vec<RosterChange>)> = None;
         let end_of = |peer: usize| self.peers[peer].ended.as_ref().map(|(_, ended)| ended);
         let is_unsure = |peer: usize| end_of(peer).is_some_and(|ended| ended.agreed < ended.of);
@@ -40,7 +46,8 @@ impl<W: Playable> Judge<W> {
                 continue;
             }
             let at = |invariant| move |seen: String| (*peer, invariant, seen);
-            let named = self.named_by.contains(peer);
+            // Who comes back may find the proof in the log alone.
+            let named = self.named_by.contains(peer) || file.returned.is_some();
             if named == self.named_by.is_empty() && !at_the_end {
                 return Err(at(Invariant::Blame)("never heard of the proof".to_owned()));
             }
@@ -73,7 +80,11 @@ impl<W: Playable> Judge<W> {
         let Some((bundles, _)) = first else {
             return Ok(());
         };
+        // What a run that died had issued may be lost with it.
         for peer in honest {
+            if self.peers[peer].returned.is_some() {
+                continue;
+            }
             let lost = |seen| (peer, Invariant::NoLoss, seen);
             self.holds_commands(peer, &bundles).map_err(lost)?;
         }

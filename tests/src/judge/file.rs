@@ -154,6 +154,7 @@ impl PeerFile {
         self.caught_up = false;
         self.checksum = None;
         self.log = Vec::new();
+        self.before = Vec::new();
         self.codec = Codec::default();
         self.log_begun = false;
         self.log_ended = false;
@@ -189,6 +190,12 @@ impl PeerFile {
         }
         self.codec.encode(record, &mut self.log);
         None
+    }
+
+    /// Whether this run of its process was of the match at some time.
+    pub(super) fn was_in(&self) -> bool {
+        let since = self.returned;
+        since.is_none_or(|since| self.back.is_some_and(|at| at >= since))
     }
 
     /// Takes back every turn from `turns` on.

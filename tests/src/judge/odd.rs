@@ -101,8 +101,13 @@ impl<W: Playable> Judge<W> {
         }
         let honest = (0..self.peers.len()).filter(|peer| *peer != liar);
         for peer in honest.filter(|peer| !self.is_gone(*peer)) {
-            let seen = match &self.peers[peer].ended {
-                _ if !self.knows_of_desync(peer) => "never heard of the other world".to_owned(),
+            let file = &self.peers[peer];
+            let seen = match &file.ended {
+                _ if file.crashed.is_some() && file.back.is_none() => continue,
+                // Who comes back finds it in the log.
+                _ if !self.knows_of_desync(peer) && file.returned.is_none() => {
+                    "never heard of the other world".to_owned()
+                }
                 Some((_, ended)) if self.goes_on && ended.reason != EndReason::TurnLimit => {
                     format!("ended as {:?}, for a lie of another", ended.reason)
                 }

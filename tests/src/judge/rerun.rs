@@ -67,7 +67,7 @@ impl<W: Playable> Judge<W> {
         let mut turns = 0;
         let mut keyframes = 0;
         // What a peer that is out has after the cut is nobody's history.
-        let provisional = file.returned.is_none();
+        let provisional = file.was_in();
         let cut = self
             .cut_of(peer)
             .filter(|_| provisional)

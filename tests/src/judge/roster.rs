@@ -208,7 +208,7 @@ impl<W: Playable> Judge<W> {
 
     /// Whether what a peer has of a turn is its own affair: it is out, and has not begun anew since.
     pub(super) fn is_outside(&self, peer: usize, turn: u32) -> bool {
-        self.peers[peer].returned.is_none() && self.is_out(peer, turn)
+        self.peers[peer].was_in() && self.is_out(peer, turn)
     }
 
     fn place_of(&self, peer: usize) -> Option<u8> {

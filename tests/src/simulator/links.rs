@@ -231,7 +231,16 @@ impl<W: Playable> Simulator<W> {
         if let Some(quic) = &mut self.quic {
             return quic.vanish(peer);
         }
+        // What was lost on its way nobody sends again.
+        for (at, end, channel, bytes) in self.schedule.take_messages() {
+            let (from, to) = (self.network.at(end.other()).0, self.network.at(end).0);
+            if from != peer || at <= self.now + self.network.longest_passage(from, to) {
+                self.schedule
+                    .add(at, Happening::Arrive(end, channel, bytes));
+            }
+        }
         for end in self.network.ends_of(peer) {
+            self.network.drop_held(end.link);
             self.network.set_up(end, false);
             let silent = Happening::Down(end.other(), LinkError::TimedOut);
             self.schedule.add(self.now + IDLE, silent);

@@ -63,6 +63,9 @@ struct Lane {
     dark_since: Option<Duration>,
 }
 
+/// A packet that others overtake takes so much longer, at least and at most.
+const REORDERED: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(60));
+
 /// What becomes of bytes handed to the network.
 pub enum Fate {
     /// They arrive at these times; at none where they are lost.
@@ -305,6 +308,12 @@ impl Network {
         delays.min().unwrap_or_default()
     }
 
+    /// The longest time that what is not lost takes from one node to another.
+    pub fn longest_passage(&self, from: Node, to: Node) -> Duration {
+        let weather = &self.lanes[&(from, to)].weather;
+        weather.delay + weather.jitter + REORDERED.1
+    }
+
     /// Whether nothing passes from one node to the other.
     pub fn is_dark(&self, from: Node, to: Node) -> bool {
         self.lanes[&(from, to)].cuts > 0
@@ -381,7 +390,10 @@ impl Lane {
         let jitter = self.weather.jitter.as_micros() as u64;
         let mut takes = self.weather.delay + Duration::from_micros(self.random.between(0, jitter));
         if self.random.chance(self.weather.reorder) {
-            takes += self.random.millis(5, 60);
+            let (least, most) = REORDERED;
+            takes += self
+                .random
+                .millis(least.as_millis() as u64, most.as_millis() as u64);
         }
         takes
     }

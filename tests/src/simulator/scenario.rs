@@ -276,6 +276,7 @@ impl Scenario {
         scenario.draw_freezes(&mut Stream::new(seed, "freezes", 0));
         scenario.draw_returns(&mut Stream::new(seed, "returns", 0));
         scenario.draw_mishaps(&mut Stream::new(seed, "mishaps", 0));
+        scenario.draw_loss_beside_hostile(&mut Stream::new(seed, "beside the hostile", 0));
         if seed % 20 == 9 {
             scenario.draw_all_die(&mut Stream::new(seed, "all die", 0));
         }
@@ -472,6 +473,35 @@ impl Scenario {
         };
         let (from, turns) = (from as u32, random.pick(&[1, 2, 3, 8]));
         self.is_disturbed_by(Hostile::Equivocator(Equivocator { from, turns }));
+    }
+
+    /// Besides a hostile member one of the others dies or stands still. Whoever is left without these two is a quorum,
+    /// and all of them can reach each other.
+    fn draw_loss_beside_hostile(&mut self, random: &mut Stream) {
+        let count = self.peers.len();
+        let others = count - 1;
+        if !self.is_hostile(others) || 2 * (others - 1) <= count || !random.chance(500) {
+            return;
+        }
+        self.cuts.clear();
+        self.unreachable.clear();
+        for peer in &mut self.peers {
+            (peer.leaves_at, peer.moves_at) = (None, None);
+        }
+        let victim = &mut self.peers[random.below(others as u64) as usize];
+        let at = random.millis(0, self.heal_at.as_millis() as u64);
+        if random.chance(300) {
+            let longest = random.pick(&[2_500, 12_000]);
+            let lasts = random.millis(200, longest);
+            victim.freeze = Some((at, lasts));
+            self.heal_at = self.heal_at.max(at + lasts);
+            return;
+        }
+        victim.crashes_at = Some(at);
+        if random.chance(600) {
+            let longest = random.pick(&[1_000, 5_000, 15_000]);
+            victim.returns = Some((at + random.millis(50, longest), random.chance(500)));
+        }
     }
 
     fn draw_liar(&mut self, random: &mut Stream) {
