@@ -145,14 +145,7 @@ fn who_says_that_others_leave_is_removed() {
 fn who_says_that_it_accepted_what_cannot_be_is_removed() {
     the_others_go_on_without_who_promises(|start, me, channel, bytes| {
         promising(start, me, (channel, bytes), |promise| {
-            let value = Value {
-                roster: Peers(0b100),
-                cut: promise.complete + 40,
-                joins: None,
-                cheats: Peers::default(),
-                odd: Peers::default(),
-                log_hash: None,
-            };
+            let value = Value::of(Peers(0b100), promise.complete + 40);
             promise.accepted = Some((Ballot { round: 0, peer: 2 }, value));
         })
     });
@@ -366,14 +359,10 @@ fn withholding_and_keeping(
     let keeps = promising(start, me, (channel, bytes), |promise| {
         // It alone has its batches of the last turns.
         let delay = u32::from(Plan::default().delay_turns);
-        let value = Value {
-            roster: Peers::first(promise.holdings.len()),
-            cut: promise.complete - delay,
-            joins: None,
-            cheats: Peers::default(),
-            odd: Peers::default(),
-            log_hash: None,
-        };
+        let value = Value::of(
+            Peers::first(promise.holdings.len()),
+            promise.complete - delay,
+        );
         promise.holdings[me].until = value.cut;
         promise.accepted = Some((Ballot { round: 1, peer: 0 }, value));
     });
