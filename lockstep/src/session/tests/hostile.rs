@@ -212,6 +212,10 @@ fn who_withholds_a_batch_and_begins_ever_new_attempts_is_removed() {
         // What a peer may be late, all told, and an attempt.
         assert!(turns > before + 60, "peer {at}: {before} -> {turns}");
         assert_eq!(net.gone(at), [(vec![Seat(1)], RosterCause::Lost)]);
+        // However often it has a little of its time back while an attempt waits for others.
+        let suspected = |event: &&Event| matches!(event, Event::Suspected { .. });
+        let told = net.peers[at].events.iter().filter(suspected).count();
+        assert_eq!(told, 1, "peer {at}");
     }
 }
 
