@@ -593,11 +593,7 @@ mod tests {
 
     #[test]
     fn unexplored_ground_is_covered_wholly_and_what_is_seen_is_clear() {
-        let world = World::new(&Start {
-            setup: Setup::default(),
-            seed: Seed([1; 32]),
-            seats: vec![Seat(0), Seat(1)],
-        });
+        let world = World::of_two();
         let mut canvas = Canvas::new();
         canvas.begin((1_280.0, 720.0), 1.0);
         let mut land = Land::new(&world, &mut canvas);
