@@ -50,7 +50,7 @@ const AHEAD: u32 = 4;
 /// Decisions that are kept for who lags: nobody lags by more and has a part in the match.
 const KEPT: usize = 256;
 /// Attempts of one voter are taken up no more often than this: an honest one begins the next no sooner.
-const ATTEMPTS_EVERY: Duration = Duration::from_millis(500);
+pub(super) const ATTEMPTS_EVERY: Duration = Duration::from_millis(500);
 /// An attempt that is further ahead waits until others tell of such rounds, too. So nobody is led further away from the
 /// others than they can follow.
 const ROUNDS_AT_ONCE: u32 = 12;
@@ -247,11 +247,21 @@ impl Epochs {
         posted.any(|((of, ..), posted)| *of == self.epoch && !posted.heard)
     }
 
-    /// The voters who have promised in this ballot or in a later one, as far as others have passed it on.
-    pub(super) fn promised_in(&self, ballot: Ballot) -> Peers {
+    /// The voters who have promised in this ballot, or in a later one that its peer has begun, as far as others have passed
+    /// it on. What whoever coordinates would not take for a promise is none: it tells of as many holdings as there are
+    /// `peers`.
+    pub(super) fn promised_in(&self, ballot: Ballot, peers: usize) -> Peers {
+        let begun = |later: Ballot| {
+            let begun = self.board.get(&(self.epoch, later.peer, PREPARE));
+            begun.is_some_and(|begun| begun.ballot >= later)
+        };
+        let counts = |posted: &Posted| {
+            let whole = matches!(&posted.message, Message::Promise(promise) if promise.holdings.len() == peers);
+            whole && (posted.ballot == ballot || posted.ballot > ballot && begun(posted.ballot))
+        };
         let posted = self.board.iter();
         let promised = posted.filter(|((of, _, kind), posted)| {
-            (*of, *kind) == (self.epoch, PROMISE) && posted.ballot >= ballot
+            (*of, *kind) == (self.epoch, PROMISE) && counts(posted)
         });
         promised.map(|((_, from, _), _)| *from).collect()
     }
@@ -316,13 +326,14 @@ fn is_untold(known: &BTreeMap<NoteKey, Ballot>, key: &NoteKey, posted: &Posted) 
     known.get(key).is_none_or(|known| *known < posted.ballot)
 }
 
+const PREPARE: u8 = 0;
 const PROMISE: u8 = 1;
 const ACCEPT: u8 = 3;
 
 /// Where a message stands on the board.
 pub(super) fn key(epoch: u32, from: u8, message: &Message) -> NoteKey {
     let kind = match message {
-        Message::Prepare(_) => 0,
+        Message::Prepare(_) => PREPARE,
         Message::Promise(_) => PROMISE,
         Message::Propose(..) => 2,
         Message::Accept(..) => ACCEPT,

@@ -2,6 +2,7 @@
 //! what is waited for.
 
 use super::Playing;
+use super::epochs::ATTEMPTS_EVERY;
 use super::presence::GAP;
 use crate::session::core::Core;
 use crate::session::roster::Peers;
@@ -102,7 +103,8 @@ impl Playing {
     }
 
     /// Whom a change waits for that another one coordinates: who has been promised an answer to, whether or not it was its
-    /// turn; but while it waits itself for some who have not answered it, those.
+    /// turn; but while it waits itself for some who have not answered it, those. At first they cannot have: whoever begins
+    /// attempt after attempt waits for nobody.
     fn waits_for_coordinator(&self, alive: Peers) -> Peers {
         let promised = self.epochs.roster.promised();
         let promised = promised.filter(|ballot| alive.contains(ballot.peer));
@@ -110,9 +112,11 @@ impl Playing {
             return alive.lowest().into_iter().collect();
         };
         let gone = self.watch.suspects.or(self.watch.unwanted);
-        let answered = self.epochs.promised_in(ballot).or(self.cheats());
+        let answered = self.epochs.promised_in(ballot, self.members.len());
+        let answered = answered.or(self.cheats());
         let silent = self.epochs.voters().members().without(answered.or(gone));
-        match silent.is_empty() {
+        let begins = self.watch.at < self.epochs.attempt_at + ATTEMPTS_EVERY;
+        match begins || silent.is_empty() {
             true => std::iter::once(ballot.peer).collect(),
             false => silent,
         }
