@@ -65,6 +65,8 @@ impl Rosters {
     /// The change before the next turn.
     pub(crate) fn change(&mut self, change: &RosterChange) -> RosterAt {
         let roster = change.value.roster;
+        // In a pause the world is not told that somebody is back, nor that it went again.
+        self.absent = self.absent.without(roster.without(self.roster));
         let gone = std::mem::replace(&mut self.roster, roster).without(roster);
         let signed: Peers = change.accepts.iter().map(|(peer, _)| *peer).collect();
         let left = match self.paused {
@@ -120,6 +122,41 @@ mod tests {
             }
         }
         changes
+    }
+
+    #[test]
+    fn who_is_lost_in_the_pause_in_which_it_came_back_has_not_left() {
+        let records = fixture::play_gone(20, 9, false).records;
+        let mut rosters = match records.first() {
+            Some(Record::Start(start)) => Rosters::new(start.clone()),
+            _ => panic!("the first record is the start"),
+        };
+        let goes = records.iter().find_map(|record| match record {
+            Record::Roster(change) => Some(change.clone()),
+            _ => None,
+        });
+        let goes = goes.expect("somebody goes");
+        let turn = |paused, entries| Bundle {
+            turn: TurnNumber(0),
+            plan: lockstep::Plan::default(),
+            paused,
+            entries,
+        };
+        let idle = lockstep::log::LogEntry {
+            seat: Seat(1),
+            what: What::Seat(SeatState::Idle),
+        };
+        let mut back = goes.clone();
+        back.value.roster = Peers::first(2);
+        assert_eq!(rosters.change(&goes).removed, [Seat(1)]);
+        rosters.bundle(&turn(false, vec![idle]));
+        rosters.bundle(&turn(true, Vec::new()));
+        assert_eq!(rosters.change(&back).gone, []);
+        let again = rosters.change(&goes);
+        assert_eq!(
+            (again.removed, again.cause),
+            (vec![Seat(1)], RosterCause::Lost)
+        );
     }
 
     #[test]

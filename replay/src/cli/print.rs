@@ -25,20 +25,24 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// A line of the result.
+    /// A line of the result, of what is shown of it: names in a file are anybody's, and a terminal obeys some characters.
     pub(super) fn line(&mut self, line: &str) {
+        self.whole(&shown(line));
+    }
+
+    pub(super) fn json(&mut self, value: &Value) {
+        self.whole(&value.to_string());
+    }
+
+    fn whole(&mut self, line: &str) {
         if self.failed.is_none() {
             self.failed = writeln!(self.out, "{line}").err();
         }
     }
 
-    pub(super) fn json(&mut self, value: &Value) {
-        self.line(&value.to_string());
-    }
-
-    /// A line for stderr. That nobody reads it is no reason to stop.
+    /// A line for stderr, of what is shown of it. That nobody reads it is no reason to stop.
     pub(super) fn tell(&mut self, line: &str) {
-        writeln!(self.err, "{line}").ok();
+        writeln!(self.err, "{}", shown(line)).ok();
     }
 
     /// False once nobody takes the output any more.
@@ -80,4 +84,9 @@ pub(super) fn tail_json(tail: Tail) -> Value {
         Tail::Cut { at, of } => json!({"state": "cut", "at": at, "of": of}),
         Tail::Damaged { at } => json!({"state": "damaged", "at": at}),
     }
+}
+
+/// What a terminal shows of a line; what it would obey is left out.
+fn shown(line: &str) -> String {
+    line.chars().filter(|c| lockstep::is_shown(*c)).collect()
 }

@@ -48,6 +48,32 @@ fn folder() -> TempDir {
 }
 
 #[test]
+fn what_a_terminal_would_obey_is_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut records = fixture::play(40).records;
+    let lockstep::log::Record::Start(start) = &mut records[0] else {
+        panic!("a log begins with its start");
+    };
+    start.build = "\u{1b}]52;c;eA==\u{7}build".to_owned();
+    start.roster[0].name = "\u{1b}[2K\rAda\n".to_owned();
+    let path = folder.path().join("obeyed.replay");
+    fs::write(&path, fixture::file_of(&records)).unwrap();
+    let path = path.to_str().unwrap();
+    for command in ["info", "verify", "stats"] {
+        let ran = replay(&[command, path]);
+        let said = format!("{}{}", ran.out, ran.err);
+        let obeyed = said.chars().find(|c| *c != '\n' && c.is_control());
+        assert_eq!(obeyed, None, "{command}: {said:?}");
+        assert!(!ran.out.contains("Ada\n"), "{command}: {said:?}");
+    }
+    let out = replay(&["info", path]).out;
+    assert!(
+        out.contains("build      ]52;c;eA==build\n") && out.contains("[2KAda"),
+        "{out}"
+    );
+}
+
+#[test]
 fn verify_answers_with_text_json_and_exit_code() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name).display().to_string();
