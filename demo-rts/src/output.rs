@@ -81,8 +81,8 @@ pub enum Line {
         seats: Vec<u8>,
         /// Seats that nobody plays any more by this change.
         left: Vec<u8>,
-        /// Why: `left`, `lost`, `rejoined` where a peer came back, `reopened` where all had died, or `false-alarm` where
-        /// nobody is gone.
+        /// Why: `left`, `lost`, `cheated`, `desync`, `rejoined` where a peer came back, `reopened` where all had died, or
+        /// `false-alarm` where nobody is gone.
         cause: &'static str,
     },
     /// A peer that turns wait for is not heard, or blocks them for too long.

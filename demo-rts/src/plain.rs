@@ -103,6 +103,10 @@ pub fn text(line: &Line) -> Option<String> {
                 "{} had another world than most: out in turn {turn}",
                 seats(left)
             ),
+            "cheated" => format!(
+                "{} signed two histories, which is proved: out in turn {turn}",
+                seats(left)
+            ),
             "lost" => format!("{} lost in turn {turn}: the match goes on", seats(left)),
             _ => format!("{} left in turn {turn}", seats(left)),
         },
@@ -235,6 +239,22 @@ mod tests {
             assert_eq!(words, ["demo-rts", "rejoin", odd, "--json"]);
         }
         assert!(!word(Path::new("a\u{1b}[2J\u{202e}b")).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn only_who_left_is_told_to_have_left() {
+        use lockstep::RosterCause::{Cheated, Desynced, Left, Lost};
+        for cause in [Left, Lost, Cheated, Desynced] {
+            let line = Line::Roster {
+                turn: 9,
+                epoch: 1,
+                seats: vec![0],
+                left: vec![1],
+                cause: cause.name(),
+            };
+            let said = text(&line).expect("it is told");
+            assert_eq!(said.contains(" left "), cause == Left, "{said}");
+        }
     }
 
     #[test]

@@ -79,7 +79,7 @@ impl Seen<'_> {
         let room = |from: Tile, size| {
             let region = self.region(from);
             // What lies on unexplored ground beside it is not for this seat to know.
-            let reached = |tile| !self.explored(tile) || self.region(tile) == region;
+            let reached = |tile| !self.explored(tile) || region != 0 && self.region(tile) == region;
             self.has_room(at, size) && w.map.ring(at, size).any(reached)
         };
         found(w, seat, own.into_iter().min(), kind, at, room).map(drop)

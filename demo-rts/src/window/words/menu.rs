@@ -415,11 +415,11 @@ pub fn builds(own: &str, others: &[(&str, &str)]) -> String {
     if told.clone().next().is_none() {
         return format!("You: {own}. Other rules would be turned away.");
     }
-    if told.clone().all(|(_, build)| *build == own) {
+    if others.iter().all(|(_, build)| *build == own) {
         return format!("All here: {own}.");
     }
-    let first = format!("You: {own}.");
-    told.by_ref().fold(first, |mut all, (name, build)| {
+    let other = told.by_ref().filter(|(_, build)| *build != own);
+    other.fold(format!("You: {own}."), |mut all, (name, build)| {
         all += &format!(" {name}: {build}.");
         all
     })

@@ -137,6 +137,24 @@ fn nobody_builds_and_a_soldier_is_nobody() {
     assert_eq!(w.may_build(A, Kind::Knight), Err(Refusal::CannotTrain));
 }
 
+/// It is under a building, say, that was completed around it.
+#[test]
+fn who_stands_where_nobody_can_walk_founds_nothing_beside_what_is_blocked() {
+    let mut w = meadow();
+    let hall = hall(&w, A).tile;
+    let own = put(&mut w, Kind::Worker, 0, hall.x + 1, hall.y + 1);
+    for x in hall.x.saturating_sub(4)..hall.x + 8 {
+        for y in hall.y.saturating_sub(4)..hall.y + 8 {
+            let at = Tile::new(x, y);
+            let may = w.seen_by(A).unwrap().may_found(&[own], Kind::House, at);
+            let mut tried = w.clone();
+            let (units, kind) = (w.select(A, [own]), Kind::House);
+            let done = issue(&mut tried, A, Command::Build { units, kind, at });
+            assert_eq!(may, done, "{at:?}");
+        }
+    }
+}
+
 #[test]
 fn who_is_out_of_the_match_may_nothing() {
     let mut w = meadow();
