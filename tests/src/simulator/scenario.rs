@@ -475,12 +475,12 @@ impl Scenario {
         self.is_disturbed_by(Hostile::Equivocator(Equivocator { from, turns }));
     }
 
-    /// Besides a hostile member one of the others dies or stands still. Whoever is left without these two is a quorum,
-    /// and all of them can reach each other.
+    /// A hostile member dies, or besides it one of the others dies or stands still. Whoever is left without these two is
+    /// a quorum, and all of them can reach each other.
     fn draw_loss_beside_hostile(&mut self, random: &mut Stream) {
         let count = self.peers.len();
         let others = count - 1;
-        if !self.is_hostile(others) || 2 * (others - 1) <= count || !random.chance(500) {
+        if !self.is_hostile(others) || 2 * others <= count || !random.chance(500) {
             return;
         }
         self.cuts.clear();
@@ -488,8 +488,19 @@ impl Scenario {
         for peer in &mut self.peers {
             (peer.leaves_at, peer.moves_at) = (None, None);
         }
-        let victim = &mut self.peers[random.below(others as u64) as usize];
         let at = random.millis(0, self.heal_at.as_millis() as u64);
+        if 2 * (others - 1) <= count || random.chance(200) {
+            // Soon after it has signed two batches, of which some know one, and some the other.
+            let at = match self.hostile {
+                Some(Hostile::Equivocator(when)) => {
+                    self.plan.turn() * when.from.saturating_sub(4) + random.millis(0, 2_000)
+                }
+                _ => at,
+            };
+            self.peers[others].crashes_at = Some(at);
+            return;
+        }
+        let victim = &mut self.peers[random.below(others as u64) as usize];
         if random.chance(300) {
             let longest = random.pick(&[2_500, 12_000]);
             let lasts = random.millis(200, longest);
