@@ -122,16 +122,8 @@ const AREA_TILES: u16 = 12;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::{Setup, Upgrade};
-    use sim::{Seed, Simulation, Start};
-
-    fn world() -> World {
-        World::new(&Start {
-            setup: Setup::default(),
-            seed: Seed([1; 32]),
-            seats: vec![Seat(0), Seat(1)],
-        })
-    }
+    use crate::world::Upgrade;
+    use sim::Simulation;
 
     fn at(x: i32, y: i32) -> Point {
         Point {
@@ -152,7 +144,7 @@ mod tests {
 
     #[test]
     fn attacks_out_of_sight_are_told_once_a_while_and_place() {
-        let mut world = world();
+        let mut world = World::of_two();
         let (own, other) = (of(&world, 0), of(&world, 1));
         let mut news = News::default();
         let mut lines = |world: &World, effect: Effect, shown: bool| {
@@ -180,7 +172,7 @@ mod tests {
 
     #[test]
     fn one_who_falls_at_the_first_blow_is_missed_too() {
-        let world = world();
+        let world = World::of_two();
         let id = Id(1_000_000);
         let died = Effect::Died {
             id,
@@ -199,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_building_that_is_struck_down_is_lost_and_one_torn_down_is_not() {
-        let world = world();
+        let world = World::of_two();
         let id = Id(1_000_000);
         let died = Effect::Died {
             id,
@@ -216,7 +208,7 @@ mod tests {
 
     #[test]
     fn what_is_finished_is_told_to_its_owner_and_defeat_to_all() {
-        let world = world();
+        let world = World::of_two();
         let kind = Kind::Barracks;
         let (id, upgrade, level) = (Id(7), Upgrade::Blades, 2);
         let effects = |seat| {

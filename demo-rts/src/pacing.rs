@@ -109,19 +109,9 @@ pub fn any_seed() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::Setup;
-    use sim::{Seed, Simulation, Start};
-
-    fn world() -> World {
-        World::new(&Start {
-            setup: Setup::default(),
-            seed: Seed([1; 32]),
-            seats: vec![Seat(0), Seat(1)],
-        })
-    }
 
     fn times(seed: u64) -> Vec<Duration> {
-        let world = world();
+        let world = World::of_two();
         let mut hands = BotHands::new(Seat(1), Level::Hard, seed);
         let mut times = Vec::new();
         for ms in 0..20_000 {

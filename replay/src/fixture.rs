@@ -346,14 +346,7 @@ fn false_alarm(
     signers: &[Ed25519; 2],
     _: LogHash,
 ) -> RosterChange {
-    let value = Value {
-        roster: Peers::first(2),
-        cut,
-        joins: None,
-        cheats: Peers::default(),
-        odd: Peers::default(),
-        log_hash: None,
-    };
+    let value = Value::of(Peers::first(2), cut);
     accepted(epoch, value, &[0, 1], start, signers)
 }
 
@@ -365,12 +358,9 @@ fn cheated(
     log_hash: LogHash,
 ) -> RosterChange {
     let value = Value {
-        roster: Peers::first(1),
-        cut,
-        joins: None,
         cheats: Peers::first(2).without(Peers::first(1)),
-        odd: Peers::default(),
         log_hash: Some(log_hash),
+        ..Value::of(Peers::first(1), cut)
     };
     let batch = |checksum| attest(1, cut - 1, log_hash, checksum, start, &signers[1]);
     RosterChange {
@@ -380,14 +370,7 @@ fn cheated(
 }
 
 fn lost(epoch: u32, cut: u32, start: &Start, signers: &[Ed25519; 2], _: LogHash) -> RosterChange {
-    let value = Value {
-        roster: Peers::first(1),
-        cut,
-        joins: None,
-        cheats: Peers::default(),
-        odd: Peers::default(),
-        log_hash: None,
-    };
+    let value = Value::of(Peers::first(1), cut);
     accepted(epoch, value, &[0], start, signers)
 }
 

@@ -107,6 +107,7 @@ pub use recorder::Recorder;
 pub use roster::RosterAt;
 #[cfg(not(target_arch = "wasm32"))]
 pub use way_back::{WayBack, rejoin, reopen};
+pub use words::clock;
 
 use lockstep::Match;
 use sim::Simulation;

@@ -334,6 +334,19 @@ fn is_modifier(key: KeyCode) -> bool {
     )
 }
 
+/// The digits in the row above the letters, ascending.
+pub(crate) const DIGITS: [KeyCode; 10] = [
+    KeyCode::Key0,
+    KeyCode::Key1,
+    KeyCode::Key2,
+    KeyCode::Key3,
+    KeyCode::Key4,
+    KeyCode::Key5,
+    KeyCode::Key6,
+    KeyCode::Key7,
+    KeyCode::Key8,
+    KeyCode::Key9,
+];
 /// More is not pressed while a frame is drawn.
 const MOST_LATER: usize = 64;
 const DOUBLE_TIME: Duration = Duration::from_millis(350);

@@ -571,14 +571,7 @@ pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, Dec
         round: reader.number()?,
         peer: reader.byte()?,
     };
-    let mut value = Value {
-        roster: Peers(u16::from_le_bytes(reader.array()?)),
-        cut: reader.number()?,
-        joins: None,
-        cheats: Peers::default(),
-        odd: Peers::default(),
-        log_hash: None,
-    };
+    let mut value = Value::of(Peers(u16::from_le_bytes(reader.array()?)), reader.number()?);
     let reopening = match reader.byte()? {
         0 => None,
         1 => {

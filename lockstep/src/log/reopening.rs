@@ -71,14 +71,7 @@ impl RosterChange {
     ) -> bool {
         let roster = reopening.roster();
         let bytes = reopening.signed_bytes(start, self.epoch, self.value.cut);
-        let value = Value {
-            roster,
-            cut: self.value.cut,
-            joins: None,
-            cheats: Peers::default(),
-            odd: Peers::default(),
-            log_hash: None,
-        };
+        let value = Value::of(roster, self.value.cut);
         let in_order = reopening
             .runs
             .is_sorted_by(|one, next| one.peer < next.peer);

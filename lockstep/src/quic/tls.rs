@@ -119,9 +119,7 @@ impl ClientCertVerifier for AnyKey {
         _cert: &CertificateDer<'_>,
         _dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::PeerIncompatible(
-            PeerIncompatible::Tls13RequiredForQuic,
-        ))
+        Err(OLDER_TLS)
     }
 
     fn verify_tls13_signature(
@@ -165,9 +163,7 @@ impl ServerCertVerifier for OneKey {
         _cert: &CertificateDer<'_>,
         _dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::PeerIncompatible(
-            PeerIncompatible::Tls13RequiredForQuic,
-        ))
+        Err(OLDER_TLS)
     }
 
     fn verify_tls13_signature(
@@ -214,6 +210,9 @@ fn verify_signature(
         _ => Err(CertificateError::BadSignature.into()),
     }
 }
+
+/// QUIC has no use for a signature of an older version.
+const OLDER_TLS: Error = Error::PeerIncompatible(PeerIncompatible::Tls13RequiredForQuic);
 
 /// Names the transport's own rules: framing, streams and the welcome.
 const ALPN: &[u8] = b"lockstep/1";

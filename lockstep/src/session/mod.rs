@@ -369,6 +369,7 @@ impl Session {
         let proved = core.links.get(&link).and_then(|link| link.proved);
         let step = match &mut self.phase {
             Phase::Playing(playing) => {
+                playing.note_return(core, link, true);
                 self.server
                     .received(core, playing, &self.archive, link, bytes);
                 Step::Stay
@@ -445,6 +446,7 @@ impl Session {
                 Step::Stay
             }
             (Introduced::Proved, Phase::Playing(playing)) => {
+                playing.note_return(core, link, false);
                 playing.close_nobodies(core);
                 playing.close_crowd(core, link);
                 playing.close_doubles(core, link);

@@ -77,6 +77,8 @@ struct Net {
     heard: Vec<(LinkId, Channel, Arc<[u8]>)>,
     /// Two between whom nothing comes through for now, neither links nor messages.
     deaf_between: Option<(usize, usize)>,
+    /// A peer that has moved: nobody knows its new address.
+    moved: Option<usize>,
     /// Who says what is not so.
     attack: Option<(usize, Attack)>,
 }
@@ -119,6 +121,7 @@ impl Net {
             by_hand: Vec::new(),
             heard: Vec::new(),
             deaf_between: None,
+            moved: None,
             attack: None,
         };
         for at in 0..peers {
@@ -205,6 +208,7 @@ impl Net {
         match output {
             Output::Dial { address, .. } if address == NOWHERE => {}
             Output::Dial { address, .. } if self.are_deaf(at, &address) => {}
+            Output::Dial { address, .. } if self.has_moved(&address) => {}
             Output::Dial { .. } if self.lost_dials > 0 => self.lost_dials -= 1,
             Output::Dial { address, key } => {
                 let to: usize = address.parse().expect("addresses are indices here");
@@ -310,6 +314,10 @@ impl Net {
             leads(one, other) || leads(other, one)
         };
         self.deaf_between.is_some_and(between)
+    }
+
+    fn has_moved(&self, address: &str) -> bool {
+        self.moved.is_some_and(|peer| address == peer.to_string())
     }
 
     fn other_face(&self, turn: u32, bytes: &[u8]) -> Arc<[u8]> {

@@ -57,17 +57,9 @@ pub const REACHED: [(&str, Statement); 10] = [
         goes.any(|(complete, cut)| complete > cut)
     }),
     (FALSE_ALARM, |model, state| {
-        state.decided.contains(&(
-            0,
-            Value {
-                roster: model.first_roster(),
-                cut: 1,
-                joins: None,
-                cheats: Peers::default(),
-                odd: Peers::default(),
-                log_hash: None,
-            },
-        ))
+        state
+            .decided
+            .contains(&(0, Value::of(model.first_roster(), 1)))
     }),
     (LEFT, |_, state| {
         let mut left = state.peers.iter().filter(|peer| peer.leaves.is_some());

@@ -192,20 +192,12 @@ const FIRST_HEADING: f32 = 0.8;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::{Command, Setup, Tile};
-    use sim::{Entry, Seed, Simulation, Start};
-
-    fn world() -> World {
-        World::new(&Start {
-            setup: Setup::default(),
-            seed: Seed([1; 32]),
-            seats: vec![Seat(0), Seat(1)],
-        })
-    }
+    use crate::world::{Command, Tile};
+    use sim::{Entry, Simulation};
 
     #[test]
     fn who_walks_is_drawn_between_where_it_was_and_where_it_is() {
-        let mut world = world();
+        let mut world = World::of_two();
         let eye = Eye::Seat(Seat(0));
         let mut motion = Motion::default();
         motion.step(&world, eye);
@@ -238,7 +230,7 @@ mod tests {
 
     #[test]
     fn heads_turn_at_once_to_where_somebody_is_sent() {
-        let world = world();
+        let world = World::of_two();
         let mut motion = Motion::default();
         motion.step(&world, Eye::Seat(Seat(0)));
         let walker = motion.walkers[0];
@@ -251,7 +243,7 @@ mod tests {
 
     #[test]
     fn an_eye_sees_no_more_than_its_seat_may_know() {
-        let world = world();
+        let world = World::of_two();
         let (mut own, mut all) = (Motion::default(), Motion::default());
         own.step(&world, Eye::Seat(Seat(0)));
         all.step(&world, Eye::All);

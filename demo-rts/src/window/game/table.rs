@@ -11,7 +11,7 @@ use super::signs::{self, Sign};
 use crate::facts::Facts;
 use crate::home::look_at_first;
 use crate::window::canvas::{Canvas, Rect};
-use crate::window::input::{Click, Input, KeyCode, MouseButton};
+use crate::window::input::{Click, DIGITS, Input, KeyCode, MouseButton};
 use crate::window::settings::Settings;
 use crate::window::sound::{self, Sound, ears};
 use crate::window::ui::{Memory, Ui};
@@ -436,18 +436,6 @@ impl Table {
     }
 }
 
-const DIGITS: [KeyCode; 10] = [
-    KeyCode::Key0,
-    KeyCode::Key1,
-    KeyCode::Key2,
-    KeyCode::Key3,
-    KeyCode::Key4,
-    KeyCode::Key5,
-    KeyCode::Key6,
-    KeyCode::Key7,
-    KeyCode::Key8,
-    KeyCode::Key9,
-];
 /// How long tearing down waits to be said again.
 const ASKING: Duration = Duration::from_secs(3);
 /// Of so many selected it is shown where they go.

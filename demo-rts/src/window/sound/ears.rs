@@ -98,8 +98,8 @@ const SPREAD: f32 = 0.75;
 mod tests {
     use super::*;
     use crate::window::canvas::Rect;
-    use crate::world::{Command, Id, Point, Setup};
-    use sim::{Seed, Simulation as _, Start};
+    use crate::world::{Command, Id, Point};
+    use sim::Simulation as _;
 
     fn camera() -> Camera {
         let mut camera = Camera::new((64.0, 64.0), 128);
@@ -130,11 +130,7 @@ mod tests {
 
     #[test]
     fn nothing_is_heard_of_what_lies_in_the_fog() {
-        let mut world = World::new(&Start {
-            setup: Setup::default(),
-            seed: Seed([1; 32]),
-            seats: vec![Seat(0), Seat(1)],
-        });
+        let mut world = World::of_two();
         world.step(&[] as &[sim::Entry<Command>], &mut Vec::new());
         let home = |seat| world.seat(Seat(seat)).unwrap().home;
         let hit = |at: Point| Effect::Hit {
@@ -155,11 +151,7 @@ mod tests {
 
     #[test]
     fn what_is_finished_is_heard_by_whose_it_is() {
-        let world = World::new(&Start {
-            setup: Setup::default(),
-            seed: Seed([1; 32]),
-            seats: vec![Seat(0), Seat(1)],
-        });
+        let world = World::of_two();
         let effects = [0, 1].map(|seat| Effect::Trained {
             id: Id(0),
             kind: Kind::Worker,

@@ -3,7 +3,7 @@
 use super::events::{Event, Lane};
 use super::{Going, NORMAL, SPEEDS, Side, Viewer, Wanted, words};
 use crate::window::game::land::Eye;
-use crate::window::input::{Input, KeyCode};
+use crate::window::input::{DIGITS, Input, KeyCode};
 use crate::window::viewer::reel::ticks_of;
 use lockstep::Seat;
 
@@ -93,8 +93,8 @@ impl Viewer {
         if input.hit(KeyCode::Key0) || input.hit(KeyCode::Kp0) {
             self.look_with(Eye::All);
         }
-        for (place, key) in SEAT_KEYS.into_iter().enumerate() {
-            if input.hit(key) {
+        for (place, key) in DIGITS[1..=8].iter().enumerate() {
+            if input.hit(*key) {
                 self.look_as(place);
             }
         }
@@ -251,16 +251,6 @@ pub(super) fn steering(input: &Input, deaf: bool) -> Input {
     steered
 }
 
-const SEAT_KEYS: [KeyCode; 8] = [
-    KeyCode::Key1,
-    KeyCode::Key2,
-    KeyCode::Key3,
-    KeyCode::Key4,
-    KeyCode::Key5,
-    KeyCode::Key6,
-    KeyCode::Key7,
-    KeyCode::Key8,
-];
 const ZOOM: f32 = 1.15;
 /// Ticks after an event in which "before" means the one before it.
 const GRACE: u64 = 2 * crate::world::TICKS_PER_SECOND as u64;

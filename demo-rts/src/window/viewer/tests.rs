@@ -124,14 +124,7 @@ fn removal() -> RosterChange {
     RosterChange {
         epoch: 0,
         ballot: Ballot { round: 1, peer: 0 },
-        value: Value {
-            roster: Peers::first(1),
-            cut: REMOVED_FROM,
-            joins: None,
-            cheats: Peers::default(),
-            odd: Peers::default(),
-            log_hash: None,
-        },
+        value: Value::of(Peers::first(1), REMOVED_FROM),
         accepts: Vec::new(),
         proofs: Vec::new(),
         reopening: None,

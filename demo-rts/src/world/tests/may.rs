@@ -43,6 +43,16 @@ fn jobs() -> impl Iterator<Item = (Job, fn(Id, Job) -> Command)> {
     kinds.chain(upgrades).map(move |job| (job, train))
 }
 
+fn each_came_up<const N: usize>(
+    answers: &BTreeSet<Option<String>>,
+    expected: [Option<Refusal>; N],
+) {
+    for why in expected {
+        let why = why.map(|why| why.to_string());
+        assert!(answers.contains(&why), "{why:?} never came up: {answers:?}");
+    }
+}
+
 #[test]
 fn what_may_be_queued_is_what_the_world_queues() {
     let mut answers = BTreeSet::new();
@@ -62,17 +72,17 @@ fn what_may_be_queued_is_what_the_world_queues() {
             }
         }
     });
-    for why in [
-        None,
-        Some(Refusal::NoSuchBuilding),
-        Some(Refusal::CannotTrain),
-        Some(Refusal::AlreadyKnown),
-        Some(Refusal::NeedsBuilding),
-        Some(Refusal::NoGold),
-    ] {
-        let why = why.map(|why| why.to_string());
-        assert!(answers.contains(&why), "{why:?} never came up: {answers:?}");
-    }
+    each_came_up(
+        &answers,
+        [
+            None,
+            Some(Refusal::NoSuchBuilding),
+            Some(Refusal::CannotTrain),
+            Some(Refusal::AlreadyKnown),
+            Some(Refusal::NeedsBuilding),
+            Some(Refusal::NoGold),
+        ],
+    );
 }
 
 #[test]
@@ -98,16 +108,16 @@ fn where_may_be_built_is_where_the_world_builds() {
             }
         }
     });
-    for why in [
-        None,
-        Some(Refusal::OffTheMap),
-        Some(Refusal::NoRoom),
-        Some(Refusal::NeedsBuilding),
-        Some(Refusal::NoWood),
-    ] {
-        let why = why.map(|why| why.to_string());
-        assert!(answers.contains(&why), "{why:?} never came up: {answers:?}");
-    }
+    each_came_up(
+        &answers,
+        [
+            None,
+            Some(Refusal::OffTheMap),
+            Some(Refusal::NoRoom),
+            Some(Refusal::NeedsBuilding),
+            Some(Refusal::NoWood),
+        ],
+    );
 }
 
 #[test]

@@ -23,7 +23,7 @@ mod walk;
 
 pub(crate) use archive::Archive;
 pub(in crate::session) use message::{Answer, Ask, PART, decode, encode};
-pub(in crate::session) use returning::{Log, Reopened, Unfit, place_in};
+pub(in crate::session) use returning::{GIVE_UP, Log, Reopened, Unfit, place_in};
 pub(crate) use returning::{Returning, Whole};
 pub(crate) use server::Server;
 pub(in crate::session) use walk::Walk;

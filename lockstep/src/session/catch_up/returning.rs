@@ -37,7 +37,7 @@ const UNHEARD: Duration = Duration::from_secs(3);
 /// A log that goes on for so long and that no quorum attests is not the match's.
 const CONFIRM: Duration = Duration::from_secs(5);
 /// Nobody who has the match was reached for so long: there is nothing to come back to.
-const GIVE_UP: Duration = Duration::from_secs(30);
+pub(in crate::session) const GIVE_UP: Duration = Duration::from_secs(30);
 /// A peer that did not have the match may have it so much later: it may have come back itself.
 const NO_HELP: Duration = Duration::from_secs(2);
 /// Who was asked in vain is passed over for longer each time, up to so many times as long as the first.

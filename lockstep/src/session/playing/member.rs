@@ -44,6 +44,8 @@ pub(crate) struct Member {
     pub slack_there_ms: Option<i16>,
     /// Slack of its batches here over the time of that report.
     pub slack_here_ms: Option<i16>,
+    /// It is out of the roster, and may be coming back.
+    pub returns: Option<Returns>,
     pub next_dial: Duration,
     pub dials: usize,
     /// Turns after which its log is known to be ours.
@@ -72,6 +74,16 @@ pub(crate) struct Member {
     pub past: Vec<Incarnation>,
     /// Its reports do not follow each other: they are not taken any more.
     pub misreports: bool,
+}
+
+/// What was last seen of a peer that may be coming back.
+pub(crate) struct Returns {
+    /// Where it was heard from.
+    pub from: String,
+    /// Until then it goes on trying.
+    pub until: Duration,
+    /// This peer is the one that it asks: their link falls silent only where it does not carry any more.
+    pub asks: bool,
 }
 
 /// A batch that is held.
@@ -104,6 +116,7 @@ impl Member {
             slack_ms: None,
             slack_there_ms: None,
             slack_here_ms: None,
+            returns: None,
             next_dial: now + Duration::from_secs(2),
             dials: 0,
             alike: 0,
@@ -120,6 +133,18 @@ impl Member {
             past: Vec::new(),
             misreports: false,
         }
+    }
+
+    /// Where it may be dialled; nowhere, where it is of no use. It is of the roster, or `outside` of it.
+    pub(crate) fn found_at(&self, outside: bool, now: Duration) -> impl Iterator<Item = &String> {
+        let returns = self.returns.as_ref();
+        let returns = returns.filter(|returns| outside && returns.until > now);
+        let wanted = returns.is_some() || !outside && self.left_from.is_none();
+        let known = self.addresses.iter().filter(move |_| wanted);
+        returns
+            .map(|returns| &returns.from)
+            .into_iter()
+            .chain(known)
     }
 
     /// Whether its batch of `turn` is needed.

@@ -3,11 +3,12 @@
 use super::agreement::Hashes;
 use super::begin::{Beginning, Settings};
 use super::epochs::Epochs;
-use super::member::Member;
+use super::member::{Member, Returns};
 use super::snapshots::SignedSnapshot;
 use super::{Course, Playing};
 use crate::log::{RosterChange, SignedBatch, Start, encode_change};
 use crate::session::Output;
+use crate::session::catch_up::GIVE_UP;
 use crate::session::core::Core;
 use crate::session::roster::{Joins, Message, Peers, Request};
 use crate::session::wire::{Control, TurnPacket};
@@ -201,6 +202,21 @@ impl Playing {
             core.out.push(Output::Save { turns: cut });
         }
         playing
+    }
+
+    /// A peer of the match that is out of its roster is at the other end of this link, or `asks` on it for what it lacks.
+    /// Should this one move meanwhile, the other one cannot find it: it is this one that dials then.
+    pub(crate) fn note_return(&mut self, core: &Core, link: LinkId, asks: bool) {
+        let Some(link) = core.links.get(&link) else {
+            return;
+        };
+        if let Some(at) = self.leads_to(link).filter(|at| !self.epochs.has(*at)) {
+            self.members[at].returns = Some(Returns {
+                from: link.address.clone(),
+                until: core.now + GIVE_UP,
+                asks,
+            });
+        }
     }
 
     /// Takes a request that came by a link from the peer itself, and passes it on.

@@ -1,11 +1,11 @@
 //! One peer's part by itself, with nobody at the other ends.
 
 use super::*;
-use crate::log::{Absent, OnDesync, OnSlow, PauseBudget, RosterChange, RosterPeer};
+use crate::log::RosterChange;
+use crate::session::roster::tests::start;
 use crate::session::roster::{Ballot, Joins, Peers, Value};
 use crate::sign::KeyedHash;
-use crate::{Incarnation, Limits, LogHash, MatchId, Plan};
-use sim::{RulesId, Seed};
+use crate::{Incarnation, Limits, LogHash};
 
 pub(super) const SETTINGS: Settings = Settings {
     keyframe_every: None,
@@ -18,32 +18,6 @@ pub(super) fn core(me: u8) -> Core {
     Core::new(Limits::default(), signer, [me; 32])
 }
 
-pub(super) fn start(peers: u8) -> Start {
-    let place = |at: u8| RosterPeer {
-        peer: PeerId([at; 32]),
-        incarnation: Incarnation([at; 16]),
-        name: String::new(),
-        seats: vec![Seat(at)],
-        share: [0; 32],
-    };
-    Start {
-        protocol: crate::PROTOCOL,
-        match_id: MatchId([1; 16]),
-        rules: RulesId([0; 16]),
-        setup: [].into(),
-        seed: Seed([0; 32]),
-        plan: Plan::default(),
-        turn_limit: None,
-        pauses: PauseBudget::default(),
-        on_slow: OnSlow::default(),
-        on_desync: OnDesync::default(),
-        absent: Absent::default(),
-        roster: (0..peers).map(place).collect(),
-        build: String::new(),
-        signatures: Vec::new(),
-    }
-}
-
 /// The change that ends an epoch, by which a peer comes back where one is named.
 pub(super) fn change(epoch: u32, roster: u16, cut: u32, joins: Option<u8>) -> RosterChange {
     let joins = joins.map(|peer| Joins {
@@ -54,12 +28,8 @@ pub(super) fn change(epoch: u32, roster: u16, cut: u32, joins: Option<u8>) -> Ro
         epoch,
         ballot: Ballot { round: 1, peer: 0 },
         value: Value {
-            roster: Peers(roster),
-            cut,
             joins,
-            cheats: Peers::default(),
-            odd: Peers::default(),
-            log_hash: None,
+            ..Value::of(Peers(roster), cut)
         },
         accepts: Vec::new(),
         proofs: Vec::new(),

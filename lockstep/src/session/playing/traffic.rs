@@ -332,16 +332,17 @@ impl Playing {
         heard
     }
 
-    /// Members that batches are still needed from or by, and that no link leads to which was heard of late.
+    /// Members that batches are still needed from or by, or that may be coming back, and that no link leads to which was
+    /// heard of late. Who comes back says nothing on a link on which it does not ask.
     fn lost_peers<'a>(&'a self, core: &'a Core) -> impl Iterator<Item = usize> + 'a {
         let newest = self.newest_links(core);
         (0..self.members.len()).filter(move |at| {
             let member = &self.members[*at];
+            let outside = !self.epochs.has(*at);
+            let speaks = !outside || member.returns.as_ref().is_some_and(|returns| returns.asks);
             *at != self.me
-                && member.left_from.is_none()
-                && self.epochs.has(*at)
-                && !member.addresses.is_empty()
-                && newest[*at].is_none_or(|(heard_at, _)| heard_at + SILENCE <= core.now)
+                && member.found_at(outside, core.now).next().is_some()
+                && newest[*at].is_none_or(|(heard_at, _)| speaks && heard_at + SILENCE <= core.now)
         })
     }
 
@@ -360,12 +361,14 @@ impl Playing {
         }
         let lost: Vec<usize> = self.lost_peers(core).collect();
         for at in lost {
+            let outside = !self.epochs.has(at);
             let member = &mut self.members[at];
             if member.next_dial > core.now {
                 continue;
             }
             member.next_dial = core.now + DIAL_EVERY;
-            let address = member.addresses[member.dials % member.addresses.len()].clone();
+            let found_at: Vec<&String> = member.found_at(outside, core.now).collect();
+            let address = found_at[member.dials % found_at.len()].clone();
             member.dials += 1;
             core.out.push(Output::Dial {
                 address,

@@ -33,6 +33,8 @@ pub(super) struct Watch {
     pub agreed: Peers,
     /// Those of the unwanted who have told of batches and not delivered them.
     pub disbelieved: Peers,
+    /// Those of the unwanted who were told, until they have enough of their time back.
+    told: Peers,
     told_no_quorum: bool,
 }
 
@@ -45,6 +47,7 @@ impl Watch {
             unwanted: Peers::default(),
             agreed: Peers::default(),
             disbelieved: Peers::default(),
+            told: Peers::default(),
             told_no_quorum: false,
         }
     }
@@ -55,6 +58,7 @@ impl Watch {
         self.unwanted = Peers::default();
         self.agreed = Peers::default();
         self.disbelieved = Peers::default();
+        self.told = Peers::default();
         self.told_no_quorum = false;
     }
 
@@ -191,7 +195,9 @@ impl Playing {
         let known = self.watch.suspects.or(self.watch.unwanted);
         // Who is odd was named when that was found.
         let known = known.or(self.odd_voters());
-        for at in suspects.or(unwanted).without(known).iter() {
+        // Whoever is not waited for while others answer has a little of its time back, and uses it up again.
+        let news = suspects.or(unwanted.without(self.watch.told));
+        for at in news.without(known).iter() {
             let member = &self.members[usize::from(at)];
             core.event(Event::Suspected {
                 peer: member.peer.peer,
@@ -202,6 +208,7 @@ impl Playing {
         self.watch.suspects = suspects;
         self.watch.unwanted = unwanted;
         let soon = self.places(|at| self.members[at].blocked + AGREED_BEFORE >= STALL_BUDGET);
+        self.watch.told = unwanted.or(self.watch.told.and(soon));
         self.watch.agreed = unwanted.or(soon).or(self.odd_voters());
         self.watch.disbelieved = disbelieved;
         self.tell_no_quorum(core, lost);

@@ -131,24 +131,19 @@ fn value(
         let promises = honest().filter(|(peer, _)| roster.contains(**peer));
         let (cut, hash) = last_alike(promises.map(|(_, promise)| promise))?;
         return Some(Value {
-            roster,
-            cut,
-            joins: None,
             cheats,
             odd,
             log_hash: Some(hash),
+            ..Value::of(roster, cut)
         });
     }
     // Where an earlier run of its process is still a voter, that one goes first.
     let joins = joiner.filter(|joins| !voters.members().contains(joins.peer));
     joins.iter().for_each(|joins| roster.insert(joins.peer));
     Some(Value {
-        roster,
-        cut,
         joins,
-        cheats,
         odd,
-        log_hash: None,
+        ..Value::of(roster, cut)
     })
 }
 

@@ -41,6 +41,18 @@ pub struct Joins {
 }
 
 impl Value {
+    /// This roster goes on after so many turns; nobody comes back, cheats or is odd.
+    pub fn of(roster: Peers, cut: u32) -> Self {
+        Value {
+            roster,
+            cut,
+            joins: None,
+            cheats: Peers::default(),
+            odd: Peers::default(),
+            log_hash: None,
+        }
+    }
+
     /// Those of the old roster that stay.
     pub fn stay(&self) -> Peers {
         self.roster.without(self.joiner())

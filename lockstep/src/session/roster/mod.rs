@@ -335,4 +335,4 @@ pub fn decides(voters: Voters, value: Value, accepts: Peers) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

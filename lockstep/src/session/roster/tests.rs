@@ -89,14 +89,7 @@ impl Table {
 
 fn value(roster: u16, cut: u32) -> Option<Value> {
     let roster = Peers(roster);
-    Some(Value {
-        roster,
-        cut,
-        joins: None,
-        cheats: Peers::default(),
-        odd: Peers::default(),
-        log_hash: None,
-    })
+    Some(Value::of(roster, cut))
 }
 
 #[test]
@@ -175,12 +168,13 @@ fn who_is_no_voter_is_not_heard() {
     assert!(!table.rosters[0].is_frozen());
 }
 
-fn start(signers: &[KeyedHash]) -> Start {
-    let place = |(at, signer): (usize, &KeyedHash)| RosterPeer {
-        peer: signer.id(),
-        incarnation: Incarnation([at as u8; 16]),
+/// How a match of so many peers began, each with the seat of its place.
+pub(in crate::session) fn start(peers: u8) -> Start {
+    let place = |at: u8| RosterPeer {
+        peer: PeerId([at; 32]),
+        incarnation: Incarnation([at; 16]),
         name: String::new(),
-        seats: vec![Seat(at as u8)],
+        seats: vec![Seat(at)],
         share: [0; 32],
     };
     Start {
@@ -195,7 +189,7 @@ fn start(signers: &[KeyedHash]) -> Start {
         on_slow: OnSlow::default(),
         on_desync: OnDesync::default(),
         absent: Absent::default(),
-        roster: signers.iter().enumerate().map(place).collect(),
+        roster: (0..peers).map(place).collect(),
         build: String::new(),
         signatures: Vec::new(),
     }
@@ -204,16 +198,9 @@ fn start(signers: &[KeyedHash]) -> Start {
 #[test]
 fn a_decision_is_proved_by_its_accepts() {
     let signers: Vec<KeyedHash> = (0..3).map(|at| KeyedHash::new(PeerId([at; 32]))).collect();
-    let start = start(&signers);
+    let start = start(3);
     let ballot = Ballot { round: 1, peer: 0 };
-    let value = Value {
-        roster: Peers(0b011),
-        cut: 9,
-        joins: None,
-        cheats: Peers::default(),
-        odd: Peers::default(),
-        log_hash: None,
-    };
+    let value = Value::of(Peers(0b011), 9);
     let accept = |peer: u8| {
         let bytes = accept_signed_bytes(&start, peer, 4, ballot, value).expect("a place");
         (peer, signers[usize::from(peer)].sign(&bytes))
@@ -259,17 +246,7 @@ fn a_decision_is_proved_by_its_accepts() {
 
 #[test]
 fn a_note_has_one_encoding() {
-    let message = Message::Propose(
-        Ballot { round: 3, peer: 1 },
-        Value {
-            roster: Peers(5),
-            cut: 300,
-            joins: None,
-            cheats: Peers::default(),
-            odd: Peers::default(),
-            log_hash: None,
-        },
-    );
+    let message = Message::Propose(Ballot { round: 3, peer: 1 }, Value::of(Peers(5), 300));
     let note = Note { epoch: 2, message };
     let bytes = note.encode();
     assert_eq!(Note::decode(&bytes), Ok(note));

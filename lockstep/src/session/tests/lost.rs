@@ -104,7 +104,7 @@ fn whoever_never_heard_the_host_say_that_it_begins_hears_it_from_the_others() {
 }
 
 /// The links between these two.
-fn between(net: &Net, one: usize, other: usize) -> Vec<LinkId> {
+pub(super) fn between(net: &Net, one: usize, other: usize) -> Vec<LinkId> {
     let links = net.links.iter().enumerate();
     let links = links.filter(|(_, ends)| **ends == (one, other) || **ends == (other, one));
     links.map(|(link, _)| LinkId(link as u32)).collect()

@@ -1,5 +1,6 @@
 //! Peers that come back while others go, or their own machine sleeps.
 
+use super::lost::between;
 use super::*;
 use crate::RosterCause;
 use crate::session::catch_up::{Answer, Ask, decode, encode};
@@ -44,6 +45,48 @@ fn who_knows_only_a_peer_that_dies_asks_who_dials_it() {
         assert_eq!(net.causes(2), [RosterCause::Rejoined], "log: {with_log}");
         net.is_one_of_them(2, 1);
     }
+}
+
+#[test]
+fn who_moves_while_a_peer_fetches_the_log_from_it_dials_that_peer() {
+    for (after, told) in [(100, true), (150, false), (200, true), (250, false)] {
+        let mut net = Net::new(2, Plan::default(), None);
+        net.run(Duration::from_secs(15));
+        net.kill(1);
+        net.run(Duration::from_secs(25));
+        net.restart(1, 99, Vec::new(), &[0]);
+        net.run(net.now + Duration::from_millis(after));
+        assert_eq!(net.causes(0), [RosterCause::Lost], "{after} ms");
+        net.moved = Some(0);
+        for link in between(&net, 0, 1) {
+            net.dead.push(link);
+            for at in (0..2).filter(|_| told) {
+                let why = LinkError::Closed;
+                net.input(at, Input::LinkDown { link, why });
+            }
+        }
+        net.run(net.now + Duration::from_secs(15));
+        let causes = net.causes(0);
+        let back = [RosterCause::Lost, RosterCause::Rejoined];
+        assert_eq!(causes, back, "{after} ms, told: {told}");
+        net.is_one_of_them(1, 0);
+    }
+}
+
+#[test]
+fn who_comes_back_is_dialled_by_nobody_that_it_is_linked_with() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    net.kill(2);
+    net.run(Duration::from_secs(25));
+    // The others have no quorum, so that it waits for long.
+    net.deaf_between = Some((0, 1));
+    net.dead.extend(between(&net, 0, 1));
+    net.restart(2, 99, Vec::new(), &[0, 1]);
+    net.run(net.now + Duration::from_millis(500));
+    let before = net.links.len();
+    net.run(net.now + Duration::from_secs(8));
+    assert_eq!(net.links[before..], []);
 }
 
 #[test]

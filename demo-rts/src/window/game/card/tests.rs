@@ -1,17 +1,7 @@
 //! Cards of a fresh world, and of every building there is.
 
 use super::*;
-use crate::world::Setup;
 use lockstep::Seat;
-use sim::{Seed, Simulation, Start};
-
-fn world() -> World {
-    World::new(&Start {
-        setup: Setup::default(),
-        seed: Seed([1; 32]),
-        seats: vec![Seat(0), Seat(1)],
-    })
-}
 
 fn keys_differ(entries: &[Entry]) {
     for (place, entry) in entries.iter().enumerate() {
@@ -23,7 +13,7 @@ fn keys_differ(entries: &[Entry]) {
 
 #[test]
 fn no_two_buttons_of_a_card_share_a_key() {
-    let world = world();
+    let world = World::of_two();
     let mut hand = Hand::new(Seat(0));
     let workers = world.units().filter(|unit| unit.seat == Seat(0));
     hand.select(workers.map(|unit| unit.id).collect());
@@ -51,7 +41,7 @@ fn no_two_buttons_of_a_card_share_a_key() {
 
 #[test]
 fn what_cannot_be_had_says_why() {
-    let world = world();
+    let world = World::of_two();
     let mut hand = Hand::new(Seat(0));
     let worker = world
         .units()
@@ -87,7 +77,7 @@ fn what_cannot_be_had_says_why() {
 
 #[test]
 fn a_button_means_a_command() {
-    let world = world();
+    let world = World::of_two();
     let mut hand = Hand::new(Seat(0));
     let hall = world
         .buildings()

@@ -8,11 +8,7 @@ use sim::{Seed, Simulation, Start};
 
 #[test]
 fn unexplored_ground_is_covered_wholly_and_what_is_seen_is_clear() {
-    let world = World::new(&Start {
-        setup: Setup::default(),
-        seed: Seed([1; 32]),
-        seats: vec![Seat(0), Seat(1)],
-    });
+    let world = World::of_two();
     let mut canvas = Canvas::new();
     canvas.begin((1_280.0, 720.0), 1.0);
     let mut land = Land::new(&world, &mut canvas);
@@ -44,11 +40,7 @@ fn unexplored_ground_is_covered_wholly_and_what_is_seen_is_clear() {
 
 #[test]
 fn from_afar_the_ground_is_cheap_and_what_stays_is_not_brought_to_the_card_again() {
-    let world = World::new(&Start {
-        setup: Setup::default(),
-        seed: Seed([1; 32]),
-        seats: vec![Seat(0), Seat(1)],
-    });
+    let world = World::of_two();
     let mut canvas = Canvas::new();
     canvas.begin((720.0, 720.0), 1.0);
     let mut land = Land::new(&world, &mut canvas);

@@ -4,8 +4,7 @@ use super::*;
 use crate::window::game::hand::Aim;
 use crate::window::input::{Modifiers, Press};
 use crate::window::sight::{SIZES, check_texts};
-use crate::world::{Command, Kind, Setup};
-use sim::{Seed, Simulation, Start};
+use crate::world::{Command, Kind};
 
 struct Sitting {
     world: World,
@@ -19,11 +18,7 @@ struct Sitting {
 
 impl Sitting {
     fn at(size: (f32, f32)) -> Sitting {
-        let world = World::new(&Start {
-            setup: Setup::default(),
-            seed: Seed([1; 32]),
-            seats: vec![Seat(0), Seat(1)],
-        });
+        let world = World::of_two();
         let mut sitting = Sitting {
             table: Table::new(Some(Seat(0)), &world),
             world,
