@@ -431,13 +431,20 @@ impl Canvas {
         );
         let first = self.indices.len();
         self.quad(onto, (u, v), far, colour);
-        let end = self.indices.len();
-        let drawn = Drawn::Picture {
-            picture,
-            first,
-            end,
-        };
-        self.push(drawn);
+        let (now, clip) = (self.indices.len(), self.current_clip());
+        match self.batches.last_mut() {
+            Some(Batch {
+                drawn: Drawn::Picture {
+                    picture: of, end, ..
+                },
+                clip: last,
+            }) if *of == picture && *last == clip && *end == first => *end = now,
+            _ => self.push(Drawn::Picture {
+                picture,
+                first,
+                end: now,
+            }),
+        }
     }
 
     /// Keeps a mesh for as long as what is returned lives. What is in it is set by [`Canvas::into_mesh`].

@@ -4,6 +4,7 @@ pub(crate) mod camera;
 #[cfg(feature = "window")]
 pub(crate) mod card;
 pub(crate) mod effects;
+mod fog;
 #[cfg(feature = "window")]
 pub(crate) mod hand;
 #[cfg(feature = "window")]

@@ -292,10 +292,13 @@ fn modifiers(with: KeyMods) -> Modifiers {
 
 /// Before the user makes it larger.
 const USUAL_SIZE: (i32, i32) = (1_280, 720);
+/// Where Linux has a card, be it through a driver of its maker's or, in WSL, through Windows.
+const CARDS: [&str; 3] = ["/dev/dri", "/dev/nvidiactl", "/dev/dxg"];
+
 /// Samples of each pixel, for smooth edges; where no card draws, they would cost too much.
 fn samples() -> i32 {
-    match std::env::var_os("LIBGL_ALWAYS_SOFTWARE") {
-        Some(_) => 1,
-        None => 4,
-    }
+    let unwanted = std::env::var_os("LIBGL_ALWAYS_SOFTWARE").is_some();
+    let card = |path| std::path::Path::new(path).exists();
+    let lacks = cfg!(target_os = "linux") && !CARDS.into_iter().any(card);
+    if unwanted || lacks { 1 } else { 4 }
 }

@@ -6,8 +6,8 @@ use super::canvas::Canvas;
 use super::gpu::Gpu;
 use super::input::Input;
 use super::settings::Shared;
-use super::viewer::Viewer;
 use super::viewer::film::Film;
+use super::viewer::{Opened, Viewer};
 use super::words::page as words;
 use super::{Next, Screen, Shell, conf};
 use crate::signals::Asked;
@@ -74,9 +74,9 @@ impl Page {
             return Err(words::UNREADABLE.to_owned());
         };
         let film = Film::held(Path::new(&name), bytes.into());
-        let viewer = Viewer::of(film, self.settings.clone());
         let unshown = |why: replay::Error| words::unshown(&name.display().to_string(), &why);
-        self.viewer = Some(viewer.map_err(unshown)?);
+        let opened = Opened::of(film).map_err(unshown)?;
+        self.viewer = Some(Viewer::new(opened, self.settings.clone()));
         Ok(())
     }
 

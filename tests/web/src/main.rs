@@ -11,8 +11,8 @@ use browser::{Browser, until};
 use demo_rts::window::canvas::Canvas;
 use demo_rts::window::input::{Input, KeyCode, Modifiers, Press};
 use demo_rts::window::settings::Shared;
-use demo_rts::window::viewer::Viewer;
 use demo_rts::window::viewer::raster::Still;
+use demo_rts::window::viewer::{Opened, Viewer};
 use demo_rts::window::{Screen as _, theme};
 use picture::Picture;
 use std::path::{Path, PathBuf};
@@ -149,7 +149,8 @@ fn told(browser: &Browser) -> Result<Option<(String, String)>, String> {
 
 /// The end of a replay, drawn on this machine.
 fn drawn_here(replay: &Path, (wide, high): (u32, u32)) -> Result<Picture, String> {
-    let mut viewer = Viewer::open(replay, Shared::default()).map_err(|why| why.to_string())?;
+    let opened = Opened::file(replay).map_err(|why| why.to_string())?;
+    let mut viewer = Viewer::new(opened, Shared::default());
     let mut canvas = Canvas::new();
     let size = (wide as f32, high as f32);
     let mut now = Duration::from_secs(1);

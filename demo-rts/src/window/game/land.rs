@@ -1,9 +1,8 @@
-//! The ground: terrain as meshes that are kept on the graphics card, fog and the small map as pictures.
-//!
-//! Unexplored ground is covered wholly: the fog's darkness is that of the darkest tile around each corner, so its soft
-//! edge lies on what the seat has seen.
+//! The ground: a picture whose pixels are the corners of tiles, upon it grass and trees as meshes that are kept on the
+//! graphics card, the fog, and the small map.
 
 use super::camera::Camera;
+use super::fog::{Fog, Known};
 use crate::window::canvas::{Canvas, Colour, Kept, MeshId, PictureId, Rect};
 use crate::window::theme;
 use crate::world::{Map, Terrain, Tile, World};
@@ -16,14 +15,6 @@ pub enum Eye {
     All,
     /// What this seat may know.
     Seat(Seat),
-}
-
-/// How much of a tile is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Known {
-    Seen,
-    Explored,
-    Dark,
 }
 
 impl Eye {
@@ -54,7 +45,7 @@ impl Eye {
 
 /// A square of the map, as it is kept.
 struct Chunk {
-    ground: Kept<MeshId>,
+    grass: Kept<MeshId>,
     /// What stands upon it, and leans over the ground of its neighbours.
     cover: Kept<MeshId>,
 }
@@ -62,14 +53,17 @@ struct Chunk {
 /// What is kept of the ground.
 pub struct Land {
     size: u16,
+    /// A pixel a corner of a tile.
+    ground: Kept<PictureId>,
     /// Drawn when they are first seen.
     chunks: Vec<Option<Chunk>>,
-    fog: Kept<PictureId>,
+    fog: Fog,
     small: Kept<PictureId>,
     /// The tick and the eye that fog and small map show.
     shown: Option<(u32, Eye)>,
     /// The terrain of every tile as it is drawn.
     drawn: Vec<Terrain>,
+    /// What fog and small map show; nothing where they are to be drawn anew.
     known: Vec<Known>,
 }
 
@@ -78,10 +72,18 @@ impl Land {
     pub fn new(world: &World, canvas: &mut Canvas) -> Land {
         let map = world.map();
         let across = map.size().div_ceil(CHUNK);
+        let ground = canvas.keep_picture();
+        let picture = canvas.picture_mut(ground.id());
+        let wide = map.size() + 1;
+        (picture.width, picture.height) = (wide, wide);
+        picture.smooth = true;
+        let corners = (0..wide).flat_map(|y| (0..wide).map(move |x| (x, y)));
+        picture.rgba = corners.flat_map(|(x, y)| blended(x, y, map)).collect();
         Land {
             size: map.size(),
+            ground,
             chunks: (0..across * across).map(|_| None).collect(),
-            fog: canvas.keep_picture(),
+            fog: Fog::new(map.size(), canvas),
             small: canvas.keep_picture(),
             shown: None,
             drawn: terrain(map).collect(),
@@ -100,24 +102,42 @@ impl Land {
         if let Some(drawn) = self.drawn.get_mut(at) {
             *drawn = world.map().terrain(tile);
         }
+        self.known.clear();
+        self.paint(tile, world.map(), canvas);
         self.draw_again(self.chunk_of(tile), world.map(), canvas);
     }
 
     /// Draws anew what is another than it was drawn: the world has leapt to another time of the same match.
     pub fn leap(&mut self, world: &World, canvas: &mut Canvas) {
         self.shown = None;
+        self.known.clear();
         let map = world.map();
         let size = usize::from(self.size.max(1));
         let mut stale: Vec<usize> = Vec::new();
         for (at, now) in terrain(map).enumerate().take(self.drawn.len()) {
             if std::mem::replace(&mut self.drawn[at], now) != now {
-                stale.push(self.chunk_of(Tile::new((at % size) as u16, (at / size) as u16)));
+                let tile = Tile::new((at % size) as u16, (at / size) as u16);
+                stale.push(self.chunk_of(tile));
+                self.paint(tile, map, canvas);
             }
         }
         stale.sort_unstable();
         stale.dedup();
         for chunk in stale {
             self.draw_again(chunk, map, canvas);
+        }
+    }
+
+    /// Gives the corners of a tile their colours.
+    fn paint(&self, tile: Tile, map: &Map, canvas: &mut Canvas) {
+        let wide = usize::from(self.size) + 1;
+        let rgba = &mut canvas.picture_mut(self.ground.id()).rgba;
+        for (dx, dy) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+            let (x, y) = (tile.x + dx, tile.y + dy);
+            let first = (usize::from(y) * wide + usize::from(x)) * 4;
+            if let Some(pixel) = rgba.get_mut(first..first + 4) {
+                pixel.copy_from_slice(&blended(x, y, map));
+            }
         }
     }
 
@@ -138,8 +158,13 @@ impl Land {
         self.shown = Some((tick, eye));
         let size = self.size;
         let tiles = (0..size).flat_map(|y| (0..size).map(move |x| Tile::new(x, y)));
-        self.known = tiles.map(|tile| eye.knows(world, tile)).collect();
-        self.draw_fog(canvas);
+        let known: Vec<Known> = tiles.map(|tile| eye.knows(world, tile)).collect();
+        // The card already has pictures of all that is known.
+        if known == self.known {
+            return;
+        }
+        self.known = known;
+        self.fog.look(&self.known, canvas);
         self.draw_small(world.map(), canvas);
     }
 
@@ -159,23 +184,30 @@ impl Land {
             let (x, y) = (place as u16 % across * CHUNK, place as u16 / across * CHUNK);
             Rect::new(f32::from(x) - OVERHANG, f32::from(y) - OVERHANG, wide, wide)
         };
+        let is_seen = |place: usize| {
+            let area = area(place);
+            area.meets(shown) && !self.fog.hides(area)
+        };
         let places = 0..self.chunks.len();
-        let seen: Vec<usize> = places.filter(|place| area(*place).meets(shown)).collect();
+        let seen: Vec<usize> = places.filter(|place| is_seen(*place)).collect();
         for place in &seen {
             if self.chunks[*place].is_none() {
                 self.chunks[*place] = Some(Chunk {
-                    ground: canvas.keep_mesh(),
+                    grass: canvas.keep_mesh(),
                     cover: canvas.keep_mesh(),
                 });
                 self.draw_again(*place, map, canvas);
             }
         }
-        // All of the ground first: no neighbour's ground shall cut off a tree.
+        self.fog.draw_below(self.ground.id(), camera, canvas);
+        // All of the grass first: no neighbour's grass shall cut off a tree.
         let layers = [
-            |chunk: &Chunk| chunk.ground.id(),
+            |chunk: &Chunk| chunk.grass.id(),
             |chunk: &Chunk| chunk.cover.id(),
         ];
-        for layer in layers {
+        // From afar a blade of grass is thinner than what can be seen.
+        let first = usize::from(camera.zoom < LEAST_FOR_GRASS);
+        for layer in &layers[first..] {
             for chunk in seen.iter().filter_map(|place| self.chunks[*place].as_ref()) {
                 canvas.mesh(layer(chunk), camera.zoom, origin);
             }
@@ -189,10 +221,9 @@ impl Land {
 
     /// Draws the fog over what is below.
     pub fn draw_fog_over(&self, camera: &Camera, canvas: &mut Canvas) {
+        self.fog.draw_over(camera, canvas);
         let (x, y) = camera.to_window((0.0, 0.0));
         let wide = f32::from(self.size) * camera.zoom;
-        let part = Rect::new(0.5, 0.5, f32::from(self.size), f32::from(self.size));
-        canvas.picture(self.fog.id(), part, Rect::new(x, y, wide, wide), [255; 4]);
         // What lies beyond the edge, where trees lean over it.
         let view = camera.view;
         let edges = [
@@ -209,32 +240,6 @@ impl Land {
         for edge in edges {
             canvas.rect(edge.common(view), theme::GROUND);
         }
-    }
-
-    fn draw_fog(&self, canvas: &mut Canvas) {
-        let size = usize::from(self.size);
-        let wide = size + 1;
-        let darkness = |x: usize, y: usize| {
-            let columns = x.saturating_sub(1)..=x.min(size - 1);
-            let lines = y.saturating_sub(1)..=y.min(size - 1);
-            let around = lines.flat_map(|y| columns.clone().map(move |x| y * size + x));
-            around.map(|at| self.known[at]).max().unwrap_or(Known::Dark)
-        };
-        let places = (0..wide).flat_map(|y| (0..wide).map(move |x| (x, y)));
-        let alphas = places.map(|(x, y)| match darkness(x, y) {
-            Known::Seen => 0,
-            Known::Explored => EXPLORED,
-            Known::Dark => 255,
-        });
-        let alphas = softened(&alphas.collect::<Vec<u8>>(), wide);
-        let picture = canvas.picture_mut(self.fog.id());
-        picture.width = wide as u16;
-        picture.height = wide as u16;
-        picture.smooth = true;
-        picture.rgba.clear();
-        let [red, green, blue, _] = theme::GROUND;
-        let pixels = alphas.iter().flat_map(|alpha| [red, green, blue, *alpha]);
-        picture.rgba.extend(pixels);
     }
 
     fn draw_small(&self, map: &Map, canvas: &mut Canvas) {
@@ -274,9 +279,9 @@ impl Land {
         let (left, top) = (from(corner.0), from(corner.1));
         let (right, bottom) = ((left + CHUNK).min(self.size), (top + CHUNK).min(self.size));
         let tiles = || (top..bottom).flat_map(move |y| (left..right).map(move |x| Tile::new(x, y)));
-        canvas.into_mesh(kept.ground.id(), |canvas| {
+        canvas.into_mesh(kept.grass.id(), |canvas| {
             for tile in tiles() {
-                draw_ground(tile, map, canvas);
+                draw_grass(tile, map, canvas);
             }
         });
         canvas.into_mesh(kept.cover.id(), |canvas| {
@@ -287,42 +292,15 @@ impl Land {
     }
 }
 
-/// The fog with its inner corners filled, so that its edge runs aslant and not in stairs. Nowhere is it thinner than before.
-fn softened(alphas: &[u8], wide: usize) -> Vec<u8> {
-    let line = |values: &[u16], at: usize, step: usize, first: bool, last: bool| {
-        let before = if first { at } else { at - step };
-        let after = if last { at } else { at + step };
-        values[before] + 2 * values[at] + values[after]
-    };
-    let plain: Vec<u16> = alphas.iter().map(|alpha| u16::from(*alpha)).collect();
-    let across = (0..plain.len()).map(|at| {
-        let x = at % wide;
-        line(&plain, at, 1, x == 0, x + 1 == wide)
-    });
-    let across: Vec<u16> = across.collect();
-    let both = (0..plain.len()).map(|at| {
-        let last = at + wide >= plain.len();
-        let mean = line(&across, at, wide, at < wide, last) / 16;
-        alphas[at].max(mean as u8)
-    });
-    both.collect()
-}
-
 fn terrain(map: &Map) -> impl Iterator<Item = Terrain> + '_ {
     let size = map.size();
     let tiles = (0..size).flat_map(move |y| (0..size).map(move |x| Tile::new(x, y)));
     tiles.map(|tile| map.terrain(tile))
 }
 
-/// A tile's ground, its colour running into its neighbours'.
-fn draw_ground(tile: Tile, map: &Map, canvas: &mut Canvas) {
+/// A few blades of grass, so that the ground is not a plain surface and motion is seen against it.
+fn draw_grass(tile: Tile, map: &Map, canvas: &mut Canvas) {
     let (x, y) = (f32::from(tile.x), f32::from(tile.y));
-    let at = |dx: u16, dy: u16| blended(tile.x + dx, tile.y + dy, map);
-    canvas.quad_of(
-        Rect::new(x, y, 1.0, 1.0),
-        [at(0, 0), at(1, 0), at(1, 1), at(0, 1)],
-    );
-    // A few blades of grass, so that the ground is not a plain surface and motion is seen against it.
     let dice = dice(tile);
     if map.terrain(tile) == Terrain::Ground && dice.is_multiple_of(3) {
         let (gx, gy) = (x + part(dice, 3), y + part(dice, 9));
@@ -579,96 +557,10 @@ const OVERHANG: f32 = 1.5;
 const FOG_TICKS: u32 = 4;
 /// Tiles that are looked at in so many ticks without holding a frame up.
 const TILES_IN_TIME: u32 = 1 << 18;
+/// Grass is drawn where a tile is so many pixels wide.
+const LEAST_FOR_GRASS: f32 = 9.0;
 /// Chunks that are kept before those that are out of sight are given back: the ground of 1,024 × 1,024 tiles.
 const MOST_CHUNKS: usize = 1024;
-/// Darkness of what is out of sight.
-const EXPLORED: u8 = 120;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::window::viewer::raster::Still;
-    use crate::world::Setup;
-    use sim::{Seed, Simulation, Start};
-
-    #[test]
-    fn unexplored_ground_is_covered_wholly_and_what_is_seen_is_clear() {
-        let world = World::of_two();
-        let mut canvas = Canvas::new();
-        canvas.begin((1_280.0, 720.0), 1.0);
-        let mut land = Land::new(&world, &mut canvas);
-        let eye = Eye::Seat(Seat(0));
-        land.look(&world, eye, &mut canvas);
-        let wide = usize::from(world.map().size()) + 1;
-        let picture = &canvas.kept().1[land.fog.id().place()];
-        let alpha = |x: usize, y: usize| picture.rgba[(y * wide + x) * 4 + 3];
-        let (mut dark, mut clear) = (0, 0);
-        for y in 0..world.map().size() {
-            for x in 0..world.map().size() {
-                let tile = Tile::new(x, y);
-                let (x, y) = (usize::from(x), usize::from(y));
-                let corners = [(x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1)];
-                if !eye.explored(&world, tile) {
-                    assert!(corners.iter().all(|(x, y)| alpha(*x, *y) == 255), "{x} {y}");
-                    dark += 1;
-                } else if corners.iter().all(|(x, y)| alpha(*x, *y) == 0) {
-                    assert!(eye.sees(&world, tile));
-                    clear += 1;
-                }
-            }
-        }
-        assert!(dark > 1_000 && clear > 100, "{dark} {clear}");
-        let small = &canvas.kept().1[land.small.id().place()];
-        let edge = usize::from(world.map().size());
-        assert_eq!(small.rgba.len(), edge * edge * 4);
-    }
-
-    #[test]
-    fn trees_at_the_edge_of_a_mesh_are_whole() {
-        let edge = f32::from(CHUNK);
-        let leans = |map: &Map| {
-            (0..map.size()).find(|y| {
-                let (tree, beside) = (Tile::new(CHUNK - 1, *y), Tile::new(CHUNK, *y));
-                let reach = 0.5 + (part(dice(tree), 2) - 0.5) * 0.3 + 0.46;
-                let is_so = [tree, beside].map(|tile| map.terrain(tile));
-                is_so == [Terrain::Forest, Terrain::Ground] && reach > 1.05
-            })
-        };
-        let setup = |seed| Setup {
-            map_seed: Some(seed),
-            ..Setup::default()
-        };
-        let found = (0..50).find_map(|seed| {
-            let world = World::new(&Start {
-                setup: setup(seed),
-                seed: Seed([1; 32]),
-                seats: vec![Seat(0), Seat(1)],
-            });
-            leans(world.map()).map(|y| (world, f32::from(y)))
-        });
-        let (world, y) = found.expect("a map with a wood that ends at the edge of a mesh");
-        let mut canvas = Canvas::new();
-        let mut camera = Camera::new((edge, y + 0.5), world.map().size());
-        camera.view = Rect::new(0.0, 0.0, 200.0, 200.0);
-        camera.zoom = 100.0;
-        let mut drawn = |draw: &dyn Fn(&Land, &mut Canvas)| {
-            canvas.begin((200.0, 200.0), 1.0);
-            let mut land = Land::new(&world, &mut canvas);
-            land.draw(world.map(), &camera, &mut canvas);
-            draw(&land, &mut canvas);
-            Still::of(&mut canvas, theme::GROUND).draw()
-        };
-        let whole = drawn(&|_, _| ());
-        let bare = drawn(&|land, canvas| {
-            let origin = camera.to_window((0.0, 0.0));
-            canvas.begin((200.0, 200.0), 1.0);
-            let chunks = land.chunks.iter().flatten();
-            chunks.for_each(|chunk| canvas.mesh(chunk.ground.id(), camera.zoom, origin));
-        });
-        let right_of_edge = |place: usize| place / 3 % 200 >= 102;
-        let leaning = (0..whole.len())
-            .filter(|place| right_of_edge(*place) && whole[*place] != bare[*place])
-            .count();
-        assert!(leaning > 100, "{leaning}");
-    }
-}
+mod tests;

@@ -13,7 +13,7 @@ use crate::window::letters::Weight;
 use crate::window::places::{Named, Places};
 use crate::window::settings::{Settings, Shared};
 use crate::window::ui::Ui;
-use crate::window::viewer::{Beyond, Viewer};
+use crate::window::viewer::{Beyond, Opened, Viewer};
 use crate::window::words::menu as words;
 use crate::window::{Screen, theme};
 use crate::world::MapKind;
@@ -296,19 +296,15 @@ impl Front {
     }
 
     /// The screen that shows a recording.
-    ///
-    /// # Errors
-    /// Why it cannot be shown, in words.
-    pub fn viewer(&self, path: &std::path::Path) -> Result<Box<dyn Screen>, String> {
-        let settings = self.settings.clone();
-        let viewer = Viewer::open(path, settings).map_err(|why| sentence(&why.to_string()))?;
+    pub fn viewer(&self, opened: Opened) -> Box<dyn Screen> {
+        let viewer = Viewer::new(opened, self.settings.clone());
         let viewer = viewer.with(Beyond {
             places: self.places.clone(),
             common: self.common.clone(),
             farewell: self.farewell.clone(),
         });
         self.fall_silent();
-        Ok(Box::new(viewer))
+        Box::new(viewer)
     }
 }
 

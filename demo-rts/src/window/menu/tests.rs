@@ -164,7 +164,9 @@ impl Desk {
             let seen = text.area.common(text.clip).common(whole);
             let is_whole = seen.w >= text.area.w - 1.0 && seen.h >= text.area.h - 1.0;
             assert!(is_whole, "{where_}: {text:?}");
-            let is_cut = text.text.ends_with('…') && !ENDS_SO.contains(&text.text.as_str());
+            let ends_so =
+                ENDS_SO.contains(&text.text.as_str()) || text.text.starts_with("Opening ");
+            let is_cut = text.text.ends_with('…') && !ends_so;
             // A ticket is longer than any line; the button beside it copies it whole.
             let is_cut = is_cut && !text.text.starts_with("ls1-");
             assert!(!is_cut, "{where_}: {}", text.text);
@@ -339,6 +341,75 @@ fn a_recording_is_played_on_from_a_moment_and_listed_by_who_did() {
     desk.until_it_says(words::PLAYED_ON);
     assert!(desk.says(" on, alone"));
     desk.assert_readable_at_every_size("watch");
+}
+
+/// A file of the folder that opens for as long as it is held, in the place of one that is a replay.
+#[cfg(unix)]
+fn held_open(path: &Path) -> std::sync::mpsc::SyncSender<()> {
+    std::fs::remove_file(path).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(path).status();
+    assert!(made.unwrap().success());
+    let (held, free) = std::sync::mpsc::sync_channel(0);
+    let path = path.to_owned();
+    std::thread::spawn(move || {
+        // Where frames wait for the file the test shall fail, and not stand still.
+        let _ = free.recv_timeout(Duration::from_secs(20));
+        std::fs::OpenOptions::new().write(true).open(path)
+    });
+    held
+}
+
+#[cfg(unix)]
+#[test]
+fn a_recording_that_takes_long_to_open_holds_no_frame_up_and_is_left_by_escape() {
+    use crate::window::settings::Shared;
+    use crate::window::viewer::{Opener, Opening, Viewer};
+    use crate::window::words::viewer;
+    let folder = tempfile::tempdir().unwrap();
+    let mut desk = Desk::new(folder.path(), "Ada");
+    let replay = desk.front.places.replays().unwrap().join("long.replay");
+    std::fs::create_dir_all(replay.parent().unwrap()).unwrap();
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/duel.replay");
+    std::fs::copy(&golden, &replay).unwrap();
+    desk.press(words::WATCH);
+    desk.until_it_says(words::RECORDED);
+    let who = desk.screens.len();
+    desk.key(KeyCode::Down);
+    desk.until_it_says(words::LENGTH);
+    let held = held_open(&replay);
+    desk.press(words::WATCH_IT);
+    let opening = viewer::opening("long.replay");
+    assert!(desk.says(&opening), "{:?}", desk.said());
+    desk.frames(5);
+    desk.assert_readable("opening");
+    // Once is enough, however often it is asked for.
+    desk.key(KeyCode::Enter);
+    assert!(desk.says(&opening));
+    desk.key(KeyCode::Escape);
+    assert!(!desk.says(&opening), "{:?}", desk.said());
+    assert_eq!(desk.screens.len(), who, "the list is still there");
+    // The same of a window that shows one replay alone.
+    let show = |opened| Viewer::new(opened, Shared::default());
+    let opener = Opener::new(Opening::begin(&replay).unwrap(), show);
+    let refused = opener.refused();
+    desk.screens.push(Box::new(opener));
+    desk.frames(2);
+    assert!(desk.says(&opening), "{:?}", desk.said());
+    desk.assert_readable_at_every_size("opener");
+    drop(held);
+    desk.until("the window closes", |desk| desk.screens.len() == who);
+    assert!(refused.take().is_some(), "it was no replay");
+    // What can be opened is shown, by either way.
+    std::fs::remove_file(&replay).unwrap();
+    std::fs::copy(&golden, &replay).unwrap();
+    let opening = Opening::begin(&replay).unwrap();
+    desk.screens.push(Box::new(Opener::new(opening, show)));
+    desk.until_it_says("turn 0 of");
+    desk.key(KeyCode::Escape);
+    assert_eq!(desk.screens.len(), who);
+    desk.frames(2);
+    desk.press(words::WATCH_IT);
+    desk.until_it_says("turn 0 of");
 }
 
 #[test]

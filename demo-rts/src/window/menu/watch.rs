@@ -1,12 +1,13 @@
 //! The recorded matches, to watch one.
 
-use super::front::Front;
+use super::front::{Front, sentence};
 use super::kit::{self, ROW, Rows, buttons, page};
 use super::recordings::{Recording, Recordings, Which};
 use crate::window::canvas::{Canvas, Rect};
 use crate::window::input::{Input, KeyCode};
 use crate::window::letters::Weight;
 use crate::window::ui::{Memory, Ui};
+use crate::window::viewer::Opening;
 use crate::window::words::menu as words;
 use crate::window::{Next, Screen, theme};
 use std::rc::Rc;
@@ -18,6 +19,8 @@ pub struct Watching {
     recordings: Recordings,
     chosen: Option<usize>,
     first: usize,
+    /// The one that will be shown next.
+    opening: Option<Opening>,
     said: String,
 }
 
@@ -32,21 +35,35 @@ impl Watching {
             memory,
             chosen: None,
             first: 0,
+            opening: None,
             said: String::new(),
         }
     }
 
-    fn watch(&mut self) -> Next {
+    fn watch(&mut self) {
         let chosen = self
             .chosen
             .and_then(|place| self.recordings.read.get(place));
-        match chosen.map(|recording| self.front.viewer(&recording.path)) {
-            Some(Ok(screen)) => Next::Push(screen),
-            Some(Err(why)) => {
-                self.said = why;
+        self.said.clear();
+        match chosen.map(|recording| Opening::begin(&recording.path)) {
+            Some(Ok(opening)) => self.opening = Some(opening),
+            Some(Err(why)) => self.said = sentence(&why.to_string()),
+            None => {}
+        }
+    }
+
+    /// The screen of what was opened, once that is done.
+    fn opened(&mut self) -> Next {
+        let Some(done) = self.opening.as_ref().and_then(Opening::poll) else {
+            return Next::Stay;
+        };
+        self.opening = None;
+        match done {
+            Ok(opened) => Next::Push(self.front.viewer(opened)),
+            Err(why) => {
+                self.said = sentence(&why.to_string());
                 Next::Stay
             }
-            None => Next::Stay,
         }
     }
 }
@@ -96,11 +113,13 @@ impl Screen for Watching {
             }
         }
         let row = Rect::new(room.x, room.bottom() - high, room.w, high);
-        let able = chosen.is_some_and(|recording| recording.content.is_ok());
-        let news = match (&self.said, self.recordings.left_out) {
-            (said, _) if !said.is_empty() => said.clone(),
-            (_, 0) => String::new(),
-            (_, many) => words::more_recordings(many),
+        let able = self.opening.is_none();
+        let able = able && chosen.is_some_and(|recording| recording.content.is_ok());
+        let news = match (&self.opening, &self.said, self.recordings.left_out) {
+            (Some(opening), _, _) => opening.said(),
+            (None, said, _) if !said.is_empty() => said.clone(),
+            (None, _, 0) => String::new(),
+            (None, _, many) => words::more_recordings(many),
         };
         let used = kit::button_width(&ui, words::WATCH_IT) + kit::button_width(&ui, words::BACK);
         let wide = (row.w - used - 3.0 * gap).max(0.0);
@@ -113,13 +132,17 @@ impl Screen for Watching {
         );
         ui.finish();
         watched &= able;
-        match pressed {
-            Some(0) => self.watch(),
-            Some(_) => Next::Back,
-            None if input.hit(KeyCode::Escape) => Next::Back,
-            None if watched => self.watch(),
-            None => Next::Stay,
+        if pressed == Some(1) || input.hit(KeyCode::Escape) {
+            // First whoever waits for a recording waits no more.
+            return match self.opening.take() {
+                Some(_) => Next::Stay,
+                None => Next::Back,
+            };
         }
+        if watched || pressed == Some(0) {
+            self.watch();
+        }
+        self.opened()
     }
 }
 

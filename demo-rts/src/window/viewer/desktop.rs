@@ -1,6 +1,7 @@
 //! The viewer in a window of its own.
 
-use super::{Beyond, Viewer};
+use super::opening::Refused;
+use super::{Beyond, Opened, Opener, Opening, Viewer};
 use crate::exit::Problem;
 use crate::signals::Asked;
 use crate::watch;
@@ -11,6 +12,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// What is told once the viewer has closed.
 pub(super) type Farewell = Rc<RefCell<Vec<String>>>;
@@ -32,25 +34,48 @@ pub fn run(path: &Path, asked: &Asked) -> Result<Result<ExitCode, Problem>, NoWi
     // What holds no settings is told by the menu; a replay is shown all the same.
     let settings = kept.and_then(|path| Settings::read(&path).ok());
     let settings: Shared = Rc::new(RefCell::new(settings.unwrap_or_default()));
-    let viewer = match Viewer::open(path, settings.clone()) {
-        Ok(viewer) => viewer,
-        Err(source) => {
-            let path = path.to_owned();
-            return Ok(Err(Problem::Replay { path, source }));
-        }
+    let problem = |source| {
+        let path = path.to_owned();
+        Ok(Err(Problem::Replay { path, source }))
+    };
+    let opening = match Opening::begin(path) {
+        Ok(opening) => opening,
+        Err(why) => return problem(why.into()),
     };
     let beyond = Beyond::of_user();
-    let (farewell, played) = (viewer.farewell.clone(), beyond.farewell.clone());
-    let viewer = viewer.with(beyond);
-    let first = move || -> Box<dyn Screen> { Box::new(viewer) };
-    match open(words::TITLE, &settings, asked, first) {
-        Ok(()) => {
-            let told = watch::tell(&farewell.borrow());
-            Ok(played.borrow().say().map(|_| told))
+    let (farewell, played) = (Farewell::default(), beyond.farewell.clone());
+    let show = {
+        let (farewell, settings) = (farewell.clone(), settings.clone());
+        move |opened: Opened| {
+            let viewer = Viewer::new(opened, settings).with(beyond);
+            Viewer { farewell, ..viewer }
         }
-        Err(_) => Err(NoWindow),
+    };
+    let mut refused = Refused::default();
+    let first: Box<dyn FnOnce() -> Box<dyn Screen>> = match opening.wait(WITHOUT_A_WORD) {
+        Some(Ok(opened)) => {
+            let viewer = show(opened);
+            Box::new(move || -> Box<dyn Screen> { Box::new(viewer) })
+        }
+        Some(Err(why)) => return problem(why),
+        None => {
+            let opener = Opener::new(opening, show);
+            refused = opener.refused();
+            Box::new(move || -> Box<dyn Screen> { Box::new(opener) })
+        }
+    };
+    if open(words::TITLE, &settings, asked, first).is_err() {
+        return Err(NoWindow);
     }
+    if let Some(why) = refused.take() {
+        return problem(why);
+    }
+    let told = watch::tell(&farewell.borrow());
+    Ok(played.borrow().say().map(|_| told))
 }
+
+/// For so long a replay is opened before there is a window that says so.
+const WITHOUT_A_WORD: Duration = Duration::from_millis(300);
 
 /// There is no window to be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

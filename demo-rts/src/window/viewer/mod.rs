@@ -8,6 +8,8 @@ mod export;
 pub mod film;
 pub(crate) mod graphs;
 mod keys;
+#[cfg(feature = "window")]
+mod opening;
 mod panels;
 #[cfg(feature = "window")]
 mod play_on;
@@ -40,6 +42,8 @@ use export::{Exporting, said};
 use film::Film;
 use graphs::Line;
 use lockstep::Seat;
+#[cfg(feature = "window")]
+pub use opening::{Opener, Opening};
 #[cfg(feature = "window")]
 pub use play_on::Beyond;
 use raster::Still;
@@ -115,26 +119,41 @@ struct List {
     current: Option<usize>,
 }
 
-impl Viewer {
+/// A replay that was read once, and can be shown.
+pub struct Opened {
+    film: Film,
+    reel: Reel,
+    names: BTreeMap<Seat, String>,
+}
+
+impl Opened {
     /// Of this file.
     ///
     /// # Errors
     /// Why it cannot be shown.
-    pub fn open(path: &Path, settings: Shared) -> Result<Viewer, replay::Error> {
-        Viewer::of(Film::file(path), settings)
+    pub fn file(path: &Path) -> Result<Opened, replay::Error> {
+        Opened::of(Film::file(path))
     }
 
     /// Of this film.
     ///
     /// # Errors
     /// Why it cannot be shown.
-    pub fn of(film: Film, settings: Shared) -> Result<Viewer, replay::Error> {
+    pub fn of(film: Film) -> Result<Opened, replay::Error> {
         let mut reel = Reel::of(film.open()?)?;
         reel.seek_tick(0);
+        let names = people::players_of(reel.reader()).into_iter().collect();
+        Ok(Opened { film, reel, names })
+    }
+}
+
+impl Viewer {
+    /// Of this replay.
+    pub fn new(opened: Opened, settings: Shared) -> Viewer {
+        let Opened { film, reel, names } = opened;
         let path = film.path().to_owned();
         let survey = Survey::begin(film, reel.ticks());
-        let names = people::players_of(reel.reader()).into_iter().collect();
-        Ok(Viewer {
+        Viewer {
             path,
             settings,
             survey,
@@ -158,7 +177,7 @@ impl Viewer {
             beyond: None,
             next: None,
             now: Duration::ZERO,
-        })
+        }
     }
 
     /// Where it stands, in words.

@@ -147,7 +147,7 @@ fn surveyed(path: &Path, reel: &mut Reel) -> Survey {
 }
 
 fn viewer(recorded: &Recorded) -> Viewer {
-    let mut viewer = Viewer::open(&recorded.path, Shared::default()).unwrap();
+    let mut viewer = Viewer::new(Opened::file(&recorded.path).unwrap(), Shared::default());
     viewer = viewer.with(Beyond::default());
     viewer.settings.borrow_mut().edge_scroll = false;
     let mut reel = Reel::open(&recorded.path).unwrap();
@@ -566,7 +566,7 @@ fn a_damaged_file_is_told_in_words_and_what_is_left_is_shown() {
     let bytes = std::fs::read(&recorded.path).unwrap();
     let cut = recorded.folder.path().join("cut.replay");
     std::fs::write(&cut, [&bytes[..], &[0x5a; 40]].concat()).unwrap();
-    let mut viewer = Viewer::open(&cut, Shared::default()).unwrap();
+    let mut viewer = Viewer::new(Opened::file(&cut).unwrap(), Shared::default());
     let turns = viewer.reel.turns();
     assert_eq!(turns, 60);
     let mut canvas = Canvas::new();
@@ -602,9 +602,7 @@ fn a_damaged_file_is_told_in_words_and_what_is_left_is_shown() {
     ] {
         let path = recorded.folder.path().join(name);
         std::fs::write(&path, bytes).unwrap();
-        let why = Viewer::open(&path, Shared::default())
-            .err()
-            .map(|why| why.to_string());
+        let why = Opened::file(&path).err().map(|why| why.to_string());
         let why = why.unwrap_or_default();
         assert!(
             why.contains("not a replay") || why.contains("empty"),

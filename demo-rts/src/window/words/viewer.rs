@@ -7,6 +7,10 @@ use crate::world::Tile;
 use lockstep::{RosterCause, Seat};
 use std::time::Duration;
 
+/// Above what says that a replay is being opened.
+pub const REPLAY: &str = "Replay";
+/// Waits for it no more.
+pub const CLOSE: &str = "Close";
 /// While the world of a moment is built.
 pub const SEEKING: &str = "Going there …";
 /// All seats' view.
@@ -84,6 +88,11 @@ pub const LOOKING_UP: &str = "Looking that moment up …";
 pub const YOUR_SEAT: &str = "Your seat; bots play the others";
 /// Where looking up came to nothing.
 pub const NO_MOMENT: &str = "That moment cannot be made.";
+
+/// While a replay is being opened.
+pub fn opening(name: &str) -> String {
+    format!("Opening {name} …")
+}
 
 /// From where.
 pub fn play_on_from(turn: u32, time: Duration) -> String {
