@@ -59,13 +59,19 @@ fn records(replay: &Path, home: &Path) -> Vec<Value> {
     exported.events
 }
 
-/// The commands of a seat, as `replay export` tells them.
-fn commands(records: &[Value], seat: u64) -> Vec<&Value> {
+/// What a seat has said and ordered, as `replay export` tells it.
+fn entries(records: &[Value], seat: u64) -> impl Iterator<Item = &Value> {
     let entries = records
         .iter()
         .filter_map(|record| record["entries"].as_array());
-    let own = entries.flatten().filter(|entry| entry["seat"] == seat);
-    own.map(|entry| &entry["command"]).collect()
+    entries.flatten().filter(move |entry| entry["seat"] == seat)
+}
+
+/// The commands of a seat.
+fn commands(records: &[Value], seat: u64) -> Vec<&Value> {
+    entries(records, seat)
+        .map(|entry| &entry["command"])
+        .collect()
 }
 
 fn verify(replay: &Path, home: &Path) {
@@ -111,10 +117,13 @@ fn a_skirmish_is_played_by_hand_and_its_recording_tells_what_was_clicked() {
     window.click_on(menu::START);
     window.until_seen(words::HELP_HINT);
 
-    // The town hall stands in the middle of the picture, five workers at one of its sides. A worker is trained.
+    // The town hall stands in the middle of the picture, five workers at one of its sides. A worker is trained, by the
+    // button that says so.
     window.until_seen(&words::idle(5));
     window.click((640, 350));
-    window.press(&["w"]);
+    window.point(FIRST_OF_CARD);
+    window.until_seen(TRAINS_WORKER);
+    window.click(FIRST_OF_CARD);
     window.until_seen(&(START_GOLD - Kind::Worker.stats().gold).to_string());
     // The others go away, and stop.
     window.drag((540, 250), (740, 440));
@@ -123,15 +132,15 @@ fn a_skirmish_is_played_by_hand_and_its_recording_tells_what_was_clicked() {
     window.until_gone(&words::idle(5));
     window.press(&["x"]);
     window.until_seen(&words::idle(5));
-    // A house: the ghost is seen before it is placed.
+    // A house: the ghost is seen before it is placed, and where the mouse points.
     window.press(&["b"]);
     window.until_seen("Esc");
-    let card = window.picture();
-    window.press(&["h"]);
-    window.until_gone("Esc");
     let site = (745, 365);
     window.point(site);
-    window.until_changed(&card, Some(around(site)));
+    let bare = window.still(Some(around(site)));
+    window.press(&["h"]);
+    window.until_gone("Esc");
+    window.until_changed(&bare, Some(around(site)));
     window.click(site);
     window.until_seen(&(START_WOOD - Kind::House.stats().wood).to_string());
 
@@ -222,6 +231,16 @@ fn two_windows_meet_play_and_one_is_killed() {
         window.until_seen(words::HELP_HINT);
         window.until_seen(&words::idle(5));
     }
+    // In the match as well; who hears it is told by the host's recording.
+    let bare = guest.still(Some(CHAT)).part(CHAT);
+    guest.press(&["Return"]);
+    guest.until_seen(words::CHAT_HINT);
+    guest.write("have fun");
+    guest.press(&["Return"]);
+    guest.until("the map where was written", |picture| {
+        let apart = picture.part(CHAT).difference(&bare)?;
+        (apart.mean < 0.1).then_some(())
+    });
     // Who plays beside whom is told from where it is: a worker of the guest's is in the host's recording, too.
     guest.click((640, 350));
     guest.press(&["w"]);
@@ -262,6 +281,8 @@ fn two_windows_meet_play_and_one_is_killed() {
         .iter()
         .find(|command| command["Train"]["kind"] == "Worker");
     assert!(trained.is_some(), "the guest's worker: {records:?}");
+    let said = entries(&records, 1).any(|entry| entry["chat"] == "have fun");
+    assert!(said, "the guest's word: {records:?}");
     let roster = start.and_then(|start| start["roster"].as_array());
     let named: Vec<&Value> = roster
         .into_iter()
@@ -296,12 +317,19 @@ fn every_way_to_a_moment_of_a_replay_shows_the_same_picture() {
     window.until_seen(&at(0));
     let first = window.still(None);
 
-    // By the mouse: somewhere into the timeline, and then to the beginning of the next turn.
+    // By the mouse: somewhere into the timeline, to the tick that is meant.
     let (left, wide) = (82.0, 1_190.0);
     let wanted = SEEK * f64::from(ARMIES_TURNS);
-    window.click(((left + wide * SEEK) as i32, 704));
+    let clicked_at = (left + wide * SEEK).floor();
+    window.click((clicked_at as i32, 704));
     outside();
-    window.until_gone(&at(0));
+    let part = (clicked_at - left) / wide;
+    let tick = (part * (ARMIES_TICKS * u64::from(ARMIES_TURNS)) as f64) as u64;
+    let (turn, into) = ((tick / ARMIES_TICKS) as u32, tick % ARMIES_TICKS);
+    assert!(into > 0, "in the middle of a turn");
+    window.until_seen(&viewer::place(turn, ARMIES_TURNS, tick));
+    let within = window.still(None);
+    // And then to the beginning of the next turn.
     window.press(&["period"]);
     let near = wanted as u32 - 3..wanted as u32 + 5;
     let turn = window.until("the beginning of a turn near the click", |picture| {
@@ -322,6 +350,16 @@ fn every_way_to_a_moment_of_a_replay_shows_the_same_picture() {
         window.until_seen(&at(step));
     }
     assert_same(&clicked, &window.still(None), "by the mouse and by keys");
+    // Back by ticks to where was clicked.
+    for back in (tick..u64::from(turn) * ARMIES_TICKS).rev() {
+        window.press(&["shift+comma"]);
+        window.until_seen(&viewer::place(
+            (back / ARMIES_TICKS) as u32,
+            ARMIES_TURNS,
+            back,
+        ));
+    }
+    assert_same(&within, &window.still(None), "by the mouse and by ticks");
 
     // By playing: to the end, as fast as it goes; and by a key.
     for _ in 0..6 {
@@ -418,9 +456,20 @@ const SMALL_MAP: Part = Part {
     wide: 174,
     high: 172,
 };
+/// Where a message is written in a match.
+const CHAT: Part = Part {
+    x: 8,
+    y: 490,
+    wide: 520,
+    high: 32,
+};
 /// What is said of a ticket that is none.
 const NO_TICKET: &str =
     "This is no ticket: paste the word that the host gave you, it begins with ls1-.";
+/// The first button of the command card.
+const FIRST_OF_CARD: (i32, i32) = (1_095, 587);
+/// What that one says of a town hall.
+const TRAINS_WORKER: &str = "Worker (W)";
 /// What a seat begins with.
 const START_GOLD: u32 = 250;
 /// Likewise.

@@ -97,7 +97,13 @@ impl Input {
 
     /// Whether this key was pressed now or repeats because it is held.
     pub fn typed_key(&self, key: KeyCode) -> bool {
-        self.keys.iter().any(|press| press.key == key)
+        self.typed_with(key).is_some()
+    }
+
+    /// With which modifiers this key was pressed now or repeats: they may be let go in the same frame.
+    pub fn typed_with(&self, key: KeyCode) -> Option<Modifiers> {
+        let press = self.keys.iter().find(|press| press.key == key);
+        press.map(|press| press.with)
     }
 
     /// Whether this key is held down.

@@ -81,11 +81,10 @@ impl Viewer {
                 }
             }
         }
-        if input.typed_key(KeyCode::Period) {
-            self.step(true, input.with.shift);
-        }
-        if input.typed_key(KeyCode::Comma) {
-            self.step(false, input.with.shift);
+        for (key, on) in [(KeyCode::Period, true), (KeyCode::Comma, false)] {
+            if let Some(with) = input.typed_with(key) {
+                self.step(on, with.shift);
+            }
         }
     }
 
