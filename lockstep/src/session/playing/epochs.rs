@@ -218,7 +218,8 @@ impl Epochs {
     }
 
     /// The next note that the own roster has not been told of. Other peers' attempts wait until there is a reason to
-    /// freeze, and until it is their turn; those of nobody in `asks` are taken up.
+    /// freeze, and until it is their turn; those of nobody in `asks` are taken up. What is said in a ballot waits until its
+    /// peer has begun it: rounds that nobody begins would leave those behind who do.
     pub(super) fn next_unheard(&mut self, asks: Peers, now: Duration) -> Option<(u8, Message)> {
         let (epoch, me, round) = (self.epoch, self.me, self.roster.round());
         let prepared = &self.prepared;
@@ -228,9 +229,20 @@ impl Epochs {
                 .is_some_and(|at| *at + ATTEMPTS_EVERY > now);
             !asks.contains(from) || soon || ballot.round > round.saturating_add(ROUNDS_AT_ONCE)
         };
+        let begun = self
+            .board
+            .iter()
+            .filter(|((of, _, kind), _)| (*of, *kind) == (epoch, PREPARE));
+        let begun: Vec<Ballot> = begun.map(|(_, posted)| posted.ballot).collect();
         let mut open = self.board.iter_mut().filter(|((of, from, _), posted)| {
-            let attempt = matches!(posted.message, Message::Prepare(_)) && *from != me;
-            *of == epoch && !posted.heard && !(attempt && waits(*from, posted.ballot))
+            let waits = match posted.message {
+                Message::Prepare(_) => *from != me && waits(*from, posted.ballot),
+                Message::Request(_) => false,
+                _ => !begun
+                    .iter()
+                    .any(|begun| begun.peer == posted.ballot.peer && *begun >= posted.ballot),
+            };
+            *of == epoch && !posted.heard && !waits
         });
         let ((_, from, _), posted) = open.next()?;
         posted.heard = true;
@@ -244,20 +256,22 @@ impl Epochs {
     /// Whether some other peer's attempt waits for this one to see a reason.
     pub(super) fn is_asked(&self) -> bool {
         let mut posted = self.board.iter();
-        posted.any(|((of, ..), posted)| *of == self.epoch && !posted.heard)
+        posted.any(|((of, _, kind), posted)| (*of, *kind) == (self.epoch, PREPARE) && !posted.heard)
     }
 
-    /// The voters who have promised in this ballot, or in a later one that its peer has begun, as far as others have passed
-    /// it on. What whoever coordinates would not take for a promise is none: it tells of as many holdings as there are
-    /// `peers`.
+    /// Whether the peer of this ballot has begun it, or a later one.
+    fn has_begun(&self, ballot: Ballot) -> bool {
+        let begun = self.board.get(&(self.epoch, ballot.peer, PREPARE));
+        begun.is_some_and(|begun| begun.ballot >= ballot)
+    }
+
+    /// The voters who have promised in this ballot, or in a later one, as far as others have passed it on. What whoever
+    /// coordinates would not take for a promise is none: it tells of as many holdings as there are `peers`, in a ballot
+    /// that was begun.
     pub(super) fn promised_in(&self, ballot: Ballot, peers: usize) -> Peers {
-        let begun = |later: Ballot| {
-            let begun = self.board.get(&(self.epoch, later.peer, PREPARE));
-            begun.is_some_and(|begun| begun.ballot >= later)
-        };
         let counts = |posted: &Posted| {
             let whole = matches!(&posted.message, Message::Promise(promise) if promise.holdings.len() == peers);
-            whole && (posted.ballot == ballot || posted.ballot > ballot && begun(posted.ballot))
+            whole && posted.ballot >= ballot && self.has_begun(posted.ballot)
         };
         let posted = self.board.iter();
         let promised = posted.filter(|((of, _, kind), posted)| {

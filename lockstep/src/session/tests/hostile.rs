@@ -219,46 +219,6 @@ fn who_withholds_a_batch_and_begins_ever_new_attempts_is_removed() {
     }
 }
 
-/// Does not hear of two attempts in three.
-fn hard_of_hearing(_: &Start, me: usize, channel: Channel, bytes: &[u8]) -> Option<Vec<u8>> {
-    let said = Control::decode(bytes, &Limits::default());
-    let (Channel::Control, Ok(Control::Roster(mut notes))) = (channel, said) else {
-        return None;
-    };
-    notes.retain(|note| {
-        let of = Note::decode(&note.content).map(|note| note.message);
-        let unheard = matches!(of, Ok(Message::Promise(promise)) if promise.ballot.round % 3 != 0);
-        usize::from(note.peer) != me || !unheard
-    });
-    Some(Control::Roster(notes).encode())
-}
-
-#[test]
-fn who_begins_attempt_after_attempt_pays_for_it_and_not_who_answers_late() {
-    let mut net = Net::new(5, Plan::default(), None);
-    net.run(Duration::from_secs(5));
-    net.attack = Some((3, hard_of_hearing));
-    let start = net.start();
-    net.silent.push(1);
-    let others = [0, 2, 3, 4];
-    for step in 1..=600u32 {
-        for to in others {
-            let (round, peer) = (step + 3, 1);
-            if step.is_multiple_of(5) {
-                let prepare = Message::Prepare(Ballot { round, peer });
-                net.tell_notes(1, to, vec![note(&start, 1, 0, prepare)]);
-            }
-            net.sign_of_life(1, to, 1_000_000 + step);
-        }
-        net.run(net.now + Duration::from_millis(50));
-    }
-    for at in others {
-        assert_eq!(net.peers[at].session.status(), Status::Running, "peer {at}");
-        let gone = [(vec![Seat(1)], RosterCause::Lost)];
-        assert_eq!(net.gone(at), gone, "peer {at}");
-    }
-}
-
 #[test]
 fn nobody_blames_the_coordinator_for_a_promise_that_it_cannot_take() {
     let empty: Attack = |start, me, channel, bytes| {
