@@ -54,6 +54,7 @@ fn what_a_terminal_would_obey_is_not_written() {
     let lockstep::log::Record::Start(start) = &mut records[0] else {
         panic!("a log begins with its start");
     };
+    let start = std::sync::Arc::make_mut(start);
     start.build = "\u{1b}]52;c;eA==\u{7}build".to_owned();
     start.roster[0].name = "\u{1b}[2K\rAda\n".to_owned();
     let path = folder.path().join("obeyed.replay");
