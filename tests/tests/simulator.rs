@@ -176,7 +176,7 @@ fn seeds_cover_what_can_go_wrong() {
 
 #[test]
 fn who_signs_two_histories_is_found_out_and_the_others_go_back_to_one() {
-    let scenarios = (0..150).map(Scenario::draw);
+    let scenarios = (0..250).map(Scenario::draw);
     let two_faced = scenarios.filter(|each| matches!(each.hostile, Some(Hostile::Equivocator(_))));
     let (mut runs, mut proved, mut back) = (0, 0, 0);
     let mut sizes = std::collections::BTreeSet::new();
