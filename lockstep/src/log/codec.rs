@@ -38,6 +38,24 @@ const ROSTER: u8 = 9;
 const CONTINUED: u8 = 10;
 
 impl Codec {
+    /// As it is behind this start.
+    pub(crate) fn behind(start: &Start) -> Self {
+        Codec {
+            next: TurnNumber(0),
+            plan: start.plan,
+            paused: false,
+        }
+    }
+
+    /// Goes on behind a bundle that was encoded before.
+    pub(crate) fn pass(&mut self, bundle: &Bundle) {
+        *self = Codec {
+            next: bundle.turn.next(),
+            plan: bundle.plan,
+            paused: bundle.paused,
+        };
+    }
+
     /// The turn of the next bundle.
     pub fn next_turn(&self) -> TurnNumber {
         self.next
@@ -72,11 +90,7 @@ impl Codec {
             Record::Start(start) => {
                 out.push(START);
                 put_start(out, start);
-                *self = Codec {
-                    next: TurnNumber(0),
-                    plan: start.plan,
-                    paused: false,
-                };
+                *self = Codec::behind(start);
             }
             Record::Bundle(bundle) => {
                 assert_eq!(bundle.turn, self.next, "bundles follow each other");
@@ -84,7 +98,6 @@ impl Codec {
                     out.push(PLAN);
                     put_plan(out, &bundle.plan);
                     out.push(u8::from(bundle.paused));
-                    (self.plan, self.paused) = (bundle.plan, bundle.paused);
                 }
                 if bundle.entries.is_empty() {
                     out.push(IDLE_TURN);
@@ -92,7 +105,7 @@ impl Codec {
                     out.push(TURN);
                     encode_entries(out, &bundle.entries);
                 }
-                self.next = bundle.turn.next();
+                self.pass(bundle);
             }
             Record::Checksum { turns, checksum } => {
                 out.push(CHECKSUM);
@@ -191,11 +204,7 @@ impl Codec {
         Ok(match reader.byte()? {
             START => {
                 let start = start(reader, limits)?;
-                *self = Codec {
-                    next: TurnNumber(0),
-                    plan: start.plan,
-                    paused: false,
-                };
+                *self = Codec::behind(&start);
                 Record::Start(Arc::new(start))
             }
             PLAN => {

@@ -1,7 +1,7 @@
 //! Walking a log: what it comes to, and whether each record follows on those before it.
 
 use crate::log::{
-    Continuation, Record, RosterChange, SignedBatch, Start, continued_hash, roster_hash,
+    Codec, Continuation, Record, RosterChange, SignedBatch, Start, continued_hash, roster_hash,
     start_hash, turn_hash,
 };
 use crate::session::Batch;
@@ -26,6 +26,8 @@ pub(in crate::session) struct Walk {
     /// The same with the changes chained in that wait for their first turn.
     pub(in crate::session) chained: Option<LogHash>,
     pub(in crate::session) course: Course,
+    /// How what follows is encoded.
+    pub(in crate::session) codec: Codec,
     pub(in crate::session) changes: Vec<RosterChange>,
     /// Which run of a process speaks for a peer, from which epoch on.
     runs: Vec<(u32, u8, Incarnation)>,
@@ -49,6 +51,7 @@ impl Walk {
             hash: start_hash(&start),
             chained: None,
             course: Course::new(&start),
+            codec: Codec::behind(&start),
             changes: Vec::new(),
             runs: places
                 .map(|(at, peer)| (0, at as u8, peer.incarnation))
@@ -71,6 +74,7 @@ impl Walk {
                 }
                 self.hash = turn_hash(self.chained.take().unwrap_or(self.hash), bundle);
                 self.turns += 1;
+                self.codec.pass(bundle);
                 self.ticks += u64::from(bundle.ticks());
                 Ok(())
             }

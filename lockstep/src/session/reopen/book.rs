@@ -145,7 +145,7 @@ impl Book {
             return None;
         }
         self.pages = None;
-        let mut codec = log.codec.clone();
+        let mut codec = log.ahead.codec.clone();
         let records = codec.decode_all(bytes, &core.limits).ok()?;
         self.taken += (bytes.len() + records.len() * RECORD) as u64;
         if self.taken > core.limits.catch_up_bytes {
@@ -171,9 +171,9 @@ impl Book {
             && change.follows_on(walk.turns, walk.tip(), walk.began(), walk.roster)
     }
 
-    /// How far the log is walked, and how what follows on it is encoded.
-    pub(super) fn into_end(self) -> (Walk, Codec) {
-        (self.log.ahead, self.log.codec)
+    /// How far the log is walked.
+    pub(super) fn into_end(self) -> Walk {
+        self.log.ahead
     }
 
     /// What its peer goes on from, once this change has reopened the match.
@@ -196,8 +196,7 @@ struct Pages {
 
 impl Pages {
     fn of(log: &Log) -> Pages {
-        let mut codec = Codec::default();
-        codec.encode(&Record::Start(log.start.clone()), &mut Vec::new());
+        let mut codec = Codec::behind(&log.start);
         let (mut bytes, mut begins) = (Vec::new(), vec![0]);
         for record in &log.ready {
             codec.encode(record, &mut bytes);

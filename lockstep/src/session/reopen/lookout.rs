@@ -41,7 +41,6 @@ struct Recorded {
     turns: u32,
     /// The log up to where others must have it, too.
     walk: Walk,
-    codec: Codec,
 }
 
 impl Lookout {
@@ -164,13 +163,12 @@ impl Recorded {
         let (epoch, turns) = (book.epoch(), book.turns());
         book.cut_back_provisional(core);
         let start = start_hash(&book.start);
-        let (walk, codec) = book.into_end();
+        let walk = book.into_end();
         Some(Recorded {
             start,
             epoch,
             turns,
             walk,
-            codec,
         })
     }
 
@@ -178,8 +176,8 @@ impl Recorded {
         if from != self.walk.turns {
             return false;
         }
-        let (mut walk, mut codec) = (self.walk.clone(), self.codec.clone());
-        let Ok(records) = codec.decode_all(records, &core.limits) else {
+        let mut walk = self.walk.clone();
+        let Ok(records) = walk.codec.clone().decode_all(records, &core.limits) else {
             return false;
         };
         for record in records {

@@ -160,7 +160,7 @@ impl Returning {
         if log.pending.is_empty() {
             self.confirmed_at = core.now;
         }
-        let mut codec = log.codec.clone();
+        let mut codec = log.ahead.codec.clone();
         let records = codec.decode_all(bytes, &core.limits).ok()?;
         for record in records {
             // A page begins with the changes before its first turn: those that are walked already come again.

@@ -1,7 +1,7 @@
 //! The log of a peer that comes back, as far as it has come.
 
 use crate::LogHash;
-use crate::log::{Codec, Keyframe, Record, Start};
+use crate::log::{Keyframe, Record, Start};
 use crate::session::catch_up::walk::{DoesNotFollow, Walk};
 use crate::session::core::Core;
 use std::collections::{BTreeMap, VecDeque};
@@ -17,7 +17,6 @@ pub(in crate::session) struct Log {
     pub(in crate::session) pending: VecDeque<Record>,
     /// What is confirmed and not yet appended.
     pub(in crate::session) ready: VecDeque<Record>,
-    pub(in crate::session) codec: Codec,
     /// After so many turns, up to `ahead`.
     pub(in crate::session) hashes: Vec<LogHash>,
     /// Turns that each peer's batches attest.
@@ -30,8 +29,6 @@ pub(in crate::session) struct Log {
 impl Log {
     pub(in crate::session) fn new(start: Arc<Start>, own: &[Record], core: &Core) -> Self {
         let walk = Walk::new(start.clone());
-        let mut codec = Codec::default();
-        codec.encode(&Record::Start(start.clone()), &mut Vec::new());
         let mut log = Log {
             start,
             hashes: vec![walk.hash],
@@ -39,7 +36,6 @@ impl Log {
             confirmed: walk,
             pending: VecDeque::new(),
             ready: VecDeque::new(),
-            codec,
             attested: BTreeMap::new(),
             bytes: 0,
             of_own: !own.is_empty(),
@@ -61,7 +57,6 @@ impl Log {
         core: &Core,
     ) -> Result<(), DoesNotFollow> {
         self.ahead.take(&record, core.signer.as_ref())?;
-        self.codec.encode(&record, &mut Vec::new());
         if matches!(record, Record::Bundle(_)) {
             self.hashes.push(self.ahead.hash);
         }
@@ -102,16 +97,6 @@ impl Log {
         self.pending.clear();
         self.hashes.truncate(self.confirmed.turns as usize + 1);
         self.attested.clear();
-        self.codec = Codec::default();
-        self.codec
-            .encode(&Record::Start(self.start.clone()), &mut Vec::new());
-        let (turns, ticks) = (self.confirmed.turns, self.confirmed.ticks);
-        let resumed = self
-            .confirmed
-            .course
-            .keyframe(turns, ticks, self.confirmed.hash);
-        self.codec
-            .encode(&Record::Keyframe(resumed), &mut Vec::new());
     }
 
     /// The record of a snapshot of the world after so many turns.
