@@ -21,7 +21,7 @@ const EXPLAINED_WITHIN: Duration = Duration::from_secs(2);
 /// Worlds differ, and perhaps only because logs do.
 pub(super) struct Mismatch {
     pub turns: u32,
-    since: Duration,
+    pub since: Duration,
 }
 
 impl Playing {

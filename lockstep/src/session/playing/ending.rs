@@ -75,6 +75,15 @@ impl Ending {
         }
     }
 
+    /// What was slept through was not waited for.
+    pub(super) fn skip(&mut self, away: Duration) {
+        let own = self.own.as_mut().map(|own| &mut own.since);
+        let waits = [&mut self.removed_since, &mut self.desync_since];
+        for since in waits.into_iter().flatten().chain(own) {
+            *since += away;
+        }
+    }
+
     pub(super) fn deadline(&self) -> Option<Duration> {
         let desync = self.desync_since.map(|since| since + DESYNC_WAIT);
         let own = self.own.as_ref().map(|own| own.since + END_WAIT);

@@ -131,6 +131,12 @@ impl Playing {
             stall.since += away;
             stall.told_at = None;
         }
+        // Why logs or worlds differ may be what it was shown meanwhile.
+        self.wait_anew_for_proof(core.now);
+        self.ending.skip(away);
+        if let Some(leaving) = &mut self.leaving {
+            leaving.since += away;
+        }
         // Who is alone may have decided to let another one in, who could then have removed it.
         let deciding = self.epochs.voters().members().or(self.next_members());
         if deciding.len() == 1 || self.ending.holds_turns() {

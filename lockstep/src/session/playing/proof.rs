@@ -99,6 +99,16 @@ impl Playing {
         self.show(core, from);
     }
 
+    /// Whoever has slept is given the whole time again to be shown why logs or worlds differ.
+    pub(super) fn wait_anew_for_proof(&mut self, now: Duration) {
+        if let Some(dispute) = &mut self.dispute {
+            dispute.since = now;
+        }
+        if let Some(mismatch) = &mut self.mismatch {
+            mismatch.since = now;
+        }
+    }
+
     pub(super) fn dispute_deadline(&self) -> Option<Duration> {
         let dispute = self.dispute.as_ref()?;
         (!self.ending.desynced()).then_some(

@@ -113,6 +113,30 @@ fn who_comes_back_after_turns_were_taken_back_is_heard_and_blamed_for_nothing() 
 }
 
 #[test]
+fn who_sleeps_over_two_histories_calls_them_no_desync() {
+    for asleep_after in (600..630).step_by(5) {
+        let policies = (OnSlow::default(), OnDesync::Pause, Absent::default());
+        let mut net = Net::under(4, Plan::default(), None, policies);
+        net.two_faced = Some(20);
+        while net.peers[1].executed < 19 {
+            net.run(net.now + Duration::from_millis(10));
+        }
+        net.run(net.now + Duration::from_millis(asleep_after));
+        // It knows that logs differ and shows the others what it alone was sent, and is shown nothing before it sleeps.
+        net.silent.extend([0, 2, 3]);
+        net.run(net.now + Duration::from_millis(100));
+        net.silent.clear();
+        net.stop(1, Duration::from_secs(7));
+        net.run(net.now + Duration::from_secs(10));
+        let Some(Event::Ended(ended)) = net.peers[1].events.last() else {
+            panic!("asleep after {asleep_after} ms: goes on alone");
+        };
+        assert_eq!(ended.reason, EndReason::Removed, "{asleep_after} ms");
+        assert!(net.has_named(0) && net.has_named(1), "{asleep_after} ms");
+    }
+}
+
+#[test]
 fn two_histories_in_the_last_turns_are_one_at_the_end() {
     for turn in 54..60 {
         let mut net = Net::new(4, Plan::default(), Some(60));
