@@ -353,7 +353,10 @@ impl<W: Playable> Judge<W> {
                 file.handed.resize(turns as usize, Duration::ZERO);
                 file.executed = turns;
             }
-            false => file.handed.truncate(turns as usize),
+            false => {
+                file.handed.truncate(turns as usize);
+                file.again = file.appended;
+            }
         }
     }
 
@@ -372,6 +375,8 @@ impl<W: Playable> Judge<W> {
         // Who is a quorum by itself, and has decided to go on alone, has nobody left to ask.
         let unsure = self.now < self.peers[peer].unsure_until && !self.is_alone(peer);
         let file = &mut self.peers[peer];
+        // A world that went back is brought to where it was before this peer asked whether it belongs.
+        let unsure = unsure && bundle.turn.0 >= file.again;
         let logged = bundle.turn.0 < file.appended;
         let expected = file.handed.len() as u32;
         file.handed.push(self.now);

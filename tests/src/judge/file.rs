@@ -40,6 +40,8 @@ pub struct PeerFile {
     pub handed: Vec<Duration>,
     /// Turns in its log.
     pub appended: u32,
+    /// Turns of which it was handed out all before its world went back last.
+    pub again: u32,
     /// Turns that its world executed.
     pub executed: u32,
     /// Another run of its process has executed, once, as far as turns were handed out.
@@ -101,6 +103,7 @@ impl PeerFile {
             started_at: None,
             handed: Vec::new(),
             appended: 0,
+            again: 0,
             executed: 0,
             caught_up: false,
             stepped: Vec::new(),
@@ -150,6 +153,7 @@ impl PeerFile {
         self.unsure_until = Duration::ZERO;
         self.handed = Vec::new();
         self.appended = 0;
+        self.again = 0;
         self.executed = 0;
         self.caught_up = false;
         self.checksum = None;

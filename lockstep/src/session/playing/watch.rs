@@ -24,6 +24,9 @@ const BACK_AFTER: Duration = Duration::from_secs(60);
 /// the others not to call the coordinator late that waits for them.
 const PROVED_WITHIN: Duration = Duration::from_secs(4);
 
+/// Who has said that it leaves, and is not heard for so long, has gone.
+const GONE: Duration = Duration::from_secs(1);
+
 /// Who is suspected.
 pub(super) struct Watch {
     suspicion: Duration,
@@ -153,12 +156,11 @@ impl Playing {
         let unheard = self.places(|at| {
             let member = &self.members[at];
             // Nobody waits longer for who has said that it leaves.
-            let longer = match member.leaves {
-                Some(_) => Duration::ZERO,
-                None => self.longer(),
+            let suspicion = match member.leaves {
+                Some(_) => self.watch.suspicion.min(GONE),
+                None => self.watch.suspicion + self.longer(),
             };
-            let unheard =
-                member.restarted || member.heard_at + self.watch.suspicion + longer <= now;
+            let unheard = member.restarted || member.heard_at + suspicion <= now;
             unheard && at != self.me
         });
         // Silence alone is no reason to begin. Once there is one, nobody waits for who is silent.

@@ -49,6 +49,29 @@ fn a_quorum_of_votes_makes_all_wait() {
 }
 
 #[test]
+fn who_leaves_while_all_wait_is_not_waited_for_once_it_is_gone() {
+    let mut net = vote(4, 3);
+    net.run(Duration::from_secs(8));
+    net.input(1, Input::Leave);
+    while net.ends().is_empty() {
+        net.run(net.now + Duration::from_millis(10));
+    }
+    assert!(net.now < Duration::from_millis(13_100), "{:?}", net.now);
+    net.silent.clear();
+    net.run(net.now + Duration::from_secs(2));
+    for at in [0, 2, 3] {
+        let peer = &net.peers[at];
+        let stalls = peer.events.iter().filter_map(|event| match event {
+            Event::StallEnded { late, .. } => Some(*late),
+            _ => None,
+        });
+        let late: Vec<Duration> = stalls.collect();
+        assert!(changed(peer), "peer {at}: {late:?}");
+        assert_eq!(net.causes(at), [crate::RosterCause::Left], "peer {at}");
+    }
+}
+
+#[test]
 fn fewer_votes_than_a_quorum_change_nothing() {
     let mut net = vote(4, 2);
     // Half of four, with the lowest seat among them, is a quorum; half without it is none.
