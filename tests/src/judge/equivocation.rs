@@ -46,9 +46,10 @@ impl<W: Playable> Judge<W> {
                 continue;
             }
             let at = |invariant| move |seen: String| (*peer, invariant, seen);
-            // Who comes back may find the proof in the log alone.
-            let named = self.named_by.contains(peer) || file.returned.is_some();
-            if named == self.named_by.is_empty() && !at_the_end {
+            // Who comes back may find the proof in the log alone; who alone was told otherwise may have died with it.
+            let proved = !self.named_by.is_empty();
+            let named = proved && (self.named_by.contains(peer) || file.returned.is_some());
+            if named != proved && !at_the_end {
                 return Err(at(Invariant::Blame)("never heard of the proof".to_owned()));
             }
             let reason = ended.map(|ended| ended.reason.clone());

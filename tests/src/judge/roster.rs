@@ -100,6 +100,12 @@ impl<W: Playable> Judge<W> {
             let founded = file.left || lost || file.ended.is_some();
             // Whether its world is sound is looked at on its own.
             let founded = founded || change.value.odd.contains(place);
+            // Whoever coordinates may have seen that one strays before a quorum has: it goes, and is not called odd.
+            let strays = self.goes_on
+                && self.flaw.is_some_and(|(flawed, turn)| {
+                    flawed == peer && file.desync.is_some() && change.value.cut > turn
+                });
+            let founded = founded || strays;
             // Who is heard goes only for blocking turns, and turns were late for as long as that takes.
             let blocked = self.is_late_by(STALL_BUDGET, change.value.cut);
             let founded = founded || self.has_cost_too_much(peer, change.value.cut);
