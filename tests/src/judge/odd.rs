@@ -100,7 +100,8 @@ impl<W: Playable> Judge<W> {
             return;
         }
         let honest = (0..self.peers.len()).filter(|peer| *peer != liar);
-        for peer in honest.filter(|peer| !self.is_gone(*peer)) {
+        let is_out = |peer: &usize| self.is_gone(*peer) || self.was_removed_unlogged(*peer);
+        for peer in honest.filter(|peer| !is_out(peer)) {
             let file = &self.peers[peer];
             let seen = match &file.ended {
                 _ if file.crashed.is_some() && file.back.is_none() => continue,

@@ -339,19 +339,22 @@ impl<W: Playable> Judge<W> {
         told.flatten().copied().collect()
     }
 
-    /// Whether a peer was removed by a decision that is in nobody's log: all who were told of it left before the next
-    /// turn, and so did all others, or died.
-    fn was_removed_unlogged(&self, peer: usize) -> bool {
+    /// Whether a peer was removed by a decision that is in no honest peer's log: all who were told of it left before the
+    /// next turn, or had a desync, and so did all others, or died.
+    pub(super) fn was_removed_unlogged(&self, peer: usize) -> bool {
         let told = self.told_gone(peer);
         let mut others = (0..self.peers.len()).filter(|other| *other != peer);
         let is_left = |other: usize| {
             let ended = self.peers[other].ended.as_ref();
-            ended.is_some_and(|(_, ended)| ended.reason == EndReason::Left)
+            ended.is_some_and(|(_, ended)| {
+                matches!(ended.reason, EndReason::Left | EndReason::Desync)
+            })
         };
+        let honest = |other: &usize| self.hostile != Some(*other);
         let is_dead = |other: usize| self.peers[other].crashed.is_some();
         !told.is_empty()
-            && told.iter().all(|other| is_left(*other))
-            && others.all(|other| is_left(other) || is_dead(other))
+            && told.iter().copied().filter(honest).all(is_left)
+            && others.all(|other| is_left(other) || is_dead(other) || !honest(&other))
     }
 
     /// Everybody ended as wanted, at the same turn, having signed the same end.
