@@ -265,6 +265,15 @@ impl Epochs {
         begun.is_some_and(|begun| begun.ballot >= ballot)
     }
 
+    /// Who has begun a later round than this one.
+    pub(super) fn begun_after(&self, round: u32) -> Peers {
+        let posted = self.board.iter();
+        let later = posted.filter(|((of, _, kind), posted)| {
+            (*of, *kind) == (self.epoch, PREPARE) && posted.ballot.round > round
+        });
+        later.map(|((_, from, _), _)| *from).collect()
+    }
+
     /// The voters who have promised in this ballot, or in a later one, as far as others have passed it on. What whoever
     /// coordinates would not take for a promise is none: it tells of as many holdings as there are `peers`, in a ballot
     /// that was begun.

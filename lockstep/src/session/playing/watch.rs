@@ -112,7 +112,10 @@ impl Playing {
         let promised = self.epochs.roster.promised();
         let promised = promised.filter(|ballot| alive.contains(ballot.peer));
         let Some(ballot) = promised.filter(|ballot| usize::from(ballot.peer) != self.me) else {
-            return alive.lowest().into_iter().collect();
+            // Whose turn it is waits for those who begin later rounds than its own.
+            let own = self.epochs.roster.begun().map_or(0, |own| own.round);
+            let later = self.epochs.begun_after(own);
+            return alive.lowest().into_iter().collect::<Peers>().or(later);
         };
         let gone = self.watch.suspects.or(self.watch.unwanted);
         let answered = self.epochs.promised_in(ballot, self.members.len());

@@ -167,6 +167,11 @@ impl Roster {
         (self.decision.is_none() && highest).then_some(ballot)
     }
 
+    /// The ballot that this peer has begun last.
+    pub fn begun(&self) -> Option<Ballot> {
+        self.coordinating.as_ref().map(|own| own.ballot)
+    }
+
     /// The highest round that this peer has heard of; 0 before any.
     pub fn round(&self) -> u32 {
         self.round

@@ -3,7 +3,9 @@
 use super::*;
 use crate::RosterCause;
 use crate::log::Start;
-use crate::session::roster::{Ballot, Message, Note, Peers, Promise, Value, note_signed_bytes};
+use crate::session::roster::{
+    Ballot, Holding, Message, Note, Peers, Promise, Value, note_signed_bytes,
+};
 use crate::session::wire::{Control, SignedNote, TurnPacket};
 
 /// A note as the peer at this place signs it.
@@ -37,6 +39,18 @@ fn promising(
         }
     }
     Some(Control::Roster(notes).encode())
+}
+
+/// A promise in this ballot of who holds nothing.
+fn promise_in(ballot: Ballot, peers: usize) -> Promise {
+    Promise {
+        ballot,
+        holdings: vec![Holding::default(); peers],
+        complete: 0,
+        hashes: Vec::new(),
+        accepted: None,
+        unwanted: Peers::default(),
+    }
 }
 
 impl Net {
@@ -187,6 +201,12 @@ fn a_coordinator_that_proposes_what_cannot_be_is_removed() {
 
 #[test]
 fn who_withholds_a_batch_and_begins_ever_new_attempts_is_removed() {
+    for promises in [false, true] {
+        begins_ever_new_attempts(promises);
+    }
+}
+
+fn begins_ever_new_attempts(promises: bool) {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(5));
     let start = net.start();
@@ -199,7 +219,9 @@ fn who_withholds_a_batch_and_begins_ever_new_attempts_is_removed() {
                 peer: 1,
             };
             if step.is_multiple_of(5) {
-                let notes = vec![note(&start, 1, 0, Message::Prepare(ballot))];
+                let mut notes = vec![note(&start, 1, 0, Message::Prepare(ballot))];
+                let promise = || promise_in(ballot, 3);
+                notes.extend(promises.then(|| note(&start, 1, 0, Message::Promise(promise()))));
                 net.tell_notes(1, to, notes);
             }
             net.sign_of_life(1, to, 1_000_000 + step);
@@ -231,7 +253,29 @@ fn nobody_blames_the_coordinator_for_a_promise_that_it_cannot_take() {
             promise.ballot.round += 5
         })
     };
-    for (name, attack) in [("empty", empty), ("later", later)] {
+    // In a ballot of its own, which it begins as well.
+    let own: Attack = |start, me, channel, bytes| {
+        let of_own = |ballot: Ballot| Ballot {
+            round: ballot.round + 5,
+            peer: me as u8,
+        };
+        let bytes = promising(start, me, (channel, bytes), |promise| {
+            promise.ballot = of_own(promise.ballot);
+        })?;
+        let Ok(Control::Roster(mut notes)) = Control::decode(&bytes, &Limits::default()) else {
+            return None;
+        };
+        let begun = notes.iter().filter_map(|signed| {
+            let of = Note::decode(&signed.content).ok()?;
+            let ballot = of.message.ballot();
+            let begins = usize::from(signed.peer) == me && usize::from(ballot.peer) == me;
+            begins.then(|| note(start, me, of.epoch, Message::Prepare(ballot)))
+        });
+        let begun: Vec<SignedNote> = begun.collect();
+        notes.extend(begun);
+        Some(Control::Roster(notes).encode())
+    };
+    for (name, attack) in [("empty", empty), ("later", later), ("own", own)] {
         let mut net = Net::new(5, Plan::default(), None);
         net.run(Duration::from_secs(5));
         net.attack = Some((4, attack));
