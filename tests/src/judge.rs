@@ -373,7 +373,8 @@ impl<W: Playable> Judge<W> {
     /// A session handed out a turn to execute.
     pub fn handed(&mut self, peer: usize, bundle: &Bundle) {
         // Who is a quorum by itself, and has decided to go on alone, has nobody left to ask.
-        let unsure = self.now < self.peers[peer].unsure_until && !self.is_alone(peer);
+        let alone = self.is_alone(peer) || self.outlived_the_other(peer);
+        let unsure = self.now < self.peers[peer].unsure_until && !alone;
         let file = &mut self.peers[peer];
         // A world that went back is brought to where it was before this peer asked whether it belongs.
         let unsure = unsure && bundle.turn.0 >= file.again;

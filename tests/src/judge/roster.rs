@@ -240,6 +240,14 @@ impl<W: Playable> Judge<W> {
         roster.len() == 1 && self.peer_at(roster[0]) == Some(peer)
     }
 
+    /// Whether a peer is the first of two, and the other one died: it is a quorum by itself, and may have decided so.
+    pub(super) fn outlived_the_other(&self, peer: usize) -> bool {
+        match self.newest_roster()[..] {
+            [first, other] => first == peer && self.peers[other].crashed.is_some(),
+            _ => false,
+        }
+    }
+
     pub(super) fn peer_at(&self, place: u8) -> Option<usize> {
         let id = self.start.as_ref()?.roster.get(usize::from(place))?.peer;
         self.peers.iter().position(|file| file.id == id)

@@ -90,6 +90,8 @@ struct Known {
     addresses: Vec<String>,
     next_dial: Duration,
     dials: usize,
+    /// It was asked, and is not heard since then.
+    unheard_since: Option<Duration>,
     /// Until then it is not asked: it lied, or does not have the match.
     no_help_until: Duration,
     /// How often of late it was asked in vain.
@@ -105,6 +107,7 @@ impl Known {
             addresses,
             next_dial: Duration::ZERO,
             dials: 0,
+            unheard_since: None,
             no_help_until: Duration::ZERO,
             in_vain: 0,
             refused: None,

@@ -56,6 +56,8 @@ pub(crate) struct Member {
     pub reported_in: u32,
     /// When it was last heard, by any path.
     pub heard_at: Duration,
+    /// Batches for turns before it may have been sealed before its peer fell silent: they are no sign of life.
+    pub lives_from: u32,
     /// For how long it has blocked turns of late though it was heard.
     pub blocked: Duration,
     /// The others have kept it, whom this peer would not: until then it begins no change again to remove it.
@@ -123,6 +125,7 @@ impl Member {
             proof: None,
             reported_in: 0,
             heard_at: now,
+            lives_from: 0,
             blocked: Duration::ZERO,
             kept_until: Duration::ZERO,
             unproved: Duration::ZERO,

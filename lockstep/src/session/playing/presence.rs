@@ -8,6 +8,7 @@
 
 use super::Playing;
 use super::patience::Votes;
+use super::watch::GIVEN_BACK;
 use crate::encoding::DecodeError;
 use crate::session::core::Core;
 use crate::session::link::Link;
@@ -123,6 +124,8 @@ impl Playing {
         }
         for member in &mut self.members {
             member.heard_at = core.now;
+            // The others have waited for this peer, and have some of their own time back.
+            member.blocked = member.blocked.saturating_sub(away / GIVEN_BACK);
         }
         self.watch.skip(core.now);
         // What was not lived through was not waited for.

@@ -117,7 +117,9 @@ impl Playing {
         let at = usize::from(signed.peer);
         let member = &mut self.members[at];
         member.note_slack(slack_ms);
-        member.heard_at = core.now;
+        if turn >= member.lives_from {
+            member.heard_at = core.now;
+        }
         member.batches.insert(
             turn,
             Held {

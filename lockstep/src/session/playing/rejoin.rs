@@ -100,6 +100,8 @@ pub(crate) struct Returned {
     pub start: Arc<Start>,
     pub me: usize,
     pub addresses: Vec<Vec<String>>,
+    /// By place, since when a peer that was asked is not heard.
+    pub unheard_since: Vec<Option<Duration>>,
     /// The changes of all epochs. The last one lets this peer in.
     pub changes: Vec<RosterChange>,
     pub course: Course,
@@ -140,6 +142,7 @@ impl Playing {
             let begins = at == me || reopened && goes_on;
             let from = from(at);
             let held = from.max(cut);
+            let unheard_since = returned.unheard_since[at];
             Member {
                 from,
                 left_from: (!goes_on).then_some(cut),
@@ -147,6 +150,11 @@ impl Playing {
                 reports_from: cut + 1,
                 reports_anew: !begins,
                 past: returned.past.get(at).cloned().unwrap_or_default(),
+                heard_at: unheard_since.unwrap_or(core.now),
+                lives_from: match unheard_since {
+                    Some(_) => cut + u32::from(plan.delay_turns) + 1,
+                    None => 0,
+                },
                 ..Member::new(peer, addresses, TurnNumber(held), core.now)
             }
         };

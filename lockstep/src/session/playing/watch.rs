@@ -9,8 +9,10 @@ use crate::session::roster::Peers;
 use crate::{Event, LinkId, TurnNumber};
 use std::time::Duration;
 
-/// For so long a peer may block turns although it is heard, all told; it is given back a tenth of the time that passes.
+/// For so long a peer may block turns although it is heard, all told.
 pub(crate) const STALL_BUDGET: Duration = Duration::from_secs(10);
+/// It is given back such a part of the time that passes: a tenth.
+pub(super) const GIVEN_BACK: u32 = 10;
 /// Who has so much of it left is not begun without, but gone without where another one begins: clocks of peers that
 /// wait for the same are not quite the same.
 const AGREED_BEFORE: Duration = Duration::from_secs(1);
@@ -187,7 +189,7 @@ impl Playing {
             member.blocked = match blocks {
                 true if forgiven => member.blocked,
                 true => member.blocked + passed.min(GAP),
-                false => member.blocked.saturating_sub(passed / 10),
+                false => member.blocked.saturating_sub(passed / GIVEN_BACK),
             };
             if unproved.contains(at as u8) {
                 member.unproved += passed.min(GAP);

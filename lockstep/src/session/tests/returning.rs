@@ -115,6 +115,30 @@ fn who_is_asked_next_was_not_heard_by_that() {
 }
 
 #[test]
+fn who_comes_back_by_a_peer_that_dies_knows_since_when_that_is_not_heard() {
+    let mut rejoined = 0;
+    for after in (300..=600).step_by(20) {
+        let mut net = Net::new(4, Plan::default(), None);
+        net.run(Duration::from_secs(15));
+        // It is the one to coordinate once the first is gone.
+        net.kill(1);
+        net.run(Duration::from_secs(25));
+        net.restart(1, 99, Vec::new(), &[0]);
+        net.run(net.now + Duration::from_millis(after));
+        net.kill(0);
+        let (killed_at, turns) = (net.now, net.peers[2].turns.len());
+        while net.peers[2].turns.len() < turns + 10 {
+            net.run(net.now + Duration::from_millis(100));
+        }
+        rejoined += usize::from(net.causes(2).contains(&RosterCause::Rejoined));
+        // Ten turns, the time to suspect a peer, and a change: all suspect it at the same time.
+        let took = net.now - killed_at;
+        assert!(took < Duration::from_millis(5_500), "{after} ms: {took:?}");
+    }
+    assert!(rejoined > 5);
+}
+
+#[test]
 fn a_log_is_read_on_from_wherever_it_is_confirmed() {
     let mut net = Net::new(2, Plan::default(), None);
     net.run(Duration::from_secs(2));

@@ -301,9 +301,14 @@ impl Returning {
             let known = self.contacts.get(&place.peer);
             known.map_or(Vec::new(), |known| known.addresses.clone())
         });
+        let unheard_since = walk.start.roster.iter().map(|place| {
+            let known = self.contacts.get(&place.peer);
+            known.and_then(|known| known.unheard_since)
+        });
         Step::Return(Box::new(Returned {
             me: self.me,
             addresses: addresses.collect(),
+            unheard_since: unheard_since.collect(),
             past: (0..walk.start.roster.len() as u8)
                 .map(|at| walk.past(at))
                 .collect(),

@@ -54,6 +54,11 @@ impl Returning {
             }
             last = Some(server.link);
             if unheard {
+                let proved = link.and_then(|link| link.proved);
+                let known = proved.and_then(|(peer, _)| self.contacts.get_mut(&peer));
+                known
+                    .into_iter()
+                    .for_each(|known| known.unheard_since = heard_at);
                 // Its address may have changed, or this peer's.
                 core.close(server.link);
             }

@@ -12,6 +12,7 @@ fn who_comes_back_waits_for_no_batch_that_another_who_came_back_never_seals() {
     let returned = Returned {
         me: 3,
         addresses: vec![Vec::new(); 4],
+        unheard_since: vec![None; 4],
         changes: vec![
             change(0, 0b0011, 90, None),
             change(1, 0b0111, 100, Some(2)),
