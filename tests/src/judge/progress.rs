@@ -258,11 +258,14 @@ impl<W: Playable> Judge<W> {
             let others = self.peers.iter().enumerate().filter(|(at, _)| *at != peer);
             let mut absent = others.map(|(at, other)| {
                 let apart = self.unreachable.contains(&(at.min(peer), at.max(peer)));
-                let ended_at = other.ended.as_ref().map(|(at, _)| *at);
-                let gone = other.left || ended_at.is_some() && ended_at < gave_up_at;
-                let stood = other.froze || other.crashed.is_some() || gone || apart;
+                let gone = other.ended.as_ref().is_some_and(|(at, ended)| {
+                    Some(*at) < gave_up_at && ended.reason != EndReason::TurnLimit
+                });
+                let gone = gone || other.left;
+                let stood = other.froze || other.crashed.is_some();
+                let stood = stood && gave_up_at.is_some_and(|at| at < healed_at);
                 let moved = other.moved_at.is_some_and(|at| at > returned);
-                moved || stood && gave_up_at.is_some_and(|at| at < healed_at)
+                moved || apart || gone || stood
             });
             if gave_up_at.is_some() && absent.all(|absent| absent) {
                 continue;

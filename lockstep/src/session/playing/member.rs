@@ -142,7 +142,7 @@ impl Member {
     pub(crate) fn found_at(&self, outside: bool, now: Duration) -> impl Iterator<Item = &String> {
         let returns = self.returns.as_ref();
         let returns = returns.filter(|returns| outside && returns.until > now);
-        let wanted = returns.is_some() || !outside && self.left_from.is_none();
+        let wanted = returns.is_some() || !outside;
         let known = self.addresses.iter().filter(move |_| wanted);
         returns
             .map(|returns| &returns.from)

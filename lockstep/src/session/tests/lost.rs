@@ -188,3 +188,25 @@ fn nobody_blames_the_coordinator_for_who_is_heard_and_does_not_answer_it() {
         assert_eq!(net.causes(at), [crate::RosterCause::Lost], "peer {at}");
     }
 }
+
+#[test]
+fn who_moves_while_another_one_leaves_dials_it_for_its_vote() {
+    for after in (100..=1_000).step_by(100) {
+        let mut net = Net::new(2, Plan::default(), None);
+        net.run(Duration::from_secs(5));
+        net.input(0, Input::Leave);
+        net.run(net.now + Duration::from_millis(after));
+        net.moved = Some(1);
+        for link in between(&net, 0, 1) {
+            net.dead.push(link);
+            for at in 0..2 {
+                let why = LinkError::Closed;
+                net.input(at, Input::LinkDown { link, why });
+            }
+        }
+        net.run(net.now + Duration::from_secs(10));
+        let peer = &net.peers[1];
+        assert_eq!(peer.session.status(), Status::Running, "{after} ms");
+        assert_eq!(net.causes(1), [crate::RosterCause::Left], "{after} ms");
+    }
+}
