@@ -3,7 +3,7 @@
 use crate::output::LatencyLine;
 use crate::plain;
 use crate::words::clock;
-use lockstep::{Checksum, Ended, Event, RosterCause, Seat, Status};
+use lockstep::{Checksum, Ended, Event, Gone, RosterCause, Seat, Status};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -155,50 +155,22 @@ impl Facts {
                     self.all_named(missing)
                 ));
             }
-            Event::RosterChanged { gone, cause, .. } if *cause == RosterCause::Lost => {
-                self.left.extend(gone);
-                self.note(format!(
-                    "{} removed: lost, the match goes on",
-                    self.all_named(gone)
-                ));
-            }
-            Event::RosterChanged { gone, cause, .. } if *cause == RosterCause::Cheated => {
-                self.left.extend(gone);
-                self.note(format!(
-                    "{} removed: cheated, as two signed batches prove",
-                    self.all_named(gone)
-                ));
-            }
-            Event::RosterChanged { gone, cause, .. } if *cause == RosterCause::Desynced => {
-                self.left.extend(gone);
-                self.note(format!(
-                    "{} removed: another world than most",
-                    self.all_named(gone)
-                ));
-            }
-            Event::RosterChanged { seats, cause, .. } if *cause == RosterCause::Rejoined => {
-                let back: Vec<Seat> = self
-                    .left
-                    .iter()
-                    .copied()
-                    .filter(|seat| seats.contains(seat))
-                    .collect();
-                self.left.retain(|seat| !seats.contains(seat));
-                self.note(match back.as_slice() {
-                    [] => "back in the match".to_owned(),
-                    back => format!("{} back in the match", self.all_named(back)),
-                });
-            }
             Event::RosterChanged {
-                turn, gone, cause, ..
-            } if *cause == RosterCause::Reopened => {
-                self.left.extend(gone);
-                self.note(format!("the match goes on from turn {turn}"));
-                if !gone.is_empty() {
-                    self.note(format!("{} not back", self.all_named(gone)));
+                turn,
+                seats,
+                gone,
+                cause,
+                ..
+            } => {
+                if *cause == RosterCause::Reopened {
+                    self.note(format!("the match goes on from turn {turn}"));
                 }
+                for gone in gone {
+                    self.note_gone(gone);
+                }
+                self.note_back(seats, *cause == RosterCause::Rejoined);
             }
-            Event::RosterChanged { .. } | Event::Contacts(_) => {}
+            Event::Contacts(_) => {}
             Event::PeerFault { peer, fault } => self.note(format!("{peer} {fault}")),
             Event::LinkLost { peer, why } => self.note(format!("link to {peer}: {why}")),
             Event::RecordingStopped { why } => self.note(format!("recording: {why}")),
@@ -226,6 +198,39 @@ impl Facts {
             }
             Event::Executed { .. } | Event::CommandRefused { .. } => {}
         }
+    }
+
+    /// Some are not in the match any more. Of who left by itself the log says so already.
+    fn note_gone(&mut self, Gone { cause, seats }: &Gone) {
+        let who = self.all_named(seats);
+        let line = match cause {
+            RosterCause::Left => return,
+            RosterCause::Cheated => {
+                format!("{who} removed: cheated, as two signed batches prove")
+            }
+            RosterCause::Desynced => format!("{who} removed: another world than most"),
+            RosterCause::Reopened => format!("{who} not back"),
+            _ => format!("{who} removed: lost, the match goes on"),
+        };
+        self.left.extend(seats);
+        self.note(line);
+    }
+
+    /// Who was gone and is among these seats again, or this peer itself.
+    fn note_back(&mut self, seats: &[Seat], rejoined: bool) {
+        let back: Vec<Seat> = self.back_among(seats);
+        self.left.retain(|seat| !seats.contains(seat));
+        match back.as_slice() {
+            [] if rejoined => self.note("back in the match"),
+            [] => {}
+            back => self.note(format!("{} back in the match", self.all_named(back))),
+        }
+    }
+
+    /// Those of these seats that nobody had played.
+    pub fn back_among(&self, seats: &[Seat]) -> Vec<Seat> {
+        let left = self.left.iter().copied();
+        left.filter(|seat| seats.contains(seat)).collect()
     }
 
     /// Adds a line to the log.

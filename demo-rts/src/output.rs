@@ -4,9 +4,18 @@ mod end;
 
 pub use end::{EndLine, LatencyLine, StepLine};
 
-use lockstep::{Event, Seat};
+use lockstep::{Event, Gone, Seat};
 use serde::Serialize;
 use std::io::Write;
+
+/// Seats that nobody plays any more by a change of the roster.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GoneLine {
+    /// Why, in the words of the change's `cause`.
+    pub cause: &'static str,
+    /// Which.
+    pub seats: Vec<u8>,
+}
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -81,6 +90,8 @@ pub enum Line {
         seats: Vec<u8>,
         /// Seats that nobody plays any more by this change.
         left: Vec<u8>,
+        /// The same, by why.
+        gone: Vec<GoneLine>,
         /// Why: `left`, `lost`, `cheated`, `desync`, `rejoined` where a peer came back, `reopened` where all had died, or
         /// `false-alarm` where nobody is gone.
         cause: &'static str,
@@ -291,7 +302,14 @@ impl Line {
                 turn: turn.0,
                 epoch: *epoch,
                 seats: numbers(seats),
-                left: numbers(gone),
+                left: numbers(&Gone::seats(gone)),
+                gone: gone
+                    .iter()
+                    .map(|gone| GoneLine {
+                        cause: gone.cause.name(),
+                        seats: numbers(&gone.seats),
+                    })
+                    .collect(),
                 cause: cause.name(),
             },
             Event::Paused { seat, turn } => Line::Pause {

@@ -1,6 +1,6 @@
 //! The lines of a match as people read them.
 
-use crate::output::{EndLine, Line};
+use crate::output::{EndLine, GoneLine, Line};
 use crate::words::clock;
 use std::io::Write;
 use std::path::Path;
@@ -88,7 +88,7 @@ pub fn text(line: &Line) -> Option<String> {
         }
         Line::Roster {
             turn,
-            left,
+            gone,
             cause,
             seats: playing,
             ..
@@ -99,16 +99,11 @@ pub fn text(line: &Line) -> Option<String> {
                 seats(playing)
             ),
             "false-alarm" => format!("all answered in turn {turn}: the match goes on"),
-            "desync" => format!(
-                "{} had another world than most: out in turn {turn}",
-                seats(left)
-            ),
-            "cheated" => format!(
-                "{} signed two histories, which is proved: out in turn {turn}",
-                seats(left)
-            ),
-            "lost" => format!("{} lost in turn {turn}: the match goes on", seats(left)),
-            _ => format!("{} left in turn {turn}", seats(left)),
+            _ => {
+                let gone = gone.iter();
+                let gone: Vec<String> = gone.map(|gone| gone_in(gone, *turn)).collect();
+                gone.join("; ")
+            }
         },
         Line::Suspected { seats: of, .. } => format!("{} not heard", seats(of)),
         Line::Slept { ms } => {
@@ -219,6 +214,17 @@ fn end_text(end: &EndLine) -> String {
     text
 }
 
+/// Who is out from a turn on, and why.
+fn gone_in(gone: &GoneLine, turn: u32) -> String {
+    let who = seats(&gone.seats);
+    match gone.cause {
+        "desync" => format!("{who} had another world than most: out in turn {turn}"),
+        "cheated" => format!("{who} signed two histories, which is proved: out in turn {turn}"),
+        "lost" => format!("{who} lost in turn {turn}: the match goes on"),
+        _ => format!("{who} left in turn {turn}"),
+    }
+}
+
 fn seats(numbers: &[u8]) -> String {
     let numbers: Vec<String> = numbers.iter().map(u8::to_string).collect();
     let plural = if numbers.len() == 1 { "" } else { "s" };
@@ -245,15 +251,21 @@ mod tests {
     fn only_who_left_is_told_to_have_left() {
         use lockstep::RosterCause::{Cheated, Desynced, Left, Lost};
         for cause in [Left, Lost, Cheated, Desynced] {
+            let gone = |cause: lockstep::RosterCause, seat| GoneLine {
+                cause: cause.name(),
+                seats: vec![seat],
+            };
             let line = Line::Roster {
                 turn: 9,
                 epoch: 1,
                 seats: vec![0],
-                left: vec![1],
+                left: vec![1, 2],
+                gone: vec![gone(cause, 1), gone(Lost, 2)],
                 cause: cause.name(),
             };
             let said = text(&line).expect("it is told");
             assert_eq!(said.contains(" left "), cause == Left, "{said}");
+            assert!(said.contains("seat 2 lost"), "{said}");
         }
     }
 

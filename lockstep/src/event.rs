@@ -150,9 +150,9 @@ pub enum Event {
         epoch: u32,
         /// The seats of its roster.
         seats: Vec<Seat>,
-        /// The seats of those who are not in it any more. Nobody plays them.
-        gone: Vec<Seat>,
-        /// Why.
+        /// Those who are not in it any more, by why. Nobody plays their seats.
+        gone: Vec<Gone>,
+        /// Why it changed: of those who are gone the first one's, where some are.
         cause: RosterCause,
     },
     /// A seat's command did not decode as one: every peer skips it and resigns the seat.
@@ -185,6 +185,25 @@ pub enum Event {
     },
     /// The match is over for this peer. The last event.
     Ended(Ended),
+}
+
+/// Seats that nobody plays any more by a change of the roster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gone {
+    /// Why their peers are not in the roster any more.
+    pub cause: RosterCause,
+    /// The seats, ascending.
+    pub seats: Vec<Seat>,
+}
+
+impl Gone {
+    /// The seats of all, ascending.
+    pub fn seats(gone: &[Gone]) -> Vec<Seat> {
+        let seats = gone.iter().flat_map(|gone| &gone.seats);
+        let mut seats: Vec<Seat> = seats.copied().collect();
+        seats.sort_unstable();
+        seats
+    }
 }
 
 /// Why a roster changed.

@@ -125,8 +125,8 @@ pub mod ticket;
 mod transport;
 
 pub use event::{
-    Contact, Desync, DesyncSide, EndReason, Ended, Event, Fault, JoinRefused, LobbyPeer, Refused,
-    RosterCause, SeatInfo, Status,
+    Contact, Desync, DesyncSide, EndReason, Ended, Event, Fault, Gone, JoinRefused, LobbyPeer,
+    Refused, RosterCause, SeatInfo, Status,
 };
 pub use game::{Counts, Match, world_entries};
 pub use ids::{CommandId, Incarnation, LinkId, LogHash, MatchId, PeerId, Plan, TurnNumber};

@@ -342,8 +342,10 @@ impl Player {
         let rosters = self.reader.rosters();
         let until = rosters.partition_point(|at| at.turn.0 <= self.executed);
         let mut changes = rosters[..until].iter().rev();
-        let last = changes.find(|at| at.gone.contains(&seat) || at.seats.contains(&seat));
-        last.is_some_and(|at| at.removed.contains(&seat))
+        let last = changes.find(|at| {
+            at.gone.iter().any(|gone| gone.seats.contains(&seat)) || at.seats.contains(&seat)
+        });
+        last.is_some_and(|at| at.removed(seat).is_some())
     }
 
     fn name_of(&self, seat: Seat) -> String {

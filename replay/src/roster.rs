@@ -2,7 +2,7 @@
 
 use lockstep::log::{Bundle, RosterChange, Start, What};
 use lockstep::session::roster::Peers;
-use lockstep::{RosterCause, TurnNumber};
+use lockstep::{Gone, RosterCause, TurnNumber};
 use sim::{Seat, SeatState};
 use std::sync::Arc;
 
@@ -15,12 +15,19 @@ pub struct RosterAt {
     pub epoch: u32,
     /// The seats of the new roster, ascending.
     pub seats: Vec<Seat>,
-    /// The seats of those who are not in it any more, ascending.
-    pub gone: Vec<Seat>,
-    /// Those of `gone` that had not left by themselves.
-    pub removed: Vec<Seat>,
-    /// Why. Who goes while the match is paused left by itself if it signed the change: of these the log says no more.
+    /// Those who are not in it any more, by why. Who goes while the match is paused left by itself if it signed the change: of these the log says no more.
+    pub gone: Vec<Gone>,
+    /// Why it changed; where somebody is gone, as the first of them.
     pub cause: RosterCause,
+}
+
+impl RosterAt {
+    /// Why this seat's peer was removed by this change, where it was and had not left by itself.
+    pub fn removed(&self, seat: Seat) -> Option<RosterCause> {
+        let mut gone = self.gone.iter();
+        let of = gone.find(|gone| gone.seats.contains(&seat))?;
+        (of.cause != RosterCause::Left).then_some(of.cause)
+    }
 }
 
 /// What a log has told so far of who is in the match.
@@ -74,17 +81,18 @@ impl Rosters {
             true => self.absent.or(signed),
             false => self.absent,
         };
-        let removed = gone.without(left);
+        let gone = change.gone(gone, gone.without(left)).into_iter();
+        let gone = gone.map(|(cause, peers)| Gone {
+            cause,
+            seats: self.seats(peers),
+        });
+        let gone: Vec<Gone> = gone.collect();
         RosterAt {
             turn: TurnNumber(change.value.cut),
             epoch: change.epoch.saturating_add(1),
             seats: self.seats(roster),
-            gone: self.seats(gone),
-            removed: self.seats(removed),
-            cause: match change.reopening {
-                Some(_) => RosterCause::Reopened,
-                None => change.cause(gone, removed),
-            },
+            cause: change.cause(&gone),
+            gone,
         }
     }
 
@@ -148,29 +156,28 @@ mod tests {
         };
         let mut back = goes.clone();
         back.value.roster = Peers::first(2);
-        assert_eq!(rosters.change(&goes).removed, [Seat(1)]);
+        let lost = Gone {
+            cause: RosterCause::Lost,
+            seats: vec![Seat(1)],
+        };
+        assert_eq!(rosters.change(&goes).gone, [lost.clone()]);
         rosters.bundle(&turn(false, vec![idle]));
         rosters.bundle(&turn(true, Vec::new()));
         assert_eq!(rosters.change(&back).gone, []);
-        let again = rosters.change(&goes);
-        assert_eq!(
-            (again.removed, again.cause),
-            (vec![Seat(1)], RosterCause::Lost)
-        );
+        assert_eq!(rosters.change(&goes).gone, [lost]);
     }
 
     #[test]
     fn who_goes_in_a_pause_has_left_where_it_signed_that() {
-        for (signed, removed, cause) in [
-            (true, vec![], RosterCause::Left),
-            (false, vec![Seat(1)], RosterCause::Lost),
-        ] {
+        for (signed, cause) in [(true, RosterCause::Left), (false, RosterCause::Lost)] {
             let expected = RosterAt {
                 turn: TurnNumber(9),
                 epoch: 1,
                 seats: vec![Seat(0)],
-                gone: vec![Seat(1)],
-                removed,
+                gone: vec![Gone {
+                    cause,
+                    seats: vec![Seat(1)],
+                }],
                 cause,
             };
             assert_eq!(in_a_pause(signed), [expected]);

@@ -23,7 +23,7 @@ use lobby::Word;
 use lockstep::log::{
     Bundle, OnDesync, Record, RosterChange, Start, roster_hash, start_hash, turn_hash,
 };
-use lockstep::{Event, Fault, LogHash, PeerId, RosterCause};
+use lockstep::{Event, Fault, Gone, LogHash, PeerId, RosterCause};
 use metering::Plans;
 use reopening::Disk;
 use sim::{Checksum, Seat};
@@ -465,8 +465,8 @@ impl<W: Playable> Judge<W> {
             } => self.told_of_reopening(turn.0),
             Event::RosterChanged { gone, cause, .. } => {
                 self.peers[peer].went_on |= *cause == RosterCause::Desynced;
-                for seat in gone {
-                    self.told_gone.entry(*seat).or_default().insert(peer);
+                for seat in Gone::seats(gone) {
+                    self.told_gone.entry(seat).or_default().insert(peer);
                 }
             }
             Event::Ended(ended) => self.peers[peer].ended = Some((self.now, ended.clone())),

@@ -1,8 +1,8 @@
 use super::*;
 use crate::tally::Summary;
 use lockstep::{
-    Checksum, Desync, DesyncSide, EndReason, Ended, MatchId, Outcome, PeerId, Plan, RosterCause,
-    SeatInfo, TurnNumber,
+    Checksum, Desync, DesyncSide, EndReason, Ended, Gone, MatchId, Outcome, PeerId, Plan,
+    RosterCause, SeatInfo, TurnNumber,
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -81,10 +81,20 @@ fn documented_events_have_their_fields() {
             turn: TurnNumber(5),
             epoch: 1,
             seats: vec![Seat(0), Seat(1)],
-            gone: vec![Seat(2)],
-            cause: RosterCause::Left,
+            gone: vec![
+                Gone {
+                    cause: RosterCause::Cheated,
+                    seats: vec![Seat(3)],
+                },
+                Gone {
+                    cause: RosterCause::Lost,
+                    seats: vec![Seat(2)],
+                },
+            ],
+            cause: RosterCause::Cheated,
         },
-        json!({"event":"roster","turn":5,"epoch":1,"seats":[0,1],"left":[2],"cause":"left"}),
+        json!({"event":"roster","turn":5,"epoch":1,"seats":[0,1],"left":[2,3],
+            "gone":[{"cause":"cheated","seats":[3]},{"cause":"lost","seats":[2]}],"cause":"cheated"}),
     );
     let ticket = Line::Ticket {
         ticket: "abc".into(),

@@ -7,7 +7,7 @@ use crate::error::hex;
 use crate::verify::{Options, Settled, Verified};
 use crate::{Reader, RosterAt, Tail};
 use lockstep::log::{Continuation, LogEntry, Record, What};
-use lockstep::{RosterCause, TurnNumber};
+use lockstep::{Gone, RosterCause, TurnNumber};
 use serde_json::{Value, json};
 use sim::{Seat, Simulation};
 use std::path::Path;
@@ -113,9 +113,15 @@ impl Cheat {
 
 fn roster_json(at: &RosterAt) -> Value {
     let numbers = |seats: &[Seat]| seats.iter().map(|seat| seat.0).collect::<Vec<_>>();
+    let all = Gone::seats(&at.gone);
+    let removed = all.iter().filter(|seat| at.removed(**seat).is_some());
+    let causes = at.gone.iter();
+    let causes =
+        causes.map(|gone| json!({"cause": gone.cause.name(), "seats": numbers(&gone.seats)}));
     json!({
-        "turn": at.turn.0, "epoch": at.epoch, "seats": numbers(&at.seats), "gone": numbers(&at.gone),
-        "removed": numbers(&at.removed), "cause": at.cause.name(),
+        "turn": at.turn.0, "epoch": at.epoch, "seats": numbers(&at.seats), "gone": numbers(&all),
+        "removed": removed.map(|seat| seat.0).collect::<Vec<_>>(), "causes": causes.collect::<Vec<_>>(),
+        "cause": at.cause.name(),
     })
 }
 
@@ -126,22 +132,21 @@ fn roster_text(at: &RosterAt, reader: &Reader, to: &mut Printer<'_>) {
         let name = peer.map_or("", |peer| peer.name.as_str());
         format!("seat {} ({name})", seat.0)
     };
-    let list = |seats: Vec<&Seat>| seats.into_iter().map(named).collect::<Vec<_>>().join(", ");
-    let (turn, gone) = (at.turn, at.gone.iter());
-    let (removed, left): (Vec<&Seat>, Vec<&Seat>) =
-        gone.partition(|seat| at.removed.contains(seat));
-    let why = match at.cause {
-        RosterCause::Cheated => None,
-        RosterCause::Desynced => Some("another world than most"),
-        RosterCause::Reopened => Some("not back when the match was reopened"),
-        _ => Some("lost, or too slow for too long"),
-    };
-    if let Some(why) = why.filter(|_| !removed.is_empty()) {
-        let who = list(removed);
+    let turn = at.turn;
+    for gone in &at.gone {
+        let who: Vec<String> = gone.seats.iter().map(named).collect();
+        let who = who.join(", ");
+        let why = match gone.cause {
+            RosterCause::Cheated => continue,
+            RosterCause::Left => {
+                to.line(&format!("left       {who} before turn {turn}"));
+                continue;
+            }
+            RosterCause::Desynced => "another world than most",
+            RosterCause::Reopened => "not back when the match was reopened",
+            _ => "lost, or too slow for too long",
+        };
         to.line(&format!("removed    {who} from turn {turn} on: {why}"));
-    }
-    if !left.is_empty() {
-        to.line(&format!("left       {} before turn {turn}", list(left)));
     }
 }
 

@@ -184,7 +184,9 @@ fn who_was_removed_is_told_with_the_cause_and_who_left_as_one_who_left() {
                     seats,
                     gone,
                     cause,
-                } if seats == [Seat(0)] => Some((cause.name(), turn.0, gone)),
+                } if seats == [Seat(0)] => {
+                    Some((cause.name(), turn.0, lockstep::Gone::seats(&gone)))
+                }
                 Event::Left { seats, turn, .. } => Some(("by itself", turn.0, seats)),
                 _ => None,
             }));

@@ -327,8 +327,10 @@ impl<W: Playable> Judge<W> {
         // Who was cut off or stood still for so long that nobody was left to tell it.
         let waited = matches!(ended.reason, EndReason::StallLimit { .. });
         let cut_off = self.is_gone(peer) || self.was_cut_off(peer);
-        let forgotten =
-            waited && (cut_off || self.may_lose_quorum || file.froze || self.was_abandoned());
+        // While the host stands still, some have no way to others.
+        let parted = !self.unreachable.is_empty() && self.peers[0].froze;
+        let forgotten = waited
+            && (cut_off || parted || self.may_lose_quorum || file.froze || self.was_abandoned());
         // Who is removed by a decision of which none of the others heard before they had waited for too long.
         let told_alone = ended.reason == EndReason::Removed && self.may_lose_quorum && {
             let others = self.peers.iter().filter(|other| other.id != file.id);
@@ -441,6 +443,10 @@ impl<W: Playable> Judge<W> {
             return;
         }
         let turns = self.history.len() as u32;
+        // What is issued in a pause is sealed behind it, and executed as many turns later as commands take.
+        let last = self.history.iter().rev();
+        let mut last = last.take(2 * self.command_delay as usize + 1);
+        let paused = self.paused || last.any(|turn| turn.bundle.paused);
         for (seat, issued) in &self.issued {
             let agreed = self.agreed.get(seat).copied().unwrap_or(0);
             for (number, command) in issued.iter().enumerate() {
@@ -460,7 +466,7 @@ impl<W: Playable> Judge<W> {
                 let excused = gone || late || self.hostile == Some(command.peer);
                 let seen = match (executed, refused) {
                     (true, true) => format!("command {number} of {seat:?} executed and refused"),
-                    (false, false) if !excused && !self.paused => {
+                    (false, false) if !excused && !paused => {
                         format!("command {number} of {seat:?} vanished")
                     }
                     _ => continue,

@@ -7,7 +7,7 @@ use crate::window::letters::Weight;
 use crate::window::ui::wrapped;
 use crate::window::{theme, words};
 use lockstep::session::Stats;
-use lockstep::{Event, RosterCause, SeatInfo, Status};
+use lockstep::{Event, Gone, RosterCause, SeatInfo, Status};
 use std::time::Duration;
 
 /// What the panel shows.
@@ -52,24 +52,38 @@ pub fn said_of(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
         Event::RosterChanged {
             turn,
             gone,
-            cause,
-            seats,
+            cause: RosterCause::Reopened,
             ..
-        } => match cause {
-            RosterCause::Lost => (words::lost(&names(gone)), theme::BAD, 8),
-            RosterCause::Cheated => (words::cheated(&names(gone)), theme::BAD, 8),
-            RosterCause::Desynced => (words::strayed(&names(gone)), theme::BAD, 8),
-            RosterCause::Rejoined => {
-                let back: Vec<_> = seats
-                    .iter()
-                    .copied()
-                    .filter(|seat| facts.left.contains(seat))
-                    .collect();
-                (words::back(&names(&back)), theme::GOOD, 6)
+        } => {
+            let gone = names(&Gone::seats(gone));
+            (words::reopened(turn.0, &gone), theme::GOOD, 8)
+        }
+        Event::RosterChanged {
+            gone, cause, seats, ..
+        } => {
+            let removed = gone.iter().filter_map(|gone| {
+                let who = names(&gone.seats);
+                Some(match gone.cause {
+                    RosterCause::Lost => words::lost(&who),
+                    RosterCause::Cheated => words::cheated(&who),
+                    RosterCause::Desynced => words::strayed(&who),
+                    _ => return None,
+                })
+            });
+            let mut said: Vec<String> = removed.collect();
+            let (colour, seconds) = match said.is_empty() {
+                true => (theme::GOOD, 6),
+                false => (theme::BAD, 8),
+            };
+            let back = facts.back_among(seats);
+            if !back.is_empty() || *cause == RosterCause::Rejoined {
+                said.push(words::back(&names(&back)));
             }
-            RosterCause::Reopened => (words::reopened(turn.0, &names(gone)), theme::GOOD, 8),
-            RosterCause::Left | RosterCause::FalseAlarm => return None,
-        },
+            if said.is_empty() {
+                return None;
+            }
+            (said.join(" "), colour, seconds)
+        }
         Event::PlanChanged { plan, slow, .. } if !slow.is_empty() => {
             let percent = u32::from(facts.tick_ms) * 100 / u32::from(plan.tick_ms.max(1));
             (words::slow(&names(slow), percent), theme::ACCENT, 6)
@@ -344,7 +358,10 @@ mod tests {
             turn,
             epoch: 1,
             seats: vec![Seat(0)],
-            gone: vec![Seat(1)],
+            gone: vec![Gone {
+                cause,
+                seats: vec![Seat(1)],
+            }],
             cause,
         };
         let events = [

@@ -135,11 +135,14 @@ impl Finder {
         found: &mut Vec<Event>,
     ) {
         for roster in rosters {
-            for seat in &roster.removed {
-                if self.absent.insert(*seat) {
-                    let what = Happened::Removed(*seat, roster.cause);
-                    let at = None;
-                    self.tell(Event { tick, what, at }, found);
+            let gone = roster.gone.iter();
+            for gone in gone.filter(|gone| gone.cause != RosterCause::Left) {
+                for seat in &gone.seats {
+                    if self.absent.insert(*seat) {
+                        let what = Happened::Removed(*seat, gone.cause);
+                        let at = None;
+                        self.tell(Event { tick, what, at }, found);
+                    }
                 }
             }
         }

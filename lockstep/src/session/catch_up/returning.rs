@@ -60,6 +60,10 @@ pub(crate) struct Returning {
     sure: usize,
     keyframe: Option<Keyframe>,
     log: Option<Log>,
+    /// What was given last did not follow on the log, and a quorum tells of changes that are not in it.
+    doubts: bool,
+    /// The world has executed turns that were taken back since: only another run can come back.
+    has_strayed: bool,
     snapshot: Snapshot,
     server: Option<Server>,
     world: World,
@@ -178,6 +182,8 @@ impl Returning {
             sure: whole,
             keyframe,
             log: None,
+            doubts: false,
+            has_strayed: false,
             snapshot: Snapshot::Unknown,
             server: None,
             world: World::None,
@@ -359,6 +365,9 @@ impl Returning {
             return Step::Gather(link);
         }
         self.confirm(core);
+        if self.has_strayed {
+            return Step::End(EndReason::Removed);
+        }
         if self.has_cheated() {
             return Step::End(EndReason::Refused(JoinRefused::Cheated));
         }

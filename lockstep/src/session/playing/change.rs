@@ -9,7 +9,7 @@ use crate::session::roster::{
     Do, Holding, Input, Joins, Message, Note, Peers, Promise, RECENT, View, note_signed_bytes,
 };
 use crate::session::wire::{Control, SignedNote};
-use crate::{Event, Fault, LinkId, LogHash, TurnNumber};
+use crate::{Event, Fault, Gone, LinkId, LogHash, TurnNumber};
 use sim::Seat;
 use std::time::Duration;
 
@@ -456,15 +456,26 @@ impl Playing {
         self.readmit(core, &change);
         let hash = self.epochs.chained.unwrap_or(self.hashes.newest());
         self.epochs.chained = Some(roster_hash(hash, &change));
+        let gone = self.gone_by(&change, goes, removed);
         core.event(Event::RosterChanged {
             turn: TurnNumber(change.value.cut),
             epoch: self.epochs.epoch(),
             seats: self.seats_of(change.value.roster),
-            gone: self.seats_of(goes),
-            cause: change.cause(goes, removed),
+            cause: change.cause(&gone),
+            gone,
         });
         self.epochs.unlogged.push_back(change);
         self.agree(core);
+    }
+
+    /// Those of `goes`, by why: whoever is not in `removed` had left by itself.
+    pub(super) fn gone_by(&self, change: &RosterChange, goes: Peers, removed: Peers) -> Vec<Gone> {
+        let gone = change.gone(goes, removed).into_iter();
+        let gone = gone.map(|(cause, peers)| Gone {
+            cause,
+            seats: self.seats_of(peers),
+        });
+        gone.collect()
     }
 
     pub(super) fn seats_of(&self, peers: Peers) -> Vec<Seat> {

@@ -123,7 +123,8 @@ impl Playing {
     /// The part of a peer that comes back, from the first turn of its epoch on.
     pub(crate) fn returned(core: &mut Core, returned: Returned, settings: Settings) -> Self {
         let Returned { start, me, .. } = returned;
-        let change = returned.changes.last().expect("it comes back by a change");
+        let change = returned.changes.last().cloned();
+        let change = change.expect("it comes back by a change");
         let (cut, roster) = (change.value.cut, change.value.roster);
         let plan = start.plan;
         // Another one may have come back so shortly before that its batches are still empty by rule.
@@ -196,11 +197,13 @@ impl Playing {
             reports_from: cut + 1,
         };
         let mut playing = Playing::begin(core, settings, beginning);
+        // Of who left before, the log says so already.
+        let gone = before.without(roster);
         core.event(Event::RosterChanged {
             turn: TurnNumber(cut),
             epoch: playing.epochs.epoch(),
             seats: playing.seats_of(roster),
-            gone: playing.seats_of(before.without(roster)),
+            gone: playing.gone_by(&change, gone, gone),
             cause: match reopened {
                 true => RosterCause::Reopened,
                 false => RosterCause::Rejoined,

@@ -4,7 +4,7 @@ use super::{Ballot, Joins, Message, Peers, Request, Value, Voters, decides};
 use crate::encoding::DecodeError;
 use crate::log::{RosterChange, Start};
 use crate::sign::Signer;
-use crate::{MatchId, PeerId, RosterCause};
+use crate::{Gone, MatchId, PeerId, RosterCause};
 use serde::{Deserialize, Serialize};
 
 /// Bytes of one note, at most: more than a promise of the largest roster takes, and little enough to pass many on.
@@ -111,16 +111,31 @@ impl Request {
 }
 
 impl RosterChange {
-    /// Why those of `gone` are not in the roster any more, of whom those in `removed` had not left by themselves. A
-    /// reopening is a cause of its own, which is not looked at here.
-    pub fn cause(&self, gone: Peers, removed: Peers) -> RosterCause {
-        match (removed.is_empty(), gone.is_empty(), self.value.joins) {
-            _ if !self.value.cheats.is_empty() => RosterCause::Cheated,
-            _ if !self.value.odd.is_empty() => RosterCause::Desynced,
-            (false, ..) => RosterCause::Lost,
-            (true, false, _) => RosterCause::Left,
-            (true, true, Some(_)) => RosterCause::Rejoined,
-            (true, true, None) => RosterCause::FalseAlarm,
+    /// Those of `gone`, who are not in the roster any more, by why: whoever is not in `removed` had left by itself.
+    pub fn gone(&self, gone: Peers, removed: Peers) -> Vec<(RosterCause, Peers)> {
+        let value = &self.value;
+        let known = value.cheats.or(value.odd);
+        let causes = match self.reopening {
+            Some(_) => vec![(RosterCause::Reopened, gone)],
+            None => vec![
+                (RosterCause::Cheated, value.cheats),
+                (RosterCause::Desynced, value.odd.without(value.cheats)),
+                (RosterCause::Lost, removed.without(known)),
+                (RosterCause::Left, gone.without(removed.or(known))),
+            ],
+        };
+        let causes = causes.into_iter();
+        let causes = causes.map(|(cause, peers)| (cause, peers.and(gone)));
+        causes.filter(|(_, peers)| !peers.is_empty()).collect()
+    }
+
+    /// Why the roster changed, by which those are `gone`: see [`gone`](Self::gone).
+    pub fn cause(&self, gone: &[Gone]) -> RosterCause {
+        match (gone.first(), self.value.joins) {
+            _ if self.reopening.is_some() => RosterCause::Reopened,
+            (Some(gone), _) => gone.cause,
+            (None, Some(_)) => RosterCause::Rejoined,
+            (None, None) => RosterCause::FalseAlarm,
         }
     }
 

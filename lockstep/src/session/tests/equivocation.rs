@@ -1,7 +1,7 @@
 //! Somebody signs two different batches for one turn.
 
 use super::*;
-use crate::RosterCause;
+use crate::{Gone, RosterCause};
 
 impl Net {
     fn has_named(&self, at: usize) -> bool {
@@ -50,7 +50,8 @@ fn who_signs_two_histories_is_named_and_the_others_go_on_with_one() {
         assert_eq!(back.count(), 1, "taken back once: {:?}", peer.undone);
         assert!(peer.events.iter().any(|event| matches!(
             event,
-            Event::RosterChanged { cause: RosterCause::Cheated, gone, .. } if *gone == [Seat(2)]
+            Event::RosterChanged { cause: RosterCause::Cheated, gone, .. }
+                if Gone::seats(gone) == [Seat(2)]
         )));
     }
     assert!(net.peers[0].turns.len() > 40);
@@ -133,6 +134,33 @@ fn who_sleeps_over_two_histories_calls_them_no_desync() {
         };
         assert_eq!(ended.reason, EndReason::Removed, "{asleep_after} ms");
         assert!(net.has_named(0) && net.has_named(1), "{asleep_after} ms");
+    }
+}
+
+#[test]
+fn who_is_lost_beside_a_cheat_is_told_as_lost() {
+    let mut net = Net::new(5, Plan::default(), None);
+    net.two_faced = Some(20);
+    while net.peers[0].executed < 19 {
+        net.run(net.now + Duration::from_millis(10));
+    }
+    net.kill(4);
+    net.run(net.now + Duration::from_secs(12));
+    let told = |at: usize| -> Vec<(RosterCause, Vec<Seat>)> {
+        let events = net.peers[at].events.iter();
+        let gone = events.filter_map(|event| match event {
+            Event::RosterChanged { gone, .. } => Some(gone),
+            _ => None,
+        });
+        let gone = gone.flatten();
+        gone.map(|gone| (gone.cause, gone.seats.clone())).collect()
+    };
+    for at in [0, 1, 3] {
+        let both = [
+            (RosterCause::Cheated, vec![Seat(2)]),
+            (RosterCause::Lost, vec![Seat(4)]),
+        ];
+        assert_eq!(told(at), both, "peer {at}");
     }
 }
 

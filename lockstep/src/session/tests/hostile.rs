@@ -107,10 +107,11 @@ impl Net {
     fn gone(&self, at: usize) -> Vec<(Vec<Seat>, RosterCause)> {
         let events = self.peers[at].events.iter();
         let gone = events.filter_map(|event| match event {
-            Event::RosterChanged { gone, cause, .. } => Some((gone.clone(), *cause)),
+            Event::RosterChanged { gone, .. } => Some(gone),
             _ => None,
         });
-        gone.collect()
+        let gone = gone.flatten();
+        gone.map(|gone| (gone.seats.clone(), gone.cause)).collect()
     }
 }
 

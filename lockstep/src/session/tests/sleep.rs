@@ -100,7 +100,7 @@ fn who_wakes_where_another_is_lost_decides_with_the_others() {
     assert_eq!(net.peers[1].turns, net.peers[0].turns);
     for peer in [0, 1] {
         let changed = net.peers[peer].events.iter().find_map(|event| match event {
-            Event::RosterChanged { gone, .. } => Some(gone.clone()),
+            Event::RosterChanged { gone, .. } => Some(crate::Gone::seats(gone)),
             _ => None,
         });
         assert_eq!(changed, Some(vec![Seat(2)]));

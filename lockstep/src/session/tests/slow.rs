@@ -55,7 +55,7 @@ fn strangers_remove_who_slows_them_down_for_longer_than_it_may_be_late() {
         let gone = peer.events.iter().find_map(|event| match event {
             Event::RosterChanged {
                 turn, gone, cause, ..
-            } => Some((*turn, gone.clone(), *cause)),
+            } => Some((*turn, crate::Gone::seats(gone), *cause)),
             _ => None,
         });
         let (turn, gone, cause) = gone.expect("the roster changes");

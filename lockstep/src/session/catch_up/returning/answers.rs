@@ -203,6 +203,8 @@ impl Returning {
             let Some(batch) = log.ahead.read(signed, core.signer.as_ref()) else {
                 continue;
             };
+            let newest = log.epochs.entry(signed.peer).or_default();
+            *newest = batch.epoch.max(*newest);
             let known = log.hashes.get(batch.complete as usize);
             if known == Some(&batch.log_hash) {
                 let attested = log.attested.entry(signed.peer).or_default();

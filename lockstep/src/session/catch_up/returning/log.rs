@@ -21,6 +21,8 @@ pub(in crate::session) struct Log {
     pub(in crate::session) hashes: Vec<LogHash>,
     /// Turns that each peer's batches attest.
     pub(in crate::session) attested: BTreeMap<u8, u32>,
+    /// The epoch of each peer's newest batch.
+    pub(in crate::session) epochs: BTreeMap<u8, u32>,
     pub(in crate::session) bytes: u64,
     /// It began with an own replay, which may be wrong at its end.
     pub(in crate::session) of_own: bool,
@@ -37,6 +39,7 @@ impl Log {
             pending: VecDeque::new(),
             ready: VecDeque::new(),
             attested: BTreeMap::new(),
+            epochs: BTreeMap::new(),
             bytes: 0,
             of_own: !own.is_empty(),
         };
@@ -90,6 +93,14 @@ impl Log {
             self.ready.push_back(record);
         }
         self.confirmed.turns > before
+    }
+
+    /// Whether a quorum of the log's last roster has begun a later epoch than the log tells of.
+    pub(in crate::session) fn lacks_a_change(&self) -> bool {
+        let later = self.epochs.iter();
+        let later = later.filter(|(_, epoch)| **epoch > self.ahead.epoch);
+        let later = later.map(|(peer, _)| *peer);
+        self.ahead.is_quorum(later.collect())
     }
 
     pub(in crate::session) fn forget_unconfirmed(&mut self) {

@@ -18,6 +18,7 @@ impl Returning {
         };
         if log.confirm(core) {
             self.confirmed_at = core.now;
+            self.doubts = false;
             let server = self.server.as_ref();
             let proved = server.and_then(|server| core.links.get(&server.link)?.proved);
             let known = proved.and_then(|(peer, _)| self.contacts.get_mut(&peer));

@@ -190,19 +190,35 @@ impl Returning {
         link.iter().for_each(|link| core.close(*link));
     }
 
-    /// Its log is not the match's; or the own one was not, which counts first.
+    /// Its log is not the match's; or the own one was not, which counts first, or a quorum had attested turns that were
+    /// taken back since.
     pub(super) fn distrust_log(&mut self, core: &mut Core) {
-        let own = self.log.as_ref().is_some_and(|log| log.of_own);
-        if own && matches!(self.world, World::None) {
-            self.own.clear();
-            self.sure = 0;
-            self.log = None;
-            self.snapshot = Snapshot::Unknown;
-            if let Some(server) = self.server.take() {
-                core.close(server.link);
+        let untouched = matches!(self.world, World::None);
+        let log = self.log.as_ref();
+        let own = log.is_some_and(|log| log.of_own);
+        if log.is_some_and(|log| log.lacks_a_change()) {
+            match (std::mem::replace(&mut self.doubts, true), untouched) {
+                // Whoever is asked may keep a change back; where another one tells the same, it is the turns before.
+                (false, _) => self.pass_over(core, core.now + NO_HELP),
+                (true, true) => self.begin_anew(core),
+                (true, false) => self.has_strayed = true,
             }
+        } else if own && untouched {
+            self.begin_anew(core);
         } else {
             self.distrust(core, Fault::Signature);
+        }
+    }
+
+    /// Forgets the log, the own one too.
+    fn begin_anew(&mut self, core: &mut Core) {
+        self.own.clear();
+        self.sure = 0;
+        self.log = None;
+        self.doubts = false;
+        self.snapshot = Snapshot::Unknown;
+        if let Some(server) = self.server.take() {
+            core.close(server.link);
         }
     }
 }
