@@ -160,7 +160,7 @@ mod tests {
             cause: RosterCause::Lost,
             seats: vec![Seat(1)],
         };
-        assert_eq!(rosters.change(&goes).gone, [lost.clone()]);
+        assert_eq!(rosters.change(&goes).gone, std::slice::from_ref(&lost));
         rosters.bundle(&turn(false, vec![idle]));
         rosters.bundle(&turn(true, Vec::new()));
         assert_eq!(rosters.change(&back).gone, []);
