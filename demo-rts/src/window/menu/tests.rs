@@ -343,9 +343,11 @@ fn a_recording_is_played_on_from_a_moment_and_listed_by_who_did() {
     desk.assert_readable_at_every_size("watch");
 }
 
-/// A file of the folder that opens for as long as it is held, in the place of one that is a replay.
+/// A file of the folder that opens for as long as it is held, in the place of one that is a replay. Whoever opens it then
+/// finds nothing in it, and whoever does so later.
 #[cfg(unix)]
 fn held_open(path: &Path) -> std::sync::mpsc::SyncSender<()> {
+    use std::os::unix::fs::FileTypeExt;
     std::fs::remove_file(path).unwrap();
     let made = std::process::Command::new("mkfifo").arg(path).status();
     assert!(made.unwrap().success());
@@ -353,8 +355,12 @@ fn held_open(path: &Path) -> std::sync::mpsc::SyncSender<()> {
     let path = path.to_owned();
     std::thread::spawn(move || {
         // Where frames wait for the file the test shall fail, and not stand still.
-        let _ = free.recv_timeout(Duration::from_secs(20));
-        std::fs::OpenOptions::new().write(true).open(path)
+        let _ = free.recv_timeout(Duration::from_secs(120));
+        let waits =
+            |path: &Path| std::fs::metadata(path).is_ok_and(|file| file.file_type().is_fifo());
+        while waits(&path) {
+            let _ = std::fs::OpenOptions::new().write(true).open(&path);
+        }
     });
     held
 }
