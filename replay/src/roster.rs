@@ -15,7 +15,8 @@ pub struct RosterAt {
     pub epoch: u32,
     /// The seats of the new roster, ascending.
     pub seats: Vec<Seat>,
-    /// Those who are not in it any more, by why. Who goes while the match is paused left by itself if it signed the change: of these the log says no more.
+    /// Those who are not in it any more, by why. Who goes while the match is paused left by itself if it signed the change:
+    /// of these the log says no more.
     pub gone: Vec<Gone>,
     /// Why it changed; where somebody is gone, as the first of them.
     pub cause: RosterCause,

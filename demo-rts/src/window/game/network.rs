@@ -404,5 +404,13 @@ mod tests {
         let slow = said_of(&events[6], &facts).map(|(banner, _)| banner.text);
         assert!(slow.is_some_and(|text| text.contains("50 %")));
         assert_eq!(said_of(&changed(RosterCause::FalseAlarm), &facts), None);
+        // One is lost in the change that lets another one in.
+        let mut without_ada = facts;
+        without_ada.left.push(Seat(0));
+        let both = said_of(&events[0], &without_ada).map(|(banner, _)| banner.text);
+        let both = both.expect("it is worth saying");
+        for wanted in ["lost", "Ada back"] {
+            assert!(both.contains(wanted), "{wanted} in {both}");
+        }
     }
 }

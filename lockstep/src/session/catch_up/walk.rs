@@ -29,6 +29,8 @@ pub(in crate::session) struct Walk {
     /// How what follows is encoded.
     pub(in crate::session) codec: Codec,
     pub(in crate::session) changes: Vec<RosterChange>,
+    /// Of those who are gone by the last change, who had left by itself.
+    pub(in crate::session) left: Peers,
     /// Which run of a process speaks for a peer, from which epoch on.
     runs: Vec<(u32, u8, Incarnation)>,
     /// One player went on alone: the roster does not change any more.
@@ -53,6 +55,7 @@ impl Walk {
             course: Course::new(&start),
             codec: Codec::behind(&start),
             changes: Vec::new(),
+            left: Peers::default(),
             runs: places
                 .map(|(at, peer)| (0, at as u8, peer.incarnation))
                 .collect(),
@@ -126,7 +129,13 @@ impl Walk {
 
     fn change(&mut self, change: &RosterChange) {
         let (before, after) = (self.roster, change.value.roster);
-        let closed = self.seats_of(before.without(after));
+        let gone = before.without(after);
+        let by_itself = |peer: &u8| {
+            let seats = self.seats_of(std::iter::once(*peer).collect());
+            seats.iter().any(|seat| self.course.is_idle(*seat))
+        };
+        self.left = gone.iter().filter(by_itself).collect();
+        let closed = self.seats_of(gone);
         let opened = self.seats_of(after.without(before));
         self.course.begin_epoch();
         self.course.close(&closed);

@@ -95,6 +95,11 @@ impl Course {
         }
     }
 
+    /// Whether nobody plays a seat any more: its peer left or is removed.
+    pub(crate) fn is_idle(&self, seat: Seat) -> bool {
+        self.seats.get(&seat).is_some_and(|seat| seat.idle)
+    }
+
     /// Has these seats played again from the next turn on.
     pub(crate) fn open(&mut self, seats: &[Seat]) {
         for seat in seats {

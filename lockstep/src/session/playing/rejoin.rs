@@ -104,6 +104,8 @@ pub(crate) struct Returned {
     pub unheard_since: Vec<Option<Duration>>,
     /// The changes of all epochs. The last one lets this peer in.
     pub changes: Vec<RosterChange>,
+    /// Of those who are gone by the last one, who had left by itself.
+    pub left: Peers,
     pub course: Course,
     pub ticks: u64,
     /// By place, the runs of each peer's process that are over.
@@ -197,13 +199,13 @@ impl Playing {
             reports_from: cut + 1,
         };
         let mut playing = Playing::begin(core, settings, beginning);
-        // Of who left before, the log says so already.
         let gone = before.without(roster);
+        let removed = gone.without(returned.left);
         core.event(Event::RosterChanged {
             turn: TurnNumber(cut),
             epoch: playing.epochs.epoch(),
             seats: playing.seats_of(roster),
-            gone: playing.gone_by(&change, gone, gone),
+            gone: playing.gone_by(&change, gone, removed),
             cause: match reopened {
                 true => RosterCause::Reopened,
                 false => RosterCause::Rejoined,

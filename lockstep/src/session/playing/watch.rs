@@ -114,10 +114,13 @@ impl Playing {
         let promised = self.epochs.roster.promised();
         let promised = promised.filter(|ballot| alive.contains(ballot.peer));
         let Some(ballot) = promised.filter(|ballot| usize::from(ballot.peer) != self.me) else {
-            // Whose turn it is waits for those who begin later rounds than its own.
+            let first = alive.lowest();
+            if first != Some(self.me as u8) {
+                return first.into_iter().collect();
+            }
+            // It is this peer's turn: it waits for those who begin later rounds than its own.
             let own = self.epochs.roster.begun().map_or(0, |own| own.round);
-            let later = self.epochs.begun_after(own);
-            return alive.lowest().into_iter().collect::<Peers>().or(later);
+            return self.epochs.begun_after(own);
         };
         let gone = self.watch.suspects.or(self.watch.unwanted);
         let answered = self.epochs.promised_in(ballot, self.members.len());

@@ -139,6 +139,33 @@ fn who_comes_back_by_a_peer_that_dies_knows_since_when_that_is_not_heard() {
 }
 
 #[test]
+fn who_is_let_in_is_told_the_same_of_who_goes_as_everybody_else() {
+    let mut left = 0;
+    for after in (0..=200).step_by(20) {
+        let mut net = Net::new(4, Plan::default(), None);
+        net.run(Duration::from_secs(15));
+        net.kill(3);
+        net.run(Duration::from_secs(25));
+        net.restart(3, 99, Vec::new(), &[0, 1]);
+        net.run(net.now + Duration::from_millis(after));
+        net.input(2, Input::Leave);
+        net.run(net.now + Duration::from_secs(10));
+        let told = |at: usize| {
+            let events = net.peers[at].events.iter();
+            let changes = events.filter_map(|event| match event {
+                Event::RosterChanged { epoch, gone, .. } => Some((*epoch, gone.clone())),
+                _ => None,
+            });
+            changes.filter(|(epoch, _)| *epoch > 1).collect::<Vec<_>>()
+        };
+        assert_eq!(told(3), told(0), "{after} ms");
+        let gone = told(3).into_iter().flat_map(|(_, gone)| gone);
+        left += gone.filter(|gone| gone.cause == RosterCause::Left).count();
+    }
+    assert!(left > 0);
+}
+
+#[test]
 fn a_log_is_read_on_from_wherever_it_is_confirmed() {
     let mut net = Net::new(2, Plan::default(), None);
     net.run(Duration::from_secs(2));

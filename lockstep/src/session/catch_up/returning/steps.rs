@@ -316,6 +316,7 @@ impl Returning {
             chained: walk.chained.unwrap_or(walk.hash),
             start: walk.start,
             changes: walk.changes,
+            left: walk.left,
             course: walk.course,
             ticks: walk.ticks,
             hashes: std::mem::take(&mut log.hashes),

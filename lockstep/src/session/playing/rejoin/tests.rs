@@ -18,6 +18,7 @@ fn who_comes_back_waits_for_no_batch_that_another_who_came_back_never_seals() {
             change(1, 0b0111, 100, Some(2)),
             change(2, 0b1111, 101, Some(3)),
         ],
+        left: Peers::default(),
         course: Course::new(&start),
         start: Arc::new(start),
         ticks: 0,
