@@ -285,8 +285,9 @@ fn play_changed(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle), change: Ch
     for turn in 0..turns {
         let mut bundle = bundle(turn);
         edit(&mut bundle);
+        let at_cut = log_hash;
         for (epoch, cut) in (0..).zip(cuts).filter(|(_, cut)| **cut == turn) {
-            let change = change(epoch, *cut, &start, &signers, log_hash);
+            let change = change(epoch, *cut, &start, &signers, at_cut);
             roster = change.value.roster;
             log_hash = roster_hash(log_hash, &change);
             records.push(Record::Roster(change));
@@ -344,9 +345,9 @@ fn false_alarm(
     cut: u32,
     start: &Start,
     signers: &[Ed25519; 2],
-    _: LogHash,
+    log_hash: LogHash,
 ) -> RosterChange {
-    let value = Value::of(Peers::first(2), cut);
+    let value = Value::of(Peers::first(2), cut).with_log(log_hash);
     accepted(epoch, value, &[0, 1], start, signers)
 }
 
@@ -359,8 +360,7 @@ fn cheated(
 ) -> RosterChange {
     let value = Value {
         cheats: Peers::first(2).without(Peers::first(1)),
-        log_hash: Some(log_hash),
-        ..Value::of(Peers::first(1), cut)
+        ..Value::of(Peers::first(1), cut).with_log(log_hash)
     };
     let batch = |checksum| attest(1, cut - 1, log_hash, checksum, start, &signers[1]);
     RosterChange {
@@ -369,8 +369,14 @@ fn cheated(
     }
 }
 
-fn lost(epoch: u32, cut: u32, start: &Start, signers: &[Ed25519; 2], _: LogHash) -> RosterChange {
-    let value = Value::of(Peers::first(1), cut);
+fn lost(
+    epoch: u32,
+    cut: u32,
+    start: &Start,
+    signers: &[Ed25519; 2],
+    log_hash: LogHash,
+) -> RosterChange {
+    let value = Value::of(Peers::first(1), cut).with_log(log_hash);
     accepted(epoch, value, &[0], start, signers)
 }
 

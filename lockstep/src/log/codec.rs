@@ -546,12 +546,12 @@ fn put_change(out: &mut Vec<u8>, change: &RosterChange) {
     out.push(u8::from(change.value.log_hash.is_some()));
     if let Some(hash) = &change.value.log_hash {
         out.extend_from_slice(&hash.0);
-        out.extend_from_slice(&change.value.cheats.0.to_le_bytes());
-        put_varint(out, change.proofs.len() as u64);
-        for Equivocation(one, other) in &change.proofs {
-            put_batch(out, one);
-            put_batch(out, other);
-        }
+    }
+    out.extend_from_slice(&change.value.cheats.0.to_le_bytes());
+    put_varint(out, change.proofs.len() as u64);
+    for Equivocation(one, other) in &change.proofs {
+        put_batch(out, one);
+        put_batch(out, other);
     }
 }
 
@@ -601,15 +601,14 @@ pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, Dec
     if value.roster.is_empty() || !accepts.is_sorted_by(|one, next| one.0 < next.0) {
         return Err(reader.fail("no roster, or accepts out of order"));
     }
-    let mut proofs = Vec::new();
     if flag(reader)? {
         value.log_hash = Some(LogHash(reader.array()?));
-        value.cheats = Peers(u16::from_le_bytes(reader.array()?));
-        let count = reader.count(MAX_PEERS, "more proofs than peers")?;
-        for _ in 0..count {
-            proofs.push(Equivocation(signed_batch(reader)?, signed_batch(reader)?));
-        }
     }
+    value.cheats = Peers(u16::from_le_bytes(reader.array()?));
+    let count = reader.count(MAX_PEERS, "more proofs than peers")?;
+    let proofs = (0..count)
+        .map(|_| Ok(Equivocation(signed_batch(reader)?, signed_batch(reader)?)))
+        .collect::<Result<_, DecodeError>>()?;
     Ok(RosterChange {
         epoch,
         ballot,

@@ -203,6 +203,7 @@ fn roster_changes_hold_and_forged_ones_are_found() {
     assert_eq!(forged(&|change| change.accepts[1].1[5] ^= 1), wrong);
     assert_eq!(forged(&|change| change.accepts.truncate(0)), wrong);
     assert_eq!(forged(&|change| change.value.roster.0 = 1), wrong);
+    assert_eq!(forged(&|change| change.value.log_hash = None), wrong);
     // Left out, the history that everybody signed is another one.
     let without: Vec<Record> = records
         .iter()

@@ -4,6 +4,9 @@ use super::State;
 use lockstep::LogHash;
 use lockstep::session::roster::{Do, Holding, Input, Joins, Peers, Roster, Value, View, Voters};
 
+/// The log's hash after any turn: what two logs of so many turns hold is not told apart here.
+pub const LOG: LogHash = LogHash([0; 16]);
+
 /// One run of a peer's process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Peer {
@@ -119,7 +122,8 @@ impl Peer {
         let view = View {
             holdings,
             complete: 0,
-            hashes: &[LogHash([0; 16])],
+            hashes: &[LOG],
+            ahead: &[LOG; 16],
             cheats: Peers::default(),
             odd: Peers::default(),
             suspects,

@@ -1,5 +1,6 @@
 //! What must hold in every state of the model, and what must be among its states.
 
+use super::peer::LOG;
 use super::{Part, Peer, RosterModel, State};
 use lockstep::session::roster::{Message, Peers, Value};
 
@@ -59,7 +60,7 @@ pub const REACHED: [(&str, Statement); 10] = [
     (FALSE_ALARM, |model, state| {
         state
             .decided
-            .contains(&(0, Value::of(model.first_roster(), 1)))
+            .contains(&(0, Value::of(model.first_roster(), 1).with_log(LOG)))
     }),
     (LEFT, |_, state| {
         let mut left = state.peers.iter().filter(|peer| peer.leaves.is_some());

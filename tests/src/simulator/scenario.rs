@@ -500,6 +500,11 @@ impl Scenario {
             self.peers[others].crashes_at = Some(at);
             return;
         }
+        let two_from = match self.hostile {
+            Some(Hostile::Equivocator(when)) => Some(self.plan.turn() * when.from),
+            _ => None,
+        };
+        let two_from = two_from.filter(|at| *at < self.heal_at);
         let victim = &mut self.peers[random.below(others as u64) as usize];
         if random.chance(300) {
             let longest = random.pick(&[2_500, 12_000]);
@@ -512,6 +517,13 @@ impl Scenario {
         if random.chance(600) {
             let longest = random.pick(&[1_000, 5_000, 15_000]);
             victim.returns = Some((at + random.millis(50, longest), random.chance(500)));
+        }
+        if let (Some(turn_at), true) = (two_from, random.chance(500)) {
+            // It is let in again about when there are two histories; for three seconds everybody waited for it.
+            let at = turn_at.saturating_sub(random.millis(500, 8_000));
+            let back_at = turn_at + Duration::from_secs(3) - random.millis(0, 3_000);
+            victim.crashes_at = Some(at);
+            victim.returns = Some((back_at.max(at + Duration::from_millis(50)), false));
         }
     }
 

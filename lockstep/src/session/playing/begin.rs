@@ -1,6 +1,7 @@
 //! How a peer's part begins: with the match, with its return, or alone. What differs between these is [`Beginning`].
 
 use super::agreement::{Checksums, Hashes};
+use super::align::Others;
 use super::ending::Ending;
 use super::epochs::Epochs;
 use super::load::Load;
@@ -107,6 +108,7 @@ impl Playing {
             ending: Ending::new(peers),
             fresh_batch: false,
             dispute: None,
+            others: Others::default(),
             mismatch: None,
             odd: Odd::default(),
             past: Past::new(peers),

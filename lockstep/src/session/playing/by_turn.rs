@@ -39,6 +39,12 @@ impl<T> ByTurn<T> {
         self.places[place] = Some(thing);
     }
 
+    /// Takes the thing of a turn away.
+    pub(crate) fn remove(&mut self, turn: u32) -> Option<T> {
+        let place = turn.checked_sub(self.first)?;
+        self.places.get_mut(place as usize)?.take()
+    }
+
     /// What there is from a turn on and before another one, oldest first, with the turns.
     pub(crate) fn range(
         &self,

@@ -28,6 +28,7 @@ pub(super) struct Sight {
     holdings: Vec<Holding>,
     complete: u32,
     hashes: Vec<LogHash>,
+    ahead: Vec<LogHash>,
     cheats: Peers,
     odd: Peers,
     suspects: Peers,
@@ -43,6 +44,7 @@ impl Sight {
             holdings: &self.holdings,
             complete: self.complete,
             hashes: &self.hashes,
+            ahead: &self.ahead,
             cheats: self.cheats,
             odd: self.odd,
             suspects: self.suspects,
@@ -66,6 +68,7 @@ impl Playing {
         self.take_later_decision(core);
         self.hear_notes(core);
         self.coordinate_if_due(core);
+        self.align(core);
         if self.epochs.is_changing() {
             self.tell_roster(core, Input::Look);
             self.hear_notes(core);
@@ -296,6 +299,11 @@ impl Playing {
                 differs = differs.min(turn.saturating_sub(2));
             }
         }
+        let ahead = promise.complete.checked_sub(self.complete + 1);
+        let ahead = ahead.and_then(|more| self.hashes_ahead(None).get(more as usize).copied());
+        if ahead.is_some_and(|own| promise.hashes.first().is_some_and(|told| *told != own)) {
+            differs = differs.min(self.complete);
+        }
         // Once for each who votes: what it sends then is much.
         let votes = self.epochs.has(usize::from(from));
         if differs != u32::MAX && votes && self.epochs.differs_first(from) {
@@ -320,6 +328,10 @@ impl Playing {
             holdings: self.members.iter().map(|member| member.holding()).collect(),
             complete: self.complete,
             hashes: self.hashes.recent(RECENT),
+            ahead: match self.epochs.is_changing() {
+                true => self.hashes_ahead(None),
+                false => Vec::new(),
+            },
             cheats: self.cheats(),
             odd,
             suspects: self.watch.suspects.or(self.watch.unwanted),
@@ -390,7 +402,7 @@ impl Playing {
         for proof in &change.proofs {
             self.note_proof(core, proof.clone());
         }
-        let goes_back = stays && change.value.log_hash.is_some();
+        let goes_back = stays && !change.value.cheats.is_empty();
         let too_far = match goes_back {
             true => !self.undo(core, &change),
             false => stays && self.complete > cut,
@@ -434,7 +446,9 @@ impl Playing {
             let side = self.side(self.me as u8, self.last_checksum, own);
             return self.desync(core, change.value.cut, vec![side]);
         }
-        self.dispute.take_if(|_| !change.value.cheats.is_empty());
+        // All who begin it have one log.
+        self.dispute.take_if(|_| change.value.log_hash.is_some());
+        self.others.begin_epoch();
         let goes = before.without(change.value.roster);
         // Of who left before, the log says so already.
         let removed: Peers = goes

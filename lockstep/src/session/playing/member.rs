@@ -180,6 +180,23 @@ impl Member {
         };
     }
 
+    /// Puts another batch of a turn in the place of the one that is held, which it returns.
+    pub(crate) fn exchange(&mut self, turn: u32, other: Held) -> Option<Held> {
+        let before = self.batches.remove(turn)?;
+        self.batches.insert(turn, other);
+        let leaving = {
+            let mut held = self.batches.range(0, self.held);
+            held.find(|(_, held)| held.batch.leaving)
+                .map(|(turn, _)| turn)
+        };
+        self.leaves = leaving;
+        if let Some(last) = self.leaves {
+            self.held = self.held.min(last + 1);
+            self.batches.forget_from(self.held);
+        }
+        Some(before)
+    }
+
     /// Drops what it sent for turns that the decision to remove it cuts off.
     pub(crate) fn cut_off(&mut self, from: u32) {
         self.void_from = Some(from);

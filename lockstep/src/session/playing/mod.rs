@@ -1,6 +1,7 @@
 //! The match itself: seal, collect, complete, hand out, compare, end.
 
 mod agreement;
+mod align;
 mod begin;
 mod bundle;
 mod by_turn;
@@ -36,6 +37,7 @@ use crate::log::{Bundle, Keyframe, Metered, Record, Start, What, start_hash, tur
 use crate::text::tidy_text;
 use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, Status, TurnNumber};
 use agreement::{Checksums, Hashes};
+use align::Others;
 use begin::Beginning;
 pub(crate) use begin::Settings;
 pub(crate) use bundle::Course;
@@ -113,6 +115,7 @@ pub(crate) struct Playing {
     fresh_batch: bool,
     /// Logs differ.
     dispute: Option<Dispute>,
+    others: Others,
     mismatch: Option<Mismatch>,
     odd: Odd,
     past: Past,
@@ -350,6 +353,7 @@ impl Playing {
             self.notes_deadline(core),
             self.ending_deadline(),
             self.dispute_deadline(),
+            self.align_deadline(),
             self.mismatch_deadline(),
             self.traffic_deadline(core),
         ]
@@ -389,12 +393,15 @@ impl Playing {
             core.limits.unexecuted_turns
         };
         let world_follows = turn.saturating_sub(self.executed) < ahead;
-        let held_up = self.dispute.is_some() || self.presence.is_unsure();
+        // What is decided says which log counts.
+        let disputed = self.dispute.is_some() && self.epochs.pending().is_none();
+        let held_up = disputed || self.presence.is_unsure();
         if held_up || !self.epochs.allows(turn) {
             return false;
         }
         let by_rule = turn < u32::from(self.start.plan.delay_turns);
-        world_follows && (by_rule || self.members.iter().all(|member| member.has(turn)))
+        let is_held = by_rule || self.members.iter().all(|member| member.has(turn));
+        world_follows && is_held && self.is_aligned()
     }
 
     fn stall(&mut self, core: &mut Core) {

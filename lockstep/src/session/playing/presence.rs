@@ -137,6 +137,7 @@ impl Playing {
         // Why logs or worlds differ may be what it was shown meanwhile.
         self.wait_anew_for_proof(core.now);
         self.ending.skip(away);
+        self.others.skip(away);
         if let Some(leaving) = &mut self.leaving {
             leaving.since += away;
         }

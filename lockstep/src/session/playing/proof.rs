@@ -195,8 +195,8 @@ impl Playing {
         let new = self.cheats().without(link.proofs_known);
         link.proofs_known = link.proofs_known.or(new);
         for at in new.iter() {
-            if let Some(Equivocation(one, other)) = &self.members[usize::from(at)].proof {
-                let both = vec![WireBatch::of(one), WireBatch::of(other)];
+            if let Some(proof) = &self.members[usize::from(at)].proof {
+                let both = self.held_first(proof);
                 core.send(id, &Control::Evidence(both));
             }
         }
@@ -222,11 +222,13 @@ impl Playing {
             let proof = Equivocation(one.clone(), other.clone());
             let differ = one.peer == other.peer && one.content != other.content;
             if differ && proof.turn().is_some() {
-                return self.two_batches(core, link, proof);
+                self.two_batches(core, link, proof);
+                return self.keep_other(core, link, one.clone());
             }
         }
-        for batch in shown {
-            self.receive_batch(core, link, batch);
+        for batch in &shown {
+            self.receive_batch(core, link, batch.clone());
         }
+        self.answer_shown(core, link, &shown);
     }
 }

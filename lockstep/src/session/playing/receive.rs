@@ -80,8 +80,9 @@ impl Playing {
         }
         if let Some(held) = member.batches.get(turn) {
             if held.signed.content != signed.content {
-                let proof = Equivocation(held.signed.clone(), signed);
+                let proof = Equivocation(held.signed.clone(), signed.clone());
                 self.two_batches(core, link, proof);
+                self.keep_other(core, link, signed);
             }
             return;
         }

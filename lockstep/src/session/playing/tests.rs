@@ -1,7 +1,9 @@
 //! One peer's part by itself, with nobody at the other ends.
 
+use super::member::Held;
 use super::*;
-use crate::log::RosterChange;
+use crate::log::{RosterChange, SignedBatch};
+use crate::session::Batch;
 use crate::session::roster::tests::start;
 use crate::session::roster::{Ballot, Joins, Peers, Value};
 use crate::sign::KeyedHash;
@@ -34,6 +36,31 @@ pub(super) fn change(epoch: u32, roster: u16, cut: u32, joins: Option<u8>) -> Ro
         accepts: Vec::new(),
         proofs: Vec::new(),
         reopening: None,
+    }
+}
+
+impl Playing {
+    pub(in crate::session) fn is_frozen(&self) -> bool {
+        self.epochs.is_frozen()
+    }
+
+    /// Turns that are complete, and a later batch of somebody that is held.
+    pub(in crate::session) fn held_of(&self, of: usize, turn: u32) -> Option<(u32, &Batch)> {
+        let held = self.members[of].batches.get(turn)?;
+        Some((self.complete, &held.batch))
+    }
+
+    /// Has it that this batch came first.
+    pub(in crate::session) fn hold_instead(&mut self, signed: SignedBatch) {
+        let batch = Batch::decode(&signed.content).expect("a batch");
+        let member = &mut self.members[usize::from(signed.peer)];
+        let (turn, arrived) = (batch.turn.0, Duration::ZERO);
+        let held = Held {
+            signed,
+            batch,
+            arrived,
+        };
+        member.exchange(turn, held).expect("another one is held");
     }
 }
 

@@ -6,20 +6,34 @@ use std::collections::BTreeMap;
 
 impl Roster {
     pub(super) fn propose(&mut self, view: &View<'_>, out: &mut Vec<Do>) {
-        let Some((value, counted)) = self.planned(view) else {
+        let Some((mut value, counted)) = self.planned(view) else {
             return;
         };
-        if let Some(own) = &mut self.coordinating {
-            let mut counted = own.promises.iter().filter(|(of, _)| counted.contains(**of));
-            if counted.any(|(_, promise)| self.voters.is_unproved(promise, value, view)) {
+        let Some(own) = &self.coordinating else {
+            return;
+        };
+        let counted = own.promises.iter().filter(|(of, _)| counted.contains(**of));
+        let unproved = |promise| self.is_unproved(promise, value, view);
+        if counted.clone().any(|(_, promise)| unproved(promise)) {
+            return;
+        }
+        if value.log_hash.is_none() {
+            let stay = value.roster.without(view.disbelieved);
+            let mut stay = counted.filter(|(of, _)| stay.contains(**of));
+            value.log_hash = view.hash_after(value.cut);
+            if value.log_hash.is_none() || stay.any(|(_, promise)| is_unlike(promise, view)) {
                 return;
             }
-            own.has_proposed = true;
-            out.push(Do::Say(Message::Propose(own.ballot, value)));
         }
+        let ballot = own.ballot;
+        self.coordinating
+            .iter_mut()
+            .for_each(|own| own.has_proposed = true);
+        out.push(Do::Say(Message::Propose(ballot, value)));
     }
 
-    /// The voters who tell this peer, as coordinator, of batches that it lacks, where it waits for nothing else.
+    /// The voters who tell this peer, as coordinator, of batches that it lacks, or of another log, where it waits for
+    /// nothing else.
     pub fn unproved(&self, view: &View<'_>) -> Peers {
         let planned = self.planned(view).zip(self.coordinating.as_ref());
         let Some(((value, counted), own)) = planned else {
@@ -27,8 +41,20 @@ impl Roster {
         };
         let others = own.promises.iter().filter(|(of, _)| counted.contains(**of));
         let others = others.filter(|(of, _)| **of != self.me);
-        let unproved = others.filter(|(_, promise)| self.voters.is_unproved(promise, value, view));
+        let unlike = |of, promise| value.roster.contains(of) && is_unlike(promise, view);
+        let unproved = others.filter(|(of, promise)| {
+            let differs = value.log_hash.is_none() && unlike(**of, promise);
+            differs || self.is_unproved(promise, value, view)
+        });
         unproved.map(|(of, _)| *of).collect()
+    }
+
+    /// What others have proposed to this peer, or accepted as they tell it as coordinator: its batches must lead to the
+    /// log that this names.
+    pub fn wanted(&self, view: &View<'_>) -> Option<Value> {
+        let proposed = self.proposed().map(|(_, value)| *value);
+        let planned = || self.planned(view).map(|(value, _)| value);
+        proposed.or_else(planned)
     }
 
     /// What this peer proposes as coordinator once it holds all that it was told of, and whose promises count; `None`
@@ -59,23 +85,31 @@ impl Roster {
         let value = value(voters, &own.promises, counted, known)?;
         Some((value, counted))
     }
-}
 
-impl Voters {
     /// Whether a promise tells of batches that matter to a value and that this peer does not hold.
-    fn is_unproved(self, promise: &Promise, value: Value, view: &View<'_>) -> bool {
+    fn is_unproved(&self, promise: &Promise, value: Value, view: &View<'_>) -> bool {
         let accepted = promise
             .accepted
             .is_some_and(|(_, accepted)| accepted == value);
-        self.members().iter().any(|of| {
+        let log = view.hash_after(value.cut);
+        let another = log.is_some() && log != value.log_hash && value.roster.contains(self.me);
+        let lacks = |of: u8| {
             let at = usize::from(of);
             let (Some(told), Some(held)) = (promise.holdings.get(at), view.holdings.get(at)) else {
                 return false;
             };
             let lacking = !held.reaches(value.cut) && (accepted || told.until > held.until);
             lacking || told.left && !held.left
-        })
+        };
+        accepted && another || self.voters.members().iter().any(lacks)
     }
+}
+
+/// Whether the log that a promise tells of is not the one that this peer's batches lead to.
+fn is_unlike(promise: &Promise, view: &View<'_>) -> bool {
+    let told = promise.hash_after(promise.complete);
+    let own = view.hash_after(promise.complete);
+    told.zip(own).is_some_and(|(told, own)| told != own)
 }
 
 /// What a coordinator knows itself.
@@ -101,7 +135,7 @@ fn value(
 ) -> Option<Value> {
     let honest = || promises.iter().filter(|(peer, _)| counted.contains(**peer));
     let accepted = honest().filter_map(|(_, promise)| promise.accepted);
-    let accepted = accepted.filter(|(_, value)| value.can_follow(voters.members()));
+    let accepted = accepted.filter(|(_, value)| value.can_end(voters.members()));
     if let Some((_, value)) = accepted.max_by_key(|(ballot, _)| *ballot) {
         return Some(value);
     }
@@ -133,8 +167,7 @@ fn value(
         return Some(Value {
             cheats,
             odd,
-            log_hash: Some(hash),
-            ..Value::of(roster, cut)
+            ..Value::of(roster, cut).with_log(hash)
         });
     }
     // Where an earlier run of its process is still a voter, that one goes first.

@@ -27,7 +27,8 @@ pub struct Value {
     pub cheats: Peers,
     /// Who goes because a quorum has another world than they, or another log.
     pub odd: Peers,
-    /// Hash of the log after the turns before the cut; named where somebody goes for cheating.
+    /// Hash of the log after the turns before the cut: no two peers begin the next epoch on different ones. What reopens
+    /// a match names it elsewhere.
     pub log_hash: Option<LogHash>,
 }
 
@@ -41,7 +42,7 @@ pub struct Joins {
 }
 
 impl Value {
-    /// This roster goes on after so many turns; nobody comes back, cheats or is odd.
+    /// This roster goes on after so many turns; nobody comes back, cheats or is odd, and no hash is named.
     pub fn of(roster: Peers, cut: u32) -> Self {
         Value {
             roster,
@@ -50,6 +51,14 @@ impl Value {
             cheats: Peers::default(),
             odd: Peers::default(),
             log_hash: None,
+        }
+    }
+
+    /// The same, after a log of this hash.
+    pub fn with_log(self, log_hash: LogHash) -> Self {
+        Value {
+            log_hash: Some(log_hash),
+            ..self
         }
     }
 
@@ -63,6 +72,11 @@ impl Value {
         let (joiner, stay) = (self.joiner(), self.stay());
         let comes_back = joiner.is_within(self.roster) && joiner.and(before).is_empty();
         !stay.is_empty() && stay.is_within(before) && comes_back
+    }
+
+    /// Whether it can be proposed to these voters.
+    pub(super) fn can_end(&self, voters: Peers) -> bool {
+        self.can_follow(voters) && self.log_hash.is_some()
     }
 
     fn joiner(&self) -> Peers {

@@ -9,7 +9,8 @@
 //!    accepted in the highest ballot that it is told of; else the roster `S`, without those who leave or are unwanted,
 //!    and the **cut**: for each voter the most that any of `S` holds, and of these the least.
 //! 4. A peer **fetches** what it lacks up to the cut before it accepts; others forward it. So does the coordinator
-//!    before it proposes: what nobody has sealed nobody could accept, and whoever tells of it is found out.
+//!    before it proposes: what nobody has sealed nobody could accept, and whoever tells of it is found out. The value
+//!    names the **log's hash** at the cut, and who holds batches that lead to another one does not accept.
 //! 5. A quorum's accepts in one ballot decide. They must hold a quorum of the new roster, too: so whoever takes part
 //!    in the next change can fetch all turns of this epoch from one of those who do.
 //! 6. All complete the turns up to the cut under the old roster; then the next epoch begins, with a new [`Roster`].
@@ -19,8 +20,8 @@
 //! had completed `delay` turns less.
 //!
 //! Of a peer that is proved to have signed two batches for one turn nothing counts that is not complete, and alike, at
-//! everybody who stays: the cut is the last turn after which their logs have one hash, the value names that hash, and
-//! who has completed more goes back. So no two of them can go on from different histories.
+//! everybody who stays: the cut is the last turn after which their logs have one hash, and who has completed more goes
+//! back. No coordinator proposes anything else to two whose logs differ, so this never goes back beyond the epoch.
 //!
 //! A roster that stays as it is, is a false alarm, and ends the epoch all the same.
 //!
@@ -103,6 +104,8 @@ pub struct View<'a> {
     pub complete: u32,
     /// The log's hash after them, after one turn less, and so on: [`RECENT`] of them, or all.
     pub hashes: &'a [LogHash],
+    /// What that will be after one turn more, after two, and so on, as far as the batches at hand go.
+    pub ahead: &'a [LogHash],
     /// Peers that it knows to have signed two batches for one turn.
     pub cheats: Peers,
     /// Peers of whom it knows that a quorum has another world, or log, than they.
@@ -118,6 +121,16 @@ pub struct View<'a> {
     pub joiner: Option<Joins>,
     /// All who have asked to come back in this epoch: nobody else is accepted.
     pub asked: &'a [Joins],
+}
+
+impl View<'_> {
+    /// The log's hash after so many turns, which may be more than are complete; `None` where it is not known.
+    pub fn hash_after(&self, turns: u32) -> Option<LogHash> {
+        match turns.checked_sub(self.complete) {
+            None | Some(0) => hash_after(self.complete, self.hashes, turns),
+            Some(more) => self.ahead.get(more as usize - 1).copied(),
+        }
+    }
 }
 
 /// What is to be done.
@@ -153,6 +166,12 @@ impl Roster {
     /// Whether this peer has promised and nothing is decided: it must complete and seal nothing.
     pub fn is_frozen(&self) -> bool {
         self.promised.is_some() && self.decision.is_none()
+    }
+
+    /// What is proposed to this peer, in the ballot that it has promised, and not accepted yet.
+    pub fn proposed(&self) -> Option<&(Ballot, Value)> {
+        let open = |(ballot, _): &&(Ballot, Value)| self.promised == Some(*ballot);
+        self.proposed.as_ref().filter(open)
     }
 
     /// The highest ballot that this peer has promised.
@@ -271,7 +290,7 @@ impl Roster {
         let newer = self.proposed.is_none_or(|(known, _)| known < ballot);
         let open = self.promised.is_none_or(|promised| promised <= ballot)
             && self.accepted.is_none_or(|(known, _)| known < ballot);
-        let possible = value.can_follow(self.voters.members());
+        let possible = value.can_end(self.voters.members());
         if newer && open && possible {
             self.proposed = Some((ballot, value));
         }
@@ -290,9 +309,11 @@ impl Roster {
         // Nobody is called a cheat unproved, nor odd by who has not seen it, and nobody stays with another log, or with
         // more turns than count.
         let stays = value.roster.contains(self.me);
-        let ahead = value.cheats.is_empty() && view.complete > value.cut;
-        let alike = |hash| hash_after(view.complete, view.hashes, value.cut) == Some(hash);
-        let unlike = ahead || !value.log_hash.is_none_or(alike);
+        let misplaced = match value.cheats.is_empty() {
+            true => view.complete > value.cut,
+            false => view.complete < value.cut,
+        };
+        let unlike = misplaced || view.hash_after(value.cut) != value.log_hash;
         let known = value.cheats.is_within(view.cheats) && value.odd.is_within(view.odd);
         if !known || stays && unlike {
             return;

@@ -5,12 +5,17 @@ use crate::{Incarnation, MatchId, PeerId, Plan};
 use sim::{RulesId, Seat, Seed};
 use std::collections::VecDeque;
 
+/// The log's hash after any turn.
+const LOG: LogHash = LogHash([5; 16]);
+
 /// Rosters that hear each other at once, unless one of them is dead.
 struct Table {
     rosters: Vec<Roster>,
     held: Vec<Vec<Holding>>,
     dead: Peers,
     unwanted: Peers,
+    /// Whose batches lead to another log.
+    astray: Peers,
     said: VecDeque<(u8, Message)>,
     decided: Vec<Option<Decision>>,
 }
@@ -33,6 +38,7 @@ impl Table {
                 .collect(),
             dead: Peers::default(),
             unwanted: Peers::default(),
+            astray: Peers::default(),
             said: VecDeque::new(),
             decided: vec![None; held.len()],
         }
@@ -45,7 +51,11 @@ impl Table {
         let view = View {
             holdings: &self.held[usize::from(at)],
             complete: 0,
-            hashes: &[LogHash([0; 16])],
+            hashes: &[LOG],
+            ahead: match self.astray.contains(at) {
+                true => &[LogHash([6; 16]); 16],
+                false => &[LOG; 16],
+            },
             cheats: Peers::default(),
             odd: Peers::default(),
             suspects: self.dead.or(self.unwanted),
@@ -88,8 +98,7 @@ impl Table {
 }
 
 fn value(roster: u16, cut: u32) -> Option<Value> {
-    let roster = Peers(roster);
-    Some(Value::of(roster, cut))
+    Some(Value::of(Peers(roster), cut).with_log(LOG))
 }
 
 #[test]
@@ -131,6 +140,20 @@ fn a_host_that_leaves_votes_for_its_guest() {
     table.held[1][0].left = true;
     table.coordinate(1);
     assert_eq!(table.values(), [value(0b10, 4), value(0b10, 4)]);
+}
+
+#[test]
+fn who_holds_what_leads_to_another_log_does_not_accept() {
+    let mut table = Table::new(&[&[4; 3], &[4; 3], &[4; 3]]);
+    table.astray.insert(1);
+    table.coordinate(0);
+    let decided = table.decided[0].map(|decision| (decision.value, decision.accepts));
+    assert_eq!(decided, value(0b111, 4).map(|value| (value, Peers(0b101))));
+    assert!(table.rosters[1].proposed().is_some(), "it may yet");
+    let mut table = Table::new(&[&[4; 3], &[4; 3], &[4; 3]]);
+    table.astray = Peers(0b110);
+    table.coordinate(0);
+    assert_eq!(table.values(), [None, None, None]);
 }
 
 #[test]
@@ -200,7 +223,7 @@ fn a_decision_is_proved_by_its_accepts() {
     let signers: Vec<KeyedHash> = (0..3).map(|at| KeyedHash::new(PeerId([at; 32]))).collect();
     let start = start(3);
     let ballot = Ballot { round: 1, peer: 0 };
-    let value = Value::of(Peers(0b011), 9);
+    let value = value(0b011, 9).expect("there is one");
     let accept = |peer: u8| {
         let bytes = accept_signed_bytes(&start, peer, 4, ballot, value).expect("a place");
         (peer, signers[usize::from(peer)].sign(&bytes))
@@ -226,6 +249,7 @@ fn a_decision_is_proved_by_its_accepts() {
     };
     assert!(!changed(&|change| change.epoch = 5));
     assert!(!changed(&|change| change.value.cut = 8));
+    assert!(!changed(&|change| change.value.log_hash = None));
     assert!(!changed(&|change| change.ballot.round = 2));
     assert!(
         !changed(&|change| change.accepts.truncate(1)),

@@ -198,3 +198,113 @@ fn two_histories_in_the_last_turns_are_one_at_the_end() {
         net.have_one_history(&honest);
     }
 }
+
+#[test]
+fn two_histories_before_a_roster_change_end_nothing() {
+    let mut histories = 0;
+    for before in (900..1_700).step_by(20) {
+        let mut net = Net::new(5, Plan::default(), None);
+        net.run(Duration::from_secs(8));
+        net.kill(4);
+        net.run(Duration::from_secs(14));
+        let turn = net.peers[0].executed as u32 + 12;
+        net.two_faced = Some(turn);
+        while net.peers[0].executed as u32 + 8 < turn {
+            net.run(net.now + Duration::from_millis(10));
+        }
+        net.run(net.now + Duration::from_millis(before));
+        net.restart(4, 94, Vec::new(), &[1]);
+        net.run(net.now + Duration::from_secs(30));
+        let ends = net.ends();
+        let reasons: Vec<&EndReason> = ends.iter().map(|ended| &ended.reason).collect();
+        assert_eq!(reasons, [&EndReason::Removed], "{before} ms");
+        let honest = [0, 1, 3];
+        for at in honest {
+            assert!(net.has_named(at), "{before} ms, peer {at}");
+            assert!(
+                net.causes(at).contains(&RosterCause::Cheated),
+                "{before} ms, peer {at}"
+            );
+        }
+        net.have_one_history(&honest);
+        let causes = net.causes(0);
+        let first = |of: RosterCause| causes.iter().position(|cause| *cause == of);
+        histories += u32::from(first(RosterCause::Rejoined) < first(RosterCause::Cheated));
+    }
+    assert!(
+        histories > 0,
+        "no change between the two histories and what comes of them"
+    );
+}
+
+/// Peer 2 has another batch come to peer 1 just after that one has promised, which tells nobody of it; this peer
+/// `returns`, so much later. False where there is no such batch yet.
+fn another_face_after_the_promise(peers: usize, returns: usize, later: Duration) -> bool {
+    let mut net = Net::new(peers, Plan::default(), None);
+    net.run(Duration::from_secs(8));
+    net.kill(returns);
+    net.run(Duration::from_secs(16) + later);
+    net.restart(returns, 90 + returns as u8, Vec::new(), &[1]);
+    let frozen = |net: &Net| match &net.peers[1].session.phase {
+        Phase::Playing(playing) => playing.is_frozen(),
+        _ => panic!("the match runs"),
+    };
+    while !frozen(&net) {
+        net.run(net.now + Duration::from_millis(1));
+        assert!(net.now < Duration::from_secs(20), "it has promised nothing");
+    }
+    let signer = KeyedHash::new(id(2));
+    let start = net.start();
+    let run = net.peers[2].session.core.incarnation;
+    let Phase::Playing(playing) = &mut net.peers[1].session.phase else {
+        panic!("the match runs");
+    };
+    let (complete, _) = playing.held_of(2, 55).expect("an old one");
+    let Some((_, batch)) = playing.held_of(2, complete) else {
+        return false;
+    };
+    let mut other = batch.clone();
+    other.entries.push(LogEntry {
+        seat: Seat(2),
+        what: What::Chat("for you alone".to_owned()),
+    });
+    playing.hold_instead(other.seal(2, start.match_id, run, &signer));
+    net.run(net.now + Duration::from_secs(12));
+    let honest: Vec<usize> = (0..peers).filter(|at| ![2, returns].contains(at)).collect();
+    for at in &honest {
+        assert_eq!(
+            net.peers[*at].session.status(),
+            Status::Running,
+            "peer {at}"
+        );
+        assert!(net.has_named(*at), "peer {at}");
+        let causes = [
+            RosterCause::Lost,
+            RosterCause::Rejoined,
+            RosterCause::Cheated,
+        ];
+        assert_eq!(net.causes(*at), causes, "peer {at}");
+        let undone = &net.peers[*at].undone;
+        let turns = net.peers[*at].events.iter().find_map(|event| match event {
+            Event::RosterChanged { turn, cause, .. } => {
+                (*cause == RosterCause::Rejoined).then_some(turn.0)
+            }
+            _ => None,
+        });
+        assert!(
+            undone.iter().all(|to| Some(*to) >= turns),
+            "peer {at}: {undone:?}"
+        );
+    }
+    net.have_one_history(&honest);
+    true
+}
+
+#[test]
+fn who_is_shown_another_history_after_its_promise_goes_over_to_that_of_the_others() {
+    for (peers, returns) in [(4, 3), (5, 4)] {
+        let later = (0..200).step_by(20).map(Duration::from_millis);
+        let shown = later.filter(|later| another_face_after_the_promise(peers, returns, *later));
+        assert!(shown.count() > 3, "{peers} peers");
+    }
+}

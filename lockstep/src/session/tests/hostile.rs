@@ -1,12 +1,15 @@
 //! Members that do not keep to the agreement.
 
 use super::*;
-use crate::RosterCause;
 use crate::log::Start;
 use crate::session::roster::{
     Ballot, Holding, Message, Note, Peers, Promise, Value, note_signed_bytes,
 };
 use crate::session::wire::{Control, SignedNote, TurnPacket};
+use crate::{LogHash, RosterCause};
+
+/// The hash of no log that there is.
+const NO_LOG: LogHash = LogHash([9; 16]);
 
 /// A note as the peer at this place signs it.
 pub(super) fn note(start: &Start, peer: usize, epoch: u32, message: Message) -> SignedNote {
@@ -160,14 +163,31 @@ fn who_says_that_others_leave_is_removed() {
 fn who_says_that_it_accepted_what_cannot_be_is_removed() {
     the_others_go_on_without_who_promises(|start, me, channel, bytes| {
         promising(start, me, (channel, bytes), |promise| {
-            let value = Value::of(Peers(0b100), promise.complete + 40);
+            let value = Value::of(Peers(0b100), promise.complete + 40).with_log(NO_LOG);
+            promise.accepted = Some((Ballot { round: 0, peer: 2 }, value));
+        })
+    });
+}
+
+#[test]
+fn who_says_that_it_accepted_a_log_of_nobody_is_removed() {
+    the_others_go_on_without_who_promises(|start, me, channel, bytes| {
+        promising(start, me, (channel, bytes), |promise| {
+            let cut = promise.holdings.iter().map(|holding| holding.until).min();
+            let everybody = Peers::first(promise.holdings.len());
+            let value = Value::of(everybody, cut.unwrap_or(0)).with_log(NO_LOG);
             promise.accepted = Some((Ballot { round: 0, peer: 2 }, value));
         })
     });
 }
 
 /// Proposes what cannot be.
-fn proposing(start: &Start, me: usize, channel: Channel, bytes: &[u8]) -> Option<Vec<u8>> {
+fn proposing(
+    start: &Start,
+    me: usize,
+    (channel, bytes): (Channel, &[u8]),
+    edit: fn(&mut Value),
+) -> Option<Vec<u8>> {
     let said = Control::decode(bytes, &Limits::default());
     let (Channel::Control, Ok(Control::Roster(mut notes))) = (channel, said) else {
         return None;
@@ -175,7 +195,7 @@ fn proposing(start: &Start, me: usize, channel: Channel, bytes: &[u8]) -> Option
     for own in notes.iter_mut().filter(|note| usize::from(note.peer) == me) {
         let mut of = Note::decode(&own.content).expect("its own note");
         if let Message::Propose(_, value) | Message::Accept(_, value) = &mut of.message {
-            value.cut += 50;
+            edit(value);
             *own = note(start, me, of.epoch, of.message);
         }
     }
@@ -184,9 +204,23 @@ fn proposing(start: &Start, me: usize, channel: Channel, bytes: &[u8]) -> Option
 
 #[test]
 fn a_coordinator_that_proposes_what_cannot_be_is_removed() {
+    let attacks: [Attack; 2] = [
+        |start, me, channel, bytes| proposing(start, me, (channel, bytes), |value| value.cut += 50),
+        |start, me, channel, bytes| {
+            proposing(start, me, (channel, bytes), |value| {
+                value.log_hash = Some(NO_LOG)
+            })
+        },
+    ];
+    attacks
+        .into_iter()
+        .for_each(the_others_go_on_without_who_proposes);
+}
+
+fn the_others_go_on_without_who_proposes(attack: Attack) {
     let mut net = Net::new(5, Plan::default(), None);
     net.run(Duration::from_secs(5));
-    net.attack = Some((0, proposing));
+    net.attack = Some((0, attack));
     net.kill(4);
     let before = net.peers[1].turns.len();
     net.run(Duration::from_secs(40));
@@ -446,7 +480,8 @@ fn withholding_and_keeping(
         let value = Value::of(
             Peers::first(promise.holdings.len()),
             promise.complete - delay,
-        );
+        )
+        .with_log(NO_LOG);
         promise.holdings[me].until = value.cut;
         promise.accepted = Some((Ballot { round: 1, peer: 0 }, value));
     });
