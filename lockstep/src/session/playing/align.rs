@@ -156,10 +156,9 @@ impl Playing {
         let of_it: Vec<_> = of_it.collect();
         for ((_, of, turn), held) in of_it {
             let member = &mut self.members[usize::from(of)];
-            if (self.complete..cut).contains(&turn) && turn < member.held {
-                if let Some(before) = member.exchange(turn, held) {
-                    self.others.held.insert((by, of, turn), before);
-                }
+            let counts = (self.complete..cut).contains(&turn) && turn < member.held;
+            if counts && let Some(before) = member.exchange(turn, held) {
+                self.others.held.insert((by, of, turn), before);
             }
         }
     }

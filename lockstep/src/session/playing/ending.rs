@@ -65,7 +65,7 @@ impl Ending {
     }
 
     pub(super) fn be_removed(&mut self, now: Duration) {
-        self.removed_since = Some(now);
+        self.removed_since.get_or_insert(now);
     }
 
     /// Turns from `cut` on are taken back: where those ended the match, it has not ended.

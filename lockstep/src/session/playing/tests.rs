@@ -103,6 +103,29 @@ fn who_is_waited_for_since_a_change_is_waited_for_anew() {
 }
 
 #[test]
+fn who_is_shown_nothing_that_leads_to_the_log_of_a_decision_is_out() {
+    let mut core = core(0);
+    let settled = Settled {
+        start: start(4),
+        addresses: vec![Vec::new(); 4],
+        begin: Duration::ZERO,
+    };
+    let mut playing = Playing::new(&mut core, settled, Checksum(0), SETTINGS);
+    let decided = change(0, 0b1111, 1, None);
+    playing.epochs.decide(RosterChange {
+        value: decided.value.with_log(LogHash([9; 16])),
+        ..decided
+    });
+    for ms in (0..20_000).step_by(50) {
+        core.now = Duration::from_millis(ms);
+        playing.advance(&mut core);
+        assert_eq!(playing.complete, 0, "no turn of another log is executed");
+        assert!(playing.is_over() || ms < 12_000, "{ms} ms");
+        assert!(!playing.is_over() || ms > 5_000, "{ms} ms");
+    }
+}
+
+#[test]
 fn turns_go_on_once_it_is_settled_whose_log_is_another() {
     let mut core = core(0);
     let mut playing = alone_at_first(&mut core, 3);

@@ -344,7 +344,7 @@ fn what_is_said_in_a_match_is_no_fault_where_a_peer_still_waits_for_it_to_begin(
     let end = Control::End {
         peer: 0,
         turns: 1,
-        log_hash: crate::LogHash([0; 16]),
+        log_hash: LogHash([0; 16]),
         checksum: Checksum(0),
         outcome: None,
         signature: [0; 64].into(),
@@ -376,7 +376,7 @@ fn signatures_of_runs_that_only_the_other_end_knows_are_few() {
             executed: 0,
             checksums: Vec::new(),
             complete: 0,
-            log_hash: crate::LogHash([0; 16]),
+            log_hash: LogHash([0; 16]),
             slack_ms: Vec::new(),
             load: 0,
             leaving: false,
