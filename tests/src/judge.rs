@@ -233,6 +233,7 @@ impl<W: Playable> Judge<W> {
         let issued = Issued {
             peer,
             handed_turns: file.handed.len() as u32,
+            behind: file.returned.is_some() && !file.caught_up,
             bytes,
         };
         self.issued.entry(seat).or_default().push(issued);
@@ -563,7 +564,7 @@ impl<W: Playable> Judge<W> {
             let used = room.get(&Some(waiting.peer)).copied().unwrap_or(0);
             let gone = owner.left || owner.crashed.is_some() || self.is_gone(waiting.peer);
             // Turns that wait for a snapshot of a slow world are complete, and nobody outside knows.
-            let unknown = self.plans.is_slow(waiting.peer);
+            let unknown = self.plans.is_slow(waiting.peer) || waiting.behind;
             let lagging = Some(waiting.peer) == self.hostile || gone || unknown || bundle.paused;
             // Who has begun anew seals before it is sure that it belongs, and hands nothing out until then.
             let settles = self
