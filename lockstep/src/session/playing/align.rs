@@ -43,6 +43,11 @@ impl Others {
         }
     }
 
+    /// It is decided which log counts: from now on there is no other.
+    pub(super) fn look_anew(&mut self) {
+        self.astray = None;
+    }
+
     pub(super) fn begin_epoch(&mut self) {
         *self = Others::default();
     }
@@ -144,8 +149,8 @@ impl Playing {
 
     /// When that is looked at again.
     pub(super) fn align_deadline(&self) -> Option<Duration> {
-        let (since, shown_at) = self.others.astray?;
-        Some((shown_at + SHOWN_EVERY).min(since + FOUND_WITHIN))
+        let (_, shown_at) = self.others.astray?;
+        Some(shown_at + SHOWN_EVERY)
     }
 
     fn take_over(&mut self, by: u8, cut: u32) {

@@ -420,6 +420,7 @@ impl Playing {
         self.tell_joiner(core, &change);
         let value = change.value;
         self.epochs.decide(change);
+        self.others.look_anew();
         if !value.odd.is_empty() {
             self.others_go_without(core, value);
         }
