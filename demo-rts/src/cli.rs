@@ -3,7 +3,7 @@
 use crate::bot::Level;
 use crate::log::LogLevel;
 use crate::options;
-use crate::world::{MapKind, Scenario};
+use crate::world::{LONGEST_MINUTES, MapKind, SHORTEST_MINUTES, Scenario};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lockstep::Plan;
 use lockstep::log::{Absent, OnDesync, OnSlow};
@@ -61,8 +61,9 @@ pub enum Command {
         mut_arg("map_seed", |option| option.hide(true)),
         mut_arg("map", |option| option.hide(true)),
         mut_arg("scenario", |option| option.hide(true)),
+        mut_arg("minutes", |option| option.hide(true)),
         mut_arg("plan", |option| option.hide(true)),
-        after_help = "The host decides about map, scenario and plan.\n\n\
+        after_help = "The host decides about map, scenario, length and plan.\n\n\
                       Example: demo-rts join @match.ticket --name Ada\n\
                       Example: demo-rts join TICKET --headless --bot hard --json\n\
                       Example: demo-rts join TICKET --from match.replay"
@@ -73,6 +74,7 @@ pub enum Command {
         mut_arg("map_seed", |option| option.hide(true)),
         mut_arg("map", |option| option.hide(true)),
         mut_arg("scenario", |option| option.hide(true)),
+        mut_arg("minutes", |option| option.hide(true)),
         mut_arg("plan", |option| option.hide(true)),
         after_help = "It takes the identity that the match was played with. Beside the replay lies a file .peers that says\n\
                       where the others are; a ticket of any of them does as well. Records to a new file beside the replay.\n\n\
@@ -92,6 +94,7 @@ pub enum Command {
         mut_arg("map_seed", |option| option.hide(true)),
         mut_arg("map", |option| option.hide(true)),
         mut_arg("scenario", |option| option.hide(true)),
+        mut_arg("minutes", |option| option.hide(true)),
         mut_arg("impair", |option| option.hide(true)),
         mut_arg("patient", |option| option.hide(true)),
         mut_arg("plan", |option| option.help(PLAN_ALONE)),
@@ -116,7 +119,7 @@ const PLAN_ALONE: &str =
     "Milliseconds in a turn x command delay in turns: 50, 100, 200 or 400 by 1 to 8. Default 100x1";
 
 /// Options of `host` that a recording has decided about. `--turns` is none of them: whoever gives it leaves then.
-const FIXED: [&str; 8] = [
+const FIXED: [&str; 9] = [
     "seats",
     "on_slow",
     "on_desync",
@@ -124,6 +127,7 @@ const FIXED: [&str; 8] = [
     "map_seed",
     "map",
     "scenario",
+    "minutes",
     "plan",
 ];
 
@@ -312,6 +316,9 @@ pub struct Common {
     /// How the match begins: `standard`, `skirmish[:N]`, `archers[:N]`, `march[:N]` or `swarm[:sparse|:normal|:dense]`.
     #[arg(long, value_name = "NAME", value_parser = options::scenario)]
     pub scenario: Option<Scenario>,
+    /// Minutes of match time after which the highest score wins, if nobody has won by then. Default 60.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = options::whole(SHORTEST_MINUTES, LONGEST_MINUTES))]
+    pub minutes: Option<u16>,
     /// The key to be known by; made if the file does not exist.
     #[arg(long, value_name = "F")]
     pub identity: Option<PathBuf>,
@@ -349,6 +356,7 @@ impl Common {
             "--map-seed" => self.map_seed.is_some(),
             "--map" => self.map.is_some(),
             "--scenario" => self.scenario.is_some(),
+            "--minutes" => self.minutes.is_some(),
             "--identity" => self.identity.is_some(),
             "--name" => self.name.is_some(),
             "--plan" => self.plan.is_some(),
@@ -378,6 +386,7 @@ impl Common {
             map_seed: self.map_seed.or(outer.map_seed),
             map: self.map.or(outer.map),
             scenario: self.scenario.or(outer.scenario),
+            minutes: self.minutes.or(outer.minutes),
             identity: self.identity.or_else(|| outer.identity.clone()),
             name: self.name.or_else(|| outer.name.clone()),
             plan: self.plan.or(outer.plan),
@@ -446,7 +455,11 @@ mod tests {
     fn help_lists_only_what_a_command_uses() {
         let mut command = Cli::command();
         for (sub, shown, hidden) in [
-            ("join", "--turns", &["--map", "--scenario", "--plan"][..]),
+            (
+                "join",
+                "--turns",
+                &["--map", "--scenario", "--minutes", "--plan"][..],
+            ),
             (
                 "watch",
                 "--terminal",
@@ -457,7 +470,11 @@ mod tests {
                 "--map",
                 &["--identity", "--impair", "--patient"],
             ),
-            ("continue", "--turn", &["--map", "--scenario", "--impair"]),
+            (
+                "continue",
+                "--turn",
+                &["--map", "--scenario", "--minutes", "--impair"],
+            ),
             ("local", "--impair", &["--identity"]),
         ] {
             let sub = command.find_subcommand_mut(sub).expect("it is there");
@@ -493,7 +510,7 @@ mod tests {
             "demo-rts skirmish --bots 7 --level hard",
             "demo-rts host --listen 127.0.0.1:4000 --seats 8 --ticket-file t",
             "demo-rts host --headless --bot normal --turns 9 --record f --seed 1 --map-seed 2 --map lakes --scenario standard \
-             --identity k --name Ada --plan 200x2 --json --log debug \
+             --minutes 600 --identity k --name Ada --plan 200x2 --json --log debug \
              --impair delay=50ms,jitter=10ms,loss=5%,dup=1%,reorder=1%,burst=100ms,seed=7",
             "demo-rts host --on-slow remove",
             "demo-rts join @file --headless",
@@ -514,7 +531,7 @@ mod tests {
     #[test]
     fn what_a_recording_has_decided_is_refused_by_name() {
         for (id, value) in FIXED.into_iter().zip([
-            "3", "remove", "pause", "ai", "7", "lakes", "standard", "200x2",
+            "3", "remove", "pause", "ai", "7", "lakes", "standard", "90", "200x2",
         ]) {
             let option = format!("--{}", id.replace('_', "-"));
             let alone = format!("demo-rts host {option} {value}");
@@ -571,6 +588,10 @@ mod tests {
             ("demo-rts local --impair speed=3", "speed"),
             ("demo-rts local --scenario chess", "chess"),
             ("demo-rts local --map moon", "moon"),
+            ("demo-rts local --minutes 0", "from 1 to 600"),
+            ("demo-rts skirmish --minutes 601", "--minutes"),
+            ("demo-rts host --minutes -5", "not `-5`"),
+            ("demo-rts watch f --minutes 5", "--minutes"),
             ("demo-rts local --log loud", "--log"),
             (
                 "demo-rts local --seed abc",

@@ -561,12 +561,14 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-fn setup(common: &Common) -> Setup {
+/// What is played, as the options say.
+pub(crate) fn setup(common: &Common) -> Setup {
     let usual = Setup::default();
     Setup {
         map_seed: common.map_seed,
         map: common.map,
         scenario: common.scenario.unwrap_or(usual.scenario),
+        minutes: common.minutes.unwrap_or(usual.minutes),
         ..usual
     }
 }

@@ -182,7 +182,14 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             let common = begin(on.common, outer);
             let mut notes = not_used(
                 &common,
-                &["--map-seed", "--map", "--scenario", "--impair", "--patient"],
+                &[
+                    "--map-seed",
+                    "--map",
+                    "--scenario",
+                    "--minutes",
+                    "--impair",
+                    "--patient",
+                ],
                 "the match goes on as it was, without a network",
             );
             let found = play_on::find(&on.replay, on.turn)?;
@@ -391,9 +398,9 @@ fn later(what: &'static str, instead: &'static str) -> OptionError {
 }
 
 /// What a joiner takes over from the host.
-const HOST_DECIDES: [&str; 4] = ["--map-seed", "--map", "--scenario", "--plan"];
+const HOST_DECIDES: [&str; 5] = ["--map-seed", "--map", "--scenario", "--minutes", "--plan"];
 /// What means nothing where no match is run.
-const NO_MATCH: [&str; 12] = [
+const NO_MATCH: [&str; 13] = [
     "--bot",
     "--turns",
     "--record",
@@ -401,6 +408,7 @@ const NO_MATCH: [&str; 12] = [
     "--map-seed",
     "--map",
     "--scenario",
+    "--minutes",
     "--identity",
     "--name",
     "--plan",

@@ -10,6 +10,7 @@ use super::words::menu as words;
 use super::{Next, Screen, theme};
 use crate::bot::Level;
 use crate::peer::Peer;
+use crate::world::Setup;
 use lockstep::{Ended, Event, LobbyPeer, PeerId, Status};
 use replay::WayBack;
 use std::collections::VecDeque;
@@ -22,8 +23,8 @@ use std::time::Duration;
 pub enum Kind {
     /// It opened it.
     Host {
-        /// The map.
-        wanted: Option<Wanted>,
+        /// What it opened.
+        wanted: Wanted,
         /// How its bots play.
         level: Level,
     },
@@ -161,9 +162,8 @@ impl Lobby {
         let Kind::Host { wanted, .. } = &self.kind else {
             return;
         };
-        let (Some(wanted), Some(ticket)) =
-            (wanted.clone(), self.peer.as_mut().and_then(Peer::ticket))
-        else {
+        let wanted = wanted.clone();
+        let Some(ticket) = self.peer.as_mut().and_then(Peer::ticket) else {
             return;
         };
         if self.leaving_since.is_some() || self.here.is_empty() {
@@ -185,7 +185,7 @@ impl Lobby {
     /// Seats of the match, where that is known.
     fn seats(&self) -> Option<u8> {
         match &self.kind {
-            Kind::Host { wanted, .. } => wanted.as_ref().map(|wanted| wanted.seats),
+            Kind::Host { wanted, .. } => Some(wanted.seats),
             Kind::Join { found } => found.as_ref().map(|found| found.seats),
             Kind::Back { .. } => None,
         }
@@ -193,19 +193,18 @@ impl Lobby {
 
     /// The map, where it is known.
     fn wanted(&self) -> Option<Wanted> {
+        let seats = self.seats()?;
+        let setup = self.setup()?.clone();
+        // A stage may be far larger than a picture of it is worth.
+        let is_drawn = setup.map_seed.is_some() && !setup.scenario.is_staged();
+        is_drawn.then_some(Wanted { setup, seats })
+    }
+
+    /// What is played, where it is known.
+    fn setup(&self) -> Option<&Setup> {
         match &self.kind {
-            Kind::Host { wanted, .. } => wanted.clone(),
-            Kind::Join { found } => {
-                let setup = self.peer.as_ref()?.told_setup()?.clone();
-                setup.map_seed?;
-                // A stage may be far larger than a picture of it is worth.
-                if setup.scenario.is_staged() {
-                    return None;
-                }
-                let seats = found.as_ref()?.seats;
-                Some(Wanted { setup, seats })
-            }
-            Kind::Back { .. } => None,
+            Kind::Host { wanted, .. } => Some(&wanted.setup),
+            Kind::Join { .. } | Kind::Back { .. } => self.peer.as_ref()?.told_setup(),
         }
     }
 
@@ -405,12 +404,9 @@ impl Lobby {
                 ui.paragraph(at, inner.w, words::MAP_UNKNOWN, theme::BODY, theme::FAINT);
             }
         }
-        let told = self.peer.as_ref().and_then(Peer::told_setup);
-        let setup = self.wanted().map(|wanted| wanted.setup);
-        let setup = setup.or_else(|| told.cloned());
         let mut y = map.bottom() + ui.units(8.0);
-        if let Some(setup) = setup {
-            let terms = words::terms(setup.map, setup.map_seed, setup.scenario);
+        if let Some(setup) = self.setup() {
+            let terms = words::long_terms(setup);
             y += ui.paragraph((room.x, y), room.w, &terms, theme::BODY, theme::TEXT);
         }
         let own = self.peer.as_ref().and_then(Peer::id);

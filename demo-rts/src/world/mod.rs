@@ -66,7 +66,7 @@ pub use map::{LARGEST, LARGEST_PLAYED, Map, SMALLEST, Terrain};
 pub use research::Job;
 pub use seen::{Rival, Seen};
 pub use selection::Selection;
-pub use setup::{Density, MOST_SEATS, Scenario, Setup};
+pub use setup::{Density, LONGEST_MINUTES, MOST_SEATS, SHORTEST_MINUTES, Scenario, Setup};
 pub use space::{ONE, Point, Tile};
 pub use tables::{
     Ability, BUILDINGS_PER_SEAT, CARRY, Change, Common, Fault, Kind, Line, QUEUE_LENGTH, Stats,

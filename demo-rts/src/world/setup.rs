@@ -62,7 +62,7 @@ impl Setup {
     }
 
     /// With every number in its range.
-    pub(super) fn in_range(&self) -> Self {
+    pub(crate) fn in_range(&self) -> Self {
         Self {
             map_seed: self.map_seed,
             map: self.map,
@@ -86,7 +86,7 @@ impl Setup {
             population: self.population.clamp(10, 250),
             gold: self.gold.min(100_000),
             wood: self.wood.min(100_000),
-            minutes: self.minutes.clamp(1, 600),
+            minutes: self.minutes.clamp(SHORTEST_MINUTES, LONGEST_MINUTES),
             fog: self.fog && !self.scenario.is_staged(),
         }
     }
@@ -269,6 +269,10 @@ fn fold(seed: &[u8; 32]) -> u64 {
 pub(super) const USUAL_POPULATION: u16 = 150;
 /// Seats that a map has room for.
 pub const MOST_SEATS: usize = 8;
+/// The shortest match, in minutes at normal speed.
+pub const SHORTEST_MINUTES: u16 = 1;
+/// The longest.
+pub const LONGEST_MINUTES: u16 = 600;
 /// Units of a march.
 const MOST_MARCHING: u32 = 10_000;
 /// Units of a swarm.

@@ -2,9 +2,10 @@
 
 use super::front::Front;
 use super::kit::{ROW, Rows, buttons, choice, labelled, page};
+use super::preview::Wanted;
 use super::skirmish::{LEVELS, Where};
 use crate::options;
-use crate::peer::Part;
+use crate::peer::{self, Part};
 use crate::window::canvas::{Canvas, Rect};
 use crate::window::input::{Input, KeyCode};
 use crate::window::lobby::{Kind, Lobby};
@@ -87,9 +88,10 @@ impl Hosting {
                 _ => Absent::Ai,
             },
         };
+        let setup = peer::setup(&common);
         let begun = front.begin(&part, front.bots(level, bots > 0), common, false)?;
         let kind = Kind::Host {
-            wanted: self.place.wanted(seats),
+            wanted: Wanted { setup, seats },
             level,
         };
         let lobby = Lobby::new(front.clone(), begun, kind);

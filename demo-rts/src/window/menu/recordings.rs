@@ -3,7 +3,7 @@
 use crate::window::people::players_of;
 use crate::window::places::setup_of;
 use crate::window::words::menu as words;
-use crate::world::{MapKind, Scenario, World};
+use crate::world::{Setup, World};
 use lockstep::{MatchId, PeerId, Seat, TurnNumber};
 use replay::{Reader, WayBack};
 use std::path::{Path, PathBuf};
@@ -30,12 +30,8 @@ pub struct Content {
     pub players: Vec<(Seat, String)>,
     /// The keys of those who played.
     pub peers: Vec<PeerId>,
-    /// What the land looks like.
-    pub map: Option<MapKind>,
-    /// The map's number.
-    pub map_seed: Option<u64>,
-    /// How it began.
-    pub scenario: Scenario,
+    /// What the host chose.
+    pub setup: Setup,
     /// Match time.
     pub length: Duration,
     /// How it ended, in words.
@@ -96,7 +92,7 @@ fn read(path: &Path) -> Result<Content, replay::Error> {
     let reader = Reader::open(path)?;
     reader.setup::<World>()?;
     let start = reader.start().clone();
-    let setup = setup_of(&start.setup);
+    let setup = setup_of(&start.setup).unwrap_or_default();
     let players = players_of(&reader);
     let damage = reader.damage().map(|damage| format!("The file {damage}."));
     let winner = reader
@@ -116,9 +112,7 @@ fn read(path: &Path) -> Result<Content, replay::Error> {
         match_id: start.match_id,
         players,
         peers: start.roster.iter().map(|peer| peer.peer).collect(),
-        map: setup.as_ref().and_then(|setup| setup.map),
-        map_seed: setup.as_ref().and_then(|setup| setup.map_seed),
-        scenario: setup.map_or(Scenario::Standard, |setup| setup.scenario),
+        setup,
         length: reader.time_of(TurnNumber(reader.turns())),
         result,
         is_over: reader.end().is_some(),

@@ -9,7 +9,7 @@ use crate::window::settings::Settings;
 use crate::window::sight::until;
 use crate::window::words::menu as words;
 use crate::window::{Next, Screen};
-use crate::world::MapKind;
+use crate::world::{MapKind, Scenario};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -339,7 +339,7 @@ fn a_recording_is_played_on_from_a_moment_and_listed_by_who_did() {
     let line = line.map(str::to_owned).unwrap();
     desk.press(&line);
     desk.until_it_says(words::PLAYED_ON);
-    assert!(desk.says(" on, alone"));
+    assert!(desk.says(" on, alone") && desk.says(" of 60 minutes"));
     desk.assert_readable_at_every_size("watch");
 }
 
@@ -476,7 +476,14 @@ fn join(desk: &mut Desk) {
 #[test]
 fn two_meet_in_a_lobby_play_and_the_one_that_crashes_comes_back() {
     let folder = tempfile::tempdir().unwrap();
-    let mut ada = Desk::new(folder.path(), "Ada");
+    let common = Common {
+        identity: Some(folder.path().join("Ada.key")),
+        name: Some("Ada".to_owned()),
+        minutes: Some(90),
+        scenario: Some(Scenario::Skirmish { units_per_seat: 3 }),
+        ..Common::default()
+    };
+    let mut ada = Desk::with(&Places::at(&folder.path().join("data")), &common);
     let bobs = folder.path().join("bob");
     std::fs::create_dir(&bobs).unwrap();
     let mut bob = Desk::new(&bobs, "Bob");
@@ -492,6 +499,10 @@ fn two_meet_in_a_lobby_play_and_the_one_that_crashes_comes_back() {
     both_until(&mut ada, &mut bob, "Bob", "Ada");
     ada.assert_readable_at_every_size("lobby of the host");
     bob.assert_readable_at_every_size("lobby of the guest");
+    for desk in [&ada, &bob] {
+        let terms: String = desk.said().join(" ");
+        assert!(terms.contains("armies of 3 each, 90 minutes"), "{terms}");
+    }
     assert!(ada.says(words::NOT_READY) && bob.says("Bob (you)"));
     ada.press(words::I_AM_READY);
     bob.press(words::I_AM_READY);

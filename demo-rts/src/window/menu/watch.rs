@@ -191,12 +191,12 @@ fn describe(ui: &mut Ui<'_>, room: Rect, recording: &Recording) {
     let continued = content.continued.map(words::continued_from);
     let continued = continued.map(|from| (words::PLAYED_ON, from));
     let facts = [
-        (words::LENGTH, words::length(content.length)),
-        (words::RESULT, content.result.clone()),
         (
-            words::LAND,
-            words::terms(content.map, content.map_seed, content.scenario),
+            words::LENGTH,
+            words::length_of(content.length, &content.setup),
         ),
+        (words::RESULT, content.result.clone()),
+        (words::LAND, words::terms(&content.setup)),
         (words::PLAYED, words::ago(recording.age)),
         (words::RECORDED_BY, content.build.clone()),
     ];

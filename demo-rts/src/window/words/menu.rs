@@ -4,7 +4,7 @@ use crate::bot::Level;
 use crate::plain;
 use crate::window::settings::Colours;
 use crate::words::clock;
-use crate::world::{MapKind, Scenario};
+use crate::world::{MapKind, Scenario, Setup};
 use std::time::Duration;
 
 /// What the game is, under its title.
@@ -286,6 +286,11 @@ pub fn length(length: Duration) -> String {
     clock(length)
 }
 
+/// Likewise, and how long it could have been.
+pub fn length_of(length: Duration, setup: &Setup) -> String {
+    format!("{} of {}", clock(length), at_most(setup))
+}
+
 /// Above an offer to come back.
 pub const BROKE_OFF: &str = "A match of yours broke off";
 /// Accepts it.
@@ -393,13 +398,13 @@ pub fn ping(rtt: Option<Duration>) -> String {
 }
 
 /// What is played.
-pub fn terms(land_: Option<MapKind>, seed: Option<u64>, scenario: Scenario) -> String {
-    let land_ = land_.map_or("a map", land);
-    let mut terms = match seed {
+pub fn terms(setup: &Setup) -> String {
+    let land_ = setup.map.map_or("a map", land);
+    let mut terms = match setup.map_seed {
         Some(seed) => format!("{land_}, number {seed}"),
         None => land_.to_owned(),
     };
-    terms += &match scenario {
+    terms += &match setup.scenario {
         Scenario::Standard => String::new(),
         Scenario::Skirmish { units_per_seat } => format!(", armies of {units_per_seat} each"),
         Scenario::Archers { units_per_seat } => format!(", {units_per_seat} archers each"),
@@ -407,6 +412,16 @@ pub fn terms(land_: Option<MapKind>, seed: Option<u64>, scenario: Scenario) -> S
         Scenario::Swarm { units, .. } => format!(", a swarm of {units} units"),
     };
     terms
+}
+
+/// What is played, and for how long at most.
+pub fn long_terms(setup: &Setup) -> String {
+    format!("{}, {}", terms(setup), at_most(setup))
+}
+
+/// How long a match takes at most.
+fn at_most(setup: &Setup) -> String {
+    plain::count(setup.in_range().minutes.into(), "minute")
 }
 
 /// Who has which build: `others` by name and build, which is empty where nobody tells it.
