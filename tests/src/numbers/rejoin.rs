@@ -10,6 +10,8 @@ use std::time::Duration;
 const SOON: Duration = Duration::from_secs(60);
 /// Turns in a minute of match at the plan of this measurement.
 const TURNS_A_MINUTE: u64 = 300;
+/// Minutes of match that are left for what is measured.
+const MEASURING_MINUTES: u64 = 10;
 /// Turns that who came back plays before it leaves.
 const STAYS: u64 = 25;
 
@@ -28,7 +30,7 @@ pub fn print(program: &Path, first: &[&str], minutes: &[u64], units: u32) {
 
 fn one(program: &Path, first: &[&str], minutes: u64, units: u32) {
     let folder = tempfile::tempdir().expect("a folder for the match");
-    let (mut peers, ticket) = start(program, first, units, folder.path());
+    let (mut peers, ticket) = start(program, first, minutes, units, folder.path());
     let (mut victim, other) = (peers.pop(), &mut peers[0]);
     let about = format!("{minutes} min, {units} units");
     let at = minutes * TURNS_A_MINUTE;
@@ -64,9 +66,16 @@ fn one(program: &Path, first: &[&str], minutes: u64, units: u32) {
     }
 }
 
-/// Three processes whose players do nothing, so that nobody wins, and the host's ticket.
-fn start(program: &Path, first: &[&str], units: u32, folder: &Path) -> (Vec<Process>, String) {
+/// Three processes whose players do nothing, so that nobody wins before it has been measured, and the host's ticket.
+fn start(
+    program: &Path,
+    first: &[&str],
+    minutes: u64,
+    units: u32,
+    folder: &Path,
+) -> (Vec<Process>, String) {
     let scenario = format!("skirmish:{}", units / 3);
+    let length = (minutes + MEASURING_MINUTES).to_string();
     let mut ticket = String::new();
     let mut peers = Vec::new();
     for at in 0..3 {
@@ -78,6 +87,7 @@ fn start(program: &Path, first: &[&str], units: u32, folder: &Path) -> (Vec<Proc
         }
         if at == 0 {
             arguments.extend(["--map-seed", "4", "--scenario", &scenario]);
+            arguments.extend(["--minutes", &length]);
         }
         arguments.extend([
             "--headless",
