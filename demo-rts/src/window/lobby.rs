@@ -5,11 +5,11 @@ use super::input::{Input, KeyCode};
 use super::lan::Announcement;
 use super::letters::Weight;
 use super::menu::{self, Begun, Front, ROW, Rows, Wanted, button_width, buttons, line, page};
-use super::ui::{Memory, Ui};
+use super::ui::{Memory, Ui, wrapped};
 use super::words::menu as words;
 use super::{Next, Screen, theme};
 use crate::bot::Level;
-use crate::peer::Peer;
+use crate::peer::{BUILD, Peer};
 use crate::world::Setup;
 use lockstep::{Ended, Event, LobbyPeer, PeerId, Status};
 use replay::WayBack;
@@ -176,7 +176,7 @@ impl Lobby {
             taken: u8::try_from(taken)
                 .unwrap_or(wanted.seats)
                 .min(wanted.seats),
-            build: crate::peer::BUILD.to_owned(),
+            build: BUILD.to_owned(),
             map: wanted.setup.map,
             ticket,
         });
@@ -329,7 +329,7 @@ enum Pressed {
 
 impl Lobby {
     fn draw(&mut self, ui: &mut Ui<'_>) -> Option<Pressed> {
-        let room = page(ui, words::LOBBY, (1_040.0, 540.0));
+        let room = page(ui, words::LOBBY, PAGE);
         let (high, gap) = (ui.units(ROW), ui.units(12.0));
         let text = ui.canvas.line_height(ui.units(theme::BODY));
         let side = ui.units(290.0).min(room.w * 0.4);
@@ -414,8 +414,16 @@ impl Lobby {
         let others: Vec<(&str, &str)> = others
             .map(|peer| (peer.name.as_str(), peer.build.as_str()))
             .collect();
-        let builds = words::builds(crate::peer::BUILD, &others);
         y += ui.units(6.0);
+        let size = ui.units(theme::SMALL);
+        let fits = |text: &str| {
+            let lines = wrapped(ui.canvas, text, size, Weight::Regular, room.w).len();
+            y + ui.canvas.line_height(size) * lines as f32 <= room.bottom()
+        };
+        let mut builds = words::builds(BUILD, &others);
+        if !fits(&builds) {
+            builds = words::builds_in_short(BUILD, &others);
+        }
         ui.paragraph((room.x, y), room.w, &builds, theme::SMALL, theme::FAINT);
     }
 
@@ -467,6 +475,10 @@ impl Lobby {
                 false => (words::NOT_READY, theme::ACCENT),
             };
             line(ui, column(0.66, 0.86), text, Weight::Regular, colour);
+            if ui.is_pointed_at(row) && !peer.build.is_empty() {
+                let build = words::build_of(&peer.name, &peer.build);
+                ui.tip(row, vec![(build, theme::TEXT)]);
+            }
             if !is_own {
                 let ping = words::ping(rtt(peer.peer));
                 line(ui, column(0.86, 1.0), &ping, Weight::Regular, faint);
@@ -543,6 +555,8 @@ fn tell_changes(chat: &mut VecDeque<String>, before: &[LobbyPeer], now: &[LobbyP
     }
 }
 
+/// How large the lobby is, in units.
+const PAGE: (f32, f32) = (1_040.0, 540.0);
 /// How long leaving may take.
 const LEAVING: Duration = Duration::from_secs(6);
 /// What the session's default limit lets through.
@@ -552,6 +566,8 @@ const CHAT_LINES: usize = 100;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::window::sight::SIZES;
+    use lockstep::Seat;
 
     #[test]
     fn a_flood_in_the_lobby_fills_no_memory() {
@@ -576,5 +592,103 @@ mod tests {
         }
         assert_eq!(kept.len(), 1 + CHAT_LINES);
         assert!(kept.contains(&chat("9999".to_owned())), "the newest stay");
+    }
+
+    #[test]
+    fn the_builds_of_seven_guests_have_room_and_are_told_where_one_points_at_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let common = crate::cli::Common {
+            map_seed: Some(4_711),
+            ..crate::cli::Common::default()
+        };
+        let front = Rc::new(Front::at(
+            crate::window::places::Places::at(folder.path()),
+            &common,
+        ));
+        let setup = crate::peer::setup(&common);
+        let mut canvas = Canvas::new();
+        let guest = |seat: u8, name: String, build: String| LobbyPeer {
+            peer: PeerId([seat; 32]),
+            name,
+            build,
+            seats: vec![Seat(seat)],
+            ready: false,
+        };
+        let short = (1..8).map(|seat| guest(seat, format!("G{seat}"), "other 2".to_owned()));
+        let long = (1..8).map(|seat| {
+            let build = format!("{seat} {}", "unheard-of ".repeat(6));
+            guest(seat, "M".repeat(31) + &seat.to_string(), build)
+        });
+        for (here, all_told) in [(short.collect::<Vec<_>>(), true), (long.collect(), false)] {
+            let builds: Vec<String> = here.iter().map(|peer| peer.build.clone()).collect();
+            let mut lobby = Lobby {
+                front: front.clone(),
+                memory: Memory::default(),
+                peer: None,
+                kind: Kind::Host {
+                    wanted: Wanted {
+                        setup: setup.clone(),
+                        seats: 8,
+                    },
+                    level: Level::Easy,
+                },
+                here,
+                ready: false,
+                chat: VecDeque::new(),
+                typed: String::new(),
+                said: String::new(),
+                notes: Vec::new(),
+                events: Vec::new(),
+                ended: None,
+                leaving_since: None,
+                now: Duration::ZERO,
+            };
+            for size in SIZES {
+                for zoom in [0.75, 1.0, 1.4] {
+                    let mut frame = |mouse| {
+                        canvas.begin(size, zoom);
+                        let input = Input {
+                            size,
+                            mouse,
+                            ..Input::default()
+                        };
+                        let mut memory = Memory::default();
+                        let mut ui = Ui::new(&mut canvas, &input, &mut memory);
+                        lobby.draw(&mut ui);
+                        let room = page(&mut ui, "", PAGE);
+                        ui.finish();
+                        (room, canvas.texts().to_vec())
+                    };
+                    let (room, texts) = frame(None);
+                    for text in texts.iter().filter(|text| text.area.y > room.y) {
+                        let bottom = text.area.bottom();
+                        assert!(bottom <= room.bottom() + 1.0, "{size:?} x {zoom}: {text:?}");
+                    }
+                    let all: Vec<&str> = texts.iter().map(|text| text.text.as_str()).collect();
+                    let all = all.join(" ");
+                    assert_eq!(
+                        all.contains("G1, G2, G3, G4, G5, G6, G7: other 2."),
+                        all_told
+                    );
+                    assert_eq!(all.contains("7 others run something else"), !all_told);
+                    let name = texts
+                        .iter()
+                        .filter(|text| text.text.starts_with(['G', 'M']));
+                    for (seat, name) in name
+                        .filter(|text| text.area.x < room.centre().0)
+                        .enumerate()
+                    {
+                        let (_, texts) = frame(Some(name.area.centre()));
+                        let above = texts.iter().filter(|text| text.above);
+                        let tip: Vec<&str> = above.map(|text| text.text.as_str()).collect();
+                        let tip = tip.join(" ");
+                        assert!(
+                            tip.contains(builds[seat].trim()),
+                            "{size:?} x {zoom}: {tip}"
+                        );
+                    }
+                }
+            }
+        }
     }
 }

@@ -413,6 +413,11 @@ impl<'a> Ui<'a> {
         pressed
     }
 
+    /// Whether the mouse is in this area.
+    pub fn is_pointed_at(&self, area: Rect) -> bool {
+        self.input.mouse.is_some_and(|at| area.contains(at))
+    }
+
     /// Lines to show beside `area` for as long as the mouse rests on it. The first is the heading.
     pub fn tip(&mut self, area: Rect, lines: Vec<(String, Colour)>) {
         self.tip = Some(Tip { at: area, lines });

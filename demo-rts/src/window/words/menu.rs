@@ -426,18 +426,40 @@ fn at_most(setup: &Setup) -> String {
 
 /// Who has which build: `others` by name and build, which is empty where nobody tells it.
 pub fn builds(own: &str, others: &[(&str, &str)]) -> String {
-    let mut told = others.iter().filter(|(_, build)| !build.is_empty());
+    let told = others.iter().filter(|(_, build)| !build.is_empty());
     if told.clone().next().is_none() {
         return format!("You: {own}. Other rules would be turned away.");
     }
     if others.iter().all(|(_, build)| *build == own) {
         return format!("All here: {own}.");
     }
-    let other = told.by_ref().filter(|(_, build)| *build != own);
-    other.fold(format!("You: {own}."), |mut all, (name, build)| {
-        all += &format!(" {name}: {build}.");
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (name, build) in told.filter(|(_, build)| *build != own) {
+        match groups.iter_mut().find(|(of, _)| of == build) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((build, vec![name])),
+        }
+    }
+    let groups = groups.iter();
+    groups.fold(format!("You: {own}."), |mut all, (build, names)| {
+        all += &format!(" {}: {build}.", names.join(", "));
         all
     })
+}
+
+/// Likewise where there is no room for all that.
+pub fn builds_in_short(own: &str, others: &[(&str, &str)]) -> String {
+    let others = others.iter();
+    let others = others.filter(|(_, build)| !build.is_empty() && *build != own);
+    match others.count() {
+        1 => format!("You: {own}. Another one runs something else: point at the name."),
+        many => format!("You: {own}. {many} others run something else: point at a name."),
+    }
+}
+
+/// What somebody else runs.
+pub fn build_of(name: &str, build: &str) -> String {
+    format!("{name}: {build}")
 }
 
 /// Somebody came or went.
