@@ -136,33 +136,30 @@ impl Input {
 /// Gathers events into the input of the next frame.
 ///
 /// A frame hears of one key or button that was pressed. Where frames are slow and several fall into one, the others
-/// come with the next frames, in their order: a key may well change what the next one means.
+/// come with the next frames, in their order: a key may well change what the next one means. What is typed keeps its
+/// place among them; where a field takes it, keys that are nothing but letters come together. What is typed or pasted in
+/// a frame was so before the key of that frame that is no letter.
 #[derive(Debug, Default)]
 pub struct Gatherer {
     input: Input,
     later: VecDeque<Happened>,
+    /// A field takes letters: keys are letters first.
+    types: bool,
+    /// The last frame heard of something after which another field may, or none.
+    leads_elsewhere: bool,
     last_mouse: Option<(f32, f32)>,
     last_press: Option<(MouseButton, (f32, f32), Duration)>,
     last_frame: Duration,
 }
 
 /// What waits for the next frame.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Happened {
     Key(Press),
+    Letter(char),
+    Paste(String),
     Down(Click),
     Up(Click),
-}
-
-impl Happened {
-    /// Whether a frame hears of no other after it.
-    fn fills_frame(&self) -> bool {
-        match self {
-            Happened::Key(press) => !is_modifier(press.key),
-            Happened::Down(_) => true,
-            Happened::Up(_) => false,
-        }
-    }
 }
 
 impl Gatherer {
@@ -236,14 +233,22 @@ impl Gatherer {
 
     /// A letter was typed.
     pub fn letter(&mut self, letter: char) {
-        if !letter.is_control() && self.input.typed.len() < MOST_TYPED {
-            self.input.typed.push(letter);
+        let is_command = self.input.with.control || self.input.with.alt;
+        if !letter.is_control() && !is_command {
+            self.hear(Happened::Letter(letter));
         }
     }
 
     /// Text was pasted.
     pub fn paste(&mut self, text: Option<String>) {
-        self.input.pasted = text.filter(|text| text.len() <= MOST_PASTED);
+        if let Some(text) = text.filter(|text| text.len() <= MOST_PASTED) {
+            self.hear(Happened::Paste(text));
+        }
+    }
+
+    /// Whether the frame that was just drawn has a field that takes letters.
+    pub fn takes_text(&mut self, takes: bool) {
+        self.types = takes && !self.leads_elsewhere;
     }
 
     /// A file was dropped on the window.
@@ -271,6 +276,12 @@ impl Gatherer {
 
     /// The input of the frame that begins `now`, in a window of this size.
     pub fn frame(&mut self, now: Duration, size: (f32, f32)) -> Input {
+        for happened in std::mem::take(&mut self.later) {
+            self.hear(happened);
+        }
+        let keys = self.input.keys.iter();
+        self.leads_elsewhere =
+            !self.input.pressed.is_empty() || keys.clone().any(|press| !stays_in_field(press));
         let passed = now.saturating_sub(self.last_frame);
         self.last_frame = now;
         self.input.now = now;
@@ -290,20 +301,13 @@ impl Gatherer {
             closing: self.input.closing,
             ..Input::default()
         };
-        let heard = std::mem::replace(&mut self.input, kept);
-        for happened in std::mem::take(&mut self.later) {
-            self.hear(happened);
-        }
-        heard
+        std::mem::replace(&mut self.input, kept)
     }
 
     /// In this frame, if nothing that came before still waits or fills it.
     fn hear(&mut self, happened: Happened) {
-        let keys = self.input.keys.iter();
-        let is_full =
-            !self.input.pressed.is_empty() || keys.clone().any(|key| !is_modifier(key.key));
-        if !self.later.is_empty() || is_full && happened.fills_frame() {
-            let repeats = matches!(happened, Happened::Key(press) if press.repeat);
+        if !self.later.is_empty() || self.has_no_room_for(&happened) {
+            let repeats = matches!(&happened, Happened::Key(press) if press.repeat);
             // A key that is held repeats faster than slow frames can hear of it.
             if !repeats && self.later.len() < MOST_LATER {
                 self.later.push_back(happened);
@@ -312,8 +316,32 @@ impl Gatherer {
         }
         match happened {
             Happened::Key(press) => self.input.keys.push(press),
+            Happened::Letter(letter) if self.input.typed.len() < MOST_TYPED => {
+                self.input.typed.push(letter);
+            }
+            Happened::Letter(_) => {}
+            Happened::Paste(text) => self.input.pasted = Some(text),
             Happened::Down(click) => self.input.pressed.push(click),
             Happened::Up(click) => self.input.released.push(click),
+        }
+    }
+
+    /// Whether what this frame has heard may change what comes now.
+    fn has_no_room_for(&self, happened: &Happened) -> bool {
+        let keys = self.input.keys.iter();
+        let mut filling = keys.filter(|press| {
+            let is_typed = self.types && types_letter(press);
+            !is_modifier(press.key) && !is_typed
+        });
+        let clicked = !self.input.pressed.is_empty();
+        match happened {
+            Happened::Up(_) => false,
+            Happened::Key(press) if is_modifier(press.key) => false,
+            // Some systems tell of a letter after its key: it belongs to that.
+            Happened::Letter(_) => clicked || filling.any(|press| !types_letter(press)),
+            Happened::Key(_) | Happened::Paste(_) | Happened::Down(_) => {
+                clicked || filling.next().is_some()
+            }
         }
     }
 
@@ -340,6 +368,30 @@ fn is_modifier(key: KeyCode) -> bool {
     )
 }
 
+/// Whether nothing but a letter comes of a key where a field takes what is typed.
+fn types_letter(press: &Press) -> bool {
+    let number = press.key as u32;
+    let is_letter =
+        number <= KeyCode::Unknown as u32 || (FIRST_OF_PAD..=LAST_OF_PAD).contains(&number);
+    is_letter && !press.with.control && !press.with.alt
+}
+
+/// Whether the field that takes what is typed still does so after this key.
+fn stays_in_field(press: &Press) -> bool {
+    let moves = [
+        KeyCode::Backspace,
+        KeyCode::Delete,
+        KeyCode::Left,
+        KeyCode::Right,
+        KeyCode::Home,
+        KeyCode::End,
+    ];
+    is_modifier(press.key) || types_letter(press) || moves.contains(&press.key)
+}
+
+/// Keys of the pad that type a letter lie between these; Enter does not.
+const FIRST_OF_PAD: u32 = KeyCode::KpMultiply as u32;
+const LAST_OF_PAD: u32 = KeyCode::KpEqual as u32;
 /// The digits in the row above the letters, ascending.
 pub(crate) const DIGITS: [KeyCode; 10] = [
     KeyCode::Key0,
@@ -354,7 +406,7 @@ pub(crate) const DIGITS: [KeyCode; 10] = [
     KeyCode::Key9,
 ];
 /// More is not pressed while a frame is drawn.
-const MOST_LATER: usize = 64;
+const MOST_LATER: usize = 256;
 const DOUBLE_TIME: Duration = Duration::from_millis(350);
 const DOUBLE_PIXELS: f32 = 6.0;
 /// After a hiccup nothing shall leap.

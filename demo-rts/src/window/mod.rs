@@ -164,6 +164,7 @@ impl Shell {
         if may {
             window::order_quit();
         }
+        self.gatherer.takes_text(self.canvas.takes_text());
         let [red, green, blue, _] = theme::GROUND.map(|part| f32::from(part) / 255.0);
         self.gpu.draw(&mut self.canvas, [red, green, blue]);
     }

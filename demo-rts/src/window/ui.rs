@@ -492,12 +492,9 @@ impl<'a> Ui<'a> {
                 }
             }
         };
+        insert(&mut caret, &self.input.typed);
         if let Some(pasted) = &self.input.pasted {
             insert(&mut caret, pasted.trim());
-        }
-        let command = self.input.with.control || self.input.with.alt;
-        if !command {
-            insert(&mut caret, &self.input.typed);
         }
         for press in &self.input.keys {
             let left = text[..caret].char_indices().next_back().map(|(at, _)| at);

@@ -1,6 +1,6 @@
 //! The kit as a user meets it: with a mouse, and with the keyboard alone.
 
-use super::super::input::{Click, Modifiers, Press};
+use super::super::input::{Click, Gatherer, Modifiers, Press};
 use super::*;
 
 fn canvas() -> Canvas {
@@ -152,5 +152,78 @@ fn text_is_cut_or_broken_to_its_room() {
             canvas.measure(&line, size, Weight::Regular) <= wide,
             "{line}"
         );
+    }
+}
+
+/// What is typed while one frame is drawn: `<` deletes a letter, a tab goes on to the other field, `!` is pasted.
+fn typed_within_a_frame(typed: &str, letter_first: bool) -> ([String; 2], usize) {
+    let mut gatherer = Gatherer::default();
+    let (mut memory, mut canvas) = (Memory::default(), canvas());
+    memory.focus(0);
+    let mut texts = [String::new(), String::new()];
+    let mut frame = |gatherer: &mut Gatherer| {
+        let size = canvas.size();
+        let input = gatherer.frame(std::time::Duration::ZERO, size);
+        canvas.begin(size, 1.0);
+        let mut ui = Ui::new(&mut canvas, &input, &mut memory);
+        let [one, two] = &mut texts;
+        ui.field(FIRST, one, "", 200);
+        ui.field(SECOND, two, "", 200);
+        ui.finish();
+        gatherer.takes_text(canvas.takes_text());
+        (texts.clone(), !input.keys.is_empty())
+    };
+    frame(&mut gatherer);
+    let plain = Modifiers::default();
+    let control = Modifiers {
+        control: true,
+        ..plain
+    };
+    for letter in typed.chars() {
+        let key = match letter {
+            '<' => KeyCode::Backspace,
+            '\t' => KeyCode::Tab,
+            '!' => {
+                gatherer.key_down(KeyCode::LeftControl, control, false);
+                gatherer.paste(Some("!".to_owned()));
+                gatherer.key_down(KeyCode::V, control, false);
+                gatherer.key_up(KeyCode::LeftControl, plain);
+                continue;
+            }
+            // Which letter it is on a keyboard changes nothing.
+            _ => KeyCode::Unknown,
+        };
+        let is_letter = key == KeyCode::Unknown;
+        if is_letter && letter_first {
+            gatherer.letter(letter);
+        }
+        gatherer.key_down(key, plain, false);
+        gatherer.key_up(key, plain);
+        if is_letter && !letter_first {
+            gatherer.letter(letter);
+        }
+    }
+    let mut frames = 0;
+    loop {
+        let (texts, heard) = frame(&mut gatherer);
+        if !heard {
+            return (texts, frames);
+        }
+        frames += 1;
+    }
+}
+
+#[test]
+fn what_is_typed_keeps_its_place_among_the_keys_of_its_frame() {
+    for letter_first in [true, false] {
+        let fields = |typed| typed_within_a_frame(typed, letter_first).0;
+        assert_eq!(fields("ab<c"), ["ac", ""], "{letter_first}");
+        assert_eq!(fields("ab<<cd<e"), ["ce", ""], "{letter_first}");
+        assert_eq!(fields("ab\tcd<e"), ["ab", "ce"], "{letter_first}");
+        assert_eq!(fields("ab!c<d"), ["ab!d", ""], "{letter_first}");
+        let word = "abcdefghij".repeat(10);
+        let (texts, frames) = typed_within_a_frame(&word, letter_first);
+        assert_eq!(texts, [word.as_str(), ""]);
+        assert_eq!(frames, 1, "letters alone need no frame each");
     }
 }
