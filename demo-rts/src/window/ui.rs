@@ -2,7 +2,7 @@
 //! them. Everything can be reached by the keyboard: Tab and the arrows move on, Enter presses.
 
 use super::canvas::{Canvas, Colour, Rect};
-use super::input::{Input, KeyCode, MouseButton, Press};
+use super::input::{Input, KeyCode, Modifiers, MouseButton, Press};
 use super::letters::Weight;
 use super::theme;
 
@@ -57,6 +57,7 @@ pub struct Ui<'a> {
     tip: Option<Tip>,
     used_arrows: bool,
     in_field: bool,
+    pressed_with: Modifiers,
 }
 
 struct Tip {
@@ -100,6 +101,7 @@ impl<'a> Ui<'a> {
             tip: None,
             used_arrows: false,
             in_field: false,
+            pressed_with: Modifiers::default(),
         }
     }
 
@@ -111,6 +113,11 @@ impl<'a> Ui<'a> {
     /// Whether a field of this frame has the keyboard.
     pub fn has_focus_on_field(&self) -> bool {
         self.in_field
+    }
+
+    /// With which modifiers the last widget that says so was pressed: they may be let go in the same frame.
+    pub fn pressed_with(&self) -> Modifiers {
+        self.pressed_with
     }
 
     /// Ends the frame: moves the focus and draws the tooltip.
@@ -449,16 +456,18 @@ impl<'a> Ui<'a> {
         }
         let held = able && self.memory.held == Some(place);
         let release = self.input.release(MouseButton::Left);
-        let clicked = held && release.is_some_and(|click| area.contains(click.at));
+        let clicked = release.filter(|click| held && area.contains(click.at));
         let focused = able && self.memory.focus == Some(place);
-        let entered = focused
-            && self.memory.by_keys
-            && (self.input.hit(KeyCode::Enter) || self.input.hit(KeyCode::KpEnter));
+        let enter = [KeyCode::Enter, KeyCode::KpEnter];
+        let enter = enter.into_iter().find_map(|key| self.input.hit_with(key));
+        let entered = enter.filter(|_| focused && self.memory.by_keys);
+        let pressed = clicked.map(|click| click.with).or(entered);
+        self.pressed_with = pressed.unwrap_or(self.pressed_with);
         Met {
             place,
             hot: able && under,
             focused,
-            pressed: able && (clicked || entered),
+            pressed: pressed.is_some(),
             held,
         }
     }

@@ -206,7 +206,7 @@ impl Hand {
         if let Some(click) = input.release(MouseButton::Left)
             && let Some(from) = self.from
         {
-            self.choose(from, click.at, sight, click.with.shift || input.with.shift);
+            self.choose(from, click.at, sight, click.with.shift);
             self.from = None;
         }
         wishes

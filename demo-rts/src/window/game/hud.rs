@@ -9,7 +9,7 @@ use super::shapes::{self, UnitLook};
 use super::signs::{Sign, sign};
 use crate::facts::Facts;
 use crate::window::canvas::{Canvas, Rect};
-use crate::window::input::{Input, MouseButton};
+use crate::window::input::{Input, Modifiers, MouseButton};
 use crate::window::letters::Weight;
 use crate::window::ui::Ui;
 use crate::window::{theme, words};
@@ -72,12 +72,12 @@ impl Layout {
 /// What the panels came to in this frame.
 #[derive(Debug, Default)]
 pub struct Asked {
-    /// A button was pressed.
-    pub action: Option<Action>,
+    /// A button was pressed, with these.
+    pub action: Option<(Action, Modifiers)>,
     /// The camera is to look there.
     pub look: Option<Place>,
     /// The small map was clicked with the other button, or with an order in hand.
-    pub order: Option<Place>,
+    pub order: Option<(Place, Modifiers)>,
     /// These are to be selected instead.
     pub select: Option<Vec<Id>>,
 }
@@ -252,10 +252,10 @@ fn draw_small(ui: &mut Ui<'_>, shown: Shown<'_>, asked: &mut Asked) {
             .filter(|click| map.contains(click.at))
     };
     if let Some(click) = pressed(MouseButton::Right) {
-        asked.order = Some(on_map(click.at));
+        asked.order = Some((on_map(click.at), click.with));
     }
     match pressed(MouseButton::Left) {
-        Some(click) if aims => asked.order = Some(on_map(click.at)),
+        Some(click) if aims => asked.order = Some((on_map(click.at), click.with)),
         _ => {
             let at = ui.dragged_in(map).filter(|at| map.contains(*at));
             if let Some(at) = at.filter(|_| !aims) {
@@ -462,7 +462,7 @@ fn draw_building(
             ui.tip(area, lines);
         }
         if pressed {
-            asked.action = Some(Action::Cancel(building.id, place));
+            asked.action = Some((Action::Cancel(building.id, place), ui.pressed_with()));
         }
     }
 }
@@ -585,7 +585,7 @@ fn draw_card(ui: &mut Ui<'_>, shown: Shown<'_>, hand: &Hand, asked: &mut Asked) 
             ui.tip(above, entry.tip());
         }
         if pressed {
-            asked.action = Some(entry.action);
+            asked.action = Some((entry.action, ui.pressed_with()));
         }
     }
 }

@@ -11,7 +11,7 @@ use super::signs::{self, Sign};
 use crate::facts::Facts;
 use crate::home::look_at_first;
 use crate::window::canvas::{Canvas, Rect};
-use crate::window::input::{Click, DIGITS, Input, KeyCode, MouseButton};
+use crate::window::input::{Click, DIGITS, Input, KeyCode, Modifiers, MouseButton};
 use crate::window::settings::Settings;
 use crate::window::sound::{self, Sound, ears};
 use crate::window::ui::{Memory, Ui};
@@ -165,20 +165,19 @@ impl Table {
         }
         let at = self.camera.view.centre();
         input.mouse = Some(at);
-        let click = |button| Click {
+        let click = |button, with: Modifiers| Click {
             button,
             at,
-            with: input.with,
-            double: input.with.alt,
+            with,
+            double: with.alt,
         };
-        let (select, order) = (input.hit(KeyCode::Space), input.hit(KeyCode::Enter));
-        if select {
-            let click = click(MouseButton::Left);
+        if let Some(with) = input.hit_with(KeyCode::Space) {
+            let click = click(MouseButton::Left, with);
             input.pressed.push(click);
             input.released.push(click);
         }
-        if order {
-            input.pressed.push(click(MouseButton::Right));
+        if let Some(with) = input.hit_with(KeyCode::Enter) {
+            input.pressed.push(click(MouseButton::Right, with));
         }
         input
     }
@@ -411,11 +410,11 @@ impl Table {
         if let (Some(ids), Some(hand)) = (asked.select, &mut self.hand) {
             hand.select(ids);
         }
-        if let Some(at) = asked.order {
-            wishes.extend(self.order_on_map(at, around.world, input.with.shift));
+        if let Some((at, with)) = asked.order {
+            wishes.extend(self.order_on_map(at, around.world, with.shift));
         }
-        if let Some(action) = asked.action {
-            wishes.extend(self.act(action, input, around.world, input.with.shift));
+        if let Some((action, with)) = asked.action {
+            wishes.extend(self.act(action, input, around.world, with.shift));
         }
     }
 

@@ -220,6 +220,62 @@ fn a_box_selects_and_a_right_click_orders_in_the_same_frame() {
 }
 
 #[test]
+fn a_click_means_what_shift_was_when_it_was_made() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    sitting.select_workers();
+    sitting.frame(Input::default());
+    let layout = Layout::new(&sitting.canvas, true);
+    let texts = sitting.canvas.texts().iter();
+    let mut hold =
+        texts.filter(|text| text.text == "H" && layout.card.contains(text.area.centre()));
+    let hold = hold.next().expect("the card has its key").area.centre();
+    let beside = (layout.map.x + 9.0, layout.map.y + 9.0);
+    for (held, after, queued) in [(SHIFT, PLAIN, true), (PLAIN, SHIFT, false)] {
+        for (button, at) in [(MouseButton::Left, hold), (MouseButton::Right, beside)] {
+            let click = Click {
+                button,
+                at,
+                with: held,
+                double: false,
+            };
+            // Shift is let go, or pressed, while the frame in which it was clicked is drawn.
+            let wishes = sitting.frame(Input {
+                mouse: Some(at),
+                pressed: vec![click],
+                released: vec![click],
+                with: after,
+                ..Input::default()
+            });
+            let [Wish::Issue(order)] = wishes.as_slice() else {
+                panic!("{button:?} with {held:?}: {wishes:?}");
+            };
+            let is_queued = matches!(order.command, Command::Queue { .. });
+            assert_eq!(is_queued, queued, "{button:?} with {held:?}: {order:?}");
+        }
+    }
+}
+
+#[test]
+fn the_keyboards_click_means_what_shift_was_when_its_key_went_down() {
+    let mut sitting = Sitting::at(SIZES[0]);
+    sitting.select_workers();
+    sitting.key(KeyCode::F4, PLAIN);
+    for (with, after, queued) in [(SHIFT, PLAIN, true), (PLAIN, SHIFT, false)] {
+        let (key, repeat) = (KeyCode::Enter, false);
+        let wishes = sitting.frame(Input {
+            keys: vec![Press { key, with, repeat }],
+            with: after,
+            ..Input::default()
+        });
+        let [Wish::Issue(order)] = wishes.as_slice() else {
+            panic!("{with:?}: {wishes:?}");
+        };
+        let is_queued = matches!(order.command, Command::Queue { .. });
+        assert_eq!(is_queued, queued, "{with:?}: {order:?}");
+    }
+}
+
+#[test]
 fn nothing_is_heard_under_what_lies_over_the_table() {
     let mut sitting = Sitting::at(SIZES[0]);
     sitting.covered = true;
