@@ -16,11 +16,13 @@ use replay::Recorder;
 use sim::{Checksum, SeatState, Seed, Simulation, State};
 use std::sync::Arc;
 
-/// A match of two bots, without its keyframes, as a file; and the world's checksum before each turn and after the last.
+/// A match of two bots, without its keyframes, as a file; and the world's checksums before each turn and each tick, and
+/// after the last.
 struct Recorded {
     folder: tempfile::TempDir,
     path: PathBuf,
     checksums: Vec<Checksum>,
+    ticks: Vec<Checksum>,
     actions: u32,
 }
 
@@ -66,6 +68,7 @@ fn record_where(turns: u32, removed: bool) -> Recorded {
     let mut log = Recorder::create(&path).unwrap();
     log.append(&Record::Start(Arc::new(start))).unwrap();
     let (mut checksums, mut actions) = (vec![world.checksum()], 0);
+    let mut ticks = checksums.clone();
     for turn in 0..turns {
         if removed && turn == REMOVED_FROM {
             log.append(&Record::Roster(removal())).unwrap();
@@ -103,6 +106,7 @@ fn record_where(turns: u32, removed: bool) -> Recorded {
         for _ in 0..bundle.ticks() {
             world.step(&entries, &mut Vec::new());
             entries.clear();
+            ticks.push(world.checksum());
         }
         checksums.push(world.checksum());
         log.append(&Record::Bundle(bundle)).unwrap();
@@ -113,6 +117,7 @@ fn record_where(turns: u32, removed: bool) -> Recorded {
         folder,
         path,
         checksums,
+        ticks,
         actions,
     }
 }
@@ -231,6 +236,42 @@ fn every_way_to_a_moment_ends_at_the_world_that_was_played() {
         reel.world().map(State::checksum),
         Some(recorded.checksums[5])
     );
+}
+
+#[test]
+fn every_tick_within_a_turn_is_the_world_that_was_played() {
+    let recorded = record(30);
+    let check = |reel: &Reel, tick: u64| {
+        assert_eq!(reel.tick(), tick);
+        let checksum = reel.world().map(State::checksum);
+        let played = recorded.ticks[tick as usize];
+        assert_eq!(checksum, Some(played), "tick {tick}");
+    };
+    let mut reel = Reel::open(&recorded.path).unwrap();
+    for tick in 1..=reel.ticks() {
+        assert!(reel.tick_once(|_, _| {}));
+        check(&reel, tick);
+    }
+    for tick in [50, 51, 53, 52, 49, 3, 119, 120, 118] {
+        reel.seek_tick(tick);
+        assert!(reel.pursue(far()));
+        check(&reel, tick);
+    }
+    // By the keys of the viewer, on and back over the beginning of a turn.
+    let mut viewer = viewer(&recorded);
+    let mut canvas = Canvas::new();
+    canvas.begin((1_280.0, 720.0), 1.0);
+    let shift = Modifiers {
+        shift: true,
+        ..Modifiers::default()
+    };
+    frame(&mut viewer, &mut canvas, &[KeyCode::Home], shift);
+    let on = (1..=10).map(|tick| (KeyCode::Period, tick));
+    let back = (5..10).rev().map(|tick| (KeyCode::Comma, tick));
+    for (key, tick) in on.chain(back) {
+        frame(&mut viewer, &mut canvas, &[key], shift);
+        check(&viewer.reel, tick);
+    }
 }
 
 #[test]
