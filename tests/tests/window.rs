@@ -123,8 +123,10 @@ fn a_skirmish_is_played_by_hand_and_its_recording_tells_what_was_clicked() {
     window.click((640, 350));
     window.point(FIRST_OF_CARD);
     window.until_seen(TRAINS_WORKER);
+    window.until_seen(&START_GOLD.to_string());
     window.click(FIRST_OF_CARD);
-    window.until_seen(&(START_GOLD - Kind::Worker.stats().gold).to_string());
+    // What is left of it is as much as there is wood, which is seen all the time.
+    window.until_gone(&START_GOLD.to_string());
     // The others go away, and stop.
     window.drag((540, 250), (740, 440));
     window.until_seen(&words::selected(5));
@@ -243,8 +245,9 @@ fn two_windows_meet_play_and_one_is_killed() {
     });
     // Who plays beside whom is told from where it is: a worker of the guest's is in the host's recording, too.
     guest.click((640, 350));
+    guest.until_seen(&START_GOLD.to_string());
     guest.press(&["w"]);
-    guest.until_seen(&(START_GOLD - Kind::Worker.stats().gold).to_string());
+    guest.until_gone(&START_GOLD.to_string());
     host.press(&["F3"]);
     host.until_seen(words::AGREED);
     let playing = host.picture();
