@@ -150,7 +150,7 @@ impl Playing {
     /// When that is looked at again.
     pub(super) fn align_deadline(&self) -> Option<Duration> {
         let (_, shown_at) = self.others.astray?;
-        Some(shown_at + SHOWN_EVERY)
+        (!self.ending.desynced()).then_some(shown_at + SHOWN_EVERY)
     }
 
     fn take_over(&mut self, by: u8, cut: u32) {
