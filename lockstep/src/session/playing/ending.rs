@@ -12,8 +12,10 @@ use crate::{EndReason, Fault, LinkId};
 use sim::{Checksum, Outcome};
 use std::time::Duration;
 
-/// How long a peer waits for the others to sign the end.
+/// How long a peer waits for the others to sign the end, at least.
 const END_WAIT: Duration = Duration::from_secs(2);
+/// How much longer than the command delay, by which a peer may lag that holds nobody up.
+const END_WAIT_MORE: Duration = Duration::from_secs(1);
 /// How long a leaver waits until everybody holds its last batch and its leaving is decided, and who is removed until
 /// one of those who stay knows.
 pub(super) const LEAVE_WAIT: Duration = Duration::from_secs(5);
@@ -31,6 +33,8 @@ pub(super) struct Ending {
 
 struct OwnEnd {
     since: Duration,
+    /// How long the others have to sign it.
+    wait: Duration,
     reason: EndReason,
     end: End,
 }
@@ -86,7 +90,7 @@ impl Ending {
 
     pub(super) fn deadline(&self) -> Option<Duration> {
         let desync = self.desync_since.map(|since| since + DESYNC_WAIT);
-        let own = self.own.as_ref().map(|own| own.since + END_WAIT);
+        let own = self.own.as_ref().map(|own| own.since + own.wait);
         let removed = self.removed_since.map(|since| since + LEAVE_WAIT);
         desync.or(own).or(removed)
     }
@@ -142,8 +146,11 @@ impl Playing {
         self.due_bundles.clear();
         let message = message(self.me as u8, &end, signature);
         self.ending.signed[self.me] = Some((end.clone(), signature));
+        let plan = self.course.plan;
+        let delay = plan.turn() * u32::from(plan.delay_turns);
         self.ending.own = Some(OwnEnd {
             since: core.now,
+            wait: END_WAIT.max(delay + END_WAIT_MORE),
             reason,
             end,
         });
@@ -252,7 +259,7 @@ impl Playing {
         let differs = ends().any(|(_, end)| *end != own.end);
         // Of an end that was taken back there may be word that is not true any more.
         let unsure = differs && self.past.took_back_before(own.end.turns);
-        if (!all || unsure) && core.now < own.since + END_WAIT {
+        if (!all || unsure) && core.now < own.since + own.wait {
             return;
         }
         if differs {

@@ -45,6 +45,23 @@ fn after_a_gap_nothing_is_executed_until_others_have_answered() {
 }
 
 #[test]
+fn who_has_slept_and_lags_as_far_as_the_plan_allows_signs_the_end() {
+    let plan = Plan {
+        ticks: 4,
+        delay_turns: 8,
+        tick_ms: 100,
+    };
+    for before in (4_000..4_800).step_by(100) {
+        let mut net = Net::new(3, plan, Some(24));
+        net.run(Duration::from_millis(before));
+        net.stop(1, Duration::from_millis(2_900));
+        net.run(Duration::from_secs(30));
+        let signed: Vec<(u8, u8)> = net.ends().iter().map(|end| (end.agreed, end.of)).collect();
+        assert_eq!(signed, [(3, 3); 3], "asleep after {before} ms");
+    }
+}
+
+#[test]
 fn a_gap_of_less_than_a_second_is_none() {
     let mut net = Net::new(3, Plan::default(), Some(30));
     net.run(Duration::from_secs(3));
