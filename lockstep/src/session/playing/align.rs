@@ -170,7 +170,7 @@ impl Playing {
 
     /// Keeps what the peer at the other end of a link holds for a turn for which this one holds something else, both
     /// signed by whom they are of.
-    pub(super) fn keep_other(&mut self, core: &Core, link: LinkId, signed: SignedBatch) {
+    pub(super) fn keep_other(&mut self, core: &mut Core, link: LinkId, signed: SignedBatch) {
         let changes = self.epochs.is_frozen() || self.epochs.pending().is_some();
         let by = self.member_of(core, link).filter(|by| self.epochs.has(*by));
         let (Some(by), Ok(batch)) = (by, Batch::decode(&signed.content)) else {
@@ -183,20 +183,19 @@ impl Playing {
         let open =
             turn >= self.complete && member.required(turn) && batch.epoch <= self.epochs.epoch();
         let honest = !self.cheats().contains(by as u8);
-        if changes
-            && differs
-            && open
-            && honest
-            && signed.is_signed(&self.start, core.signer.as_ref())
-        {
-            let arrived = core.now;
-            let other = Held {
-                signed,
-                batch,
-                arrived,
-            };
-            self.others.held.insert((by as u8, of as u8, turn), other);
+        if !changes || !differs || !open || !honest {
+            return;
         }
+        if !signed.is_signed(&self.start, core.signer.as_ref()) {
+            return core.strange(link);
+        }
+        let arrived = core.now;
+        let other = Held {
+            signed,
+            batch,
+            arrived,
+        };
+        self.others.held.insert((by as u8, of as u8, turn), other);
     }
 
     /// Answers whoever has shown what differs from what this peer holds of a proved cheat: first of each pair is what
