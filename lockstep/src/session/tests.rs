@@ -61,6 +61,8 @@ struct Net {
     count: u64,
     /// Peer 2 signs another batch of this turn for peer 1 than for all others.
     two_faced: Option<u32>,
+    /// In the other one it leaves.
+    other_face_leaves: bool,
     /// Peers whose messages are lost from now on.
     silent: Vec<usize>,
     /// A peer that stands still: what comes for it waits.
@@ -112,6 +114,7 @@ impl Net {
             queue: BTreeMap::new(),
             count: 0,
             two_faced: None,
+            other_face_leaves: false,
             silent: Vec::new(),
             stopped: None,
             waiting: Vec::new(),
@@ -330,10 +333,13 @@ impl Net {
         for signed in packet.batches.iter_mut().filter(|signed| signed.peer == 2) {
             let mut batch = Batch::decode(&signed.content).expect("an honest batch until here");
             if batch.turn == TurnNumber(turn) {
-                batch.entries.push(LogEntry {
-                    seat: Seat(2),
-                    what: What::Chat("for you alone".to_owned()),
-                });
+                match self.other_face_leaves {
+                    true => batch.leaving = true,
+                    false => batch.entries.push(LogEntry {
+                        seat: Seat(2),
+                        what: What::Chat("for you alone".to_owned()),
+                    }),
+                }
                 let signer = KeyedHash::new(id(2));
                 let run = self.peers[2].session.core.incarnation;
                 *signed = batch.seal(2, start.match_id, run, &signer);

@@ -129,6 +129,7 @@ impl Peer {
             suspects,
             unwanted: Peers::default(),
             disbelieved: Peers::default(),
+            excused: self.roster.voters().members(),
             joiner: self.asked.first().copied(),
             asked: &self.asked,
         };

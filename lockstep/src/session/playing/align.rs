@@ -113,35 +113,49 @@ impl Playing {
         let pending = self.epochs.pending().map(|change| change.value);
         let told = || {
             let sight = self.sight(None);
-            self.epochs.roster.wanted(&sight.view())
+            let roster = &self.epochs.roster;
+            let another = roster.is_told_another_log(&sight.view());
+            (roster.wanted(&sight.view()), another)
         };
-        let changing = self.epochs.is_changing();
-        let wanted = pending.or_else(|| changing.then(told).flatten());
-        let wanted = wanted.filter(|value| value.log_hash.is_some());
-        let own = wanted.and_then(|value| self.at_cut(&value, &self.hashes_ahead(None)));
-        let Some((value, own)) = wanted.zip(own) else {
-            self.others.astray = None;
-            return;
+        let (wanted, another) = match pending {
+            Some(value) => (Some(value), false),
+            None if self.epochs.is_changing() => told(),
+            None => (None, false),
         };
-        if !value.roster.contains(self.me as u8) || Some(own) == value.log_hash {
+        let stays =
+            |value: &Value| value.roster.contains(self.me as u8) && value.log_hash.is_some();
+        let wanted = wanted.filter(|value| stays(value) && value.cut > self.complete);
+        let own = wanted.map(|value| self.at_cut(&value, &self.hashes_ahead(None)));
+        // What is lacking comes by itself, unless it is of one who left in another history.
+        let differs = wanted.zip(own).is_some_and(|(value, own)| {
+            own != value.log_hash && (own.is_some() || pending.is_some())
+        });
+        if !differs && !another {
             self.others.astray = None;
             return;
         }
         let mut holders: Vec<u8> = self.others.held.keys().map(|(by, ..)| *by).collect();
         holders.dedup();
-        let leads = |by: &u8| self.at_cut(&value, &self.hashes_ahead(Some(*by))) == value.log_hash;
-        if let Some(by) = holders.into_iter().find(leads) {
-            self.take_over(by, value.cut);
+        let found = wanted.filter(|_| differs).and_then(|value| {
+            let leads =
+                |by: &u8| self.at_cut(&value, &self.hashes_ahead(Some(*by))) == value.log_hash;
+            Some((holders.into_iter().find(leads)?, value.cut))
+        });
+        if let Some((by, cut)) = found {
+            self.take_over(by, cut);
             self.others.astray = None;
             return;
         }
-        let (since, shown_at) = self.others.astray.unwrap_or((core.now, Duration::ZERO));
-        let due = self.others.astray.is_none() || core.now >= shown_at + SHOWN_EVERY;
+        let lacks = own == Some(None);
+        let first = if lacks { core.now } else { Duration::ZERO };
+        let (since, shown_at) = self.others.astray.unwrap_or((core.now, first));
+        let due = core.now >= shown_at + SHOWN_EVERY || shown_at == Duration::ZERO;
         self.others.astray = Some((since, if due { core.now } else { shown_at }));
         if due {
-            self.show(core, self.complete);
+            let back = u32::from(self.start.plan.delay_turns) + 2;
+            self.show(core, self.complete.saturating_sub(back));
         }
-        if pending.is_some() && core.now >= since + FOUND_WITHIN {
+        if pending.is_some() && !lacks && core.now >= since + FOUND_WITHIN {
             self.stall = None;
             self.ending.be_removed(core.now);
         }

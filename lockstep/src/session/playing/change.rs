@@ -34,6 +34,7 @@ pub(super) struct Sight {
     suspects: Peers,
     unwanted: Peers,
     disbelieved: Peers,
+    excused: Peers,
     joiner: Option<Joins>,
     asked: Vec<Joins>,
 }
@@ -50,6 +51,7 @@ impl Sight {
             suspects: self.suspects,
             unwanted: self.unwanted,
             disbelieved: self.disbelieved,
+            excused: self.excused,
             joiner: self.joiner,
             asked: &self.asked,
         }
@@ -324,6 +326,7 @@ impl Playing {
 
     pub(super) fn sight(&self, joiner: Option<Joins>) -> Sight {
         let odd = self.evidently_odd();
+        let left = self.places(|at| self.members[at].leaves.is_some());
         Sight {
             holdings: self.members.iter().map(|member| member.holding()).collect(),
             complete: self.complete,
@@ -337,6 +340,7 @@ impl Playing {
             suspects: self.watch.suspects.or(self.watch.unwanted),
             unwanted: self.watch.agreed.or(odd),
             disbelieved: self.watch.disbelieved,
+            excused: self.epochs.excused().or(self.cheats()).or(left),
             joiner,
             asked: self.requests.known(),
         }
@@ -450,6 +454,7 @@ impl Playing {
         // All who begin it have one log.
         self.dispute.take_if(|_| change.value.log_hash.is_some());
         self.others.begin_epoch();
+        self.ending.stay();
         let goes = before.without(change.value.roster);
         // Of who left before, the log says so already.
         let removed: Peers = goes

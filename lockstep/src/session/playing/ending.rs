@@ -72,6 +72,11 @@ impl Ending {
         self.removed_since.get_or_insert(now);
     }
 
+    /// It is in the roster of a new epoch.
+    pub(super) fn stay(&mut self) {
+        self.removed_since = None;
+    }
+
     /// Turns from `cut` on are taken back: where those ended the match, it has not ended.
     pub(super) fn reopen(&mut self, cut: u32) {
         if self.own.take_if(|own| own.end.turns > cut).is_some() {

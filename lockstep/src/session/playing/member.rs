@@ -190,10 +190,6 @@ impl Member {
                 .map(|(turn, _)| turn)
         };
         self.leaves = leaving;
-        if let Some(last) = self.leaves {
-            self.held = self.held.min(last + 1);
-            self.batches.forget_from(self.held);
-        }
         Some(before)
     }
 

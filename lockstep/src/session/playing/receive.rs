@@ -95,7 +95,8 @@ impl Playing {
             }
             return;
         }
-        let after_last = member.leaves.is_some_and(|last| turn > last);
+        // A cheat may leave in one history and not in the other.
+        let after_last = member.leaves.is_some_and(|last| turn > last) && member.proof.is_none();
         if turn < member.held || after_last || !member.required(turn) {
             return;
         }

@@ -86,14 +86,33 @@ impl Roster {
         Some((value, counted))
     }
 
-    /// Whether a promise tells of batches that matter to a value and that this peer does not hold.
+    /// Whether somebody tells this peer, as coordinator, of another log than its batches lead to, and it waits for
+    /// nothing else.
+    pub fn is_told_another_log(&self, view: &View<'_>) -> bool {
+        let planned = self.planned(view).zip(self.coordinating.as_ref());
+        planned.is_some_and(|((value, counted), own)| {
+            let stay = value.roster.and(counted);
+            let mut stay = own.promises.iter().filter(|(of, _)| stay.contains(**of));
+            value.log_hash.is_none() && stay.any(|(_, promise)| is_unlike(promise, view))
+        })
+    }
+
+    /// Whether a promise tells of batches that matter to a value and that this peer does not hold, or of a value that
+    /// this peer could not accept.
     fn is_unproved(&self, promise: &Promise, value: Value, view: &View<'_>) -> bool {
         let accepted = promise
             .accepted
             .is_some_and(|(_, accepted)| accepted == value);
-        let log = view.hash_after(value.cut);
-        let another = log.is_some() && log != value.log_hash && value.roster.contains(self.me);
+        let behind =
+            value.roster.contains(self.me) && value.cheats.is_empty() && value.cut < view.complete;
+        let known = value.cheats.is_within(view.cheats) && value.odd.is_within(view.odd);
+        let another = view.hash_after(value.cut) != value.log_hash;
+        let impossible = behind || another || !known || !self.keeps_enough(&value, view);
         let lacks = |of: u8| {
+            // Of a cheat nothing is wanted that is not complete.
+            if value.cheats.contains(of) {
+                return false;
+            }
             let at = usize::from(of);
             let (Some(told), Some(held)) = (promise.holdings.get(at), view.holdings.get(at)) else {
                 return false;
@@ -101,7 +120,7 @@ impl Roster {
             let lacking = !held.reaches(value.cut) && (accepted || told.until > held.until);
             lacking || told.left && !held.left
         };
-        accepted && another || self.voters.members().iter().any(lacks)
+        accepted && impossible || self.voters.members().iter().any(lacks)
     }
 }
 

@@ -117,6 +117,8 @@ pub struct View<'a> {
     /// Voters that have told of batches and not delivered them: as coordinator it does without their promises where
     /// the others are a quorum.
     pub disbelieved: Peers,
+    /// Voters of whom it is known why they may go although they answer: they leave, cheat, or a quorum wants them to.
+    pub excused: Peers,
     /// Who follows the match and is to come back with the next roster.
     pub joiner: Option<Joins>,
     /// All who have asked to come back in this epoch: nobody else is accepted.
@@ -296,6 +298,13 @@ impl Roster {
         }
     }
 
+    /// Whether so many stay, or are known to go for a reason, that a correct coordinator may have proposed it: others go
+    /// only where a quorum has answered without them.
+    fn keeps_enough(&self, value: &Value, view: &View<'_>) -> bool {
+        let excused = view.excused.and(self.voters.members());
+        self.voters.is_quorum(value.stay().or(excused))
+    }
+
     /// Accepts what is proposed in the promised ballot, once all turns up to the cut are held.
     fn accept(&mut self, view: &View<'_>, out: &mut Vec<Do>) {
         let Some((ballot, value)) = self.proposed else {
@@ -315,6 +324,7 @@ impl Roster {
         };
         let unlike = misplaced || view.hash_after(value.cut) != value.log_hash;
         let known = value.cheats.is_within(view.cheats) && value.odd.is_within(view.odd);
+        let known = known && self.keeps_enough(&value, view);
         if !known || stays && unlike {
             return;
         }

@@ -48,6 +48,10 @@ impl Table {
         if self.dead.contains(at) {
             return;
         }
+        // Promises tell.
+        let left = self.held.iter().flat_map(|row| (0..).zip(row));
+        let left = left.filter(|(_, holding)| holding.left);
+        let left = left.map(|(of, _)| of).collect();
         let view = View {
             holdings: &self.held[usize::from(at)],
             complete: 0,
@@ -61,6 +65,7 @@ impl Table {
             suspects: self.dead.or(self.unwanted),
             unwanted: self.unwanted,
             disbelieved: Peers::default(),
+            excused: self.unwanted.or(left),
             joiner: None,
             asked: &[],
         };

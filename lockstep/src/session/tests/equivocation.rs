@@ -239,8 +239,17 @@ fn two_histories_before_a_roster_change_end_nothing() {
 
 /// Peer 2 has another batch come to peer 1 just after that one has promised, which tells nobody of it; this peer
 /// `returns`, so much later. False where there is no such batch yet.
-fn another_face_after_the_promise(peers: usize, returns: usize, later: Duration) -> bool {
-    let mut net = Net::new(peers, Plan::default(), None);
+fn another_face_after_the_promise(
+    peers: usize,
+    returns: usize,
+    later: Duration,
+    leaves: bool,
+) -> bool {
+    let plan = Plan {
+        delay_turns: if leaves { 4 } else { 2 },
+        ..Plan::default()
+    };
+    let mut net = Net::new(peers, plan, None);
     net.run(Duration::from_secs(8));
     net.kill(returns);
     net.run(Duration::from_secs(16) + later);
@@ -264,10 +273,13 @@ fn another_face_after_the_promise(peers: usize, returns: usize, later: Duration)
         return false;
     };
     let mut other = batch.clone();
-    other.entries.push(LogEntry {
-        seat: Seat(2),
-        what: What::Chat("for you alone".to_owned()),
-    });
+    other.leaving = leaves;
+    if !leaves {
+        other.entries.push(LogEntry {
+            seat: Seat(2),
+            what: What::Chat("for you alone".to_owned()),
+        });
+    }
     playing.hold_instead(other.seal(2, start.match_id, run, &signer));
     net.run(net.now + Duration::from_secs(12));
     let honest: Vec<usize> = (0..peers).filter(|at| ![2, returns].contains(at)).collect();
@@ -302,9 +314,37 @@ fn another_face_after_the_promise(peers: usize, returns: usize, later: Duration)
 
 #[test]
 fn who_is_shown_another_history_after_its_promise_goes_over_to_that_of_the_others() {
-    for (peers, returns) in [(4, 3), (5, 4)] {
+    for (peers, returns, leaves) in [(4, 3, false), (5, 4, false), (5, 4, true)] {
         let later = (0..200).step_by(20).map(Duration::from_millis);
-        let shown = later.filter(|later| another_face_after_the_promise(peers, returns, *later));
+        let shown =
+            later.filter(|later| another_face_after_the_promise(peers, returns, *later, leaves));
         assert!(shown.count() > 3, "{peers} peers");
+    }
+}
+
+#[test]
+fn who_leaves_in_one_history_and_stays_in_the_other_is_named_and_nobody_else_goes() {
+    for (peers, delay_turns) in [(3, 2), (3, 4), (4, 2), (5, 4)] {
+        let plan = Plan {
+            delay_turns,
+            ..Plan::default()
+        };
+        let mut net = Net::new(peers, plan, None);
+        net.two_faced = Some(40);
+        net.other_face_leaves = true;
+        net.run(Duration::from_secs(30));
+        let honest: Vec<usize> = (0..peers).filter(|at| *at != 2).collect();
+        for at in &honest {
+            let peer = &net.peers[*at];
+            let about = format!("peer {at} of {peers}, delay {delay_turns}");
+            assert_eq!(peer.session.status(), Status::Running, "{about}");
+            assert!(net.has_named(*at), "{about}");
+            assert_eq!(
+                net.gone(*at),
+                [(vec![Seat(2)], RosterCause::Cheated)],
+                "{about}"
+            );
+        }
+        net.have_one_history(&honest);
     }
 }

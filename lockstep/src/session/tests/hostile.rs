@@ -107,7 +107,7 @@ impl Net {
     }
 
     /// Who has gone, as this peer was told, and why.
-    fn gone(&self, at: usize) -> Vec<(Vec<Seat>, RosterCause)> {
+    pub(super) fn gone(&self, at: usize) -> Vec<(Vec<Seat>, RosterCause)> {
         let events = self.peers[at].events.iter();
         let gone = events.filter_map(|event| match event {
             Event::RosterChanged { gone, .. } => Some(gone),
@@ -500,4 +500,75 @@ fn who_tells_of_a_value_that_keeps_it_goes_all_the_same() {
         assert!(turns > 5 * 15, "peer {at}: {turns} turns");
         assert_eq!(net.gone(at), [(vec![Seat(1)], RosterCause::Lost)]);
     }
+}
+
+#[test]
+fn who_says_that_it_accepted_what_nobody_could_propose_is_removed() {
+    let attacks: [Attack; 5] = [
+        // It alone stays.
+        |start, me, channel, bytes| {
+            accepted(start, me, (channel, bytes), |promise| {
+                Value::of(Peers(0b100), promise.complete).with_log(promise.hashes[0])
+            })
+        },
+        // Turns that all have are not to count.
+        |start, me, channel, bytes| {
+            accepted(start, me, (channel, bytes), |promise| {
+                let everybody = Peers::first(promise.holdings.len());
+                Value::of(everybody, promise.complete - 2).with_log(promise.hashes[2])
+            })
+        },
+        // From the beginning on.
+        |start, me, channel, bytes| {
+            accepted(start, me, (channel, bytes), |promise| {
+                Value::of(Peers::first(promise.holdings.len()), 0).with_log(NO_LOG)
+            })
+        },
+        // Somebody cheats whom nobody can prove to.
+        |start, me, channel, bytes| {
+            accepted(start, me, (channel, bytes), |promise| Value {
+                cheats: Peers(0b10),
+                ..Value::of(Peers(0b1101), promise.complete).with_log(promise.hashes[0])
+            })
+        },
+        // Somebody is odd whose world nobody has seen to be.
+        |start, me, channel, bytes| {
+            accepted(start, me, (channel, bytes), |promise| Value {
+                odd: Peers(0b10),
+                ..Value::of(Peers(0b1101), promise.complete).with_log(promise.hashes[0])
+            })
+        },
+    ];
+    attacks
+        .into_iter()
+        .for_each(the_others_go_on_without_who_promises);
+}
+
+/// Says that it has accepted this.
+fn accepted(
+    start: &Start,
+    me: usize,
+    (channel, bytes): (Channel, &[u8]),
+    what: fn(&Promise) -> Value,
+) -> Option<Vec<u8>> {
+    promising(start, me, (channel, bytes), |promise| {
+        promise.accepted = Some((Ballot { round: 0, peer: 2 }, what(promise)));
+    })
+}
+
+/// Proposes, in attempts of its own, that it alone stays, and accepts that.
+fn proposing_to_stay_alone(
+    start: &Start,
+    me: usize,
+    channel: Channel,
+    bytes: &[u8],
+) -> Option<Vec<u8>> {
+    proposing(start, me, (channel, bytes), |value| {
+        value.roster = Peers(0b1)
+    })
+}
+
+#[test]
+fn no_coordinator_stays_alone_where_the_others_answer() {
+    the_others_go_on_without_who_proposes(proposing_to_stay_alone);
 }
