@@ -21,7 +21,7 @@ pub(in crate::session) use log::Log;
 pub(in crate::session) use reopened::Reopened;
 pub(crate) use reopened::Whole;
 use sim::{Checksum, Seat};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// Pieces of a snapshot that are asked for at a time.
@@ -47,6 +47,9 @@ const REQUEST_EVERY: Duration = Duration::from_millis(200);
 /// The last turns of an own replay may be ones that only this peer had, as many as the longest command delay, or ones
 /// that were taken back since.
 const PROVISIONAL: usize = RECENT;
+/// Messages about the next roster change that are kept until this peer has a part in it: more than members send in a
+/// second, and 9 MiB of them at most.
+const EARLY: usize = 256;
 
 pub(crate) struct Returning {
     match_id: MatchId,
@@ -60,6 +63,8 @@ pub(crate) struct Returning {
     sure: usize,
     keyframe: Option<Keyframe>,
     log: Option<Log>,
+    /// The newest that was told of the next change and of cheats: whoever let this peer in says it once.
+    early: VecDeque<(LinkId, Control)>,
     /// What was given last did not follow on the log, and a quorum tells of changes that are not in it.
     doubts: bool,
     /// The world has executed turns that were taken back since: only another run can come back.
@@ -194,6 +199,7 @@ impl Returning {
             reopened: false,
             reopens: None,
             otherwise: None,
+            early: VecDeque::new(),
             next_request: core.now,
             confirmed_at: core.now,
             moved_at: core.now,
@@ -313,13 +319,20 @@ impl Returning {
             }
             // It is on its way out, or says what the roster says: none of it is for this peer yet.
             Control::Refused(_) | Control::Bye => core.close(link),
-            Control::Roster(_)
-            | Control::Words(_)
+            Control::Words(_)
             | Control::End { .. }
             | Control::Lobby(_)
             | Control::Reopen(_)
-            | Control::Evidence(_)
             | Control::Rejoin { .. } => {}
+            Control::Roster(_) | Control::Evidence(_) => {
+                if self.early.len() == EARLY {
+                    // What is said of a change is said again in the next attempt.
+                    let is_note = |(_, early): &(_, Control)| matches!(early, Control::Roster(_));
+                    let oldest = self.early.iter().position(is_note);
+                    self.early.remove(oldest.unwrap_or(0));
+                }
+                self.early.push_back((link, message));
+            }
             _ => core.fault(link, Fault::OutOfPlace),
         }
         Step::Stay

@@ -119,6 +119,8 @@ pub(crate) struct Returned {
     pub checksum: Checksum,
     /// When the turn behind the cut is due.
     pub due: Duration,
+    /// What members have told of roster changes and cheats, oldest first, and may not say again.
+    pub early: Vec<(LinkId, Control)>,
 }
 
 impl Playing {
@@ -213,6 +215,11 @@ impl Playing {
         });
         if playing.past.begins_with(cut, playing.ticks_handed_out) {
             core.out.push(Output::Save { turns: cut });
+        }
+        for (link, message) in returned.early {
+            if core.links.contains_key(&link) {
+                playing.received(core, link, message);
+            }
         }
         playing
     }

@@ -323,6 +323,7 @@ impl Returning {
             executed: *executed,
             checksum: *checksum,
             due,
+            early: std::mem::take(&mut self.early).into(),
         }))
     }
 }

@@ -28,6 +28,7 @@ fn who_comes_back_waits_for_no_batch_that_another_who_came_back_never_seals() {
         executed: 101,
         checksum: Checksum(0),
         due: Duration::ZERO,
+        early: Vec::new(),
     };
     let playing = Playing::returned(&mut core(3), returned, SETTINGS);
     let delay = u32::from(plan.delay_turns);
