@@ -240,10 +240,13 @@ impl<W: Playable> Judge<W> {
         roster.len() == 1 && self.peer_at(roster[0]) == Some(peer)
     }
 
-    /// Whether a peer is the first of two, and the other one died: it is a quorum by itself, and may have decided so.
+    /// Whether a peer is the first of two, and the other one died: it is a quorum by itself, and may have decided so. Or
+    /// it is one of two, and the other one has left: what they have decided says that it is alone.
     pub(super) fn outlived_the_other(&self, peer: usize) -> bool {
         match self.newest_roster()[..] {
-            [first, other] => first == peer && self.peers[other].crashed.is_some(),
+            [first, other] if first == peer && self.peers[other].crashed.is_some() => true,
+            [one, other] if one == peer => self.peers[other].left,
+            [other, one] if one == peer => self.peers[other].left,
             _ => false,
         }
     }

@@ -227,6 +227,17 @@ fn two_histories_before_a_roster_change_end_nothing() {
             );
         }
         net.have_one_history(&honest);
+        // Who is let in meanwhile, too.
+        for at in [0, 1, 3, 4] {
+            let changes = net.peers[at].records.iter();
+            let mut cheated = changes.filter_map(|record| match record {
+                Record::Roster(change) => Some(change),
+                _ => None,
+            });
+            let proved =
+                cheated.all(|change| change.proofs.len() as u32 == change.value.cheats.len());
+            assert!(proved, "{before} ms, peer {at}");
+        }
         let causes = net.causes(0);
         let first = |of: RosterCause| causes.iter().position(|cause| *cause == of);
         histories += u32::from(first(RosterCause::Rejoined) < first(RosterCause::Cheated));
