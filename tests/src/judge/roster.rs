@@ -100,10 +100,12 @@ impl<W: Playable> Judge<W> {
             let founded = file.left || lost || file.ended.is_some();
             // Whether its world is sound is looked at on its own.
             let founded = founded || change.value.odd.contains(place);
-            // Whoever coordinates may have seen that one strays before a quorum has: it goes, and is not called odd.
+            // Whoever coordinates may have seen that one strays before a quorum has: it goes, and is not called odd. It
+            // may not have heard of that itself.
+            let is_told = self.peers.iter().any(|file| file.desync.is_some());
             let strays = self.goes_on
                 && self.flaw.is_some_and(|(flawed, turn)| {
-                    flawed == peer && file.desync.is_some() && change.value.cut > turn
+                    flawed == peer && is_told && change.value.cut > turn
                 });
             let founded = founded || strays;
             // Who is heard goes only for blocking turns, and turns were late for as long as that takes.
