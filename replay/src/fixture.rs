@@ -240,7 +240,16 @@ fn alone_from(cut: u32) -> impl Fn(&mut Bundle) {
 }
 
 /// What ends an epoch before turn `cut`, given the log's hash there.
-type Change = fn(epoch: u32, cut: u32, &Start, &[Ed25519; 2], LogHash) -> RosterChange;
+type Change = fn(&Place<'_>) -> RosterChange;
+
+/// Where the roster changes.
+struct Place<'a> {
+    epoch: u32,
+    cut: u32,
+    start: &'a Start,
+    signers: &'a [Ed25519; 2],
+    log_hash: LogHash,
+}
 
 fn play_changed(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle), change: Change) -> Played {
     let signers = [Ed25519::new(&[1; 32]), Ed25519::new(&[2; 32])];
@@ -287,7 +296,13 @@ fn play_changed(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle), change: Ch
         edit(&mut bundle);
         let at_cut = log_hash;
         for (epoch, cut) in (0..).zip(cuts).filter(|(_, cut)| **cut == turn) {
-            let change = change(epoch, *cut, &start, &signers, at_cut);
+            let change = change(&Place {
+                epoch,
+                cut: *cut,
+                start: &start,
+                signers: &signers,
+                log_hash: at_cut,
+            });
             roster = change.value.roster;
             log_hash = roster_hash(log_hash, &change);
             records.push(Record::Roster(change));
@@ -340,65 +355,52 @@ fn play_changed(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle), change: Ch
     Played { records, worlds }
 }
 
-fn false_alarm(
-    epoch: u32,
-    cut: u32,
-    start: &Start,
-    signers: &[Ed25519; 2],
-    log_hash: LogHash,
-) -> RosterChange {
-    let value = Value::of(Peers::first(2), cut).with_log(log_hash);
-    accepted(epoch, value, &[0, 1], start, signers)
+fn false_alarm(place: &Place<'_>) -> RosterChange {
+    accepted(place, place.goes_on_with(2), &[0, 1])
 }
 
-fn cheated(
-    epoch: u32,
-    cut: u32,
-    start: &Start,
-    signers: &[Ed25519; 2],
-    log_hash: LogHash,
-) -> RosterChange {
+fn cheated(place: &Place<'_>) -> RosterChange {
     let value = Value {
         cheats: Peers::first(2).without(Peers::first(1)),
-        ..Value::of(Peers::first(1), cut).with_log(log_hash)
+        ..place.goes_on_with(1)
     };
-    let batch = |checksum| attest(1, cut - 1, log_hash, checksum, start, &signers[1]);
+    let Place { start, signers, .. } = place;
+    let batch = |checksum| {
+        let turn = place.cut - 1;
+        attest(1, turn, place.log_hash, checksum, start, &signers[1])
+    };
     RosterChange {
         proofs: vec![Equivocation(batch(Checksum(1)), batch(Checksum(2)))],
-        ..accepted(epoch, value, &[0], start, signers)
+        ..accepted(place, value, &[0])
     }
 }
 
-fn lost(
-    epoch: u32,
-    cut: u32,
-    start: &Start,
-    signers: &[Ed25519; 2],
-    log_hash: LogHash,
-) -> RosterChange {
-    let value = Value::of(Peers::first(1), cut).with_log(log_hash);
-    accepted(epoch, value, &[0], start, signers)
+fn lost(place: &Place<'_>) -> RosterChange {
+    accepted(place, place.goes_on_with(1), &[0])
 }
 
-fn strayed(
-    epoch: u32,
-    cut: u32,
-    start: &Start,
-    signers: &[Ed25519; 2],
-    log_hash: LogHash,
-) -> RosterChange {
-    let odd = Peers::first(2).without(Peers::first(1));
-    let value = lost(epoch, cut, start, signers, log_hash).value;
-    accepted(epoch, Value { odd, ..value }, &[0], start, signers)
+fn strayed(place: &Place<'_>) -> RosterChange {
+    let value = Value {
+        odd: Peers::first(2).without(Peers::first(1)),
+        ..place.goes_on_with(1)
+    };
+    accepted(place, value, &[0])
 }
 
-fn accepted(
-    epoch: u32,
-    value: Value,
-    by: &[u8],
-    start: &Start,
-    signers: &[Ed25519; 2],
-) -> RosterChange {
+impl Place<'_> {
+    /// The first so many peers go on.
+    fn goes_on_with(&self, peers: usize) -> Value {
+        Value::of(Peers::first(peers), self.cut).with_log(self.log_hash)
+    }
+}
+
+fn accepted(place: &Place<'_>, value: Value, by: &[u8]) -> RosterChange {
+    let Place {
+        epoch,
+        start,
+        signers,
+        ..
+    } = *place;
     let ballot = Ballot { round: 1, peer: 0 };
     let accept = |peer: &u8| {
         let peer = *peer;

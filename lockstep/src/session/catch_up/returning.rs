@@ -47,8 +47,8 @@ const REQUEST_EVERY: Duration = Duration::from_millis(200);
 /// The last turns of an own replay may be ones that only this peer had, as many as the longest command delay, or ones
 /// that were taken back since.
 const PROVISIONAL: usize = RECENT;
-/// Messages about the next roster change that are kept until this peer has a part in it: more than members send in a
-/// second, and 9 MiB of them at most.
+/// Messages about the next roster change that are kept until this peer has a part in it, each within the limit of a
+/// message: more than members send in a second.
 const EARLY: usize = 256;
 
 pub(crate) struct Returning {
@@ -325,6 +325,10 @@ impl Returning {
             | Control::Reopen(_)
             | Control::Rejoin { .. } => {}
             Control::Roster(_) | Control::Evidence(_) => {
+                let from = core.links.get(&link).and_then(|link| link.proved);
+                if from.is_none_or(|(peer, _)| !self.contacts.contains_key(&peer)) {
+                    return Step::Stay;
+                }
                 if self.early.len() == EARLY {
                     // What is said of a change is said again in the next attempt.
                     let is_note = |(_, early): &(_, Control)| matches!(early, Control::Roster(_));

@@ -24,7 +24,7 @@ const FOUND_WITHIN: Duration = Duration::from_secs(5);
 /// What others hold instead of what this peer does.
 #[derive(Default)]
 pub(super) struct Others {
-    /// By who holds it, whose it is, and its turn: turns that are not complete, while the roster changes.
+    /// By who holds it, whose it is, and its turn, which was not complete when it came. Only while the roster changes.
     held: BTreeMap<(u8, u8, u32), Held>,
     /// Since when this peer's batches lead to another log than is wanted, and when they were last shown.
     astray: Option<(Duration, Duration)>,
@@ -226,7 +226,9 @@ impl Playing {
             let turn = Batch::decode(&signed.content).map(|batch| batch.turn.0);
             let held = turn.ok().and_then(|turn| member.batches.get(turn));
             let differs = |held: &&Held| held.signed.content != signed.content;
-            if let Some(held) = held.filter(differs).filter(|_| member.proof.is_some()) {
+            let held = held.filter(differs).filter(|_| member.proof.is_some());
+            let is_signed = || signed.is_signed(&self.start, core.signer.as_ref());
+            if let Some(held) = held.filter(|_| is_signed()) {
                 let both = vec![WireBatch::of(&held.signed), WireBatch::of(signed)];
                 core.send(link, &Control::Evidence(both));
             }

@@ -340,7 +340,7 @@ impl Playing {
             suspects: self.watch.suspects.or(self.watch.unwanted),
             unwanted: self.watch.agreed.or(odd),
             disbelieved: self.watch.disbelieved,
-            excused: self.epochs.excused().or(self.cheats()).or(left),
+            excused: self.epochs.unwanted_by_quorum().or(self.cheats()).or(left),
             joiner,
             asked: self.requests.known(),
         }

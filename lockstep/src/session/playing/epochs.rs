@@ -19,8 +19,8 @@ pub(super) struct Epochs {
     pending: Option<RosterChange>,
     /// Decisions of later epochs, as each peer told them: they are proved when their epoch has begun.
     pub later: BTreeMap<(u32, PeerId), RosterChange>,
-    /// Of each voter, whom it wants to go, and whom it holds to have left, by all that it has promised in this epoch.
-    told: BTreeMap<u8, (Peers, Peers)>,
+    /// Of each voter, whom it wants to go, by all that it has promised in this epoch.
+    against: BTreeMap<u8, Peers>,
     /// The voters whose promises have shown another history.
     differing: Peers,
     /// The last decisions, oldest first, and without a hole.
@@ -71,7 +71,7 @@ impl Epochs {
             board: BTreeMap::new(),
             pending: None,
             later: BTreeMap::new(),
-            told: BTreeMap::new(),
+            against: BTreeMap::new(),
             differing: Peers::default(),
             decisions: VecDeque::new(),
             chained: None,
@@ -188,7 +188,7 @@ impl Epochs {
         self.board.retain(|(of, ..), _| *of >= epoch);
         self.later.retain(|(of, _), _| *of >= epoch);
         self.differing = Peers::default();
-        self.told.clear();
+        self.against.clear();
         self.began_at = now;
         self.attempt_at = now;
         self.attempts = 0;
@@ -217,31 +217,24 @@ impl Epochs {
                 .is_none_or(|posted| posted.ballot < ballot)
     }
 
-    /// The voters who may go as others have promised: a quorum wants them to, or they have left.
-    pub(super) fn excused(&self) -> Peers {
+    /// The voters whom a quorum wants to go. That somebody left no promise says: its batch does.
+    pub(super) fn unwanted_by_quorum(&self) -> Peers {
         let members = self.voters().members().iter();
-        let excused = members.filter(|of| {
-            let told = self.told.iter();
-            let against = told.filter(|(_, (unwanted, _))| unwanted.contains(*of));
-            let against: Peers = against.map(|(by, _)| *by).collect();
-            let mut told = self.told.values();
-            self.voters().is_quorum(against) || told.any(|(_, left)| left.contains(*of))
+        let unwanted = members.filter(|of| {
+            let against = self.against.iter();
+            let against = against.filter(|(_, unwanted)| unwanted.contains(*of));
+            self.voters()
+                .is_quorum(against.map(|(by, _)| *by).collect())
         });
-        excused.collect()
+        unwanted.collect()
     }
 
     pub(super) fn post(&mut self, key: NoteKey, posted: Posted) {
         if let ((of, from, PROMISE), Message::Promise(promise)) = (key, &posted.message)
             && of == self.epoch
         {
-            let holdings = (0..MAX_PEERS as u8).zip(&promise.holdings);
-            let left: Peers = holdings
-                .filter(|(_, held)| held.left)
-                .map(|(at, _)| at)
-                .collect();
-            let (unwanted, gone) = self.told.entry(from).or_default();
-            *unwanted = unwanted.or(promise.unwanted);
-            *gone = gone.or(left);
+            let against = self.against.entry(from).or_default();
+            *against = against.or(promise.unwanted);
         }
         self.board.insert(key, posted);
     }

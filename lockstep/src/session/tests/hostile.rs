@@ -556,19 +556,28 @@ fn accepted(
     })
 }
 
-/// Proposes, in attempts of its own, that it alone stays, and accepts that.
-fn proposing_to_stay_alone(
-    start: &Start,
-    me: usize,
-    channel: Channel,
-    bytes: &[u8],
-) -> Option<Vec<u8>> {
-    proposing(start, me, (channel, bytes), |value| {
-        value.roster = Peers(0b1)
-    })
-}
-
 #[test]
 fn no_coordinator_stays_alone_where_the_others_answer() {
-    the_others_go_on_without_who_proposes(proposing_to_stay_alone);
+    let attacks: [Attack; 2] = [
+        |start, me, channel, bytes| {
+            proposing(start, me, (channel, bytes), |value| {
+                value.roster = Peers(0b1)
+            })
+        },
+        // Who says besides that all others have left.
+        |start, me, channel, bytes| {
+            let alone = proposing(start, me, (channel, bytes), |value| {
+                value.roster = Peers(0b1)
+            });
+            let bytes = alone.as_deref().unwrap_or(bytes);
+            let says = promising(start, me, (channel, bytes), |promise| {
+                let others = promise.holdings.iter_mut().skip(1);
+                others.for_each(|holding| holding.left = true);
+            });
+            says.or(alone)
+        },
+    ];
+    attacks
+        .into_iter()
+        .for_each(the_others_go_on_without_who_proposes);
 }
