@@ -227,13 +227,15 @@ impl<W: Playable> Judge<W> {
         self.plans.fast_after = self.time_before(self.history.len() as u32);
     }
 
-    /// A player issued a command, which the session has been given.
-    pub fn issued(&mut self, peer: usize, seat: Seat, bytes: Vec<u8>) {
+    /// A player issued a command, which the session has been given; `saves` while its world is still to be saved.
+    pub fn issued(&mut self, peer: usize, seat: Seat, bytes: Vec<u8>, saves: bool) {
         let file = &self.peers[peer];
+        let anew = file.returned.is_some() && !file.caught_up;
         let issued = Issued {
             peer,
             handed_turns: file.handed.len() as u32,
-            behind: file.returned.is_some() && !file.caught_up,
+            // Who stood still seals at once what it has missed, and hands turns out once the world is saved.
+            behind: anew || saves && file.froze,
             bytes,
         };
         self.issued.entry(seat).or_default().push(issued);

@@ -428,14 +428,14 @@ impl Lobby {
     }
 
     fn draw_seats(&mut self, ui: &mut Ui<'_>, rows: &mut Rows) {
-        let links = match &mut self.peer {
-            Some(peer) => peer.game().source().stats().links,
+        let pings = match &mut self.peer {
+            Some(peer) => peer.game().source().stats().pings,
             None => Vec::new(),
         };
         let own = self.peer.as_ref().and_then(Peer::id);
-        let rtt = |peer: PeerId| {
-            let link = links.iter().find(|link| link.peer == peer);
-            link.and_then(|link| link.rtt)
+        let ping = |peer: PeerId| {
+            let ping = pings.iter().find(|(of, _)| *of == peer);
+            ping.map(|(_, rtt)| words::ping(*rtt))
         };
         let level = match &self.kind {
             Kind::Host { level, .. } => Some(*level),
@@ -475,12 +475,15 @@ impl Lobby {
                 false => (words::NOT_READY, theme::ACCENT),
             };
             line(ui, column(0.66, 0.86), text, Weight::Regular, colour);
-            if ui.is_pointed_at(row) && !peer.build.is_empty() {
+            let ping = ping(peer.peer);
+            if ui.is_pointed_at(row) {
                 let build = words::build_of(&peer.name, &peer.build);
-                ui.tip(row, vec![(build, theme::TEXT)]);
+                let build = Some((build, theme::TEXT)).filter(|_| !peer.build.is_empty());
+                let told = ping.as_deref().map(words::ping_to_host);
+                let told = told.map(|told| (told, theme::TEXT));
+                ui.tip(row, build.into_iter().chain(told).collect());
             }
-            if !is_own {
-                let ping = words::ping(rtt(peer.peer));
+            if let Some(ping) = ping {
                 line(ui, column(0.86, 1.0), &ping, Weight::Regular, faint);
             }
         }

@@ -298,6 +298,8 @@ pub struct Stats {
     pub stalled: Duration,
     /// The links to other peers.
     pub links: Vec<LinkStats>,
+    /// In the lobby, the last round trip between its host and each guest, as the host measures it every second.
+    pub pings: Vec<(PeerId, Duration)>,
     /// The other peers of the running match, by whatever path they are heard.
     pub peers: Vec<PeerStats>,
     /// The newest world that all were found to have; `None` before the first.

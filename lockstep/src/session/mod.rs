@@ -229,6 +229,16 @@ impl Session {
             Phase::Playing(playing) => playing.stats(self.core.now),
             _ => self.ended_stats.clone(),
         };
+        let pings = match &self.phase {
+            Phase::Host(host) => host.pings(),
+            Phase::Join(join) => join.pings(),
+            Phase::Reopen(host) => host.pings(),
+            Phase::Gather(guest) => guest.pings(),
+            _ => &[],
+        };
+        let in_full =
+            |(peer, ms): &(crate::PeerId, u16)| (*peer, Duration::from_millis((*ms).into()));
+        stats.pings = pings.iter().map(in_full).collect();
         stats.links = self
             .core
             .links
@@ -450,6 +460,7 @@ impl Session {
                 playing.close_nobodies(core);
                 playing.close_crowd(core, link);
                 playing.close_doubles(core, link);
+                playing.tell_ends(core, link);
                 Step::Stay
             }
             (Introduced::Other(message), Phase::Host(host)) => host.received(core, link, message),

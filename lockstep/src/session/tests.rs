@@ -78,7 +78,7 @@ struct Net {
     by_hand: Vec<LinkId>,
     heard: Vec<(LinkId, Channel, Arc<[u8]>)>,
     /// Two between whom nothing comes through for now, neither links nor messages.
-    deaf_between: Option<(usize, usize)>,
+    deaf_between: Vec<(usize, usize)>,
     /// A peer that has moved: nobody knows its new address.
     moved: Option<usize>,
     /// Who says what is not so.
@@ -123,7 +123,7 @@ impl Net {
             lie: None,
             by_hand: Vec::new(),
             heard: Vec::new(),
-            deaf_between: None,
+            deaf_between: Vec::new(),
             moved: None,
             attack: None,
         };
@@ -316,7 +316,7 @@ impl Net {
             let leads = |from: usize, to: usize| at == from && address == to.to_string();
             leads(one, other) || leads(other, one)
         };
-        self.deaf_between.is_some_and(between)
+        self.deaf_between.iter().copied().any(between)
     }
 
     fn has_moved(&self, address: &str) -> bool {

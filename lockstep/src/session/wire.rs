@@ -92,6 +92,8 @@ pub(crate) enum Control {
     Reopen(Said),
     /// To all where logs differ: batches as they are held here. Two that differ of one peer for one turn prove it.
     Evidence(Vec<WireBatch>),
+    /// Host to all in the lobby: round trips to its guests, in milliseconds.
+    Pings(Vec<(PeerId, u16)>),
 }
 
 /// A signed batch in a message.

@@ -12,7 +12,7 @@ pub struct Issued {
     pub peer: usize,
     /// Turns that this peer's session had handed out by then.
     pub handed_turns: u32,
-    /// Its world had not executed all that another run of its process had begun with.
+    /// Its world had not executed all that another run of its process had begun with, or that all had sealed.
     pub behind: bool,
     /// The encoded command.
     pub bytes: Vec<u8>,

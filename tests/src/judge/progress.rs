@@ -201,8 +201,8 @@ impl<W: Playable> Judge<W> {
             && (2 * stay < roster.len() || 2 * stay == roster.len() && !first)
     }
 
-    /// A death is a fault that ends when it must be suspected, and so is who left while others stood still; who stands
-    /// still is none any more when it goes on.
+    /// A death is a fault that ends when it must be suspected, and so is who gave the match up, or left while others stood
+    /// still; who stands still is none any more when it goes on.
     fn deaths_over_at(&self, healed_at: Duration) -> Duration {
         let thawed = self.peers.iter().filter_map(|file| file.thawed_at);
         let healed_at = thawed.fold(healed_at, Duration::max);
@@ -222,9 +222,12 @@ impl<W: Playable> Judge<W> {
             false => waits_from(at) + SUSPICION,
         });
         let ends = self.peers.iter().filter_map(|file| file.ended.as_ref());
-        let left = ends.filter(|(_, ended)| ended.reason == EndReason::Left);
-        let left = left.filter(|(at, _)| waits_from(*at) > *at);
-        let over = deaths.chain(left.map(|(at, _)| waits_from(*at) + SUSPICION));
+        let went = ends.filter(|(at, ended)| match ended.reason {
+            EndReason::Left => waits_from(*at) > *at,
+            EndReason::StallLimit { .. } => true,
+            _ => false,
+        });
+        let over = deaths.chain(went.map(|(at, _)| waits_from(*at) + SUSPICION));
         over.fold(healed_at, Duration::max)
     }
 
@@ -277,7 +280,8 @@ impl<W: Playable> Judge<W> {
                 self.fail(Some(peer), Invariant::Progress, seen);
                 return;
             }
-            if file.back.is_none() {
+            // Who went again later, for a reason, hears of that when it can.
+            if file.back.is_none() || self.is_gone(peer) {
                 continue;
             }
             // How it ended is judged elsewhere.
@@ -403,7 +407,9 @@ impl<W: Playable> Judge<W> {
             }
             let file = &self.peers[peer];
             let healed_at = self.healed_at.map(|at| self.deaths_over_at(at));
-            let healed_before = |at: Duration| healed_at.is_some_and(|healed| healed < at);
+            // The last turn, too, may need until then to come through, and its signatures come after it.
+            let healed_before =
+                |at: Duration| healed_at.is_some_and(|healed| healed + RECOVERY < at);
             if let Some((at, ended)) = &file.ended
                 && ended.reason == EndReason::TurnLimit
                 && healed_before(*at)

@@ -65,6 +65,13 @@ impl<W: Playable> Hand<W> {
         self.waiting.len()
     }
 
+    /// Whether its world is still to be saved.
+    pub fn saves(&self) -> bool {
+        self.waiting
+            .iter()
+            .any(|piece| matches!(piece, Piece::Save(_)))
+    }
+
     /// Ends the running piece: what to tell the session, and the checksum after an executed turn.
     ///
     /// # Panics

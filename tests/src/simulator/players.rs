@@ -103,7 +103,8 @@ impl<W: Playable> Simulator<W> {
             false => to_bytes(&W::command(&mut state.random, mark, bytes)),
         };
         self.commands += 1;
-        self.judge.issued(peer, seat, command.clone());
+        let saves = self.peers[peer].hand.saves();
+        self.judge.issued(peer, seat, command.clone(), saves);
         self.feed(peer, Input::Issue { seat, command });
     }
 

@@ -2,6 +2,7 @@
 
 use super::front::Front;
 use super::kit::{ROW, Rows, buttons, choice, labelled, page};
+use super::length::Length;
 use super::preview::Wanted;
 use super::skirmish::{LEVELS, Where};
 use crate::options;
@@ -23,6 +24,7 @@ pub struct Hosting {
     bots: usize,
     level: usize,
     place: Where,
+    length: Length,
     address: String,
     plan: usize,
     on_slow: usize,
@@ -42,6 +44,7 @@ impl Hosting {
             .position(|plan| Some(*plan) == wanted.as_deref());
         Hosting {
             place: Where::of(&front.common),
+            length: Length::of(&front.common),
             front,
             memory,
             seats: 0,
@@ -68,6 +71,7 @@ impl Hosting {
         let mut common = front.common.clone();
         common.map_seed = Some(seed);
         common.map = Some(self.place.kind());
+        common.minutes = Some(self.length.minutes());
         let plan = options::plan(PLANS[self.plan]).and_then(options::networked);
         common.plan = Some(plan.map_err(|why| why.to_string())?);
         let level = LEVELS[self.level];
@@ -105,12 +109,12 @@ impl Screen for Hosting {
         front.listen();
         front.draw_ground(input, canvas);
         let mut ui = Ui::new(canvas, input, &mut self.memory);
-        let room = page(&mut ui, words::HOST, (980.0, 546.0));
+        let room = page(&mut ui, words::HOST, (980.0, 590.0));
         let left = self.place.show(&mut ui, &front, room, self.seats as u8 + 2);
-        // Ten rows and the buttons also fit into a small window.
+        // Eleven rows and the buttons also fit into a small window.
         let least = ui.units(3.0);
-        let high = ui.units(ROW).min((left.h - 10.0 * least) / 11.0);
-        let gap = ((left.h - 11.0 * high) / 10.0).clamp(least, ui.units(10.0));
+        let high = ui.units(ROW).min((left.h - 11.0 * least) / 12.0);
+        let gap = ((left.h - 12.0 * high) / 11.0).clamp(least, ui.units(10.0));
         let mut rows = Rows::new(left);
         let area = labelled(&mut ui, rows.next(high, gap), words::SEATS);
         choice(
@@ -127,6 +131,7 @@ impl Screen for Hosting {
         let area = labelled(&mut ui, rows.next(high, gap), words::BOTS_PLAY);
         choice(&mut ui, area, &LEVELS.map(words::level), &mut self.level);
         self.place.rows(&mut ui, &mut rows, (high, gap));
+        self.length.row(&mut ui, &mut rows, (high, gap));
         let area = labelled(&mut ui, rows.next(high, gap), words::ADDRESS);
         ui.field(area, &mut self.address, words::ADDRESS_HINT, ADDRESS_BYTES);
         let area = labelled(&mut ui, rows.next(high, gap), words::PLAN);

@@ -6,6 +6,7 @@ mod home;
 mod host;
 mod join;
 mod kit;
+mod length;
 mod options;
 mod preview;
 mod recordings;

@@ -2,6 +2,7 @@
 
 use super::front::{Front, any_map};
 use super::kit::{self, ROW, Rows, buttons, choice, labelled, page};
+use super::length::Length;
 use super::preview::Wanted;
 use crate::bot::Level;
 use crate::cli::Common;
@@ -102,16 +103,19 @@ pub struct Skirmish {
     opponents: usize,
     level: usize,
     place: Where,
+    length: Length,
     said: String,
 }
 
 impl Skirmish {
     /// With what is usual.
     pub fn new(front: Rc<Front>) -> Skirmish {
+        let length = Length::of(&front.common);
         let mut memory = Memory::default();
-        memory.focus(START_FOCUS);
+        memory.focus(START_FOCUS + length.buttons());
         Skirmish {
             place: Where::of(&front.common),
+            length,
             front,
             memory,
             opponents: 2,
@@ -130,6 +134,7 @@ impl Skirmish {
         let mut common = front.common.clone();
         common.map_seed = Some(seed);
         common.map = Some(self.place.kind());
+        common.minutes = Some(self.length.minutes());
         let bots = front.bots(LEVELS[self.level], true);
         match front.begin(&Part::Alone { seats }, bots, common, true) {
             Ok(begun) => Next::Replace(front.game(words::SKIRMISH, begun.peer, &begun.notes)),
@@ -146,7 +151,7 @@ impl Screen for Skirmish {
         let front = self.front.clone();
         front.draw_ground(input, canvas);
         let mut ui = Ui::new(canvas, input, &mut self.memory);
-        let room = page(&mut ui, words::SKIRMISH, (920.0, 430.0));
+        let room = page(&mut ui, words::SKIRMISH, (920.0, 446.0));
         let seats = self.opponents as u8 + 2;
         let left = self.place.show(&mut ui, &front, room, seats);
         let (high, gap) = (ui.units(ROW), ui.units(12.0));
@@ -157,6 +162,7 @@ impl Screen for Skirmish {
         let area = labelled(&mut ui, rows.next(high, gap), words::LEVEL);
         choice(&mut ui, area, &LEVELS.map(words::level), &mut self.level);
         self.place.rows(&mut ui, &mut rows, (high, gap));
+        self.length.row(&mut ui, &mut rows, (high, gap));
         let rest = rows.rest();
         ui.paragraph(
             (rest.x, rest.y),
@@ -177,6 +183,6 @@ impl Screen for Skirmish {
     }
 }
 
-/// The button that starts is the last one: whoever only wants to play presses Enter.
+/// The button that starts is the last one, after those of the length: whoever only wants to play presses Enter.
 const START_FOCUS: usize = 7 + 3 + 3 + 2 + 1;
 const SEED_BYTES: usize = 20;

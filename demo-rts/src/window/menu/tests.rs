@@ -299,7 +299,8 @@ fn a_recording_is_played_on_from_a_moment_and_listed_by_who_did() {
     let mut desk = Desk::new(folder.path(), "Ada");
     desk.key(KeyCode::Enter);
     desk.until_it_says(words::ANOTHER);
-    desk.key(KeyCode::Enter);
+    desk.press("20");
+    desk.press(words::START);
     desk.until_it_says("0:03");
     drop(desk);
     let mut desk = Desk::new(folder.path(), "Eve");
@@ -339,7 +340,7 @@ fn a_recording_is_played_on_from_a_moment_and_listed_by_who_did() {
     let line = line.map(str::to_owned).unwrap();
     desk.press(&line);
     desk.until_it_says(words::PLAYED_ON);
-    assert!(desk.says(" on, alone") && desk.says(" of 60 minutes"));
+    assert!(desk.says(" on, alone") && desk.says(" of 20 minutes"));
     desk.assert_readable_at_every_size("watch");
 }
 

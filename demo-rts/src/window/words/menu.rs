@@ -36,6 +36,8 @@ pub const BOTS_PLAY: &str = "Bots play";
 pub const LAND: &str = "Land";
 /// Likewise.
 pub const SEED: &str = "Map number";
+/// After how many minutes the highest score wins.
+pub const MINUTES: &str = "Minutes";
 /// Draws another map.
 pub const ANOTHER: &str = "Another";
 /// Begins.
@@ -389,12 +391,14 @@ pub fn yourself(name: &str) -> String {
     format!("{name} (you)")
 }
 
-/// The round trip to a peer.
-pub fn ping(rtt: Option<Duration>) -> String {
-    match rtt {
-        Some(rtt) => format!("{} ms", rtt.as_millis().max(1)),
-        None => String::new(),
-    }
+/// What a guest's round trip is.
+pub fn ping_to_host(ping: &str) -> String {
+    format!("To the host and back in {ping}")
+}
+
+/// The round trip between a guest and the host.
+pub fn ping(rtt: Duration) -> String {
+    format!("{} ms", rtt.as_millis().max(1))
 }
 
 /// What is played.

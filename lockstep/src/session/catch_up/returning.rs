@@ -322,6 +322,7 @@ impl Returning {
             Control::Words(_)
             | Control::End { .. }
             | Control::Lobby(_)
+            | Control::Pings(_)
             | Control::Reopen(_)
             | Control::Rejoin { .. } => {}
             Control::Roster(_) | Control::Evidence(_) => {

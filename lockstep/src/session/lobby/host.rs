@@ -1,6 +1,6 @@
 //! The host's side of the lobby.
 
-use super::{OwnPeer, Settled, Step, commitment, share_of_attempt, start_of};
+use super::{OwnPeer, Pings, Settled, Step, commitment, share_of_attempt, start_of};
 use crate::log::{Start, start_hash, start_signed_bytes};
 use crate::session::core::Core;
 use crate::session::link::Link;
@@ -30,6 +30,7 @@ pub(crate) struct Host {
     barred: Vec<PeerId>,
     attempt: u32,
     stage: Stage,
+    pings: Pings,
 }
 
 /// A peer of the lobby; the host itself has no link.
@@ -101,6 +102,7 @@ impl Host {
             barred: Vec::new(),
             attempt: 0,
             stage: Stage::Gathering,
+            pings: Pings::default(),
         };
         if own.ready {
             host.commit();
@@ -128,6 +130,11 @@ impl Host {
 
     pub(crate) fn own_seats(&self) -> &[Seat] {
         &self.own.seats
+    }
+
+    /// Round trips to the guests.
+    pub(crate) fn pings(&self) -> &[(PeerId, u16)] {
+        self.pings.known()
     }
 
     pub(crate) fn received(&mut self, core: &mut Core, link: LinkId, message: Control) -> Step {
@@ -263,7 +270,12 @@ impl Host {
     pub(crate) fn timeout(&mut self, core: &mut Core) -> Step {
         self.close_strangers(core);
         let late: Vec<PeerId> = match &self.stage {
-            Stage::Gathering => return Step::Stay,
+            Stage::Gathering => {
+                let guests = self.guests.iter();
+                let linked = guests.filter_map(|guest| Some((guest.peer, guest.link?)));
+                self.pings.go_round(core, linked.collect());
+                return Step::Stay;
+            }
             Stage::Revealing { until, .. } if core.now < *until => return Step::Stay,
             Stage::Loading(loading) if core.now < loading.until => return Step::Stay,
             Stage::Revealing { roster, shares, .. } => silent(roster, shares),
@@ -281,7 +293,7 @@ impl Host {
 
     pub(crate) fn deadline(&self) -> Option<Duration> {
         match &self.stage {
-            Stage::Gathering => None,
+            Stage::Gathering => self.pings.deadline(self.guests.is_empty()),
             Stage::Revealing { until, .. } => Some(*until),
             Stage::Loading(loading) => Some(loading.until),
         }

@@ -48,6 +48,8 @@ pub(crate) struct Joiner {
     attempt: u32,
     stage: Stage,
     clock: HostClock,
+    /// Round trips between the host and its guests, as it tells.
+    pings: Vec<(PeerId, u16)>,
     answer_by: Duration,
     /// It has signed, and its link to the host is gone.
     orphaned: Option<Orphaned>,
@@ -99,6 +101,7 @@ impl Joiner {
                 next_probe: Duration::ZERO,
                 best: None,
             },
+            pings: Vec::new(),
             answer_by: Duration::ZERO,
             orphaned: None,
         };
@@ -127,6 +130,11 @@ impl Joiner {
     /// Whether the host has let this peer in.
     pub(crate) fn is_in(&self) -> bool {
         self.terms.is_some()
+    }
+
+    /// Round trips between the host and its guests.
+    pub(crate) fn pings(&self) -> &[(PeerId, u16)] {
+        &self.pings
     }
 
     pub(crate) fn dial_failed(&mut self, address: &str, key: PeerId, why: LinkError) {
@@ -211,6 +219,9 @@ impl Joiner {
             Control::Refused(why) => return Step::End(EndReason::Refused(why)),
             Control::Bye => return Step::End(EndReason::LobbyClosed),
             Control::Lobby(entries) if self.terms.is_some() => self.lobby(core, entries),
+            Control::Pings(pings) if pings.len() <= usize::from(core.limits.peers) => {
+                self.pings = pings;
+            }
             Control::Chat { from, text } => {
                 let event = Event::Chat {
                     from: tidy_name(&from),

@@ -5,9 +5,11 @@
 
 mod host;
 mod join;
+mod pings;
 
 pub(crate) use host::Host;
 pub(crate) use join::Joiner;
+pub(crate) use pings::Pings;
 
 use super::playing::Returned;
 use super::wire::{LockedPeer, Terms};

@@ -434,7 +434,7 @@ impl Playing {
         }
         if stays {
             for at in goes.iter() {
-                self.members[usize::from(at)].cut_off(cut);
+                self.members[usize::from(at)].cut_off(cut, core.now);
             }
         }
     }

@@ -219,6 +219,18 @@ impl Playing {
         }
     }
 
+    /// Tells on a new link what is signed of the end: the links on which it was told may be gone.
+    pub(crate) fn tell_ends(&self, core: &mut Core, link: LinkId) {
+        if self.member_of(core, link).is_none() {
+            return;
+        }
+        for (at, signed) in self.ending.signed.iter().enumerate() {
+            if let Some((end, signature)) = signed {
+                core.send(link, &message(at as u8, end, *signature));
+            }
+        }
+    }
+
     pub(super) fn advance_ending(&mut self, core: &mut Core) {
         if self.over {
             return;
@@ -230,6 +242,8 @@ impl Playing {
         } else if self.ending.own.is_some() && self.dispute.is_none() {
             self.end_if_signed(core);
         } else if self.removed_and_known(core) {
+            // Who is removed with it may hear of that from nobody else.
+            self.send_notes(core);
             self.finish(core, EndReason::Removed);
         } else if self.left_and_known(core) {
             self.finish(core, EndReason::Left);

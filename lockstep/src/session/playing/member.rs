@@ -14,6 +14,8 @@ use std::time::Duration;
 const KEPT: u32 = 24;
 /// Earlier runs of a peer's process that are remembered: so often nobody comes back whose earlier runs still speak.
 const PAST_KEPT: usize = 64;
+/// So long who is out is dialled to hear of it. Its own dials lead nowhere where this peer has moved.
+const TELL_GONE: Duration = Duration::from_secs(10);
 
 pub(crate) struct Member {
     pub peer: RosterPeer,
@@ -46,6 +48,8 @@ pub(crate) struct Member {
     pub slack_here_ms: Option<i16>,
     /// It is out of the roster, and may be coming back.
     pub returns: Option<Returns>,
+    /// It may not know that it is out: where no link leads to it, it is dialled until then.
+    pub tell_until: Duration,
     pub next_dial: Duration,
     pub dials: usize,
     /// Turns after which its log is known to be ours.
@@ -119,6 +123,7 @@ impl Member {
             slack_there_ms: None,
             slack_here_ms: None,
             returns: None,
+            tell_until: Duration::ZERO,
             next_dial: now + Duration::from_secs(2),
             dials: 0,
             alike: 0,
@@ -142,7 +147,7 @@ impl Member {
     pub(crate) fn found_at(&self, outside: bool, now: Duration) -> impl Iterator<Item = &String> {
         let returns = self.returns.as_ref();
         let returns = returns.filter(|returns| outside && returns.until > now);
-        let wanted = returns.is_some() || !outside;
+        let wanted = returns.is_some() || !outside || self.tell_until > now;
         let known = self.addresses.iter().filter(move |_| wanted);
         returns
             .map(|returns| &returns.from)
@@ -193,8 +198,14 @@ impl Member {
         Some(before)
     }
 
-    /// Drops what it sent for turns that the decision to remove it cuts off.
-    pub(crate) fn cut_off(&mut self, from: u32) {
+    /// Drops what it sent for turns that the decision to remove it cuts off, which it is to hear of.
+    pub(crate) fn cut_off(&mut self, from: u32, now: Duration) {
+        let knows = self.left_from.is_some() || self.proof.is_some();
+        self.tell_until = if knows {
+            Duration::ZERO
+        } else {
+            now + TELL_GONE
+        };
         self.void_from = Some(from);
         self.batches.forget_from(from);
         self.held = self.held.min(from);

@@ -38,7 +38,13 @@ impl Playing {
                 self.receive_request(core, link, request, addresses);
             }
             // What was on its way when the match began.
-            (Control::Lobby(_) | Control::Ready { .. } | Control::Chat { .. }, Some(_)) => {}
+            (
+                Control::Lobby(_)
+                | Control::Pings(_)
+                | Control::Ready { .. }
+                | Control::Chat { .. },
+                Some(_),
+            ) => {}
             // What others pass on who had not heard this peer yet.
             (Control::Go { .. }, Some(_)) => {}
             _ => core.fault(link, Fault::OutOfPlace),

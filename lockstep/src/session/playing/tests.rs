@@ -40,6 +40,11 @@ pub(super) fn change(epoch: u32, roster: u16, cut: u32, joins: Option<u8>) -> Ro
 }
 
 impl Playing {
+    /// For how long a member has blocked turns of late.
+    pub(in crate::session) fn blocked_by(&self, at: usize) -> Duration {
+        self.members[at].blocked
+    }
+
     pub(in crate::session) fn is_frozen(&self) -> bool {
         self.epochs.is_frozen()
     }

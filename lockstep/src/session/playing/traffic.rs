@@ -101,8 +101,8 @@ impl Playing {
         let best = self.best_links(core).into_iter();
         let packets =
             best.filter_map(|(link, member)| self.packet_due(core, member, &core.links[&link]));
-        // Nobody is dialled once turns are held: a time for it would be a deadline that no call ever meets.
-        let dialling = !self.ending.holds_turns();
+        // Nobody is dialled after a desync: a time for it would be a deadline that no call ever meets.
+        let dialling = !self.ending.desynced();
         let lost = self.lost_peers(core).filter(|_| dialling);
         let dials = lost.map(|at| self.members[at].next_dial);
         let silence = self.silence_deadline(core).filter(|_| dialling);
@@ -332,8 +332,8 @@ impl Playing {
         heard
     }
 
-    /// Members that batches are still needed from or by, or that may be coming back, and that no link leads to which was
-    /// heard of late. Who comes back says nothing on a link on which it does not ask.
+    /// Members that batches are still needed from or by, that may be coming back, or that may not know that they are out,
+    /// and that no link leads to which was heard of late. Who comes back says nothing on a link on which it does not ask.
     fn lost_peers<'a>(&'a self, core: &'a Core) -> impl Iterator<Item = usize> + 'a {
         let newest = self.newest_links(core);
         (0..self.members.len()).filter(move |at| {
@@ -356,7 +356,7 @@ impl Playing {
     }
 
     pub(super) fn dial_lost_peers(&mut self, core: &mut Core) {
-        if self.ending.holds_turns() {
+        if self.ending.desynced() {
             return;
         }
         let lost: Vec<usize> = self.lost_peers(core).collect();

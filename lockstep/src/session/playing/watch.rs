@@ -191,7 +191,13 @@ impl Playing {
             let blocks = blockers.contains(at as u8) && !suspects.contains(at as u8) && !lost;
             member.blocked = match blocks {
                 true if forgiven => member.blocked,
-                true => member.blocked + passed.min(GAP),
+                // What passed before the stall began was not waited for.
+                true => {
+                    member.blocked
+                        + stalls_for
+                            .map_or(passed, |stalls| stalls.min(passed))
+                            .min(GAP)
+                }
                 false => member.blocked.saturating_sub(passed / GIVEN_BACK),
             };
             if unproved.contains(at as u8) {

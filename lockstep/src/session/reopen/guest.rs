@@ -32,6 +32,8 @@ pub(crate) struct Guest {
     lookout: Lookout,
     /// Bytes of the log that who hosts may still be given.
     allowance: u64,
+    /// Round trips between who hosts and its guests, as it tells.
+    pings: Vec<(PeerId, u16)>,
 }
 
 impl Guest {
@@ -58,11 +60,17 @@ impl Guest {
             went_back: false,
             lookout: Lookout::new(core),
             allowance: core.limits.catch_up_bytes,
+            pings: Vec::new(),
         })
     }
 
     pub(crate) fn own_seats(&self) -> &[Seat] {
         &self.book.start.roster[self.book.me].seats
+    }
+
+    /// Round trips between who hosts and its guests.
+    pub(crate) fn pings(&self) -> &[(PeerId, u16)] {
+        &self.pings
     }
 
     #[cfg(test)]
@@ -125,6 +133,9 @@ impl Guest {
             }
             Control::Refused(why) => return self.turned_away(core, EndReason::Refused(why)),
             Control::Bye => return self.turned_away(core, EndReason::LobbyClosed),
+            Control::Pings(pings) if pings.len() <= usize::from(core.limits.peers) => {
+                self.pings = pings;
+            }
             Control::Lobby(entries) => {
                 let most = usize::from(core.limits.peers);
                 let peers = entries.into_iter().take(most);

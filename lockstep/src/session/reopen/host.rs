@@ -10,7 +10,7 @@ use super::message::{Claim, PAGE_COST, Proposal, Said};
 use crate::log::RosterChange;
 use crate::session::catch_up::{Answer, Ask, Returning, Whole, decode, encode};
 use crate::session::core::Core;
-use crate::session::lobby::Step;
+use crate::session::lobby::{Pings, Step};
 use crate::session::roster::Peers;
 use crate::session::wire::{Control, LobbyEntry};
 use crate::{EndReason, Event, Fault, JoinRefused, LinkId, LobbyPeer, PeerId, Rejoin, SeatInfo};
@@ -42,6 +42,7 @@ pub(crate) struct Host {
     /// Somebody came or went since that was last told, which may be told again then.
     untold: bool,
     tell_at: Duration,
+    pings: Pings,
 }
 
 enum Stage {
@@ -94,6 +95,7 @@ impl Host {
             news: true,
             untold: true,
             tell_at: core.now,
+            pings: Pings::default(),
         })
     }
 
@@ -119,7 +121,16 @@ impl Host {
         };
         let tell = self.untold.then_some(self.tell_at.max(core.now));
         let look = self.lookout.deadline();
-        Some(tell.map_or(stage, |tell| tell.min(stage)).min(look))
+        let ask = self.pings.deadline(self.guests.is_empty());
+        [Some(stage), tell, Some(look), ask]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Round trips to the guests.
+    pub(crate) fn pings(&self) -> &[(PeerId, u16)] {
+        self.pings.known()
     }
 
     pub(crate) fn leave(&self, core: &mut Core) -> Step {
@@ -190,6 +201,9 @@ impl Host {
         if self.untold && core.now >= self.tell_at {
             self.announce(core);
         }
+        let guests = self.guests.iter();
+        let linked = guests.map(|(peer, guest)| (self.id_of(*peer), guest.link));
+        self.pings.go_round(core, linked.collect());
         self.count(core);
         let late: Vec<u8> = match &self.stage {
             Stage::Gathering => {

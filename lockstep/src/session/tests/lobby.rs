@@ -40,6 +40,27 @@ fn everybody_in_the_lobby_is_told_who_runs_which_build() {
     }
 }
 
+fn pings(net: &Net, at: usize) -> Vec<(PeerId, Duration)> {
+    net.peers[at].session.stats().pings
+}
+
+#[test]
+fn everybody_in_the_lobby_is_told_how_far_the_guests_are_from_the_host() {
+    let mut net = in_the_lobby();
+    net.run(net.now + Duration::from_secs(1));
+    let told = [(id(1), DELAY * 2)];
+    assert_eq!([pings(&net, 0), pings(&net, 1)], [told, told]);
+    // A list that is too long is not kept.
+    let list = Control::Pings(vec![(id(2), 1); 100]);
+    net.tell(0, 1, Channel::Control, &list.encode());
+    assert_eq!(pings(&net, 1), told);
+    assert_eq!(faults(&net, 1), [Fault::OutOfPlace]);
+    // Who goes is not told of any more.
+    net.input(1, Input::Leave);
+    net.run(net.now + Duration::from_secs(2));
+    assert_eq!(pings(&net, 0), []);
+}
+
 fn faults(net: &Net, at: usize) -> Vec<Fault> {
     let events = net.peers[at].events.iter();
     let faults = events.filter_map(|event| match event {

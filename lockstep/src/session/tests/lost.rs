@@ -110,6 +110,17 @@ pub(super) fn between(net: &Net, one: usize, other: usize) -> Vec<LinkId> {
     links.map(|(link, _)| LinkId(link as u32)).collect()
 }
 
+/// The links between two peers break.
+fn part(net: &mut Net, one: usize, other: usize) {
+    for link in between(net, one, other) {
+        net.dead.push(link);
+        for at in [one, other] {
+            let why = LinkError::Closed;
+            net.input(at, Input::LinkDown { link, why });
+        }
+    }
+}
+
 /// The links of peer 2, which has signed the start, break before it hears that the match begins: those to the host, and
 /// those to all others too, if there are any.
 fn lose_the_host(peers: usize) -> Net {
@@ -138,7 +149,7 @@ fn whoever_has_signed_and_loses_the_host_waits_for_word_that_the_match_begins() 
     for deaf in [None, Some((0, 2)), Some((1, 2))] {
         let mut net = lose_the_host(3);
         assert_eq!(net.peers[2].session.status(), Status::Loading);
-        net.deaf_between = deaf;
+        net.deaf_between = Vec::from_iter(deaf);
         let before = net.links.len();
         net.run(net.now + Duration::from_millis(1_100));
         let new = &net.links[before..];
@@ -197,16 +208,57 @@ fn who_moves_while_another_one_leaves_dials_it_for_its_vote() {
         net.input(0, Input::Leave);
         net.run(net.now + Duration::from_millis(after));
         net.moved = Some(1);
-        for link in between(&net, 0, 1) {
-            net.dead.push(link);
-            for at in 0..2 {
-                let why = LinkError::Closed;
-                net.input(at, Input::LinkDown { link, why });
-            }
-        }
+        part(&mut net, 0, 1);
         net.run(net.now + Duration::from_secs(10));
         let peer = &net.peers[1];
         assert_eq!(peer.session.status(), Status::Running, "{after} ms");
         assert_eq!(net.causes(1), [crate::RosterCause::Left], "{after} ms");
+    }
+}
+
+#[test]
+fn who_moves_and_goes_on_alone_tells_the_other_one() {
+    let mut net = Net::new(2, Plan::default(), None);
+    net.run(Duration::from_secs(5));
+    net.moved = Some(0);
+    net.deaf_between = vec![(0, 1)];
+    part(&mut net, 0, 1);
+    net.run(net.now + Duration::from_secs(4));
+    assert_eq!(net.causes(0), [crate::RosterCause::Lost]);
+    net.deaf_between.clear();
+    net.run(net.now + Duration::from_secs(3));
+    let ends: Vec<&EndReason> = net.ends().into_iter().map(|end| &end.reason).collect();
+    assert_eq!(ends, [&EndReason::Removed]);
+}
+
+#[test]
+fn who_is_removed_tells_those_who_can_hear_of_it_from_nobody_else() {
+    let mut net = Net::new(5, Plan::default(), None);
+    net.run(Duration::from_secs(3));
+    for other in 2..5 {
+        net.deaf_between.push((1, other));
+        part(&mut net, 1, other);
+    }
+    net.stop(0, Duration::from_secs(6));
+    // It cannot know that those who stay know.
+    net.run(net.now + Duration::from_secs(6));
+    assert_eq!(net.causes(2), [crate::RosterCause::Lost]);
+    let ends: Vec<&EndReason> = net.ends().into_iter().map(|end| &end.reason).collect();
+    assert_eq!(ends, [&EndReason::Removed; 2]);
+}
+
+#[test]
+fn who_has_no_link_when_the_match_ends_signs_the_end_on_the_next_one() {
+    for after in (0..=600).step_by(30) {
+        let mut net = Net::new(2, Plan::default(), Some(20));
+        while net.peers[0].turns.len() < 18 {
+            net.run(net.now + Duration::from_millis(10));
+        }
+        net.run(net.now + Duration::from_millis(after));
+        part(&mut net, 0, 1);
+        net.run(net.now + Duration::from_secs(5));
+        let ends = net.ends().into_iter();
+        let signed: Vec<(u8, u8)> = ends.map(|end| (end.agreed, end.of)).collect();
+        assert_eq!(signed, [(2, 2), (2, 2)], "{after} ms");
     }
 }

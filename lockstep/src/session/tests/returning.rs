@@ -80,7 +80,7 @@ fn who_comes_back_is_dialled_by_nobody_that_it_is_linked_with() {
     net.kill(2);
     net.run(Duration::from_secs(25));
     // The others have no quorum, so that it waits for long.
-    net.deaf_between = Some((0, 1));
+    net.deaf_between = vec![(0, 1)];
     net.dead.extend(between(&net, 0, 1));
     net.restart(2, 99, Vec::new(), &[0, 1]);
     net.run(net.now + Duration::from_millis(500));

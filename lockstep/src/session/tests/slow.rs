@@ -147,3 +147,33 @@ fn a_log_with_a_plan_that_no_machine_asked_for_is_refused() {
     let first = changes[0].0.0 as usize;
     assert_eq!(refused(&silenced), Some(first), "one without its reason");
 }
+
+#[test]
+fn who_is_a_moment_late_in_every_turn_is_not_removed_for_the_time_before() {
+    for tick_ms in [10, 35, 42, 80] {
+        let plan = Plan {
+            ticks: 4,
+            delay_turns: 2,
+            tick_ms,
+        };
+        let mut net = Net::new(3, plan, None);
+        // Its clock is too slow: the others wait for it a little in every turn.
+        while net.now < Duration::from_secs(400) {
+            net.run(net.now + Duration::from_millis(100));
+            net.peers[2].begun += Duration::from_micros(200);
+        }
+        let peer = &net.peers[0];
+        let suspects = |event: &&Event| matches!(event, Event::Suspected { .. });
+        assert_eq!(peer.events.iter().find(suspects), None, "{tick_ms} ms");
+        let stats = peer.session.stats();
+        assert!(stats.late_turns > 100, "{tick_ms} ms: {stats:?}");
+        let Phase::Playing(playing) = &peer.session.phase else {
+            panic!("the match goes on");
+        };
+        let blocked = playing.blocked_by(2);
+        assert!(
+            blocked <= stats.stalled,
+            "{tick_ms} ms: {blocked:?} of {stats:?}"
+        );
+    }
+}

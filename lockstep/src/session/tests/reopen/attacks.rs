@@ -443,14 +443,14 @@ fn one_that_falsely_says_that_nobody_plays_keeps_nobody_out() {
         log.retain(|record| matches!(record, Record::Start(_) | Record::Bundle(_)));
         net.kill(2);
         net.lie = Some(reopens);
-        net.deaf_between = later.then_some((1, 2));
+        net.deaf_between = Vec::from_iter(later.then_some((1, 2)));
         net.run(net.now + Duration::from_secs(8));
         net.restart(2, 92, log, &[0, 1]);
         net.run(net.now + Duration::from_secs(6));
         if later {
             assert!(matches!(net.peers[2].session.phase, Phase::Gather(_)));
         }
-        net.deaf_between = None;
+        net.deaf_between.clear();
         net.run(net.now + Duration::from_secs(25));
         assert_eq!(
             net.causes(2),
@@ -482,7 +482,7 @@ fn who_is_turned_away_where_the_match_seemed_to_be_reopened_looks_further() {
         log.retain(|record| matches!(record, Record::Start(_) | Record::Bundle(_)));
         net.kill(2);
         net.lie = Some(reopens);
-        net.deaf_between = Some((1, 2));
+        net.deaf_between = vec![(1, 2)];
         net.run(net.now + Duration::from_secs(8));
         net.restart(2, 92, log, &[0, 1]);
         let gathers = |net: &Net| matches!(net.peers[2].session.phase, Phase::Gather(_));
@@ -499,7 +499,7 @@ fn who_is_turned_away_where_the_match_seemed_to_be_reopened_looks_further() {
         }
         assert!(!gathers(&net) && net.end_of(2).is_none(), "{says:?}");
         net.lie = None;
-        net.deaf_between = None;
+        net.deaf_between.clear();
         net.run(net.now + Duration::from_secs(20));
         assert_eq!(
             net.causes(2),
