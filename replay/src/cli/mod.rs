@@ -55,7 +55,7 @@ struct Args {
 enum Command {
     /// Says what a file holds, without running it.
     #[command(
-        after_help = "With --json: {\"match_id\",\"rules\",\"build\",\"format\",\"seats\":[{\"seat\",\"name\",\"peer\"}],\"plan\",\"turns\",\"ms\",\"ticks\",\"keyframes\",\"bytes\",\"tail\",\"end\",\"continued\":[{\"turn\",\"name\",\"seat\",\"peer\"}]}\n\nExample: replay info match.replay"
+        after_help = "With --json: {\"match_id\",\"rules\",\"build\",\"format\",\"setup\",\"seats\":[{\"seat\",\"name\",\"peer\"}],\"plan\",\"turns\",\"ms\",\"ticks\",\"keyframes\",\"bytes\",\"tail\",\"end\",\"continued\":[{\"turn\",\"name\",\"seat\",\"peer\"}]}\n\nExample: replay info match.replay"
     )]
     Info(OneFile),
     /// Re-runs every turn and checks checksums, history, signatures and keyframes.
@@ -201,7 +201,7 @@ fn run_to<S: Simulation>(
 
 fn command<S: Simulation>(command: &Command, to: &mut Printer<'_>) -> Result<Verdict, Failure> {
     match command {
-        Command::Info(file) => report::info(&file.file, file.json, to),
+        Command::Info(file) => report::info::<S>(&file.file, file.json, to),
         Command::Verify { file, every_tick } => {
             report::verify::<S>(&file.file, file.json, *every_tick, to)
         }

@@ -13,10 +13,15 @@ use sim::{Seat, Simulation};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-pub(super) fn info(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Verdict, Failure> {
+pub(super) fn info<S: Simulation>(
+    path: &Path,
+    json: bool,
+    to: &mut Printer<'_>,
+) -> Result<Verdict, Failure> {
     let mut reader = Reader::open(path).map_err(at(path))?;
     let cheats = cheats(&mut reader).map_err(at(path))?;
     let start = reader.start();
+    let setup = setup::<S>(&reader);
     let turns = reader.turns();
     let length = reader.time_of(TurnNumber(turns));
     let ticks = reader.ticks_before(TurnNumber(turns));
@@ -31,7 +36,7 @@ pub(super) fn info(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Verd
             .collect();
         to.json(&json!({
             "match_id": start.match_id.to_string(), "rules": hex(&start.rules.0), "build": start.build,
-            "format": crate::format::VERSION, "seats": seats, "plan": start.plan.to_string(), "turns": turns,
+            "format": crate::format::VERSION, "setup": setup, "seats": seats, "plan": start.plan.to_string(), "turns": turns,
             "ms": length.as_millis() as u64, "ticks": ticks, "keyframes": reader.keyframes().len(),
             "bytes": reader.file_bytes(), "tail": tail_json(reader.tail()), "end": end_json(&reader),
             "cheats": cheats.iter().map(|cheat| cheat.json(&reader)).collect::<Vec<_>>(),
@@ -46,6 +51,7 @@ pub(super) fn info(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Verd
             thousands(ticks)
         ));
         to.line(&format!("build      {}", start.build));
+        to.line(&format!("setup      {}", setup_text(setup.as_ref())));
         for peer in &start.roster {
             let seats: Vec<String> = peer.seats.iter().map(|seat| seat.0.to_string()).collect();
             to.line(&format!(
@@ -74,6 +80,36 @@ pub(super) fn info(path: &Path, json: bool, to: &mut Printer<'_>) -> Result<Verd
     }
     Ok(tail_verdict(path, &reader, json, to))
 }
+
+/// The game's settings; `None` where they are those of other rules than this build's.
+fn setup<S: Simulation>(reader: &Reader) -> Option<Value> {
+    serde_json::to_value(reader.setup::<S>().ok()?).ok()
+}
+
+fn setup_text(setup: Option<&Value>) -> String {
+    let Some(setup) = setup else {
+        return "of other rules than those of this build".to_owned();
+    };
+    let text: Vec<String> = match setup {
+        Value::Object(fields) => {
+            let fields = fields.iter().filter(|(_, value)| !value.is_null());
+            fields
+                .map(|(name, value)| format!("{name} {value}"))
+                .collect()
+        }
+        other => vec![other.to_string()],
+    };
+    let text = text.join("  ");
+    let shown: String = text.chars().filter(|c| lockstep::is_shown(*c)).collect();
+    let mut start: String = shown.chars().take(SETUP_SHOWN).collect();
+    if start.len() < shown.len() {
+        start.push('…');
+    }
+    start
+}
+
+/// Characters of a setup that are shown; JSON has all.
+const SETUP_SHOWN: usize = 400;
 
 /// Somebody who goes for having signed two batches for one turn, as the file says; `verify` checks it.
 struct Cheat {
@@ -502,4 +538,18 @@ fn now() -> Instant {
 /// Milliseconds, as JSON carries them.
 pub(super) fn ms(time: Duration) -> u64 {
     time.as_millis() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setup_is_told_field_by_field_and_in_a_line() {
+        let setup = json!({"map": null, "minutes": 20, "name": "a\u{202e}b"});
+        assert_eq!(setup_text(Some(&setup)), "minutes 20  name \"ab\"");
+        let long = json!(["x".repeat(10_000)]);
+        assert_eq!(setup_text(Some(&long)).chars().count(), SETUP_SHOWN + 1);
+        assert!(setup_text(None).contains("other rules"));
+    }
 }

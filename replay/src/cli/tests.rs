@@ -120,9 +120,12 @@ fn info_show_stats_and_diff_answer() {
     let info = replay(&["info", "--json", &path("whole")]);
     let info: Value = serde_json::from_str(&info.out).unwrap();
     assert_eq!(info["turns"], 120);
+    assert_eq!(info["setup"], 3);
     assert_eq!(info["seats"][1]["name"], "bob");
     assert_eq!(info["tail"]["state"], "complete");
-    assert_eq!(replay(&["info", &path("whole")]).code, 0);
+    let told = replay(&["info", &path("whole")]);
+    assert_eq!(told.code, 0);
+    assert!(told.out.contains("setup      3\n"), "{}", told.out);
     assert_eq!(replay(&["info", &path("cut")]).code, 5);
 
     let shown = replay(&["show", "--turn", "77", "--json", &path("whole")]);
