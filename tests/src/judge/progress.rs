@@ -216,18 +216,18 @@ impl<W: Playable> Judge<W> {
             within.fold(at, |at, (_, to)| at.max(*to))
         };
         let deaths = self.peers.iter().filter_map(|file| file.crashed);
-        let deaths = deaths.map(|at| match self.patient {
-            // Players may vote as late as when faults have ended.
-            true => at.max(healed_at) + SUSPICION + WAIT,
-            false => waits_from(at) + SUSPICION,
-        });
         let ends = self.peers.iter().filter_map(|file| file.ended.as_ref());
         let went = ends.filter(|(at, ended)| match ended.reason {
             EndReason::Left => waits_from(*at) > *at,
             EndReason::StallLimit { .. } => true,
             _ => false,
         });
-        let over = deaths.chain(went.map(|(at, _)| waits_from(*at) + SUSPICION));
+        let over = deaths.chain(went.map(|(at, _)| *at));
+        let over = over.map(|at| match self.patient {
+            // Players may vote as late as when faults have ended.
+            true => at.max(healed_at) + SUSPICION + WAIT,
+            false => waits_from(at) + SUSPICION,
+        });
         over.fold(healed_at, Duration::max)
     }
 
