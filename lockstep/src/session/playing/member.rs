@@ -76,6 +76,8 @@ pub(crate) struct Member {
     pub back_at: Duration,
     /// Another run of its process has shown up.
     pub restarted: bool,
+    /// Since when this run of its process is of the roster, where another one was before.
+    pub run_since: Duration,
     /// Runs of its process that are over.
     pub past: Vec<Incarnation>,
     /// Its reports do not follow each other: they are not taken any more.
@@ -138,6 +140,7 @@ impl Member {
             desyncs: 0,
             back_at: Duration::ZERO,
             restarted: false,
+            run_since: Duration::ZERO,
             past: Vec::new(),
             misreports: false,
         }
@@ -181,6 +184,7 @@ impl Member {
             blocked: self.blocked.min(HALF_SPENT),
             held_up: self.held_up,
             desyncs: self.desyncs,
+            run_since: now,
             ..Member::new(peer, addresses, TurnNumber(from), now)
         };
     }

@@ -7,6 +7,7 @@ use super::presence::GAP;
 use crate::session::core::Core;
 use crate::session::roster::Peers;
 use crate::{Event, LinkId, TurnNumber};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// For so long a peer may block turns although it is heard, all told.
@@ -294,15 +295,29 @@ impl Playing {
     }
 
     /// Who was heard, and whose process has another run: one may be at the other end of a link that was up before this
-    /// peer came back itself, too.
+    /// peer came back itself, too. A link that was up before the run of the roster was let in is of an earlier one, which
+    /// had not been: so is one that was up before a link of that run.
     fn look_at_links(&mut self, core: &mut Core) {
+        let mut since: BTreeMap<usize, Duration> = BTreeMap::new();
         for link in core.links.values() {
             let (Some(at), Some((_, run))) = (self.leads_to(link), link.proved) else {
                 continue;
             };
             let member = &mut self.members[at];
-            member.heard_at = member.heard_at.max(link.heard_at);
-            member.restarted |= run != member.peer.incarnation && !member.past.contains(&run);
+            if run == member.peer.incarnation {
+                member.heard_at = member.heard_at.max(link.heard_at);
+                let since = since.entry(at).or_insert(member.run_since);
+                *since = link.up_at.max(*since);
+            }
+        }
+        for link in core.links.values() {
+            let (Some(at), Some((_, run))) = (self.leads_to(link), link.proved) else {
+                continue;
+            };
+            let since = since.get(&at).copied();
+            let member = &mut self.members[at];
+            let another = run != member.peer.incarnation && !member.past.contains(&run);
+            member.restarted |= another && link.up_at >= since.unwrap_or(member.run_since);
         }
         // A run that is out and has not heard of it may know none of those who would tell: they are other runs, too.
         for id in core.links.keys().copied().collect::<Vec<LinkId>>() {

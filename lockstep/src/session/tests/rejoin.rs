@@ -578,3 +578,29 @@ fn a_note_larger_than_any_is_none() {
     assert!(Note::decode(&promise(16).encode()).is_ok());
     assert!(Note::decode(&promise(4_000).encode()).is_err());
 }
+
+#[test]
+fn a_way_back_that_broke_off_is_not_held_against_the_next_one() {
+    // How long the run lives that is not let in, and who dies after the other one was.
+    for (lives, dies) in [(100, 2), (150, 2), (300, 2), (100, 0), (150, 0), (300, 0)] {
+        let mut net = Net::new(4, Plan::default(), None);
+        net.run(Duration::from_secs(15));
+        net.kill(3);
+        net.run(Duration::from_secs(25));
+        net.restart(3, 99, Vec::new(), &[0, 1, 2]);
+        net.run(net.now + Duration::from_millis(lives));
+        net.kill(3);
+        net.restart(3, 100, Vec::new(), &[1]);
+        net.run(net.now + Duration::from_secs(3));
+        assert_eq!(net.causes(1).last(), Some(&RosterCause::Rejoined));
+        net.kill(dies);
+        net.run(net.now + Duration::from_secs(8));
+        let seats = net.peers[1].events.iter().rev();
+        let mut seats = seats.filter_map(|event| match event {
+            Event::RosterChanged { seats, .. } => Some(seats.len()),
+            _ => None,
+        });
+        assert_eq!(seats.next(), Some(3), "{lives} ms, {dies} dies");
+        assert_eq!(net.peers[3].session.status(), Status::Running);
+    }
+}
