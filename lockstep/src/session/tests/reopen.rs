@@ -462,6 +462,27 @@ fn who_was_removed_before_has_no_vote_and_who_lags_an_epoch_is_given_it() {
 }
 
 #[test]
+fn who_was_removed_and_waits_with_the_others_is_let_in_when_they_go_on() {
+    for lacks in 0..4 {
+        let mut net = Net::new(3, Plan::default(), None);
+        net.run(Duration::from_secs(8));
+        net.kill(2);
+        net.run(Duration::from_secs(40));
+        let disks = net.all_die();
+        net.reopens(0, 90, &disks[0], NEVER);
+        net.comes(2, 92, &disks[2], 0);
+        net.run(net.now + Duration::from_secs(2));
+        net.comes(1, 91, &disks[1].clone().without_last(lacks), 0);
+        net.run(net.now + Duration::from_secs(15));
+        assert_eq!(net.end_of(2), None, "{lacks} turns");
+        assert_eq!(net.causes(2), [RosterCause::Rejoined], "{lacks} turns");
+        for at in 0..3 {
+            assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
+        }
+    }
+}
+
+#[test]
 fn a_match_that_somebody_plays_is_not_reopened() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(15));

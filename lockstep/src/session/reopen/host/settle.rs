@@ -161,8 +161,15 @@ impl Host {
             .reopening()
             .signed_bytes(&self.book.start, epoch, cut);
         let signature = core.signer.sign(&bytes);
-        let propose = Said::Propose(proposal.clone());
-        self.broadcast(core, &Control::Reopen(propose));
+        // Who is of no roster any more has no part in it, and waits until the match goes on.
+        let propose = Control::Reopen(Said::Propose(proposal.clone()));
+        let asked = proposal
+            .runs
+            .iter()
+            .filter_map(|run| self.guests.get(&run.peer));
+        for guest in asked {
+            core.send(guest.link, &propose);
+        }
         self.stage = Stage::Proposed {
             proposal,
             signatures: BTreeMap::new(),
