@@ -22,7 +22,8 @@ pub enum Event {
         /// The plan in force.
         plan: Plan,
     },
-    /// Where the peers of this match say that they can be dialled. Kept, it lets a later run of this process come back:
+    /// Where the peers of this match can be dialled, as they say and are found: told when the match begins, and again
+    /// whenever one of them is found elsewhere. Kept, the newest lets a later run of this process come back:
     /// [`Match::rejoin`](crate::Match::rejoin).
     Contacts(Vec<Contact>),
     /// The world executed a turn.

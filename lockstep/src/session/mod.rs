@@ -457,6 +457,7 @@ impl Session {
             }
             (Introduced::Proved, Phase::Playing(playing)) => {
                 playing.note_return(core, link, false);
+                playing.note_address(core, link);
                 playing.close_nobodies(core);
                 playing.close_crowd(core, link);
                 playing.close_doubles(core, link);

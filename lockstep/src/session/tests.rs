@@ -163,11 +163,15 @@ impl Net {
     }
 
     fn peer(at: usize, run: u8, role: Role) -> Peer {
+        Net::peer_found_at(at, run, role, at.to_string())
+    }
+
+    fn peer_found_at(at: usize, run: u8, role: Role, address: String) -> Peer {
         let config = SessionConfig {
             name: format!("peer {at}"),
             own_seats: 1,
             ready: true,
-            addresses: vec![at.to_string()],
+            addresses: vec![address],
             entropy: [run; 32],
             share: None,
             keyframe_every: Some(Duration::from_secs(2)),

@@ -239,6 +239,23 @@ impl Playing {
         }
     }
 
+    /// Where a peer of the match is found by now is kept, for whoever comes back later.
+    pub(crate) fn note_address(&mut self, core: &mut Core, link: LinkId) {
+        let Some(link) = core.links.get(&link) else {
+            return;
+        };
+        let address = link.address.clone();
+        let Some(at) = self.leads_to(link).filter(|at| *at != self.me) else {
+            return;
+        };
+        let known = &mut self.members[at].addresses;
+        if !known.contains(&address) {
+            known.insert(0, address);
+            known.truncate(ADDRESSES);
+            core.event(Event::Contacts(self.contacts()));
+        }
+    }
+
     /// Takes a request that came by a link from the peer itself, and passes it on.
     pub(super) fn receive_request(
         &mut self,
@@ -268,8 +285,9 @@ impl Playing {
         }
         let fits = |address: &String| address.len() <= ADDRESS_BYTES && !address.is_empty();
         let addresses: Vec<String> = addresses.into_iter().filter(fits).take(ADDRESSES).collect();
-        if !addresses.is_empty() {
+        if !addresses.is_empty() && self.members[place].addresses != addresses {
             self.members[place].addresses = addresses;
+            core.event(Event::Contacts(self.contacts()));
         }
         let known = self.requests.asked.get(&request.joins.peer);
         let due = match self.requests.told.get(&request.joins.peer) {

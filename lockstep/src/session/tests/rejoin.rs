@@ -36,8 +36,12 @@ impl Net {
             },
             rules: Box::new(|_| Some(RulesId([9; 16]))),
         };
+        self.begins_anew(at, Net::peer(at, run, role));
+    }
+
+    fn begins_anew(&mut self, at: usize, peer: Peer) {
         self.silent.retain(|silent| *silent != at);
-        self.peers[at] = Net::peer(at, run, role);
+        self.peers[at] = peer;
         self.peers[at].begun = self.now;
     }
 
@@ -602,5 +606,43 @@ fn a_way_back_that_broke_off_is_not_held_against_the_next_one() {
         });
         assert_eq!(seats.next(), Some(3), "{lives} ms, {dies} dies");
         assert_eq!(net.peers[3].session.status(), Status::Running);
+    }
+}
+
+/// Where a peer last told that another one can be dialled.
+fn found_at(net: &Net, at: usize, other: usize) -> Vec<String> {
+    let events = net.peers[at].events.iter().rev();
+    let mut contacts = events.filter_map(|event| match event {
+        Event::Contacts(contacts) => contacts.iter().find(|contact| contact.peer == id(other)),
+        _ => None,
+    });
+    contacts.next().expect("contacts").addresses.clone()
+}
+
+#[test]
+fn where_somebody_is_found_who_came_back_is_told_to_be_kept() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    net.kill(2);
+    net.run(Duration::from_secs(25));
+    assert_eq!([found_at(&net, 0, 2), found_at(&net, 1, 2)], [["2"], ["2"]]);
+    let contact = |other: usize| Contact {
+        peer: id(other),
+        addresses: vec![other.to_string()],
+    };
+    let from = Rejoin {
+        match_id: MatchId([7; 16]),
+        contacts: vec![contact(1)],
+        log: Vec::new(),
+        keyframe: None,
+    };
+    let rules = Box::new(|_: &[u8]| Some(RulesId([9; 16])));
+    let role = Role::Rejoin { from, rules };
+    net.begins_anew(2, Net::peer_found_at(2, 99, role, NOWHERE.to_owned()));
+    net.run(Duration::from_secs(35));
+    assert_eq!(net.causes(0), [RosterCause::Lost, RosterCause::Rejoined]);
+    for at in [0, 1] {
+        let told = found_at(&net, at, 2);
+        assert!(told.contains(&NOWHERE.to_owned()), "peer {at}: {told:?}");
     }
 }
