@@ -103,6 +103,11 @@ impl RosterChange {
         self.value.cut == turns && reopening.log_hash == log_hash && attested
     }
 
+    /// Whether those who signed it signed what the log was at its cut.
+    pub(crate) fn binds_log(&self) -> bool {
+        self.reopening.is_some() || self.value.log_hash.is_some()
+    }
+
     /// The runs of processes that speak for their peers from the next epoch on, and did not before.
     pub fn new_runs(&self) -> impl Iterator<Item = (u8, Incarnation)> {
         let reopened = self.reopening.iter().flat_map(|reopening| &reopening.runs);

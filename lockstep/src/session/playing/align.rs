@@ -73,7 +73,11 @@ impl Playing {
             };
             let required: Vec<usize> = (0..self.members.len()).filter(required).collect();
             let held = |at: &usize| turn < self.members[*at].held && of_turn(*at).is_some();
-            if required.is_empty() || turn >= first && !required.iter().all(held) {
+            // The first turns of an epoch may need nobody's batches; those after everybody has left are none.
+            let begins =
+                |member: &super::Member| member.from > turn && member.required(member.from);
+            let is_last = required.is_empty() && !self.members.iter().any(begins);
+            if is_last || turn >= first && !required.iter().all(held) {
                 return ahead;
             }
             let batches = required.iter().filter_map(|at| {

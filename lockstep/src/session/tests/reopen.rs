@@ -5,7 +5,7 @@ mod attacks;
 use super::rejoin::seats_of;
 use super::*;
 use crate::log::Keyframe;
-use crate::session::catch_up::Walk;
+use crate::session::catch_up::{Answer, Walk, decode, encode};
 use crate::session::reopen::Said;
 use crate::session::wire::Control;
 use crate::{Contact, JoinRefused, Rejoin, RosterCause};
@@ -479,6 +479,51 @@ fn who_was_removed_and_waits_with_the_others_is_let_in_when_they_go_on() {
         for at in 0..3 {
             assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
         }
+    }
+}
+
+/// Gives the log without what attests it: as members do whose worlds step anew what was before the match went on.
+fn attests_nothing(bytes: Vec<u8>) -> Vec<u8> {
+    match decode(&bytes) {
+        Ok(Answer::Log {
+            from,
+            records,
+            turns,
+            due_in_ms,
+            batches: _,
+        }) => encode(&Answer::Log {
+            from,
+            records,
+            turns,
+            due_in_ms,
+            batches: Vec::new(),
+        }),
+        _ => bytes,
+    }
+}
+
+#[test]
+fn nobody_is_blamed_for_turns_that_are_not_attested_yet_after_a_match_goes_on() {
+    for gone in [true, false] {
+        let mut net = Net::new(3, Plan::default(), None);
+        net.run(Duration::from_secs(8));
+        if gone {
+            net.kill(2);
+        }
+        net.run(Duration::from_secs(40));
+        let disks = net.all_die();
+        net.reopens(0, 90, &disks[0], Duration::from_secs(1));
+        net.comes(1, 91, &disks[1], 0);
+        net.run(net.now + Duration::from_secs(2));
+        assert!(net.reopened_at(0).is_some());
+        net.lie = Some(attests_nothing);
+        net.comes(2, 92, &disks[2], 0);
+        net.run(net.now + Duration::from_secs(4));
+        assert!(net.faults(2).is_empty(), "{gone}: {:?}", net.faults(2));
+        net.lie = None;
+        net.run(net.now + Duration::from_secs(15));
+        assert!(net.faults(2).is_empty(), "{gone}: {:?}", net.faults(2));
+        assert_eq!(net.causes(2), [RosterCause::Rejoined], "{gone}");
     }
 }
 

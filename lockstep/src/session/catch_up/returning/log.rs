@@ -81,6 +81,12 @@ impl Log {
             self.ahead.is_quorum(first.collect())
         });
         let until = quorum.map_or(0, |count| told[count - 1].0);
+        // Those who signed a change signed the log's hash at its cut.
+        let signed = self.pending.iter().filter_map(|record| match record {
+            Record::Roster(change) if change.binds_log() => Some(change.value.cut),
+            _ => None,
+        });
+        let until = signed.fold(until, u32::max);
         let before = self.confirmed.turns;
         while let Some(record) = self.pending.pop_front_if(|record| match record {
             Record::Bundle(bundle) => bundle.turn.0 < until,
@@ -93,6 +99,14 @@ impl Log {
             self.ready.push_back(record);
         }
         self.confirmed.turns > before
+    }
+
+    /// Whether nobody has attested a turn since the roster last changed: where a match is reopened, all worlds step
+    /// anew what is before that.
+    pub(in crate::session) fn is_anew(&self) -> bool {
+        let began = self.ahead.began();
+        let mut attested = self.attested.values();
+        began > 0 && attested.all(|turns| *turns <= began)
     }
 
     /// Whether a quorum of the log's last roster has begun a later epoch than the log tells of.

@@ -27,6 +27,10 @@ impl Returning {
         }
         let plan = log.start.plan;
         let lag = (CONFIRM.as_millis() / plan.turn().as_millis()) as u32;
+        let lag = match log.is_anew() {
+            true => lag.max(core.limits.unexecuted_turns),
+            false => lag,
+        };
         let most = log.confirmed.turns + lag + 2 * u32::from(plan.delay_turns) + 8;
         let has_all = self.told.is_some_and(|(turns, _)| log.ahead.turns >= turns);
         if has_all && log.ahead.turns > most {
