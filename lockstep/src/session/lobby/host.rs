@@ -363,7 +363,11 @@ impl Host {
         }
         guest.seats = free[..wanted].to_vec();
         self.guests.push(guest);
-        core.send(link, &Control::Welcome(self.terms.clone()));
+        let welcome = Control::Welcome {
+            terms: self.terms.clone(),
+            attempt: self.attempt,
+        };
+        core.send(link, &welcome);
         self.announce(core);
         Step::Stay
     }

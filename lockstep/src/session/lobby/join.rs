@@ -16,7 +16,7 @@ use sim::Seat;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Times that a roster may be settled before this peer gives up.
+/// Times that a roster may be settled before this peer gives up, from when it came.
 const MOST_ATTEMPTS: u32 = 16;
 /// Time between two probes of the host's clock.
 const PROBE_EVERY: Duration = Duration::from_millis(100);
@@ -45,6 +45,8 @@ pub(crate) struct Joiner {
     link: Option<LinkId>,
     terms: Option<Terms>,
     seats: Vec<Seat>,
+    /// The attempt at which the host let it in.
+    came_at: u32,
     attempt: u32,
     stage: Stage,
     clock: HostClock,
@@ -95,6 +97,7 @@ impl Joiner {
             link: None,
             terms: None,
             seats: Vec::new(),
+            came_at: 0,
             attempt: 0,
             stage: Stage::Gathering,
             clock: HostClock {
@@ -215,7 +218,9 @@ impl Joiner {
             };
         }
         match message {
-            Control::Welcome(terms) if self.terms.is_none() => return self.welcome(core, terms),
+            Control::Welcome { terms, attempt } if self.terms.is_none() => {
+                return self.welcome(core, terms, attempt);
+            }
             Control::Refused(why) => return Step::End(EndReason::Refused(why)),
             Control::Bye => return Step::End(EndReason::LobbyClosed),
             Control::Lobby(entries) if self.terms.is_some() => self.lobby(core, entries),
@@ -234,11 +239,12 @@ impl Joiner {
                 return self.lock(core, attempt, roster);
             }
             Control::Unlock { attempt } if attempt == self.attempt => {
-                self.attempt += 1;
                 // A host that begins anew again and again is after a seed.
-                if self.attempt > MOST_ATTEMPTS {
+                let next = self.attempt.checked_add(1);
+                let Some(next) = next.filter(|next| next - self.came_at <= MOST_ATTEMPTS) else {
                     return Step::End(EndReason::LobbyClosed);
-                }
+                };
+                self.attempt = next;
                 self.stage = Stage::Gathering;
                 self.tell_ready(core);
             }
@@ -393,7 +399,7 @@ impl Joiner {
         [answer, probe, mesh, orphaned].into_iter().flatten().min()
     }
 
-    fn welcome(&mut self, core: &mut Core, terms: Terms) -> Step {
+    fn welcome(&mut self, core: &mut Core, terms: Terms, attempt: u32) -> Step {
         let refusal = match (self.rules)(&terms.setup) {
             None => Some(JoinRefused::Setup),
             Some(rules) if rules != terms.rules => Some(JoinRefused::Rules),
@@ -413,6 +419,7 @@ impl Joiner {
             return Step::End(EndReason::Refused(why));
         }
         self.terms = Some(terms);
+        (self.came_at, self.attempt) = (attempt, attempt);
         self.tell_ready(core);
         Step::Stay
     }
