@@ -29,6 +29,8 @@ const DIAL_AGAIN: Duration = Duration::from_secs(1);
 const REACH_WITHIN: Duration = Duration::from_secs(20);
 /// How long it is dialled once a link came up, which may be bad, or its doors crowded.
 const ENTER_WITHIN: Duration = Duration::from_secs(60);
+/// How long it is asked for the place of an earlier run of this peer, until the host takes that one for dead.
+const PLACE_WITHIN: Duration = Duration::from_secs(3);
 
 pub(crate) struct Joiner {
     invitation: Invitation,
@@ -42,6 +44,8 @@ pub(crate) struct Joiner {
     dial_at: Duration,
     /// Until then it is, on the session's clock.
     dial_until: Duration,
+    /// Until then it is asked for the place of an earlier run, which it told of.
+    place_until: Option<Duration>,
     link: Option<LinkId>,
     terms: Option<Terms>,
     seats: Vec<Seat>,
@@ -94,6 +98,7 @@ impl Joiner {
             failure: LinkError::Unanswered,
             dial_at: core.now,
             dial_until: REACH_WITHIN,
+            place_until: None,
             link: None,
             terms: None,
             seats: Vec::new(),
@@ -221,6 +226,7 @@ impl Joiner {
             Control::Welcome { terms, attempt } if self.terms.is_none() => {
                 return self.welcome(core, terms, attempt);
             }
+            Control::Refused(JoinRefused::AlreadyIn) if self.may_be_dead(core) => core.close(link),
             Control::Refused(why) => return Step::End(EndReason::Refused(why)),
             Control::Bye => return Step::End(EndReason::LobbyClosed),
             Control::Lobby(entries) if self.terms.is_some() => self.lobby(core, entries),
@@ -263,6 +269,12 @@ impl Joiner {
             _ => core.fault(link, Fault::OutOfPlace),
         }
         Step::Stay
+    }
+
+    /// Whether the guest with this peer's key may be an earlier run of it that has died, which the host finds out.
+    fn may_be_dead(&mut self, core: &Core) -> bool {
+        let until = self.place_until.get_or_insert(core.now + PLACE_WITHIN);
+        self.terms.is_none() && core.now < *until
     }
 
     /// Whether this is the link that was dialled to reach the host.

@@ -113,16 +113,20 @@ fn a_guest_that_wavers_all_the_time_is_out() {
     assert_eq!(here.len(), 1, "its link is closed: {here:?}");
 }
 
-/// A run of this peer that is invited, from now on.
-fn joins(net: &mut Net, at: usize, run: u8) {
-    let role = Role::Join {
+fn invited() -> Role {
+    Role::Join {
         match_id: MatchId([7; 16]),
         secret: [8; 16],
         host: id(0),
         addresses: vec!["0".to_owned()],
         rules: Box::new(|_| Some(RulesId([9; 16]))),
-    };
-    net.begin(at, at, run, role);
+    }
+}
+
+/// Another run of this peer, from now on.
+fn joins(net: &mut Net, at: usize, run: u8) {
+    net.silent.retain(|silent| *silent != at);
+    net.begin(at, at, run, invited());
 }
 
 #[test]
@@ -178,4 +182,86 @@ fn attempts_are_counted_from_the_one_at_which_a_guest_came() {
     let mut net = let_into(u32::MAX);
     unlock(&mut net, u32::MAX);
     assert_eq!(net.end_of(1), Some(&EndReason::LobbyClosed));
+}
+
+/// The process dies, and whatever is on the way from it is lost.
+fn dies(net: &mut Net, at: usize) {
+    let links = net.links.iter().zip(0..);
+    let own = links.filter(|((one, other), _)| [*one, *other].contains(&at));
+    let own: Vec<LinkId> = own.map(|(_, link)| LinkId(link)).collect();
+    net.dead.extend(own);
+}
+
+fn refused(why: JoinRefused) -> EndReason {
+    EndReason::Refused(why)
+}
+
+#[test]
+fn a_guest_that_died_in_the_lobby_comes_again_at_once() {
+    let mut net = in_the_lobby();
+    dies(&mut net, 1);
+    joins(&mut net, 1, 20);
+    net.run(net.now + Duration::from_secs(4));
+    assert_eq!(net.end_of(1), None);
+    for at in 0..2 {
+        let here = lobbies(&net, at).pop().expect("a lobby");
+        assert_eq!(here.len(), 2, "as peer {at} is told: {here:?}");
+    }
+    joins(&mut net, 2, 30);
+    net.run(net.now + Duration::from_secs(20));
+    assert!(net.peers.iter().all(|peer| peer.turns.len() == 30));
+}
+
+#[test]
+fn a_guest_that_is_heard_keeps_its_place_from_a_copy_of_its_key() {
+    let mut net = in_the_lobby();
+    let before = lobbies(&net, 0).len();
+    for _ in 0..3 {
+        net.begin(3, 1, 40, invited());
+        net.run(net.now + Duration::from_secs(2));
+        assert_eq!(
+            net.end_of(3),
+            None,
+            "it waits whether the other one is dead"
+        );
+        net.run(net.now + Duration::from_secs(3));
+        assert_eq!(net.end_of(3), Some(&refused(JoinRefused::AlreadyIn)));
+    }
+    assert_eq!(net.end_of(1), None);
+    assert_eq!(lobbies(&net, 0).len(), before);
+    // Who slept, and was taken for dead, is told why it is out.
+    net.stopped = Some(1);
+    net.begin(3, 1, 50, invited());
+    net.run(net.now + Duration::from_secs(4));
+    assert_eq!(net.end_of(3), None);
+    net.stop(1, Duration::ZERO);
+    net.run(net.now + Duration::from_secs(1));
+    assert_eq!(net.end_of(1), Some(&refused(JoinRefused::AlreadyIn)));
+}
+
+#[test]
+fn a_start_fails_at_once_where_a_guest_that_died_comes_again() {
+    let mut net = in_the_lobby();
+    dies(&mut net, 1);
+    joins(&mut net, 2, 20);
+    net.run(net.now + Duration::from_secs(1));
+    joins(&mut net, 1, 30);
+    net.run(net.now + Duration::from_secs(14));
+    assert!(net.peers.iter().all(|peer| peer.turns.len() == 30));
+}
+
+#[test]
+fn a_key_may_fail_few_starts() {
+    let mut net = Net::new(2, Plan::default(), Some(30));
+    for run in 10..13 {
+        joins(&mut net, 1, run);
+        net.run(net.now + DELAY * 7);
+        let here = lobbies(&net, 1).pop().expect("it is let in");
+        assert_eq!(here.len(), 2, "run {run}: {here:?}");
+        dies(&mut net, 1);
+        net.run(net.now + Duration::from_secs(11));
+    }
+    joins(&mut net, 1, 13);
+    net.run(net.now + Duration::from_secs(1));
+    assert_eq!(net.end_of(1), Some(&refused(JoinRefused::TooSlow)));
 }
