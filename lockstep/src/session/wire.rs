@@ -33,8 +33,8 @@ pub(crate) enum Control {
         own_seats: u8,
         addresses: Vec<String>,
     },
-    /// Host to joiner: you are in; this is what is played.
-    Welcome(Terms),
+    /// Host to joiner: you are in; this is what is played, and so often have starts failed before you came.
+    Welcome { terms: Terms, attempt: u32 },
     /// You are not in, or not any more.
     Refused(JoinRefused),
     /// Host to all: who is in.

@@ -1,5 +1,7 @@
 //! The host's side of the lobby.
 
+mod again;
+
 use super::{OwnPeer, Pings, Settled, Step, commitment, share_of_attempt, start_of};
 use crate::log::{Start, start_hash, start_signed_bytes};
 use crate::session::core::Core;
@@ -11,7 +13,7 @@ use crate::{
     EndReason, Event, Fault, Incarnation, JoinRefused, LinkId, LobbyPeer, LogHash, PeerId,
 };
 use sim::Seat;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +29,10 @@ pub(crate) struct Host {
     configured_share: [u8; 32],
     own_share: [u8; 32],
     guests: Vec<Guest>,
+    /// Who has played foul.
     barred: Vec<PeerId>,
+    /// Starts that have failed by a key.
+    failed: BTreeMap<PeerId, u32>,
     attempt: u32,
     stage: Stage,
     pings: Pings,
@@ -100,6 +105,7 @@ impl Host {
             own_share: [0; 32],
             guests: Vec::new(),
             barred: Vec::new(),
+            failed: BTreeMap::new(),
             attempt: 0,
             stage: Stage::Gathering,
             pings: Pings::default(),
@@ -163,7 +169,18 @@ impl Host {
                 changes: VecDeque::new(),
             };
             self.forget_unheard(core, &guest);
-            let refusal = self.refusal(core, peer, match_id == self.config.match_id, &secret);
+            let same_match = match_id == self.config.match_id;
+            let mut refusal = self.refusal(core, peer, same_match, &secret);
+            if refusal == Some(JoinRefused::AlreadyIn)
+                && let Some(at) = self.quiet(core, peer)
+            {
+                // Its process has died and is here again; a start that waits for the one before cannot be completed.
+                let before = self.guests[at].link.expect("a guest has a link");
+                core.refuse(before, JoinRefused::AlreadyIn);
+                // Nothing is settled by it: its seat is free.
+                let _ = self.lost(core, at);
+                refusal = self.refusal(core, peer, same_match, &secret);
+            }
             return self.join(core, guest, own_seats, refusal);
         }
         let Some(at) = self
@@ -312,7 +329,7 @@ impl Host {
             Some(JoinRefused::Invite)
         } else if self.config.expires.is_some_and(|at| at <= core.now) {
             Some(JoinRefused::Expired)
-        } else if self.barred.contains(&peer) {
+        } else if self.is_barred(peer) {
             Some(JoinRefused::TooSlow)
         } else if self.guests.iter().any(|guest| guest.peer == peer) || peer == core.id() {
             Some(JoinRefused::AlreadyIn)
@@ -326,20 +343,6 @@ impl Host {
             })
         } else {
             None
-        }
-    }
-
-    /// Who asks again by another link never heard that it was let in: its link broke at its end.
-    fn forget_unheard(&mut self, core: &mut Core, asks: &Guest) {
-        let earlier = self.guests.iter().position(|guest| {
-            let same = (guest.peer, guest.incarnation) == (asks.peer, asks.incarnation);
-            same && guest.link != asks.link && guest.commit.is_none()
-        });
-        if let Some(at) = earlier
-            && let Some(link) = self.guests.remove(at).link
-        {
-            core.close(link);
-            self.announce(core);
         }
     }
 
@@ -363,7 +366,11 @@ impl Host {
         }
         guest.seats = free[..wanted].to_vec();
         self.guests.push(guest);
-        core.send(link, &Control::Welcome(self.terms.clone()));
+        let welcome = Control::Welcome {
+            terms: self.terms.clone(),
+            attempt: self.attempt,
+        };
+        core.send(link, &welcome);
         self.announce(core);
         Step::Stay
     }
@@ -594,8 +601,7 @@ impl Host {
     fn lost(&mut self, core: &mut Core, at: usize) -> Step {
         let guest = self.guests.remove(at);
         if !matches!(self.stage, Stage::Gathering) {
-            // Who has seen the others' shares may not try for another seed.
-            self.barred.push(guest.peer);
+            self.has_failed(guest.peer);
         }
         match self.stage {
             Stage::Gathering => {
@@ -607,7 +613,10 @@ impl Host {
     }
 
     fn bar(&mut self, core: &mut Core, peer: PeerId, why: JoinRefused) {
-        self.barred.push(peer);
+        match why {
+            JoinRefused::Fault(_) => self.barred.push(peer),
+            _ => self.has_failed(peer),
+        }
         if let Some(at) = self.guests.iter().position(|guest| guest.peer == peer) {
             let guest = self.guests.remove(at);
             if let JoinRefused::Fault(fault) = why {

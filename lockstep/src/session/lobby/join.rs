@@ -16,7 +16,7 @@ use sim::Seat;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Times that a roster may be settled before this peer gives up.
+/// Times that a roster may be settled before this peer gives up, from when it came.
 const MOST_ATTEMPTS: u32 = 16;
 /// Time between two probes of the host's clock.
 const PROBE_EVERY: Duration = Duration::from_millis(100);
@@ -29,6 +29,8 @@ const DIAL_AGAIN: Duration = Duration::from_secs(1);
 const REACH_WITHIN: Duration = Duration::from_secs(20);
 /// How long it is dialled once a link came up, which may be bad, or its doors crowded.
 const ENTER_WITHIN: Duration = Duration::from_secs(60);
+/// How long it is asked for the place of an earlier run of this peer, until the host takes that one for dead.
+const PLACE_WITHIN: Duration = Duration::from_secs(3);
 
 pub(crate) struct Joiner {
     invitation: Invitation,
@@ -42,9 +44,13 @@ pub(crate) struct Joiner {
     dial_at: Duration,
     /// Until then it is, on the session's clock.
     dial_until: Duration,
+    /// Until then it is asked for the place of an earlier run, which it told of.
+    place_until: Option<Duration>,
     link: Option<LinkId>,
     terms: Option<Terms>,
     seats: Vec<Seat>,
+    /// The attempt at which the host let it in.
+    came_at: u32,
     attempt: u32,
     stage: Stage,
     clock: HostClock,
@@ -92,9 +98,11 @@ impl Joiner {
             failure: LinkError::Unanswered,
             dial_at: core.now,
             dial_until: REACH_WITHIN,
+            place_until: None,
             link: None,
             terms: None,
             seats: Vec::new(),
+            came_at: 0,
             attempt: 0,
             stage: Stage::Gathering,
             clock: HostClock {
@@ -215,7 +223,10 @@ impl Joiner {
             };
         }
         match message {
-            Control::Welcome(terms) if self.terms.is_none() => return self.welcome(core, terms),
+            Control::Welcome { terms, attempt } if self.terms.is_none() => {
+                return self.welcome(core, terms, attempt);
+            }
+            Control::Refused(JoinRefused::AlreadyIn) if self.may_be_dead(core) => core.close(link),
             Control::Refused(why) => return Step::End(EndReason::Refused(why)),
             Control::Bye => return Step::End(EndReason::LobbyClosed),
             Control::Lobby(entries) if self.terms.is_some() => self.lobby(core, entries),
@@ -234,11 +245,12 @@ impl Joiner {
                 return self.lock(core, attempt, roster);
             }
             Control::Unlock { attempt } if attempt == self.attempt => {
-                self.attempt += 1;
                 // A host that begins anew again and again is after a seed.
-                if self.attempt > MOST_ATTEMPTS {
+                let next = self.attempt.checked_add(1);
+                let Some(next) = next.filter(|next| next - self.came_at <= MOST_ATTEMPTS) else {
                     return Step::End(EndReason::LobbyClosed);
-                }
+                };
+                self.attempt = next;
                 self.stage = Stage::Gathering;
                 self.tell_ready(core);
             }
@@ -257,6 +269,12 @@ impl Joiner {
             _ => core.fault(link, Fault::OutOfPlace),
         }
         Step::Stay
+    }
+
+    /// Whether the guest with this peer's key may be an earlier run of it that has died, which the host finds out.
+    fn may_be_dead(&mut self, core: &Core) -> bool {
+        let until = self.place_until.get_or_insert(core.now + PLACE_WITHIN);
+        self.terms.is_none() && core.now < *until
     }
 
     /// Whether this is the link that was dialled to reach the host.
@@ -393,7 +411,7 @@ impl Joiner {
         [answer, probe, mesh, orphaned].into_iter().flatten().min()
     }
 
-    fn welcome(&mut self, core: &mut Core, terms: Terms) -> Step {
+    fn welcome(&mut self, core: &mut Core, terms: Terms, attempt: u32) -> Step {
         let refusal = match (self.rules)(&terms.setup) {
             None => Some(JoinRefused::Setup),
             Some(rules) if rules != terms.rules => Some(JoinRefused::Rules),
@@ -413,6 +431,7 @@ impl Joiner {
             return Step::End(EndReason::Refused(why));
         }
         self.terms = Some(terms);
+        (self.came_at, self.attempt) = (attempt, attempt);
         self.tell_ready(core);
         Step::Stay
     }

@@ -1,7 +1,7 @@
 //! A host, or a guest, that plays foul before the match.
 
 use super::*;
-use crate::session::wire::{Control, LobbyEntry};
+use crate::session::wire::{Control, LobbyEntry, Terms};
 
 /// A host with one guest, and one more that never comes.
 fn in_the_lobby() -> Net {
@@ -111,4 +111,157 @@ fn a_guest_that_wavers_all_the_time_is_out() {
     net.run(net.now + Duration::from_secs(1));
     let here = lobbies(&net, 0).pop().expect("a lobby");
     assert_eq!(here.len(), 1, "its link is closed: {here:?}");
+}
+
+fn invited() -> Role {
+    Role::Join {
+        match_id: MatchId([7; 16]),
+        secret: [8; 16],
+        host: id(0),
+        addresses: vec!["0".to_owned()],
+        rules: Box::new(|_| Some(RulesId([9; 16]))),
+    }
+}
+
+/// Another run of this peer, from now on.
+fn joins(net: &mut Net, at: usize, run: u8) {
+    net.silent.retain(|silent| *silent != at);
+    net.begin(at, at, run, invited());
+}
+
+#[test]
+fn who_comes_after_a_start_has_failed_begins_with_the_others() {
+    let mut net = in_the_lobby();
+    // One guest dies; another one fills the lobby, and the start fails for want of the first one's answer.
+    net.silent = vec![1];
+    joins(&mut net, 2, 20);
+    net.run(net.now + Duration::from_secs(15));
+    assert_eq!(lobbies(&net, 2).pop().map(|here| here.len()), Some(2));
+    joins(&mut net, 3, 30);
+    net.run(net.now + Duration::from_secs(20));
+    for at in [0, 2, 3] {
+        assert_eq!(faults(&net, at), [], "peer {at}");
+        assert_eq!(net.peers[at].turns.len(), 30, "peer {at}");
+    }
+}
+
+/// A guest that waits to be let in, and is, into this attempt.
+fn let_into(attempt: u32) -> Net {
+    let mut net = Net::new(2, Plan::default(), None);
+    net.run(DELAY * 4);
+    let terms = Terms {
+        rules: RulesId([9; 16]),
+        setup: Vec::new(),
+        plan: Plan::default(),
+        seats: 2,
+        turn_limit: None,
+        pauses: PauseBudget::default(),
+        on_slow: OnSlow::Meter,
+        on_desync: OnDesync::default(),
+        absent: Absent::default(),
+    };
+    let welcome = Control::Welcome { terms, attempt };
+    net.tell(0, 1, Channel::Control, &welcome.encode());
+    net
+}
+
+#[test]
+fn attempts_are_counted_from_the_one_at_which_a_guest_came() {
+    let unlock = |net: &mut Net, attempt| {
+        let unlock = Control::Unlock { attempt };
+        net.tell(0, 1, Channel::Control, &unlock.encode());
+    };
+    let mut net = let_into(1_000);
+    for attempt in 1_000..1_016 {
+        unlock(&mut net, attempt);
+        assert_eq!(net.end_of(1), None, "attempt {attempt}");
+    }
+    unlock(&mut net, 1_016);
+    assert_eq!(net.end_of(1), Some(&EndReason::LobbyClosed));
+    // No attempt comes after the last one that there is.
+    let mut net = let_into(u32::MAX);
+    unlock(&mut net, u32::MAX);
+    assert_eq!(net.end_of(1), Some(&EndReason::LobbyClosed));
+}
+
+/// The process dies, and whatever is on the way from it is lost.
+fn dies(net: &mut Net, at: usize) {
+    let links = net.links.iter().zip(0..);
+    let own = links.filter(|((one, other), _)| [*one, *other].contains(&at));
+    let own: Vec<LinkId> = own.map(|(_, link)| LinkId(link)).collect();
+    net.dead.extend(own);
+}
+
+fn refused(why: JoinRefused) -> EndReason {
+    EndReason::Refused(why)
+}
+
+#[test]
+fn a_guest_that_died_in_the_lobby_comes_again_at_once() {
+    let mut net = in_the_lobby();
+    dies(&mut net, 1);
+    joins(&mut net, 1, 20);
+    net.run(net.now + Duration::from_secs(4));
+    assert_eq!(net.end_of(1), None);
+    for at in 0..2 {
+        let here = lobbies(&net, at).pop().expect("a lobby");
+        assert_eq!(here.len(), 2, "as peer {at} is told: {here:?}");
+    }
+    joins(&mut net, 2, 30);
+    net.run(net.now + Duration::from_secs(20));
+    assert!(net.peers.iter().all(|peer| peer.turns.len() == 30));
+}
+
+#[test]
+fn a_guest_that_is_heard_keeps_its_place_from_a_copy_of_its_key() {
+    let mut net = in_the_lobby();
+    let before = lobbies(&net, 0).len();
+    for _ in 0..3 {
+        net.begin(3, 1, 40, invited());
+        net.run(net.now + Duration::from_secs(2));
+        assert_eq!(
+            net.end_of(3),
+            None,
+            "it waits whether the other one is dead"
+        );
+        net.run(net.now + Duration::from_secs(3));
+        assert_eq!(net.end_of(3), Some(&refused(JoinRefused::AlreadyIn)));
+    }
+    assert_eq!(net.end_of(1), None);
+    assert_eq!(lobbies(&net, 0).len(), before);
+    // Who slept, and was taken for dead, is told why it is out.
+    net.stopped = Some(1);
+    net.begin(3, 1, 50, invited());
+    net.run(net.now + Duration::from_secs(4));
+    assert_eq!(net.end_of(3), None);
+    net.stop(1, Duration::ZERO);
+    net.run(net.now + Duration::from_secs(1));
+    assert_eq!(net.end_of(1), Some(&refused(JoinRefused::AlreadyIn)));
+}
+
+#[test]
+fn a_start_fails_at_once_where_a_guest_that_died_comes_again() {
+    let mut net = in_the_lobby();
+    dies(&mut net, 1);
+    joins(&mut net, 2, 20);
+    net.run(net.now + Duration::from_secs(1));
+    joins(&mut net, 1, 30);
+    net.run(net.now + Duration::from_secs(14));
+    assert!(net.peers.iter().all(|peer| peer.turns.len() == 30));
+}
+
+#[test]
+fn a_key_may_fail_few_starts() {
+    let mut net = Net::new(2, Plan::default(), Some(30));
+    for run in 10..13 {
+        joins(&mut net, 1, run);
+        net.run(net.now + DELAY * 7);
+        let here = lobbies(&net, 1).pop().expect("it is let in");
+        assert_eq!(here.len(), 2, "run {run}: {here:?}");
+        dies(&mut net, 1);
+        net.run(net.now + Duration::from_secs(11));
+    }
+    joins(&mut net, 1, 13);
+    net.run(net.now + Duration::from_secs(1));
+    assert_eq!(net.end_of(1), Some(&refused(JoinRefused::TooSlow)));
 }

@@ -117,7 +117,7 @@ impl Net {
     }
 
     /// A process with this key begins at this place.
-    fn begin(&mut self, at: usize, key: usize, run: u8, role: Role) {
+    pub(super) fn begin(&mut self, at: usize, key: usize, run: u8, role: Role) {
         let mut peer = Net::peer(key, run, role);
         peer.begun = self.now;
         match self.peers.get_mut(at) {
