@@ -136,6 +136,7 @@ pub fn of_end(reason: &EndReason) -> u8 {
         | EndReason::Removed
         | EndReason::Refused(_)
         | EndReason::Unreachable(_)
+        | EndReason::NobodyPlays
         | EndReason::LobbyClosed
         | EndReason::NoQuorum { .. }
         | EndReason::World
@@ -154,6 +155,7 @@ pub fn word(reason: &EndReason) -> &'static str {
         EndReason::Removed => "removed",
         EndReason::Refused(_) => "refused",
         EndReason::Unreachable(_) => "unreachable",
+        EndReason::NobodyPlays => "nobody-plays",
         EndReason::LobbyClosed => "lobby-closed",
         EndReason::NoQuorum { .. } => "no-quorum",
         EndReason::World => "world",
@@ -201,6 +203,7 @@ mod tests {
             (EndReason::Refused(JoinRefused::Started), 4),
             (EndReason::Refused(JoinRefused::Full { seats: 2 }), 4),
             (EndReason::Unreachable(LinkError::WrongKey), 4),
+            (EndReason::NobodyPlays, 4),
             (EndReason::LobbyClosed, 4),
             (EndReason::NoQuorum { missing: vec![] }, 4),
         ];

@@ -34,6 +34,9 @@ pub fn run(
         let reopens = peer.reopens();
         out.write(&Line::Ticket { ticket, reopens })?;
     }
+    if peer.looks_for_others() && !json {
+        plain::print("looking for the others of the match").map_err(Problem::Terminal)?;
+    }
     let done = follow(&mut peer, &mut out, asked);
     if done.is_err() {
         // Nobody reads any more; the other peers need not wait for us all the same.
@@ -134,8 +137,8 @@ pub fn note(event: &Event) {
 fn finish<W: Write>(peer: &mut Peer, ended: &Ended, out: &mut Out<W>) -> Result<ExitCode, Problem> {
     let end = EndLine::new(ended, &peer.summary());
     out.write(&Line::End(end))?;
-    if let Some(command) = peer.way_back(&ended.reason) {
-        say(LogLevel::Error, format_args!("come back with: {command}"));
+    if let Some(how) = peer.way_back(&ended.reason) {
+        say(LogLevel::Error, format_args!("{how}"));
     }
     Ok(ExitCode::from(exit::of_end(&ended.reason)))
 }

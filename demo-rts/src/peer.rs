@@ -322,6 +322,11 @@ impl Peer {
         self.reopens
     }
 
+    /// Whether it looks for others who play the match that it comes back to.
+    pub fn looks_for_others(&self) -> bool {
+        self.returns && !self.reopens
+    }
+
     /// Steps what is due, lets bots act, and returns what has happened. Never waits.
     pub fn poll(&mut self, seen: impl FnMut(&World, &[crate::world::Effect])) -> Vec<Event> {
         self.let_bots_act();
@@ -481,16 +486,23 @@ impl Peer {
         }
     }
 
-    /// How to come back, where the match goes on without this peer.
+    /// How to come back, where the match goes on without this peer, or may go on.
     pub fn way_back(&self, reason: &EndReason) -> Option<String> {
+        if *reason == EndReason::NobodyPlays {
+            let (replay, identity) = (self.came_from.as_deref(), self.identity.as_deref());
+            return Some(plain::host_again(replay, identity));
+        }
         let goes_on = matches!(reason, EndReason::Removed | EndReason::StallLimit { .. });
         let replay = self.replay.as_ref().filter(|_| goes_on)?;
         let way_back = WayBack::beside(replay);
         way_back.path().exists().then(|| {
             let replay = plain::word(replay);
             match &self.identity {
-                Some(key) => format!("demo-rts rejoin {replay} --identity {}", plain::word(key)),
-                None => format!("demo-rts rejoin {replay}"),
+                Some(key) => {
+                    let key = plain::word(key);
+                    format!("come back with: demo-rts rejoin {replay} --identity {key}")
+                }
+                None => format!("come back with: demo-rts rejoin {replay}"),
             }
         })
     }

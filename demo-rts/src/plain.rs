@@ -28,6 +28,16 @@ pub fn word(path: &Path) -> String {
         .unwrap_or_default()
 }
 
+/// How those go on who all look for a match that nobody plays any more, of whom one has this replay and key.
+pub fn host_again(replay: Option<&Path>, identity: Option<&Path>) -> String {
+    let replay = replay.map_or_else(|| "FILE".to_owned(), word);
+    let key = identity.map_or_else(String::new, |key| format!(" --identity {}", word(key)));
+    format!(
+        "one of you hosts it again: demo-rts host --from {replay}{key}\n  the others come with its ticket, each with their \
+         own replay: demo-rts join TICKET --from FILE"
+    )
+}
+
 /// One line as a sentence; `None` for what nobody wants to read.
 pub fn text(line: &Line) -> Option<String> {
     Some(match line {
@@ -245,6 +255,20 @@ mod tests {
             assert_eq!(words, ["demo-rts", "rejoin", odd, "--json"]);
         }
         assert!(!word(Path::new("a\u{1b}[2J\u{202e}b")).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn who_look_for_a_match_that_nobody_plays_are_told_what_to_type() {
+        let said = host_again(Some(Path::new("ours of may.replay")), Some(Path::new("k")));
+        let commands: Vec<Vec<String>> = said
+            .lines()
+            .filter_map(|line| shlex::split(line.split_once(": ")?.1))
+            .collect();
+        let host = "demo-rts host --from 'ours of may.replay' --identity k";
+        assert_eq!(Some(&commands[0]), shlex::split(host).as_ref());
+        let join = "demo-rts join TICKET --from FILE";
+        assert_eq!(Some(&commands[1]), shlex::split(join).as_ref());
+        assert!(host_again(None, None).contains("host --from FILE"));
     }
 
     #[test]

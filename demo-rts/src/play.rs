@@ -39,8 +39,8 @@ pub fn run(
     };
     let end = Line::End(EndLine::new(&ended, &peer.summary()));
     plain::print(&plain::text(&end).unwrap_or_default()).map_err(Problem::Terminal)?;
-    if let Some(command) = peer.way_back(&ended.reason) {
-        plain::print(&format!("  come back with: {command}")).map_err(Problem::Terminal)?;
+    if let Some(how) = peer.way_back(&ended.reason) {
+        plain::print(&format!("  {how}")).map_err(Problem::Terminal)?;
     }
     if let Some(path) = &peer.summary().replay {
         plain::print(&format!("  watch it: demo-rts watch {}", plain::word(path)))

@@ -355,6 +355,11 @@ pub enum EndReason {
     /// The lobby's host could not be reached.
     #[error("the match's host cannot be reached: {0}")]
     Unreachable(LinkError),
+    /// This peer was to come back into a match, and found only others who look for it as well.
+    #[error(
+        "the others look for the match, too, and nobody plays it any more: one of them has to reopen it"
+    )]
+    NobodyPlays,
     /// The lobby's host closed it, or was lost, before the match began.
     #[error("the lobby closed before the match began")]
     LobbyClosed,

@@ -256,7 +256,11 @@ impl<W: Playable> Judge<W> {
             // It gave up while all the others stood still, or were gone or out of its reach; or where they have other
             // addresses since it began, which only who is in the match is told of.
             let gave_up_at = file.ended.as_ref().and_then(|(at, ended)| {
-                matches!(ended.reason, EndReason::Unreachable(_)).then_some(*at)
+                let found_nobody = matches!(
+                    ended.reason,
+                    EndReason::Unreachable(_) | EndReason::NobodyPlays
+                );
+                found_nobody.then_some(*at)
             });
             let others = self.peers.iter().enumerate().filter(|(at, _)| *at != peer);
             let mut absent = others.map(|(at, other)| {

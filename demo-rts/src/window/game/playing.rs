@@ -220,7 +220,7 @@ impl Game {
         farewell.lines = vec![plain::text(&end).unwrap_or_default()];
         let way_back = self.peer.way_back(&ended.reason);
         let lines = &mut farewell.lines;
-        lines.extend(way_back.map(|command| format!("  come back with: {command}")));
+        lines.extend(way_back.map(|how| format!("  {how}")));
         let replay = summary.replay;
         lines.extend(
             replay.map(|path| format!("  watch it: demo-rts watch {}", plain::word(&path))),

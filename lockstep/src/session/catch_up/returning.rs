@@ -56,6 +56,8 @@ pub(crate) struct Returning {
     contacts: BTreeMap<PeerId, Known>,
     /// Others who have dialled this peer and were asked, and until when they are not asked again.
     strangers: BTreeMap<PeerId, Duration>,
+    /// Of both, who itself looks for a match, for which, and when it asked last.
+    searching: BTreeMap<PeerId, (MatchId, Duration)>,
     addresses: Vec<String>,
     rules: RulesOf,
     /// What an earlier run of the process has logged, and how many of these records are sure to count.
@@ -91,7 +93,10 @@ pub(crate) struct Returning {
     offered_at: Duration,
     /// Turns that the other side had, as it told first after it had offered a snapshot.
     offered_with: Option<u32>,
+    /// When somebody last answered who has found the match, or reopens it,
     reached_at: Duration,
+    /// and who had something to answer with.
+    helped_at: Duration,
     seen_at: Duration,
 }
 
@@ -181,6 +186,7 @@ impl Returning {
             match_id,
             contacts: others.map(known).collect(),
             strangers: BTreeMap::new(),
+            searching: BTreeMap::new(),
             addresses,
             rules,
             own,
@@ -206,6 +212,7 @@ impl Returning {
             offered_at: core.now,
             offered_with: None,
             reached_at: core.now,
+            helped_at: core.now,
             seen_at: core.now,
         }
     }
@@ -219,6 +226,7 @@ impl Returning {
         }
         for at in [
             &mut self.reached_at,
+            &mut self.helped_at,
             &mut self.confirmed_at,
             &mut self.moved_at,
             &mut self.offered_at,
@@ -268,10 +276,11 @@ impl Returning {
         let searches = self.server.is_none() && !self.reopened;
         let helper = searches.then(|| self.helper(core, None)).flatten();
         let next = helper.map(|_| core.now);
-        let give_up = searches.then_some(self.reached_at + GIVE_UP);
+        let give_up = self.has_nobody(core);
+        let give_up = give_up.then_some(self.reached_at + GIVE_UP);
         let helps = self.contacts.values().map(|known| known.no_help_until);
         let strange = self.strangers.values().copied();
-        let helps = helps.chain(strange).chain([self.reached_at + UNHEARD]);
+        let helps = helps.chain(strange).chain([self.helped_at + UNHEARD]);
         let helps = helps.filter(|until| searches && *until > core.now).min();
         let waits = matches!(self.world, World::None);
         let otherwise = self.otherwise.as_ref().filter(|_| waits);
@@ -371,8 +380,7 @@ impl Returning {
     pub(crate) fn advance(&mut self, core: &mut Core) -> Step {
         self.dial(core);
         self.look_after_server(core);
-        let searches = self.server.is_none() && !self.reopened;
-        if searches && core.now >= self.reached_at + GIVE_UP {
+        if self.has_nobody(core) && core.now >= self.reached_at + GIVE_UP {
             return Step::End(self.nobody(core));
         }
         let waits = matches!(self.world, World::None);

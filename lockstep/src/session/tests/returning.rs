@@ -90,6 +90,22 @@ fn who_comes_back_is_dialled_by_nobody_that_it_is_linked_with() {
 }
 
 #[test]
+fn who_finds_one_that_has_not_caught_up_itself_waits_for_it() {
+    let mut net = Net::new(2, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    net.kill(1);
+    net.run(Duration::from_secs(25));
+    net.lie = Some(|_| encode(&Answer::Nothing));
+    net.restart(1, 99, Vec::new(), &[0]);
+    net.run(net.now + Duration::from_secs(40));
+    assert!(net.ends().is_empty(), "{:?}", net.ends());
+    assert_eq!(net.causes(1), []);
+    net.lie = None;
+    net.run(net.now + Duration::from_secs(10));
+    assert_eq!(net.causes(1), [RosterCause::Rejoined]);
+}
+
+#[test]
 fn who_is_asked_next_was_not_heard_by_that() {
     for after in (20..=160).step_by(20) {
         let mut net = Net::new(4, Plan::default(), None);

@@ -15,11 +15,13 @@ use std::time::Duration;
 impl Returning {
     /// Takes an answer.
     pub(crate) fn answered(&mut self, core: &mut Core, link: LinkId, bytes: &[u8]) -> Step {
-        if decode::<Ask>(bytes).is_ok() {
+        if let Ok(ask) = decode::<Ask>(bytes) {
             // Another one that comes back, or waits for the others: it answers as well.
+            self.note_search(core, link, &ask);
             core.send_bulk(link, encode(&Answer::Nothing));
             return Step::Stay;
         }
+        let searches = self.is_searching(core, link);
         let Some(server) = self.server.as_mut().filter(|server| server.link == link) else {
             return Step::Stay;
         };
@@ -27,9 +29,17 @@ impl Returning {
         if let Some(link) = core.links.get_mut(&link) {
             link.heard_at = core.now;
         }
-        self.reached_at = core.now;
+        let answer = decode(bytes);
+        // Two that look for the match have not found it. Who does not look for it, and has nothing yet, has found it.
+        let helps = !matches!(answer, Ok(Answer::Nothing));
+        if helps {
+            self.helped_at = core.now;
+        }
+        if helps || !searches {
+            self.reached_at = core.now;
+        }
         let next = self.log.as_ref().map(|log| log.ahead.turns);
-        match decode(bytes) {
+        match answer {
             Err(_) => self.distrust(core, Fault::Garbage),
             Ok(Answer::Outline {
                 start,

@@ -9,7 +9,7 @@ use crate::session::catch_up::message::{Ask, encode};
 use crate::session::core::Core;
 use crate::session::lobby::Step;
 use crate::session::wire::Datagram;
-use crate::{EndReason, Fault, JoinRefused, LinkError, LinkId, PeerId};
+use crate::{EndReason, Fault, JoinRefused, LinkError, LinkId, MatchId, PeerId};
 use std::time::Duration;
 
 /// Strangers that are asked, each until it has shown that it does not help: with ever new keys nobody gets more.
@@ -93,7 +93,7 @@ impl Returning {
     /// Where for a while nobody helps who is known, whoever has dialled this peer is asked too: who knows only the host
     /// may find that it died since. What such a one says proves itself, or not, like everything else.
     pub(super) fn helper(&self, core: &Core, last: Option<LinkId>) -> Option<LinkId> {
-        let alone = core.now >= self.reached_at + UNHEARD;
+        let alone = core.now >= self.helped_at + UNHEARD;
         let helps = |peer: PeerId| match (self.contacts.get(&peer), self.strangers.get(&peer)) {
             (Some(known), _) => known.no_help_until <= core.now,
             (None, Some(until)) => alone && *until <= core.now,
@@ -134,11 +134,40 @@ impl Returning {
         }
     }
 
+    /// Takes note of who looks for a match as well.
+    pub(super) fn note_search(&mut self, core: &Core, link: LinkId, ask: &Ask) {
+        let proved = core.links.get(&link).and_then(|link| link.proved);
+        if let (Some((peer, _)), Ask::Outline { match_id }) = (proved, ask)
+            && (self.contacts.contains_key(&peer) || self.strangers.contains_key(&peer))
+        {
+            self.searching.insert(peer, (*match_id, core.now));
+        }
+    }
+
+    /// Whether who is at the other end looks for a match, too.
+    pub(super) fn is_searching(&self, core: &Core, link: LinkId) -> bool {
+        let proved = core.links.get(&link).and_then(|link| link.proved);
+        let asked = proved.and_then(|(peer, _)| self.searching.get(&peer));
+        asked.is_some_and(|(_, at)| core.now < *at + ANSWER)
+    }
+
+    /// Whether there is nobody to have the match from, as far as is known: who is asked, if anybody, looks for one, too.
+    pub(super) fn has_nobody(&self, core: &Core) -> bool {
+        let server = self.server.as_ref();
+        let has = |server: &Server| server.outlined || !self.is_searching(core, server.link);
+        !self.reopened && !server.is_some_and(has)
+    }
+
     /// Why nobody was there who had the match.
     pub(super) fn nobody(&self, core: &Core) -> EndReason {
         let refused = |known: &Known| known.refused.clone();
         if let Some(why) = self.contacts.values().find_map(refused) {
             return EndReason::Refused(why);
+        }
+        let mut others = self.searching.values();
+        let here = |(of, at): &(MatchId, Duration)| *of == self.match_id && core.now < *at + ANSWER;
+        if others.any(here) {
+            return EndReason::NobodyPlays;
         }
         let liars = |known: &Known| known.no_help_until > core.now;
         match self.contacts.values().all(liars) {
