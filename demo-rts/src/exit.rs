@@ -136,6 +136,7 @@ pub fn of_end(reason: &EndReason) -> u8 {
         | EndReason::Removed
         | EndReason::Refused(_)
         | EndReason::Unreachable(_)
+        | EndReason::NobodyThere
         | EndReason::NobodyPlays
         | EndReason::LobbyClosed
         | EndReason::NoQuorum { .. }
@@ -154,7 +155,7 @@ pub fn word(reason: &EndReason) -> &'static str {
         EndReason::StallLimit { .. } => "stall",
         EndReason::Removed => "removed",
         EndReason::Refused(_) => "refused",
-        EndReason::Unreachable(_) => "unreachable",
+        EndReason::Unreachable(_) | EndReason::NobodyThere => "unreachable",
         EndReason::NobodyPlays => "nobody-plays",
         EndReason::LobbyClosed => "lobby-closed",
         EndReason::NoQuorum { .. } => "no-quorum",
@@ -203,6 +204,7 @@ mod tests {
             (EndReason::Refused(JoinRefused::Started), 4),
             (EndReason::Refused(JoinRefused::Full { seats: 2 }), 4),
             (EndReason::Unreachable(LinkError::WrongKey), 4),
+            (EndReason::NobodyThere, 4),
             (EndReason::NobodyPlays, 4),
             (EndReason::LobbyClosed, 4),
             (EndReason::NoQuorum { missing: vec![] }, 4),

@@ -235,7 +235,8 @@ fn gone_in(gone: &GoneLine, turn: u32) -> String {
     }
 }
 
-fn seats(numbers: &[u8]) -> String {
+/// `seat 1`, `seats 1, 2`.
+pub fn seats(numbers: &[u8]) -> String {
     let numbers: Vec<String> = numbers.iter().map(u8::to_string).collect();
     let plural = if numbers.len() == 1 { "" } else { "s" };
     format!("seat{plural} {}", numbers.join(", "))
