@@ -1,6 +1,7 @@
 //! How the program ends: one number for scripts, one sentence for people.
 
 use lockstep::EndReason;
+use lockstep::session::ConfigError;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -101,6 +102,7 @@ impl Problem {
     pub fn code(&self) -> u8 {
         match self {
             Problem::Usage(_) | Problem::Ticket(_) | Problem::Stranger => USAGE,
+            Problem::Live(lockstep::live::Error::Config(ConfigError::OnlySelf)) => USAGE,
             Problem::Rejoin {
                 source: replay::Error::NoWayBack | replay::Error::Over,
                 ..
@@ -191,6 +193,14 @@ mod tests {
         let problem = |kind: std::io::ErrorKind| Problem::Terminal(kind.into());
         assert_eq!(problem(std::io::ErrorKind::BrokenPipe).code(), GOOD);
         assert_eq!(problem(std::io::ErrorKind::StorageFull).code(), IO);
+    }
+
+    #[test]
+    fn ones_own_ticket_is_no_way_back_and_a_slip_of_who_typed_it() {
+        let problem = Problem::Live(ConfigError::OnlySelf.into());
+        assert_eq!(problem.code(), USAGE);
+        let said = problem.to_string();
+        assert!(said.contains("nobody but this peer itself"), "{said}");
     }
 
     #[test]

@@ -162,8 +162,8 @@ impl Net {
         self.peers.push(peer);
     }
 
-    fn peer(at: usize, run: u8, role: Role) -> Peer {
-        let config = SessionConfig {
+    fn config(at: usize, run: u8, role: Role) -> SessionConfig {
+        SessionConfig {
             name: format!("peer {at}"),
             own_seats: 1,
             ready: true,
@@ -176,7 +176,11 @@ impl Net {
             suspicion: Duration::from_secs(3),
             build: "one build".to_owned(),
             role,
-        };
+        }
+    }
+
+    fn peer(at: usize, run: u8, role: Role) -> Peer {
+        let config = Net::config(at, run, role);
         let session =
             Session::new(config, Box::new(KeyedHash::new(id(at)))).expect("the config is in range");
         Peer {

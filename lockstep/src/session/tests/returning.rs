@@ -4,7 +4,7 @@ use super::lost::between;
 use super::*;
 use crate::session::catch_up::{Answer, Ask, Log, decode, encode};
 use crate::session::wire::Control;
-use crate::RosterCause;
+use crate::{Contact, Rejoin, RosterCause};
 
 #[test]
 fn who_sleeps_while_it_comes_back_does_not_give_up() {
@@ -100,6 +100,29 @@ fn who_finds_nobody_is_told_so_and_of_no_host() {
     let end = net.end_of(2).expect("it gives up");
     assert_eq!(*end, EndReason::NobodyThere);
     assert!(!end.to_string().contains("host"), "{end}");
+}
+
+#[test]
+fn who_knows_nobody_but_itself_has_nothing_to_come_back_to() {
+    let begun = |contacts: &[usize]| {
+        let contact = |other: &usize| Contact {
+            peer: id(*other),
+            addresses: vec![other.to_string()],
+        };
+        let role = Role::Rejoin {
+            from: Rejoin {
+                match_id: MatchId([7; 16]),
+                contacts: contacts.iter().map(contact).collect(),
+                log: Vec::new(),
+                keyframe: None,
+            },
+            rules: Box::new(|_| Some(RulesId([9; 16]))),
+        };
+        let session = Session::new(Net::config(2, 99, role), Box::new(KeyedHash::new(id(2))));
+        session.map(|_| ())
+    };
+    assert_eq!(begun(&[2]), Err(ConfigError::OnlySelf));
+    assert_eq!(begun(&[2, 1]), Ok(()));
 }
 
 #[test]
