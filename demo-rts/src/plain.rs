@@ -33,8 +33,8 @@ pub fn host_again(replay: Option<&Path>, identity: Option<&Path>) -> String {
     let replay = replay.map_or_else(|| "FILE".to_owned(), word);
     let key = identity.map_or_else(String::new, |key| format!(" --identity {}", word(key)));
     format!(
-        "one of you hosts it again: demo-rts host --from {replay}{key}\n  the others come with its ticket, each with their \
-         own replay: demo-rts join TICKET --from FILE"
+        "one of you hosts it again: demo-rts host --from {replay}{key}\n  the others come with its ticket, each with \
+         their own replay: demo-rts join TICKET --from FILE"
     )
 }
 

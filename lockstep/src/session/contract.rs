@@ -289,8 +289,8 @@ pub enum ConfigError {
     Addresses,
     /// Of a match to come back to nobody is known but this peer itself.
     #[error(
-        "this leads to nobody but this peer itself: the ticket of somebody else who plays leads back into that match, or \
-         a replay of it"
+        "this leads to nobody but this peer itself: the ticket of somebody else who plays leads back into that match, \
+         or a replay of it"
     )]
     OnlySelf,
 }

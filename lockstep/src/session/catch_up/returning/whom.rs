@@ -151,7 +151,7 @@ impl Returning {
         asked.is_some_and(|(_, at)| core.now < *at + ANSWER)
     }
 
-    /// Whether there is nobody to have the match from, as far as is known: who is asked, if anybody, looks for one, too.
+    /// Whether there is nobody to have the match from, as far as is known: who is asked, if anybody, looks for one.
     pub(super) fn has_nobody(&self, core: &Core) -> bool {
         let server = self.server.as_ref();
         let has = |server: &Server| server.outlined || !self.is_searching(core, server.link);
