@@ -1,6 +1,7 @@
 //! How the program ends: one number for scripts, one sentence for people.
 
 use lockstep::EndReason;
+use lockstep::session::ConfigError;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -101,6 +102,7 @@ impl Problem {
     pub fn code(&self) -> u8 {
         match self {
             Problem::Usage(_) | Problem::Ticket(_) | Problem::Stranger => USAGE,
+            Problem::Live(lockstep::live::Error::Config(ConfigError::OnlySelf)) => USAGE,
             Problem::Rejoin {
                 source: replay::Error::NoWayBack | replay::Error::Over,
                 ..
@@ -136,6 +138,7 @@ pub fn of_end(reason: &EndReason) -> u8 {
         | EndReason::Removed
         | EndReason::Refused(_)
         | EndReason::Unreachable(_)
+        | EndReason::NobodyThere
         | EndReason::NobodyPlays
         | EndReason::LobbyClosed
         | EndReason::NoQuorum { .. }
@@ -154,7 +157,7 @@ pub fn word(reason: &EndReason) -> &'static str {
         EndReason::StallLimit { .. } => "stall",
         EndReason::Removed => "removed",
         EndReason::Refused(_) => "refused",
-        EndReason::Unreachable(_) => "unreachable",
+        EndReason::Unreachable(_) | EndReason::NobodyThere => "unreachable",
         EndReason::NobodyPlays => "nobody-plays",
         EndReason::LobbyClosed => "lobby-closed",
         EndReason::NoQuorum { .. } => "no-quorum",
@@ -193,6 +196,14 @@ mod tests {
     }
 
     #[test]
+    fn ones_own_ticket_is_no_way_back_and_a_slip_of_who_typed_it() {
+        let problem = Problem::Live(ConfigError::OnlySelf.into());
+        assert_eq!(problem.code(), USAGE);
+        let said = problem.to_string();
+        assert!(said.contains("nobody but this peer itself"), "{said}");
+    }
+
+    #[test]
     fn every_end_has_its_documented_number() {
         let table = [
             (EndReason::Decided, 0),
@@ -203,6 +214,7 @@ mod tests {
             (EndReason::Refused(JoinRefused::Started), 4),
             (EndReason::Refused(JoinRefused::Full { seats: 2 }), 4),
             (EndReason::Unreachable(LinkError::WrongKey), 4),
+            (EndReason::NobodyThere, 4),
             (EndReason::NobodyPlays, 4),
             (EndReason::LobbyClosed, 4),
             (EndReason::NoQuorum { missing: vec![] }, 4),

@@ -114,11 +114,11 @@ pub fn note(event: &Event) {
             );
         }
         Event::PlanChanged { plan, slow, .. } if !slow.is_empty() => {
-            let seats: Vec<String> = slow.iter().map(|seat| seat.0.to_string()).collect();
-            let (seats, tick_ms) = (seats.join(", "), plan.tick_ms);
+            let seats: Vec<u8> = slow.iter().map(|seat| seat.0).collect();
+            let (seats, tick_ms) = (plain::seats(&seats), plan.tick_ms);
             say(
                 LogLevel::Info,
-                format_args!("the machine of seat {seats} is slow: ticks take {tick_ms} ms"),
+                format_args!("for the slow machine of {seats}: ticks take {tick_ms} ms"),
             );
         }
         Event::PeerFault { peer, fault } => {

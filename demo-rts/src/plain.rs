@@ -33,8 +33,8 @@ pub fn host_again(replay: Option<&Path>, identity: Option<&Path>) -> String {
     let replay = replay.map_or_else(|| "FILE".to_owned(), word);
     let key = identity.map_or_else(String::new, |key| format!(" --identity {}", word(key)));
     format!(
-        "one of you hosts it again: demo-rts host --from {replay}{key}\n  the others come with its ticket, each with their \
-         own replay: demo-rts join TICKET --from FILE"
+        "one of you hosts it again: demo-rts host --from {replay}{key}\n  the others come with its ticket, each with \
+         their own replay: demo-rts join TICKET --from FILE"
     )
 }
 
@@ -235,7 +235,8 @@ fn gone_in(gone: &GoneLine, turn: u32) -> String {
     }
 }
 
-fn seats(numbers: &[u8]) -> String {
+/// `seat 1`, `seats 1, 2`.
+pub fn seats(numbers: &[u8]) -> String {
     let numbers: Vec<String> = numbers.iter().map(u8::to_string).collect();
     let plural = if numbers.len() == 1 { "" } else { "s" };
     format!("seat{plural} {}", numbers.join(", "))

@@ -341,7 +341,7 @@ pub enum EndReason {
     #[error("the worlds of two peers differ")]
     Desync,
     /// A turn was waited for in vain.
-    #[error("{} was waited for in vain", seat_list(on))]
+    #[error("{} waited for in vain", seats_were(on))]
     StallLimit {
         /// The seats whose batches did not come.
         on: Vec<Seat>,
@@ -355,6 +355,9 @@ pub enum EndReason {
     /// The lobby's host could not be reached.
     #[error("the match's host cannot be reached: {0}")]
     Unreachable(LinkError),
+    /// This peer was to come back into a match, and nobody answered whom it knows of.
+    #[error("nobody of that match answers, at any address that is known")]
+    NobodyThere,
     /// This peer was to come back into a match, and found only others who look for it as well.
     #[error(
         "the others look for the match, too, and nobody plays it any more: one of them has to reopen it"
@@ -560,7 +563,10 @@ fn names(seats: &[SeatInfo]) -> String {
     names.join(", ")
 }
 
-fn seat_list(seats: &[Seat]) -> String {
+fn seats_were(seats: &[Seat]) -> String {
     let numbers: Vec<String> = seats.iter().map(|seat| seat.0.to_string()).collect();
-    format!("seat {}", numbers.join(", "))
+    match numbers.as_slice() {
+        [number] => format!("seat {number} was"),
+        numbers => format!("seats {} were", numbers.join(", ")),
+    }
 }

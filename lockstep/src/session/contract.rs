@@ -287,6 +287,12 @@ pub enum ConfigError {
     /// A ticket without an address, or a match to come back to of which none is known.
     #[error("there is no address to dial")]
     Addresses,
+    /// Of a match to come back to nobody is known but this peer itself.
+    #[error(
+        "this leads to nobody but this peer itself: the ticket of somebody else who plays leads back into that match, \
+         or a replay of it"
+    )]
+    OnlySelf,
 }
 
 /// What a session has measured.

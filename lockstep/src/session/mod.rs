@@ -104,6 +104,10 @@ impl Session {
                 Phase::Join(Box::new(Joiner::new(&mut core, own, invitation, rules)))
             }
             Role::Rejoin { from, rules } => {
+                let mut known = from.contacts.iter();
+                if known.all(|contact| contact.peer == core.id()) {
+                    return Err(ConfigError::OnlySelf);
+                }
                 let returning = Returning::new(&core, from, own.addresses, rules);
                 Phase::Return(Box::new(returning))
             }

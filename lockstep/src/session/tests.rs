@@ -162,16 +162,12 @@ impl Net {
         self.peers.push(peer);
     }
 
-    fn peer(at: usize, run: u8, role: Role) -> Peer {
-        Net::peer_found_at(at, run, role, at.to_string())
-    }
-
-    fn peer_found_at(at: usize, run: u8, role: Role, address: String) -> Peer {
-        let config = SessionConfig {
+    fn config(at: usize, run: u8, role: Role) -> SessionConfig {
+        SessionConfig {
             name: format!("peer {at}"),
             own_seats: 1,
             ready: true,
-            addresses: vec![address],
+            addresses: vec![at.to_string()],
             entropy: [run; 32],
             share: None,
             keyframe_every: Some(Duration::from_secs(2)),
@@ -180,7 +176,14 @@ impl Net {
             suspicion: Duration::from_secs(3),
             build: "one build".to_owned(),
             role,
-        };
+        }
+    }
+
+    fn peer(at: usize, run: u8, role: Role) -> Peer {
+        Net::peer_as(at, Net::config(at, run, role))
+    }
+
+    fn peer_as(at: usize, config: SessionConfig) -> Peer {
         let session =
             Session::new(config, Box::new(KeyedHash::new(id(at)))).expect("the config is in range");
         Peer {
@@ -647,53 +650,4 @@ fn late_and_superfluous_joiners_are_refused_by_name() {
         net.ends()[1].reason,
         EndReason::Refused(JoinRefused::Started)
     );
-}
-
-/// The first message of a peer that speaks another version.
-fn foreign_hello() -> Vec<u8> {
-    let hello = wire::Control::Hello {
-        protocol: crate::PROTOCOL + 1,
-        nonce: [5; 32],
-    };
-    hello.encode()
-}
-
-fn up(link: LinkId, dialled: bool) -> Input<'static> {
-    Input::LinkUp {
-        link,
-        peer: None,
-        dialled,
-        address: "elsewhere".to_owned(),
-        binding: [6; 32],
-    }
-}
-
-#[test]
-fn another_protocol_version_is_named_on_both_sides() {
-    let (ours, theirs) = (crate::PROTOCOL, crate::PROTOCOL + 1);
-    let mut net = Net::new(2, Plan::default(), None);
-    let link = LinkId(77);
-    let hello = foreign_hello();
-    let received = || Input::Received {
-        link,
-        channel: Channel::Control,
-        bytes: &hello,
-    };
-    let host = &mut net.peers[0].session;
-    let _ = host.handle(Duration::ZERO, up(link, false));
-    let answer = host.handle(Duration::ZERO, received());
-    let refusal = wire::Control::Refused(JoinRefused::Protocol {
-        host: ours,
-        ours: theirs,
-    });
-    let told = |output: &Output| matches!(output, Output::Send { bytes, .. } if **bytes == refusal.encode());
-    assert!(answer.iter().any(told), "{answer:?}");
-    assert!(answer.contains(&Output::Close { link }));
-
-    let joiner = &mut net.peers[1].session;
-    let _ = joiner.handle(Duration::ZERO, up(link, true));
-    let answer = joiner.handle(Duration::ZERO, received());
-    let reason = EndReason::Refused(JoinRefused::Protocol { host: theirs, ours });
-    let ended = |output: &Output| matches!(output, Output::Event(Event::Ended(end)) if end.reason == reason);
-    assert!(answer.iter().any(ended), "{answer:?}");
 }

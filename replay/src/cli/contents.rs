@@ -251,12 +251,21 @@ pub(super) fn seat_numbers(seats: &[Seat]) -> Vec<u8> {
     seats.iter().map(|seat| seat.0).collect()
 }
 
+/// `seat 1`, `seats 1, 2`.
+pub(super) fn seats_text(numbers: &[u8]) -> String {
+    let plural = if numbers.len() == 1 { "" } else { "s" };
+    let numbers: Vec<String> = numbers.iter().map(u8::to_string).collect();
+    format!("seat{plural} {}", numbers.join(", "))
+}
+
 /// A plan in words, with whose machine it is for.
 pub(super) fn plan_text(at: &PlanAt) -> String {
-    let seats: Vec<String> = at.slow.iter().map(|seat| seat.0.to_string()).collect();
-    let why = match seats.as_slice() {
+    let why = match at.slow.as_slice() {
         [] => String::new(),
-        seats => format!(", for the slow machine of seat {}", seats.join(", ")),
+        slow => format!(
+            ", for the slow machine of {}",
+            seats_text(&seat_numbers(slow))
+        ),
     };
     format!("{}, ticks of {} ms{why}", at.plan, at.plan.tick_ms)
 }

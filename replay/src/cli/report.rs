@@ -1,5 +1,6 @@
 //! `info`, `verify` and `diff`.
 
+use super::contents::{seat_numbers, seats_text};
 use super::print::{Printer, clock, count, tail_json, thousands};
 use super::{Failure, Verdict, at};
 use crate::diff::Difference;
@@ -134,13 +135,12 @@ impl Cheat {
 
     fn text(&self, reader: &Reader) -> String {
         let of = reader.start().roster.get(usize::from(self.peer));
-        let seats: Vec<String> = self.seats(reader).iter().map(u8::to_string).collect();
         let turn = self
             .turn
             .map_or_else(String::new, |turn| format!(" for turn {turn}"));
         format!(
-            "cheated    seat {}  {} signed two different batches{turn}: gone from turn {} on, the proof is kept",
-            seats.join(", "),
+            "cheated    {}  {} signed two different batches{turn}: gone from turn {} on, the proof is kept",
+            seats_text(&self.seats(reader)),
             of.map_or("", |peer| &peer.name),
             self.cut
         )
@@ -307,8 +307,8 @@ fn settled_text(reader: &Reader, settled: &Settled) -> String {
     let peers = settled.peers.iter();
     let peers = peers.filter_map(|peer| roster.get(usize::from(*peer)));
     let named = peers.map(|peer| {
-        let seats: Vec<String> = peer.seats.iter().map(|seat| seat.0.to_string()).collect();
-        format!("seat {} ({})", seats.join(", "), peer.name)
+        let seats = seats_text(&seat_numbers(&peer.seats));
+        format!("{seats} ({})", peer.name)
     });
     let named: Vec<String> = named.collect();
     format!(
@@ -543,6 +543,12 @@ pub(super) fn ms(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_seat_is_not_many() {
+        assert_eq!(seats_text(&[1]), "seat 1");
+        assert_eq!(seats_text(&[1, 2]), "seats 1, 2");
+    }
 
     #[test]
     fn a_setup_is_told_field_by_field_and_in_a_line() {

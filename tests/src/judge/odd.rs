@@ -96,7 +96,9 @@ impl<W: Playable> Judge<W> {
             odd.any(|place| self.peer_at(place) == Some(liar))
         });
         let went = !removed_for_it && self.is_out(liar, turns + 2 * self.command_delay + 1);
-        if self.start.is_none() || went {
+        // Or the match ended before.
+        let came = self.history.len() as u32 > turns;
+        if self.start.is_none() || went || !came {
             return;
         }
         let honest = (0..self.peers.len()).filter(|peer| *peer != liar);

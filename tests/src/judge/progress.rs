@@ -258,7 +258,7 @@ impl<W: Playable> Judge<W> {
             let gave_up_at = file.ended.as_ref().and_then(|(at, ended)| {
                 let found_nobody = matches!(
                     ended.reason,
-                    EndReason::Unreachable(_) | EndReason::NobodyPlays
+                    EndReason::NobodyThere | EndReason::NobodyPlays
                 );
                 found_nobody.then_some(*at)
             });

@@ -265,3 +265,52 @@ fn a_key_may_fail_few_starts() {
     net.run(net.now + Duration::from_secs(1));
     assert_eq!(net.end_of(1), Some(&refused(JoinRefused::TooSlow)));
 }
+
+/// The first message of a peer that speaks another version.
+fn foreign_hello() -> Vec<u8> {
+    let hello = Control::Hello {
+        protocol: crate::PROTOCOL + 1,
+        nonce: [5; 32],
+    };
+    hello.encode()
+}
+
+fn up(link: LinkId, dialled: bool) -> Input<'static> {
+    Input::LinkUp {
+        link,
+        peer: None,
+        dialled,
+        address: "elsewhere".to_owned(),
+        binding: [6; 32],
+    }
+}
+
+#[test]
+fn another_protocol_version_is_named_on_both_sides() {
+    let (ours, theirs) = (crate::PROTOCOL, crate::PROTOCOL + 1);
+    let mut net = Net::new(2, Plan::default(), None);
+    let link = LinkId(77);
+    let hello = foreign_hello();
+    let received = || Input::Received {
+        link,
+        channel: Channel::Control,
+        bytes: &hello,
+    };
+    let host = &mut net.peers[0].session;
+    let _ = host.handle(Duration::ZERO, up(link, false));
+    let answer = host.handle(Duration::ZERO, received());
+    let refusal = Control::Refused(JoinRefused::Protocol {
+        host: ours,
+        ours: theirs,
+    });
+    let told = |output: &Output| matches!(output, Output::Send { bytes, .. } if **bytes == refusal.encode());
+    assert!(answer.iter().any(told), "{answer:?}");
+    assert!(answer.contains(&Output::Close { link }));
+
+    let joiner = &mut net.peers[1].session;
+    let _ = joiner.handle(Duration::ZERO, up(link, true));
+    let answer = joiner.handle(Duration::ZERO, received());
+    let reason = EndReason::Refused(JoinRefused::Protocol { host: theirs, ours });
+    let ended = |output: &Output| matches!(output, Output::Event(Event::Ended(end)) if end.reason == reason);
+    assert!(answer.iter().any(ended), "{answer:?}");
+}

@@ -146,3 +146,11 @@ fn votes_are_bounded_and_mean_nothing_without_a_stall() {
     net.run(Duration::from_secs(6));
     assert_eq!(longer(&net.peers[1]), Some(Duration::from_secs(600)));
 }
+
+#[test]
+fn several_seats_were_waited_for() {
+    let two = EndReason::StallLimit {
+        on: vec![Seat(2), Seat(3)],
+    };
+    assert_eq!(two.to_string(), "seats 2, 3 were waited for in vain");
+}

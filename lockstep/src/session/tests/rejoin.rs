@@ -638,7 +638,11 @@ fn where_somebody_is_found_who_came_back_is_told_to_be_kept() {
     };
     let rules = Box::new(|_: &[u8]| Some(RulesId([9; 16])));
     let role = Role::Rejoin { from, rules };
-    net.begins_anew(2, Net::peer_found_at(2, 99, role, NOWHERE.to_owned()));
+    let config = SessionConfig {
+        addresses: vec![NOWHERE.to_owned()],
+        ..Net::config(2, 99, role)
+    };
+    net.begins_anew(2, Net::peer_as(2, config));
     net.run(Duration::from_secs(35));
     assert_eq!(net.causes(0), [RosterCause::Lost, RosterCause::Rejoined]);
     for at in [0, 1] {

@@ -2,9 +2,9 @@
 
 use super::lost::between;
 use super::*;
-use crate::RosterCause;
 use crate::session::catch_up::{Answer, Ask, Log, decode, encode};
 use crate::session::wire::Control;
+use crate::{Contact, Rejoin, RosterCause};
 
 #[test]
 fn who_sleeps_while_it_comes_back_does_not_give_up() {
@@ -87,6 +87,42 @@ fn who_comes_back_is_dialled_by_nobody_that_it_is_linked_with() {
     let before = net.links.len();
     net.run(net.now + Duration::from_secs(8));
     assert_eq!(net.links[before..], []);
+}
+
+#[test]
+fn who_finds_nobody_is_told_so_and_of_no_host() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    (0..3).for_each(|at| net.kill(at));
+    net.lost_dials = u32::MAX;
+    net.restart(2, 99, Vec::new(), &[0, 1]);
+    net.run(net.now + Duration::from_secs(40));
+    let end = net.end_of(2).expect("it gives up");
+    assert_eq!(*end, EndReason::NobodyThere);
+    assert!(!end.to_string().contains("host"), "{end}");
+}
+
+#[test]
+fn who_knows_nobody_but_itself_has_nothing_to_come_back_to() {
+    let begun = |contacts: &[usize]| {
+        let contact = |other: &usize| Contact {
+            peer: id(*other),
+            addresses: vec![other.to_string()],
+        };
+        let role = Role::Rejoin {
+            from: Rejoin {
+                match_id: MatchId([7; 16]),
+                contacts: contacts.iter().map(contact).collect(),
+                log: Vec::new(),
+                keyframe: None,
+            },
+            rules: Box::new(|_| Some(RulesId([9; 16]))),
+        };
+        let session = Session::new(Net::config(2, 99, role), Box::new(KeyedHash::new(id(2))));
+        session.map(|_| ())
+    };
+    assert_eq!(begun(&[2]), Err(ConfigError::OnlySelf));
+    assert_eq!(begun(&[2, 1]), Ok(()));
 }
 
 #[test]

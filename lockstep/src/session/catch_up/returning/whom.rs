@@ -9,7 +9,7 @@ use crate::session::catch_up::message::{Ask, encode};
 use crate::session::core::Core;
 use crate::session::lobby::Step;
 use crate::session::wire::Datagram;
-use crate::{EndReason, Fault, JoinRefused, LinkError, LinkId, MatchId, PeerId};
+use crate::{EndReason, Fault, JoinRefused, LinkId, MatchId, PeerId};
 use std::time::Duration;
 
 /// Strangers that are asked, each until it has shown that it does not help: with ever new keys nobody gets more.
@@ -151,7 +151,7 @@ impl Returning {
         asked.is_some_and(|(_, at)| core.now < *at + ANSWER)
     }
 
-    /// Whether there is nobody to have the match from, as far as is known: who is asked, if anybody, looks for one, too.
+    /// Whether there is nobody to have the match from, as far as is known: who is asked, if anybody, looks for one.
     pub(super) fn has_nobody(&self, core: &Core) -> bool {
         let server = self.server.as_ref();
         let has = |server: &Server| server.outlined || !self.is_searching(core, server.link);
@@ -172,7 +172,7 @@ impl Returning {
         let liars = |known: &Known| known.no_help_until > core.now;
         match self.contacts.values().all(liars) {
             true => EndReason::Refused(JoinRefused::OtherMatch),
-            false => EndReason::Unreachable(LinkError::Unanswered),
+            false => EndReason::NobodyThere,
         }
     }
 
