@@ -91,6 +91,17 @@ fn id(at: usize) -> PeerId {
     PeerId([at as u8 + 1; 32])
 }
 
+/// A guest with the lobby's ticket, or with one of this other secret.
+fn invited(secret: [u8; 16]) -> Role {
+    Role::Join {
+        match_id: MatchId([7; 16]),
+        secret,
+        host: id(0),
+        addresses: vec!["0".to_owned()],
+        rules: Box::new(|_| Some(RulesId([9; 16]))),
+    }
+}
+
 impl Net {
     fn new(peers: usize, plan: Plan, turn_limit: Option<u32>) -> Net {
         Net::with(peers, plan, turn_limit, OnSlow::Meter)
@@ -144,13 +155,7 @@ impl Net {
                     absent,
                 })
             } else {
-                Role::Join {
-                    match_id: MatchId([7; 16]),
-                    secret: [8; 16],
-                    host: id(0),
-                    addresses: vec!["0".to_owned()],
-                    rules: Box::new(|_| Some(RulesId([9; 16]))),
-                }
+                invited([8; 16])
             };
             net.add(role);
         }
@@ -631,20 +636,13 @@ fn the_others_go_on_without_a_silent_peer() {
 #[test]
 fn late_and_superfluous_joiners_are_refused_by_name() {
     let mut net = Net::new(2, Plan::default(), Some(40));
-    let join = |secret| Role::Join {
-        match_id: MatchId([7; 16]),
-        secret,
-        host: id(0),
-        addresses: vec!["0".to_owned()],
-        rules: Box::new(|_| Some(RulesId([9; 16]))),
-    };
-    net.add(join([8; 16]));
+    net.add(invited([8; 16]));
     net.run(Duration::from_secs(3));
     assert!(matches!(
         net.ends()[0].reason,
         EndReason::Refused(JoinRefused::Full { .. } | JoinRefused::Started)
     ));
-    net.add(join([0; 16]));
+    net.add(invited([0; 16]));
     net.run(Duration::from_secs(4));
     assert_eq!(
         net.ends()[1].reason,

@@ -113,20 +113,10 @@ fn a_guest_that_wavers_all_the_time_is_out() {
     assert_eq!(here.len(), 1, "its link is closed: {here:?}");
 }
 
-fn invited() -> Role {
-    Role::Join {
-        match_id: MatchId([7; 16]),
-        secret: [8; 16],
-        host: id(0),
-        addresses: vec!["0".to_owned()],
-        rules: Box::new(|_| Some(RulesId([9; 16]))),
-    }
-}
-
 /// Another run of this peer, from now on.
 fn joins(net: &mut Net, at: usize, run: u8) {
     net.silent.retain(|silent| *silent != at);
-    net.begin(at, at, run, invited());
+    net.begin(at, at, run, invited([8; 16]));
 }
 
 #[test]
@@ -217,7 +207,7 @@ fn a_guest_that_is_heard_keeps_its_place_from_a_copy_of_its_key() {
     let mut net = in_the_lobby();
     let before = lobbies(&net, 0).len();
     for _ in 0..3 {
-        net.begin(3, 1, 40, invited());
+        net.begin(3, 1, 40, invited([8; 16]));
         net.run(net.now + Duration::from_secs(2));
         assert_eq!(
             net.end_of(3),
@@ -231,7 +221,7 @@ fn a_guest_that_is_heard_keeps_its_place_from_a_copy_of_its_key() {
     assert_eq!(lobbies(&net, 0).len(), before);
     // Who slept, and was taken for dead, is told why it is out.
     net.stopped = Some(1);
-    net.begin(3, 1, 50, invited());
+    net.begin(3, 1, 50, invited([8; 16]));
     net.run(net.now + Duration::from_secs(4));
     assert_eq!(net.end_of(3), None);
     net.stop(1, Duration::ZERO);
