@@ -339,14 +339,15 @@ impl<W: Playable> Judge<W> {
         let parted = !self.unreachable.is_empty() && self.peers[0].froze;
         let forgotten = waited
             && (cut_off || parted || self.may_lose_quorum || file.froze || self.was_abandoned());
-        // Who is removed by a decision of which none of the others heard before they had waited for too long.
+        // Some are removed by a decision of which those who stay heard only when they had waited for too long, or never.
         let told_alone = ended.reason == EndReason::Removed && self.may_lose_quorum && {
             let others = self.peers.iter().filter(|other| other.id != file.id);
-            let mut playing = others.filter(|other| other.crashed.is_none() && !other.left);
-            playing.all(|other| match &other.ended {
-                Some((_, ended)) => matches!(ended.reason, EndReason::StallLimit { .. }),
-                None => false,
-            })
+            let playing = others.filter(|other| other.crashed.is_none() && !other.left);
+            let ended = playing.map(|other| other.ended.as_ref().map(|(_, ended)| &ended.reason));
+            let (waited, others): (Vec<_>, Vec<_>) =
+                ended.partition(|reason| matches!(reason, Some(EndReason::StallLimit { .. })));
+            let removed = |reason: &Option<&EndReason>| *reason == Some(&EndReason::Removed);
+            (others.is_empty() || !waited.is_empty()) && others.iter().all(removed)
         };
         if ended.reason != wanted && !disturbed && !forgotten && !told_alone {
             return Err(format!("ended as {:?}, not {wanted:?}", ended.reason));
