@@ -481,6 +481,7 @@ impl Playing {
             turn: TurnNumber(change.value.cut),
             epoch: self.epochs.epoch(),
             seats: self.seats_of(change.value.roster),
+            back: self.seats_of(change.value.roster.without(before)),
             cause: change.cause(&gone),
             gone,
         });
