@@ -159,6 +159,7 @@ impl Facts {
                 turn,
                 seats,
                 gone,
+                back,
                 cause,
                 ..
             } => {
@@ -168,7 +169,7 @@ impl Facts {
                 for gone in gone {
                     self.note_gone(gone);
                 }
-                self.note_back(seats, *cause == RosterCause::Rejoined);
+                self.note_back(seats, !back.is_empty());
             }
             Event::Contacts(_) => {}
             Event::PeerFault { peer, fault } => self.note(format!("{peer} {fault}")),

@@ -92,8 +92,10 @@ pub enum Line {
         left: Vec<u8>,
         /// The same, by why.
         gone: Vec<GoneLine>,
-        /// Why: `left`, `lost`, `cheated`, `desync`, `rejoined` where a peer came back, `reopened` where all had died, or
-        /// `false-alarm` where nobody is gone.
+        /// Seats of whoever came back by this change.
+        back: Vec<u8>,
+        /// Why: `left`, `lost`, `cheated`, `desync`, of the first of those who are gone; where nobody is, `rejoined`
+        /// where a peer came back, or `false-alarm`; `reopened` where all had died.
         cause: &'static str,
     },
     /// A peer that turns wait for is not heard, or blocks them for too long.
@@ -297,6 +299,7 @@ impl Line {
                 epoch,
                 seats,
                 gone,
+                back,
                 cause,
             } => Line::Roster {
                 turn: turn.0,
@@ -310,6 +313,7 @@ impl Line {
                         seats: numbers(&gone.seats),
                     })
                     .collect(),
+                back: numbers(back),
                 cause: cause.name(),
             },
             Event::Paused { seat, turn } => Line::Pause {

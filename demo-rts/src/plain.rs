@@ -99,6 +99,7 @@ pub fn text(line: &Line) -> Option<String> {
         Line::Roster {
             turn,
             gone,
+            back,
             cause,
             seats: playing,
             ..
@@ -111,8 +112,11 @@ pub fn text(line: &Line) -> Option<String> {
             "false-alarm" => format!("all answered in turn {turn}: the match goes on"),
             _ => {
                 let gone = gone.iter();
-                let gone: Vec<String> = gone.map(|gone| gone_in(gone, *turn)).collect();
-                gone.join("; ")
+                let mut said: Vec<String> = gone.map(|gone| gone_in(gone, *turn)).collect();
+                if !back.is_empty() {
+                    said.push(format!("{} back in turn {turn}", seats(back)));
+                }
+                said.join("; ")
             }
         },
         Line::Suspected { seats: of, .. } => format!("{} not heard", seats(of)),
@@ -283,14 +287,16 @@ mod tests {
             let line = Line::Roster {
                 turn: 9,
                 epoch: 1,
-                seats: vec![0],
+                seats: vec![0, 3],
                 left: vec![1, 2],
                 gone: vec![gone(cause, 1), gone(Lost, 2)],
+                back: vec![3],
                 cause: cause.name(),
             };
             let said = text(&line).expect("it is told");
             assert_eq!(said.contains(" left "), cause == Left, "{said}");
             assert!(said.contains("seat 2 lost"), "{said}");
+            assert!(said.ends_with("seat 3 back in turn 9"), "{said}");
         }
     }
 

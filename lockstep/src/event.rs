@@ -153,6 +153,8 @@ pub enum Event {
         seats: Vec<Seat>,
         /// Those who are not in it any more, by why. Nobody plays their seats.
         gone: Vec<Gone>,
+        /// The seats in it that nobody played before: those of whoever came back.
+        back: Vec<Seat>,
         /// Why it changed: of those who are gone the first one's, where some are.
         cause: RosterCause,
     },

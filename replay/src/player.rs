@@ -333,6 +333,7 @@ impl Player {
                 epoch: at.epoch,
                 seats: at.seats.clone(),
                 gone: at.gone.clone(),
+                back: at.back.clone(),
                 cause: at.cause,
             }));
     }

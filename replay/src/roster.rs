@@ -18,6 +18,8 @@ pub struct RosterAt {
     /// Those who are not in it any more, by why. Who goes while the match is paused left by itself if it signed the change:
     /// of these the log says no more.
     pub gone: Vec<Gone>,
+    /// The seats in it that nobody played before: those of whoever came back.
+    pub back: Vec<Seat>,
     /// Why it changed; where somebody is gone, as the first of them.
     pub cause: RosterCause,
 }
@@ -75,7 +77,8 @@ impl Rosters {
         let roster = change.value.roster;
         // In a pause the world is not told that somebody is back, nor that it went again.
         self.absent = self.absent.without(roster.without(self.roster));
-        let gone = std::mem::replace(&mut self.roster, roster).without(roster);
+        let before = std::mem::replace(&mut self.roster, roster);
+        let gone = before.without(roster);
         let signed: Peers = change.accepts.iter().map(|(peer, _)| *peer).collect();
         let left = match self.paused {
             // The world is told of it in the first turn that has ticks again.
@@ -92,6 +95,7 @@ impl Rosters {
             turn: TurnNumber(change.value.cut),
             epoch: change.epoch.saturating_add(1),
             seats: self.seats(roster),
+            back: self.seats(roster.without(before)),
             cause: change.cause(&gone),
             gone,
         }
@@ -164,7 +168,8 @@ mod tests {
         assert_eq!(rosters.change(&goes).gone, std::slice::from_ref(&lost));
         rosters.bundle(&turn(false, vec![idle]));
         rosters.bundle(&turn(true, Vec::new()));
-        assert_eq!(rosters.change(&back).gone, []);
+        let back = rosters.change(&back);
+        assert_eq!((back.gone, back.back), (Vec::new(), vec![Seat(1)]));
         assert_eq!(rosters.change(&goes).gone, [lost]);
     }
 
@@ -179,6 +184,7 @@ mod tests {
                     cause,
                     seats: vec![Seat(1)],
                 }],
+                back: Vec::new(),
                 cause,
             };
             assert_eq!(in_a_pause(signed), [expected]);

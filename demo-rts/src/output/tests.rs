@@ -91,10 +91,12 @@ fn documented_events_have_their_fields() {
                     seats: vec![Seat(2)],
                 },
             ],
+            back: vec![Seat(1)],
             cause: RosterCause::Cheated,
         },
         json!({"event":"roster","turn":5,"epoch":1,"seats":[0,1],"left":[2,3],
-            "gone":[{"cause":"cheated","seats":[3]},{"cause":"lost","seats":[2]}],"cause":"cheated"}),
+            "gone":[{"cause":"cheated","seats":[3]},{"cause":"lost","seats":[2]}],
+            "back":[1],"cause":"cheated"}),
     );
     let ticket = Line::Ticket {
         ticket: "abc".into(),

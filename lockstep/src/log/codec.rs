@@ -538,6 +538,7 @@ fn put_change(out: &mut Vec<u8>, change: &RosterChange) {
         }
     }
     out.extend_from_slice(&change.value.odd.0.to_le_bytes());
+    out.extend_from_slice(&change.value.left.0.to_le_bytes());
     put_varint(out, change.accepts.len() as u64);
     for (peer, signature) in &change.accepts {
         out.push(*peer);
@@ -594,6 +595,7 @@ pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, Dec
         _ => return Err(reader.fail("no such roster change")),
     };
     value.odd = Peers(u16::from_le_bytes(reader.array()?));
+    value.left = Peers(u16::from_le_bytes(reader.array()?));
     let count = reader.count(MAX_PEERS, "more peers than allowed")?;
     let accepts: Vec<(u8, [u8; 64])> = (0..count)
         .map(|_| Ok((reader.byte()?, reader.array()?)))

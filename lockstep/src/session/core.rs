@@ -142,6 +142,13 @@ impl Core {
         self.close(link);
     }
 
+    /// The other end is there.
+    pub(crate) fn hears(&mut self, link: LinkId) {
+        if let Some(link) = self.links.get_mut(&link) {
+            link.heard_at = self.now;
+        }
+    }
+
     /// Names the peer at the other end; closes the link once it has too many, and at once where nobody is proved.
     pub(crate) fn fault(&mut self, link: LinkId, fault: Fault) {
         let Some(at) = self.links.get(&link) else {

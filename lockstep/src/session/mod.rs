@@ -498,9 +498,7 @@ impl Session {
             Err(_) => core.fault(link, Fault::Garbage),
             Ok(Datagram::Probe { sent_us }) => {
                 // Who has not heard that the match began, or comes back, is there all the same.
-                if let Some(link) = core.links.get_mut(&link) {
-                    link.heard_at = core.now;
-                }
+                core.hears(link);
                 let clock_us = core.now.as_micros() as u64;
                 core.send_datagram(link, &Datagram::ProbeAnswer { sent_us, clock_us });
             }
@@ -512,6 +510,7 @@ impl Session {
                 match &mut self.phase {
                     Phase::Join(join) => join.probe_answered(core, link, sent_us, clock_us),
                     Phase::Return(returning) => returning.probe_answered(core, link, sent_us),
+                    Phase::Reopen(_) => core.hears(link),
                     _ => {}
                 }
             }

@@ -188,6 +188,7 @@ pub(super) fn export<S: Simulation>(path: &Path, to: &mut Printer<'_>) -> Result
                 "peers": change.value.roster.iter().collect::<Vec<_>>(),
                 "cheats": change.value.cheats.iter().collect::<Vec<_>>(),
                 "odd": change.value.odd.iter().collect::<Vec<_>>(),
+                "left": change.value.left.iter().collect::<Vec<_>>(),
                 "proofs": change.proofs.iter().map(|Equivocation(one, other)| json!({
                     "peer": one.peer,
                     "batches": ([one, other].map(|batch| json!({

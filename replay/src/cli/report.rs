@@ -157,11 +157,11 @@ fn roster_json(at: &RosterAt) -> Value {
     json!({
         "turn": at.turn.0, "epoch": at.epoch, "seats": numbers(&at.seats), "gone": numbers(&all),
         "removed": removed.map(|seat| seat.0).collect::<Vec<_>>(), "causes": causes.collect::<Vec<_>>(),
-        "cause": at.cause.name(),
+        "back": numbers(&at.back), "cause": at.cause.name(),
     })
 }
 
-/// Who is not in the match any more, and why. Who cheated is told at another place.
+/// Who is not in the match any more, and why, and who is again. Who cheated is told at another place.
 fn roster_text(at: &RosterAt, reader: &Reader, to: &mut Printer<'_>) {
     let named = |seat: &Seat| {
         let peer = reader.start().peer_with(*seat);
@@ -183,6 +183,11 @@ fn roster_text(at: &RosterAt, reader: &Reader, to: &mut Printer<'_>) {
             _ => "lost, or too slow for too long",
         };
         to.line(&format!("removed    {who} from turn {turn} on: {why}"));
+    }
+    if !at.back.is_empty() {
+        let who: Vec<String> = at.back.iter().map(named).collect();
+        let who = who.join(", ");
+        to.line(&format!("back       {who} from turn {turn} on"));
     }
 }
 

@@ -224,7 +224,7 @@ fn info_says_who_was_removed_and_who_left() {
         let cause = if left { "left" } else { "lost" };
         let expected = serde_json::json!([{
             "turn": 40, "epoch": 1, "seats": [0], "gone": [1], "removed": removed,
-            "causes": [{"cause": cause, "seats": [1]}], "cause": cause,
+            "causes": [{"cause": cause, "seats": [1]}], "back": [], "cause": cause,
         }]);
         assert_eq!(json["rosters"], expected);
     }

@@ -184,6 +184,7 @@ fn who_was_removed_is_told_with_the_cause_and_who_left_as_one_who_left() {
                     seats,
                     gone,
                     cause,
+                    ..
                 } if seats == [Seat(0)] => {
                     Some((cause.name(), turn.0, lockstep::Gone::seats(&gone)))
                 }

@@ -59,7 +59,7 @@ pub fn said_of(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
             (words::reopened(turn.0, &gone), theme::GOOD, 8)
         }
         Event::RosterChanged {
-            gone, cause, seats, ..
+            gone, back, seats, ..
         } => {
             let removed = gone.iter().filter_map(|gone| {
                 let who = names(&gone.seats);
@@ -75,9 +75,9 @@ pub fn said_of(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
                 true => (theme::GOOD, 6),
                 false => (theme::BAD, 8),
             };
-            let back = facts.back_among(seats);
-            if !back.is_empty() || *cause == RosterCause::Rejoined {
-                said.push(words::back(&names(&back)));
+            let known = facts.back_among(seats);
+            if !known.is_empty() || !back.is_empty() {
+                said.push(words::back(&names(&known)));
             }
             if said.is_empty() {
                 return None;
@@ -362,6 +362,10 @@ mod tests {
                 cause,
                 seats: vec![Seat(1)],
             }],
+            back: match cause {
+                RosterCause::Rejoined => vec![Seat(0)],
+                _ => Vec::new(),
+            },
             cause,
         };
         let events = [

@@ -462,6 +462,14 @@ impl Playing {
             .filter(|at| self.members[usize::from(*at)].left_from.is_none())
             .collect();
         self.course.close(&self.seats_of(removed));
+        for at in removed.and(change.value.left).iter() {
+            let peer = &self.members[usize::from(at)].peer;
+            core.event(Event::Left {
+                peer: peer.peer,
+                seats: peer.seats.clone(),
+                turn: TurnNumber(change.value.cut),
+            });
+        }
         for at in goes.iter() {
             let member = &mut self.members[usize::from(at)];
             member.left_from = member.left_from.or(Some(change.value.cut));
@@ -481,6 +489,7 @@ impl Playing {
             turn: TurnNumber(change.value.cut),
             epoch: self.epochs.epoch(),
             seats: self.seats_of(change.value.roster),
+            back: self.seats_of(change.value.roster.without(before)),
             cause: change.cause(&gone),
             gone,
         });

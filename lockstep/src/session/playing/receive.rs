@@ -45,8 +45,8 @@ impl Playing {
                 | Control::Chat { .. },
                 Some(_),
             ) => {}
-            // What others pass on who had not heard this peer yet.
-            (Control::Go { .. }, Some(_)) => {}
+            // What others pass on who had not heard this peer yet: also an earlier run that stood still since.
+            (Control::Go { .. }, at) if at.is_some() || self.may_come_back(core, link) => {}
             _ => core.fault(link, Fault::OutOfPlace),
         }
     }

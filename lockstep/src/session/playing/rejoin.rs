@@ -12,10 +12,7 @@ use crate::session::catch_up::GIVE_UP;
 use crate::session::core::Core;
 use crate::session::roster::{Joins, Message, Peers, Request};
 use crate::session::wire::{Control, TurnPacket};
-use crate::{
-    Contact, Event, Fault, Incarnation, JoinRefused, LinkId, LogHash, PeerId, RosterCause,
-    TurnNumber,
-};
+use crate::{Contact, Event, Fault, Incarnation, JoinRefused, LinkId, LogHash, PeerId, TurnNumber};
 use sim::Checksum;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -202,16 +199,14 @@ impl Playing {
         };
         let mut playing = Playing::begin(core, settings, beginning);
         let gone = before.without(roster);
-        let removed = gone.without(returned.left);
+        let gone = playing.gone_by(&change, gone, gone.without(returned.left));
         core.event(Event::RosterChanged {
             turn: TurnNumber(cut),
             epoch: playing.epochs.epoch(),
             seats: playing.seats_of(roster),
-            gone: playing.gone_by(&change, gone, removed),
-            cause: match reopened {
-                true => RosterCause::Reopened,
-                false => RosterCause::Rejoined,
-            },
+            back: playing.seats_of(roster.without(before)),
+            cause: change.cause(&gone),
+            gone,
         });
         if playing.past.begins_with(cut, playing.ticks_handed_out) {
             core.out.push(Output::Save { turns: cut });

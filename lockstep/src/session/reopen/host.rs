@@ -1,8 +1,10 @@
 //! The side of who hosts: it gathers the others, settles where to go on, and has all sign that.
 
+mod again;
 mod guests;
 mod settle;
 
+use self::again::Again;
 use self::guests::{Absent, Guest};
 use super::book::Book;
 use super::lookout::Lookout;
@@ -34,6 +36,8 @@ pub(crate) struct Host {
     guests: BTreeMap<u8, Guest>,
     /// Who has held up the others, by leaving or otherwise.
     absent: BTreeMap<u8, Absent>,
+    /// Who comes with a key that is here already.
+    again: BTreeMap<u8, Again>,
     lookout: Lookout,
     attempt: u32,
     stage: Stage,
@@ -89,6 +93,7 @@ impl Host {
             wait_until: core.now + wait,
             guests: BTreeMap::new(),
             absent: BTreeMap::new(),
+            again: BTreeMap::new(),
             lookout: Lookout::new(core),
             attempt: 0,
             stage: Stage::Gathering,
@@ -122,10 +127,16 @@ impl Host {
         let tell = self.untold.then_some(self.tell_at.max(core.now));
         let look = self.lookout.deadline();
         let ask = self.pings.deadline(self.guests.is_empty());
-        [Some(stage), tell, Some(look), ask]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            Some(stage),
+            tell,
+            Some(look),
+            ask,
+            self.again_deadline(core),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// Round trips to the guests.
@@ -157,6 +168,10 @@ impl Host {
             (Control::Refused(_) | Control::Bye, Some(peer)) => {
                 core.close(link);
                 self.lost(core, peer);
+            }
+            (Control::Refused(_) | Control::Bye, None) if self.waits_again(link) => {
+                self.again.retain(|_, again| !again.is_by(link));
+                core.close(link);
             }
             // An earlier run that has not heard that it is out.
             (Control::Roster(_) | Control::Decided(_) | Control::Words(_), None) => {}
@@ -204,6 +219,7 @@ impl Host {
         let guests = self.guests.iter();
         let linked = guests.map(|(peer, guest)| (self.id_of(*peer), guest.link));
         self.pings.go_round(core, linked.collect());
+        self.let_in_again(core);
         self.count(core);
         let late: Vec<u8> = match &self.stage {
             Stage::Gathering => {
@@ -338,7 +354,7 @@ impl Host {
         let links = core.links.values();
         let strange = links.filter(|link| {
             let waited = link.up_at + core.limits.handshake <= core.now;
-            waited && self.guest_of(link.id).is_none()
+            waited && self.guest_of(link.id).is_none() && !self.waits_again(link.id)
         });
         for link in strange.map(|link| link.id).collect::<Vec<_>>() {
             core.close(link);

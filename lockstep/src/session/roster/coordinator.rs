@@ -186,6 +186,7 @@ fn value(
         return Some(Value {
             cheats,
             odd,
+            left,
             ..Value::of(roster, cut).with_log(hash)
         });
     }
@@ -195,6 +196,7 @@ fn value(
     Some(Value {
         joins,
         odd,
+        left,
         ..Value::of(roster, cut)
     })
 }

@@ -27,6 +27,9 @@ pub struct Value {
     pub cheats: Peers,
     /// Who goes because a quorum has another world than they, or another log.
     pub odd: Peers,
+    /// Who of those who go had said that it leaves, as whoever proposes this knows: its last batch may be behind the
+    /// cut, and in nobody's log. No more depends on it than what is told.
+    pub left: Peers,
     /// Hash of the log after the turns before the cut: no two peers begin the next epoch on different ones. What reopens
     /// a match names it elsewhere.
     pub log_hash: Option<LogHash>,
@@ -42,7 +45,7 @@ pub struct Joins {
 }
 
 impl Value {
-    /// This roster goes on after so many turns; nobody comes back, cheats or is odd, and no hash is named.
+    /// This roster goes on after so many turns; nobody comes back, cheats, is odd or leaves, and no hash is named.
     pub fn of(roster: Peers, cut: u32) -> Self {
         Value {
             roster,
@@ -50,6 +53,7 @@ impl Value {
             joins: None,
             cheats: Peers::default(),
             odd: Peers::default(),
+            left: Peers::default(),
             log_hash: None,
         }
     }
@@ -71,7 +75,8 @@ impl Value {
     pub fn can_follow(&self, before: Peers) -> bool {
         let (joiner, stay) = (self.joiner(), self.stay());
         let comes_back = joiner.is_within(self.roster) && joiner.and(before).is_empty();
-        !stay.is_empty() && stay.is_within(before) && comes_back
+        let leaves = self.left.is_within(before.without(self.roster));
+        !stay.is_empty() && stay.is_within(before) && comes_back && leaves
     }
 
     /// Whether it can be proposed to these voters.

@@ -111,9 +111,11 @@ impl Request {
 }
 
 impl RosterChange {
-    /// Those of `gone`, who are not in the roster any more, by why: whoever is not in `removed` had left by itself.
+    /// Those of `gone`, who are not in the roster any more, by why: whoever is not in `removed` had left by itself, as
+    /// had whom the value tells of.
     pub fn gone(&self, gone: Peers, removed: Peers) -> Vec<(RosterCause, Peers)> {
         let value = &self.value;
+        let removed = removed.without(value.left);
         let known = value.cheats.or(value.odd);
         let causes = match self.reopening {
             Some(_) => vec![(RosterCause::Reopened, gone)],

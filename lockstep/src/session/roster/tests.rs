@@ -144,7 +144,13 @@ fn a_host_that_leaves_votes_for_its_guest() {
     let mut table = Table::new(&[&[4, 4], &[4, 4]]);
     table.held[1][0].left = true;
     table.coordinate(1);
-    assert_eq!(table.values(), [value(0b10, 4), value(0b10, 4)]);
+    assert_eq!(
+        table.values(),
+        [value(0b10, 4); 2].map(|value| value.map(|value| Value {
+            left: Peers(0b01),
+            ..value
+        }))
+    );
 }
 
 #[test]

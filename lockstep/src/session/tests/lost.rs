@@ -111,7 +111,7 @@ pub(super) fn between(net: &Net, one: usize, other: usize) -> Vec<LinkId> {
 }
 
 /// The links between two peers break.
-fn part(net: &mut Net, one: usize, other: usize) {
+pub(super) fn part(net: &mut Net, one: usize, other: usize) {
     for link in between(net, one, other) {
         net.dead.push(link);
         for at in [one, other] {
@@ -213,6 +213,30 @@ fn who_moves_while_another_one_leaves_dials_it_for_its_vote() {
         let peer = &net.peers[1];
         assert_eq!(peer.session.status(), Status::Running, "{after} ms");
         assert_eq!(net.causes(1), [crate::RosterCause::Left], "{after} ms");
+    }
+}
+
+#[test]
+fn who_leaves_while_another_one_is_lost_is_told_to_have_left() {
+    for after in (0..=2_500).step_by(500) {
+        let mut net = Net::new(5, Plan::default(), None);
+        net.run(Duration::from_secs(5));
+        net.kill(4);
+        net.run(net.now + Duration::from_millis(after));
+        net.input(3, Input::Leave);
+        net.run(net.now + Duration::from_secs(8));
+        for at in 0..3 {
+            let told = net.gone(at);
+            for told_of in [
+                (vec![Seat(4)], crate::RosterCause::Lost),
+                (vec![Seat(3)], crate::RosterCause::Left),
+            ] {
+                assert!(told.contains(&told_of), "{after} ms, peer {at}: {told:?}");
+            }
+            let events = net.peers[at].events.iter();
+            let left = events.filter(|event| matches!(event, Event::Left { .. }));
+            assert_eq!(left.count(), 1, "{after} ms, peer {at}");
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Peers that die and come back.
 
+use super::lost::part;
 use super::*;
 use crate::encoding::{Reader, put_bytes, put_varint};
 use crate::log::Start;
@@ -607,6 +608,40 @@ fn a_way_back_that_broke_off_is_not_held_against_the_next_one() {
         assert_eq!(seats.next(), Some(3), "{lives} ms, {dies} dies");
         assert_eq!(net.peers[3].session.status(), Status::Running);
     }
+}
+
+#[test]
+fn a_run_that_wakes_up_in_the_first_epoch_is_not_blamed_for_the_next_one() {
+    let mut net = Net::new(4, Plan::default(), None);
+    net.run(Duration::from_secs(5));
+    net.stopped = Some(3);
+    let contact = Contact {
+        peer: id(1),
+        addresses: vec!["1".into()],
+    };
+    let from = Rejoin {
+        match_id: MatchId([7; 16]),
+        contacts: vec![contact],
+        log: Vec::new(),
+        keyframe: None,
+    };
+    let rules = Box::new(|_: &[u8]| Some(RulesId([9; 16])));
+    net.begin(4, 3, 99, Role::Rejoin { from, rules });
+    net.run(net.now + Duration::from_secs(5));
+    assert_eq!(net.causes(0), [RosterCause::Lost, RosterCause::Rejoined]);
+    // It hears nobody but whom it dials, which says nothing to it.
+    for other in 0..3 {
+        part(&mut net, 3, other);
+    }
+    net.stop(3, Duration::ZERO);
+    net.run(net.now + Duration::from_secs(5));
+    for at in [0, 1, 2, 4] {
+        assert_eq!(net.faults(at), Vec::<&Event>::new(), "peer {at}");
+    }
+    assert!(matches!(
+        net.peers[3].events.last(),
+        Some(Event::Ended(ended)) if ended.reason == EndReason::Removed
+    ));
 }
 
 /// Where a peer last told that another one can be dialled.

@@ -383,6 +383,24 @@ fn a_host_that_proposes_a_false_history_gets_no_signature() {
 }
 
 #[test]
+fn who_dies_where_a_match_is_reopened_comes_again_at_once() {
+    let (mut net, disks) = dead(15);
+    net.reopens(0, 90, &disks[0], NEVER);
+    net.comes(1, 91, &disks[1], 0);
+    net.run(net.now + Duration::from_secs(5));
+    net.kill(1);
+    net.silent.clear();
+    net.comes(1, 92, &disks[1], 0);
+    net.run(net.now + Duration::from_secs(3));
+    net.comes(2, 93, &disks[2], 0);
+    net.run(net.now + Duration::from_secs(3));
+    for at in 0..3 {
+        let end = net.end_of(at);
+        assert!(net.reopened_at(at).is_some(), "peer {at}: {end:?}");
+    }
+}
+
+#[test]
 fn a_seat_is_taken_once_and_by_its_own_key() {
     let (mut net, disks) = dead(15);
     net.reopens(0, 90, &disks[0], NEVER);
@@ -394,7 +412,9 @@ fn a_seat_is_taken_once_and_by_its_own_key() {
         rules: Box::new(|_| Some(RulesId([9; 16]))),
     };
     net.begin(3, 1, 99, rejoins());
-    net.run(net.now + Duration::from_secs(1));
+    net.run(net.now + Duration::from_secs(2));
+    assert_eq!(net.end_of(3), None, "it waits whether that one is dead");
+    net.run(net.now + Duration::from_secs(2));
     let twice = EndReason::Refused(JoinRefused::AlreadyIn);
     assert_eq!(net.end_of(3), Some(&twice));
     // A key without a place.

@@ -192,7 +192,7 @@ fn who_comes_back_by_a_peer_that_dies_knows_since_when_that_is_not_heard() {
 
 #[test]
 fn who_is_let_in_is_told_the_same_of_who_goes_as_everybody_else() {
-    let mut left = 0;
+    let (mut left, mut both) = (0, 0);
     for after in (0..=200).step_by(20) {
         let mut net = Net::new(4, Plan::default(), None);
         net.run(Duration::from_secs(15));
@@ -204,16 +204,26 @@ fn who_is_let_in_is_told_the_same_of_who_goes_as_everybody_else() {
         net.run(net.now + Duration::from_secs(10));
         let told = |at: usize| {
             let events = net.peers[at].events.iter();
-            let changes = events.filter_map(|event| match event {
-                Event::RosterChanged { epoch, gone, .. } => Some((*epoch, gone.clone())),
-                _ => None,
-            });
-            changes.filter(|(epoch, _)| *epoch > 1).collect::<Vec<_>>()
+            let later =
+                |event: &&Event| matches!(event, Event::RosterChanged { epoch, .. } if *epoch > 1);
+            events.filter(later).cloned().collect::<Vec<_>>()
         };
         assert_eq!(told(3), told(0), "{after} ms");
-        let gone = told(3).into_iter().flat_map(|(_, gone)| gone);
-        left += gone.filter(|gone| gone.cause == RosterCause::Left).count();
+        for event in told(3) {
+            let Event::RosterChanged { gone, back, .. } = event else {
+                continue;
+            };
+            both += usize::from(!gone.is_empty() && back == [Seat(3)]);
+            left += gone
+                .iter()
+                .filter(|gone| gone.cause == RosterCause::Left)
+                .count();
+        }
     }
+    assert!(
+        both > 0,
+        "nobody comes back in the change by which another one goes"
+    );
     assert!(left > 0);
 }
 

@@ -1,5 +1,6 @@
 //! Who comes to the host, and who goes.
 
+use super::again::Again;
 use super::{Host, Stage};
 use crate::log::start_hash;
 use crate::session::core::Core;
@@ -50,8 +51,11 @@ impl Host {
         if claim.start != start_hash(&self.book.start) {
             return core.refuse(link, JoinRefused::OtherMatch);
         }
-        if self.guests.contains_key(&peer) || id == core.id() {
+        if id == core.id() {
             return core.refuse(link, JoinRefused::AlreadyIn);
+        }
+        if self.guests.contains_key(&peer) {
+            return self.comes_again(core, peer, Again::new(core, link, claim, told));
         }
         if self.book.names_run(peer, incarnation) {
             return refuse_old_run(core, link);

@@ -242,6 +242,9 @@ impl Host {
                 core.refuse(guest.link, JoinRefused::GoesOn);
             }
         }
+        for again in std::mem::take(&mut self.again).into_values() {
+            again.refuse(core, JoinRefused::GoesOn);
+        }
         let roster = &self.book.start.roster;
         let of = |peer: u8| roster[usize::from(peer)].peer;
         let guests = self.guests.iter();
