@@ -214,7 +214,7 @@ impl Gone {
 pub enum RosterCause {
     /// Peers left.
     Left,
-    /// Peers were lost, or blocked turns for too long.
+    /// Peers were lost, blocked turns for too long, or another run of their process asked for their place.
     Lost,
     /// Peers had signed two different batches for one turn: the proof is in the log.
     Cheated,

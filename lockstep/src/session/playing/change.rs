@@ -86,6 +86,7 @@ impl Playing {
             || !self.cheating_voters().is_empty()
             || !self.odd_voters().is_empty()
             || !self.requests.is_empty()
+            || !self.replaced(self.watch.at).is_empty()
             || !self.leavers().is_empty()
             || !self.too_slow().is_empty();
         (looks && !self.ending.desynced()).then_some(self.watch.at + LOOK_EVERY)

@@ -76,6 +76,8 @@ pub(crate) struct Member {
     pub back_at: Duration,
     /// Another run of its process has shown up.
     pub restarted: bool,
+    /// When another run of its process last asked for its place, having followed.
+    pub replaced_at: Option<Duration>,
     /// Since when this run of its process is of the roster, where another one was before.
     pub run_since: Duration,
     /// Runs of its process that are over.
@@ -140,6 +142,7 @@ impl Member {
             desyncs: 0,
             back_at: Duration::ZERO,
             restarted: false,
+            replaced_at: None,
             run_since: Duration::ZERO,
             past: Vec::new(),
             misreports: false,

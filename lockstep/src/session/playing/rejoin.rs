@@ -21,7 +21,7 @@ use std::time::Duration;
 /// Turns that a peer that comes back may have beyond this one, at most: others may be so far ahead of it.
 const TURNS_AHEAD: u32 = 64;
 /// A peer that has said for so long nothing new is not let in: it may be gone again.
-const FRESH: Duration = Duration::from_secs(1);
+pub(super) const FRESH: Duration = Duration::from_secs(1);
 /// A peer's request is passed on as often as this.
 const AGAIN: Duration = Duration::from_millis(300);
 /// Another run of a process is heard of by its own links no sooner.
@@ -275,7 +275,14 @@ impl Playing {
             return core.refuse(link, JoinRefused::Desynced);
         }
         // It may speak of the epoch before, or of one that this peer has not come to.
-        if self.epochs.has(place) || !self.is_signed(core, &request) {
+        if !self.is_signed(core, &request) {
+            return;
+        }
+        if self.epochs.has(place) {
+            let member = &mut self.members[place];
+            let run = request.joins.incarnation;
+            let another = run != member.peer.incarnation && !member.past.contains(&run);
+            member.replaced_at = another.then_some(core.now).or(member.replaced_at);
             return;
         }
         let fits = |address: &String| address.len() <= ADDRESS_BYTES && !address.is_empty();

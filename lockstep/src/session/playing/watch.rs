@@ -4,6 +4,7 @@
 use super::Playing;
 use super::epochs::ATTEMPTS_EVERY;
 use super::presence::GAP;
+use super::rejoin::FRESH;
 use crate::session::core::Core;
 use crate::session::roster::Peers;
 use crate::{Event, LinkId, TurnNumber};
@@ -213,6 +214,7 @@ impl Playing {
         let disbelieved = self.places(|at| self.members[at].unproved >= PROVED_WITHIN);
         let unwanted = late.or(self.too_slow().without(me)).or(disbelieved);
         let unwanted = unwanted.or(self.odd_and_due(now));
+        let unwanted = unwanted.or(self.replaced(now));
         let known = self.watch.suspects.or(self.watch.unwanted);
         // Who is odd was named when that was found.
         let known = known.or(self.odd_voters());
@@ -247,6 +249,22 @@ impl Playing {
         }
     }
 
+    /// Peers another run of whose process has followed and asks for their places, where the others can go on without
+    /// them: their players began it, and the run that has the place is a window that does not answer, or forgotten.
+    pub(super) fn replaced(&self, now: Duration) -> Peers {
+        let voters = self.epochs.voters();
+        let replaced = self.places(|at| {
+            let member = &self.members[at];
+            let asked = member.replaced_at.filter(|_| member.kept_until <= now);
+            at != self.me && asked.is_some_and(|asked| now < asked + FRESH)
+        });
+        let replaced = replaced.and(voters.members());
+        match voters.is_quorum(voters.members().without(replaced)) {
+            true => replaced,
+            false => Peers::default(),
+        }
+    }
+
     fn tell_no_quorum(&mut self, core: &mut Core, lost: bool) {
         let told = std::mem::replace(&mut self.watch.told_no_quorum, lost);
         if lost && !told {
@@ -271,6 +289,7 @@ impl Playing {
             || !self.places(leaves).is_empty()
             || !self.cheating_voters().is_empty()
             || !self.odd_voters().is_empty()
+            || !self.replaced(self.watch.at).is_empty()
             || self.leaving.is_some()
             || !self.requests.is_empty()
             || !self.wants_turns()

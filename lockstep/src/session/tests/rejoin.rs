@@ -20,14 +20,18 @@ impl Net {
 
     /// Another run of the process begins, that knows of these peers.
     pub(super) fn restart(&mut self, at: usize, run: u8, log: Vec<Record>, contacts: &[usize]) {
+        self.begins_anew(at, Net::returning(at, run, log, contacts));
+    }
+
+    pub(super) fn returning(at: usize, run: u8, log: Vec<Record>, contacts: &[usize]) -> Peer {
         let contact = |other: &usize| Contact {
             peer: id(*other),
             addresses: vec![other.to_string()],
         };
-        self.restart_knowing(at, run, log, contacts.iter().map(contact).collect());
+        Net::returning_by(at, run, log, contacts.iter().map(contact).collect())
     }
 
-    fn restart_knowing(&mut self, at: usize, run: u8, log: Vec<Record>, contacts: Vec<Contact>) {
+    fn returning_by(at: usize, run: u8, log: Vec<Record>, contacts: Vec<Contact>) -> Peer {
         let role = Role::Rejoin {
             from: Rejoin {
                 match_id: MatchId([7; 16]),
@@ -37,7 +41,7 @@ impl Net {
             },
             rules: Box::new(|_| Some(RulesId([9; 16]))),
         };
-        self.begins_anew(at, Net::peer(at, run, role));
+        Net::peer(at, run, role)
     }
 
     fn begins_anew(&mut self, at: usize, peer: Peer) {
@@ -481,7 +485,7 @@ fn of_two_that_come_back_the_first_helps_the_second() {
         peer: id(1),
         addresses: vec![NOWHERE.to_owned()],
     };
-    net.restart_knowing(0, 99, Vec::new(), vec![of_the_other]);
+    net.begins_anew(0, Net::returning_by(0, 99, Vec::new(), vec![of_the_other]));
     net.restart(1, 98, Vec::new(), &[0, 4]);
     net.run(Duration::from_secs(45));
     for at in [0, 1] {

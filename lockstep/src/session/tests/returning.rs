@@ -408,3 +408,24 @@ fn who_comes_back_may_ask_a_peer_that_has_not_heard_that_the_match_began() {
     assert!(net.faults(1).is_empty(), "{:?}", net.faults(1));
     assert!(net.faults(2).is_empty(), "{:?}", net.faults(2));
 }
+
+#[test]
+fn who_begins_another_run_beside_one_that_plays_has_its_place_soon() {
+    // A window that does not answer any more: its session still seals, and nobody waits for it.
+    for (peers, with_log) in [(3, false), (4, true)] {
+        let mut net = Net::new(peers, Plan::default(), None);
+        net.run(Duration::from_secs(15));
+        let log = match with_log {
+            true => net.peers[2].records.clone(),
+            false => Vec::new(),
+        };
+        let another = net.peers.len();
+        net.peers.push(Net::returning(2, 99, log, &[0, 1]));
+        net.peers[another].begun = net.now;
+        net.run(Duration::from_secs(20));
+        assert_eq!(net.end_of(2), Some(&EndReason::Removed), "{peers} peers");
+        assert_eq!(net.causes(another), [RosterCause::Rejoined]);
+        assert_eq!(net.causes(0), [RosterCause::Lost, RosterCause::Rejoined]);
+        net.is_one_of_them(another, 0);
+    }
+}
