@@ -9,6 +9,7 @@ use crate::window::theme;
 use crate::window::ui::{Ui, wrapped};
 use crate::window::words::menu as words;
 use lockstep::PeerId;
+use std::collections::VecDeque;
 
 impl Lobby {
     /// The page with who is here, what is said and the map.
@@ -134,7 +135,7 @@ impl Lobby {
             ping.map(|(_, rtt)| words::ping(*rtt))
         };
         let bots = self.peer.as_ref().map(Peer::bots);
-        let (high, gap) = (ui.units(26.0), ui.units(2.0));
+        let (high, gap, apart) = (ui.units(26.0), ui.units(2.0), ui.units(10.0));
         for (seat, place) in self.places().into_iter().enumerate() {
             let row = rows.next(high, gap);
             let seat = seat as u8;
@@ -142,7 +143,7 @@ impl Lobby {
             menu::mark(ui.canvas, seat, mark);
             let column = |from: f32, to: f32| {
                 let x = row.x + row.w * from;
-                Rect::new(x, row.y, row.w * (to - from) - gap, row.h)
+                Rect::new(x, row.y, row.w * (to - from) - apart, row.h)
             };
             let (colour, name) = (column(0.06, 0.24), column(0.24, 0.66));
             let faint = theme::FAINT;
@@ -194,23 +195,35 @@ impl Lobby {
 
     /// The newest of what was said, as much as there is room for.
     fn draw_chat(&self, ui: &mut Ui<'_>, room: Rect) {
-        let text = ui.canvas.line_height(ui.units(theme::BODY));
-        let many = (room.h / text).floor().max(0.0) as usize;
-        let first = self.chat.len().saturating_sub(many);
-        let shown = self.chat.iter().skip(first);
-        let used = text * self.chat.len().min(many) as f32;
-        let mut y = room.bottom() - used;
-        for said in shown {
-            let row = Rect::new(room.x, y, room.w, text);
-            line(ui, row, said, Weight::Regular, theme::TEXT);
-            y += text;
+        let (size, weight) = (ui.units(theme::BODY), Weight::Regular);
+        let high = ui.canvas.line_height(size);
+        let many = (room.h / high).floor().max(0.0) as usize;
+        let mut lines = VecDeque::new();
+        for said in self.chat.iter().rev() {
+            if lines.len() >= many {
+                break;
+            }
+            for line in wrapped(ui.canvas, said, size, weight, room.w).iter().rev() {
+                lines.push_front(line.clone());
+            }
+        }
+        let first = lines.len().saturating_sub(many);
+        let mut y = room.bottom() - high * (lines.len() - first) as f32;
+        for said in lines.range(first..) {
+            let row = Rect::new(room.x, y, room.w, high);
+            line(ui, row, said, weight, theme::TEXT);
+            y += high;
         }
     }
 }
 
 /// A page that says one thing.
 pub(super) fn notice(ui: &mut Ui<'_>, heading: &str, text: &str, labels: &[&str]) -> Option<usize> {
-    let room = page(ui, heading, (640.0, 190.0));
+    let (unit, size) = (ui.units(1.0), ui.units(theme::BODY));
+    let wide = ui.units(600.0).min(ui.canvas.size().0 - ui.units(64.0));
+    let lines = wrapped(ui.canvas, text, size, Weight::Regular, wide).len();
+    let used = ui.canvas.line_height(size) * lines as f32 / unit;
+    let room = page(ui, heading, (640.0, (used + 52.0 + ROW).max(190.0)));
     ui.paragraph((room.x, room.y), room.w, text, theme::BODY, theme::TEXT);
     let high = ui.units(ROW);
     let row = Rect::new(room.x, room.bottom() - high, room.w, high);

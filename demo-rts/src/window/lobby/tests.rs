@@ -3,7 +3,7 @@
 use super::*;
 use crate::window::menu::page;
 use crate::window::places::Places;
-use crate::window::sight::SIZES;
+use crate::window::sight::{SIZES, check_texts};
 use lockstep::{PeerId, Seat};
 use std::path::Path;
 
@@ -55,6 +55,76 @@ fn bare(front: Rc<Front>, kind: Kind, here: Vec<LobbyPeer>) -> Lobby {
         ended: None,
         leaving_since: None,
         now: Duration::ZERO,
+    }
+}
+
+/// Somebody with as long a name as there can be.
+fn long_named(seat: u8) -> LobbyPeer {
+    LobbyPeer {
+        peer: PeerId([seat; 32]),
+        name: format!("{seat}{}", "i".repeat(31)),
+        build: String::new(),
+        seats: vec![Seat(seat)],
+        ready: true,
+    }
+}
+
+/// What is written in a frame of this size, of which all must be readable.
+fn written(lobby: &mut Lobby, canvas: &mut Canvas, size: (f32, f32), zoom: f32) -> Vec<String> {
+    canvas.begin(size, zoom);
+    let input = Input {
+        size,
+        ..Input::default()
+    };
+    assert!(matches!(lobby.frame(&input, canvas), Next::Stay));
+    check_texts(canvas);
+    let texts = canvas.texts().iter();
+    texts.map(|text| text.text.clone()).collect()
+}
+
+#[test]
+fn the_longest_that_can_be_said_is_read_whole_and_the_newest_is_at_the_bottom() {
+    let folder = tempfile::tempdir().unwrap();
+    let common = Common::default();
+    let front = front(folder.path(), &common);
+    front.settings.borrow_mut().local_network = false;
+    let mut lobby = bare(front, Kind::host(2, &common), vec![long_named(0)]);
+    let long = "never before said ".repeat(CHAT_BYTES / 18);
+    let name = "M".repeat(32);
+    for number in 0..CHAT_LINES {
+        say(
+            &mut lobby.chat,
+            format!("{name}: {number} {long}end{number}."),
+        );
+    }
+    let mut canvas = Canvas::new();
+    for size in SIZES {
+        for zoom in [0.75, 1.0, 1.4] {
+            let texts = written(&mut lobby, &mut canvas, size, zoom);
+            let said: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let said = said.join(" ");
+            assert!(said.contains(&format!("99 {long}end99.")), "{said}");
+            assert!(!said.contains('…'), "{said}");
+        }
+    }
+}
+
+#[test]
+fn who_comes_back_with_seven_others_can_read_who_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let front = front(folder.path(), &Common::default());
+    front.settings.borrow_mut().local_network = false;
+    let mut lobby = bare(
+        front,
+        Kind::Back { old: None },
+        (0..8).map(long_named).collect(),
+    );
+    let mut canvas = Canvas::new();
+    for size in SIZES {
+        for zoom in [0.75, 1.0, 1.4] {
+            let texts = written(&mut lobby, &mut canvas, size, zoom);
+            assert!(texts.iter().any(|text| text.contains("7iii")), "{texts:?}");
+        }
     }
 }
 
