@@ -371,7 +371,7 @@ impl Screen for Lobby {
                 let mut text = words::RETURNING_HOW.to_owned();
                 let status = self.peer.as_mut().map(|peer| peer.game().status());
                 if let Some(Status::CatchingUp { behind }) = status {
-                    text = format!("{text} {}", words::behind(behind));
+                    text = format!("{text} {}.", words::behind(behind));
                 }
                 if !self.here.is_empty() {
                     let names = self.here.iter().map(|peer| peer.name.as_str());

@@ -149,8 +149,13 @@ impl Lobby {
             let faint = theme::FAINT;
             line(ui, colour, theme::seat_name(seat), Weight::Regular, faint);
             let Some((peer, is_first)) = place else {
-                let text = self.open_seat(seat);
-                line(ui, name, &text, Weight::Regular, theme::OFF);
+                let awaited = self.awaited(seat);
+                let text = awaited.unwrap_or(words::OPEN_SEAT);
+                line(ui, name, text, Weight::Regular, theme::OFF);
+                if awaited.is_some() {
+                    let state = column(0.66, 0.86);
+                    line(ui, state, words::NOT_HERE, Weight::Regular, theme::OFF);
+                }
                 continue;
             };
             let is_own = own == Some(peer.peer);
@@ -184,13 +189,13 @@ impl Lobby {
         }
     }
 
-    /// What is told of a seat that nobody has.
-    fn open_seat(&self, seat: u8) -> String {
+    /// Who is waited for on a seat that nobody has yet, where that is known.
+    fn awaited(&self, seat: u8) -> Option<&str> {
         let Kind::Reopen { seats, .. } = &self.kind else {
-            return words::OPEN_SEAT.to_owned();
+            return None;
         };
-        let info = seats.iter().find(|info| info.seat.0 == seat);
-        info.map_or_else(String::new, |info| words::not_here(&info.name))
+        let info = seats.iter().find(|info| info.seat.0 == seat)?;
+        Some(&info.name)
     }
 
     /// The newest of what was said, as much as there is room for.

@@ -369,10 +369,8 @@ pub fn reopened_how(wait: Duration) -> String {
     )
 }
 
-/// A seat of a reopened match whose player has not come back.
-pub fn not_here(name: &str) -> String {
-    format!("{name}, not here yet")
-}
+/// Who has not come back into a reopened match.
+pub const NOT_HERE: &str = "not here yet";
 
 /// How a reopened match goes on.
 pub fn awaited(away: usize) -> String {

@@ -182,7 +182,7 @@ fn who_reopens_a_match_of_eight_is_told_who_is_not_here_and_how_they_come() {
         ada.until_it_says("(you)");
         let told = ada.said().join(" ");
         for wanted in [
-            "not here yet",
+            words::NOT_HERE,
             "--from REPLAY",
             "60 seconds",
             "Waiting for 7 players.",
