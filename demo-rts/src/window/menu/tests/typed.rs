@@ -169,7 +169,7 @@ fn who_reopens_a_match_of_eight_is_told_who_is_not_here_and_how_they_come() {
     let info = |seat: u8| SeatInfo {
         seat: Seat(seat),
         peer: PeerId([seat; 32]),
-        name: format!("{seat}{}", "M".repeat(31)),
+        name: format!("{seat}{}", "i".repeat(31)),
     };
     let setup = crate::peer::setup(&common);
     for setup in [None, Some(setup)] {
