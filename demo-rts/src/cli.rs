@@ -162,7 +162,7 @@ pub struct Host {
     /// Where to listen.
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:0", value_parser = options::address)]
     pub listen: SocketAddr,
-    /// Seats of the match; it begins when all are taken.
+    /// Seats of the match; it begins when all are taken, unless somebody in a window says there that they are not ready.
     #[arg(long, value_name = "N", default_value_t = 2, allow_negative_numbers = true, value_parser = options::whole(1, 8_u8))]
     pub seats: u8,
     /// Also writes the ticket to this file, whole or not at all.

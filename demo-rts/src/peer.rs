@@ -91,6 +91,26 @@ pub enum Bots {
     AllButFirst(Level),
 }
 
+impl Bots {
+    /// How well one plays the first seat, unless a person does.
+    pub fn first(self) -> Option<Level> {
+        match self {
+            Bots::All(level) | Bots::FirstAndOthers(level, _) => Some(level),
+            Bots::Nobody | Bots::AllButFirst(_) => None,
+        }
+    }
+
+    /// How well they play the other seats.
+    pub fn others(self) -> Option<Level> {
+        match self {
+            Bots::All(level) | Bots::FirstAndOthers(_, level) | Bots::AllButFirst(level) => {
+                Some(level)
+            }
+            Bots::Nobody => None,
+        }
+    }
+}
+
 /// How a peer takes part.
 pub enum Part<'a> {
     /// It opens a match of so many seats, listening there.
@@ -400,7 +420,12 @@ impl Peer {
 
     /// Whether a person plays here, or will once seats are given.
     pub fn plays_a_person(&self) -> bool {
-        matches!(self.bots, Bots::Nobody | Bots::AllButFirst(_))
+        self.bots.first().is_none()
+    }
+
+    /// Which of its seats bots play.
+    pub fn bots(&self) -> Bots {
+        self.bots
     }
 
     /// The seat that a person plays here, if one does.
@@ -586,13 +611,7 @@ pub(crate) fn setup(common: &Common) -> Setup {
 }
 
 fn bot_hands(bots: Bots, own: &[Seat], seed: u64) -> Vec<BotHands> {
-    let (first, others) = match bots {
-        Bots::Nobody => return Vec::new(),
-        Bots::All(level) => (Some(level), level),
-        Bots::FirstAndOthers(first, others) => (Some(first), others),
-        Bots::AllButFirst(others) => (None, others),
-    };
-    let levels = std::iter::once(first).chain(std::iter::repeat(Some(others)));
+    let levels = std::iter::once(bots.first()).chain(std::iter::repeat(bots.others()));
     own.iter()
         .zip(levels)
         .filter_map(|(seat, level)| Some(BotHands::new(*seat, level?, seed)))

@@ -6,8 +6,9 @@ use crate::{
     headless, local,
     log::{self, LogLevel, say},
     options::{self, OptionError},
+    output::Line,
     peer::{Bots, KeyChoice, Part, Peer},
-    play_on,
+    plain, play_on,
     recording::{beside, recorder},
     signals::Asked,
     terminal, watch,
@@ -200,7 +201,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             told.iter()
                 .for_each(|note| say(LogLevel::Info, format_args!("{note}")));
             if let Some(damage) = &found.damage {
-                let path = crate::plain::shown(&on.replay);
+                let path = plain::shown(&on.replay);
                 say(LogLevel::Warn, format_args!("{path}: {damage}"));
             }
             notes.extend(told);
@@ -212,7 +213,7 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
                 let recorder = recorder(&record)?;
                 found.begin(seat, bots, common, Some(recorder))
             };
-            play_begun(begun, ("continue", notes), &common, None)
+            play_begun(begun, None, ("continue", notes), &common, None)
         }
     }
 }
@@ -225,12 +226,13 @@ fn play(
     ticket_file: Option<&Path>,
 ) -> Result<ExitCode, Problem> {
     let begun = |common: &Common| Peer::start(part, bots, common, KeyChoice::Kept);
-    play_begun(begun, (title, notes), common, ticket_file)
+    play_begun(begun, Some(part), (title, notes), common, ticket_file)
 }
 
 /// Plays a match that is begun once it is known that there is something to play on.
 fn play_begun(
     begun: impl FnOnce(&Common) -> Result<Peer, Problem>,
+    part: Option<&Part<'_>>,
     (title, notes): (&str, Vec<String>),
     common: &Common,
     ticket_file: Option<&Path>,
@@ -248,7 +250,13 @@ fn play_begun(
         headless::write_whole(path, &ticket.to_string())?;
     }
     if in_a_window {
-        peer = match in_window(peer, title, &notes, &asked) {
+        if let Some(ticket) = peer.ticket().map(|ticket| ticket.to_string()) {
+            let reopens = peer.reopens();
+            let told = plain::text(&Line::Ticket { ticket, reopens });
+            // Where nobody reads it, the window shows it all the same.
+            let _ = plain::print(&told.unwrap_or_default());
+        }
+        peer = match in_window(peer, part, (title, &notes), common, &asked) {
             Ok(done) => return done,
             Err(peer) => *peer,
         };
@@ -271,17 +279,18 @@ fn wants_window(common: &Common) -> bool {
 /// Plays in the window. Where none can be opened that is said, and the peer comes back.
 fn in_window(
     peer: Peer,
-    title: &str,
-    notes: &[String],
+    part: Option<&Part<'_>>,
+    (title, notes): (&str, &[String]),
+    common: &Common,
     asked: &Asked,
 ) -> Result<Result<ExitCode, Problem>, Box<Peer>> {
     #[cfg(feature = "window")]
-    let peer = match crate::window::play(peer, title, notes, asked) {
+    let peer = match crate::window::play(peer, part, (title, notes), common, asked) {
         Ok(done) => return Ok(done),
         Err(peer) => peer,
     };
     #[cfg(not(feature = "window"))]
-    let (_, _, _, peer) = (title, notes, asked, Box::new(peer));
+    let (_, _, _, _, _, peer) = (part, title, notes, common, asked, Box::new(peer));
     say_no_window();
     Err(peer)
 }

@@ -218,21 +218,7 @@ fn two_windows_meet_play_and_one_is_killed() {
     guest.until_gone(NO_TICKET);
     // The button beside it, by keys that come faster than frames.
     guest.press(&["Tab", "Return"]);
-    guest.until_seen(&menu::yourself("Grace"));
-    host.until_seen("Grace");
-    guest.until_seen("Ada");
-    // A greeting, by keys.
-    guest.click_on(menu::CHAT_HINT);
-    guest.write("good luck");
-    guest.press(&["Return"]);
-    host.until_seen("Grace: good luck");
-    guest.click_on(menu::I_AM_READY);
-    host.until_seen(menu::READY);
-    host.click_on(menu::I_AM_READY);
-    for window in [&host, &guest] {
-        window.until_seen(words::HELP_HINT);
-        window.until_seen(&words::idle(5));
-    }
+    greet_and_begin(&host, &guest);
     // In the match as well; who hears it is told by the host's recording.
     let bare = guest.still(Some(CHAT)).part(CHAT);
     guest.press(&["Return"]);
@@ -299,6 +285,75 @@ fn two_windows_meet_play_and_one_is_killed() {
     assert!(changes.len() >= 2, "{changes:?}");
     assert_eq!(*changes[0], serde_json::json!([0]));
     assert_eq!(*changes[1], serde_json::json!([0, 1]));
+}
+
+/// In a lobby in which nobody is ready.
+fn greet_and_begin(host: &Window<'_>, guest: &Window<'_>) {
+    guest.until_seen(&menu::yourself("Grace", None));
+    host.until_seen("Grace");
+    guest.until_seen("Ada");
+    // A greeting, by keys.
+    guest.click_on(menu::CHAT_HINT);
+    guest.write("good luck");
+    guest.press(&["Return"]);
+    host.until_seen("Grace: good luck");
+    guest.click_on(menu::I_AM_READY);
+    host.until_seen(menu::READY);
+    host.click_on(menu::I_AM_READY);
+    for window in [host, guest] {
+        window.until_seen(words::HELP_HINT);
+        window.until_seen(&words::idle(5));
+    }
+}
+
+#[test]
+fn who_types_host_and_join_meets_in_the_same_lobby() {
+    let Some(_alone) = alone() else { return };
+    let [home, guests_home] = [(); 2].map(|()| tempfile::tempdir().expect("a folder for the game"));
+    let display = Display::open("typed", 2);
+    let ticket = guests_home.path().join("ticket");
+    let options =
+        "--map-seed 5 --map plains --minutes 90 --plan 100x3 --name Ada --record a.replay";
+    let arguments = ["host", "--listen", "127.0.0.1:0", "--ticket-file"];
+    let named = ticket.display().to_string();
+    let arguments: Vec<&str> = arguments
+        .into_iter()
+        .chain([named.as_str()])
+        .chain(options.split(' '))
+        .collect();
+    let mut host = Window::open(&display, program(), &arguments, home.path(), ("ada", 0));
+    // What was typed is seen.
+    host.until_seen(&menu::yourself("Ada", None));
+    host.until_seen(&menu::missing(1, 0));
+    host.until_seen("Plains, number 5, 90 minutes. Turns 100x3.");
+    host.until_gone(menu::DRAWING);
+    host.click_on(menu::COPY);
+    host.until_seen(words::COPIED);
+    // It would begin with the second one, so as it is told by `--help`; this time they talk first.
+    host.click_on(menu::I_AM_NOT);
+    host.until_seen(menu::NOT_READY);
+    let arguments = ["join", "@ticket", "--name", "Grace"];
+    let home_of = guests_home.path();
+    let mut guest = Window::open(&display, program(), &arguments, home_of, ("grace", 1));
+    guest.click_on(menu::I_AM_NOT);
+    guest.until_seen(menu::I_AM_READY);
+    greet_and_begin(&host, &guest);
+
+    // Behind the match there is no menu, and the prompt is told how it ended.
+    guest.press(&["Escape"]);
+    guest.click_on(words::LEAVE_MATCH);
+    ends_well(&mut guest);
+    host.click_on(words::CLOSE_MATCH);
+    ends_well(&mut host);
+    for (window, wanted) in [
+        (&guest, "left the match"),
+        (&host, "demo-rts watch a.replay"),
+    ] {
+        let told = &window.process.events;
+        let line = |line: &Value| line.as_str().is_some_and(|line| line.contains(wanted));
+        assert!(told.iter().any(line), "{wanted} in {told:?}");
+    }
+    verify(&home.path().join("a.replay"), home.path());
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! The window on a desktop: opened where there is a display.
 
-use super::game::{Farewell, Game};
 use super::gpu::Gpu;
+use super::lobby::{Kind, Lobby};
+use super::menu::{Begun, Front};
 use super::settings::Shared;
 use super::{Screen, Shell, conf, words};
+use crate::cli::Common;
 use crate::exit::Problem;
-use crate::peer::Peer;
+use crate::peer::{Part, Peer};
 use crate::signals::Asked;
 use miniquad::{EventHandler, window};
 use std::cell::RefCell;
@@ -64,32 +66,48 @@ where
     }
 }
 
-/// Plays a match in a window.
+/// Plays a match in a window. `part` is how a command takes part; where that is with others, they are waited for in the
+/// lobby.
 ///
 /// # Errors
 /// Where no window can be opened, the peer comes back.
 pub fn play(
     peer: Peer,
-    title: &str,
-    notes: &[String],
+    part: Option<&Part<'_>>,
+    (title, notes): (&str, &[String]),
+    common: &Common,
     asked: &Asked,
 ) -> Result<Result<ExitCode, Problem>, Box<Peer>> {
-    let settings = Shared::default();
-    let farewell = Rc::new(RefCell::new(Farewell::default()));
+    let front = Rc::new(Front::of_user(common));
+    let kind = part.and_then(|part| Kind::of(part, common));
+    let (settings, farewell) = (front.settings.clone(), front.farewell.clone());
     let held = Rc::new(RefCell::new(Some(Box::new(peer))));
     let first = {
-        let (settings, farewell, held) = (settings.clone(), farewell.clone(), held.clone());
-        let (title, notes) = (title.to_owned(), notes.to_vec());
+        let (held, title, notes) = (held.clone(), title.to_owned(), notes.to_vec());
         move || -> Box<dyn Screen> {
             let peer = held.borrow_mut().take();
-            let peer = peer.expect("the first screen is made once");
-            Box::new(Game::new(*peer, &title, &notes, settings, farewell))
+            let peer = *peer.expect("the first screen is made once");
+            first_of(&front, Begun { peer, notes }, kind, &title)
         }
     };
     let opened = open(words::TITLE, &settings, asked, first);
     match held.borrow_mut().take() {
         Some(peer) if opened.is_err() => Err(peer),
         _ => Ok(farewell.borrow().say()),
+    }
+}
+
+/// The screen that a match begins with which a command has begun.
+pub(super) fn first_of(
+    front: &Rc<Front>,
+    mut begun: Begun,
+    kind: Option<Kind>,
+    title: &str,
+) -> Box<dyn Screen> {
+    begun.notes.extend(front.notes());
+    match kind {
+        Some(kind) => Box::new(Lobby::of_command(front.clone(), begun, kind)),
+        None => front.game(title, begun.peer, &begun.notes),
     }
 }
 

@@ -1,17 +1,21 @@
 //! The lobby: who is here, until the match begins. Coming back into a match waits here too.
 
-use super::canvas::{Canvas, Rect};
+mod draw;
+
+use super::canvas::Canvas;
 use super::input::{Input, KeyCode};
 use super::lan::Announcement;
-use super::letters::Weight;
-use super::menu::{self, Begun, Front, ROW, Rows, Wanted, button_width, buttons, line, page};
-use super::ui::{Memory, Ui, wrapped};
+use super::menu::{self, Begun, Front, Wanted};
+use super::places::setup_of;
+use super::ui::{Memory, Ui};
 use super::words::menu as words;
-use super::{Next, Screen, theme};
-use crate::bot::Level;
-use crate::peer::{BUILD, Peer};
+use super::{Next, Screen};
+use crate::cli::Common;
+use crate::peer::{self, BUILD, Part, Peer};
 use crate::world::Setup;
-use lockstep::{Ended, Event, LobbyPeer, PeerId, Status};
+use draw::notice;
+use lockstep::log::Record;
+use lockstep::{EndReason, Ended, Event, LobbyPeer, Plan, SeatInfo, Status, Ticket};
 use replay::WayBack;
 use std::collections::VecDeque;
 use std::mem::discriminant;
@@ -25,19 +29,62 @@ pub enum Kind {
     Host {
         /// What it opened.
         wanted: Wanted,
-        /// How its bots play.
-        level: Level,
+        /// In which turns it is played.
+        plan: Plan,
     },
     /// It was invited.
     Join {
-        /// What the host announced, where it was found so.
-        found: Option<Announcement>,
+        /// By this.
+        ticket: Ticket,
     },
-    /// It comes back into a match that runs.
+    /// It comes back into a match that runs, or that another one reopens.
     Back {
-        /// What an earlier run recorded.
-        old: PathBuf,
+        /// What an earlier run recorded, where its way back goes with the new recording.
+        old: Option<PathBuf>,
     },
+    /// It reopens a match whose processes have all died.
+    Reopen {
+        /// What was played, where that can be read.
+        setup: Option<Setup>,
+        /// Who played it.
+        seats: Vec<SeatInfo>,
+        /// For so long all are waited for.
+        wait: Duration,
+    },
+}
+
+impl Kind {
+    /// Of who opens a match of so many seats by these options.
+    pub fn host(seats: u8, common: &Common) -> Kind {
+        let setup = peer::setup(common);
+        Kind::Host {
+            wanted: Wanted { setup, seats },
+            plan: common.plan.unwrap_or_default(),
+        }
+    }
+
+    /// Of who takes part so by these options. `None` where nobody is waited for.
+    pub fn of(part: &Part<'_>, common: &Common) -> Option<Kind> {
+        match part {
+            Part::Host { seats, .. } => Some(Kind::host(*seats, common)),
+            Part::Join { ticket, .. } => Some(Kind::Join {
+                ticket: (*ticket).clone(),
+            }),
+            Part::Rejoin { .. } => Some(Kind::Back { old: None }),
+            Part::Reopen { from, wait, .. } => {
+                let start = from.log.iter().find_map(|record| match record {
+                    Record::Start(start) => Some(start),
+                    _ => None,
+                });
+                Some(Kind::Reopen {
+                    setup: start.and_then(|start| setup_of(&start.setup)),
+                    seats: start.map(|start| start.seat_infos()).unwrap_or_default(),
+                    wait: *wait,
+                })
+            }
+            Part::Alone { .. } | Part::PlayOn { .. } => None,
+        }
+    }
 }
 
 /// A match before its first turn.
@@ -47,8 +94,12 @@ pub struct Lobby {
     /// Taken where the match goes on to its own screen.
     peer: Option<Peer>,
     kind: Kind,
+    /// What its host announced on the local network, where this peer was invited to it.
+    found: Option<Announcement>,
     here: Vec<LobbyPeer>,
     ready: bool,
+    /// Nothing lies below it: the window closes behind it, and then tells how it ended.
+    is_first: bool,
     chat: VecDeque<String>,
     typed: String,
     said: String,
@@ -61,7 +112,7 @@ pub struct Lobby {
 }
 
 impl Lobby {
-    /// Of a match that was begun.
+    /// Of a match that was begun on a page of the menu.
     pub fn new(front: Rc<Front>, begun: Begun, kind: Kind) -> Lobby {
         let mut memory = Memory::default();
         if matches!(kind, Kind::Host { .. } | Kind::Join { .. }) {
@@ -71,9 +122,11 @@ impl Lobby {
             front,
             memory,
             peer: Some(begun.peer),
-            ready: matches!(kind, Kind::Back { .. }),
+            ready: matches!(kind, Kind::Back { .. } | Kind::Reopen { .. }),
             kind,
+            found: None,
             here: Vec::new(),
+            is_first: false,
             chat: begun.notes.iter().cloned().collect(),
             typed: String::new(),
             said: String::new(),
@@ -82,6 +135,15 @@ impl Lobby {
             ended: None,
             leaving_since: None,
             now: Duration::ZERO,
+        }
+    }
+
+    /// Of a match that was begun by a command: its peer is ready, so that the match begins as soon as all are there.
+    pub fn of_command(front: Rc<Front>, begun: Begun, kind: Kind) -> Lobby {
+        Lobby {
+            ready: true,
+            is_first: true,
+            ..Lobby::new(front, begun, kind)
         }
     }
 
@@ -100,12 +162,16 @@ impl Lobby {
                 }
                 Event::Chat { from, text, .. } => say(&mut self.chat, format!("{from}: {text}")),
                 Event::Started { .. } => began = true,
-                Event::Ended(ended) => self.ended = Some(ended.clone()),
-                Event::LinkLost { .. } | Event::PeerFault { .. } => {}
+                Event::Ended(ended) => {
+                    if self.is_first {
+                        self.front.farewell.borrow_mut().take(ended, peer);
+                    }
+                    self.ended = Some(ended.clone());
+                }
                 _ => {}
             }
         }
-        let is_back = matches!(self.kind, Kind::Back { .. });
+        let is_back = matches!(self.kind, Kind::Back { .. } | Kind::Reopen { .. });
         let caught_up = !matches!(
             peer.game().status(),
             Status::Lobby | Status::Loading | Status::CatchingUp { .. } | Status::Ended
@@ -113,7 +179,7 @@ impl Lobby {
         keep(&mut self.events, events);
         match is_back {
             false => began,
-            true => peer.is_in() && caught_up,
+            true => (peer.is_in() && caught_up) || was_decided(peer, self.ended.as_ref()),
         }
     }
 
@@ -123,7 +189,7 @@ impl Lobby {
             return Next::Back;
         };
         self.front.withdraw();
-        if let Kind::Back { old } = &self.kind {
+        if let Kind::Back { old: Some(old) } = &self.kind {
             // The way back goes with the new recording: with the match it ends.
             if let Some(new) = peer.replay().map(WayBack::beside) {
                 let old = WayBack::beside(old);
@@ -136,10 +202,21 @@ impl Lobby {
         }
         peer.tell_again(std::mem::take(&mut self.events));
         let title = match self.kind {
-            Kind::Host { .. } => words::HOST,
+            Kind::Host { .. } | Kind::Reopen { .. } => words::HOST,
             Kind::Join { .. } | Kind::Back { .. } => words::JOIN,
         };
         Next::Replace(self.front.game(title, peer, &self.notes))
+    }
+
+    /// Gives others the ticket by the clipboard, where this peer has one.
+    fn copy_ticket(&mut self) {
+        let Some(ticket) = self.peer.as_mut().and_then(Peer::ticket) else {
+            return;
+        };
+        self.said = match super::copy(&ticket.to_string()) {
+            true => super::words::COPIED.to_owned(),
+            false => words::NOT_COPIED.to_owned(),
+        };
     }
 
     fn leave(&mut self) {
@@ -166,12 +243,14 @@ impl Lobby {
         let Some(ticket) = self.peer.as_mut().and_then(Peer::ticket) else {
             return;
         };
-        if self.leaving_since.is_some() || self.here.is_empty() {
+        let own = self.peer.as_ref().and_then(Peer::id);
+        let own = self.here.iter().find(|peer| own == Some(peer.peer));
+        let Some(own) = own.filter(|_| self.leaving_since.is_none()) else {
             return;
-        }
+        };
         let taken: usize = self.here.iter().map(|peer| peer.seats.len()).sum();
         self.front.announce(&Announcement {
-            host: self.front.name(),
+            host: own.name.clone(),
             seats: wanted.seats,
             taken: u8::try_from(taken)
                 .unwrap_or(wanted.seats)
@@ -186,8 +265,19 @@ impl Lobby {
     fn seats(&self) -> Option<u8> {
         match &self.kind {
             Kind::Host { wanted, .. } => Some(wanted.seats),
-            Kind::Join { found } => found.as_ref().map(|found| found.seats),
+            Kind::Join { .. } => self.found.as_ref().map(|found| found.seats),
             Kind::Back { .. } => None,
+            Kind::Reopen { seats, .. } => u8::try_from(seats.len()).ok(),
+        }
+    }
+
+    /// Looks for what the host announces, of which a ticket tells nothing.
+    fn look_for_host(&mut self) {
+        if let Kind::Join { ticket } = &self.kind
+            && self.found.is_none()
+        {
+            let found = self.front.found().into_iter();
+            self.found = found.into_iter().find(|found| found.ticket == *ticket);
         }
     }
 
@@ -204,6 +294,7 @@ impl Lobby {
     fn setup(&self) -> Option<&Setup> {
         match &self.kind {
             Kind::Host { wanted, .. } => Some(&wanted.setup),
+            Kind::Reopen { setup, .. } => setup.as_ref(),
             Kind::Join { .. } | Kind::Back { .. } => self.peer.as_ref()?.told_setup(),
         }
     }
@@ -229,6 +320,7 @@ impl Lobby {
         let open = self.places().iter().filter(|place| place.is_none()).count();
         let unready = self.here.iter().filter(|peer| !peer.ready).count();
         match (self.here.is_empty(), self.seats()) {
+            (_, Some(_)) if matches!(self.kind, Kind::Reopen { .. }) => words::awaited(open),
             (true, _) => words::CONNECTING.to_owned(),
             // How many seats there are is not told to who came by a ticket.
             (false, None) if unready == 0 => words::WHEN_ALL.to_owned(),
@@ -246,6 +338,7 @@ impl Screen for Lobby {
         }
         front.listen();
         self.announce();
+        self.look_for_host();
         front.draw_ground(input, canvas);
         if input.closing || self.leaving_since.is_some() {
             self.leave();
@@ -268,13 +361,21 @@ impl Screen for Lobby {
                     Kind::Back { .. } => words::no_way_back(&ended.reason.to_string()),
                     _ => menu::sentence(&ended.reason.to_string()),
                 };
-                notice(&mut ui, heading, &why, &[words::BACK]).map(|_| Pressed::Leave)
+                let label = match self.is_first {
+                    true => super::words::CLOSE,
+                    false => words::BACK,
+                };
+                notice(&mut ui, heading, &why, &[label]).map(|_| Pressed::Leave)
             }
             (None, Kind::Back { .. }) => {
                 let mut text = words::RETURNING_HOW.to_owned();
                 let status = self.peer.as_mut().map(|peer| peer.game().status());
                 if let Some(Status::CatchingUp { behind }) = status {
-                    text = format!("{text} {}", words::behind(behind));
+                    text = format!("{text} {}.", words::behind(behind));
+                }
+                if !self.here.is_empty() {
+                    let names = self.here.iter().map(|peer| peer.name.as_str());
+                    text = format!("{text} {}", words::are_here(names));
                 }
                 let heading = words::RETURNING;
                 notice(&mut ui, heading, &text, &[words::CANCEL]).map(|_| Pressed::Leave)
@@ -282,6 +383,7 @@ impl Screen for Lobby {
             (None, _) => self.draw(&mut ui),
         };
         let typing = ui.has_focus_on_field();
+        let copies = input.hit_with(KeyCode::C).is_some_and(|with| with.control);
         ui.finish();
         self.memory = memory;
         match done {
@@ -298,15 +400,10 @@ impl Screen for Lobby {
                 }
                 self.typed.clear();
             }
-            Some(Pressed::Copy(text)) => {
-                let copied = super::copy(&text);
-                self.said = match copied {
-                    true => super::words::COPIED.to_owned(),
-                    false => words::NOT_COPIED.to_owned(),
-                };
-            }
+            Some(Pressed::Copy) => self.copy_ticket(),
             Some(Pressed::Leave) if self.ended.is_some() => return Next::Back,
             Some(Pressed::Leave) => self.leave(),
+            None if copies => self.copy_ticket(),
             None if input.hit(KeyCode::Escape) && typing => self.memory.blur(),
             None if input.hit(KeyCode::Escape) && self.ended.is_some() => return Next::Back,
             None if input.hit(KeyCode::Escape) => self.leave(),
@@ -323,196 +420,14 @@ impl Screen for Lobby {
 enum Pressed {
     Ready,
     Say,
-    Copy(String),
+    Copy,
     Leave,
 }
 
-impl Lobby {
-    fn draw(&mut self, ui: &mut Ui<'_>) -> Option<Pressed> {
-        let room = page(ui, words::LOBBY, PAGE);
-        let (high, gap) = (ui.units(ROW), ui.units(12.0));
-        let text = ui.canvas.line_height(ui.units(theme::BODY));
-        let side = ui.units(290.0).min(room.w * 0.4);
-        let left = Rect::new(room.x, room.y, room.w - side - 2.0 * gap, room.h);
-        let right = Rect::new(left.right() + 2.0 * gap, room.y, side, room.h);
-        self.draw_map(ui, right);
-        let mut pressed = None;
-        let mut rows = Rows::new(left);
-        self.draw_seats(ui, &mut rows);
-        rows.next(ui.units(4.0), 0.0);
-        if let Some(ticket) = self.peer.as_mut().and_then(Peer::ticket) {
-            let row = rows.next(text, ui.units(4.0));
-            let end = line(ui, row, words::INVITE, Weight::Regular, theme::FAINT);
-            let beside = Rect::new(end + gap, row.y, (row.right() - end - gap).max(0.0), row.h);
-            line(ui, beside, &self.said, Weight::Regular, theme::GOOD);
-            let row = rows.next(high, gap);
-            let wide = button_width(ui, words::COPY);
-            let field = Rect::new(row.x, row.y, (row.w - wide - gap).max(0.0), row.h);
-            let ticket = ticket.to_string();
-            ui.canvas.rect(field, theme::FIELD);
-            let inner = field.inset(ui.units(6.0));
-            line(ui, inner, &ticket, Weight::Regular, theme::TEXT);
-            let button = Rect::new(row.right() - wide, row.y, wide, row.h);
-            if ui.button(button, words::COPY) {
-                pressed = Some(Pressed::Copy(ticket));
-            }
-        }
-        let bottom = Rect::new(left.x, left.bottom() - high, left.w, high);
-        let field = Rect::new(left.x, bottom.y - gap - high, left.w, high);
-        let rest = rows.rest();
-        let said = Rect::new(
-            rest.x,
-            rest.y,
-            rest.w,
-            (field.y - gap / 2.0 - rest.y).max(0.0),
-        );
-        self.draw_chat(ui, said);
-        let typed = ui.field(field, &mut self.typed, words::CHAT_HINT, CHAT_BYTES);
-        if typed.entered && !self.typed.trim().is_empty() {
-            pressed = Some(Pressed::Say);
-        }
-        let ready = match self.ready {
-            true => words::I_AM_NOT,
-            false => words::I_AM_READY,
-        };
-        let can = !self.here.is_empty();
-        let used = button_width(ui, ready) + button_width(ui, words::CANCEL) + 3.0 * gap;
-        let standing = Rect::new(bottom.x, bottom.y, (bottom.w - used).max(0.0), bottom.h);
-        line(
-            ui,
-            standing,
-            &self.standing(),
-            Weight::Regular,
-            theme::ACCENT,
-        );
-        match buttons(ui, bottom, &[(ready, can), (words::CANCEL, true)]) {
-            Some(0) => Some(Pressed::Ready),
-            Some(_) => Some(Pressed::Leave),
-            None => pressed,
-        }
-    }
-
-    fn draw_map(&self, ui: &mut Ui<'_>, room: Rect) {
-        let side = room.w.min(room.h * 0.7).floor();
-        let map = Rect::new(room.x, room.y, side, side);
-        match self.wanted() {
-            Some(wanted) => self.front.draw_map(&wanted, map, ui),
-            None => {
-                ui.canvas.rect(map, theme::FIELD);
-                let inner = map.inset(ui.units(12.0));
-                let at = (inner.x, inner.y);
-                ui.paragraph(at, inner.w, words::MAP_UNKNOWN, theme::BODY, theme::FAINT);
-            }
-        }
-        let mut y = map.bottom() + ui.units(8.0);
-        if let Some(setup) = self.setup() {
-            let terms = words::long_terms(setup);
-            y += ui.paragraph((room.x, y), room.w, &terms, theme::BODY, theme::TEXT);
-        }
-        let own = self.peer.as_ref().and_then(Peer::id);
-        let others = self.here.iter().filter(|peer| own != Some(peer.peer));
-        let others: Vec<(&str, &str)> = others
-            .map(|peer| (peer.name.as_str(), peer.build.as_str()))
-            .collect();
-        y += ui.units(6.0);
-        let size = ui.units(theme::SMALL);
-        let fits = |text: &str| {
-            let lines = wrapped(ui.canvas, text, size, Weight::Regular, room.w).len();
-            y + ui.canvas.line_height(size) * lines as f32 <= room.bottom()
-        };
-        let mut builds = words::builds(BUILD, &others);
-        if !fits(&builds) {
-            builds = words::builds_in_short(BUILD, &others);
-        }
-        ui.paragraph((room.x, y), room.w, &builds, theme::SMALL, theme::FAINT);
-    }
-
-    fn draw_seats(&mut self, ui: &mut Ui<'_>, rows: &mut Rows) {
-        let pings = match &mut self.peer {
-            Some(peer) => peer.game().source().stats().pings,
-            None => Vec::new(),
-        };
-        let own = self.peer.as_ref().and_then(Peer::id);
-        let ping = |peer: PeerId| {
-            let ping = pings.iter().find(|(of, _)| *of == peer);
-            ping.map(|(_, rtt)| words::ping(*rtt))
-        };
-        let level = match &self.kind {
-            Kind::Host { level, .. } => Some(*level),
-            _ => None,
-        };
-        let (high, gap) = (ui.units(26.0), ui.units(2.0));
-        for (seat, place) in self.places().into_iter().enumerate() {
-            let row = rows.next(high, gap);
-            let seat = seat as u8;
-            let mark = Rect::new(row.x, row.y, high, high).inset(ui.units(3.0));
-            menu::mark(ui.canvas, seat, mark);
-            let column = |from: f32, to: f32| {
-                let x = row.x + row.w * from;
-                Rect::new(x, row.y, row.w * (to - from) - gap, row.h)
-            };
-            let (colour, name) = (column(0.06, 0.24), column(0.24, 0.66));
-            let faint = theme::FAINT;
-            line(ui, colour, theme::seat_name(seat), Weight::Regular, faint);
-            let Some((peer, is_first)) = place else {
-                line(ui, name, words::OPEN_SEAT, Weight::Regular, theme::OFF);
-                continue;
-            };
-            let is_own = own == Some(peer.peer);
-            if !is_first {
-                let level = level.filter(|_| is_own);
-                let bot = words::bot_of(&peer.name, level);
-                line(ui, name, &bot, Weight::Regular, faint);
-                continue;
-            }
-            let text = match is_own {
-                true => words::yourself(&peer.name),
-                false => peer.name.clone(),
-            };
-            line(ui, name, &text, Weight::Bold, theme::TEXT);
-            let (text, colour) = match peer.ready {
-                true => (words::READY, theme::GOOD),
-                false => (words::NOT_READY, theme::ACCENT),
-            };
-            line(ui, column(0.66, 0.86), text, Weight::Regular, colour);
-            let ping = ping(peer.peer);
-            if ui.is_pointed_at(row) {
-                let build = words::build_of(&peer.name, &peer.build);
-                let build = Some((build, theme::TEXT)).filter(|_| !peer.build.is_empty());
-                let told = ping.as_deref().map(words::ping_to_host);
-                let told = told.map(|told| (told, theme::TEXT));
-                ui.tip(row, build.into_iter().chain(told).collect());
-            }
-            if let Some(ping) = ping {
-                line(ui, column(0.86, 1.0), &ping, Weight::Regular, faint);
-            }
-        }
-    }
-
-    /// The newest of what was said, as much as there is room for.
-    fn draw_chat(&self, ui: &mut Ui<'_>, room: Rect) {
-        let text = ui.canvas.line_height(ui.units(theme::BODY));
-        let many = (room.h / text).floor().max(0.0) as usize;
-        let first = self.chat.len().saturating_sub(many);
-        let shown = self.chat.iter().skip(first);
-        let used = text * self.chat.len().min(many) as f32;
-        let mut y = room.bottom() - used;
-        for said in shown {
-            let row = Rect::new(room.x, y, room.w, text);
-            line(ui, row, said, Weight::Regular, theme::TEXT);
-            y += text;
-        }
-    }
-}
-
-/// A page that says one thing.
-fn notice(ui: &mut Ui<'_>, heading: &str, text: &str, labels: &[&str]) -> Option<usize> {
-    let room = page(ui, heading, (640.0, 190.0));
-    ui.paragraph((room.x, room.y), room.w, text, theme::BODY, theme::TEXT);
-    let high = ui.units(ROW);
-    let row = Rect::new(room.x, room.bottom() - high, room.w, high);
-    let labels: Vec<(&str, bool)> = labels.iter().map(|label| (*label, true)).collect();
-    buttons(ui, row, &labels)
+/// Whether a match went to its end while this peer came back: its own screen tells the result.
+fn was_decided(peer: &Peer, ended: Option<&Ended>) -> bool {
+    let result = [EndReason::Decided, EndReason::TurnLimit];
+    ended.is_some_and(|ended| result.contains(&ended.reason)) && peer.world().is_some()
 }
 
 /// Keeps what the match's own screen has to hear: the lobby as it is now, the newest words, and each thing that happens
@@ -567,131 +482,4 @@ const CHAT_BYTES: usize = 200;
 const CHAT_LINES: usize = 100;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::window::sight::SIZES;
-    use lockstep::Seat;
-
-    #[test]
-    fn a_flood_in_the_lobby_fills_no_memory() {
-        let mut kept = Vec::new();
-        let chat = |text: String| Event::Chat {
-            from: "Ada".to_owned(),
-            seat: None,
-            text,
-        };
-        for number in 0..10_000 {
-            let peer = PeerId([1; 32]);
-            let fault = lockstep::Fault::Flood;
-            let lobby = Event::Lobby(Vec::new());
-            keep(
-                &mut kept,
-                vec![
-                    lobby,
-                    chat(number.to_string()),
-                    Event::PeerFault { peer, fault },
-                ],
-            );
-        }
-        assert_eq!(kept.len(), 1 + CHAT_LINES);
-        assert!(kept.contains(&chat("9999".to_owned())), "the newest stay");
-    }
-
-    #[test]
-    fn the_builds_of_seven_guests_have_room_and_are_told_where_one_points_at_them() {
-        let folder = tempfile::tempdir().unwrap();
-        let common = crate::cli::Common {
-            map_seed: Some(4_711),
-            ..crate::cli::Common::default()
-        };
-        let front = Rc::new(Front::at(
-            crate::window::places::Places::at(folder.path()),
-            &common,
-        ));
-        let setup = crate::peer::setup(&common);
-        let mut canvas = Canvas::new();
-        let guest = |seat: u8, name: String, build: String| LobbyPeer {
-            peer: PeerId([seat; 32]),
-            name,
-            build,
-            seats: vec![Seat(seat)],
-            ready: false,
-        };
-        let short = (1..8).map(|seat| guest(seat, format!("G{seat}"), "other 2".to_owned()));
-        let long = (1..8).map(|seat| {
-            let build = format!("{seat} {}", "unheard-of ".repeat(6));
-            guest(seat, "M".repeat(31) + &seat.to_string(), build)
-        });
-        for (here, all_told) in [(short.collect::<Vec<_>>(), true), (long.collect(), false)] {
-            let builds: Vec<String> = here.iter().map(|peer| peer.build.clone()).collect();
-            let mut lobby = Lobby {
-                front: front.clone(),
-                memory: Memory::default(),
-                peer: None,
-                kind: Kind::Host {
-                    wanted: Wanted {
-                        setup: setup.clone(),
-                        seats: 8,
-                    },
-                    level: Level::Easy,
-                },
-                here,
-                ready: false,
-                chat: VecDeque::new(),
-                typed: String::new(),
-                said: String::new(),
-                notes: Vec::new(),
-                events: Vec::new(),
-                ended: None,
-                leaving_since: None,
-                now: Duration::ZERO,
-            };
-            for size in SIZES {
-                for zoom in [0.75, 1.0, 1.4] {
-                    let mut frame = |mouse| {
-                        canvas.begin(size, zoom);
-                        let input = Input {
-                            size,
-                            mouse,
-                            ..Input::default()
-                        };
-                        let mut memory = Memory::default();
-                        let mut ui = Ui::new(&mut canvas, &input, &mut memory);
-                        lobby.draw(&mut ui);
-                        let room = page(&mut ui, "", PAGE);
-                        ui.finish();
-                        (room, canvas.texts().to_vec())
-                    };
-                    let (room, texts) = frame(None);
-                    for text in texts.iter().filter(|text| text.area.y > room.y) {
-                        let bottom = text.area.bottom();
-                        assert!(bottom <= room.bottom() + 1.0, "{size:?} x {zoom}: {text:?}");
-                    }
-                    let all: Vec<&str> = texts.iter().map(|text| text.text.as_str()).collect();
-                    let all = all.join(" ");
-                    assert_eq!(
-                        all.contains("G1, G2, G3, G4, G5, G6, G7: other 2."),
-                        all_told
-                    );
-                    assert_eq!(all.contains("7 others run something else"), !all_told);
-                    let name = texts
-                        .iter()
-                        .filter(|text| text.text.starts_with(['G', 'M']));
-                    for (seat, name) in name
-                        .filter(|text| text.area.x < room.centre().0)
-                        .enumerate()
-                    {
-                        let (_, texts) = frame(Some(name.area.centre()));
-                        let above = texts.iter().filter(|text| text.above);
-                        let tip: Vec<&str> = above.map(|text| text.text.as_str()).collect();
-                        let tip = tip.join(" ");
-                        assert!(
-                            tip.contains(builds[seat].trim()),
-                            "{size:?} x {zoom}: {tip}"
-                        );
-                    }
-                }
-            }
-        }
-    }
-}
+mod tests;

@@ -10,14 +10,8 @@ use crate::world::{Kind, Order, Refusal, Resource, SeatView, Upgrade};
 
 /// The title of the window.
 pub const TITLE: &str = "demo-rts";
-/// Before the match begins.
-pub const WAITING: &str = "Waiting for the match to begin";
 /// While the world is built.
 pub const LOADING: &str = "Building the world …";
-/// While a match is being left.
-pub const LEAVING: &str = "Leaving the match …";
-/// The ticket that others join with.
-pub const TICKET: &str = "Others join with this ticket (Ctrl-C copies it):";
 /// After the ticket was copied.
 pub const COPIED: &str = "Copied.";
 

@@ -18,10 +18,11 @@ use crate::window::letters::Weight;
 use crate::window::settings::Shared;
 use crate::window::sound::{self, Sound};
 use crate::window::ui::{Memory, wrapped};
-use crate::window::{Next, Screen, copy, theme, words};
+use crate::window::{Next, Screen, theme, words};
 use crate::world::{Command, Effect};
 use lockstep::{Ended, Event, Seat, SeatInfo, Status};
 use std::cell::RefCell;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
@@ -34,6 +35,28 @@ pub struct Farewell {
 }
 
 impl Farewell {
+    /// Takes in how a match ended for this peer, in place of what ended before.
+    pub fn take(&mut self, ended: &Ended, peer: &mut Peer) {
+        let summary = peer.summary();
+        let end = Line::End(EndLine::new(ended, &summary));
+        self.code = Some(exit::of_end(&ended.reason));
+        self.lines = vec![plain::text(&end).unwrap_or_default()];
+        let way_back = peer.way_back(&ended.reason);
+        self.lines.extend(way_back.map(|how| format!("  {how}")));
+        let watch = |path: PathBuf| format!("  watch it: demo-rts watch {}", plain::word(&path));
+        self.lines.extend(summary.replay.map(watch));
+    }
+
+    /// What it comes to for scripts.
+    pub fn code(&self) -> u8 {
+        self.code.unwrap_or(exit::GOOD)
+    }
+
+    /// What it comes to for people.
+    pub fn lines(&self) -> &[String] {
+        &self.lines
+    }
+
     /// Prints it.
     ///
     /// # Errors
@@ -42,7 +65,7 @@ impl Farewell {
         for line in &self.lines {
             plain::print(line).map_err(Problem::Terminal)?;
         }
-        Ok(ExitCode::from(self.code.unwrap_or(exit::GOOD)))
+        Ok(ExitCode::from(self.code()))
     }
 }
 
@@ -62,7 +85,6 @@ pub struct Game {
     news: News,
     settings: Shared,
     farewell: Rc<RefCell<Farewell>>,
-    ticket: Option<String>,
     table: Option<Table>,
     talk: Talk,
     seats: Vec<SeatInfo>,
@@ -85,7 +107,7 @@ pub struct Game {
 impl Game {
     /// Of this peer; `notes` stand at the beginning of the log.
     pub fn new(
-        mut peer: Peer,
+        peer: Peer,
         title: &str,
         notes: &[String],
         settings: Shared,
@@ -93,14 +115,12 @@ impl Game {
     ) -> Game {
         let mut facts = Facts::new(title);
         notes.iter().for_each(|note| facts.note(note));
-        let ticket = peer.ticket().map(|ticket| ticket.to_string());
         Game {
             peer,
             facts,
             news: News::default(),
             settings,
             farewell,
-            ticket,
             table: None,
             talk: Talk::default(),
             seats: Vec::new(),
@@ -213,18 +233,7 @@ impl Game {
         self.ended = Some(ended.clone());
         self.over = Over::Result;
         self.banner = None;
-        let summary = self.peer.summary();
-        let end = Line::End(EndLine::new(ended, &summary));
-        let mut farewell = self.farewell.borrow_mut();
-        farewell.code = Some(exit::of_end(&ended.reason));
-        farewell.lines = vec![plain::text(&end).unwrap_or_default()];
-        let way_back = self.peer.way_back(&ended.reason);
-        let lines = &mut farewell.lines;
-        lines.extend(way_back.map(|how| format!("  {how}")));
-        let replay = summary.replay;
-        lines.extend(
-            replay.map(|path| format!("  watch it: demo-rts watch {}", plain::word(&path))),
-        );
+        self.farewell.borrow_mut().take(ended, &mut self.peer);
     }
 
     fn say(&mut self, text: String) {
@@ -333,12 +342,7 @@ impl Game {
         let alpha = self.peer.game().alpha();
         let settings = self.settings.borrow().clone();
         let (Some(world), Some(table)) = (self.peer.world(), &mut self.table) else {
-            draw_waiting(
-                canvas,
-                &self.facts,
-                self.ticket.as_deref(),
-                self.ended.as_ref(),
-            );
+            draw_waiting(canvas, self.ended.as_ref());
             return;
         };
         let around = Around {
@@ -432,11 +436,6 @@ impl Screen for Game {
         self.follow();
         let typing = self.talk.is_typing();
         self.press_keys(input);
-        let copies = input.hit_with(KeyCode::C).is_some_and(|with| with.control);
-        if let Some(ticket) = self.ticket.as_deref().filter(|_| copies && !self.started) {
-            copy(ticket);
-            self.say(words::COPIED.to_owned());
-        }
         let covered = self.over != Over::Nothing || typing || self.leaving.is_some();
         self.draw_table(input, canvas, covered);
         let bottom = canvas.size().1 - canvas.units(190.0);
@@ -463,38 +462,20 @@ impl Screen for Game {
     }
 }
 
-/// Before there is a world: who is here, and how others come.
-fn draw_waiting(canvas: &mut Canvas, facts: &Facts, ticket: Option<&str>, ended: Option<&Ended>) {
+/// Before there is a world.
+fn draw_waiting(canvas: &mut Canvas, ended: Option<&Ended>) {
+    let text = match ended {
+        Some(ended) => words::title_of(&ended.reason.to_string()),
+        None => words::LOADING.to_owned(),
+    };
     let (width, height) = canvas.size();
-    let gap = canvas.units(12.0);
+    let size = canvas.units(theme::TITLE);
     let wide = (width * 0.7).min(canvas.units(900.0));
     let x = ((width - wide) / 2.0).round();
     let mut y = (height * 0.2).round();
-    let mut write = |canvas: &mut Canvas, text: &str, size: f32, weight: Weight, colour| {
-        let size = canvas.units(size);
-        for line in wrapped(canvas, text, size, weight, wide) {
-            y = canvas.text((x, y), &line, size, weight, colour).bottom();
-        }
-        y += gap;
-    };
-    let heading = match ended {
-        Some(ended) => words::title_of(&ended.reason.to_string()),
-        None if facts.turn.is_some() || facts.plan.is_empty() => words::WAITING.to_owned(),
-        None => words::LOADING.to_owned(),
-    };
-    write(canvas, &heading, theme::TITLE, Weight::Bold, theme::TEXT);
-    for name in facts.names.values() {
-        write(canvas, name, theme::HEADING, Weight::Regular, theme::GOOD);
-    }
-    if let Some(ticket) = ticket.filter(|_| ended.is_none()) {
-        write(
-            canvas,
-            words::TICKET,
-            theme::BODY,
-            Weight::Bold,
-            theme::FAINT,
-        );
-        write(canvas, ticket, theme::SMALL, Weight::Regular, theme::ACCENT);
+    for line in wrapped(canvas, &text, size, Weight::Bold, wide) {
+        let written = canvas.text((x, y), &line, size, Weight::Bold, theme::TEXT);
+        y = written.bottom();
     }
 }
 

@@ -72,7 +72,7 @@ impl Offer {
         let bots = common.bot.map_or(Bots::Nobody, Bots::All);
         let begun = front.begin(&part, bots, common, true);
         let begun = begun.map_err(|why| no_way(&why))?;
-        let old = self.path.clone();
+        let old = Some(self.path.clone());
         Ok(Box::new(Lobby::new(
             front.clone(),
             begun,

@@ -79,11 +79,6 @@ impl Front {
         if let Some(name) = &common.name {
             settings.name.clone_from(name);
         }
-        if common.record.is_none()
-            && let Err(why) = places.try_replays()
-        {
-            notes.push(words::unrecorded(&why));
-        }
         Front {
             settings: Rc::new(RefCell::new(settings)),
             farewell: Rc::default(),
@@ -95,6 +90,15 @@ impl Front {
             ground_seed: any_seed(),
             kept: RefCell::new(kept),
             notes: RefCell::new(notes),
+        }
+    }
+
+    /// Says, where matches cannot be recorded, why not.
+    pub fn try_recording(&self) {
+        if self.common.record.is_none()
+            && let Err(why) = self.places.try_replays()
+        {
+            self.notes.borrow_mut().push(words::unrecorded(&why));
         }
     }
 

@@ -28,6 +28,7 @@ pub struct Home {
 impl Home {
     /// With nothing done yet.
     pub fn new(front: Rc<Front>) -> Home {
+        front.try_recording();
         let mut memory = Memory::default();
         memory.focus(0);
         Home {

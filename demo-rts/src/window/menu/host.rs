@@ -3,10 +3,9 @@
 use super::front::Front;
 use super::kit::{ROW, Rows, buttons, choice, labelled, page};
 use super::length::Length;
-use super::preview::Wanted;
 use super::skirmish::{LEVELS, Where};
 use crate::options;
-use crate::peer::{self, Part};
+use crate::peer::Part;
 use crate::window::canvas::{Canvas, Rect};
 use crate::window::input::{Input, KeyCode};
 use crate::window::lobby::{Kind, Lobby};
@@ -92,12 +91,8 @@ impl Hosting {
                 _ => Absent::Ai,
             },
         };
-        let setup = peer::setup(&common);
+        let kind = Kind::host(seats, &common);
         let begun = front.begin(&part, front.bots(level, bots > 0), common, false)?;
-        let kind = Kind::Host {
-            wanted: Wanted { setup, seats },
-            level,
-        };
         let lobby = Lobby::new(front.clone(), begun, kind);
         Ok(Next::Replace(Box::new(lobby)))
     }

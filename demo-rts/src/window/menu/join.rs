@@ -40,7 +40,7 @@ impl Joining {
         }
     }
 
-    fn join(&mut self, ticket: &Ticket, found: Option<Announcement>) -> Next {
+    fn join(&mut self, ticket: &Ticket) -> Next {
         let front = &self.front;
         let listen = options::address("0.0.0.0:0").map_err(|why| why.to_string());
         let begun = listen.and_then(|listen| {
@@ -53,7 +53,8 @@ impl Joining {
         });
         match begun {
             Ok(begun) => {
-                let lobby = Lobby::new(front.clone(), begun, Kind::Join { found });
+                let ticket = ticket.clone();
+                let lobby = Lobby::new(front.clone(), begun, Kind::Join { ticket });
                 Next::Replace(Box::new(lobby))
             }
             Err(why) => {
@@ -69,11 +70,7 @@ impl Joining {
                 self.said = sentence(&lockstep::JoinRefused::Expired.to_string());
                 Next::Stay
             }
-            Ok(ticket) => {
-                let found = self.front.found();
-                let found = found.into_iter().find(|found| found.ticket == ticket);
-                self.join(&ticket, found)
-            }
+            Ok(ticket) => self.join(&ticket),
             Err(why) => {
                 self.said = sentence(&why.to_string());
                 Next::Stay
@@ -165,7 +162,7 @@ impl Screen for Joining {
         match pressed {
             Some(Pressed::Ticket) => self.join_pasted(),
             Some(Pressed::Found(place)) => match found.get(place) {
-                Some(found) => self.join(&found.ticket.clone(), Some(found.clone())),
+                Some(found) => self.join(&found.ticket.clone()),
                 None => Next::Stay,
             },
             Some(Pressed::Back) => Next::Back,

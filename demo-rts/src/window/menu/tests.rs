@@ -1,5 +1,7 @@
 //! The menu as people meet it: every page at several sizes, and whole ways through it with mouse and keyboard.
 
+mod typed;
+
 use super::{Front, Home};
 use crate::cli::Common;
 use crate::window::canvas::{Canvas, Rect};
@@ -38,8 +40,13 @@ impl Desk {
         let front = Rc::new(Front::at(places.clone(), common));
         // What is on the network of the machine that tests is no matter of theirs.
         front.settings.borrow_mut().local_network = false;
+        let home = Box::new(Home::new(front.clone()));
+        Desk::of(front, home)
+    }
+
+    fn of(front: Rc<Front>, first: Box<dyn Screen>) -> Desk {
         let mut desk = Desk {
-            screens: vec![Box::new(Home::new(front.clone()))],
+            screens: vec![first],
             canvas: Canvas::new(),
             size: (1_280.0, 720.0),
             zoom: 1.0,

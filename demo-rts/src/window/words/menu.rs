@@ -5,6 +5,7 @@ use crate::plain;
 use crate::window::settings::Colours;
 use crate::words::clock;
 use crate::world::{MapKind, Scenario, Setup};
+use lockstep::Plan;
 use std::time::Duration;
 
 /// What the game is, under its title.
@@ -359,6 +360,31 @@ pub const MAP_UNKNOWN: &str = "The map is shown when all are here.";
 /// Where the ticket could not be copied.
 pub const NOT_COPIED: &str = "There is no clipboard here.";
 
+/// Beside them, in a match that is reopened: how its players come back.
+pub fn reopened_how(wait: Duration) -> String {
+    let wait = plain::count(wait.as_secs(), "second");
+    format!(
+        "They come back by demo-rts join TICKET --from REPLAY, each with its own recording and identity. \
+         After {wait} the match goes on without who is not here, if the others are enough."
+    )
+}
+
+/// Who has not come back into a reopened match.
+pub const NOT_HERE: &str = "not here yet";
+
+/// How a reopened match goes on.
+pub fn awaited(away: usize) -> String {
+    match away {
+        0 => "All are here: the match goes on …".to_owned(),
+        away => format!("Waiting for {}.", plain::count(away as u64, "player")),
+    }
+}
+
+/// Who waits with one.
+pub fn are_here<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    format!("Here: {}.", names.collect::<Vec<_>>().join(", "))
+}
+
 /// How a match goes on.
 pub fn missing(open: usize, unready: usize) -> String {
     match (open, unready) {
@@ -386,9 +412,12 @@ pub fn bot_of(name: &str, level: Option<Level>) -> String {
     }
 }
 
-/// Who sits here, marked.
-pub fn yourself(name: &str) -> String {
-    format!("{name} (you)")
+/// Who sits here, marked; and how well a bot plays there instead, if one does.
+pub fn yourself(name: &str, bot: Option<Level>) -> String {
+    match bot {
+        Some(level) => format!("{name} (you: {})", bot_of(name, Some(level))),
+        None => format!("{name} (you)"),
+    }
 }
 
 /// What a guest's round trip is.
@@ -421,6 +450,14 @@ pub fn terms(setup: &Setup) -> String {
 /// What is played, and for how long at most.
 pub fn long_terms(setup: &Setup) -> String {
     format!("{}, {}", terms(setup), at_most(setup))
+}
+
+/// In which turns a match is played, and how many of them at most.
+pub fn pace(plan: Plan, most: Option<u32>) -> String {
+    match most {
+        Some(turns) => format!("Turns {plan}, {turns} at most."),
+        None => format!("Turns {plan}."),
+    }
 }
 
 /// How long a match takes at most.

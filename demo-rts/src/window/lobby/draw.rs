@@ -1,0 +1,237 @@
+//! How the lobby looks.
+
+use super::{CHAT_BYTES, Kind, Lobby, PAGE, Pressed};
+use crate::peer::{BUILD, Bots, Peer};
+use crate::window::canvas::Rect;
+use crate::window::letters::Weight;
+use crate::window::menu::{self, ROW, Rows, button_width, buttons, line, page};
+use crate::window::theme;
+use crate::window::ui::{Ui, wrapped};
+use crate::window::words::menu as words;
+use lockstep::PeerId;
+use std::collections::VecDeque;
+
+impl Lobby {
+    /// The page with who is here, what is said and the map.
+    pub(super) fn draw(&mut self, ui: &mut Ui<'_>) -> Option<Pressed> {
+        let room = page(ui, words::LOBBY, PAGE);
+        let (high, gap) = (ui.units(ROW), ui.units(12.0));
+        let text = ui.canvas.line_height(ui.units(theme::BODY));
+        let side = ui.units(290.0).min(room.w * 0.4);
+        let left = Rect::new(room.x, room.y, room.w - side - 2.0 * gap, room.h);
+        let right = Rect::new(left.right() + 2.0 * gap, room.y, side, room.h);
+        self.draw_map(ui, right);
+        let mut pressed = None;
+        let mut rows = Rows::new(left);
+        self.draw_seats(ui, &mut rows);
+        rows.next(ui.units(4.0), 0.0);
+        if let Some(ticket) = self.peer.as_mut().and_then(Peer::ticket) {
+            let row = rows.next(text, ui.units(4.0));
+            let end = line(ui, row, words::INVITE, Weight::Regular, theme::FAINT);
+            let beside = Rect::new(end + gap, row.y, (row.right() - end - gap).max(0.0), row.h);
+            line(ui, beside, &self.said, Weight::Regular, theme::GOOD);
+            let row = rows.next(high, gap);
+            let wide = button_width(ui, words::COPY);
+            let field = Rect::new(row.x, row.y, (row.w - wide - gap).max(0.0), row.h);
+            let ticket = ticket.to_string();
+            ui.canvas.rect(field, theme::FIELD);
+            let inner = field.inset(ui.units(6.0));
+            line(ui, inner, &ticket, Weight::Regular, theme::TEXT);
+            let button = Rect::new(row.right() - wide, row.y, wide, row.h);
+            if ui.button(button, words::COPY) {
+                pressed = Some(Pressed::Copy);
+            }
+        }
+        let bottom = Rect::new(left.x, left.bottom() - high, left.w, high);
+        if let Kind::Reopen { wait, .. } = &self.kind {
+            let (rest, how) = (rows.rest(), words::reopened_how(*wait));
+            let at = (rest.x, rest.y);
+            ui.paragraph(at, rest.w, &how, theme::BODY, theme::TEXT);
+            self.draw_standing(ui, bottom, &[words::CANCEL]);
+            let cancelled = buttons(ui, bottom, &[(words::CANCEL, true)]);
+            return cancelled.map(|_| Pressed::Leave).or(pressed);
+        }
+        let field = Rect::new(left.x, bottom.y - gap - high, left.w, high);
+        let rest = rows.rest();
+        let said = Rect::new(
+            rest.x,
+            rest.y,
+            rest.w,
+            (field.y - gap / 2.0 - rest.y).max(0.0),
+        );
+        self.draw_chat(ui, said);
+        let typed = ui.field(field, &mut self.typed, words::CHAT_HINT, CHAT_BYTES);
+        if typed.entered && !self.typed.trim().is_empty() {
+            pressed = Some(Pressed::Say);
+        }
+        let ready = match self.ready {
+            true => words::I_AM_NOT,
+            false => words::I_AM_READY,
+        };
+        let can = !self.here.is_empty();
+        self.draw_standing(ui, bottom, &[ready, words::CANCEL]);
+        match buttons(ui, bottom, &[(ready, can), (words::CANCEL, true)]) {
+            Some(0) => Some(Pressed::Ready),
+            Some(_) => Some(Pressed::Leave),
+            None => pressed,
+        }
+    }
+
+    /// What the match waits for, at the left of a row with these buttons.
+    fn draw_standing(&self, ui: &mut Ui<'_>, row: Rect, labels: &[&str]) {
+        let gap = ui.units(12.0);
+        let used: f32 = labels.iter().map(|label| button_width(ui, label)).sum();
+        let used = used + (labels.len() as f32 + 1.0) * gap;
+        let left = Rect::new(row.x, row.y, (row.w - used).max(0.0), row.h);
+        line(ui, left, &self.standing(), Weight::Regular, theme::ACCENT);
+    }
+
+    fn draw_map(&self, ui: &mut Ui<'_>, room: Rect) {
+        let side = room.w.min(room.h * 0.7).floor();
+        let map = Rect::new(room.x, room.y, side, side);
+        match self.wanted() {
+            Some(wanted) => self.front.draw_map(&wanted, map, ui),
+            None => {
+                ui.canvas.rect(map, theme::FIELD);
+                let inner = map.inset(ui.units(12.0));
+                let at = (inner.x, inner.y);
+                ui.paragraph(at, inner.w, words::MAP_UNKNOWN, theme::BODY, theme::FAINT);
+            }
+        }
+        let mut y = map.bottom() + ui.units(8.0);
+        if let Some(setup) = self.setup() {
+            let mut terms = words::long_terms(setup);
+            if let Kind::Host { plan, .. } = &self.kind {
+                terms = format!("{terms}. {}", words::pace(*plan, self.front.common.turns));
+            }
+            y += ui.paragraph((room.x, y), room.w, &terms, theme::BODY, theme::TEXT);
+        }
+        let own = self.peer.as_ref().and_then(Peer::id);
+        let others = self.here.iter().filter(|peer| own != Some(peer.peer));
+        let others: Vec<(&str, &str)> = others
+            .map(|peer| (peer.name.as_str(), peer.build.as_str()))
+            .collect();
+        y += ui.units(6.0);
+        let size = ui.units(theme::SMALL);
+        let fits = |text: &str| {
+            let lines = wrapped(ui.canvas, text, size, Weight::Regular, room.w).len();
+            y + ui.canvas.line_height(size) * lines as f32 <= room.bottom()
+        };
+        let mut builds = words::builds(BUILD, &others);
+        if !fits(&builds) {
+            builds = words::builds_in_short(BUILD, &others);
+        }
+        ui.paragraph((room.x, y), room.w, &builds, theme::SMALL, theme::FAINT);
+    }
+
+    fn draw_seats(&mut self, ui: &mut Ui<'_>, rows: &mut Rows) {
+        let pings = match &mut self.peer {
+            Some(peer) => peer.game().source().stats().pings,
+            None => Vec::new(),
+        };
+        let own = self.peer.as_ref().and_then(Peer::id);
+        let ping = |peer: PeerId| {
+            let ping = pings.iter().find(|(of, _)| *of == peer);
+            ping.map(|(_, rtt)| words::ping(*rtt))
+        };
+        let bots = self.peer.as_ref().map(Peer::bots);
+        let (high, gap, apart) = (ui.units(26.0), ui.units(2.0), ui.units(10.0));
+        for (seat, place) in self.places().into_iter().enumerate() {
+            let row = rows.next(high, gap);
+            let seat = seat as u8;
+            let mark = Rect::new(row.x, row.y, high, high).inset(ui.units(3.0));
+            menu::mark(ui.canvas, seat, mark);
+            let column = |from: f32, to: f32| {
+                let x = row.x + row.w * from;
+                Rect::new(x, row.y, row.w * (to - from) - apart, row.h)
+            };
+            let (colour, name) = (column(0.06, 0.24), column(0.24, 0.66));
+            let faint = theme::FAINT;
+            line(ui, colour, theme::seat_name(seat), Weight::Regular, faint);
+            let Some((peer, is_first)) = place else {
+                let awaited = self.awaited(seat);
+                let text = awaited.unwrap_or(words::OPEN_SEAT);
+                line(ui, name, text, Weight::Regular, theme::OFF);
+                if awaited.is_some() {
+                    let state = column(0.66, 0.86);
+                    line(ui, state, words::NOT_HERE, Weight::Regular, theme::OFF);
+                }
+                continue;
+            };
+            let is_own = own == Some(peer.peer);
+            if !is_first {
+                let level = bots.filter(|_| is_own).and_then(Bots::others);
+                let bot = words::bot_of(&peer.name, level);
+                line(ui, name, &bot, Weight::Regular, faint);
+                continue;
+            }
+            let text = match is_own {
+                true => words::yourself(&peer.name, bots.and_then(Bots::first)),
+                false => peer.name.clone(),
+            };
+            line(ui, name, &text, Weight::Bold, theme::TEXT);
+            let (text, colour) = match peer.ready {
+                true => (words::READY, theme::GOOD),
+                false => (words::NOT_READY, theme::ACCENT),
+            };
+            line(ui, column(0.66, 0.86), text, Weight::Regular, colour);
+            let ping = ping(peer.peer);
+            if ui.is_pointed_at(row) {
+                let build = words::build_of(&peer.name, &peer.build);
+                let build = Some((build, theme::TEXT)).filter(|_| !peer.build.is_empty());
+                let told = ping.as_deref().map(words::ping_to_host);
+                let told = told.map(|told| (told, theme::TEXT));
+                ui.tip(row, build.into_iter().chain(told).collect());
+            }
+            if let Some(ping) = ping {
+                line(ui, column(0.86, 1.0), &ping, Weight::Regular, faint);
+            }
+        }
+    }
+
+    /// Who is waited for on a seat that nobody has yet, where that is known.
+    fn awaited(&self, seat: u8) -> Option<&str> {
+        let Kind::Reopen { seats, .. } = &self.kind else {
+            return None;
+        };
+        let info = seats.iter().find(|info| info.seat.0 == seat)?;
+        Some(&info.name)
+    }
+
+    /// The newest of what was said, as much as there is room for.
+    fn draw_chat(&self, ui: &mut Ui<'_>, room: Rect) {
+        let (size, weight) = (ui.units(theme::BODY), Weight::Regular);
+        let high = ui.canvas.line_height(size);
+        let many = (room.h / high).floor().max(0.0) as usize;
+        let mut lines = VecDeque::new();
+        for said in self.chat.iter().rev() {
+            if lines.len() >= many {
+                break;
+            }
+            for line in wrapped(ui.canvas, said, size, weight, room.w).iter().rev() {
+                lines.push_front(line.clone());
+            }
+        }
+        let first = lines.len().saturating_sub(many);
+        let mut y = room.bottom() - high * (lines.len() - first) as f32;
+        for said in lines.range(first..) {
+            let row = Rect::new(room.x, y, room.w, high);
+            line(ui, row, said, weight, theme::TEXT);
+            y += high;
+        }
+    }
+}
+
+/// A page that says one thing.
+pub(super) fn notice(ui: &mut Ui<'_>, heading: &str, text: &str, labels: &[&str]) -> Option<usize> {
+    let (unit, size) = (ui.units(1.0), ui.units(theme::BODY));
+    let wide = ui.units(600.0).min(ui.canvas.size().0 - ui.units(64.0));
+    let lines = wrapped(ui.canvas, text, size, Weight::Regular, wide).len();
+    let used = ui.canvas.line_height(size) * lines as f32 / unit;
+    let room = page(ui, heading, (640.0, (used + 52.0 + ROW).max(190.0)));
+    ui.paragraph((room.x, room.y), room.w, text, theme::BODY, theme::TEXT);
+    let high = ui.units(ROW);
+    let row = Rect::new(room.x, room.bottom() - high, room.w, high);
+    let labels: Vec<(&str, bool)> = labels.iter().map(|label| (*label, true)).collect();
+    buttons(ui, row, &labels)
+}
