@@ -234,8 +234,9 @@ impl<W: Playable> Judge<W> {
         let issued = Issued {
             peer,
             handed_turns: file.handed.len() as u32,
-            // Who stood still seals at once what it has missed, and hands turns out once the world is saved.
-            behind: anew || saves && file.froze,
+            // Who stood still, or waited with all others to go on, seals at once what it has missed, and hands turns out
+            // once the world is saved.
+            behind: anew || saves && (file.froze || self.reopened_after.is_some()),
             bytes,
         };
         self.issued.entry(seat).or_default().push(issued);
