@@ -129,6 +129,14 @@ pub fn said_of_status(status: &Status, facts: &Facts) -> Option<Banner> {
     Some(Banner { text, colour })
 }
 
+/// What is said while the map of a match is looked at that is over.
+pub fn said_of_the_end() -> Banner {
+    Banner {
+        text: words::OVER.to_owned(),
+        colour: theme::TEXT,
+    }
+}
+
 /// Draws a sentence below the top of the window, left of `right`.
 pub fn draw_banner(canvas: &mut Canvas, banner: &Banner, right: f32) {
     let size = canvas.units(theme::HEADING);
