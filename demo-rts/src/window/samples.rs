@@ -54,8 +54,8 @@ pub fn actions_a_minute(samples: &[Sample], place: usize, tick: u64) -> u32 {
     at(tick).saturating_sub(at(tick.saturating_sub(minute)))
 }
 
-/// Samples taken while a match is played, in bounded memory however long it runs: where there are too many, every second
-/// one is dropped, and from then on they are taken half as often.
+/// Samples taken while a match is played, in bounded memory however long it runs: where there are too many, every
+/// second one is dropped, and from then on they are taken half as often.
 #[derive(Clone, Debug)]
 pub struct Samples {
     /// Ascending.

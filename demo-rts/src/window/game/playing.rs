@@ -2,7 +2,7 @@
 
 use super::camera;
 use super::hand::Wish;
-use super::network::{self, Banner, Measured};
+use super::network::{self, Banner, Measured, Waited};
 use super::over::{self, Choice, Played, Stage, Surrender};
 use super::table::{Around, Table};
 use super::talk::Talk;
@@ -80,6 +80,7 @@ pub struct Game {
     /// What is said in the middle, and until when.
     flash: Option<(String, Duration)>,
     banner: Option<(Banner, Duration)>,
+    waited: Waited,
     /// Since when the match is being left.
     leaving: Option<Duration>,
     now: Duration,
@@ -116,6 +117,7 @@ impl Game {
             shows_network: false,
             flash: None,
             banner: None,
+            waited: Waited::default(),
             leaving: None,
             now: Duration::ZERO,
         }
@@ -187,9 +189,12 @@ impl Game {
             self.banner = Some((banner, self.now + lasts));
         }
         if matches!(event, Event::StallEnded { .. } | Event::Resumed { .. }) {
-            // What was said until further notice is over; news is read to its end.
-            let now = self.now;
-            self.banner.take_if(|(_, until)| *until > now + NEWS);
+            // News is read to its end.
+            self.banner.take_if(|(banner, _)| banner.of_a_wait);
+        }
+        let own = self.peer.game().own_seats();
+        if let Some((banner, lasts)) = self.waited.take(event, own, &self.facts) {
+            self.banner = Some((banner, self.now + lasts));
         }
         self.talk.follow(&self.facts, self.now);
         self.facts.take(event);
@@ -543,8 +548,6 @@ fn draw_flash(canvas: &mut Canvas, text: &str) {
     canvas.text(at, text, size, Weight::Bold, theme::ACCENT);
 }
 
-/// No news is shown longer.
-const NEWS: Duration = Duration::from_secs(60);
 /// How long something said stays.
 const FLASH: Duration = Duration::from_secs(3);
 /// How long leaving may take.
