@@ -168,7 +168,9 @@ pub fn result(
     // Units of the interface, whatever its size.
     let room = ui.canvas.size().1 / ui.canvas.scale() - 2.0 * EDGE - table;
     let graphs = match samples {
-        [first, .., last] if first.tick < last.tick && room >= GRAPHS.0 => room.min(GRAPHS.1),
+        [first, .., last] if last.tick >= first.tick + SECOND && room >= GRAPHS.0 => {
+            room.min(GRAPHS.1)
+        }
         _ => 0.0,
     };
     let wide = if graphs > 0.0 { 1_180.0 } else { 760.0 };
@@ -312,7 +314,7 @@ fn draw_graphs(canvas: &mut Canvas, area: Rect, played: Played<'_>) {
 
 /// A tick as time of play.
 fn clock_of(tick: u64) -> String {
-    clock(Duration::from_secs(tick / u64::from(TICKS_PER_SECOND)))
+    clock(Duration::from_secs(tick / SECOND))
 }
 
 /// A panel in the middle, with a heading. Returns what is left of it.
@@ -338,6 +340,7 @@ fn panel(ui: &mut Ui<'_>, wide: f32, high: f32, heading: &str) -> Rect {
     Rect::new(inner.x, top, inner.w, inner.bottom() - top)
 }
 
+const SECOND: u64 = TICKS_PER_SECOND as u64;
 /// What stays free above and below the result.
 const EDGE: f32 = 12.0;
 /// Graphs are at least so high, with all that is written around them, and at most.
@@ -353,8 +356,6 @@ mod tests {
     use crate::world::Setup;
     use lockstep::{EndReason, Outcome};
     use sim::{Seed, Simulation, Start};
-
-    const SECOND: u64 = TICKS_PER_SECOND as u64;
 
     #[test]
     fn menu_and_help_can_be_read_at_every_size() {
