@@ -434,6 +434,11 @@ impl Peer {
         own.filter(|_| self.plays_a_person())
     }
 
+    /// Commands of a seat, anybody's, that the world was given here.
+    pub fn given(&self, seat: Seat) -> u32 {
+        self.game.given(seat)
+    }
+
     /// The game itself.
     pub fn game(&mut self) -> &mut Match<World> {
         &mut self.game

@@ -6,7 +6,7 @@ use crate::source::{Answer, TurnSource, Work};
 use crate::{CommandId, Event, Refused, Status, TurnNumber};
 use serde::Serialize;
 use sim::{Entry, Outcome, Seat, SeatState, Simulation};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 #[cfg(feature = "live")]
@@ -36,6 +36,10 @@ pub struct Match<
     /// Those that are, in order: they were told before.
     again: VecDeque<CommandId>,
     counts: Counts,
+    /// Commands in the turns that were begun, by seat.
+    given: BTreeMap<Seat, u32>,
+    /// Those of turns before this one are among them.
+    given_before: u32,
 }
 
 /// What became of the commands of this peer.
@@ -170,6 +174,8 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
             executed: VecDeque::new(),
             again: VecDeque::new(),
             counts: Counts::default(),
+            given: BTreeMap::new(),
+            given_before: 0,
         }
     }
 
@@ -279,6 +285,12 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
         self.counts
     }
 
+    /// Commands of a seat, anybody's, in the turns that this match has begun to execute. A turn that is executed again
+    /// counts once.
+    pub fn given(&self, seat: Seat) -> u32 {
+        self.given.get(&seat).copied().unwrap_or(0)
+    }
+
     /// Seats of this peer; empty before the start.
     pub fn own_seats(&self) -> &[Seat] {
         self.source.own_seats()
@@ -361,11 +373,15 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
     }
 
     fn entries(&mut self, bundle: &Bundle, now: Duration) -> Vec<Entry<S::Command>> {
+        let first_time = bundle.turn.0 >= self.given_before;
         for entry in &bundle.entries {
             if let What::Command(_) = entry.what {
                 self.executed_own(entry.seat, bundle.turn, now);
+                let given = self.given.entry(entry.seat).or_default();
+                *given = given.saturating_add(u32::from(first_time));
             }
         }
+        self.given_before = self.given_before.max(bundle.turn.0.saturating_add(1));
         let (entries, resigned) = world_entries(bundle);
         self.events
             .extend(resigned.into_iter().map(|seat| Event::SeatResigned {

@@ -10,6 +10,7 @@ pub mod clock;
 mod desktop;
 pub mod game;
 mod gpu;
+pub mod graphs;
 pub mod input;
 #[cfg(feature = "window")]
 pub(crate) mod lan;
@@ -23,6 +24,7 @@ pub mod page;
 pub(crate) mod people;
 #[cfg(feature = "window")]
 pub(crate) mod places;
+pub mod samples;
 pub mod settings;
 #[cfg(test)]
 mod sight;

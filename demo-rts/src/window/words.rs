@@ -268,6 +268,10 @@ pub const CLOSE: &str = "Close";
 pub const CLOSE_MATCH: &str = "Close the match";
 /// Closes the result only.
 pub const LOOK: &str = "Look at the map";
+/// Back to the result, in the menu of a match that is over.
+pub const SHOW_RESULT: &str = "Show the result";
+/// While the map of a match is looked at that is over.
+pub const OVER: &str = "The match is over. Esc leads to the result.";
 /// The columns of the result.
 pub const RESULT: [&str; 6] = [
     "Player",
@@ -378,6 +382,11 @@ pub fn patience(who: &str, seconds: u64) -> String {
         0 => format!("{who} would wait longer, too few yet: press O to join them."),
         _ => format!("{who}: the match waits {seconds} s longer."),
     }
+}
+
+/// Whom turns waited for is heard again.
+pub fn waited_for(who: &str) -> String {
+    format!("{who} back: the match goes on.")
 }
 
 /// Somebody left.

@@ -7,7 +7,7 @@ use crate::window::letters::Weight;
 use crate::window::ui::wrapped;
 use crate::window::{theme, words};
 use lockstep::session::Stats;
-use lockstep::{Event, Gone, RosterCause, SeatInfo, Status};
+use lockstep::{Event, Gone, RosterCause, Seat, SeatInfo, Status};
 use std::time::Duration;
 
 /// What the panel shows.
@@ -28,11 +28,13 @@ pub struct Banner {
     pub text: String,
     /// How bad it is.
     pub colour: Colour,
+    /// It is over as soon as turns wait for nobody any more.
+    pub of_a_wait: bool,
 }
 
 /// What a new event is worth to be said above all else, and for how long.
 pub fn said_of(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
-    let names = |seats: &[lockstep::Seat]| {
+    let names = |seats: &[Seat]| {
         let names: Vec<String> = seats.iter().map(|seat| facts.name(*seat)).collect();
         names.join(", ")
     };
@@ -109,7 +111,60 @@ pub fn said_of(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
         Event::RecordingStopped { why } => (words::recording(&why.to_string()), theme::BAD, 10),
         _ => return None,
     };
-    Some((Banner { text, colour }, Duration::from_secs(seconds)))
+    let of_a_wait = matches!(
+        event,
+        Event::Suspected { .. } | Event::NoQuorum { .. } | Event::Patience { .. }
+    );
+    let banner = Banner {
+        text,
+        colour,
+        of_a_wait,
+    };
+    Some((banner, Duration::from_secs(seconds)))
+}
+
+/// Whom turns have waited for so long that it is told when they are back.
+#[derive(Clone, Debug, Default)]
+pub struct Waited {
+    seats: Vec<Seat>,
+}
+
+impl Waited {
+    /// Takes in an event of a peer with these seats. Returns what is worth to be said above all else, and for how long.
+    pub fn take(
+        &mut self,
+        event: &Event,
+        own: &[Seat],
+        facts: &Facts,
+    ) -> Option<(Banner, Duration)> {
+        match event {
+            Event::Stalled { on, since, .. } if *since >= WORTH_AN_END => {
+                let others = on.iter().filter(|seat| !own.contains(seat));
+                self.seats.extend(others);
+                self.seats.sort_unstable();
+                self.seats.dedup();
+            }
+            Event::Left { seats: gone, .. } => self.seats.retain(|seat| !gone.contains(seat)),
+            // That one says itself who is gone, or back.
+            Event::RosterChanged { cause, .. } if *cause != RosterCause::FalseAlarm => {
+                self.seats.clear();
+            }
+            // It was this peer that the others have waited for.
+            Event::Slept { .. } => self.seats.clear(),
+            Event::StallEnded { .. } => {
+                let seats = std::mem::take(&mut self.seats);
+                let names: Vec<String> = seats.iter().map(|seat| facts.name(*seat)).collect();
+                let banner = Banner {
+                    text: words::waited_for(&names.join(", ")),
+                    colour: theme::GOOD,
+                    of_a_wait: false,
+                };
+                return (!names.is_empty()).then_some((banner, TOLD_BACK));
+            }
+            _ => {}
+        }
+        None
+    }
 }
 
 /// What the status is worth to be said, for as long as it lasts.
@@ -126,7 +181,20 @@ pub fn said_of_status(status: &Status, facts: &Facts) -> Option<Banner> {
         Status::Paused => (words::PAUSED.to_owned(), theme::TEXT),
         _ => return None,
     };
-    Some(Banner { text, colour })
+    Some(Banner {
+        text,
+        colour,
+        of_a_wait: true,
+    })
+}
+
+/// What is said while the map of a match is looked at that is over.
+pub fn said_of_the_end() -> Banner {
+    Banner {
+        text: words::OVER.to_owned(),
+        colour: theme::TEXT,
+        of_a_wait: false,
+    }
 }
 
 /// Draws a sentence below the top of the window, left of `right`.
@@ -261,13 +329,17 @@ fn dash() -> String {
 
 /// Shorter stalls end before they are read.
 const WORTH_SAYING: Duration = Duration::from_millis(700);
+/// Of shorter stalls it is not told that they are over.
+const WORTH_AN_END: Duration = Duration::from_secs(3);
+/// For so long it is told who is back.
+const TOLD_BACK: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::window::sight::{SIZES, check_texts};
     use lockstep::session::{Agreed, LinkStats, PeerStats};
-    use lockstep::{PeerId, Seat, TurnNumber};
+    use lockstep::{PeerId, TurnNumber};
 
     fn facts() -> Facts {
         let mut facts = Facts::new("test");
@@ -348,6 +420,64 @@ mod tests {
         }
         assert_eq!(said_of_status(&status(200), &facts()), None);
         assert_eq!(said_of_status(&Status::Running, &facts()), None);
+    }
+
+    #[test]
+    fn who_was_waited_for_is_told_to_be_back_and_nobody_else() {
+        let turn = TurnNumber(9);
+        let stalled = |on: Vec<Seat>, seconds| Event::Stalled {
+            turn,
+            on,
+            since: Duration::from_secs(seconds),
+        };
+        let over = Event::StallEnded {
+            turn,
+            late: Duration::from_secs(14),
+        };
+        let of = |cause| Event::RosterChanged {
+            turn,
+            epoch: 1,
+            seats: vec![Seat(0), Seat(1)],
+            gone: Vec::new(),
+            back: Vec::new(),
+            cause,
+        };
+        let left = Event::Left {
+            peer: PeerId([7; 32]),
+            seats: vec![Seat(1)],
+            turn,
+        };
+        let slept = Event::Slept {
+            away: Duration::from_secs(14),
+        };
+        let mut facts = facts();
+        facts.names.insert(Seat(2), "Edsger".to_owned());
+        let told = |events: &[&Event]| {
+            let mut waited = Waited::default();
+            let said = events
+                .iter()
+                .filter_map(|event| waited.take(event, &[Seat(0)], &facts));
+            let said: Vec<String> = said.map(|(banner, _)| banner.text).collect();
+            said.join(" | ")
+        };
+        let (short, long) = (stalled(vec![Seat(1)], 1), stalled(vec![Seat(1)], 4));
+        let other = stalled(vec![Seat(2)], 5);
+        let grace = "Grace of the very long name indeed back: the match goes on.";
+        assert_eq!(told(&[&short, &over]), "");
+        assert_eq!(told(&[&short, &long, &long, &over, &over]), grace);
+        let alarm = of(RosterCause::FalseAlarm);
+        assert_eq!(told(&[&long, &alarm, &over]), grace);
+        let both = grace.replace("indeed", "indeed, Edsger");
+        assert_eq!(told(&[&long, &other, &over]), both);
+        for gone in [
+            &of(RosterCause::Lost),
+            &of(RosterCause::Rejoined),
+            &left,
+            &slept,
+        ] {
+            assert_eq!(told(&[&long, gone, &over]), "", "{gone:?}");
+        }
+        assert_eq!(told(&[&stalled(vec![Seat(0)], 9), &over]), "");
     }
 
     #[test]

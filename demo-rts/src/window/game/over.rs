@@ -3,12 +3,16 @@
 use super::scene::colour;
 use crate::facts::Facts;
 use crate::window::canvas::{Canvas, Rect};
+use crate::window::graphs::{self, Graph, Line, Span};
 use crate::window::input::Input;
 use crate::window::letters::Weight;
+use crate::window::samples::Sample;
 use crate::window::ui::{Memory, Ui};
 use crate::window::{theme, words};
-use crate::world::World;
+use crate::words::clock;
+use crate::world::{TICKS_PER_SECOND, World};
 use lockstep::{Ended, Seat};
+use std::time::Duration;
 
 /// What was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub enum Choice {
     Close,
     /// Pauses the match, or ends the pause.
     Pause,
+    /// The result of a match that is over.
+    Result,
     /// What keys do.
     Help,
     /// Gives up: what is asked twice.
@@ -36,33 +42,59 @@ pub enum Surrender {
     Asks,
 }
 
+/// How far a match is: what its menu offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It is played, or stands still by agreement.
+    Played {
+        /// It stands still.
+        paused: bool,
+        /// Whether the person can give up.
+        surrender: Surrender,
+    },
+    /// It is over.
+    Over {
+        /// There is a result: it had begun.
+        result: bool,
+    },
+}
+
 /// The menu of a match.
 pub fn menu(
     canvas: &mut Canvas,
     input: &Input,
     memory: &mut Memory,
-    paused: bool,
-    surrender: Surrender,
+    stage: Stage,
 ) -> Option<Choice> {
+    let choices = match stage {
+        Stage::Played { paused, surrender } => {
+            let pause = match paused {
+                true => words::RESUME_ALL,
+                false => words::PAUSE,
+            };
+            let give_up = match surrender {
+                Surrender::Asks => words::SURRENDER_SURE,
+                _ => words::SURRENDER,
+            };
+            let can = surrender != Surrender::Cannot;
+            vec![
+                (words::RESUME, Choice::Close, true),
+                (pause, Choice::Pause, true),
+                (words::HELP, Choice::Help, true),
+                (give_up, Choice::Surrender, can),
+                (words::LEAVE_MATCH, Choice::Leave, true),
+            ]
+        }
+        Stage::Over { result } => vec![
+            (words::SHOW_RESULT, Choice::Result, result),
+            (words::LOOK, Choice::Close, result),
+            (words::HELP, Choice::Help, true),
+            (words::CLOSE_MATCH, Choice::Leave, true),
+        ],
+    };
     let mut ui = Ui::new(canvas, input, memory);
-    let area = panel(&mut ui, 300.0, 310.0, words::MENU);
-    let pause = if paused {
-        words::RESUME_ALL
-    } else {
-        words::PAUSE
-    };
-    let give_up = match surrender {
-        Surrender::Asks => words::SURRENDER_SURE,
-        _ => words::SURRENDER,
-    };
-    let can = surrender != Surrender::Cannot;
-    let choices = [
-        (words::RESUME, Choice::Close, true),
-        (pause, Choice::Pause, true),
-        (words::HELP, Choice::Help, true),
-        (give_up, Choice::Surrender, can),
-        (words::LEAVE_MATCH, Choice::Leave, true),
-    ];
+    let all = 70.0 + 48.0 * choices.len() as f32;
+    let area = panel(&mut ui, 300.0, all, words::MENU);
     let (high, gap) = (ui.units(38.0), ui.units(10.0));
     let mut chosen = None;
     for (place, (label, choice, can)) in choices.into_iter().enumerate() {
@@ -102,19 +134,48 @@ pub fn help(canvas: &mut Canvas, input: &Input, memory: &mut Memory) -> bool {
     closed
 }
 
-/// How the match ended, and what everybody came to.
+/// What the result tells of.
+#[derive(Clone, Copy)]
+pub struct Played<'a> {
+    /// The world as it was at the end.
+    pub world: &'a World,
+    /// What is known of the match.
+    pub facts: &'a Facts,
+    /// How seats stood while it was played.
+    pub samples: &'a [Sample],
+    /// How it ended.
+    pub ended: &'a Ended,
+    /// Who looks at it.
+    pub own: Option<Seat>,
+}
+
+/// How the match ended, what everybody came to, and how.
 pub fn result(
     canvas: &mut Canvas,
     input: &Input,
     memory: &mut Memory,
-    world: &World,
-    facts: &Facts,
-    (ended, own): (&Ended, Option<Seat>),
+    played: Played<'_>,
 ) -> Option<Choice> {
+    let Played {
+        world,
+        facts,
+        samples,
+        ended,
+        own,
+    } = played;
     let mut ui = Ui::new(canvas, input, memory);
-    let rows = world.seats().count() as f32;
+    let table = 196.0 + 30.0 * world.seats().count() as f32;
+    // Units of the interface, whatever its size.
+    let room = ui.canvas.size().1 / ui.canvas.scale() - 2.0 * EDGE - table;
+    let graphs = match samples {
+        [first, .., last] if last.tick >= first.tick + SECOND && room >= GRAPHS.0 => {
+            room.min(GRAPHS.1)
+        }
+        _ => 0.0,
+    };
+    let wide = if graphs > 0.0 { 1_180.0 } else { 760.0 };
     let title = words::verdict(ended, own, |seat| facts.name(seat));
-    let area = panel(&mut ui, 760.0, 196.0 + 30.0 * rows, &title);
+    let area = panel(&mut ui, wide, table + graphs, &title);
     let line = ui.units(30.0);
     let mut y = area.y;
     let detail = words::title_of(&ended.reason.to_string());
@@ -187,6 +248,10 @@ pub fn result(
         }
         y += line;
     }
+    if graphs > 0.0 {
+        let above = Rect::new(area.x, y, area.w, ui.units(graphs));
+        draw_graphs(ui.canvas, above, played);
+    }
     let (wide, high, gap) = (ui.units(200.0), ui.units(38.0), ui.units(12.0));
     let leave = Rect::new(area.right() - wide, area.bottom() - high, wide, high);
     let look = Rect::new(leave.x - wide - gap, leave.y, wide, high);
@@ -199,6 +264,57 @@ pub fn result(
     }
     ui.finish();
     chosen
+}
+
+/// The graphs of the replay viewer, side by side, from the first sample to the last.
+fn draw_graphs(canvas: &mut Canvas, area: Rect, played: Played<'_>) {
+    let Played {
+        world,
+        facts,
+        samples,
+        ..
+    } = played;
+    let ([first, ..], [.., last]) = (samples, samples) else {
+        return;
+    };
+    let lines = world.seats().map(|seat| Line {
+        name: facts.name(seat.seat),
+        colour: seat.colour,
+    });
+    let lines: Vec<Line> = lines.collect();
+    let span = Span {
+        from: first.tick,
+        to: last.tick,
+        now: None,
+    };
+    let gap = canvas.units(24.0);
+    let size = canvas.units(theme::SMALL);
+    let foot = canvas.line_height(size) + canvas.units(2.0);
+    let many = Graph::ALL.len() as f32;
+    let wide = ((area.w - gap * (many - 1.0)) / many).floor();
+    let top = area.y + canvas.units(12.0);
+    let high = area.bottom() - canvas.units(6.0) - foot - top;
+    for (place, graph) in Graph::ALL.into_iter().enumerate() {
+        let x = area.x + (wide + gap) * place as f32;
+        graphs::draw(
+            canvas,
+            Rect::new(x, top, wide, high),
+            graph,
+            samples,
+            &lines,
+            span,
+        );
+        let y = area.bottom() - canvas.units(6.0) - foot + canvas.units(2.0);
+        let [begins, ends] = [span.from, span.to].map(clock_of);
+        canvas.text((x, y), &begins, size, Weight::Regular, theme::FAINT);
+        let at = (x + wide - canvas.measure(&ends, size, Weight::Regular), y);
+        canvas.text(at, &ends, size, Weight::Regular, theme::FAINT);
+    }
+}
+
+/// A tick as time of play.
+fn clock_of(tick: u64) -> String {
+    clock(Duration::from_secs(tick / SECOND))
 }
 
 /// A panel in the middle, with a heading. Returns what is left of it.
@@ -224,40 +340,43 @@ fn panel(ui: &mut Ui<'_>, wide: f32, high: f32, heading: &str) -> Rect {
     Rect::new(inner.x, top, inner.w, inner.bottom() - top)
 }
 
+const SECOND: u64 = TICKS_PER_SECOND as u64;
+/// What stays free above and below the result.
+const EDGE: f32 = 12.0;
+/// Graphs are at least so high, with all that is written around them, and at most.
+const GRAPHS: (f32, f32) = (110.0, 300.0);
 const COLUMNS: [f32; 6] = [0.0, 0.32, 0.47, 0.60, 0.73, 0.86];
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::window::input::{KeyCode, Modifiers, Press};
+    use crate::window::samples::Samples;
     use crate::window::sight::{SIZES, check_texts};
     use crate::world::Setup;
     use lockstep::{EndReason, Outcome};
     use sim::{Seed, Simulation, Start};
 
     #[test]
-    fn menu_help_and_result_can_be_read_at_every_size() {
-        let world = World::new(&Start {
-            setup: Setup::default(),
-            seed: Seed([1; 32]),
-            seats: (0..8).map(Seat).collect(),
-        });
-        let facts = Facts::new("test");
-        let winner = Some(Seat(3));
-        let ended = Ended {
-            reason: EndReason::Decided,
-            turns: 9,
-            checksum: None,
-            outcome: Some(Outcome { winner }),
-            agreed: 1,
-            of: 1,
-        };
+    fn menu_and_help_can_be_read_at_every_size() {
         let input = Input::default();
         for size in SIZES {
             let mut canvas = Canvas::new();
             let mut memory = Memory::default();
             canvas.begin(size, 1.0);
-            menu(&mut canvas, &input, &mut memory, false, Surrender::Asks);
+            let asks = Stage::Played {
+                paused: false,
+                surrender: Surrender::Asks,
+            };
+            menu(&mut canvas, &input, &mut memory, asks);
+            check_texts(&canvas);
+            canvas.begin(size, 1.0);
+            menu(
+                &mut canvas,
+                &input,
+                &mut memory,
+                Stage::Over { result: true },
+            );
             check_texts(&canvas);
             canvas.begin(size, 1.0);
             help(&mut canvas, &input, &mut memory);
@@ -266,19 +385,78 @@ mod tests {
                 text.text.contains('…') && text.text != "Ctrl+1 … Ctrl+9" && text.text != "1 … 9"
             });
             assert_eq!(cut, None);
-            canvas.begin(size, 1.0);
-            result(
-                &mut canvas,
-                &input,
-                &mut memory,
-                &world,
-                &facts,
-                (&ended, Some(Seat(0))),
-            );
-            check_texts(&canvas);
-            let said = |wanted: &str| canvas.texts().iter().any(|text| text.text == wanted);
-            assert!(said("Defeat: seat 3 won"));
-            assert!((0..8).all(|seat| said(&format!("seat {seat}"))));
+        }
+    }
+
+    /// A match of so many, and how they stood in ten minutes from `from` on.
+    fn played(seats: u8, from: u64) -> (World, Samples) {
+        let world = World::new(&Start {
+            setup: Setup::default(),
+            seed: Seed([1; 32]),
+            seats: (0..seats).map(Seat).collect(),
+        });
+        let mut samples = Samples::default();
+        for second in 0..=600 {
+            let issued = |seat: Seat| second * (u32::from(seat.0) + 5) / 3;
+            samples.follow(from + u64::from(second) * SECOND, &world, issued);
+        }
+        (world, samples)
+    }
+
+    #[test]
+    fn a_result_with_its_graphs_can_be_read_at_every_size() {
+        let facts = Facts::new("test");
+        let ended = Ended {
+            reason: EndReason::Decided,
+            turns: 9,
+            checksum: None,
+            outcome: Some(Outcome {
+                winner: Some(Seat(1)),
+            }),
+            agreed: 1,
+            of: 1,
+        };
+        let input = Input::default();
+        // The whole match; and that of somebody who came when it was half over.
+        for (seats, from) in [(2, 0), (8, 0), (8, 723 * SECOND)] {
+            let (world, samples) = played(seats, from);
+            for (size, zoom) in SIZES
+                .into_iter()
+                .flat_map(|size| [(size, 1.0), (size, 1.25)])
+            {
+                let mut canvas = Canvas::new();
+                let mut memory = Memory::default();
+                let show = |canvas: &mut Canvas, memory: &mut Memory, samples| {
+                    canvas.begin(size, zoom);
+                    let played = Played {
+                        world: &world,
+                        facts: &facts,
+                        samples,
+                        ended: &ended,
+                        own: Some(Seat(0)),
+                    };
+                    result(canvas, &input, memory, played);
+                    check_texts(canvas);
+                };
+                show(&mut canvas, &mut memory, samples.all());
+                let said = |canvas: &Canvas, wanted: &str| {
+                    canvas.texts().iter().any(|text| text.text == wanted)
+                };
+                assert!(said(&canvas, "Defeat: seat 1 won"));
+                assert!((0..seats).all(|seat| said(&canvas, &format!("seat {seat}"))));
+                for title in words::viewer::GRAPHS {
+                    assert!(said(&canvas, title), "{title} at {size:?}, {zoom}");
+                }
+                let times = match from {
+                    0 => ["0:00", "10:00"],
+                    _ => ["12:03", "22:03"],
+                };
+                assert!(times.into_iter().all(|time| said(&canvas, time)));
+                // Without any time there is nothing to draw over it.
+                show(&mut canvas, &mut memory, &samples.all()[..1]);
+                assert!(!said(&canvas, words::viewer::GRAPHS[0]));
+                assert!(said(&canvas, words::LOOK));
+            }
         }
     }
 
@@ -295,7 +473,11 @@ mod tests {
             };
             let mut canvas = Canvas::new();
             canvas.begin(SIZES[0], 1.0);
-            menu(&mut canvas, &input, &mut memory, true, Surrender::Can)
+            let stage = Stage::Played {
+                paused: true,
+                surrender: Surrender::Can,
+            };
+            menu(&mut canvas, &input, &mut memory, stage)
         };
         assert_eq!(press(KeyCode::Enter), Some(Choice::Close));
         press(KeyCode::Down);

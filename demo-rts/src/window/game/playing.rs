@@ -2,8 +2,8 @@
 
 use super::camera;
 use super::hand::Wish;
-use super::network::{self, Banner, Measured};
-use super::over::{self, Choice, Surrender};
+use super::network::{self, Banner, Measured, Waited};
+use super::over::{self, Choice, Played, Stage, Surrender};
 use super::table::{Around, Table};
 use super::talk::Talk;
 use crate::exit::{self, Problem};
@@ -15,6 +15,7 @@ use crate::plain;
 use crate::window::canvas::{Canvas, Rect};
 use crate::window::input::{Input, KeyCode};
 use crate::window::letters::Weight;
+use crate::window::samples::Samples;
 use crate::window::settings::Shared;
 use crate::window::sound::{self, Sound};
 use crate::window::ui::{Memory, wrapped};
@@ -91,6 +92,8 @@ pub struct Game {
     /// Seats are given: before, nobody knows whose eyes to look with.
     started: bool,
     ended: Option<Ended>,
+    /// How all seats stood, for the result.
+    samples: Samples,
     over: Over,
     /// The menu asks whether the person means to give up.
     asks_surrender: bool,
@@ -99,6 +102,7 @@ pub struct Game {
     /// What is said in the middle, and until when.
     flash: Option<(String, Duration)>,
     banner: Option<(Banner, Duration)>,
+    waited: Waited,
     /// Since when the match is being left.
     leaving: Option<Duration>,
     now: Duration,
@@ -126,12 +130,14 @@ impl Game {
             seats: Vec::new(),
             started: false,
             ended: None,
+            samples: Samples::default(),
             over: Over::Nothing,
             asks_surrender: false,
             memory: Memory::default(),
             shows_network: false,
             flash: None,
             banner: None,
+            waited: Waited::default(),
             leaving: None,
             now: Duration::ZERO,
         }
@@ -165,6 +171,7 @@ impl Game {
                 sound::play(Sound::Alert);
             }
         });
+        self.sample(&events);
         for event in &events {
             self.take(event);
         }
@@ -183,14 +190,31 @@ impl Game {
         }
     }
 
+    /// Keeps how seats stand.
+    fn sample(&mut self, events: &[Event]) {
+        let tick = self.peer.game().ticks();
+        let Some(world) = self.peer.world() else {
+            return;
+        };
+        let issued = |seat| self.peer.given(seat);
+        match events.iter().any(|event| matches!(event, Event::Ended(_))) {
+            true => self.samples.end(tick, world, issued),
+            false if self.ended.is_none() => self.samples.follow(tick, world, issued),
+            false => {}
+        }
+    }
+
     fn take(&mut self, event: &Event) {
         if let Some((banner, lasts)) = network::said_of(event, &self.facts) {
             self.banner = Some((banner, self.now + lasts));
         }
         if matches!(event, Event::StallEnded { .. } | Event::Resumed { .. }) {
-            // What was said until further notice is over; news is read to its end.
-            let now = self.now;
-            self.banner.take_if(|(_, until)| *until > now + NEWS);
+            // News is read to its end.
+            self.banner.take_if(|(banner, _)| banner.of_a_wait);
+        }
+        let own = self.peer.game().own_seats();
+        if let Some((banner, lasts)) = self.waited.take(event, own, &self.facts) {
+            self.banner = Some((banner, self.now + lasts));
         }
         self.talk.follow(&self.facts, self.now);
         self.facts.take(event);
@@ -332,6 +356,9 @@ impl Game {
     }
 
     fn pause(&mut self) {
+        if self.ended.is_some() {
+            return;
+        }
         match self.peer.game().status() {
             Status::Paused => self.peer.game().source().resume(),
             _ => self.peer.game().source().pause(),
@@ -371,8 +398,11 @@ impl Game {
             right = network::draw_panel(canvas, &self.facts, &measured);
         }
         let status = self.peer.game().status();
-        let lasting = network::said_of_status(&status, &self.facts);
-        let lasting = lasting.filter(|_| self.ended.is_none() && self.over == Over::Nothing);
+        let lasting = match self.ended {
+            Some(_) => self.table.as_ref().map(|_| network::said_of_the_end()),
+            None => network::said_of_status(&status, &self.facts),
+        };
+        let lasting = lasting.filter(|_| self.over == Over::Nothing);
         let now = self.now;
         let newest = self.banner.as_ref().filter(|(_, until)| now < *until);
         if let Some(banner) = newest.map(|(banner, _)| banner).or(lasting.as_ref()) {
@@ -391,22 +421,28 @@ impl Game {
                 None
             }
             Over::Menu => {
-                let paused = self.peer.game().status() == Status::Paused;
-                let surrender = self.can_surrender();
-                over::menu(canvas, input, &mut self.memory, paused, surrender)
+                let stage = match self.ended {
+                    Some(_) => Stage::Over {
+                        result: self.peer.world().is_some(),
+                    },
+                    None => Stage::Played {
+                        paused: self.peer.game().status() == Status::Paused,
+                        surrender: self.can_surrender(),
+                    },
+                };
+                over::menu(canvas, input, &mut self.memory, stage)
             }
             Over::Help => over::help(canvas, input, &mut self.memory).then_some(Choice::Close),
             Over::Result => match (&self.ended, self.peer.world()) {
                 (Some(ended), Some(world)) => {
-                    let own = self.peer.person();
-                    over::result(
-                        canvas,
-                        input,
-                        &mut self.memory,
+                    let played = Played {
                         world,
-                        &self.facts,
-                        (ended, own),
-                    )
+                        facts: &self.facts,
+                        samples: self.samples.all(),
+                        ended,
+                        own: self.peer.person(),
+                    };
+                    over::result(canvas, input, &mut self.memory, played)
                 }
                 _ => None,
             },
@@ -417,6 +453,7 @@ impl Game {
                 self.pause();
                 self.over = Over::Nothing;
             }
+            Some(Choice::Result) => self.over = Over::Result,
             Some(Choice::Help) => self.over = Over::Help,
             Some(Choice::Surrender) => self.surrender(),
             Some(Choice::Leave) if self.ended.is_some() => return true,
@@ -492,8 +529,6 @@ fn draw_flash(canvas: &mut Canvas, text: &str) {
     canvas.text(at, text, size, Weight::Bold, theme::ACCENT);
 }
 
-/// No news is shown longer.
-const NEWS: Duration = Duration::from_secs(60);
 /// How long something said stays.
 const FLASH: Duration = Duration::from_secs(3);
 /// How long leaving may take.

@@ -6,7 +6,6 @@ mod desktop;
 pub(crate) mod events;
 mod export;
 pub mod film;
-pub(crate) mod graphs;
 mod keys;
 #[cfg(feature = "window")]
 mod opening;
@@ -26,6 +25,7 @@ use super::clock::now;
 use super::game::camera::{Camera, place_of};
 use super::game::land::Eye;
 use super::game::scene::{Overlay, Scene};
+use super::graphs::{self, Line};
 use super::input::{Input, KeyCode};
 use super::settings::Shared;
 #[cfg(feature = "window")]
@@ -40,7 +40,6 @@ pub use desktop::{NoWindow, run};
 use events::{Event, Lane};
 use export::{Exporting, said};
 use film::Film;
-use graphs::Line;
 use lockstep::Seat;
 #[cfg(feature = "window")]
 pub use opening::{Opener, Opening};
@@ -368,7 +367,7 @@ impl Viewer {
         let ticks = self.reel.ticks();
         let title = self.path.file_stem().unwrap_or_default().to_string_lossy();
         let length = (ticks, self.reel.time_of(ticks));
-        let svg = graphs::svg(&title, &self.survey.found, &self.lines(), length);
+        let svg = graphs::svg(&title, &self.survey.found.samples, &self.lines(), length);
         let written = export::write_beside(&self.path, "graphs", "svg", |file| {
             file.write_all(svg.as_bytes())
         });

@@ -1,14 +1,14 @@
 //! What lies over the map in the viewer: seats, timeline, graphs, events, help.
 
-use super::graphs::{self, Graph};
-use super::survey::Stand;
 use super::{Side, Viewer, words};
 use crate::window::canvas::{Canvas, Rect};
 use crate::window::game::camera::Place;
 use crate::window::game::land::Eye;
 use crate::window::game::scene::colour;
+use crate::window::graphs::{self, Graph, Span};
 use crate::window::input::Input;
 use crate::window::letters::Weight;
+use crate::window::samples::actions_a_minute;
 use crate::window::theme;
 use crate::window::ui::{Ui, shortened};
 use crate::world::{Kind, World};
@@ -260,7 +260,7 @@ impl Viewer {
         let found = &self.survey.found;
         let tick = self.reel.tick();
         for (place, seat) in found.seats.iter().enumerate() {
-            let actions = Stand::actions_a_minute(found, place, tick);
+            let actions = actions_a_minute(&found.samples, place, tick);
             numbers.entry(*seat).or_default().actions = actions;
         }
         numbers
@@ -328,11 +328,15 @@ impl Viewer {
         let gap = ui.units(10.0);
         let high = (inner.h - 2.0 * gap) / Graph::ALL.len() as f32;
         let lines = self.lines();
-        let times = (self.tick(), self.reel.ticks());
+        let span = Span {
+            from: 0,
+            to: self.reel.ticks(),
+            now: Some(self.tick()),
+        };
         for (place, graph) in Graph::ALL.into_iter().enumerate() {
             let y = inner.y + (high + gap) * place as f32;
             let plot = Rect::new(inner.x, y.round(), inner.w, high);
-            graphs::draw(ui.canvas, plot, graph, found, &lines, times);
+            graphs::draw(ui.canvas, plot, graph, &found.samples, &lines, span);
         }
     }
 

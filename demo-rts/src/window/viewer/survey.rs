@@ -5,6 +5,7 @@ use super::events::{Event, Finder, Happened};
 use super::film::Film;
 use super::reel::{Reel, Step};
 use crate::window::clock::{now, since};
+use crate::window::samples::{MOST_SAMPLES, Sample};
 use crate::world::{TICKS_PER_SECOND, World};
 use lockstep::log::{Continuation, What};
 use lockstep::{Seat, TurnNumber};
@@ -15,40 +16,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::Duration;
-
-/// How all seats stood at one tick.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sample {
-    /// When.
-    pub tick: u64,
-    /// The seats, in the order of the world.
-    pub seats: Vec<Stand>,
-}
-
-/// How a seat stood.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stand {
-    /// What its soldiers cost, gold and wood.
-    pub army: u32,
-    /// Gold and wood brought home since the start.
-    pub gathered: u32,
-    /// Commands issued since the start.
-    pub actions: u32,
-}
-
-impl Stand {
-    /// Commands that a seat, by its place, issued in the minute before a tick.
-    pub fn actions_a_minute(found: &Found, place: usize, tick: u64) -> u32 {
-        let minute = u64::from(60 * TICKS_PER_SECOND);
-        let at = |tick: u64| {
-            let after = found.samples.partition_point(|sample| sample.tick <= tick);
-            let sample = after.checked_sub(1).map(|at| &found.samples[at]);
-            let stand = sample.and_then(|sample| sample.seats.get(place));
-            stand.map_or(0, |stand| stand.actions)
-        };
-        at(tick).saturating_sub(at(tick.saturating_sub(minute)))
-    }
-}
 
 /// What is known of a replay so far.
 #[derive(Debug, Default)]
@@ -303,7 +270,7 @@ impl Run {
             finder: Finder::default(),
             found,
             actions: BTreeMap::new(),
-            every: (ticks / MOST_SAMPLES).max(u64::from(TICKS_PER_SECOND)),
+            every: (ticks / MOST_SAMPLES as u64).max(u64::from(TICKS_PER_SECOND)),
             next_sample: 0,
             told_seats: false,
             keyframes,
@@ -381,11 +348,7 @@ impl Run {
             heard &= tell(Piece::Seats(seats));
         }
         if self.reel.tick() >= self.next_sample {
-            heard &= tell(Piece::Sample(sample(
-                self.reel.tick(),
-                world,
-                &self.actions,
-            )));
+            heard &= tell(Piece::Sample(self.sample(world)));
             self.next_sample = self.reel.tick() + self.every;
         }
         if !self.found.is_empty() {
@@ -413,11 +376,15 @@ impl Run {
         tell(Piece::Snapshot(turn, self.reel.tick(), snapshot))
     }
 
+    fn sample(&self, world: &World) -> Sample {
+        let issued = |seat| self.actions.get(&seat).copied().unwrap_or(0);
+        Sample::of(self.reel.tick(), world, issued)
+    }
+
     fn finish(&mut self, tell: &mut dyn FnMut(Piece) -> bool) {
         let mut last = Vec::new();
         if let (Some(world), Some(_)) = (self.reel.world(), self.next_sample.checked_sub(1)) {
-            let sample = sample(self.reel.tick(), world, &self.actions);
-            last.push(Piece::Sample(sample));
+            last.push(Piece::Sample(self.sample(world)));
         }
         let mut events = std::mem::take(&mut self.found);
         self.finder.finish(&mut events);
@@ -429,27 +396,10 @@ impl Run {
     }
 }
 
-fn sample(tick: u64, world: &World, actions: &BTreeMap<Seat, u32>) -> Sample {
-    let mut army: BTreeMap<Seat, u32> = BTreeMap::new();
-    for unit in world.units().filter(|unit| unit.kind.is_soldier()) {
-        let stats = unit.kind.stats();
-        *army.entry(unit.seat).or_default() += stats.gold + stats.wood;
-    }
-    let of = |numbers: &BTreeMap<Seat, u32>, seat| numbers.get(&seat).copied().unwrap_or(0);
-    let seats = world.seats().map(|seat| Stand {
-        army: of(&army, seat.seat),
-        gathered: seat.gathered,
-        actions: of(actions, seat.seat),
-    });
-    let seats = seats.collect();
-    Sample { tick, seats }
-}
-
 /// A seek steps no longer than this from a snapshot, as long as memory allows.
 const APART: Duration = Duration::from_millis(60);
 /// Of all snapshots together.
 const MOST_BYTES: usize = 128 << 20;
-const MOST_SAMPLES: u64 = 1_500;
 const QUEUE: usize = 64;
 const MOST_A_POLL: usize = 256;
 /// Where there is no thread, a poll runs it half as long as the time since the last one, but no shorter and no longer:

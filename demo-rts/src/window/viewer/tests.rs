@@ -1,9 +1,9 @@
 //! A recorded match under the viewer: what it finds, where it goes, what is drawn and written.
 
 use super::events::{Finder, Happened};
-use super::graphs::{self, Graph};
 use super::*;
 use crate::bot::{Bot, Level};
+use crate::window::graphs::Graph;
 use crate::window::input::{Click, Modifiers, MouseButton, Press};
 use crate::window::sight::{SIZES, check_texts, until};
 use crate::world::{Effect, Id, Kind, ONE, Point, Setup};
@@ -355,7 +355,7 @@ fn what_happened_and_how_seats_stood_comes_from_the_record() {
             .sum();
         assert_eq!(stand.army, army);
     }
-    let economy = Graph::Economy.values(found, 0);
+    let economy = Graph::Economy.values(&found.samples, 0);
     let whole = economy.last().expect("values").1;
     let samples = &found.samples;
     let minute_ago = samples
@@ -691,7 +691,7 @@ fn a_picture_of_the_moment_is_what_was_drawn() {
     assert!(green.count() > 20_000, "no land is seen");
     let svg = graphs::svg(
         "t",
-        &viewer.survey.found,
+        &viewer.survey.found.samples,
         &viewer.lines(),
         (1, Duration::ZERO),
     );

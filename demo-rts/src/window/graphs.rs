@@ -1,9 +1,10 @@
 //! Army, economy and actions of each seat over time: in the window, and as SVG.
 
-use super::survey::Found;
 use crate::window::canvas::{Canvas, Colour, Rect};
 use crate::window::letters::Weight;
+use crate::window::samples::Sample;
 use crate::window::theme;
+use crate::window::ui::shortened;
 use crate::window::words::viewer as words;
 use crate::world::TICKS_PER_SECOND;
 use std::fmt::Write as _;
@@ -30,8 +31,8 @@ impl Graph {
     }
 
     /// The values of a seat: tick and value, ascending.
-    pub fn values(self, found: &Found, seat: usize) -> Vec<(u64, f32)> {
-        let of = |sample: &super::survey::Sample| {
+    pub fn values(self, samples: &[Sample], seat: usize) -> Vec<(u64, f32)> {
+        let of = |sample: &Sample| {
             let stand = sample.seats.get(seat).copied().unwrap_or_default();
             match self {
                 Graph::Army => stand.army,
@@ -39,7 +40,6 @@ impl Graph {
                 Graph::Actions => stand.actions,
             }
         };
-        let samples = &found.samples;
         let mut first = 0;
         let mut values = Vec::with_capacity(samples.len());
         for (place, sample) in samples.iter().enumerate() {
@@ -85,27 +85,31 @@ fn round_up(value: f32) -> f32 {
         .unwrap_or(value)
 }
 
-/// Draws a graph into an area. `ticks` is the length of the replay, `now` where it stands.
+/// The ticks that graphs show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// At the left edge.
+    pub from: u64,
+    /// At the right edge.
+    pub to: u64,
+    /// Where a line stands.
+    pub now: Option<u64>,
+}
+
+/// Draws a graph into an area.
 pub fn draw(
     canvas: &mut Canvas,
     area: Rect,
     graph: Graph,
-    found: &Found,
+    samples: &[Sample],
     lines: &[Line],
-    (now, ticks): (u64, u64),
+    span: Span,
 ) {
     let size = canvas.units(theme::SMALL);
     let high = canvas.line_height(size);
     let gap = canvas.units(4.0);
-    canvas.text(
-        (area.x, area.y),
-        graph.title(),
-        size,
-        Weight::Bold,
-        theme::TEXT,
-    );
     let all: Vec<_> = (0..lines.len())
-        .map(|seat| graph.values(found, seat))
+        .map(|seat| graph.values(samples, seat))
         .collect();
     let most = all
         .iter()
@@ -122,6 +126,10 @@ pub fn draw(
         Weight::Regular,
         theme::FAINT,
     );
+    let room = area.w - wide - 2.0 * gap;
+    let title = shortened(canvas, graph.title(), size, Weight::Bold, room);
+    let at_left = (area.x, area.y);
+    canvas.text(at_left, &title, size, Weight::Bold, theme::TEXT);
     let plot = Rect::new(area.x, area.y + high + gap, area.w, area.h - high - gap);
     canvas.rect(plot, theme::FIELD);
     let thin = canvas.scale().max(1.0);
@@ -133,9 +141,10 @@ pub fn draw(
         );
     }
     canvas.clip(plot);
-    let ticks = ticks.max(1) as f32;
+    let ticks = span.to.saturating_sub(span.from).max(1) as f32;
+    let x_of = |tick: u64| plot.x + plot.w * tick.saturating_sub(span.from) as f32 / ticks;
     let spot = |(tick, value): (u64, f32)| {
-        let x = plot.x + plot.w * tick as f32 / ticks;
+        let x = x_of(tick);
         (x, plot.bottom() - (plot.h - thin * 2.0) * value / top)
     };
     let step = canvas.units(1.5).max(1.0);
@@ -156,7 +165,7 @@ pub fn draw(
         for place in 1..=MARKS {
             // Each seat's marks stand a little aside, so that none hides another.
             let tick = (place as f32 - 0.5 + f32::from(line.colour % 8) * 0.06) / MARKS as f32;
-            let tick = (tick * ticks) as u64;
+            let tick = span.from + (tick * ticks) as u64;
             if values.last().is_some_and(|(last, _)| *last >= tick) {
                 let at = spot((tick, at(values, tick)));
                 theme::mark(canvas, line.colour, at, 11.0 * thin, theme::OUTLINE);
@@ -164,13 +173,20 @@ pub fn draw(
             }
         }
     }
-    let x = plot.x + plot.w * now as f32 / ticks;
-    canvas.rect(Rect::new(x.round(), plot.y, thin, plot.h), theme::ACCENT);
+    if let Some(now) = span.now {
+        let x = x_of(now).round();
+        canvas.rect(Rect::new(x, plot.y, thin, plot.h), theme::ACCENT);
+    }
     canvas.unclip();
 }
 
 /// All graphs as one SVG.
-pub fn svg(title: &str, found: &Found, lines: &[Line], (ticks, length): (u64, Duration)) -> String {
+pub fn svg(
+    title: &str,
+    samples: &[Sample],
+    lines: &[Line],
+    (ticks, length): (u64, Duration),
+) -> String {
     let legend = 60.0 + 22.0 * lines.len() as f32;
     let whole = legend + Graph::ALL.len() as f32 * (PLOT.1 + 70.0);
     let mut svg = String::new();
@@ -202,7 +218,7 @@ pub fn svg(title: &str, found: &Found, lines: &[Line], (ticks, length): (u64, Du
     for (place, graph) in Graph::ALL.into_iter().enumerate() {
         let top = legend + place as f32 * (PLOT.1 + 70.0) + 24.0;
         let all: Vec<_> = (0..lines.len())
-            .map(|seat| graph.values(found, seat))
+            .map(|seat| graph.values(samples, seat))
             .collect();
         let most = all
             .iter()
