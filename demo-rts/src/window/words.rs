@@ -101,11 +101,6 @@ pub const NO_IDLE: &str = "No worker is idle.";
 /// Where there is nobody to fight.
 pub const NO_SOLDIERS: &str = "You have no soldiers.";
 
-/// What the bot of a seat is called.
-pub fn bot(seat: lockstep::Seat) -> String {
-    format!("bot {}", seat.0)
-}
-
 /// After a control group was set.
 pub fn group_set(number: usize, many: usize) -> String {
     format!("Group {number}: {many}")

@@ -2,12 +2,13 @@
 
 use super::camera;
 use super::hand::Wish;
+use super::leave::{self, Answer};
 use super::network::{self, Banner, Measured};
 use super::over::{self, Choice, Surrender};
 use super::table::{Around, Table};
 use super::talk::Talk;
 use crate::exit::{self, Problem};
-use crate::facts::Facts;
+use crate::facts::{Facts, called};
 use crate::news::News;
 use crate::output::{EndLine, Line};
 use crate::peer::Peer;
@@ -20,7 +21,7 @@ use crate::window::sound::{self, Sound};
 use crate::window::ui::{Memory, wrapped};
 use crate::window::{Next, Screen, theme, words};
 use crate::world::{Command, Effect};
-use lockstep::{Ended, Event, Seat, SeatInfo, Status};
+use lockstep::{Ended, Event, SeatInfo, Status};
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -199,10 +200,12 @@ impl Game {
             self.talk.pass_over(&self.facts);
         }
         match event {
-            Event::Started { own, seats, .. } => {
+            Event::Started { seats, .. } => {
                 self.started = true;
                 self.seats.clone_from(seats);
-                self.name_bots(own);
+                if self.is_alone() {
+                    self.name_alone();
+                }
             }
             Event::Chat { .. } => sound::play(Sound::Chat),
             Event::Ended(ended) => self.end(ended),
@@ -210,19 +213,20 @@ impl Game {
         }
     }
 
-    /// A peer has one name; its bots shall not carry that of the person.
-    fn name_bots(&mut self, own: &[Seat]) {
-        if own.len() < 2 {
-            return;
-        }
+    /// Who plays alone, or lets bots play, is no other than the reader.
+    fn name_alone(&mut self) {
         let person = self.peer.person();
-        for seat in own {
-            let name = match Some(*seat) == person {
-                true => words::YOU.to_owned(),
-                false => words::bot(*seat),
-            };
-            self.facts.names.insert(*seat, name);
-        }
+        let people = self.seats.iter().map(|info| {
+            let is_person = Some(info.seat) == person;
+            (info.seat, is_person.then(|| words::YOU.to_owned()))
+        });
+        self.facts.names = called(people.collect());
+    }
+
+    /// Whether nobody else's process takes part.
+    fn is_alone(&self) -> bool {
+        let first = self.seats.first().map(|info| info.peer);
+        self.seats.iter().all(|info| Some(info.peer) == first)
     }
 
     fn end(&mut self, ended: &Ended) {
@@ -361,11 +365,9 @@ impl Game {
     fn draw_said(&mut self, canvas: &mut Canvas) {
         let mut right = canvas.size().0;
         if self.shows_network {
-            let first = self.seats.first().map(|info| info.peer);
-            let alone = self.seats.iter().all(|info| Some(info.peer) == first);
             let measured = Measured {
                 summary: self.peer.summary(),
-                stats: (!alone).then(|| self.peer.game().source().stats()),
+                stats: (!self.is_alone()).then(|| self.peer.game().source().stats()),
                 seats: self.seats.clone(),
             };
             right = network::draw_panel(canvas, &self.facts, &measured);
