@@ -119,7 +119,7 @@ impl Game {
         Game {
             peer,
             facts,
-            news: News::default(),
+            news: News::without_tiles(),
             settings,
             farewell,
             table: None,
@@ -144,6 +144,8 @@ impl Game {
         let mut refused = None;
         let mut lines = Vec::new();
         let (table, news, facts) = (&mut self.table, &mut self.news, &self.facts);
+        // Who reads the help sees nothing of the map.
+        let open = self.over == Over::Nothing;
         let events = self.peer.poll(|world, effects| {
             for effect in effects {
                 if let Effect::Refused { seat, reason } = effect
@@ -156,12 +158,9 @@ impl Game {
                 return;
             };
             table.step(world, effects);
-            let before = news.attacked_at();
-            let many = lines.len();
-            let shows = |tile| table.shows(tile);
+            let shows = |tile| open && table.shows(tile);
             lines.extend(news.of(world, effects, person, |seat| facts.name(seat), shows));
-            let alarm = news.attacked_at().filter(|at| Some(*at) != before);
-            if let Some(tile) = alarm.filter(|_| lines.len() > many) {
+            if let Some(tile) = news.take_alarm() {
                 table.scene.effects.ping(camera::place_of(tile.centre()));
                 sound::play(Sound::Alert);
             }
