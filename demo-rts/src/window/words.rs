@@ -257,6 +257,10 @@ pub const SURRENDER: &str = "Surrender";
 pub const SURRENDER_SURE: &str = "Surrender: press again";
 /// Likewise.
 pub const LEAVE_MATCH: &str = "Leave the match";
+/// Before it is left.
+pub const LEAVE_SURE: &str = "Really leave?";
+/// Likewise, on the button.
+pub const LEAVE_NOW: &str = "Leave now";
 /// Closes a panel.
 pub const CLOSE: &str = "Close";
 /// Closes the result, and the match.

@@ -76,6 +76,8 @@ enum Over {
     Nothing,
     Menu,
     Help,
+    /// Whether to leave.
+    Leave,
     Result,
 }
 
@@ -396,6 +398,14 @@ impl Game {
                 let surrender = self.can_surrender();
                 over::menu(canvas, input, &mut self.memory, paused, surrender)
             }
+            Over::Leave => {
+                match leave::ask(canvas, input, &mut self.memory) {
+                    Some(Answer::Stay) => self.over = Over::Nothing,
+                    Some(Answer::Leave) => self.leave(),
+                    None => {}
+                }
+                None
+            }
             Over::Help => over::help(canvas, input, &mut self.memory).then_some(Choice::Close),
             Over::Result => match (&self.ended, self.peer.world()) {
                 (Some(ended), Some(world)) => {
@@ -421,7 +431,10 @@ impl Game {
             Some(Choice::Help) => self.over = Over::Help,
             Some(Choice::Surrender) => self.surrender(),
             Some(Choice::Leave) if self.ended.is_some() => return true,
-            Some(Choice::Leave) => self.leave(),
+            Some(Choice::Leave) => {
+                self.over = Over::Leave;
+                self.memory.focus(0);
+            }
             None => {}
         }
         false
