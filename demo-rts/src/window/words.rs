@@ -92,6 +92,13 @@ pub fn refusal(refusal: Refusal) -> String {
     title_of(&refusal.to_string())
 }
 
+/// After the key for sound.
+pub const SOUND_OFF: &str = "Sound off";
+/// Likewise.
+pub const SOUND_ON: &str = "Sound on";
+/// Likewise, where none can be heard.
+pub const SOUND_NOWHERE: &str = "Sound on, but there is no sound device";
+
 /// Who plays here.
 pub const YOU: &str = "you";
 /// Where an own building is wanted.
