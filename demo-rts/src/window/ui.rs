@@ -70,6 +70,9 @@ struct Tip {
     lines: Vec<(String, Colour)>,
 }
 
+/// Draws the mark of a line, by its place, into a square.
+pub type Mark<'m> = &'m dyn Fn(&mut Canvas, usize, Rect);
+
 /// What became of a field in this frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Typed {
@@ -361,7 +364,7 @@ impl<'a> Ui<'a> {
         &mut self,
         area: Rect,
         lines: &[String],
-        mark: Option<&dyn Fn(&mut Canvas, usize, Rect)>,
+        mark: Option<Mark<'_>>,
         chosen: &mut Option<usize>,
         first: &mut usize,
     ) -> Option<usize> {
