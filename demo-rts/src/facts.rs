@@ -3,7 +3,7 @@
 use crate::output::LatencyLine;
 use crate::plain;
 use crate::words::clock;
-use lockstep::{Checksum, Ended, Event, Gone, RosterCause, Seat, Status};
+use lockstep::{Checksum, Ended, Event, Gone, PeerId, RosterCause, Seat, SeatInfo, Status};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -14,6 +14,8 @@ pub struct Facts {
     pub title: String,
     /// Who plays which seat.
     pub names: BTreeMap<Seat, String>,
+    /// What peers call themselves.
+    peers: BTreeMap<PeerId, String>,
     /// Seats that nobody plays any more.
     pub left: Vec<Seat>,
     /// The newest turn executed.
@@ -83,8 +85,9 @@ impl Facts {
                 plan,
                 ..
             } => {
-                let names = seats.iter().map(|info| (info.seat, info.name.clone()));
-                self.names = told_apart(names.collect());
+                let peers = seats.iter().map(|info| (info.peer, info.name.clone()));
+                self.peers = peers.collect();
+                self.names = players(seats);
                 self.plan = plan.to_string();
                 self.tick_ms = plan.tick_ms;
                 self.note(format!("match {match_id} begins"));
@@ -108,10 +111,16 @@ impl Facts {
                         self.note(format!("{} is here", peer.name));
                     }
                 }
-                let seats = peers
-                    .iter()
-                    .flat_map(|peer| peer.seats.iter().map(|seat| (*seat, peer.name.clone())));
-                self.names = seats.collect();
+                let seats = peers.iter().flat_map(|peer| {
+                    peer.seats.iter().map(|seat| SeatInfo {
+                        seat: *seat,
+                        peer: peer.peer,
+                        name: peer.name.clone(),
+                    })
+                });
+                self.names = players(&seats.collect::<Vec<_>>());
+                let peers = peers.iter().map(|peer| (peer.peer, peer.name.clone()));
+                self.peers = peers.collect();
             }
             Event::Stalled { turn, on, .. } => {
                 if self.stall_told != Some(turn.0) {
@@ -172,8 +181,12 @@ impl Facts {
                 self.note_back(seats, !back.is_empty());
             }
             Event::Contacts(_) => {}
-            Event::PeerFault { peer, fault } => self.note(format!("{peer} {fault}")),
-            Event::LinkLost { peer, why } => self.note(format!("link to {peer}: {why}")),
+            Event::PeerFault { peer, fault } => {
+                self.note(format!("{} {fault}", self.peer_name(*peer)));
+            }
+            Event::LinkLost { peer, why } => {
+                self.note(format!("link to {}: {why}", self.peer_name(*peer)));
+            }
             Event::RecordingStopped { why } => self.note(format!("recording: {why}")),
             Event::Desync(desync) => {
                 let odd = desync.reports.iter();
@@ -297,23 +310,118 @@ impl Facts {
         name.map_or_else(|| format!("seat {}", seat.0), Clone::clone)
     }
 
+    /// What a peer calls itself; its key where it has not said.
+    fn peer_name(&self, peer: PeerId) -> String {
+        let name = self.peers.get(&peer).filter(|name| !name.is_empty());
+        name.map_or_else(|| peer.to_string(), Clone::clone)
+    }
+
     fn all_named(&self, seats: &[Seat]) -> String {
         let names: Vec<String> = seats.iter().map(|seat| self.name(*seat)).collect();
         names.join(", ")
     }
 }
 
-/// Names with the seat's number where several seats share one: bots of one peer, or players who are called alike.
-fn told_apart(names: BTreeMap<Seat, String>) -> BTreeMap<Seat, String> {
-    let shared = |name: &String| names.values().filter(|other| *other == name).count() > 1;
-    let apart = names.iter().map(|(seat, name)| {
-        let name = match shared(name) && !name.is_empty() {
-            true => format!("{name} {}", seat.0),
-            false => name.clone(),
+/// What the players of these seats are called, on every machine alike: a peer's first seat has its name, and its other
+/// seats are its bots'.
+pub fn players(seats: &[SeatInfo]) -> BTreeMap<Seat, String> {
+    let mut seats: Vec<&SeatInfo> = seats.iter().collect();
+    seats.sort_by_key(|info| info.seat);
+    let mut peers = Vec::new();
+    let people = seats.iter().map(|info| {
+        let is_person = !peers.contains(&info.peer);
+        peers.push(info.peer);
+        (info.seat, is_person.then(|| info.name.clone()))
+    });
+    called(people.collect())
+}
+
+/// What seats are called, ascending, by the names of those that people play. Bots are counted from 1, as are people who
+/// have one name.
+pub fn called(people: Vec<(Seat, Option<String>)>) -> BTreeMap<Seat, String> {
+    let many = |name: &str, among: &[(Seat, Option<String>)]| {
+        let alike = among.iter().filter(|(_, of)| of.as_deref() == Some(name));
+        alike.count()
+    };
+    let named = people.iter().enumerate().map(|(place, (seat, name))| {
+        let before = &people[..place];
+        let name = match name {
+            None => {
+                let bots = before.iter().filter(|(_, name)| name.is_none());
+                bot(bots.count() + 1)
+            }
+            Some(name) if !name.is_empty() && many(name, &people) > 1 => {
+                format!("{name} {}", many(name, before) + 1)
+            }
+            Some(name) => name.clone(),
         };
         (*seat, name)
     });
-    apart.collect()
+    named.collect()
+}
+
+/// What a bot is called; they are counted from 1.
+pub fn bot(number: usize) -> String {
+    format!("bot {number}")
 }
 
 const LOG_LINES: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lockstep::{LinkError, MatchId, Plan};
+
+    fn started(own: &[u8], seats: &[(u8, u8, &str)]) -> Event {
+        let seats = seats.iter().map(|(seat, peer, name)| SeatInfo {
+            seat: Seat(*seat),
+            peer: PeerId([*peer; 32]),
+            name: (*name).to_owned(),
+        });
+        Event::Started {
+            match_id: MatchId([0; 16]),
+            own: own.iter().copied().map(Seat).collect(),
+            seats: seats.collect(),
+            plan: Plan::default(),
+        }
+    }
+
+    #[test]
+    fn the_bot_of_another_does_not_carry_their_name() {
+        let seats = [(0, 1, "Anna"), (1, 1, "Anna"), (2, 2, "Bo"), (3, 1, "Anna")];
+        for own in [&[0, 1, 3][..], &[2]] {
+            let mut facts = Facts::new("test");
+            facts.take(&started(own, &seats));
+            let names = [0, 1, 2, 3].map(|seat| facts.name(Seat(seat)));
+            assert_eq!(names, ["Anna", "bot 1", "Bo", "bot 2"]);
+            let seat = Seat(1);
+            facts.take(&Event::SeatResigned {
+                turn: lockstep::TurnNumber(9),
+                seat,
+            });
+            let newest = facts.log.back().map(|note| note.text.as_str());
+            assert_eq!(newest, Some("0:00 the seat of bot 1 was closed"));
+        }
+    }
+
+    #[test]
+    fn a_link_that_is_lost_is_told_by_the_name_of_its_other_end() {
+        let mut facts = Facts::new("test");
+        facts.take(&started(&[1], &[(0, 1, "Anna"), (1, 2, "Bo")]));
+        facts.take(&Event::LinkLost {
+            peer: PeerId([1; 32]),
+            why: LinkError::TimedOut,
+        });
+        let newest = facts.log.back().map(|note| note.text.as_str());
+        assert!(newest.is_some_and(|text| text.contains("link to Anna: ")));
+    }
+
+    #[test]
+    fn people_of_one_name_are_told_apart() {
+        let seats = [(0, 1, "ann"), (1, 2, "bob"), (2, 3, "ann"), (3, 3, "ann")];
+        let mut facts = Facts::new("test");
+        facts.take(&started(&[1], &seats));
+        let names = [0, 1, 2, 3].map(|seat| facts.name(Seat(seat)));
+        assert_eq!(names, ["ann 1", "bob", "ann 2", "bot 1"]);
+    }
+}

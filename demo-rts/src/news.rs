@@ -10,11 +10,23 @@ use std::collections::BTreeMap;
 pub struct News {
     /// Attacks told, with the tick; each keeps its surroundings quiet for a while.
     told: Vec<(u32, Tile)>,
-    /// Where the newest of them was.
+    /// Where the newest of them was, until it is asked for.
+    alarm: Option<Tile>,
+    /// Where the newest attack was, told or seen.
     attacked_at: Option<Tile>,
+    /// Lines name no tiles: who reads them is led there otherwise.
+    without_tiles: bool,
 }
 
 impl News {
+    /// Whose lines name no tiles.
+    pub fn without_tiles() -> News {
+        News {
+            without_tiles: true,
+            ..News::default()
+        }
+    }
+
     /// The lines that a tick is worth: who is out; and of the own seat, where there is one, what is finished and where it
     /// is attacked out of sight. `named` says what a seat is called, `shown` whether a tile is on the screen.
     pub fn of(
@@ -47,11 +59,13 @@ impl News {
                     let tile = tile_at(at);
                     let struck =
                         owner(world, &fallen, target).filter(|(seat, _)| Some(*seat) == own);
-                    if let Some((_, kind)) = struck
-                        && !shown(tile)
-                        && self.is_new(world.tick(), tile)
-                    {
-                        lines.push(format!("ATTACK at {}: {}", place(tile), kind.stats().name));
+                    let Some((_, kind)) = struck else {
+                        continue;
+                    };
+                    self.attacked_at = Some(tile);
+                    if !shown(tile) && self.is_new(world.tick(), tile) {
+                        self.alarm = Some(tile);
+                        lines.push(format!("ATTACK{}: {}", self.place(tile), kind.stats().name));
                     }
                 }
                 Effect::Died { id, kind, seat, at } if Some(seat) == own && kind.is_building() => {
@@ -59,7 +73,7 @@ impl News {
                     let struck = |effect: &Effect| matches!(effect, Effect::Hit { target, .. } if *target == id);
                     if effects.iter().any(struck) {
                         let tile = tile_at(at);
-                        lines.push(format!("LOST at {}: {}", place(tile), kind.stats().name));
+                        lines.push(format!("LOST{}: {}", self.place(tile), kind.stats().name));
                     }
                 }
                 _ => {}
@@ -68,9 +82,21 @@ impl News {
         lines
     }
 
-    /// Where the newest attack was that was told.
+    /// Where the newest attack on the own seat was, on the screen or off it.
     pub fn attacked_at(&self) -> Option<Tile> {
         self.attacked_at
+    }
+
+    /// Where an attack was told since this was asked last.
+    pub fn take_alarm(&mut self) -> Option<Tile> {
+        self.alarm.take()
+    }
+
+    fn place(&self, tile: Tile) -> String {
+        match self.without_tiles {
+            true => String::new(),
+            false => format!(" at {},{}", tile.x, tile.y),
+        }
     }
 
     fn is_new(&mut self, tick: u32, tile: Tile) -> bool {
@@ -83,7 +109,6 @@ impl News {
             return false;
         }
         self.told.push((tick, tile));
-        self.attacked_at = Some(tile);
         true
     }
 }
@@ -92,10 +117,6 @@ impl News {
 pub fn tile_at(point: Point) -> Tile {
     let tile = |at: i32| (at / ONE).max(0) as u16;
     Tile::new(tile(point.x), tile(point.y))
-}
-
-fn place(tile: Tile) -> String {
-    format!("{},{}", tile.x, tile.y)
 }
 
 /// Whose the dead of a tick were, and what.
@@ -171,6 +192,35 @@ mod tests {
     }
 
     #[test]
+    fn the_last_attack_is_known_also_where_it_was_on_the_screen() {
+        let mut world = World::of_two();
+        let own = of(&world, 0);
+        let mut news = News::default();
+        let mut struck = |world: &World, at: Point, shown: bool| {
+            let tick = [hit(own, at)];
+            let lines = news.of(world, &tick, Some(Seat(0)), |_| String::new(), |_| shown);
+            (lines.len(), news.attacked_at(), news.take_alarm())
+        };
+        let tile = |x, y| Some(Tile::new(x, y));
+        assert_eq!(struck(&world, at(9, 9), true), (0, tile(9, 9), None));
+        assert_eq!(struck(&world, at(9, 9), false), (1, tile(9, 9), tile(9, 9)));
+        // Another one that began in view; and the first place once more, told lately.
+        assert_eq!(struck(&world, at(60, 9), true), (0, tile(60, 9), None));
+        assert_eq!(struck(&world, at(9, 9), false), (0, tile(9, 9), None));
+        world.step(&[], &mut Vec::new());
+        let other = of(&world, 1);
+        let lines = news.of(
+            &world,
+            &[hit(other, at(5, 5))],
+            Some(Seat(0)),
+            |_| String::new(),
+            |_| true,
+        );
+        assert!(lines.is_empty());
+        assert_eq!(news.attacked_at(), tile(9, 9));
+    }
+
+    #[test]
     fn one_who_falls_at_the_first_blow_is_missed_too() {
         let world = World::of_two();
         let id = Id(1_000_000);
@@ -202,7 +252,12 @@ mod tests {
         let told = |tick: &[Effect]| {
             News::default().of(&world, tick, Some(Seat(0)), |_| String::new(), |_| true)
         };
-        assert_eq!(told(&[hit(id, at(3, 4)), died]), ["LOST at 3,4: farm"]);
+        let tick = [hit(id, at(3, 4)), died];
+        assert_eq!(told(&tick), ["LOST at 3,4: farm"]);
+        let mut in_a_window = News::without_tiles();
+        let named = |_| String::new();
+        let lines = in_a_window.of(&world, &tick, Some(Seat(0)), named, |_| false);
+        assert_eq!(lines, ["ATTACK: farm", "LOST: farm"]);
         assert!(told(&[died]).is_empty());
     }
 

@@ -1,7 +1,7 @@
 //! A match on the terminal: a person plays, or watches a bot play.
 
 use crate::exit::{self, Problem};
-use crate::facts::Facts;
+use crate::facts::{Facts, called};
 use crate::home::look_at_first;
 use crate::news::News;
 use crate::output::{EndLine, Line};
@@ -140,8 +140,10 @@ impl Table {
         });
         for event in &events {
             self.facts.take(event);
-            if let Event::Started { own, .. } = event {
-                self.name_bots(own, person.is_some() || peer.person().is_some());
+            if let Event::Started { own, seats, .. } = event
+                && own.len() == seats.len()
+            {
+                self.name_alone(own, person.is_some() || peer.person().is_some());
             }
             if let Event::Ended(ended) = event {
                 self.ended = Some(ended.clone());
@@ -165,18 +167,13 @@ impl Table {
         }
     }
 
-    /// A peer has one name; its bots shall not carry that of the person.
-    fn name_bots(&mut self, own: &[Seat], first_is_person: bool) {
-        if own.len() < 2 {
-            return;
-        }
-        for (place, seat) in own.iter().enumerate() {
-            let name = match place {
-                0 if first_is_person => "you".to_owned(),
-                _ => format!("bot {}", seat.0),
-            };
-            self.facts.names.insert(*seat, name);
-        }
+    /// Who plays alone, or lets bots play, is no other than the reader.
+    fn name_alone(&mut self, own: &[Seat], first_is_person: bool) {
+        let people = own.iter().enumerate().map(|(place, seat)| {
+            let is_person = place == 0 && first_is_person;
+            (*seat, is_person.then(|| "you".to_owned()))
+        });
+        self.facts.names = called(people.collect());
     }
 
     fn draw(&mut self, peer: &mut Peer, console: &mut Console) -> std::io::Result<()> {
@@ -284,7 +281,7 @@ impl Table {
         if key.code == KeyCode::Char('k') && !hand.is_choosing() {
             match self.news.attacked_at() {
                 Some(tile) => hand.cursor = tile,
-                None => self.said = "nothing of yours was attacked out of sight".to_owned(),
+                None => self.said = "nothing of yours was attacked".to_owned(),
             }
             return;
         }

@@ -242,7 +242,8 @@ fn play_begun(
         return Err(OptionError::NoTerminal.into());
     }
     let asked = listen()?;
-    let mut peer = begun(common)?;
+    let named = named(common, kept_name);
+    let mut peer = begun(&named)?;
     if common.without_screen() {
         return headless::run(peer, common.json, ticket_file, &asked);
     }
@@ -265,6 +266,24 @@ fn play_begun(
         }
     }
     crate::play::run(peer, title, &notes, &asked)
+}
+
+/// With the name that a person has given itself, unless the command line says one.
+fn named(common: &Common, kept: impl FnOnce() -> Option<String>) -> Common {
+    let mut common = common.clone();
+    if common.name.is_none() && !common.without_screen() {
+        common.name = kept();
+    }
+    common
+}
+
+/// The name in the menu's settings.
+fn kept_name() -> Option<String> {
+    #[cfg(feature = "window")]
+    let name = crate::window::kept_name();
+    #[cfg(not(feature = "window"))]
+    let name = None;
+    name
 }
 
 /// Whether a match is to be played in the window.
@@ -425,3 +444,24 @@ const NO_MATCH: [&str; 13] = [
     "--patient",
 ];
 const TICKET_FILE_BYTES: u64 = 16 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typed_match_is_played_by_the_name_that_is_kept() {
+        let kept = || Some("Anna".to_owned());
+        let name = |common: &Common| named(common, kept).name;
+        let mut common = Common::default();
+        assert_eq!(name(&common).as_deref(), Some("Anna"));
+        common.name = Some("Bo".to_owned());
+        assert_eq!(name(&common).as_deref(), Some("Bo"));
+        // What scripts start depends on nobody's settings.
+        common = Common {
+            json: true,
+            ..Common::default()
+        };
+        assert_eq!(name(&common), None);
+    }
+}

@@ -255,6 +255,7 @@ fn two_windows_meet_play_and_one_is_killed() {
     guest.until_seen(words::HELP_HINT);
     guest.press(&["Escape"]);
     guest.click_on(words::LEAVE_MATCH);
+    guest.click_on(words::LEAVE_NOW);
     guest.until_seen(menu::SUBTITLE);
     host.until_seen(words::CLOSE_MATCH);
 
@@ -342,6 +343,7 @@ fn who_types_host_and_join_meets_in_the_same_lobby() {
     // Behind the match there is no menu, and the prompt is told how it ended.
     guest.press(&["Escape"]);
     guest.click_on(words::LEAVE_MATCH);
+    guest.click_on(words::LEAVE_NOW);
     ends_well(&mut guest);
     host.click_on(words::CLOSE_MATCH);
     ends_well(&mut host);

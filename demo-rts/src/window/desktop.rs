@@ -3,7 +3,8 @@
 use super::gpu::Gpu;
 use super::lobby::{Kind, Lobby};
 use super::menu::{Begun, Front};
-use super::settings::Shared;
+use super::places::Places;
+use super::settings::{Settings, Shared};
 use super::{Screen, Shell, conf, words};
 use crate::cli::Common;
 use crate::exit::Problem;
@@ -97,6 +98,18 @@ pub fn play(
     }
 }
 
+/// What this user is called in the menu's settings, where they say so.
+pub fn kept_name() -> Option<String> {
+    kept_name_at(&Places::of_user())
+}
+
+fn kept_name_at(places: &Places) -> Option<String> {
+    // Settings that cannot be read are told of once the window is there.
+    let settings = Settings::read(&places.settings()?).ok()?;
+    let name = settings.name.trim();
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
 /// The screen that a match begins with which a command has begun.
 pub(super) fn first_of(
     front: &Rc<Front>,
@@ -120,4 +133,22 @@ impl EventHandler for Nothing {
     }
 
     fn draw(&mut self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_in_the_settings_is_known_without_a_window() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places::at(folder.path());
+        assert_eq!(kept_name_at(&places), None);
+        let mut settings = Settings::default();
+        for (name, known) in [("Anna", Some("Anna")), (" ", None)] {
+            settings.name = name.to_owned();
+            settings.write(&places.settings().unwrap()).unwrap();
+            assert_eq!(kept_name_at(&places).as_deref(), known);
+        }
+    }
 }

@@ -10,6 +10,8 @@ pub(crate) mod hand;
 #[cfg(feature = "window")]
 pub(crate) mod hud;
 pub(crate) mod land;
+#[cfg(feature = "window")]
+mod leave;
 pub(crate) mod motion;
 #[cfg(feature = "window")]
 pub(crate) mod network;

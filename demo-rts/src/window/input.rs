@@ -386,7 +386,8 @@ fn stays_in_field(press: &Press) -> bool {
         KeyCode::Home,
         KeyCode::End,
     ];
-    is_modifier(press.key) || types_letter(press) || moves.contains(&press.key)
+    let selects = press.key == KeyCode::A && press.with.control;
+    is_modifier(press.key) || types_letter(press) || moves.contains(&press.key) || selects
 }
 
 /// Keys of the pad that type a letter lie between these; Enter does not.

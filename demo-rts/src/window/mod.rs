@@ -4,6 +4,8 @@
 //! comes next. Only this file, `desktop`, `page` and `gpu` know the window
 //! and its graphics card, so all else is tested without them.
 
+#[cfg(feature = "window")]
+mod aloud;
 pub mod canvas;
 pub mod clock;
 #[cfg(feature = "window")]
@@ -38,7 +40,7 @@ pub mod words;
 use crate::signals::Asked;
 use canvas::Canvas;
 #[cfg(feature = "window")]
-pub use desktop::{has_display, open, play};
+pub use desktop::{has_display, kept_name, open, play};
 use gpu::Gpu;
 use input::{Gatherer, Input, Modifiers};
 use miniquad::{EventHandler, KeyCode, KeyMods, MouseButton, conf::Conf, window};
@@ -102,6 +104,8 @@ struct Shell {
     began: Duration,
     drawn_at: Duration,
     full_screen: bool,
+    #[cfg(feature = "window")]
+    aloud: aloud::Aloud,
 }
 
 impl Shell {
@@ -121,6 +125,8 @@ impl Shell {
             began: clock::now(),
             drawn_at: Duration::ZERO,
             full_screen: false,
+            #[cfg(feature = "window")]
+            aloud: aloud::Aloud::default(),
         }
     }
 
@@ -135,12 +141,15 @@ impl Shell {
             settings.full_screen = !settings.full_screen;
             self.settings.borrow_mut().full_screen = settings.full_screen;
         }
-        if input.hit(KeyCode::F9) {
-            settings.muted = !settings.muted;
-            self.settings.borrow_mut().muted = settings.muted;
-        }
         #[cfg(feature = "window")]
-        sound::set_volume(settings.heard());
+        {
+            if input.hit(KeyCode::F9) {
+                let trouble = sound::trouble();
+                self.aloud.switch(&mut settings, trouble, input.now);
+                self.settings.borrow_mut().muted = settings.muted;
+            }
+            sound::set_volume(settings.heard());
+        }
         if settings.full_screen != self.full_screen {
             self.full_screen = settings.full_screen;
             window::set_fullscreen(self.full_screen);
@@ -151,6 +160,8 @@ impl Shell {
             Some(screen) => screen.frame(&input, &mut self.canvas),
             None => Next::Quit,
         };
+        #[cfg(feature = "window")]
+        self.aloud.draw(&mut self.canvas, input.now);
         match next {
             Next::Stay => {}
             Next::Push(screen) => self.screens.push(screen),

@@ -53,10 +53,12 @@ impl Places {
         let made = std::fs::create_dir_all(&folder)
             .and_then(|()| std::fs::write(&tried, b"."))
             .and_then(|()| std::fs::remove_file(&tried));
-        match made {
-            Ok(()) => Ok(folder),
-            Err(why) => Err(format!("{}: {why}", folder.display())),
-        }
+        made.map_err(|why| {
+            // On a full disk a file is made that nothing can be written into.
+            let _ = std::fs::remove_file(&tried);
+            format!("{}: {why}", folder.display())
+        })?;
+        Ok(folder)
     }
 }
 
@@ -216,6 +218,19 @@ const MOST_NAMES: usize = 4;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn nothing_is_left_behind_on_a_full_disk() {
+        let data = tempfile::tempdir().unwrap();
+        let places = Places::at(data.path());
+        let folder = places.replays().unwrap();
+        std::fs::create_dir_all(&folder).unwrap();
+        let tried = folder.join(format!(".try-{}", std::process::id()));
+        std::os::unix::fs::symlink("/dev/full", &tried).unwrap();
+        assert!(places.try_replays().is_err());
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+    }
     use crate::world::MapKind;
     use lockstep::log::{Absent, OnDesync, OnSlow, PauseBudget, RosterPeer};
     use lockstep::{Incarnation, MatchId, PeerId, Plan, Seat};

@@ -1,6 +1,8 @@
 //! A small kit of widgets: drawn and asked in one call, each frame anew. Sizes are in pixels; [`Canvas::units`] gives
 //! them. Everything can be reached by the keyboard: Tab and the arrows move on, Enter presses.
 
+mod edit;
+
 use super::canvas::{Canvas, Colour, Rect};
 use super::input::{Input, KeyCode, Modifiers, MouseButton, Press};
 use super::letters::Weight;
@@ -17,6 +19,8 @@ pub struct Memory {
     held: Option<usize>,
     /// Where the next letter goes in the field that has the keyboard, in bytes.
     caret: usize,
+    /// Everything in that field is selected: what is typed takes its place.
+    all_selected: bool,
     /// Where the left mouse button went down last.
     begun: Option<(f32, f32)>,
     /// Whether the keyboard was used last: only then is the focus shown.
@@ -33,6 +37,7 @@ impl Memory {
     fn move_to(&mut self, place: usize) {
         self.focus = Some(place);
         self.caret = usize::MAX;
+        self.all_selected = false;
     }
 
     /// Takes the keyboard from all widgets.
@@ -64,6 +69,9 @@ struct Tip {
     at: Rect,
     lines: Vec<(String, Colour)>,
 }
+
+/// Draws the mark of a line, by its place, into a square.
+pub type Mark<'m> = &'m dyn Fn(&mut Canvas, usize, Rect);
 
 /// What became of a field in this frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -278,6 +286,12 @@ impl<'a> Ui<'a> {
         let shown = &text[from..];
         let skipped = self.canvas.measure(&text[..from], size, Weight::Regular);
         let fitting = fitting(self.canvas, shown, size, Weight::Regular, inner.w);
+        if met.focused && self.memory.all_selected {
+            let under = &shown[..fitting];
+            let wide = self.canvas.measure(under, size, Weight::Regular);
+            let under = Rect::new(inner.x, top, wide, high);
+            self.canvas.rect(under, theme::alpha(theme::ACCENT, 0.35));
+        }
         self.canvas.text(
             (inner.x, top),
             &shown[..fitting],
@@ -342,6 +356,18 @@ impl<'a> Ui<'a> {
         chosen: &mut Option<usize>,
         first: &mut usize,
     ) -> Option<usize> {
+        self.marked_list(area, lines, None, chosen, first)
+    }
+
+    /// The same, with a mark before each line, drawn into a square.
+    pub fn marked_list(
+        &mut self,
+        area: Rect,
+        lines: &[String],
+        mark: Option<Mark<'_>>,
+        chosen: &mut Option<usize>,
+        first: &mut usize,
+    ) -> Option<usize> {
         let met = self.meet(area, !lines.is_empty());
         let edge = self.units(1.0).max(1.0);
         self.canvas.rect(area, theme::FIELD);
@@ -400,8 +426,15 @@ impl<'a> Ui<'a> {
                 pressed = Some(place);
             }
             let text = self.canvas.line_height(self.units(theme::BODY));
-            let at = (line.x + self.units(8.0), line.y + (high - text) / 2.0);
-            let wide = line.w - self.units(16.0);
+            let gap = self.units(8.0);
+            let mut at = (line.x + gap, line.y + (high - text) / 2.0);
+            if let Some(mark) = mark {
+                let side = high - self.units(6.0);
+                let square = Rect::new(at.0, line.y + self.units(3.0), side, side);
+                mark(self.canvas, place, square);
+                at.0 = square.right() + gap;
+            }
+            let wide = line.right() - gap - at.0;
             self.label(
                 at,
                 wide,
@@ -488,51 +521,6 @@ impl<'a> Ui<'a> {
             (false, false) => (theme::BUTTON, edge),
         };
         self.canvas.frame(area, wide, colour);
-    }
-
-    fn edit(&mut self, text: &mut String, most: usize) -> Typed {
-        let before = text.clone();
-        let mut caret = floor_boundary(text, self.memory.caret);
-        let mut insert = |caret: &mut usize, more: &str| {
-            for letter in more.chars().filter(|letter| lockstep::is_shown(*letter)) {
-                if text.len() + letter.len_utf8() <= most {
-                    text.insert(*caret, letter);
-                    *caret += letter.len_utf8();
-                }
-            }
-        };
-        insert(&mut caret, &self.input.typed);
-        if let Some(pasted) = &self.input.pasted {
-            insert(&mut caret, pasted.trim());
-        }
-        for press in &self.input.keys {
-            let left = text[..caret].char_indices().next_back().map(|(at, _)| at);
-            let right = text[caret..].chars().next().map(|c| caret + c.len_utf8());
-            match press.key {
-                KeyCode::Backspace if press.with.control => {
-                    text.replace_range(..caret, "");
-                    caret = 0;
-                }
-                KeyCode::Backspace => {
-                    if let Some(left) = left {
-                        text.remove(left);
-                        caret = left;
-                    }
-                }
-                KeyCode::Delete if right.is_some() => drop(text.remove(caret)),
-                KeyCode::Left => caret = left.unwrap_or(caret),
-                KeyCode::Right => caret = right.unwrap_or(caret),
-                KeyCode::Home => caret = 0,
-                KeyCode::End => caret = text.len(),
-                _ => continue,
-            }
-            self.used_arrows = true;
-        }
-        self.memory.caret = caret;
-        Typed {
-            changed: *text != before,
-            entered: self.input.hit(KeyCode::Enter) || self.input.hit(KeyCode::KpEnter),
-        }
     }
 
     /// Whether the focus shall move on (`true`) or back.

@@ -92,6 +92,13 @@ pub fn refusal(refusal: Refusal) -> String {
     title_of(&refusal.to_string())
 }
 
+/// After the key for sound.
+pub const SOUND_OFF: &str = "Sound off";
+/// Likewise.
+pub const SOUND_ON: &str = "Sound on";
+/// Likewise, where none can be heard.
+pub const SOUND_NOWHERE: &str = "Sound on, but there is no sound device";
+
 /// Who plays here.
 pub const YOU: &str = "you";
 /// Where an own building is wanted.
@@ -100,11 +107,6 @@ pub const POINT_AT_OWN: &str = "Point at a building of yours.";
 pub const NO_IDLE: &str = "No worker is idle.";
 /// Where there is nobody to fight.
 pub const NO_SOLDIERS: &str = "You have no soldiers.";
-
-/// What the bot of a seat is called.
-pub fn bot(seat: lockstep::Seat) -> String {
-    format!("bot {}", seat.0)
-}
 
 /// After a control group was set.
 pub fn group_set(number: usize, many: usize) -> String {
@@ -262,6 +264,10 @@ pub const SURRENDER: &str = "Surrender";
 pub const SURRENDER_SURE: &str = "Surrender: press again";
 /// Likewise.
 pub const LEAVE_MATCH: &str = "Leave the match";
+/// Before it is left.
+pub const LEAVE_SURE: &str = "Really leave?";
+/// Likewise, on the button.
+pub const LEAVE_NOW: &str = "Leave now";
 /// Closes a panel.
 pub const CLOSE: &str = "Close";
 /// Closes the result, and the match.

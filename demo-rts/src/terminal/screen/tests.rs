@@ -28,7 +28,7 @@ fn facts() -> Facts {
     let seats = ["ann", "bob", "cleo-with-a-long-name", "dan"];
     let seats = seats.iter().enumerate().map(|(seat, name)| SeatInfo {
         seat: Seat(seat as u8),
-        peer: PeerId([0; 32]),
+        peer: PeerId([seat as u8; 32]),
         name: (*name).to_owned(),
     });
     facts.take(&Event::Started {
@@ -347,25 +347,4 @@ fn a_watcher_looks_closely_where_they_want() {
     screen.centre = Some(world.seat(Seat(1)).unwrap().home);
     let all = drawn(&screen, 80, 24).join("\n");
     assert!(all.contains("T1T1") && !all.contains("T0T0"), "{all}");
-}
-
-#[test]
-fn seats_of_one_name_are_told_apart() {
-    let mut facts = Facts::new("watch");
-    let seats = ["ann", "bob", "ann"]
-        .iter()
-        .zip(0..)
-        .map(|(name, seat)| SeatInfo {
-            seat: Seat(seat),
-            peer: PeerId([0; 32]),
-            name: (*name).to_owned(),
-        });
-    facts.take(&Event::Started {
-        match_id: MatchId([0; 16]),
-        own: Vec::new(),
-        seats: seats.collect(),
-        plan: Plan::default(),
-    });
-    let names = [0, 1, 2].map(|seat| facts.name(Seat(seat)));
-    assert_eq!(names, ["ann 0", "bob", "ann 2"]);
 }

@@ -2,12 +2,13 @@
 
 use super::camera;
 use super::hand::Wish;
+use super::leave::{self, Answer};
 use super::network::{self, Banner, Measured, Waited};
 use super::over::{self, Choice, Played, Stage, Surrender};
 use super::table::{Around, Table};
 use super::talk::Talk;
 use crate::exit::{self, Problem};
-use crate::facts::Facts;
+use crate::facts::{Facts, called};
 use crate::news::News;
 use crate::output::{EndLine, Line};
 use crate::peer::Peer;
@@ -21,7 +22,7 @@ use crate::window::sound::{self, Sound};
 use crate::window::ui::{Memory, wrapped};
 use crate::window::{Next, Screen, theme, words};
 use crate::world::{Command, Effect};
-use lockstep::{Ended, Event, Seat, SeatInfo, Status};
+use lockstep::{Ended, Event, SeatInfo, Status};
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -76,6 +77,8 @@ enum Over {
     Nothing,
     Menu,
     Help,
+    /// Whether to leave.
+    Leave,
     Result,
 }
 
@@ -122,7 +125,7 @@ impl Game {
         Game {
             peer,
             facts,
-            news: News::default(),
+            news: News::without_tiles(),
             settings,
             farewell,
             table: None,
@@ -149,6 +152,8 @@ impl Game {
         let mut refused = None;
         let mut lines = Vec::new();
         let (table, news, facts) = (&mut self.table, &mut self.news, &self.facts);
+        // Who reads the help sees nothing of the map.
+        let open = self.over == Over::Nothing;
         let events = self.peer.poll(|world, effects| {
             for effect in effects {
                 if let Effect::Refused { seat, reason } = effect
@@ -161,12 +166,9 @@ impl Game {
                 return;
             };
             table.step(world, effects);
-            let before = news.attacked_at();
-            let many = lines.len();
-            let shows = |tile| table.shows(tile);
+            let shows = |tile| open && table.shows(tile);
             lines.extend(news.of(world, effects, person, |seat| facts.name(seat), shows));
-            let alarm = news.attacked_at().filter(|at| Some(*at) != before);
-            if let Some(tile) = alarm.filter(|_| lines.len() > many) {
+            if let Some(tile) = news.take_alarm() {
                 table.scene.effects.ping(camera::place_of(tile.centre()));
                 sound::play(Sound::Alert);
             }
@@ -223,10 +225,12 @@ impl Game {
             self.talk.pass_over(&self.facts);
         }
         match event {
-            Event::Started { own, seats, .. } => {
+            Event::Started { seats, .. } => {
                 self.started = true;
                 self.seats.clone_from(seats);
-                self.name_bots(own);
+                if self.is_alone() {
+                    self.name_alone();
+                }
             }
             Event::Chat { .. } => sound::play(Sound::Chat),
             Event::Ended(ended) => self.end(ended),
@@ -234,19 +238,20 @@ impl Game {
         }
     }
 
-    /// A peer has one name; its bots shall not carry that of the person.
-    fn name_bots(&mut self, own: &[Seat]) {
-        if own.len() < 2 {
-            return;
-        }
+    /// Who plays alone, or lets bots play, is no other than the reader.
+    fn name_alone(&mut self) {
         let person = self.peer.person();
-        for seat in own {
-            let name = match Some(*seat) == person {
-                true => words::YOU.to_owned(),
-                false => words::bot(*seat),
-            };
-            self.facts.names.insert(*seat, name);
-        }
+        let people = self.seats.iter().map(|info| {
+            let is_person = Some(info.seat) == person;
+            (info.seat, is_person.then(|| words::YOU.to_owned()))
+        });
+        self.facts.names = called(people.collect());
+    }
+
+    /// Whether nobody else's process takes part.
+    fn is_alone(&self) -> bool {
+        let first = self.seats.first().map(|info| info.peer);
+        self.seats.iter().all(|info| Some(info.peer) == first)
     }
 
     fn end(&mut self, ended: &Ended) {
@@ -388,11 +393,9 @@ impl Game {
     fn draw_said(&mut self, canvas: &mut Canvas) {
         let mut right = canvas.size().0;
         if self.shows_network {
-            let first = self.seats.first().map(|info| info.peer);
-            let alone = self.seats.iter().all(|info| Some(info.peer) == first);
             let measured = Measured {
                 summary: self.peer.summary(),
-                stats: (!alone).then(|| self.peer.game().source().stats()),
+                stats: (!self.is_alone()).then(|| self.peer.game().source().stats()),
                 seats: self.seats.clone(),
             };
             right = network::draw_panel(canvas, &self.facts, &measured);
@@ -432,6 +435,14 @@ impl Game {
                 };
                 over::menu(canvas, input, &mut self.memory, stage)
             }
+            Over::Leave => {
+                match leave::ask(canvas, input, &mut self.memory) {
+                    Some(Answer::Stay) => self.over = Over::Nothing,
+                    Some(Answer::Leave) => self.leave(),
+                    None => {}
+                }
+                None
+            }
             Over::Help => over::help(canvas, input, &mut self.memory).then_some(Choice::Close),
             Over::Result => match (&self.ended, self.peer.world()) {
                 (Some(ended), Some(world)) => {
@@ -457,7 +468,10 @@ impl Game {
             Some(Choice::Help) => self.over = Over::Help,
             Some(Choice::Surrender) => self.surrender(),
             Some(Choice::Leave) if self.ended.is_some() => return true,
-            Some(Choice::Leave) => self.leave(),
+            Some(Choice::Leave) => {
+                self.over = Over::Leave;
+                self.memory.focus(0);
+            }
             None => {}
         }
         false

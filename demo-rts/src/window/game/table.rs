@@ -35,6 +35,8 @@ pub struct Table {
     asking: Option<(Id, Duration)>,
     /// The keyboard points, at the middle of the view.
     crosshair: bool,
+    /// Where panels were in the last frame, and whether somebody was selected.
+    panels: Option<(Layout, bool)>,
 }
 
 /// What the table needs to know in a frame.
@@ -48,7 +50,7 @@ pub struct Around<'a> {
     pub settings: &'a Settings,
     /// How far the next tick is.
     pub alpha: f32,
-    /// Where the newest attack was that was told.
+    /// Where the newest attack was.
     pub alarm: Option<Tile>,
     /// Something lies over the table: it hears nothing.
     pub covered: bool,
@@ -71,6 +73,7 @@ impl Table {
             home,
             asking: None,
             crosshair: false,
+            panels: None,
         }
     }
 
@@ -89,9 +92,12 @@ impl Table {
         }
     }
 
-    /// Whether a tile is on the screen.
+    /// Whether a tile can be seen: it is on the screen, and under no panel.
     pub fn shows(&self, tile: Tile) -> bool {
-        self.camera.sees(place_of(tile.centre()), 0.0)
+        let place = place_of(tile.centre());
+        let at = self.camera.to_window(place);
+        let covers = |(layout, chosen): &(Layout, bool)| layout.covers(at, *chosen);
+        self.camera.sees(place, 0.0) && !self.panels.as_ref().is_some_and(covers)
     }
 
     /// Whether Escape means the table itself: an order in hand, a page of the card, somebody selected.
@@ -120,6 +126,7 @@ impl Table {
             .as_ref()
             .is_some_and(|hand| !hand.selection().is_empty());
         let covered = input.mouse.is_none_or(|at| layout.covers(at, chosen));
+        self.panels = Some((layout, chosen));
         let arrows = !self.memory.has_focus();
         self.camera.steer(input, around.settings, covered, arrows);
         self.scene.pass(input.seconds);

@@ -87,10 +87,19 @@ impl Lobby {
     }
 
     fn draw_map(&self, ui: &mut Ui<'_>, room: Rect) {
-        let side = room.w.min(room.h * 0.7).floor();
+        let small = ui.units(theme::SMALL);
+        let lines = wrapped(ui.canvas, words::STARTS, small, Weight::Regular, room.w).len();
+        let below = ui.canvas.line_height(small) * lines as f32 + ui.units(8.0);
+        // As much room is left for text as without the line on the starts.
+        let side = (room.w.min(room.h * 0.7) - below).max(0.0).floor();
         let map = Rect::new(room.x, room.y, side, side);
+        let mut y = map.bottom();
         match self.wanted() {
-            Some(wanted) => self.front.draw_map(&wanted, map, ui),
+            Some(wanted) => {
+                self.front.draw_map(&wanted, map, ui);
+                let at = (room.x, map.bottom() + ui.units(8.0));
+                y = at.1 + ui.paragraph(at, room.w, words::STARTS, theme::SMALL, theme::FAINT);
+            }
             None => {
                 ui.canvas.rect(map, theme::FIELD);
                 let inner = map.inset(ui.units(12.0));
@@ -98,7 +107,7 @@ impl Lobby {
                 ui.paragraph(at, inner.w, words::MAP_UNKNOWN, theme::BODY, theme::FAINT);
             }
         }
-        let mut y = map.bottom() + ui.units(8.0);
+        y += ui.units(8.0);
         if let Some(setup) = self.setup() {
             let mut terms = words::long_terms(setup);
             if let Kind::Host { plan, .. } = &self.kind {

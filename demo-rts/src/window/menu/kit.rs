@@ -140,6 +140,20 @@ pub fn mark(canvas: &mut Canvas, seat: u8, area: Rect) {
     theme::mark(canvas, seat, area.centre(), area.h * 0.56, upon);
 }
 
+/// The mark of a place that is nobody's yet: dark, unlike the colours of seats, and a letter, unlike their shapes.
+pub fn free_place(canvas: &mut Canvas, area: Rect) {
+    canvas.rect(area, theme::FIELD);
+    let edge = canvas.units(1.0).max(1.0);
+    canvas.frame(area, edge, theme::FAINT);
+    let size = canvas.units(theme::SMALL);
+    let (x, y) = area.centre();
+    let wide = canvas.measure(UNKNOWN, size, Weight::Bold);
+    let at = (x - wide / 2.0, y - canvas.line_height(size) / 2.0);
+    canvas.text(at, UNKNOWN, size, Weight::Bold, theme::TEXT);
+}
+
+/// What stands in for who is not known.
+const UNKNOWN: &str = "?";
 /// How high a button or field is, in units.
 pub const ROW: f32 = 34.0;
 /// How wide the labels are, in units.

@@ -29,11 +29,12 @@ impl Wanted {
     }
 }
 
-/// A drawn map: a pixel a tile, and where seats begin.
+/// A drawn map: a pixel a tile, and where seats begin. Which of them begins where, the match's seed draws: nobody knows
+/// it before all have agreed on that.
 struct Drawn {
     edge: u16,
     rgba: Vec<u8>,
-    starts: Vec<(u8, Tile)>,
+    starts: Vec<Tile>,
 }
 
 /// The newest map that was wanted.
@@ -56,7 +57,7 @@ impl Preview {
         let whole = Rect::new(0.0, 0.0, edge, edge);
         canvas.picture(picture.id(), whole, area, [255; 4]);
         let side = canvas.units(16.0);
-        for (seat, tile) in &drawn.starts {
+        for tile in &drawn.starts {
             let at = |tile: u16| (f32::from(tile) + 0.5) / edge;
             let (x, y) = (area.x + at(tile.x) * area.w, area.y + at(tile.y) * area.h);
             let mark = Rect::new(
@@ -65,7 +66,7 @@ impl Preview {
                 side,
                 side,
             );
-            kit::mark(canvas, *seat, mark);
+            kit::free_place(canvas, mark);
         }
         true
     }
@@ -127,9 +128,7 @@ fn draw(wanted: &Wanted) -> Drawn {
         .flat_map(|tile| ground(map.terrain(tile), tile))
         .collect();
     let starts = world.buildings();
-    let starts = starts
-        .map(|hall| (hall.seat.0, tile_at(hall.centre)))
-        .collect();
+    let starts = starts.map(|hall| tile_at(hall.centre)).collect();
     Drawn { edge, rgba, starts }
 }
 
@@ -153,6 +152,8 @@ const SHOWN: f32 = 0.7;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::window::sight::until;
+    use crate::window::theme;
 
     #[test]
     fn a_map_is_drawn_as_its_match_will_have_it() {
@@ -165,5 +166,45 @@ mod tests {
         assert!(blue > pixels / 50, "there are lakes: {blue}");
         let other = draw(&Wanted::new(MapKind::Lakes, 4_712, 4));
         assert_ne!(drawn.rgba, other.rgba);
+    }
+
+    /// The starts of a match with this seed, by their seats.
+    fn starts(wanted: &Wanted, seed: u8) -> Vec<Tile> {
+        let world = World::new(&Start {
+            setup: wanted.setup.clone(),
+            seed: Seed([seed; 32]),
+            seats: (0..wanted.seats).map(Seat).collect(),
+        });
+        world.buildings().map(|hall| tile_at(hall.centre)).collect()
+    }
+
+    #[test]
+    fn a_start_belongs_to_nobody_before_the_match() {
+        let wanted = Wanted::new(MapKind::Plains, 4_711, 4);
+        let sorted = |mut tiles: Vec<Tile>| {
+            tiles.sort_by_key(|tile| (tile.y, tile.x));
+            tiles
+        };
+        let drawn = sorted(draw(&wanted).starts);
+        let of_matches: Vec<_> = (0..8).map(|seed| starts(&wanted, seed)).collect();
+        // The places are the same in every match; who has which is not.
+        assert!(of_matches.iter().any(|starts| *starts != of_matches[0]));
+        for starts in of_matches {
+            assert_eq!(sorted(starts), drawn);
+        }
+        let mut preview = Preview::default();
+        let mut canvas = Canvas::new();
+        until("the map is drawn", || {
+            canvas.begin((400.0, 400.0), 1.0);
+            let whole = canvas.whole();
+            preview.show(&wanted, whole, &mut canvas).then_some(())
+        });
+        let marks = canvas.texts().iter();
+        assert_eq!(marks.filter(|text| text.text == "?").count(), 4);
+        let (corners, _) = canvas.triangles();
+        for seat in 0..8 {
+            let colour = theme::seat(seat);
+            assert!(!corners.iter().any(|corner| corner.colour == colour));
+        }
     }
 }

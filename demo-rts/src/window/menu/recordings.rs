@@ -1,5 +1,6 @@
 //! The recordings of a folder, read on a thread of their own.
 
+use crate::facts::bot;
 use crate::window::people::players_of;
 use crate::window::places::setup_of;
 use crate::window::words::menu as words;
@@ -63,17 +64,14 @@ impl Recording {
 impl Content {
     /// Who played, each once, and how many bots.
     pub fn who(&self) -> String {
-        let is_bot = |seat: &Seat, name: &String| *name == crate::window::words::bot(*seat);
-        let bots = self
-            .players
-            .iter()
-            .filter(|(seat, name)| is_bot(seat, name));
-        let bots = bots.count();
-        let people = self
-            .players
-            .iter()
-            .filter(|(seat, name)| !is_bot(seat, name));
-        let mut who: Vec<String> = people.map(|(_, name)| name.clone()).collect();
+        let mut who = Vec::new();
+        let mut bots = 0;
+        for (_, name) in &self.players {
+            match *name == bot(bots + 1) {
+                true => bots += 1,
+                false => who.push(name.clone()),
+            }
+        }
         match bots {
             0 => {}
             1 => who.push("a bot".to_owned()),
@@ -105,7 +103,10 @@ fn read(path: &Path) -> Result<Content, replay::Error> {
         Some(Some(None)) => words::DRAW.to_owned(),
         Some(Some(Some(seat))) => {
             let name = players.iter().find(|(of, _)| *of == seat);
-            words::won(&name.map_or_else(|| format!("seat {}", seat.0), |(_, name)| name.clone()))
+            words::won(&name.map_or_else(
+                || format!("seat {}", u32::from(seat.0) + 1),
+                |(_, name)| name.clone(),
+            ))
         }
     };
     Ok(Content {

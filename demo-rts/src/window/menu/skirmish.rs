@@ -66,10 +66,11 @@ impl Where {
         }
     }
 
-    /// The map in a square at the right of the room; what the land is like below. Returns what is left of the room.
+    /// The map in a square at the right of the room; what the land is like below, and what is not known of the starts.
+    /// Returns what is left of the room.
     pub fn show(&self, ui: &mut Ui<'_>, front: &Front, room: Rect, seats: u8) -> Rect {
         let gap = ui.units(24.0);
-        let text = ui.canvas.line_height(ui.units(theme::SMALL)) * 2.0 + ui.units(8.0);
+        let text = ui.canvas.line_height(ui.units(theme::SMALL)) * 3.0 + ui.units(8.0);
         let side = (room.h - text).min(room.w * 0.45).max(0.0).floor();
         let map = Rect::new(room.right() - side, room.y, side, side);
         match self.wanted(seats) {
@@ -88,7 +89,8 @@ impl Where {
         }
         let at = (map.x, map.bottom() + ui.units(6.0));
         let purpose = words::land_purpose(self.kind());
-        ui.paragraph(at, map.w, purpose, theme::SMALL, theme::FAINT);
+        let about = format!("{purpose} {}", words::STARTS);
+        ui.paragraph(at, map.w, &about, theme::SMALL, theme::FAINT);
         Rect::new(room.x, room.y, (room.w - side - gap).max(0.0), room.h)
     }
 }

@@ -324,14 +324,14 @@ fn a_recording_is_played_on_from_a_moment_and_listed_by_who_did() {
     (0..12).for_each(|_| desk.key(KeyCode::Period));
     desk.until_it_says("turn 12 of");
     desk.key(KeyCode::C);
-    desk.until_it_says("seat 0   Ada");
+    desk.until_it_says("1   Ada");
     desk.assert_readable_at_every_size("play on");
-    desk.press("seat 2   bot 2");
+    desk.press("3   bot 2");
     desk.key(KeyCode::Escape);
     assert_eq!(desk.screens.len(), 3, "back to the viewer");
     desk.press(viewer::PLAY_ON_SHORT);
-    desk.until_it_says("seat 2   bot 2");
-    desk.press("seat 2   bot 2");
+    desk.until_it_says("3   bot 2");
+    desk.press("3   bot 2");
     desk.press(words::START);
     // The clock of the match goes on from there.
     desk.until_it_says("0:02");

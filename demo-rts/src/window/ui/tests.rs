@@ -112,6 +112,42 @@ fn a_field_takes_letters_paste_and_no_more_than_it_may() {
 }
 
 #[test]
+fn what_is_typed_takes_the_place_of_what_is_selected() {
+    let mut memory = Memory::default();
+    memory.focus(0);
+    let mut text = "player".to_owned();
+    let mut step = |input: &Input| {
+        let mut canvas = canvas();
+        let mut ui = Ui::new(&mut canvas, input, &mut memory);
+        ui.field(FIRST, &mut text, "name", 16);
+        ui.finish();
+        text.clone()
+    };
+    let mut all = key(KeyCode::A);
+    all.keys[0].with.control = true;
+    let typed = |letters: &str| Input {
+        typed: letters.to_owned(),
+        ..Input::default()
+    };
+    assert_eq!(step(&all), "player");
+    assert_eq!(step(&typed("An")), "An");
+    assert_eq!(step(&typed("na")), "Anna");
+    step(&all);
+    assert_eq!(step(&key(KeyCode::Backspace)), "");
+    step(&typed("Bo"));
+    step(&all);
+    // Who moves in the text wants to keep it.
+    step(&key(KeyCode::Left));
+    assert_eq!(step(&typed("x")), "xBo");
+    step(&all);
+    let paste = Input {
+        pasted: Some("Carl".to_owned()),
+        ..Input::default()
+    };
+    assert_eq!(step(&paste), "Carl");
+}
+
+#[test]
 fn a_list_is_walked_and_scrolled_by_keys() {
     let lines: Vec<String> = (0..50).map(|n| format!("line {n}")).collect();
     let (mut memory, mut chosen, mut first) = (Memory::default(), None, 0);
@@ -135,6 +171,25 @@ fn a_list_is_walked_and_scrolled_by_keys() {
     assert_eq!(shown.last().map(String::as_str), Some("line 49"));
     step(&key(KeyCode::Up));
     assert_eq!(step(&key(KeyCode::Enter)).0, Some(48));
+}
+
+#[test]
+fn the_marks_of_a_list_stand_before_its_lines() {
+    let lines: Vec<String> = (0..3).map(|n| format!("line {n}")).collect();
+    let (mut memory, mut chosen, mut first) = (Memory::default(), None, 0);
+    let marks = std::cell::RefCell::new(Vec::new());
+    let mark = |_: &mut Canvas, place: usize, area: Rect| marks.borrow_mut().push((place, area));
+    let area = Rect::new(0.0, 0.0, 200.0, 100.0);
+    let (mut canvas, input) = (canvas(), Input::default());
+    let mut ui = Ui::new(&mut canvas, &input, &mut memory);
+    ui.marked_list(area, &lines, Some(&mark), &mut chosen, &mut first);
+    ui.finish();
+    let texts = canvas.texts();
+    assert_eq!(texts.len(), 3);
+    for ((place, area), (row, text)) in marks.take().into_iter().zip(texts.iter().enumerate()) {
+        assert_eq!(place, row);
+        assert!(area.right() < text.area.x && text.area.y < area.centre().1);
+    }
 }
 
 #[test]

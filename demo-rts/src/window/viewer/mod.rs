@@ -205,7 +205,7 @@ impl Viewer {
 
     fn name(&self, seat: Seat) -> String {
         let known = self.names.get(&seat).cloned();
-        known.unwrap_or_else(|| format!("seat {}", seat.0))
+        known.unwrap_or_else(|| format!("seat {}", u32::from(seat.0) + 1))
     }
 
     fn eye(&self) -> Eye {

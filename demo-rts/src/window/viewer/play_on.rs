@@ -10,7 +10,7 @@ use crate::window::game::{Farewell, Game};
 use crate::window::input::{Input, KeyCode};
 use crate::window::letters::Weight;
 use crate::window::menu::{
-    LEVELS, ROW, Rows, buttons, choice, date, labelled, line, now_unix, page, sentence,
+    LEVELS, ROW, Rows, buttons, choice, date, labelled, line, mark, now_unix, page, sentence,
 };
 use crate::window::places::{Places, name_of_continued};
 use crate::window::settings::Shared;
@@ -264,7 +264,13 @@ impl Screen for PlayOn {
         let below = high + gap;
         let list = Rect::new(rest.x, rest.y, rest.w, (rest.h - below).max(0.0));
         if self.said.is_empty() {
-            ui.list(list, &lines, &mut self.chosen, &mut self.first);
+            let seats = &self.seats;
+            let sign = |canvas: &mut Canvas, place: usize, area: Rect| {
+                if let Some(seat) = seats.get(place) {
+                    mark(canvas, theme::of(*seat), area);
+                }
+            };
+            ui.marked_list(list, &lines, Some(&sign), &mut self.chosen, &mut self.first);
         } else {
             ui.paragraph(
                 (list.x, list.y),

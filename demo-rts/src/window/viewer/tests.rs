@@ -308,10 +308,10 @@ fn who_was_removed_is_no_one_who_left() {
         })
         .collect();
     let expected = [
-        (7, "Bob: good luck"),
-        (20, "Bob left"),
-        (30, "Bob came back"),
-        (u64::from(REMOVED_FROM), "Bob was removed: lost"),
+        (7, "bob: good luck"),
+        (20, "bob left"),
+        (30, "bob came back"),
+        (u64::from(REMOVED_FROM), "bob was removed: lost"),
     ];
     assert_eq!(said, expected.map(|(turn, text)| (turn, text.to_owned())));
 }

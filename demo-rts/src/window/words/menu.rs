@@ -76,6 +76,8 @@ pub const STANDS_IDLE: &str = "Stand idle";
 pub const WORLD_PLAYS: &str = "Played by a bot";
 /// Opens the lobby.
 pub const OPEN: &str = "Open the lobby";
+/// Under a map before its match.
+pub const STARTS: &str = "Who starts where is drawn when the match begins.";
 /// While a map is drawn.
 pub const DRAWING: &str = "Drawing the map …";
 /// Where the number of a map is none.

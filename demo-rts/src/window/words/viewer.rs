@@ -99,12 +99,9 @@ pub fn play_on_from(turn: u32, time: Duration) -> String {
     format!("From turn {turn} at {} on", clock(time))
 }
 
-/// A seat, and who has played it.
+/// A seat, and who has played it. Seats are numbered as the viewer's keys are.
 pub fn seat_to_take(seat: Seat, name: &str) -> String {
-    match name.is_empty() {
-        true => format!("seat {}", seat.0),
-        false => format!("seat {}   {name}", seat.0),
-    }
+    format!("{}   {name}", u32::from(seat.0) + 1)
 }
 
 /// All kinds of events.
@@ -212,7 +209,8 @@ fn removal(why: RosterCause) -> &'static str {
 
 /// What happened, in a sentence. `named` says what a seat is called.
 pub fn happened(what: &Happened, at: Option<Tile>, named: &dyn Fn(Seat) -> String) -> String {
-    let title = |seat: &Seat| title_of(&named(*seat));
+    // A name is written as its owner writes it.
+    let name = |seat: &Seat| named(*seat);
     let place = at.map_or_else(String::new, |at| format!(" at {},{}", at.x, at.y));
     match what {
         Happened::Fight { lost, .. } if lost.is_empty() => format!("Fight{place}: nobody fell"),
@@ -223,19 +221,19 @@ pub fn happened(what: &Happened, at: Option<Tile>, named: &dyn Fn(Seat) -> Strin
                 .collect();
             format!("Fight{place}: {}", lost.join(", "))
         }
-        Happened::Built(seat, kind) => format!("{} has {}", title(seat), one(*kind)),
-        Happened::Lost(seat, kind) => format!("{} lost {}{place}", title(seat), one(*kind)),
+        Happened::Built(seat, kind) => format!("{} has {}", name(seat), one(*kind)),
+        Happened::Lost(seat, kind) => format!("{} lost {}{place}", name(seat), one(*kind)),
         Happened::Researched(seat, upgrade, level) => {
-            format!("{} learnt {} {level}", title(seat), upgrade.stats().name)
+            format!("{} learnt {} {level}", name(seat), upgrade.stats().name)
         }
-        Happened::Defeated(seat) => format!("{} is defeated", title(seat)),
-        Happened::Chat(seat, text) => format!("{}: {text}", title(seat)),
-        Happened::Left(seat) => format!("{} left", title(seat)),
-        Happened::Removed(seat, why) => format!("{} was removed: {}", title(seat), removal(*why)),
-        Happened::Returned(seat) => format!("{} came back", title(seat)),
-        Happened::Resigned(seat) => format!("{} gave up", title(seat)),
+        Happened::Defeated(seat) => format!("{} is defeated", name(seat)),
+        Happened::Chat(seat, text) => format!("{}: {text}", name(seat)),
+        Happened::Left(seat) => format!("{} left", name(seat)),
+        Happened::Removed(seat, why) => format!("{} was removed: {}", name(seat), removal(*why)),
+        Happened::Returned(seat) => format!("{} came back", name(seat)),
+        Happened::Resigned(seat) => format!("{} gave up", name(seat)),
         Happened::PlayedOn(_, name) => format!("{name} plays on from here, against bots"),
-        Happened::Paused(seat) => format!("{} paused the match", title(seat)),
-        Happened::Resumed(seat) => format!("{} ended the pause", title(seat)),
+        Happened::Paused(seat) => format!("{} paused the match", name(seat)),
+        Happened::Resumed(seat) => format!("{} ended the pause", name(seat)),
     }
 }

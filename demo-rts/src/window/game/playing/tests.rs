@@ -116,8 +116,20 @@ fn a_match_is_played_paused_talked_in_and_left_by_the_menu() {
     player.press(KeyCode::F3);
     assert!(player.reads(words::NO_NETWORK));
     player.press(KeyCode::Escape);
-    player.wait("the menu", |player| player.reads(words::LEAVE_MATCH));
-    player.press(KeyCode::Up);
+    let to_leave = |player: &mut Player| {
+        player.wait("the menu", |player| player.reads(words::LEAVE_MATCH));
+        player.press(KeyCode::Up);
+        player.press(KeyCode::Enter);
+        player.wait("it asks", |player| player.reads(words::LEAVE_SURE));
+    };
+    to_leave(&mut player);
+    // A second Enter, pressed in haste, changes nothing.
+    player.press(KeyCode::Enter);
+    player.frame(Input::default());
+    assert!(player.game.leaving.is_none() && !player.reads(words::LEAVE_SURE));
+    player.press(KeyCode::Escape);
+    to_leave(&mut player);
+    player.press(KeyCode::Down);
     player.press(KeyCode::Enter);
     let began = now();
     while !matches!(player.frame(Input::default()), Next::Back) {

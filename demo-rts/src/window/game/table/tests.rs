@@ -391,3 +391,25 @@ fn tearing_down_wants_to_be_said_twice() {
     };
     assert_eq!(order.command, Command::Demolish { building: hall });
 }
+
+#[test]
+fn what_panels_cover_is_not_seen() {
+    let size = SIZES[0];
+    let mut sitting = Sitting::at(size);
+    let tile_at = |sitting: &Sitting, at: (f32, f32)| {
+        let (x, y) = sitting.table.camera.to_map(at);
+        Tile::new(x as u16, y as u16)
+    };
+    sitting.table.camera.look_at(Tile::new(48, 48));
+    sitting.frame(Input::default());
+    let small = tile_at(&sitting, (80.0, size.1 - 80.0));
+    let card = tile_at(&sitting, (size.0 - 80.0, size.1 - 80.0));
+    let middle = tile_at(&sitting, (size.0 / 2.0, size.1 / 2.0));
+    assert!(sitting.table.shows(middle) && sitting.table.shows(card));
+    assert!(!sitting.table.shows(small), "under the small map");
+    let worker = sitting.own(Kind::Worker)[0];
+    let hand = sitting.table.hand.as_mut().expect("a person plays");
+    hand.select(vec![worker]);
+    sitting.frame(Input::default());
+    assert!(sitting.table.shows(middle) && !sitting.table.shows(card));
+}
