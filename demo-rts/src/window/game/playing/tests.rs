@@ -6,6 +6,7 @@ use crate::cli::Common;
 use crate::peer::{Bots, KeyChoice, Part, now};
 use crate::window::input::{Click, Modifiers, MouseButton, Press};
 use crate::window::sight::{SIZES, check_texts, until};
+use lockstep::TurnNumber;
 use std::time::Instant;
 
 struct Player {
@@ -162,6 +163,38 @@ fn who_surrenders_says_it_twice_and_is_defeated() {
     player.press(KeyCode::Enter);
     player.wait("the match ends", |player| player.reads(words::CLOSE_MATCH));
     assert!(player.reads("Defeat: bot 1 won"));
+    let samples = player.game.samples.all();
+    let issued = samples.last().map(|sample| sample.seats[0].actions);
+    assert_eq!(issued, Some(1), "the surrender itself");
+}
+
+#[test]
+fn what_was_said_of_a_wait_goes_with_it_and_who_is_back_is_told() {
+    let mut player = Player::sits_down(&Common::default());
+    player.wait("the match begins", |player| player.reads("250"));
+    let (turn, seats) = (TurnNumber(3), vec![Seat(7)]);
+    player.game.take(&Event::Patience {
+        turn,
+        seats: seats.clone(),
+        longer: Duration::from_secs(30),
+    });
+    player.frame(Input::default());
+    assert!(player.reads("the match waits 30 s longer"));
+    let over = Event::StallEnded {
+        turn,
+        late: Duration::from_secs(14),
+    };
+    player.game.take(&over);
+    player.frame(Input::default());
+    assert!(!player.reads("waits 30 s longer"));
+    player.game.take(&Event::Stalled {
+        turn,
+        on: seats,
+        since: Duration::from_secs(14),
+    });
+    player.game.take(&over);
+    player.frame(Input::default());
+    assert!(player.reads("seat 7 back: the match goes on."));
 }
 
 #[test]
@@ -185,13 +218,37 @@ fn who_closes_the_window_leaves_the_match_first() {
 #[test]
 fn the_end_of_a_match_is_shown_and_told_after_the_window_has_closed() {
     let common = Common {
-        turns: Some(5),
+        turns: Some(15),
         ..Common::default()
     };
     let mut player = Player::sits_down(&common);
     player.wait("the match ends", |player| player.reads(words::CLOSE_MATCH));
     assert!(player.reads("bot 1") && player.reads(words::RESULT[1]));
-    player.press(KeyCode::Tab);
+    let graphs = words::viewer::GRAPHS;
+    assert!(graphs.into_iter().all(|title| player.reads(title)));
+    assert!(player.reads("0:00") && player.reads("0:01"));
+    let samples = player.game.samples.all().to_vec();
+    let [.., before, last] = samples.as_slice() else {
+        panic!("{samples:?}");
+    };
+    assert!(before.tick < last.tick && last.tick == 30, "{samples:?}");
+    // The map, the menu, and back.
+    player.press(KeyCode::Escape);
+    player.frame(Input::default());
+    assert!(player.reads(words::OVER));
+    player.press(KeyCode::P);
+    player.frame(Input::default());
+    assert!(player.reads(words::OVER) && !player.reads(words::PAUSED));
+    player.press(KeyCode::Escape);
+    player.frame(Input::default());
+    assert!(player.reads(words::SHOW_RESULT) && !player.reads(words::OVER));
+    for senseless in [words::PAUSE, words::SURRENDER, words::RESUME] {
+        assert!(!player.reads(senseless), "{senseless}");
+    }
+    player.press(KeyCode::Enter);
+    player.frame(Input::default());
+    assert!(graphs.into_iter().all(|title| player.reads(title)));
+    assert_eq!(player.game.samples.all(), samples);
     player.press(KeyCode::Tab);
     assert!(matches!(player.press(KeyCode::Enter), Next::Back));
     assert_eq!(player.farewell.borrow().code, Some(exit::GOOD));
