@@ -283,6 +283,31 @@ fn a_match_of_other_rules_is_refused() {
     assert!(matches!(&events[..], [Event::Ended(ended)] if ended.reason == EndReason::World));
 }
 
+#[test]
+fn a_turn_that_is_executed_again_counts_once_for_who_gave_its_commands() {
+    let played = fixture::play(170);
+    let mut game = player(&played);
+    game.source().set_speed(Speed::PAUSED);
+    let wanted = |turns: u32, seat: Seat| {
+        let bundles = played.records.iter().filter_map(|record| match record {
+            Record::Bundle(bundle) if bundle.turn.0 < turns => Some(bundle),
+            _ => None,
+        });
+        let entries = bundles.flat_map(|bundle| &bundle.entries);
+        let given = entries.filter(|entry| entry.seat == seat);
+        let given = given.filter(|entry| matches!(entry.what, What::Command(_)));
+        given.count() as u32
+    };
+    for (turn, counted) in [(30, 30), (10, 30), (25, 30), (45, 45), (0, 45), (49, 49)] {
+        game.source().seek(TurnNumber(turn));
+        arrive(&mut game);
+        for seat in [Seat(0), Seat(1)] {
+            assert!(wanted(counted, seat) > 0);
+            assert_eq!(game.given(seat), wanted(counted, seat), "turn {turn}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
     #[test]
