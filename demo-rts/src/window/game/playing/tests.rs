@@ -6,7 +6,7 @@ use crate::cli::Common;
 use crate::peer::{Bots, KeyChoice, Part, now};
 use crate::window::input::{Click, Modifiers, MouseButton, Press};
 use crate::window::sight::{SIZES, check_texts, until};
-use lockstep::TurnNumber;
+use lockstep::{Seat, TurnNumber};
 use std::time::Instant;
 
 struct Player {
