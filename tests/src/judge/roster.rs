@@ -128,11 +128,18 @@ impl<W: Playable> Judge<W> {
         began.is_some_and(|began| self.now >= began + self.time_before(turn) + budget)
     }
 
-    /// Turns after the cut that only those had who are out are none of the history.
+    /// Turns after the cut that only those had who are out are none of the history; nor are those that only an earlier
+    /// run of a process had.
     fn forget_from(&mut self, cut: usize) {
         for turn in self.forget(cut) {
             let mut by = turn.by.iter();
-            if let Some(peer) = by.find(|peer| !self.is_outside(**peer, cut as u32)) {
+            let of_another_run = |peer: usize| {
+                let file = &self.peers[peer];
+                let before = !file.was_in() && file.appended <= turn.bundle.turn.0;
+                self.is_out(peer, cut as u32) && before
+            };
+            let stays = |peer: usize| !self.is_outside(peer, cut as u32) && !of_another_run(peer);
+            if let Some(peer) = by.find(|peer| stays(**peer)) {
                 let seen = format!("turn {} is beyond the cut", turn.bundle.turn);
                 return self.fail(Some(*peer), Invariant::Agreement, seen);
             }
