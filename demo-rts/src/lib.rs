@@ -21,6 +21,8 @@ pub mod local;
 #[cfg(feature = "play")]
 pub mod log;
 #[cfg(any(feature = "play", feature = "viewer"))]
+pub mod names;
+#[cfg(any(feature = "play", feature = "viewer"))]
 pub mod news;
 #[cfg(feature = "play")]
 pub mod options;

@@ -1,8 +1,9 @@
 //! A match on the terminal: a person plays, or watches a bot play.
 
 use crate::exit::{self, Problem};
-use crate::facts::{Facts, called};
+use crate::facts::Facts;
 use crate::home::look_at_first;
+use crate::names::called;
 use crate::news::News;
 use crate::output::{EndLine, Line};
 use crate::peer::{Peer, now};

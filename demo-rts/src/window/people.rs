@@ -1,13 +1,13 @@
 //! Who plays.
 
-use crate::facts;
+use crate::names;
 use lockstep::Seat;
 use lockstep::log::Start;
 use replay::Reader;
 
 /// The seats of each player, and what they are called: several seats of one are its bots.
 pub fn players(start: &Start) -> Vec<(Seat, String)> {
-    facts::players(&start.seat_infos()).into_iter().collect()
+    names::players(&start.seat_infos()).into_iter().collect()
 }
 
 /// The same of a recording: of a match that one has played on alone, it is that one and bots.
@@ -18,5 +18,5 @@ pub fn players_of(reader: &Reader) -> Vec<(Seat, String)> {
     let name = |seat| (seat == continuation.seat).then(|| continuation.name.clone());
     let seats = reader.start().seats().into_iter();
     let people = seats.map(|seat| (seat, name(seat)));
-    facts::called(people.collect()).into_iter().collect()
+    names::called(people.collect()).into_iter().collect()
 }

@@ -1,6 +1,6 @@
 //! The recordings of a folder, read on a thread of their own.
 
-use crate::facts::bot;
+use crate::names::bot;
 use crate::window::people::players_of;
 use crate::window::places::setup_of;
 use crate::window::words::menu as words;
