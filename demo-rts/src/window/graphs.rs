@@ -30,6 +30,14 @@ impl Graph {
         words::GRAPHS[self as usize]
     }
 
+    /// The values of all seats, and what the graph's upper edge stands for.
+    fn of_all(self, samples: &[Sample], seats: usize) -> (Vec<Vec<(u64, f32)>>, f32) {
+        let all: Vec<_> = (0..seats).map(|seat| self.values(samples, seat)).collect();
+        let values = all.iter().flatten().map(|(_, value)| *value);
+        let top = round_up(values.fold(1.0, f32::max));
+        (all, top)
+    }
+
     /// The values of a seat: tick and value, ascending.
     pub fn values(self, samples: &[Sample], seat: usize) -> Vec<(u64, f32)> {
         let of = |sample: &Sample| {
@@ -108,15 +116,7 @@ pub fn draw(
     let size = canvas.units(theme::SMALL);
     let high = canvas.line_height(size);
     let gap = canvas.units(4.0);
-    let all: Vec<_> = (0..lines.len())
-        .map(|seat| graph.values(samples, seat))
-        .collect();
-    let most = all
-        .iter()
-        .flatten()
-        .map(|(_, value)| *value)
-        .fold(1.0, f32::max);
-    let top = round_up(most);
+    let (all, top) = graph.of_all(samples, lines.len());
     let label = format!("{top:.0}");
     let wide = canvas.measure(&label, size, Weight::Regular);
     canvas.text(
@@ -217,15 +217,7 @@ pub fn svg(
     }
     for (place, graph) in Graph::ALL.into_iter().enumerate() {
         let top = legend + place as f32 * (PLOT.1 + 70.0) + 24.0;
-        let all: Vec<_> = (0..lines.len())
-            .map(|seat| graph.values(samples, seat))
-            .collect();
-        let most = all
-            .iter()
-            .flatten()
-            .map(|(_, value)| *value)
-            .fold(1.0, f32::max);
-        let most = round_up(most);
+        let (all, most) = graph.of_all(samples, lines.len());
         put(format_args!(r##"<g transform="translate(60 {top})">"##));
         put(format_args!(
             r##"<text x="0" y="-8" fill="#e8ecf0" font-weight="bold">{}</text>"##,

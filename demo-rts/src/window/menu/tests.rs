@@ -460,6 +460,15 @@ fn nonsense_for_a_ticket_is_answered_in_words() {
     }
 }
 
+/// Until each of two says its text.
+fn both_until(ada: &mut Desk, bob: &mut Desk, adas: &str, bobs: &str) {
+    until(&format!("{adas} and {bobs}"), || {
+        ada.frames(1);
+        bob.frames(1);
+        (ada.says(adas) && bob.says(bobs)).then_some(())
+    });
+}
+
 /// Opens a lobby and copies its ticket.
 fn open(desk: &mut Desk) {
     desk.press(words::HOST);
@@ -497,13 +506,6 @@ fn two_meet_in_a_lobby_play_and_the_one_that_crashes_comes_back() {
     let mut bob = Desk::new(&bobs, "Bob");
     open(&mut ada);
     join(&mut bob);
-    let both_until = |ada: &mut Desk, bob: &mut Desk, adas: &str, bobs: &str| {
-        until(&format!("{adas} and {bobs}"), || {
-            ada.frames(1);
-            bob.frames(1);
-            (ada.says(adas) && bob.says(bobs)).then_some(())
-        });
-    };
     both_until(&mut ada, &mut bob, "Bob", "Ada");
     ada.assert_readable_at_every_size("lobby of the host");
     bob.assert_readable_at_every_size("lobby of the guest");

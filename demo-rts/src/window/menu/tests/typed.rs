@@ -94,13 +94,6 @@ fn who_types_host_and_join_meets_in_the_lobby_and_tells_the_end_at_the_prompt() 
         listen,
     };
     let mut bob = of_command(folder.path(), &part, &named("Bob"));
-    let both_until = |ada: &mut Desk, bob: &mut Desk, adas: &str, bobs: &str| {
-        until(&format!("{adas} and {bobs}"), || {
-            ada.frames(1);
-            bob.frames(1);
-            (ada.says(adas) && bob.says(bobs)).then_some(())
-        });
-    };
     both_until(&mut ada, &mut bob, "Bob", "Ada");
     bob.assert_readable_at_every_size("lobby of who typed join");
     assert!(bob.says(words::I_AM_NOT) && !ada.says(words::I_AM_NOT));
