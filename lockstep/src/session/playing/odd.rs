@@ -220,8 +220,21 @@ impl Playing {
         let told: Vec<(u8, Option<LogHash>)> = told
             .filter_map(|side| Some((place(side)?, side.log_hash)))
             .collect();
+        let own = self.hashes.after(turns);
+        let voters = self.epochs.voters().members();
+        let unlike = told.iter().filter(|(_, hash)| *hash != own);
+        let unlike: Peers = unlike.map(|(at, _)| *at).collect();
+        let unlike = unlike.and(voters);
+        if unlike.is_empty() {
+            self.dispute = None;
+            return Some(true);
+        }
+        let dispute = self.dispute.as_ref();
+        if dispute.is_some_and(|dispute| !dispute.has_heard_out(unlike, core.now)) {
+            return None;
+        }
         let known: Peers = told.iter().map(|(peer, _)| *peer).collect();
-        match self.verdict(&told, self.epochs.voters().members().without(known)) {
+        match self.verdict(&told, voters.without(known)) {
             Verdict::Minority(odd) if !odd.contains(self.me as u8) => {
                 // Nothing is left to find out, and turns must go on: a change that is decided may need some of them.
                 self.dispute = None;

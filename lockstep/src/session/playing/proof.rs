@@ -1,6 +1,7 @@
 //! Two histories: how they are found, what is shown of them, and the proof of who signed both.
 
 use super::Playing;
+use crate::limits::MAX_PEERS;
 use crate::log::{Equivocation, SignedBatch};
 use crate::session::core::Core;
 use crate::session::roster::Peers;
@@ -11,6 +12,11 @@ use std::time::Duration;
 /// Logs that differ are shown to everybody, again and again, for so long; without a proof it is a desync then, as it is
 /// where worlds differ.
 const SHOWN_FOR: Duration = Duration::from_secs(5);
+/// Whoever attests another log may hold the proof: so many showings in a row a link has to it that carries both ways before
+/// it is judged, ...
+const SHOWN: u8 = 3;
+/// ... unless there was none for so long: the turns of the others must go on.
+const REACHED_WITHIN: Duration = Duration::from_secs(15);
 /// The others have so long to decide on going on without whoever signed both, or attests what a quorum does not.
 const DECIDED_WITHIN: Duration = Duration::from_secs(20);
 const SHOWN_EVERY: Duration = Duration::from_secs(1);
@@ -28,6 +34,8 @@ pub(super) struct Dispute {
     /// Whose it is, and its hash.
     other: usize,
     hash: LogHash,
+    /// By peer: the last showings in a row at which a link to it carried both ways.
+    shown: [u8; MAX_PEERS],
     /// It was shown for long enough, and there is no proof.
     unproved: bool,
 }
@@ -36,6 +44,12 @@ impl Dispute {
     /// Whose log differs.
     pub(super) fn other(&self) -> u8 {
         self.other as u8
+    }
+
+    /// Whether what these hold would be known by now, if they hold anything.
+    pub(super) fn has_heard_out(&self, peers: Peers, now: Duration) -> bool {
+        let late = self.since + REACHED_WITHIN <= now;
+        late || peers.iter().all(|at| self.shown[usize::from(at)] >= SHOWN)
     }
 }
 
@@ -94,9 +108,10 @@ impl Playing {
             turns,
             other,
             hash,
+            shown: [0; MAX_PEERS],
             unproved: false,
         });
-        self.show(core, from);
+        self.show_dispute(core);
     }
 
     /// Whoever has slept is given the whole time again to be shown why logs or worlds differ.
@@ -148,16 +163,26 @@ impl Playing {
                 dispute.unproved = true;
             }
         }
-        let Some(dispute) = &self.dispute else {
+        let dispute = self.dispute.as_ref();
+        if dispute.is_some_and(|dispute| dispute.shown_at + SHOWN_EVERY <= core.now) {
+            self.show_dispute(core);
+        }
+    }
+
+    fn show_dispute(&mut self, core: &mut Core) {
+        let carries = self.links_carry(core);
+        let Some(dispute) = &mut self.dispute else {
             return;
         };
-        if core.now >= dispute.shown_at + SHOWN_EVERY {
-            let from = dispute.from;
-            self.show(core, from);
-            if let Some(dispute) = &mut self.dispute {
-                dispute.shown_at = core.now;
-            }
+        dispute.shown_at = core.now;
+        for (at, shown) in dispute.shown.iter_mut().enumerate() {
+            *shown = match carries.contains(at as u8) {
+                true => shown.saturating_add(1),
+                false => 0,
+            };
         }
+        let from = dispute.from;
+        self.show(core, from);
     }
 
     /// Sends everybody all batches that are held of these turns: who holds others has the proof.

@@ -7,6 +7,7 @@ use crate::log::SignedBatch;
 use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::link::Link;
+use crate::session::roster::Peers;
 use crate::session::wire::{Control, Datagram, TurnPacket};
 use crate::{LinkId, MAX_DATAGRAM, TurnNumber};
 use std::time::Duration;
@@ -330,6 +331,18 @@ impl Playing {
             }
         }
         heard
+    }
+
+    /// The members that a link leads to which carries both ways: each end has heard the other of late.
+    pub(super) fn links_carry(&self, core: &Core) -> Peers {
+        let window = self.heard_window();
+        let carries = |link: &&Link| {
+            link.heard_at + window > core.now && link.quality.heard & bit(self.me) != 0
+        };
+        let links = core.links.values().filter(carries);
+        links
+            .filter_map(|link| Some(self.leads_to(link)? as u8))
+            .collect()
     }
 
     /// Members that batches are still needed from or by, that may be coming back, or that may not know that they are out,

@@ -1,5 +1,6 @@
 //! Somebody signs two different batches for one turn.
 
+use super::lost::part;
 use super::*;
 use crate::{Gone, RosterCause};
 
@@ -135,6 +136,48 @@ fn who_sleeps_over_two_histories_calls_them_no_desync() {
         assert_eq!(ended.reason, EndReason::Removed, "{asleep_after} ms");
         assert!(net.has_named(0) && net.has_named(1), "{asleep_after} ms");
     }
+}
+
+/// The links between the two whom the third tells two histories break for so long: each hears of the other only by way
+/// of that one.
+fn parted_by_two_histories(lasts: Duration) -> Net {
+    let policies = (
+        OnSlow::default(),
+        OnDesync::RemoveMinority,
+        Absent::default(),
+    );
+    let mut net = Net::under(3, Plan::default(), None, policies);
+    net.two_faced = Some(20);
+    while net.peers[1].executed < 19 {
+        net.run(net.now + Duration::from_millis(10));
+    }
+    net.deaf_between.push((0, 1));
+    part(&mut net, 0, 1);
+    net.run(net.now + lasts);
+    net.deaf_between.clear();
+    net.run(net.now + Duration::from_secs(30));
+    net
+}
+
+#[test]
+fn who_cannot_show_what_it_was_told_is_not_called_odd_for_it() {
+    for seconds in [4, 6, 8, 10] {
+        let net = parted_by_two_histories(Duration::from_secs(seconds));
+        for at in [0, 1] {
+            assert!(net.has_named(at), "{seconds} s, peer {at}");
+            let causes = net.causes(at);
+            assert_eq!(causes, [RosterCause::Cheated], "{seconds} s, peer {at}");
+            assert!(net.peers[at].executed > 100, "{seconds} s, peer {at}");
+        }
+        net.have_one_history(&[0, 1]);
+    }
+}
+
+#[test]
+fn who_cannot_show_for_long_what_it_was_told_holds_up_the_others_no_longer() {
+    let net = parted_by_two_histories(Duration::from_secs(40));
+    assert_eq!(net.causes(0).first(), Some(&RosterCause::Desynced));
+    assert!(net.peers[0].executed > 100);
 }
 
 #[test]
