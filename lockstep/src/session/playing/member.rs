@@ -2,6 +2,7 @@
 
 use super::by_turn::ByTurn;
 use super::change::newest_hash;
+use super::rejoin::FRESH;
 use super::watch::HALF_SPENT;
 use crate::log::{Equivocation, RosterPeer, SignedBatch};
 use crate::session::Batch;
@@ -78,6 +79,8 @@ pub(crate) struct Member {
     pub restarted: bool,
     /// When another run of its process last asked for its place, having followed.
     pub replaced_at: Option<Duration>,
+    /// How often it was removed for that.
+    pub replaced: u32,
     /// Since when this run of its process is of the roster, where another one was before.
     pub run_since: Duration,
     /// Runs of its process that are over.
@@ -143,6 +146,7 @@ impl Member {
             back_at: Duration::ZERO,
             restarted: false,
             replaced_at: None,
+            replaced: 0,
             run_since: Duration::ZERO,
             past: Vec::new(),
             misreports: false,
@@ -187,9 +191,16 @@ impl Member {
             blocked: self.blocked.min(HALF_SPENT),
             held_up: self.held_up,
             desyncs: self.desyncs,
+            replaced: self.replaced,
             run_since: now,
             ..Member::new(peer, addresses, TurnNumber(from), now)
         };
+    }
+
+    /// Whether another run of its process has asked for its place of late.
+    pub(super) fn is_asked_for(&self, now: Duration) -> bool {
+        let asked = self.replaced_at;
+        asked.is_some_and(|asked| now < asked + FRESH)
     }
 
     /// Puts another batch of a turn in the place of the one that is held, which it returns.

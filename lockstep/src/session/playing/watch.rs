@@ -4,7 +4,6 @@
 use super::Playing;
 use super::epochs::ATTEMPTS_EVERY;
 use super::presence::GAP;
-use super::rejoin::FRESH;
 use crate::session::core::Core;
 use crate::session::roster::Peers;
 use crate::{Event, LinkId, TurnNumber};
@@ -24,6 +23,10 @@ const KEPT_FOR: Duration = STALL_BUDGET;
 pub(super) const HALF_SPENT: Duration = Duration::from_secs(5);
 /// The second time that it does, it is let in again after so long, the third time after twice this time, and so on.
 const BACK_AFTER: Duration = Duration::from_secs(60);
+/// Another run of one process may have the place of the one before at once, and after that one has had it for so long the
+/// second time, twice as long the third, and so on up to so many times: each time costs the others a change.
+const REPLACED_AFTER: Duration = Duration::from_secs(15);
+const REPLACED_MOST: u32 = 4;
 /// Whoever tells of batches and does not deliver them for so long, all told, is not believed any more. Short enough for
 /// the others not to call the coordinator late that waits for them.
 const PROVED_WITHIN: Duration = Duration::from_secs(4);
@@ -255,8 +258,9 @@ impl Playing {
         let voters = self.epochs.voters();
         let replaced = self.places(|at| {
             let member = &self.members[at];
-            let asked = member.replaced_at.filter(|_| member.kept_until <= now);
-            at != self.me && asked.is_some_and(|asked| now < asked + FRESH)
+            let due = member.run_since + REPLACED_AFTER * member.replaced.min(REPLACED_MOST);
+            let may = member.kept_until <= now && (member.replaced == 0 || due <= now);
+            at != self.me && may && member.is_asked_for(now)
         });
         let replaced = replaced.and(voters.members());
         match voters.is_quorum(voters.members().without(replaced)) {
@@ -305,6 +309,9 @@ impl Playing {
             member.unproved = Duration::ZERO;
             if kept.contains(at as u8) {
                 member.kept_until = now + KEPT_FOR;
+            }
+            if goes.contains(at as u8) && member.is_asked_for(now) {
+                member.replaced = member.replaced.saturating_add(1);
             }
             if goes.contains(at as u8) && member.blocked >= HALF_SPENT {
                 member.back_at = now + BACK_AFTER * member.held_up;

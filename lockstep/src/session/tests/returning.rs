@@ -429,3 +429,32 @@ fn who_begins_another_run_beside_one_that_plays_has_its_place_soon() {
         net.is_one_of_them(another, 0);
     }
 }
+
+#[test]
+fn who_begins_run_after_run_costs_the_others_a_change_less_and_less_often() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    let begun = net.now;
+    let mut taken = Vec::new();
+    for run in 0..4 {
+        let another = net.peers.len();
+        net.peers
+            .push(Net::returning(2, 90 + run, Vec::new(), &[0, 1]));
+        net.peers[another].begun = net.now;
+        while net.causes(another).is_empty() {
+            net.run(net.now + Duration::from_secs(1));
+            assert!(net.now < begun + Duration::from_secs(150), "run {run}");
+        }
+        taken.push((net.now - begun).as_secs());
+    }
+    assert!(taken[0] <= 3, "{taken:?}");
+    let apart: Vec<u64> = taken.windows(2).map(|two| two[1] - two[0]).collect();
+    let least = [14, 29, 44];
+    assert!(
+        apart
+            .iter()
+            .zip(least)
+            .all(|(apart, least)| *apart >= least && *apart < least + 9),
+        "{apart:?}"
+    );
+}
