@@ -105,7 +105,7 @@ impl Facts {
                     }
                 });
             }
-            Event::Lobby(peers) => {
+            Event::Lobby { peers, .. } => {
                 for peer in peers {
                     let known = peer.seats.iter().all(|seat| self.names.contains_key(seat));
                     if !known {

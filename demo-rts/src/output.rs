@@ -226,7 +226,7 @@ impl Line {
     /// The lines of an event. An end has none: it needs a [`Summary`](crate::tally::Summary).
     pub fn of(event: &Event) -> Vec<Line> {
         let line = match event {
-            Event::Lobby(peers) => Line::Lobby {
+            Event::Lobby { peers, .. } => Line::Lobby {
                 peers: peers
                     .iter()
                     .map(|peer| LobbyLine {

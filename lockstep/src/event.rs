@@ -9,8 +9,15 @@ use std::time::Duration;
 /// Something the game may want to show. Ignoring any of them changes nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// The lobby changed: who is in it, with which seats.
-    Lobby(Vec<LobbyPeer>),
+    /// The lobby changed.
+    Lobby {
+        /// Who is in it, with which seats.
+        peers: Vec<LobbyPeer>,
+        /// How many seats the match has.
+        seats: u8,
+        /// The plan that it begins with.
+        plan: Plan,
+    },
     /// Turn 0 begins, or the first turn behind the moment that is played on from.
     Started {
         /// The match.

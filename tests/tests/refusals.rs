@@ -93,7 +93,7 @@ fn the_same_key_twice_and_one_too_many_are_refused() {
     let mut first = join(&ticket, Some(RULES), config(12));
     let lobby_of = |peers| {
         move |at: usize, event: &Event| match event {
-            Event::Lobby(lobby) if at == 0 && lobby.len() == peers => Some(()),
+            Event::Lobby { peers: here, .. } if at == 0 && here.len() == peers => Some(()),
             _ => None,
         }
     };

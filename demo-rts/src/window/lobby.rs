@@ -15,7 +15,7 @@ use crate::peer::{self, BUILD, Part, Peer};
 use crate::world::Setup;
 use draw::notice;
 use lockstep::log::Record;
-use lockstep::{EndReason, Ended, Event, LobbyPeer, Plan, SeatInfo, Status, Ticket};
+use lockstep::{EndReason, Ended, Event, LobbyPeer, Plan, SeatInfo, Status};
 use replay::WayBack;
 use std::collections::VecDeque;
 use std::mem::discriminant;
@@ -33,10 +33,7 @@ pub enum Kind {
         plan: Plan,
     },
     /// It was invited.
-    Join {
-        /// By this.
-        ticket: Ticket,
-    },
+    Join,
     /// It comes back into a match that runs, or that another one reopens.
     Back {
         /// What an earlier run recorded, where its way back goes with the new recording.
@@ -67,9 +64,7 @@ impl Kind {
     pub fn of(part: &Part<'_>, common: &Common) -> Option<Kind> {
         match part {
             Part::Host { seats, .. } => Some(Kind::host(*seats, common)),
-            Part::Join { ticket, .. } => Some(Kind::Join {
-                ticket: (*ticket).clone(),
-            }),
+            Part::Join { .. } => Some(Kind::Join),
             Part::Rejoin { .. } => Some(Kind::Back { old: None }),
             Part::Reopen { from, wait, .. } => {
                 let start = from.log.iter().find_map(|record| match record {
@@ -94,9 +89,9 @@ pub struct Lobby {
     /// Taken where the match goes on to its own screen.
     peer: Option<Peer>,
     kind: Kind,
-    /// What its host announced on the local network, where this peer was invited to it.
-    found: Option<Announcement>,
     here: Vec<LobbyPeer>,
+    /// How many seats there are, and in which turns they play, as its host tells.
+    told: Option<(u8, Plan)>,
     ready: bool,
     /// Nothing lies below it: the window closes behind it, and then tells how it ended.
     is_first: bool,
@@ -115,7 +110,7 @@ impl Lobby {
     /// Of a match that was begun on a page of the menu.
     pub fn new(front: Rc<Front>, begun: Begun, kind: Kind) -> Lobby {
         let mut memory = Memory::default();
-        if matches!(kind, Kind::Host { .. } | Kind::Join { .. }) {
+        if matches!(kind, Kind::Host { .. } | Kind::Join) {
             memory.focus(0);
         }
         Lobby {
@@ -124,8 +119,8 @@ impl Lobby {
             peer: Some(begun.peer),
             ready: matches!(kind, Kind::Back { .. } | Kind::Reopen { .. }),
             kind,
-            found: None,
             here: Vec::new(),
+            told: None,
             is_first: false,
             chat: begun.notes.iter().cloned().collect(),
             typed: String::new(),
@@ -156,7 +151,8 @@ impl Lobby {
         let mut began = false;
         for event in &events {
             match event {
-                Event::Lobby(peers) => {
+                Event::Lobby { peers, seats, plan } => {
+                    self.told = Some((*seats, *plan));
                     let before = std::mem::replace(&mut self.here, peers.clone());
                     tell_changes(&mut self.chat, &before, &self.here);
                 }
@@ -203,7 +199,7 @@ impl Lobby {
         peer.tell_again(std::mem::take(&mut self.events));
         let title = match self.kind {
             Kind::Host { .. } | Kind::Reopen { .. } => words::HOST,
-            Kind::Join { .. } | Kind::Back { .. } => words::JOIN,
+            Kind::Join | Kind::Back { .. } => words::JOIN,
         };
         Next::Replace(self.front.game(title, peer, &self.notes))
     }
@@ -265,19 +261,8 @@ impl Lobby {
     fn seats(&self) -> Option<u8> {
         match &self.kind {
             Kind::Host { wanted, .. } => Some(wanted.seats),
-            Kind::Join { .. } => self.found.as_ref().map(|found| found.seats),
-            Kind::Back { .. } => None,
+            Kind::Join | Kind::Back { .. } => self.told.map(|(seats, _)| seats),
             Kind::Reopen { seats, .. } => u8::try_from(seats.len()).ok(),
-        }
-    }
-
-    /// Looks for what the host announces, of which a ticket tells nothing.
-    fn look_for_host(&mut self) {
-        if let Kind::Join { ticket } = &self.kind
-            && self.found.is_none()
-        {
-            let found = self.front.found().into_iter();
-            self.found = found.into_iter().find(|found| found.ticket == *ticket);
         }
     }
 
@@ -295,7 +280,7 @@ impl Lobby {
         match &self.kind {
             Kind::Host { wanted, .. } => Some(&wanted.setup),
             Kind::Reopen { setup, .. } => setup.as_ref(),
-            Kind::Join { .. } | Kind::Back { .. } => self.peer.as_ref()?.told_setup(),
+            Kind::Join | Kind::Back { .. } => self.peer.as_ref()?.told_setup(),
         }
     }
 
@@ -319,12 +304,10 @@ impl Lobby {
     fn standing(&self) -> String {
         let open = self.places().iter().filter(|place| place.is_none()).count();
         let unready = self.here.iter().filter(|peer| !peer.ready).count();
-        match (self.here.is_empty(), self.seats()) {
-            (_, Some(_)) if matches!(self.kind, Kind::Reopen { .. }) => words::awaited(open),
-            (true, _) => words::CONNECTING.to_owned(),
-            // How many seats there are is not told to who came by a ticket.
-            (false, None) if unready == 0 => words::WHEN_ALL.to_owned(),
-            _ => words::missing(open, unready),
+        match self.here.is_empty() {
+            _ if matches!(self.kind, Kind::Reopen { .. }) => words::awaited(open),
+            true => words::CONNECTING.to_owned(),
+            false => words::missing(open, unready),
         }
     }
 }
@@ -338,7 +321,6 @@ impl Screen for Lobby {
         }
         front.listen();
         self.announce();
-        self.look_for_host();
         front.draw_ground(input, canvas);
         if input.closing || self.leaving_since.is_some() {
             self.leave();
@@ -435,7 +417,7 @@ fn was_decided(peer: &Peer, ended: Option<&Ended>) -> bool {
 fn keep(kept: &mut Vec<Event>, fresh: Vec<Event>) {
     for event in fresh {
         let most = match &event {
-            Event::Lobby(_) => 1,
+            Event::Lobby { .. } => 1,
             Event::Chat { .. } => CHAT_LINES,
             Event::LinkLost { .. } | Event::PeerFault { .. } => continue,
             _ => usize::MAX,

@@ -110,8 +110,13 @@ impl Lobby {
         y += ui.units(8.0);
         if let Some(setup) = self.setup() {
             let mut terms = words::long_terms(setup);
-            if let Kind::Host { plan, .. } = &self.kind {
-                terms = format!("{terms}. {}", words::pace(*plan, self.front.common.turns));
+            let pace = match (&self.kind, self.told) {
+                (Kind::Host { plan, .. }, _) => Some((*plan, self.front.common.turns)),
+                (Kind::Join, Some((_, plan))) => Some((plan, None)),
+                _ => None,
+            };
+            if let Some((plan, most)) = pace {
+                terms = format!("{terms}. {}", words::pace(plan, most));
             }
             y += ui.paragraph((room.x, y), room.w, &terms, theme::BODY, theme::TEXT);
         }

@@ -18,7 +18,11 @@ fn a_flood_in_the_lobby_fills_no_memory() {
     for number in 0..10_000 {
         let peer = PeerId([1; 32]);
         let fault = lockstep::Fault::Flood;
-        let lobby = Event::Lobby(Vec::new());
+        let lobby = Event::Lobby {
+            peers: Vec::new(),
+            seats: 2,
+            plan: Plan::default(),
+        };
         keep(
             &mut kept,
             vec![
@@ -44,7 +48,7 @@ fn bare(front: Rc<Front>, kind: Kind, here: Vec<LobbyPeer>) -> Lobby {
         peer: None,
         kind,
         here,
-        found: None,
+        told: None,
         ready: false,
         is_first: false,
         chat: VecDeque::new(),

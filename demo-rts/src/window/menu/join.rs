@@ -53,8 +53,7 @@ impl Joining {
         });
         match begun {
             Ok(begun) => {
-                let ticket = ticket.clone();
-                let lobby = Lobby::new(front.clone(), begun, Kind::Join { ticket });
+                let lobby = Lobby::new(front.clone(), begun, Kind::Join);
                 Next::Replace(Box::new(lobby))
             }
             Err(why) => {

@@ -353,8 +353,6 @@ pub const INVITE: &str = "Others join with this ticket";
 pub const CHAT_HINT: &str = "Write to all, Enter sends";
 /// Above what is said.
 pub const CHAT: &str = "Said here";
-/// When the match begins.
-pub const WHEN_ALL: &str = "The match begins when every seat is taken and all are ready.";
 /// After the last one was.
 pub const BEGINS: &str = "All are ready: the match begins …";
 /// Where the map is not known yet.

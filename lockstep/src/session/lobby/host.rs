@@ -425,9 +425,11 @@ impl Host {
             .collect();
         entries.sort_by_key(|entry| entry.seats.first().copied());
         self.broadcast(core, &Control::Lobby(entries.clone()));
-        core.event(Event::Lobby(
-            entries.into_iter().map(LobbyPeer::from).collect(),
-        ));
+        core.event(Event::Lobby {
+            peers: entries.into_iter().map(LobbyPeer::from).collect(),
+            seats: self.terms.seats,
+            plan: self.terms.plan,
+        });
     }
 
     fn say(&self, core: &mut Core, from: String, text: &str) {

@@ -438,7 +438,9 @@ impl Joiner {
 
     fn lobby(&mut self, core: &mut Core, entries: Vec<LobbyEntry>) {
         let own = core.id();
-        let seats = self.terms.as_ref().map_or(0, |terms| terms.seats);
+        let Some((seats, plan)) = self.terms.as_ref().map(|terms| (terms.seats, terms.plan)) else {
+            return;
+        };
         let mut named: Vec<Seat> = entries
             .iter()
             .flat_map(|entry| entry.seats.iter().copied())
@@ -457,7 +459,8 @@ impl Joiner {
         }
         let peers = entries.into_iter();
         let peers = peers.map(|entry| LobbyPeer::from(entry.tidied()));
-        core.event(Event::Lobby(peers.collect()));
+        let peers = peers.collect();
+        core.event(Event::Lobby { peers, seats, plan });
     }
 
     fn tell_ready(&mut self, core: &mut Core) {

@@ -6,7 +6,7 @@ use crate::session::RulesOf;
 use crate::session::catch_up::{Answer, Log, PART, Reopened, Unfit, Walk, place_in};
 use crate::session::core::Core;
 use crate::session::roster::Peers;
-use crate::{Incarnation, JoinRefused, LogHash, MatchId};
+use crate::{Event, Incarnation, JoinRefused, LobbyPeer, LogHash, MatchId};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +26,15 @@ pub(super) struct Book {
 }
 
 impl Book {
+    /// These are here.
+    pub(super) fn lobby(&self, peers: Vec<LobbyPeer>) -> Event {
+        Event::Lobby {
+            peers,
+            seats: self.start.seats().len() as u8,
+            plan: self.start.plan,
+        }
+    }
+
     /// What an earlier run of this process has recorded.
     pub(super) fn open(
         core: &Core,

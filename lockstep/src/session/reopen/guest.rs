@@ -9,7 +9,7 @@ use crate::session::catch_up::{Answer, Ask, Returning, Whole, decode, encode};
 use crate::session::core::Core;
 use crate::session::lobby::Step;
 use crate::session::wire::Control;
-use crate::{Contact, EndReason, Event, Fault, JoinRefused, LinkId, LobbyPeer, PeerId};
+use crate::{Contact, EndReason, Fault, JoinRefused, LinkId, LobbyPeer, PeerId};
 use sim::Seat;
 use std::time::Duration;
 
@@ -140,7 +140,7 @@ impl Guest {
                 let most = usize::from(core.limits.peers);
                 let peers = entries.into_iter().take(most);
                 let peers = peers.map(|entry| LobbyPeer::from(entry.tidied()));
-                core.event(Event::Lobby(peers.collect()));
+                core.event(self.book.lobby(peers.collect()));
             }
             Control::Reopen(Said::Propose(proposal)) => {
                 // What an earlier proposal cut off or added is not this peer's own.

@@ -15,7 +15,7 @@ use crate::session::core::Core;
 use crate::session::lobby::{Pings, Step};
 use crate::session::roster::Peers;
 use crate::session::wire::{Control, LobbyEntry};
-use crate::{EndReason, Event, Fault, JoinRefused, LinkId, LobbyPeer, PeerId, Rejoin, SeatInfo};
+use crate::{EndReason, Fault, JoinRefused, LinkId, LobbyPeer, PeerId, Rejoin, SeatInfo};
 use sim::Seat;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -346,7 +346,7 @@ impl Host {
             .collect();
         self.broadcast(core, &Control::Lobby(entries.clone()));
         let peers = entries.into_iter().map(LobbyPeer::from);
-        core.event(Event::Lobby(peers.collect()));
+        core.event(self.book.lobby(peers.collect()));
     }
 
     /// Who has proved a key and does not come may not keep a place.

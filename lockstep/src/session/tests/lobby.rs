@@ -24,7 +24,7 @@ fn entry(at: usize, seats: &[u8]) -> LobbyEntry {
 fn lobbies(net: &Net, at: usize) -> Vec<Vec<crate::LobbyPeer>> {
     let events = net.peers[at].events.iter();
     let lobbies = events.filter_map(|event| match event {
-        Event::Lobby(peers) => Some(peers.clone()),
+        Event::Lobby { peers, .. } => Some(peers.clone()),
         _ => None,
     });
     lobbies.collect()
@@ -37,6 +37,18 @@ fn everybody_in_the_lobby_is_told_who_runs_which_build() {
         let here = lobbies(&net, at).pop().expect("a lobby");
         let builds: Vec<&str> = here.iter().map(|peer| peer.build.as_str()).collect();
         assert_eq!(builds, ["one build"; 2], "as peer {at} is told");
+    }
+}
+
+#[test]
+fn everybody_in_the_lobby_is_told_how_many_seats_there_are_and_in_which_turns_they_play() {
+    let net = in_the_lobby();
+    for at in 0..2 {
+        let told = net.peers[at].events.iter().find_map(|event| match event {
+            Event::Lobby { seats, plan, .. } => Some((*seats, *plan)),
+            _ => None,
+        });
+        assert_eq!(told, Some((3, Plan::default())), "as peer {at} is told");
     }
 }
 

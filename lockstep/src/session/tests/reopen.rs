@@ -256,7 +256,7 @@ fn two_of_three_go_on_when_they_have_waited_and_the_third_comes_back_later() {
         .iter()
         .rev()
         .find_map(|event| match event {
-            Event::Lobby(peers) => Some(peers.iter().map(|peer| peer.seats[0]).collect()),
+            Event::Lobby { peers, .. } => Some(peers.iter().map(|peer| peer.seats[0]).collect()),
             _ => None,
         });
     assert_eq!(here, Some(vec![Seat(1), Seat(2)]));

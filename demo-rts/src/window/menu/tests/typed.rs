@@ -40,7 +40,11 @@ fn host(seats: u8) -> Part<'static> {
 
 /// A match of two that is opened by a command, and its ticket.
 fn opened_by_command(folder: &Path, common: &Common) -> (Desk, Ticket) {
-    let mut host = of_command(folder, &host(2), common);
+    opened_for(2, folder, common)
+}
+
+fn opened_for(seats: u8, folder: &Path, common: &Common) -> (Desk, Ticket) {
+    let mut host = of_command(folder, &host(seats), common);
     host.until_it_says("(you");
     let with = Modifiers {
         control: true,
@@ -112,6 +116,30 @@ fn who_types_host_and_join_meets_in_the_lobby_and_tells_the_end_at_the_prompt() 
         assert_eq!(told.code(), crate::exit::GOOD);
         assert!(told.lines()[0].contains("40 turns"), "{told:?}");
     }
+}
+
+#[test]
+fn who_was_sent_a_ticket_sees_every_seat_and_the_map_though_no_local_network_tells() {
+    let folder = tempfile::tempdir().unwrap();
+    let common = Common {
+        map_seed: Some(4_711),
+        plan: Some(options::plan("50x2").unwrap()),
+        ..named("Ada")
+    };
+    let (mut ada, ticket) = opened_for(4, folder.path(), &common);
+    let listen = ([127, 0, 0, 1], 0).into();
+    let part = Part::Join {
+        ticket: &ticket,
+        listen,
+    };
+    let mut bob = of_command(folder.path(), &part, &named("Bob"));
+    both_until(&mut ada, &mut bob, "Bob", words::STARTS);
+    let told = bob.said().join(" ");
+    for wanted in [&words::missing(2, 0), "Turns 50x2.", "number 4711"] {
+        assert!(told.contains(wanted), "{wanted} in {told}");
+    }
+    assert_eq!(told.matches(words::OPEN_SEAT).count(), 2, "{told}");
+    bob.assert_readable_at_every_size("lobby of who was sent a ticket");
 }
 
 #[test]
