@@ -10,6 +10,13 @@ pub mod canvas;
 pub mod clock;
 #[cfg(feature = "window")]
 mod desktop;
+#[cfg_attr(
+    not(feature = "window"),
+    expect(
+        dead_code,
+        reason = "who only watches gives no orders and fills in no fields"
+    )
+)]
 pub mod game;
 mod gpu;
 pub mod graphs;
@@ -33,6 +40,13 @@ mod sight;
 #[cfg(feature = "window")]
 pub(crate) mod sound;
 pub mod theme;
+#[cfg_attr(
+    not(feature = "window"),
+    expect(
+        dead_code,
+        reason = "who only watches gives no orders and fills in no fields"
+    )
+)]
 pub(crate) mod ui;
 pub mod viewer;
 pub mod words;
