@@ -458,6 +458,8 @@ impl<W: Playable> Judge<W> {
             Event::CommandRefused { id, .. } => {
                 self.peers[peer].refused.insert(*id);
             }
+            Event::Suspected { .. } => self.peers[peer].suspected_at = Some(self.now),
+            Event::NoQuorum { .. } => self.peers[peer].no_quorum_at = Some(self.now),
             Event::Desync(desync) => {
                 self.check_desync(peer, desync);
                 self.peers[peer].desync = Some((self.now, desync.clone()));

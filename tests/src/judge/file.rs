@@ -62,6 +62,10 @@ pub struct PeerFile {
     pub went_on: bool,
     /// How it ended.
     pub ended: Option<(Duration, Ended)>,
+    /// When it last suspected somebody.
+    pub suspected_at: Option<Duration>,
+    /// When it was last told that those who are left are no quorum.
+    pub no_quorum_at: Option<Duration>,
     /// It was told to leave.
     pub left: bool,
     /// When it was.
@@ -115,6 +119,8 @@ impl PeerFile {
             desync: None,
             went_on: false,
             ended: None,
+            suspected_at: None,
+            no_quorum_at: None,
             left: false,
             left_at: None,
             crashed: None,

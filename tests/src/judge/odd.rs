@@ -18,8 +18,11 @@ impl<W: Playable> Judge<W> {
             let of = desync.turn.next().0;
             let founded = match lie {
                 Lie::World(turns) => of == turns,
-                // It says something about its log only in some turns.
-                Lie::Log(turns) => (turns..=turns + 2 * self.command_delay).contains(&of),
+                // It says something about its log only in some turns: with every roster change several end at once.
+                Lie::Log(turns) => {
+                    let batches = 1 + self.changes.len() as u32;
+                    (turns..=turns + 2 * self.command_delay * batches).contains(&of)
+                }
             };
             let named = desync.odd == liar.into_iter().collect::<Vec<_>>();
             if !founded || !named || desync.goes_on != self.goes_on {

@@ -10,6 +10,9 @@ use std::time::Duration;
 /// Time from the end of all faults until turns must advance again.
 const RECOVERY: Duration = Duration::from_secs(2);
 
+/// A roster change that was begun while faults went on, and came to nothing by them, is begun anew after so long.
+const ANEW: Duration = Duration::from_secs(1);
+
 /// Time within which a peer that begins anew is in the match again.
 const RETURN: Duration = Duration::from_secs(6);
 
@@ -55,6 +58,13 @@ impl<W: Playable> Judge<W> {
         let went_on = desyncs().filter(|(_, desync)| desync.goes_on);
         let healed_at = went_on.map(|(at, _)| *at).fold(healed_at, Duration::max);
         let due = healed_at + RECOVERY * self.links_between().saturating_sub(1).max(1);
+        // What was begun just before may be lost.
+        let mut suspected = self.peers.iter().filter_map(|file| file.suspected_at);
+        let begun = |at: Duration| at <= healed_at && healed_at <= at + ANEW;
+        let due = match suspected.any(begun) {
+            true => due + ANEW,
+            false => due,
+        };
         let went_on_without = desyncs().filter(|(_, desync)| desync.goes_on).count();
         for peer in 0..self.peers.len() {
             let file = &self.peers[peer];
@@ -184,7 +194,12 @@ impl<W: Playable> Judge<W> {
         let gave_up = |file: &PeerFile| match (file.left_at, &file.ended) {
             (Some(left_at), Some((at, ended))) => {
                 let disturbed = self.healed_at.is_none_or(|healed_at| *at < healed_at);
-                ended.reason == EndReason::Left && *at >= left_at + LEAVE_WAIT && disturbed
+                // Where those who are left are no quorum it waits for nothing.
+                let alone = file
+                    .no_quorum_at
+                    .is_some_and(|told| told + LEAVE_WAIT >= *at);
+                let waited = alone || *at >= left_at + LEAVE_WAIT;
+                ended.reason == EndReason::Left && waited && disturbed
             }
             _ => false,
         };
@@ -313,7 +328,9 @@ impl<W: Playable> Judge<W> {
             // Whom a member that disturbs keeps from filling the lobby waits there, and who lacks one that was too slow.
             let mut peers = 0..self.peers.len();
             let lacks = self.hostile.is_some() || peers.any(|peer| self.was_too_slow(peer));
-            return match lacks && self.start.is_none() {
+            // Here each ends its own pause: that of somebody who goes lasts as long as its budget, turn after turn.
+            let pauses = self.paused && file.handed.last() >= Some(&(self.now - RECOVERY));
+            return match lacks && self.start.is_none() || pauses {
                 true => Ok(()),
                 false => Err("never ended".to_owned()),
             };

@@ -150,6 +150,9 @@ impl Playing {
     /// A quorum says that these have another world, or log, and this peer may not have come to that yet.
     pub(super) fn others_go_without(&mut self, core: &mut Core, value: Value) {
         let news = value.odd.without(self.odd.peers);
+        let disputed = self
+            .dispute
+            .take_if(|dispute| value.odd.contains(dispute.other()));
         let me = self.me as u8;
         let pending = self.mismatch.as_ref().map(|mismatch| mismatch.turns);
         let row = pending.map_or(Vec::new(), |turns| self.checksums.row(turns));
@@ -164,9 +167,10 @@ impl Playing {
             self.log_mismatch(core, turns, &row);
             let sides = self.sides_of_worlds(row);
             self.go_without(core, news, turns.saturating_sub(1), sides);
+        } else if let Some(dispute) = disputed.filter(|_| !news.is_empty()) {
+            let (turns, sides) = self.sides_of_dispute(&dispute);
+            self.go_without(core, news, turns.saturating_sub(1), sides);
         }
-        self.dispute
-            .take_if(|dispute| value.odd.contains(dispute.other()));
     }
 
     /// An epoch has begun, of which those who went for it, and those who did not, are known.
@@ -209,12 +213,11 @@ impl Playing {
         &mut self,
         core: &mut Core,
         turns: u32,
-        (other, hash): (usize, LogHash),
+        sides: Vec<DesyncSide>,
     ) -> Option<bool> {
         if !self.removes_odd_ones() {
             return Some(false);
         }
-        let sides = self.sides_of_log(turns, other, hash);
         let place = |side: &DesyncSide| self.place_of(side.peer).map(|at| at as u8);
         let told = sides.iter();
         let told: Vec<(u8, Option<LogHash>)> = told

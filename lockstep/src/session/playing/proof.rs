@@ -6,16 +6,16 @@ use crate::log::{Equivocation, SignedBatch};
 use crate::session::core::Core;
 use crate::session::roster::Peers;
 use crate::session::wire::{Control, WireBatch};
-use crate::{Event, Fault, LinkId, LogHash};
+use crate::{DesyncSide, Event, Fault, LinkId, LogHash};
 use std::time::Duration;
 
 /// Logs that differ are shown to everybody, again and again, for so long; without a proof it is a desync then, as it is
 /// where worlds differ.
 const SHOWN_FOR: Duration = Duration::from_secs(5);
-/// Whoever attests another log may hold the proof: so many showings in a row a link has to it that carries both ways before
-/// it is judged, ...
+/// Whoever attests another log may hold the proof: at so many showings in a row it has to be in reach before it is judged,
+/// ...
 const SHOWN: u8 = 3;
-/// ... unless there was none for so long: the turns of the others must go on.
+/// ... unless it was not for so long: the turns of the others must go on.
 const REACHED_WITHIN: Duration = Duration::from_secs(15);
 /// The others have so long to decide on going on without whoever signed both, or attests what a quorum does not.
 const DECIDED_WITHIN: Duration = Duration::from_secs(20);
@@ -34,7 +34,7 @@ pub(super) struct Dispute {
     /// Whose it is, and its hash.
     other: usize,
     hash: LogHash,
-    /// By peer: the last showings in a row at which a link to it carried both ways.
+    /// By peer: the last showings in a row at which it was in reach.
     shown: [u8; MAX_PEERS],
     /// It was shown for long enough, and there is no proof.
     unproved: bool,
@@ -146,17 +146,16 @@ impl Playing {
         let Some(dispute) = self.dispute.as_ref().filter(|_| !self.ending.desynced()) else {
             return;
         };
-        let (turns, other, hash) = (dispute.turns, dispute.other, dispute.hash);
         let over = core.now >= self.dispute_ends(dispute);
         let judged = over || dispute.unproved && self.cheating_voters().is_empty();
         let decided = over && dispute.since + DECIDED_WITHIN <= core.now;
         if judged {
+            let (turns, sides) = self.sides_of_dispute(dispute);
             let settled = match decided {
                 true => Some(false),
-                false => self.settles_by_logs(core, turns, (other, hash)),
+                false => self.settles_by_logs(core, turns, sides.clone()),
             };
             if settled == Some(false) {
-                let sides = self.sides_of_log(turns, other, hash);
                 return self.desync(core, turns.saturating_sub(1), sides);
             }
             if let Some(dispute) = &mut self.dispute {
@@ -169,14 +168,22 @@ impl Playing {
         }
     }
 
+    /// After how many turns logs differ, and what is known of each.
+    pub(super) fn sides_of_dispute(&self, dispute: &Dispute) -> (u32, Vec<DesyncSide>) {
+        let Dispute {
+            turns, other, hash, ..
+        } = *dispute;
+        (turns, self.sides_of_log(turns, other, hash))
+    }
+
     fn show_dispute(&mut self, core: &mut Core) {
-        let carries = self.links_carry(core);
+        let talked_with = self.talked_with(core);
         let Some(dispute) = &mut self.dispute else {
             return;
         };
         dispute.shown_at = core.now;
         for (at, shown) in dispute.shown.iter_mut().enumerate() {
-            *shown = match carries.contains(at as u8) {
+            *shown = match talked_with.contains(at as u8) {
                 true => shown.saturating_add(1),
                 false => 0,
             };

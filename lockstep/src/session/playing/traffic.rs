@@ -10,6 +10,7 @@ use crate::session::link::Link;
 use crate::session::roster::Peers;
 use crate::session::wire::{Control, Datagram, TurnPacket};
 use crate::{LinkId, MAX_DATAGRAM, TurnNumber};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// An acknowledgement waits this long for a packet that leaves anyway.
@@ -333,16 +334,24 @@ impl Playing {
         heard
     }
 
-    /// The members that a link leads to which carries both ways: each end has heard the other of late.
-    pub(super) fn links_carry(&self, core: &Core) -> Peers {
+    /// The members that this peer and whom it hears have talked with of late: a link to them carries both ways, or such
+    /// links lead to two others that hear them. One alone may say so to keep this peer from them.
+    pub(super) fn talked_with(&self, core: &Core) -> Peers {
         let window = self.heard_window();
-        let carries = |link: &&Link| {
-            link.heard_at + window > core.now && link.quality.heard & bit(self.me) != 0
+        let links = core.links.values().filter_map(|link| {
+            let carries =
+                link.heard_at + window > core.now && link.quality.heard & bit(self.me) != 0;
+            Some((self.leads_to(link)?, link.quality.heard)).filter(|_| carries)
+        });
+        // By place: of several links to one any.
+        let links: BTreeMap<usize, u16> = links.collect();
+        let by_others = |at: usize| {
+            let hear = links
+                .iter()
+                .filter(|(by, heard)| **by != at && **heard & bit(at) != 0);
+            hear.count() >= 2
         };
-        let links = core.links.values().filter(carries);
-        links
-            .filter_map(|link| Some(self.leads_to(link)? as u8))
-            .collect()
+        self.places(|at| links.contains_key(&at) || by_others(at))
     }
 
     /// Members that batches are still needed from or by, that may be coming back, or that may not know that they are out,
