@@ -1,5 +1,6 @@
 //! Worlds that differ, by accident or because somebody says so, and what becomes of the match.
 
+use super::lost::part;
 use super::*;
 use crate::log::{RosterChange, SignedBatch, Start};
 use crate::session::wire::{Control, WireBatch};
@@ -188,6 +189,47 @@ fn a_false_log_hash_costs_whoever_told_it_its_place() {
         assert!(attested.clone().count() > 0);
         assert!(attested.into_iter().all(|batch| batch.complete < LIE));
     }
+}
+
+/// A match of `peers` of whom the last one lies about its log. The links between these break before.
+fn parted_from_a_liar<const PEERS: usize>(parted: &[(usize, usize)]) -> Net {
+    let mut net = match_of(PEERS, OnDesync::RemoveMinority);
+    net.attack = Some((PEERS - 1, lies_about_its_log));
+    while net.peers[1].executed + 4 < u64::from(LIE) {
+        net.run(net.now + Duration::from_millis(10));
+    }
+    for (one, other) in parted {
+        net.deaf_between.push((*one, *other));
+        part(&mut net, *one, *other);
+    }
+    // Who is in nobody's reach would be judged only later.
+    net.run(net.now + Duration::from_secs(12));
+    net
+}
+
+fn go_on_without_the_liar(net: &Net) {
+    let liar = net.peers.len() - 1;
+    for at in 0..liar {
+        assert_eq!(net.causes(at), [RosterCause::Desynced], "peer {at}");
+        assert_eq!(net.desyncs(at).len(), 1, "peer {at}");
+        assert_eq!(net.desyncs(at)[0].odd, [id(liar)], "peer {at}");
+        assert!(net.desyncs(at)[0].goes_on, "peer {at}");
+        assert_eq!(net.end_of(at), None, "peer {at}");
+    }
+}
+
+#[test]
+fn who_lies_about_its_log_is_in_reach_where_two_others_hear_it() {
+    // Two alone are no quorum.
+    let parted = [(0, 5), (1, 5), (2, 5)];
+    go_on_without_the_liar(&parted_from_a_liar::<6>(&parted));
+}
+
+#[test]
+fn who_hears_of_a_liar_only_by_the_decision_is_told_too() {
+    // One that hears the liar may be the one that lies, and is not enough.
+    let parted = [(1, 4), (1, 0), (1, 2)];
+    go_on_without_the_liar(&parted_from_a_liar::<5>(&parted));
 }
 
 #[test]
