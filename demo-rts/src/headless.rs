@@ -163,8 +163,8 @@ impl<W: Write> Out<W> {
     }
 }
 
-/// A match is left within five seconds.
-const LEAVING: Duration = Duration::from_secs(6);
+/// A match ends sooner than this once it is left, even with the longest turns.
+const LEAVING: Duration = Duration::from_secs(20);
 const LONGEST_WAIT: Duration = Duration::from_millis(50);
 
 #[cfg(test)]

@@ -546,8 +546,8 @@ fn draw_flash(canvas: &mut Canvas, text: &str) {
 
 /// How long something said stays.
 const FLASH: Duration = Duration::from_secs(3);
-/// How long leaving may take.
-const LEAVING: Duration = Duration::from_secs(3);
+/// A match ends sooner than this once it is left, even with the longest turns.
+const LEAVING: Duration = Duration::from_secs(20);
 
 #[cfg(test)]
 mod tests;

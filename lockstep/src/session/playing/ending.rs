@@ -16,9 +16,9 @@ use std::time::Duration;
 const END_WAIT: Duration = Duration::from_secs(2);
 /// How much longer than the command delay, by which a peer may lag that holds nobody up.
 const END_WAIT_MORE: Duration = Duration::from_secs(1);
-/// How long a leaver waits until everybody holds its last batch and its leaving is decided, and who is removed until
-/// one of those who stay knows.
-pub(super) const LEAVE_WAIT: Duration = Duration::from_secs(5);
+/// How long a leaver waits, once its last turn is due, until everybody holds its last batch and its leaving is decided,
+/// and who is removed until one of those who stay knows.
+const LEAVE_WAIT: Duration = Duration::from_secs(5);
 /// How long a desynced peer keeps answering, so that every peer learns of it.
 const DESYNC_WAIT: Duration = Duration::from_secs(2);
 
@@ -374,7 +374,14 @@ impl Playing {
             }),
             _ => known && others(&|member| member.leaves.is_some()),
         };
-        released || self.has_no_quorum() || core.now >= leaving.since + LEAVE_WAIT
+        released || self.has_no_quorum() || core.now >= self.waits_until(leaving.since)
+    }
+
+    /// Until when who began to leave then waits for the others: its last batch counts only after the command delay, and
+    /// turns may be long.
+    pub(super) fn waits_until(&self, since: Duration) -> Duration {
+        let plan = self.course.plan;
+        since + LEAVE_WAIT + plan.turn() * u32::from(plan.delay_turns)
     }
 
     /// Sends to every member but the one it came from.

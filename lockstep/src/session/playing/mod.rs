@@ -343,7 +343,7 @@ impl Playing {
             .leaving
             .as_ref()
             .filter(|_| !self.ending.holds_turns())
-            .map(|leaving| leaving.since + ending::LEAVE_WAIT);
+            .map(|leaving| self.waits_until(leaving.since));
         [
             turn,
             leaving,

@@ -56,7 +56,7 @@ fn who_leaves_while_all_wait_is_not_waited_for_once_it_is_gone() {
     while net.ends().is_empty() {
         net.run(net.now + Duration::from_millis(10));
     }
-    assert!(net.now < Duration::from_millis(13_100), "{:?}", net.now);
+    assert!(net.now < Duration::from_millis(13_500), "{:?}", net.now);
     net.silent.clear();
     net.run(net.now + Duration::from_secs(2));
     for at in [0, 2, 3] {

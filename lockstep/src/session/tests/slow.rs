@@ -177,3 +177,23 @@ fn who_is_a_moment_late_in_every_turn_is_not_removed_for_the_time_before() {
         );
     }
 }
+
+#[test]
+fn who_leaves_while_turns_are_long_stays_until_the_others_may_go_on() {
+    let plan = Plan {
+        delay_turns: 8,
+        ..Plan::default()
+    };
+    let mut net = Net::new(2, plan, None);
+    net.peers[0].step = Duration::from_millis(150);
+    net.run(Duration::from_secs(30));
+    let slow = plans(&net.peers[1]).last().expect("it slows down").1;
+    assert!(slow >= 150, "{slow} ms");
+    // Without the lowest seat the other could not go on alone.
+    net.input(0, Input::Leave);
+    net.run(Duration::from_secs(45));
+    assert_eq!(net.end_of(0), Some(&EndReason::Left));
+    assert_eq!(net.causes(1), [RosterCause::Left]);
+    let lost = |event: &Event| matches!(event, Event::NoQuorum { .. });
+    assert!(!net.peers[1].events.iter().any(lost));
+}
