@@ -88,7 +88,12 @@ impl Playing {
 
     /// Whether these are votes of the stall that this peer sees: others may be some turns before or behind.
     fn concerns(&self, votes: Votes) -> bool {
-        let stalls = self.stall.is_some() || self.epochs.is_changing();
+        // A moment in one of the next turns is no stall that anybody was told of.
+        let told = self
+            .stall
+            .as_ref()
+            .is_some_and(|stall| stall.told_at.is_some());
+        let stalls = told || self.epochs.is_changing();
         let near = votes.turn.abs_diff(self.complete) <= u32::from(self.course.plan.delay_turns);
         stalls && votes.count > 0 && near
     }
