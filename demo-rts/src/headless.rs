@@ -163,7 +163,8 @@ impl<W: Write> Out<W> {
     }
 }
 
-/// A match ends sooner than this once it is left, even with the longest turns.
+/// A match ends sooner than this once it is left: five seconds and the command delay, of at most 8 turns of 400 ms, which
+/// a slow machine makes four times as long.
 const LEAVING: Duration = Duration::from_secs(20);
 const LONGEST_WAIT: Duration = Duration::from_millis(50);
 

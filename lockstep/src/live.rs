@@ -351,7 +351,7 @@ impl Live {
         self.tell(ToNetwork::WaitLonger);
     }
 
-    /// Leaves the match. [`Event::Ended`] follows within five seconds; until then keep polling.
+    /// Leaves the match. [`Event::Ended`] follows within five seconds and the command delay; until then keep polling.
     pub fn leave(&mut self) {
         self.tell(ToNetwork::Leave);
     }

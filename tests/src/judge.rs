@@ -458,8 +458,9 @@ impl<W: Playable> Judge<W> {
             Event::CommandRefused { id, .. } => {
                 self.peers[peer].refused.insert(*id);
             }
-            Event::Suspected { .. } => self.peers[peer].suspected_at = Some(self.now),
-            Event::NoQuorum { .. } => self.peers[peer].no_quorum_at = Some(self.now),
+            Event::Suspected { .. } => self.peers[peer].suspected_at.push(self.now),
+            Event::NoQuorum { .. } => self.peers[peer].lacks_quorum = true,
+            Event::StallEnded { .. } => self.peers[peer].lacks_quorum = false,
             Event::Desync(desync) => {
                 self.check_desync(peer, desync);
                 self.peers[peer].desync = Some((self.now, desync.clone()));
@@ -471,6 +472,7 @@ impl<W: Playable> Judge<W> {
             } => self.told_of_reopening(turn.0),
             Event::RosterChanged { gone, cause, .. } => {
                 self.peers[peer].went_on |= *cause == RosterCause::Desynced;
+                self.peers[peer].lacks_quorum = false;
                 for seat in Gone::seats(gone) {
                     self.told_gone.entry(seat).or_default().insert(peer);
                 }

@@ -62,10 +62,10 @@ pub struct PeerFile {
     pub went_on: bool,
     /// How it ended.
     pub ended: Option<(Duration, Ended)>,
-    /// When it last suspected somebody.
-    pub suspected_at: Option<Duration>,
-    /// When it was last told that those who are left are no quorum.
-    pub no_quorum_at: Option<Duration>,
+    /// When it suspected somebody.
+    pub suspected_at: Vec<Duration>,
+    /// It was told that those who are left are no quorum.
+    pub lacks_quorum: bool,
     /// It was told to leave.
     pub left: bool,
     /// When it was.
@@ -119,8 +119,8 @@ impl PeerFile {
             desync: None,
             went_on: false,
             ended: None,
-            suspected_at: None,
-            no_quorum_at: None,
+            suspected_at: Vec::new(),
+            lacks_quorum: false,
             left: false,
             left_at: None,
             crashed: None,

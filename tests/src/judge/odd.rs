@@ -18,9 +18,10 @@ impl<W: Playable> Judge<W> {
             let of = desync.turn.next().0;
             let founded = match lie {
                 Lie::World(turns) => of == turns,
-                // It says something about its log only in some turns: with every roster change several end at once.
+                // It says something about its log only in some turns: with a roster change several end at once.
                 Lie::Log(turns) => {
-                    let batches = 1 + self.changes.len() as u32;
+                    let after = |change: &&RosterChange| change.value.cut > turns;
+                    let batches = 1 + self.changes.iter().filter(after).count() as u32;
                     (turns..=turns + 2 * self.command_delay * batches).contains(&of)
                 }
             };

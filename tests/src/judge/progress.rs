@@ -2,7 +2,7 @@
 
 use super::{Invariant, Judge, PeerFile};
 use crate::simulator::{Playable, SUSPICION};
-use lockstep::log::What;
+use lockstep::log::{PauseBudget, What};
 use lockstep::{EndReason, JoinRefused};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -43,7 +43,7 @@ impl<W: Playable> Judge<W> {
     }
 
     fn check_progress(&mut self) {
-        let Some(healed_at) = self.healed_at else {
+        let Some(cleared_at) = self.healed_at else {
             return;
         };
         // Somebody who disturbs may hold the match up; the honest ones only promise not to be harmed.
@@ -52,17 +52,16 @@ impl<W: Playable> Judge<W> {
         }
         // Whoever comes back holds the others up once, for a moment.
         let backs = self.peers.iter().filter_map(|file| file.back);
-        let healed_at = backs.fold(self.deaths_over_at(healed_at), Duration::max);
+        let healed_at = backs.fold(self.deaths_over_at(cleared_at), Duration::max);
         // So does whoever goes for its world.
         let desyncs = || self.peers.iter().filter_map(|file| file.desync.as_ref());
         let went_on = desyncs().filter(|(_, desync)| desync.goes_on);
         let healed_at = went_on.map(|(at, _)| *at).fold(healed_at, Duration::max);
         let due = healed_at + RECOVERY * self.links_between().saturating_sub(1).max(1);
-        // What was begun just before may be lost.
-        let mut suspected = self.peers.iter().filter_map(|file| file.suspected_at);
-        let begun = |at: Duration| at <= healed_at && healed_at <= at + ANEW;
-        let due = match suspected.any(begun) {
-            true => due + ANEW,
+        // What was begun just before the weather cleared may be lost.
+        let mut suspected = self.peers.iter().flat_map(|file| &file.suspected_at);
+        let due = match suspected.any(|at| *at <= cleared_at && cleared_at <= *at + ANEW) {
+            true => due.max(cleared_at + RECOVERY + ANEW),
             false => due,
         };
         let went_on_without = desyncs().filter(|(_, desync)| desync.goes_on).count();
@@ -195,10 +194,8 @@ impl<W: Playable> Judge<W> {
             (Some(left_at), Some((at, ended))) => {
                 let disturbed = self.healed_at.is_none_or(|healed_at| *at < healed_at);
                 // Where those who are left are no quorum it waits for nothing.
-                let alone = file
-                    .no_quorum_at
-                    .is_some_and(|told| told + LEAVE_WAIT >= *at);
-                let waited = alone || *at >= left_at + LEAVE_WAIT;
+                let waits = LEAVE_WAIT + self.turn * self.command_delay;
+                let waited = file.lacks_quorum || *at >= left_at + waits;
                 ended.reason == EndReason::Left && waited && disturbed
             }
             _ => false,
@@ -318,6 +315,24 @@ impl<W: Playable> Judge<W> {
         }
     }
 
+    /// Whether the match is paused by somebody who has gone since. Here each ends its own pause: that one lasts as long as
+    /// its budget, turn after turn.
+    fn is_paused_by_who_went(&self) -> bool {
+        let turns = self.history.iter().rev();
+        let paused = turns.clone().take_while(|turn| turn.bundle.paused);
+        let lasted: Duration = paused.map(|turn| turn.bundle.plan.turn()).sum();
+        let mut entries = turns.flat_map(|turn| &turn.bundle.entries);
+        let pause = entries.find(|entry| entry.what == What::Pause);
+        let by = pause.and_then(|pause| {
+            let mut files = self.peers.iter();
+            files.find(|file| file.own.contains(&pause.seat))
+        });
+        let gone =
+            by.is_some_and(|file| file.left || file.crashed.is_some() || file.back.is_some());
+        let budget = Duration::from_secs(PauseBudget::default().seconds.into());
+        self.paused && gone && lasted <= budget
+    }
+
     /// Whether an honest peer ended as the scenario wants it to.
     fn ended_well(&self, peer: usize) -> Result<(), String> {
         let file = &self.peers[peer];
@@ -328,9 +343,8 @@ impl<W: Playable> Judge<W> {
             // Whom a member that disturbs keeps from filling the lobby waits there, and who lacks one that was too slow.
             let mut peers = 0..self.peers.len();
             let lacks = self.hostile.is_some() || peers.any(|peer| self.was_too_slow(peer));
-            // Here each ends its own pause: that of somebody who goes lasts as long as its budget, turn after turn.
-            let pauses = self.paused && file.handed.last() >= Some(&(self.now - RECOVERY));
-            return match lacks && self.start.is_none() || pauses {
+            let lasts = file.handed.last() >= Some(&(self.now - RECOVERY));
+            return match lacks && self.start.is_none() || lasts && self.is_paused_by_who_went() {
                 true => Ok(()),
                 false => Err("never ended".to_owned()),
             };

@@ -546,7 +546,8 @@ fn draw_flash(canvas: &mut Canvas, text: &str) {
 
 /// How long something said stays.
 const FLASH: Duration = Duration::from_secs(3);
-/// A match ends sooner than this once it is left, even with the longest turns.
+/// A match ends sooner than this once it is left: five seconds and the command delay, of at most 8 turns of 400 ms, which
+/// a slow machine makes four times as long.
 const LEAVING: Duration = Duration::from_secs(20);
 
 #[cfg(test)]

@@ -454,6 +454,9 @@ impl Playing {
         }
         // All who begin it have one log.
         self.dispute.take_if(|_| change.value.log_hash.is_some());
+        if !change.value.cheats.is_empty() {
+            self.forget_disputes();
+        }
         self.others.begin_epoch();
         self.ending.stay();
         let goes = before.without(change.value.roster);

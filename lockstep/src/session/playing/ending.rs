@@ -16,7 +16,7 @@ use std::time::Duration;
 const END_WAIT: Duration = Duration::from_secs(2);
 /// How much longer than the command delay, by which a peer may lag that holds nobody up.
 const END_WAIT_MORE: Duration = Duration::from_secs(1);
-/// How long a leaver waits, once its last turn is due, until everybody holds its last batch and its leaving is decided,
+/// How long a leaver waits, beside the command delay, until everybody holds its last batch and its leaving is decided,
 /// and who is removed until one of those who stay knows.
 const LEAVE_WAIT: Duration = Duration::from_secs(5);
 /// How long a desynced peer keeps answering, so that every peer learns of it.

@@ -71,6 +71,8 @@ pub(crate) struct Member {
     pub unproved: Duration,
     /// How often it was removed after it had held the others up for long.
     pub held_up: u32,
+    /// Since when it attests another log than this peer, and nobody is proved to be behind it.
+    pub disputed_since: Option<Duration>,
     /// How often it was removed for its world, or its log.
     pub desyncs: u8,
     /// From when on this peer proposes to let it in again.
@@ -79,7 +81,7 @@ pub(crate) struct Member {
     pub restarted: bool,
     /// When another run of its process last asked for its place, having followed.
     pub replaced_at: Option<Duration>,
-    /// How often it was removed for that.
+    /// How often it was removed while one asked.
     pub replaced: u32,
     /// Since when this run of its process is of the roster, where another one was before.
     pub run_since: Duration,
@@ -142,6 +144,7 @@ impl Member {
             kept_until: Duration::ZERO,
             unproved: Duration::ZERO,
             held_up: 0,
+            disputed_since: None,
             desyncs: 0,
             back_at: Duration::ZERO,
             restarted: false,
@@ -190,6 +193,7 @@ impl Member {
             past,
             blocked: self.blocked.min(HALF_SPENT),
             held_up: self.held_up,
+            disputed_since: self.disputed_since,
             desyncs: self.desyncs,
             replaced: self.replaced,
             run_since: now,

@@ -6,6 +6,7 @@
 //! are right.
 
 use super::Playing;
+use super::proof::Dispute;
 use crate::log::OnDesync;
 use crate::session::Output;
 use crate::session::core::Core;
@@ -215,6 +216,19 @@ impl Playing {
         turns: u32,
         sides: Vec<DesyncSide>,
     ) -> Option<bool> {
+        let voters = self.epochs.voters().members();
+        let own = self.hashes.after(turns);
+        let differs = |dispute: &Dispute| {
+            voters.contains(dispute.other()) && own.is_some_and(|own| dispute.differs_from(own))
+        };
+        if !self.dispute.as_ref().is_some_and(differs) {
+            self.dispute = None;
+            return Some(true);
+        }
+        let dispute = self.dispute.as_ref();
+        if dispute.is_some_and(|dispute| !self.was_in_reach(dispute, core.now)) {
+            return None;
+        }
         if !self.removes_odd_ones() {
             return Some(false);
         }
@@ -223,19 +237,6 @@ impl Playing {
         let told: Vec<(u8, Option<LogHash>)> = told
             .filter_map(|side| Some((place(side)?, side.log_hash)))
             .collect();
-        let own = self.hashes.after(turns);
-        let voters = self.epochs.voters().members();
-        let unlike = told.iter().filter(|(_, hash)| *hash != own);
-        let unlike: Peers = unlike.map(|(at, _)| *at).collect();
-        let unlike = unlike.and(voters);
-        if unlike.is_empty() {
-            self.dispute = None;
-            return Some(true);
-        }
-        let dispute = self.dispute.as_ref();
-        if dispute.is_some_and(|dispute| !dispute.has_heard_out(unlike, core.now)) {
-            return None;
-        }
         let known: Peers = told.iter().map(|(peer, _)| *peer).collect();
         match self.verdict(&told, voters.without(known)) {
             Verdict::Minority(odd) if !odd.contains(self.me as u8) => {

@@ -1,7 +1,6 @@
 //! Two histories: how they are found, what is shown of them, and the proof of who signed both.
 
 use super::Playing;
-use crate::limits::MAX_PEERS;
 use crate::log::{Equivocation, SignedBatch};
 use crate::session::core::Core;
 use crate::session::roster::Peers;
@@ -12,13 +11,12 @@ use std::time::Duration;
 /// Logs that differ are shown to everybody, again and again, for so long; without a proof it is a desync then, as it is
 /// where worlds differ.
 const SHOWN_FOR: Duration = Duration::from_secs(5);
-/// Whoever attests another log may hold the proof: at so many showings in a row it has to be in reach before it is judged,
-/// ...
+/// Whoever attests another log may hold the proof: it is judged once it was in reach at so many showings in a row.
 const SHOWN: u8 = 3;
-/// ... unless it was not for so long: the turns of the others must go on.
+/// It is judged all the same so long after it first attested another log: the turns of the others must go on.
 const REACHED_WITHIN: Duration = Duration::from_secs(15);
 /// The others have so long to decide on going on without whoever signed both, or attests what a quorum does not.
-const DECIDED_WITHIN: Duration = Duration::from_secs(20);
+const DECIDED_WITHIN: Duration = Duration::from_secs(30);
 const SHOWN_EVERY: Duration = Duration::from_secs(1);
 /// Batches in one message, at most.
 const BATCHES: usize = 24;
@@ -34,8 +32,8 @@ pub(super) struct Dispute {
     /// Whose it is, and its hash.
     other: usize,
     hash: LogHash,
-    /// By peer: the last showings in a row at which it was in reach.
-    shown: [u8; MAX_PEERS],
+    /// The last showings in a row at which that one was in reach.
+    shown: u8,
     /// It was shown for long enough, and there is no proof.
     unproved: bool,
 }
@@ -46,10 +44,9 @@ impl Dispute {
         self.other as u8
     }
 
-    /// Whether what these hold would be known by now, if they hold anything.
-    pub(super) fn has_heard_out(&self, peers: Peers, now: Duration) -> bool {
-        let late = self.since + REACHED_WITHIN <= now;
-        late || peers.iter().all(|at| self.shown[usize::from(at)] >= SHOWN)
+    /// Whether it attests another log than one with this hash.
+    pub(super) fn differs_from(&self, own: LogHash) -> bool {
+        self.hash != own
     }
 }
 
@@ -101,6 +98,8 @@ impl Playing {
         }
         let back = u32::from(self.start.plan.delay_turns) + 2;
         let from = turns.saturating_sub(back);
+        let member = &mut self.members[other];
+        let first = *member.disputed_since.get_or_insert(core.now);
         self.dispute = Some(Dispute {
             since: core.now,
             shown_at: core.now,
@@ -108,8 +107,9 @@ impl Playing {
             turns,
             other,
             hash,
-            shown: [0; MAX_PEERS],
-            unproved: false,
+            shown: 0,
+            // What was begun anew by every roster change would end never.
+            unproved: first + REACHED_WITHIN <= core.now,
         });
         self.show_dispute(core);
     }
@@ -118,6 +118,8 @@ impl Playing {
     pub(super) fn wait_anew_for_proof(&mut self, now: Duration) {
         if let Some(dispute) = &mut self.dispute {
             dispute.since = now;
+            (dispute.shown, dispute.unproved) = (0, false);
+            self.members[dispute.other].disputed_since = Some(now);
         }
         if let Some(mismatch) = &mut self.mismatch {
             mismatch.since = now;
@@ -176,18 +178,29 @@ impl Playing {
         (turns, self.sides_of_log(turns, other, hash))
     }
 
+    /// Whether what the other one of a dispute holds would be known by now, if it holds anything.
+    pub(super) fn was_in_reach(&self, dispute: &Dispute, now: Duration) -> bool {
+        let first = self.members[dispute.other].disputed_since;
+        dispute.shown >= SHOWN || first.is_none_or(|first| first + REACHED_WITHIN <= now)
+    }
+
+    /// Logs are one again from here on: who differed from the one before may have been right.
+    pub(super) fn forget_disputes(&mut self) {
+        for member in &mut self.members {
+            member.disputed_since = None;
+        }
+    }
+
     fn show_dispute(&mut self, core: &mut Core) {
-        let talked_with = self.talked_with(core);
+        let in_reach = self.in_reach(core);
         let Some(dispute) = &mut self.dispute else {
             return;
         };
         dispute.shown_at = core.now;
-        for (at, shown) in dispute.shown.iter_mut().enumerate() {
-            *shown = match talked_with.contains(at as u8) {
-                true => shown.saturating_add(1),
-                false => 0,
-            };
-        }
+        dispute.shown = match in_reach.contains(dispute.other as u8) {
+            true => dispute.shown.saturating_add(1),
+            false => 0,
+        };
         let from = dispute.from;
         self.show(core, from);
     }

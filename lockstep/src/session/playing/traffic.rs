@@ -334,14 +334,15 @@ impl Playing {
         heard
     }
 
-    /// The members that this peer and whom it hears have talked with of late: a link to them carries both ways, or such
-    /// links lead to two others that hear them. One alone may say so to keep this peer from them.
-    pub(super) fn talked_with(&self, core: &Core) -> Peers {
+    /// The members in reach: a link to them carries both ways, or such links lead to two others that hear them. One alone
+    /// may say so to keep this peer from them.
+    pub(super) fn in_reach(&self, core: &Core) -> Peers {
         let window = self.heard_window();
         let links = core.links.values().filter_map(|link| {
             let carries =
                 link.heard_at + window > core.now && link.quality.heard & bit(self.me) != 0;
-            Some((self.leads_to(link)?, link.quality.heard)).filter(|_| carries)
+            let member = self.member_of(core, link.id)?;
+            carries.then_some((member, link.quality.heard))
         });
         // By place: of several links to one any.
         let links: BTreeMap<usize, u16> = links.collect();

@@ -182,6 +182,7 @@ impl Playing {
             member.pending_hashes.clear();
             member.alike = member.alike.min(cut);
         }
+        self.forget_disputes();
         true
     }
 

@@ -259,7 +259,7 @@ impl Playing {
         let replaced = self.places(|at| {
             let member = &self.members[at];
             let due = member.run_since + REPLACED_AFTER * member.replaced.min(REPLACED_MOST);
-            let may = member.kept_until <= now && (member.replaced == 0 || due <= now);
+            let may = member.kept_until <= now && due <= now;
             at != self.me && may && member.is_asked_for(now)
         });
         let replaced = replaced.and(voters.members());

@@ -192,7 +192,7 @@ fn a_false_log_hash_costs_whoever_told_it_its_place() {
 }
 
 /// A match of `peers` of whom the last one lies about its log. The links between these break before.
-fn parted_from_a_liar<const PEERS: usize>(parted: &[(usize, usize)]) -> Net {
+fn parted_from_a_liar<const PEERS: usize>(parted: &[(usize, usize)], lasts: Duration) -> Net {
     let mut net = match_of(PEERS, OnDesync::RemoveMinority);
     net.attack = Some((PEERS - 1, lies_about_its_log));
     while net.peers[1].executed + 4 < u64::from(LIE) {
@@ -202,8 +202,7 @@ fn parted_from_a_liar<const PEERS: usize>(parted: &[(usize, usize)]) -> Net {
         net.deaf_between.push((*one, *other));
         part(&mut net, *one, *other);
     }
-    // Who is in nobody's reach would be judged only later.
-    net.run(net.now + Duration::from_secs(12));
+    net.run(net.now + lasts);
     net
 }
 
@@ -218,18 +217,34 @@ fn go_on_without_the_liar(net: &Net) {
     }
 }
 
+/// Who is out of reach would be judged only later.
+const BEFORE: Duration = Duration::from_secs(12);
+
 #[test]
 fn who_lies_about_its_log_is_in_reach_where_two_others_hear_it() {
     // Two alone are no quorum.
     let parted = [(0, 5), (1, 5), (2, 5)];
-    go_on_without_the_liar(&parted_from_a_liar::<6>(&parted));
+    go_on_without_the_liar(&parted_from_a_liar::<6>(&parted, BEFORE));
 }
 
 #[test]
 fn who_hears_of_a_liar_only_by_the_decision_is_told_too() {
     // One that hears the liar may be the one that lies, and is not enough.
     let parted = [(1, 4), (1, 0), (1, 2)];
-    go_on_without_the_liar(&parted_from_a_liar::<5>(&parted));
+    go_on_without_the_liar(&parted_from_a_liar::<5>(&parted, BEFORE));
+}
+
+#[test]
+fn who_lies_about_its_log_and_keeps_out_of_the_reach_of_most_ends_nothing() {
+    for parted in [[(1, 3), (2, 3)], [(0, 3), (1, 3)]] {
+        let net = parted_from_a_liar::<4>(&parted, Duration::from_secs(45));
+        for at in 0..3 {
+            assert_eq!(net.end_of(at), None, "peer {at}");
+            assert_eq!(net.causes(at).len(), 1, "peer {at}");
+            assert!(net.peers[at].executed > 100, "peer {at}");
+        }
+        assert!(net.end_of(3).is_some());
+    }
 }
 
 #[test]

@@ -140,12 +140,8 @@ fn who_sleeps_over_two_histories_calls_them_no_desync() {
 
 /// The links between the two whom the third tells two histories break for so long: each hears of the other only by way
 /// of that one.
-fn parted_by_two_histories(lasts: Duration) -> Net {
-    let policies = (
-        OnSlow::default(),
-        OnDesync::RemoveMinority,
-        Absent::default(),
-    );
+fn parted_by_two_histories(lasts: Duration, on_desync: OnDesync) -> Net {
+    let policies = (OnSlow::default(), on_desync, Absent::default());
     let mut net = Net::under(3, Plan::default(), None, policies);
     net.two_faced = Some(20);
     while net.peers[1].executed < 19 {
@@ -161,8 +157,12 @@ fn parted_by_two_histories(lasts: Duration) -> Net {
 
 #[test]
 fn who_cannot_show_what_it_was_told_is_not_called_odd_for_it() {
-    for seconds in [4, 6, 8, 10] {
-        let net = parted_by_two_histories(Duration::from_secs(seconds));
+    let policies = [OnDesync::RemoveMinority, OnDesync::Pause];
+    for (seconds, policy) in [4, 6, 8, 10]
+        .into_iter()
+        .flat_map(|at| policies.map(|to| (at, to)))
+    {
+        let net = parted_by_two_histories(Duration::from_secs(seconds), policy);
         for at in [0, 1] {
             assert!(net.has_named(at), "{seconds} s, peer {at}");
             let causes = net.causes(at);
@@ -175,7 +175,7 @@ fn who_cannot_show_what_it_was_told_is_not_called_odd_for_it() {
 
 #[test]
 fn who_cannot_show_for_long_what_it_was_told_holds_up_the_others_no_longer() {
-    let net = parted_by_two_histories(Duration::from_secs(40));
+    let net = parted_by_two_histories(Duration::from_secs(40), OnDesync::RemoveMinority);
     assert_eq!(net.causes(0).first(), Some(&RosterCause::Desynced));
     assert!(net.peers[0].executed > 100);
 }

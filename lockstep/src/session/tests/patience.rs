@@ -72,6 +72,26 @@ fn who_leaves_while_all_wait_is_not_waited_for_once_it_is_gone() {
 }
 
 #[test]
+fn a_vote_is_told_of_in_its_own_stall_and_not_in_a_moment_of_a_later_turn() {
+    let mut net = Net::new(2, Plan::default(), None);
+    net.run(Duration::from_secs(8));
+    net.silent = vec![1];
+    net.run(net.now + Duration::from_secs(1));
+    net.input(0, Input::WaitLonger);
+    net.run(net.now + Duration::from_secs(1));
+    let peer = &mut net.peers[0];
+    let told = |event: &&Event| matches!(event, Event::Patience { .. });
+    assert_eq!(peer.events.iter().filter(told).count(), 1);
+    let Phase::Playing(playing) = &mut peer.session.phase else {
+        panic!("it plays");
+    };
+    let core = &mut peer.session.core;
+    playing.next_stall(core);
+    let told = |out: &&Output| matches!(out, Output::Event(Event::Patience { .. }));
+    assert_eq!(core.out.iter().filter(told).count(), 0);
+}
+
+#[test]
 fn fewer_votes_than_a_quorum_change_nothing() {
     let mut net = vote(4, 2);
     // Half of four, with the lowest seat among them, is a quorum; half without it is none.
