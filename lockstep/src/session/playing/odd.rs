@@ -179,6 +179,7 @@ impl Playing {
         for at in value.odd.iter() {
             let member = &mut self.members[usize::from(at)];
             member.desyncs = member.desyncs.saturating_add(1);
+            member.disputed_since = None;
         }
         // What those reported who are gone is compared with nothing any more.
         if let Some(turns) = self.mismatch.take().map(|mismatch| mismatch.turns) {

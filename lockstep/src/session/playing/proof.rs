@@ -181,7 +181,7 @@ impl Playing {
     /// Whether what the other one of a dispute holds would be known by now, if it holds anything.
     pub(super) fn was_in_reach(&self, dispute: &Dispute, now: Duration) -> bool {
         let first = self.members[dispute.other].disputed_since;
-        dispute.shown >= SHOWN || first.is_none_or(|first| first + REACHED_WITHIN <= now)
+        dispute.shown >= SHOWN || first.unwrap_or(dispute.since) + REACHED_WITHIN <= now
     }
 
     /// Logs are one again from here on: who differed from the one before may have been right.
