@@ -111,6 +111,8 @@ impl<W: Playable> Judge<W> {
             let file = &self.peers[peer];
             let seen = match &file.ended {
                 _ if file.crashed.is_some() && file.back.is_none() => continue,
+                // Whom no link leads to the liar waits longer than the others to judge it, and may find it gone.
+                _ if self.is_gone(liar) && self.are_unlinked(peer, liar) => continue,
                 // Who comes back finds it in the log.
                 _ if !self.knows_of_desync(peer) && file.returned.is_none() => {
                     "never heard of the other world".to_owned()

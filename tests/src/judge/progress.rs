@@ -117,10 +117,7 @@ impl<W: Playable> Judge<W> {
     /// is told to the next peer and no further.
     fn links_between(&self) -> u32 {
         let roster = self.newest_roster();
-        let linked = |one: usize, other: usize| {
-            let pair = (one.min(other), one.max(other));
-            one != other && !self.unreachable.contains(&pair)
-        };
+        let linked = |one: usize, other: usize| one != other && !self.are_unlinked(one, other);
         let farthest = |from: usize| {
             let (mut reached, mut links) = (BTreeSet::from([from]), 0);
             while reached.len() < roster.len() {
@@ -135,6 +132,12 @@ impl<W: Playable> Judge<W> {
             links
         };
         roster.iter().map(|from| farthest(*from)).max().unwrap_or(0)
+    }
+
+    /// Whether there is never a link between these two.
+    pub(super) fn are_unlinked(&self, one: usize, other: usize) -> bool {
+        let pair = (one.min(other), one.max(other));
+        self.unreachable.contains(&pair)
     }
 
     /// For how long those have held the others up who left in this time, all links being good: until it is agreed to go on
@@ -165,7 +168,7 @@ impl<W: Playable> Judge<W> {
         let begun = self.peers.iter().filter_map(|file| file.started_at).min();
         let begun = begun.unwrap_or_default();
         let dark = |from: usize, at: Duration| {
-            let apart = self.unreachable.contains(&(from.min(peer), from.max(peer)));
+            let apart = self.are_unlinked(from, peer);
             apart
                 || self.cuts.iter().any(|cut| {
                     let from_at = begun + cut.at;
