@@ -279,7 +279,7 @@ impl<W: Playable> Judge<W> {
             });
             let others = self.peers.iter().enumerate().filter(|(at, _)| *at != peer);
             let mut absent = others.map(|(at, other)| {
-                let apart = self.unreachable.contains(&(at.min(peer), at.max(peer)));
+                let apart = self.are_unlinked(at, peer);
                 let gone = other.ended.as_ref().is_some_and(|(at, ended)| {
                     Some(*at) < gave_up_at && ended.reason != EndReason::TurnLimit
                 });
