@@ -1,7 +1,8 @@
-//! Handing out: turns go to the log and then to the world, and wait where a snapshot comes between.
+//! Handing out: turns go to the log and then to the world, and wait where a snapshot comes between that the log wants,
+//! or the first one.
 
 use super::Playing;
-use crate::log::Record;
+use crate::log::{Keyframe, Record};
 use crate::session::Output;
 use crate::session::core::Core;
 use std::sync::Arc;
@@ -9,7 +10,8 @@ use std::sync::Arc;
 impl Playing {
     /// Logs and hands out what is due, up to the next snapshot.
     pub(super) fn hand_out(&mut self, core: &mut Core) {
-        while self.snapshot_due.is_none() && !self.presence.is_unsure() {
+        while self.snapshot_due.is_none() && !self.past.lacks_first() && !self.presence.is_unsure()
+        {
             let Some(bundle) = self.due_bundles.pop_front() else {
                 return;
             };
@@ -43,28 +45,30 @@ impl Playing {
             return;
         }
         self.past.keep_world(turns, &bytes);
-        if self
+        let due = self
             .snapshot_due
-            .as_ref()
-            .is_none_or(|keyframe| keyframe.turns != turns)
-        {
-            return;
-        }
-        let mut keyframe = self.snapshot_due.take().expect("just seen");
-        // The world stopped at the end, which lies before this keyframe.
+            .take_if(|keyframe| keyframe.turns == turns);
+        // The world stopped at the end, which lies before such a keyframe.
         if self.ending.turns().is_some_and(|end| turns > end) {
             return;
         }
-        keyframe.snapshot = bytes;
+        if let Some(keyframe) = due {
+            self.keep_keyframe(core, keyframe, bytes);
+        }
+        if !self.ending.holds_turns() {
+            self.hand_out(core);
+        }
+    }
+
+    fn keep_keyframe(&mut self, core: &mut Core, mut keyframe: Keyframe, snapshot: Arc<[u8]>) {
+        let turns = keyframe.turns;
+        keyframe.snapshot = snapshot;
         if self.snapshots.are_due(turns) {
             self.snapshots.keep(&keyframe, &core.limits);
         }
         if self.logs_keyframe(turns) {
             core.out.push(Output::Append(Record::Keyframe(keyframe)));
             self.append_attests(core);
-        }
-        if !self.ending.holds_turns() {
-            self.hand_out(core);
         }
     }
 

@@ -178,3 +178,20 @@ fn whose_log_is_another_matters_no_more_once_it_is_out() {
     let told = told.filter(|out| matches!(out, Output::Event(Event::Desync(_))));
     assert_eq!(told.count(), 0);
 }
+
+#[test]
+fn turns_wait_for_the_snapshot_by_which_they_could_be_taken_back() {
+    let mut core = core(0);
+    let mut playing = alone_at_first(&mut core, 3);
+    let executed = |core: &Core| {
+        let execute = |output: &&Output| matches!(output, Output::Execute(_));
+        core.out.iter().filter(execute).count()
+    };
+    assert_eq!(executed(&core), 0);
+    playing.snapshot(&mut core, 0, Arc::from([7; 4]));
+    assert_eq!(executed(&core), 2);
+    // Two compare nothing, and never go back.
+    let mut core = self::core(0);
+    alone_at_first(&mut core, 2);
+    assert_eq!(executed(&core), 2);
+}

@@ -124,6 +124,11 @@ impl Past {
         {}
     }
 
+    /// Whether the first snapshot is still to come: of turns after it that were executed, none could be taken back.
+    pub(super) fn lacks_first(&self) -> bool {
+        self.worlds.is_empty() && !self.asked.is_empty()
+    }
+
     /// Whether what the world tells is about turns that are taken back.
     pub(super) fn is_loading(&self) -> bool {
         self.loading
