@@ -105,6 +105,12 @@ impl<W: Playable> Judge<W> {
         if self.start.is_none() || went || !came {
             return;
         }
+        // All who begin an epoch have one log: who had not judged it by then does so no more, and only finds it gone.
+        let kept = self.changes.iter().any(|change| {
+            let mut stay = change.value.roster.iter();
+            change.value.cut > turns && stay.any(|place| self.peer_at(place) == Some(liar))
+        });
+        let goes_unnamed = kept && !removed_for_it && self.is_gone(liar);
         let honest = (0..self.peers.len()).filter(|peer| *peer != liar);
         let is_out = |peer: &usize| self.is_gone(*peer) || self.was_removed_unlogged(*peer);
         for peer in honest.filter(|peer| !is_out(peer)) {
@@ -113,6 +119,7 @@ impl<W: Playable> Judge<W> {
                 _ if file.crashed.is_some() && file.back.is_none() => continue,
                 // Whom no link leads to the liar waits longer than the others to judge it, and may find it gone.
                 _ if self.is_gone(liar) && self.are_unlinked(peer, liar) => continue,
+                _ if goes_unnamed => continue,
                 // Who comes back finds it in the log.
                 _ if !self.knows_of_desync(peer) && file.returned.is_none() => {
                     "never heard of the other world".to_owned()

@@ -1,6 +1,7 @@
 //! Peers that are lost while the others agree on who is.
 
 use super::*;
+use crate::RosterCause;
 use crate::log::RosterChange;
 use crate::session::roster::{Message, Note};
 use crate::session::wire::Control;
@@ -96,7 +97,7 @@ fn whoever_never_heard_the_host_say_that_it_begins_hears_it_from_the_others() {
     net.run(net.now + Duration::from_secs(15));
     for at in 1..4 {
         let causes = net.causes(at);
-        assert_eq!(causes, [crate::RosterCause::Lost], "peer {at}");
+        assert_eq!(causes, [RosterCause::Lost], "peer {at}");
         assert!(net.peers[at].executed > 30, "peer {at}");
         assert_eq!(net.faults(at), Vec::<&Event>::new(), "peer {at}");
         assert_eq!(net.peers[at].turns[..30], net.peers[1].turns[..30]);
@@ -196,7 +197,7 @@ fn nobody_blames_the_coordinator_for_who_is_heard_and_does_not_answer_it() {
         let blames =
             |event: &&Event| matches!(event, Event::Suspected { peer, .. } if *peer < id(3));
         assert_eq!(net.peers[at].events.iter().find(blames), None, "peer {at}");
-        assert_eq!(net.causes(at), [crate::RosterCause::Lost], "peer {at}");
+        assert_eq!(net.causes(at), [RosterCause::Lost], "peer {at}");
     }
 }
 
@@ -248,7 +249,7 @@ fn who_moves_and_goes_on_alone_tells_the_other_one() {
     net.deaf_between = vec![(0, 1)];
     part(&mut net, 0, 1);
     net.run(net.now + Duration::from_secs(4));
-    assert_eq!(net.causes(0), [crate::RosterCause::Lost]);
+    assert_eq!(net.causes(0), [RosterCause::Lost]);
     net.deaf_between.clear();
     net.run(net.now + Duration::from_secs(3));
     let ends: Vec<&EndReason> = net.ends().into_iter().map(|end| &end.reason).collect();
@@ -266,7 +267,7 @@ fn who_is_removed_tells_those_who_can_hear_of_it_from_nobody_else() {
     net.stop(0, Duration::from_secs(6));
     // It cannot know that those who stay know.
     net.run(net.now + Duration::from_secs(6));
-    assert_eq!(net.causes(2), [crate::RosterCause::Lost]);
+    assert_eq!(net.causes(2), [RosterCause::Lost]);
     let ends: Vec<&EndReason> = net.ends().into_iter().map(|end| &end.reason).collect();
     assert_eq!(ends, [&EndReason::Removed; 2]);
 }
@@ -284,5 +285,42 @@ fn who_has_no_link_when_the_match_ends_signs_the_end_on_the_next_one() {
         let ends = net.ends().into_iter();
         let signed: Vec<(u8, u8)> = ends.map(|end| (end.agreed, end.of)).collect();
         assert_eq!(signed, [(2, 2), (2, 2)], "{after} ms");
+    }
+}
+
+#[test]
+fn who_is_heard_again_as_it_is_suspected_holds_up_nobody_for_the_command_delay() {
+    let plan = Plan {
+        ticks: 4,
+        delay_turns: 6,
+        tick_ms: 100,
+    };
+    let mut causes = Vec::new();
+    for ms in (0..120).step_by(5) {
+        let mut net = Net::new(3, plan, None);
+        net.run(Duration::from_secs(3));
+        net.silent = vec![2];
+        net.run(Duration::from_millis(5_900 + ms));
+        net.silent.clear();
+        let turns = |net: &Net| net.peers.iter().map(|peer| peer.turns.len()).collect();
+        let before: Vec<usize> = turns(&net);
+        net.run(net.now + Duration::from_millis(900));
+        let after: Vec<usize> = turns(&net);
+        net.run(net.now + Duration::from_secs(4));
+        let cause = net.causes(0).first().copied();
+        let stays = if cause == Some(RosterCause::Lost) {
+            2
+        } else {
+            3
+        };
+        for at in 0..stays {
+            let went_on = before[at] < after[at];
+            assert!(went_on, "peer {at}, {cause:?}, {ms} ms later");
+        }
+        causes.push(cause);
+    }
+    let alarm = Some(RosterCause::FalseAlarm);
+    for cause in [None, alarm, Some(RosterCause::Lost)] {
+        assert!(causes.contains(&cause), "{cause:?} in {causes:?}");
     }
 }
