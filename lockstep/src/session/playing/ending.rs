@@ -345,10 +345,15 @@ impl Playing {
         let Some(leaving) = &self.leaving else {
             return false;
         };
+        // Who leaves, too, and has no link any more, has gone.
+        let gone = |member: &Member| {
+            let linked = core.links_to(member.peer.peer).next().is_some();
+            member.left_from.is_some() || member.leaves.is_some() && !linked
+        };
         let known = leaving.sealed_for.is_some_and(|turn| {
             self.members.iter().enumerate().all(|(at, member)| {
                 at == self.me
-                    || member.left_from.is_some()
+                    || gone(member)
                     || core.links_to(member.peer.peer).any(|link| {
                         link.quality
                             .held

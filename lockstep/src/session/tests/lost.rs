@@ -213,7 +213,7 @@ fn who_moves_while_another_one_leaves_dials_it_for_its_vote() {
         net.run(net.now + Duration::from_secs(10));
         let peer = &net.peers[1];
         assert_eq!(peer.session.status(), Status::Running, "{after} ms");
-        assert_eq!(net.causes(1), [crate::RosterCause::Left], "{after} ms");
+        assert_eq!(net.causes(1), [RosterCause::Left], "{after} ms");
     }
 }
 
@@ -229,8 +229,8 @@ fn who_leaves_while_another_one_is_lost_is_told_to_have_left() {
         for at in 0..3 {
             let told = net.gone(at);
             for told_of in [
-                (vec![Seat(4)], crate::RosterCause::Lost),
-                (vec![Seat(3)], crate::RosterCause::Left),
+                (vec![Seat(4)], RosterCause::Lost),
+                (vec![Seat(3)], RosterCause::Left),
             ] {
                 assert!(told.contains(&told_of), "{after} ms, peer {at}: {told:?}");
             }
@@ -323,4 +323,22 @@ fn who_is_heard_again_as_it_is_suspected_holds_up_nobody_for_the_command_delay()
     for cause in [None, alarm, Some(RosterCause::Lost)] {
         assert!(causes.contains(&cause), "{cause:?} in {causes:?}");
     }
+}
+
+#[test]
+fn whoever_leaves_as_all_do_waits_for_nobody_that_has_gone() {
+    let mut net = Net::new(2, Plan::default(), None);
+    net.run(Duration::from_secs(3));
+    net.input(0, Input::Leave);
+    net.input(1, Input::Leave);
+    // Peer 0 is told that all have its last batch, and goes before it says that it has that of peer 1.
+    net.run(net.now + DELAY);
+    net.silent.push(0);
+    net.run(net.now + 4 * DELAY);
+    assert_eq!(net.ends().len(), 1);
+    part(&mut net, 0, 1);
+    net.run(net.now + 4 * DELAY);
+    let ends = net.ends();
+    assert_eq!(ends.len(), 2);
+    assert!(ends.iter().all(|end| end.reason == EndReason::Left));
 }
