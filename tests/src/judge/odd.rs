@@ -110,7 +110,8 @@ impl<W: Playable> Judge<W> {
             let mut stay = change.value.roster.iter();
             change.value.cut > turns && stay.any(|place| self.peer_at(place) == Some(liar))
         });
-        let goes_unnamed = kept && !removed_for_it && self.is_gone(liar);
+        let by_log = matches!(lie, Lie::Log(_));
+        let goes_unnamed = by_log && kept && !removed_for_it && self.is_gone(liar);
         let honest = (0..self.peers.len()).filter(|peer| *peer != liar);
         let is_out = |peer: &usize| self.is_gone(*peer) || self.was_removed_unlogged(*peer);
         for peer in honest.filter(|peer| !is_out(peer)) {

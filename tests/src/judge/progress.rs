@@ -58,10 +58,12 @@ impl<W: Playable> Judge<W> {
         let went_on = desyncs().filter(|(_, desync)| desync.goes_on);
         let healed_at = went_on.map(|(at, _)| *at).fold(healed_at, Duration::max);
         let due = healed_at + RECOVERY * self.links_between().saturating_sub(1).max(1);
-        // What was begun just before the weather cleared may be lost.
+        // What was begun just before the weather cleared may be lost. Or only who begins sees a reason, before it hears what
+        // was sent since: the others do once they wait for it, after the command delay.
+        let heard_at = cleared_at + self.one_way();
         let mut suspected = self.peers.iter().flat_map(|file| &file.suspected_at);
-        let due = match suspected.any(|at| *at <= cleared_at && cleared_at <= *at + ANEW) {
-            true => due.max(cleared_at + RECOVERY + ANEW),
+        let due = match suspected.any(|at| *at <= heard_at && cleared_at <= *at + ANEW) {
+            true => due.max(cleared_at + RECOVERY.max(self.turn * self.command_delay) + ANEW),
             false => due,
         };
         let went_on_without = desyncs().filter(|(_, desync)| desync.goes_on).count();
@@ -148,8 +150,12 @@ impl<W: Playable> Judge<W> {
             file.left_at.is_some_and(|at| at < to) && gone_at >= from
         };
         let leavers = self.peers.iter().filter(leaves).count() as u32;
-        let one_way = self.turn * (self.command_delay - 1) / 4;
-        (one_way * AGREEMENT + PULSES) * leavers
+        (self.one_way() * AGREEMENT + PULSES) * leavers
+    }
+
+    /// What a message takes at most when the weather has cleared.
+    fn one_way(&self) -> Duration {
+        self.turn * (self.command_delay - 1) / 4
     }
 
     /// Whether a peer stood still until the others had ended, and nobody was left to tell it anything.

@@ -82,7 +82,7 @@ impl Playing {
     pub(super) fn change_deadline(&self) -> Option<Duration> {
         let looks = self.stall.is_some()
             || self.epochs.is_changing()
-            || self.epochs.is_asked(self.watch.at)
+            || self.epochs.is_asked()
             || !self.cheating_voters().is_empty()
             || !self.odd_voters().is_empty()
             || !self.requests.is_empty()
@@ -128,7 +128,6 @@ impl Playing {
                 message: note.message,
                 note: signed,
                 heard: false,
-                at: core.now,
             };
             self.epochs.post(key, posted);
         }
@@ -232,12 +231,11 @@ impl Playing {
             self.tell_of_joiners(core);
         }
         let voters = self.epochs.voters();
-        let knows = !self.leavers().is_empty()
+        let cause = self.epochs.is_changing()
+            || !self.leavers().is_empty()
             || !self.cheating_voters().is_empty()
             || self.joiner(core.now).is_some()
             || !self.watch.suspects.or(self.watch.unwanted).is_empty();
-        self.epochs.look_at_attempt(knows, self.stall.is_some());
-        let cause = knows || self.epochs.is_changing();
         let alone = voters.members().len() == 1 && self.joiner(core.now).is_none();
         let lost = self.watch.suspects.or(self.cheats());
         let lost = !voters.is_quorum(voters.members().without(lost));
@@ -248,7 +246,7 @@ impl Playing {
         let wait = RETRY * self.epochs.attempts.clamp(1, 8);
         let retry = core.now >= self.epochs.attempt_at + wait;
         if retry || !self.epochs.is_changing() {
-            self.epochs.begin_attempt(core.now);
+            self.epochs.attempts += 1;
             self.tell_roster(core, Input::Coordinate);
             self.hear_notes(core);
         }
@@ -258,16 +256,9 @@ impl Playing {
         while self.epochs.pending().is_none() && !self.over {
             // Who is to go makes no more attempts: each would take the place of one that may decide so.
             let voters = self.epochs.voters().members();
-            let me: Peers = std::iter::once(self.me as u8).collect();
             let asks = match self.sees_cause() {
-                true => voters,
-                // Turns will wait for those who have promised.
-                false => self.epochs.taken_up(self.cheats(), self.members.len()),
-            };
-            let asks = asks.without(self.watch.unwanted.or(me));
-            let asks = match self.lacks_own_promise() {
-                true => asks.or(me),
-                false => asks,
+                true => voters.without(self.watch.unwanted),
+                false => Peers::default(),
             };
             let Some((from, message)) = self.epochs.next_unheard(asks, core.now) else {
                 return;
@@ -285,16 +276,6 @@ impl Playing {
                 self.seal_before_promise(core);
             }
             self.tell_roster(core, Input::Heard(from, message));
-        }
-    }
-
-    /// Whether all who are waited for have answered this peer's attempt. It freezes last: whoever begins where the others
-    /// see no reason holds nobody up, and neither does who waits for answers before somebody comes back.
-    fn lacks_own_promise(&self) -> bool {
-        let coordinates = self.epochs.roster.coordinates().is_some();
-        coordinates && {
-            let sight = self.sight(None);
-            self.epochs.roster.lacks_own_promise(&sight.view())
         }
     }
 
@@ -407,7 +388,6 @@ impl Playing {
             message: message.clone(),
             note,
             heard: false,
-            at: core.now,
         };
         self.epochs.post(key(epoch, me, &message), posted);
     }

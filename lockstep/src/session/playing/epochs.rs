@@ -34,8 +34,6 @@ pub(super) struct Epochs {
     pub attempt_at: Duration,
     /// Attempts of this peer in this epoch.
     pub attempts: u32,
-    /// Nobody has answered this peer's attempt, and the reason for it is over.
-    lapsed: bool,
     /// When an attempt of each voter was last taken up.
     prepared: BTreeMap<u8, Duration>,
 }
@@ -47,7 +45,6 @@ pub(super) struct Posted {
     pub note: SignedNote,
     /// The own roster has been told of it.
     pub heard: bool,
-    pub at: Duration,
 }
 
 /// Epochs ahead of ours whose notes and decisions are kept.
@@ -56,8 +53,6 @@ const AHEAD: u32 = 4;
 const KEPT: usize = 256;
 /// Attempts of one voter are taken up no more often than this: an honest one begins the next no sooner.
 pub(super) const ATTEMPTS_EVERY: Duration = Duration::from_millis(500);
-/// An attempt that has waited for so long is over: whoever still has a reason has begun another.
-const LASTS: Duration = Duration::from_secs(10);
 /// An attempt that is further ahead waits until others tell of such rounds, too. So nobody is led further away from the
 /// others than they can follow.
 const ROUNDS_AT_ONCE: u32 = 12;
@@ -84,7 +79,6 @@ impl Epochs {
             began_at: now,
             attempt_at: now,
             attempts: 0,
-            lapsed: false,
             prepared: BTreeMap::new(),
         }
     }
@@ -148,22 +142,7 @@ impl Epochs {
 
     /// Whether a change is under way and not decided.
     pub(super) fn is_changing(&self) -> bool {
-        let coordinates = self.roster.coordinates().is_some() && !self.lapsed;
-        self.pending.is_none() && (self.roster.is_frozen() || coordinates)
-    }
-
-    /// Takes note of whether this peer has a reason for its attempt, as far as it `knows`, or a turn `waits`. Once the
-    /// attempt has lapsed, the next turn that waits is no reason to go on with it; that somebody answers is.
-    pub(super) fn look_at_attempt(&mut self, knows: bool, waits: bool) {
-        let answered = self.roster.is_frozen() || !self.roster.answered().is_empty();
-        self.lapsed = !knows && !answered && (self.lapsed || !waits);
-    }
-
-    /// This peer begins an attempt.
-    pub(super) fn begin_attempt(&mut self, now: Duration) {
-        self.attempts += 1;
-        self.attempt_at = now;
-        self.lapsed = false;
+        self.pending.is_none() && (self.roster.is_frozen() || self.roster.coordinates().is_some())
     }
 
     pub(super) fn pending(&self) -> Option<&RosterChange> {
@@ -213,7 +192,6 @@ impl Epochs {
         self.began_at = now;
         self.attempt_at = now;
         self.attempts = 0;
-        self.lapsed = false;
         self.prepared.clear();
         Some(change)
     }
@@ -262,9 +240,8 @@ impl Epochs {
     }
 
     /// The next note that the own roster has not been told of. Other peers' attempts wait until there is a reason to
-    /// freeze, and until it is their turn; those of nobody but `asks` are taken up, in which this peer is once only its own
-    /// promise is lacking. What is said in a ballot waits until its peer has begun it: rounds that nobody begins would
-    /// leave those behind who do.
+    /// freeze, and until it is their turn; those of nobody in `asks` are taken up. What is said in a ballot waits until its
+    /// peer has begun it: rounds that nobody begins would leave those behind who do.
     pub(super) fn next_unheard(&mut self, asks: Peers, now: Duration) -> Option<(u8, Message)> {
         let (epoch, me, round) = (self.epoch, self.me, self.roster.round());
         let prepared = &self.prepared;
@@ -281,8 +258,7 @@ impl Epochs {
         let begun: Vec<Ballot> = begun.map(|(_, posted)| posted.ballot).collect();
         let mut open = self.board.iter_mut().filter(|((of, from, _), posted)| {
             let waits = match posted.message {
-                Message::Prepare(_) if *from == me => !asks.contains(me),
-                Message::Prepare(_) => posted.is_over(now) || waits(*from, posted.ballot),
+                Message::Prepare(_) => *from != me && waits(*from, posted.ballot),
                 Message::Request(_) => false,
                 _ => !begun
                     .iter()
@@ -300,12 +276,9 @@ impl Epochs {
     }
 
     /// Whether some other peer's attempt waits for this one to see a reason.
-    pub(super) fn is_asked(&self, now: Duration) -> bool {
-        let begun = self.board.iter().filter(|((of, from, kind), _)| {
-            (*of, *kind) == (self.epoch, PREPARE) && *from != self.me
-        });
-        let mut unheard = begun.filter(|(_, posted)| !posted.heard);
-        unheard.any(|(_, posted)| !posted.is_over(now))
+    pub(super) fn is_asked(&self) -> bool {
+        let mut posted = self.board.iter();
+        posted.any(|((of, _, kind), posted)| (*of, *kind) == (self.epoch, PREPARE) && !posted.heard)
     }
 
     /// Whether the peer of this ballot has begun it, or a later one.
@@ -336,18 +309,6 @@ impl Epochs {
             (*of, *kind) == (self.epoch, PROMISE) && counts(posted)
         });
         promised.map(|((_, from, _), _)| *from).collect()
-    }
-
-    /// The voters in whose newest attempts others than they, this peer and `cheats` have promised.
-    pub(super) fn taken_up(&self, cheats: Peers, peers: usize) -> Peers {
-        let begun = self.board.iter();
-        let begun = begun.filter(|((of, _, kind), _)| (*of, *kind) == (self.epoch, PREPARE));
-        let taken_up = begun.filter(|((_, from, _), posted)| {
-            let involved: Peers = [*from, self.me].into_iter().collect();
-            let promised = self.promised_in(posted.ballot, peers);
-            !promised.without(involved.or(cheats)).is_empty()
-        });
-        taken_up.map(|((_, from, _), _)| *from).collect()
     }
 
     /// The signature by which a peer accepted in a ballot.
@@ -403,12 +364,6 @@ impl Epochs {
             link.decisions_sent = last.epoch + 1;
         }
         lacking
-    }
-}
-
-impl Posted {
-    fn is_over(&self, now: Duration) -> bool {
-        self.at + LASTS <= now
     }
 }
 

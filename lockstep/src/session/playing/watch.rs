@@ -129,9 +129,7 @@ impl Playing {
         };
         let gone = self.watch.suspects.or(self.watch.unwanted);
         let answered = self.epochs.promised_in(ballot, self.members.len());
-        // Whoever coordinates promises last.
-        let coordinator = std::iter::once(ballot.peer).collect();
-        let answered = answered.or(self.cheats()).or(coordinator);
+        let answered = answered.or(self.cheats());
         let silent = self.epochs.voters().members().without(answered.or(gone));
         let begins = self.watch.at < self.epochs.attempt_at + ATTEMPTS_EVERY;
         match begins || silent.is_empty() {

@@ -72,7 +72,8 @@ impl Roster {
             true => believed,
             false => answered,
         };
-        if !voters.is_quorum(counted) || !self.expected(view).is_within(answered) {
+        let expected = voters.members().without(view.suspects.or(view.cheats));
+        if !voters.is_quorum(counted) || !expected.is_within(answered) {
             return None;
         }
         let cheats = view.cheats.and(voters.members());
@@ -83,23 +84,6 @@ impl Roster {
         };
         let value = value(voters, &own.promises, counted, known)?;
         Some((value, counted))
-    }
-
-    /// Whose promises this peer waits for as coordinator.
-    fn expected(&self, view: &View<'_>) -> Peers {
-        let gone = view.suspects.or(view.cheats);
-        self.voters.members().without(gone)
-    }
-
-    /// Whether this peer, as coordinator, has all promises that it waits for, but for its own.
-    pub fn lacks_own_promise(&self, view: &View<'_>) -> bool {
-        let Some(own) = &self.coordinating else {
-            return false;
-        };
-        let mut answered: Peers = own.promises.keys().copied().collect();
-        answered.insert(self.me);
-        let answered = answered.without(view.cheats);
-        self.voters.is_quorum(answered) && self.expected(view).is_within(answered)
     }
 
     /// Whether somebody tells this peer, as coordinator, of another log than its batches lead to, and it waits for

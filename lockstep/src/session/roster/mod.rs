@@ -4,9 +4,7 @@
 //! whoever runs it decides when a peer is suspected and carries messages. They may be lost, doubled and overtaken.
 //!
 //! 1. A coordinator (the lowest peer that nobody suspects and that does not leave) asks to prepare.
-//! 2. Who promises **freezes**: it completes and seals nothing more in this epoch, and tells what it holds. The
-//!    coordinator does so last: where nobody answers, because what it saw is over, it has held nothing up. Where one
-//!    has, turns will wait for it, and the others promise, too, whether or not they see a reason.
+//! 2. Who promises **freezes**: it completes and seals nothing more in this epoch, and tells what it holds.
 //! 3. With the promises of a quorum `S` and of everybody who is not suspected, the coordinator proposes what was
 //!    accepted in the highest ballot that it is told of; else the roster `S`, without those who leave or are unwanted,
 //!    and the **cut**: for each voter the most that any of `S` holds, and of these the least.
@@ -257,7 +255,6 @@ impl Roster {
             round: self.round.saturating_add(1),
             peer: self.me,
         };
-        self.round = ballot.round;
         self.coordinating = Some(Coordinating {
             ballot,
             promises: BTreeMap::new(),

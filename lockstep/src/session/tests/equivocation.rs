@@ -184,7 +184,7 @@ fn who_cannot_show_for_long_what_it_was_told_holds_up_the_others_no_longer() {
 fn who_is_lost_beside_a_cheat_is_told_as_lost() {
     let mut net = Net::new(5, Plan::default(), None);
     net.two_faced = Some(20);
-    while net.peers[0].executed < 21 {
+    while net.peers[0].executed < 19 {
         net.run(net.now + Duration::from_millis(10));
     }
     net.kill(4);

@@ -289,43 +289,6 @@ fn who_has_no_link_when_the_match_ends_signs_the_end_on_the_next_one() {
 }
 
 #[test]
-fn who_is_heard_again_as_it_is_suspected_holds_up_nobody_for_the_command_delay() {
-    let plan = Plan {
-        ticks: 4,
-        delay_turns: 6,
-        tick_ms: 100,
-    };
-    let mut causes = Vec::new();
-    for ms in (0..120).step_by(5) {
-        let mut net = Net::new(3, plan, None);
-        net.run(Duration::from_secs(3));
-        net.silent = vec![2];
-        net.run(Duration::from_millis(5_900 + ms));
-        net.silent.clear();
-        let turns = |net: &Net| net.peers.iter().map(|peer| peer.turns.len()).collect();
-        let before: Vec<usize> = turns(&net);
-        net.run(net.now + Duration::from_millis(900));
-        let after: Vec<usize> = turns(&net);
-        net.run(net.now + Duration::from_secs(4));
-        let cause = net.causes(0).first().copied();
-        let stays = if cause == Some(RosterCause::Lost) {
-            2
-        } else {
-            3
-        };
-        for at in 0..stays {
-            let went_on = before[at] < after[at];
-            assert!(went_on, "peer {at}, {cause:?}, {ms} ms later");
-        }
-        causes.push(cause);
-    }
-    let alarm = Some(RosterCause::FalseAlarm);
-    for cause in [None, alarm, Some(RosterCause::Lost)] {
-        assert!(causes.contains(&cause), "{cause:?} in {causes:?}");
-    }
-}
-
-#[test]
 fn whoever_leaves_as_all_do_waits_for_nobody_that_has_gone() {
     let mut net = Net::new(2, Plan::default(), None);
     net.run(Duration::from_secs(3));

@@ -1,11 +1,9 @@
 use super::*;
 use crate::Incarnation;
 use crate::session::lobby::Settled;
-use crate::session::playing::epochs::{Posted, key};
+use crate::session::playing::epochs::key;
 use crate::session::playing::tests::{SETTINGS, change, core};
-use crate::session::roster::Ballot;
 use crate::session::roster::tests::start;
-use crate::session::wire::SignedNote;
 
 #[test]
 fn who_comes_back_waits_for_no_batch_that_another_who_came_back_never_seals() {
@@ -101,21 +99,8 @@ fn who_promises_has_attested_the_turns_before_its_epoch() {
     playing.begin_epoch(&mut core);
     let attests = |playing: &Playing| playing.members[0].attested_within(|_| u32::MAX);
     assert_eq!(attests(&playing), Some(1));
-    // Somebody has left, and another begins the next change at once, before the turn is over that the next batch is sealed after.
-    playing.members[2].leaves = Some(1);
-    let prepare = Message::Prepare(Ballot { round: 1, peer: 1 });
-    let posted = Posted {
-        ballot: prepare.ballot(),
-        note: SignedNote {
-            peer: 1,
-            content: Vec::new(),
-            signature: [0; 64].into(),
-        },
-        message: prepare,
-        heard: false,
-        at: core.now,
-    };
-    playing.epochs.post(key(1, 1, &posted.message), posted);
+    // Somebody has left: the next change begins at once, before the turn is over that the next batch is sealed after.
+    playing.members[2].left_from = Some(2);
     playing.advance_change(&mut core);
     assert!(playing.epochs.is_frozen());
     assert_eq!(attests(&playing), Some(2));
