@@ -31,6 +31,9 @@ pub enum Error {
         /// The file's protocol.
         protocol: u16,
     },
+    /// A recording was begun, and no match: its process died in the lobby.
+    #[error("nothing is recorded in it yet: the match had not begun")]
+    NotBegun,
     /// The file is cut or damaged before its first turn, so that nothing of the match is left.
     #[error("the start of the match is damaged at byte {at}: nothing can be read from this file")]
     Start {

@@ -147,6 +147,9 @@ fn check_header(window: &mut Window, file_bytes: u64) -> Result<(), Error> {
             protocol: u16::from_le_bytes([header[10], header[11]]),
         });
     }
+    if file_bytes == format::HEADER_BYTES {
+        return Err(Error::NotBegun);
+    }
     Ok(())
 }
 
