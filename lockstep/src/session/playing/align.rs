@@ -160,7 +160,7 @@ impl Playing {
             self.show(core, self.complete.saturating_sub(back));
         }
         if pending.is_some() && !lacks && core.now >= since + FOUND_WITHIN {
-            self.stall = None;
+            self.give_up_stall(core.now);
             self.ending.be_removed(core.now);
         }
     }

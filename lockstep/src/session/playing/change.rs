@@ -430,7 +430,7 @@ impl Playing {
             self.others_go_without(core, value);
         }
         if !stays && (reopened || self.leaving.is_none()) {
-            self.stall = None;
+            self.give_up_stall(core.now);
             self.ending.be_removed(core.now);
         }
         if stays {

@@ -205,7 +205,7 @@ impl Playing {
         if !self.ending.begin_desync(core.now) {
             return;
         }
-        self.stall = None;
+        self.give_up_stall(core.now);
         // The others must see the mismatch too, and turns, with what they report, go no further.
         for batch in 0..LAST_BATCHES {
             let goes = self.leaving.is_some() || self.epochs.is_out();

@@ -147,7 +147,7 @@ impl Playing {
             signatures: Vec::new(),
         };
         let signature = core.signer.sign(&end_signed_bytes(&end));
-        self.stall = None;
+        self.give_up_stall(core.now);
         self.due_bundles.clear();
         let message = message(self.me as u8, &end, signature);
         self.ending.signed[self.me] = Some((end.clone(), signature));

@@ -259,7 +259,7 @@ impl Playing {
             since: core.now,
             sealed_for: None,
         });
-        self.stall = None;
+        self.give_up_stall(core.now);
         self.seal_last(core);
     }
 
@@ -423,6 +423,13 @@ impl Playing {
         if core.now.saturating_sub(since) >= limit + self.longer() {
             let on = self.waited_for();
             self.finish(core, EndReason::StallLimit { on });
+        }
+    }
+
+    /// The turn that is waited for does not come any more, or not to this peer. The wait counts all the same.
+    fn give_up_stall(&mut self, now: Duration) {
+        if let Some(stall) = self.stall.take() {
+            self.stats.stalled += now.saturating_sub(stall.since);
         }
     }
 

@@ -41,3 +41,25 @@ fn slack_silence_and_the_age_of_the_last_agreement_are_measured() {
     let agreed = stats.agreed.expect("as before");
     assert!(agreed.ago < Duration::from_secs(1), "{agreed:?}");
 }
+
+#[test]
+fn a_wait_that_somebody_leaves_in_or_that_ends_the_match_counts() {
+    for leaves in [true, false] {
+        let mut net = Net::new(2, Plan::default(), None);
+        net.run(Duration::from_secs(10));
+        // The one that is left has no quorum.
+        net.kill(0);
+        net.run(Duration::from_secs(25));
+        if leaves {
+            net.input(1, Input::Leave);
+        }
+        net.run(Duration::from_secs(45));
+        assert!(net.end_of(1).is_some());
+        let stalled = net.peers[1].session.stats().stalled;
+        let least = Duration::from_secs(if leaves { 14 } else { 19 });
+        assert!(
+            stalled > least && stalled < Duration::from_secs(21),
+            "{stalled:?}"
+        );
+    }
+}
