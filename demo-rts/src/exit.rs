@@ -139,6 +139,7 @@ pub fn of_end(reason: &EndReason) -> u8 {
         | EndReason::Refused(_)
         | EndReason::Unreachable(_)
         | EndReason::NobodyThere
+        | EndReason::OthersWent { .. }
         | EndReason::NobodyPlays
         | EndReason::LobbyClosed
         | EndReason::NoQuorum { .. }
@@ -157,7 +158,9 @@ pub fn word(reason: &EndReason) -> &'static str {
         EndReason::StallLimit { .. } => "stall",
         EndReason::Removed => "removed",
         EndReason::Refused(_) => "refused",
-        EndReason::Unreachable(_) | EndReason::NobodyThere => "unreachable",
+        EndReason::Unreachable(_) | EndReason::NobodyThere | EndReason::OthersWent { .. } => {
+            "unreachable"
+        }
         EndReason::NobodyPlays => "nobody-plays",
         EndReason::LobbyClosed => "lobby-closed",
         EndReason::NoQuorum { .. } => "no-quorum",
@@ -186,7 +189,7 @@ fn replay_code(error: &replay::Error) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lockstep::{JoinRefused, LinkError, Seat};
+    use lockstep::{JoinRefused, LinkError, Seat, TurnNumber};
 
     #[test]
     fn a_closed_pipe_is_no_problem_and_a_full_disk_is_one() {
@@ -215,6 +218,12 @@ mod tests {
             (EndReason::Refused(JoinRefused::Full { seats: 2 }), 4),
             (EndReason::Unreachable(LinkError::WrongKey), 4),
             (EndReason::NobodyThere, 4),
+            (
+                EndReason::OthersWent {
+                    after: TurnNumber(9),
+                },
+                4,
+            ),
             (EndReason::NobodyPlays, 4),
             (EndReason::LobbyClosed, 4),
             (EndReason::NoQuorum { missing: vec![] }, 4),

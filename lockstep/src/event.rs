@@ -334,6 +334,20 @@ pub struct Ended {
     pub of: u8,
 }
 
+impl Ended {
+    /// Before any world was built.
+    pub(crate) fn without_world(reason: EndReason) -> Self {
+        Ended {
+            reason,
+            turns: 0,
+            checksum: None,
+            outcome: None,
+            agreed: 0,
+            of: 0,
+        }
+    }
+}
+
 /// Why a match ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndReason {
@@ -367,6 +381,12 @@ pub enum EndReason {
     /// This peer was to come back into a match, and nobody answered whom it knows of.
     #[error("nobody of that match answers, at any address that is known")]
     NobodyThere,
+    /// This peer was coming back into a match, and all others went meanwhile: how it ended, if it did, is not known.
+    #[error("the others went after turn {after}, before this peer was let in")]
+    OthersWent {
+        /// The newest turn that is known here of theirs.
+        after: TurnNumber,
+    },
     /// This peer was to come back into a match, and found only others who look for it as well.
     #[error(
         "the others look for the match, too, and nobody plays it any more: one of them has to reopen it"

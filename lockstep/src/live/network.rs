@@ -124,14 +124,7 @@ impl Sharing {
 
     fn fail(&mut self) {
         self.status = Status::Ended;
-        self.ended = Some(Event::Ended(Ended {
-            reason: EndReason::Internal,
-            turns: 0,
-            checksum: None,
-            outcome: None,
-            agreed: 0,
-            of: 0,
-        }));
+        self.ended = Some(Event::Ended(Ended::without_world(EndReason::Internal)));
     }
 
     fn push(&mut self, event: Event) {

@@ -276,6 +276,10 @@ impl Session {
                 Phase::Continue(_) | Phase::Refused(_) | Phase::Over => {
                     core.out.push(Output::Close { link });
                 }
+                // There is nothing left to be said.
+                Phase::Return(ref returning) if returning.knows_end() => {
+                    core.out.push(Output::Close { link });
+                }
                 _ => core.link_up(link, peer, dialled, address, binding),
             },
             Input::DialFailed { address, key, why } => {
@@ -676,19 +680,16 @@ impl Session {
         }
     }
 
-    /// It is over before it has begun.
+    /// It is over before this peer has a part in it.
     fn end(&mut self, reason: EndReason) {
         for link in self.core.links.keys().copied().collect::<Vec<_>>() {
             self.core.close(link);
         }
-        self.core.event(Event::Ended(Ended {
-            reason,
-            turns: 0,
-            checksum: None,
-            outcome: None,
-            agreed: 0,
-            of: 0,
-        }));
+        let ended = match &self.phase {
+            Phase::Return(returning) => returning.ended(reason),
+            _ => Ended::without_world(reason),
+        };
+        self.core.event(Event::Ended(ended));
         self.phase = Phase::Over;
     }
 }

@@ -5,6 +5,7 @@ mod desync;
 mod equivocation;
 mod hostile;
 mod joining;
+mod late;
 mod lobby;
 mod lost;
 mod patience;
@@ -20,7 +21,7 @@ use super::*;
 use crate::log::{Absent, Bundle, LogEntry, OnDesync, OnSlow, PauseBudget, Record};
 use crate::sign::KeyedHash;
 use crate::{Limits, MatchId, PeerId, Plan, TurnNumber};
-use sim::{RulesId, SeatState};
+use sim::{Outcome, RulesId, SeatState};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -81,6 +82,8 @@ struct Net {
     deaf_between: Vec<(usize, usize)>,
     /// A peer that has moved: nobody knows its new address.
     moved: Option<usize>,
+    /// After so many turns the world is decided.
+    decided_after: Option<u64>,
     /// Who says what is not so.
     attack: Option<(usize, Attack)>,
 }
@@ -136,6 +139,7 @@ impl Net {
             heard: Vec::new(),
             deaf_between: Vec::new(),
             moved: None,
+            decided_after: None,
             attack: None,
         };
         for at in 0..peers {
@@ -301,11 +305,13 @@ impl Net {
                 peer.executed += 1;
                 let lie = peer.diverges_at.is_some_and(|turn| turn < peer.executed);
                 let checksum = Checksum(peer.executed as u32 * 3 + u32::from(lie));
+                let decided = self.decided_after == Some(peer.executed);
+                let winner = Some(Seat(0));
                 self.input(
                     at,
                     Input::Executed {
                         checksum,
-                        outcome: None,
+                        outcome: decided.then_some(Outcome { winner }),
                         step,
                     },
                 );

@@ -279,7 +279,7 @@ impl<W: Playable> Judge<W> {
             let gave_up_at = file.ended.as_ref().and_then(|(at, ended)| {
                 let found_nobody = matches!(
                     ended.reason,
-                    EndReason::NobodyThere | EndReason::NobodyPlays
+                    EndReason::NobodyThere | EndReason::OthersWent { .. } | EndReason::NobodyPlays
                 );
                 found_nobody.then_some(*at)
             });

@@ -2,13 +2,14 @@
 
 mod answers;
 mod log;
+mod over;
 mod reopened;
 mod steps;
 mod whom;
 
 use super::message::Offer;
 use crate::encoding::Reader;
-use crate::log::{Keyframe, Record, RosterChange, decode_change};
+use crate::log::{End, Keyframe, Record, RosterChange, decode_change};
 use crate::session::RulesOf;
 use crate::session::core::Core;
 use crate::session::lobby::Step;
@@ -82,6 +83,10 @@ pub(crate) struct Returning {
     decided: Option<RosterChange>,
     /// That decision has reopened the match: nothing is fetched any more.
     reopened: bool,
+    /// What peers of the match have signed of its end, by place.
+    ends: BTreeMap<u8, (End, [u8; 64])>,
+    /// What a quorum of them has signed, once the log up to there is here: only the world has to come to it.
+    end: Option<End>,
     /// Who says that nobody plays and that it waits for the others, and since when somebody says so.
     reopens: Option<(LinkId, Duration)>,
     /// How it ends where it has found nobody until then.
@@ -203,6 +208,8 @@ impl Returning {
             rtt: None,
             decided: None,
             reopened: false,
+            ends: BTreeMap::new(),
+            end: None,
             reopens: None,
             otherwise: None,
             early: VecDeque::new(),
@@ -256,6 +263,9 @@ impl Returning {
     }
 
     pub(crate) fn deadline(&self, core: &Core) -> Option<Duration> {
+        if self.knows_end() {
+            return None;
+        }
         let dials = self.unreached(core).map(|(_, known)| known.next_dial).min();
         let answer = self.server.as_ref().map(|server| {
             let answer = server.asked_at + ANSWER;
@@ -328,8 +338,8 @@ impl Returning {
             }
             // It is on its way out, or says what the roster says: none of it is for this peer yet.
             Control::Refused(_) | Control::Bye => core.close(link),
+            Control::End { .. } => self.hear_end(core, link, message),
             Control::Words(_)
-            | Control::End { .. }
             | Control::Lobby(_)
             | Control::Pings(_)
             | Control::Reopen(_)
@@ -339,17 +349,22 @@ impl Returning {
                 if from.is_none_or(|(peer, _)| !self.contacts.contains_key(&peer)) {
                     return Step::Stay;
                 }
-                if self.early.len() == EARLY {
-                    // What is said of a change is said again in the next attempt.
-                    let is_note = |(_, early): &(_, Control)| matches!(early, Control::Roster(_));
-                    let oldest = self.early.iter().position(is_note);
-                    self.early.remove(oldest.unwrap_or(0));
-                }
-                self.early.push_back((link, message));
+                self.keep_early(link, message);
             }
             _ => core.fault(link, Fault::OutOfPlace),
         }
         Step::Stay
+    }
+
+    /// Keeps what was said until this peer has a part in the match.
+    fn keep_early(&mut self, link: LinkId, message: Control) {
+        if self.early.len() == EARLY {
+            // What is said of a change is said again in the next attempt.
+            let is_note = |(_, early): &(_, Control)| matches!(early, Control::Roster(_));
+            let oldest = self.early.iter().position(is_note);
+            self.early.remove(oldest.unwrap_or(0));
+        }
+        self.early.push_back((link, message));
     }
 
     pub(crate) fn loaded(&mut self, checksum: Checksum) {
@@ -378,6 +393,9 @@ impl Returning {
 
     /// Does what is due.
     pub(crate) fn advance(&mut self, core: &mut Core) -> Step {
+        if self.knows_end() {
+            return self.come_to_end(core);
+        }
         self.dial(core);
         self.look_after_server(core);
         if self.has_nobody(core) && core.now >= self.reached_at + GIVE_UP {
@@ -390,6 +408,7 @@ impl Returning {
         if let Some(link) = self.gathers(core) {
             return Step::Gather(link);
         }
+        self.take_ends();
         self.confirm(core);
         if self.has_strayed {
             return Step::End(EndReason::Removed);
@@ -399,6 +418,10 @@ impl Returning {
         }
         if self.is_barred() {
             return Step::End(EndReason::Refused(JoinRefused::Desynced));
+        }
+        self.settle_end(core);
+        if self.knows_end() {
+            return self.come_to_end(core);
         }
         self.settle_snapshot(core);
         self.load(core);

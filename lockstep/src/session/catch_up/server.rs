@@ -92,7 +92,12 @@ impl Server {
                 };
                 asking.send(core, link, &answer);
             }
-            Ask::Log { from, attested } => asking.waits = Some((from, attested)),
+            Ask::Log { from, attested } => {
+                asking.waits = Some((from, attested));
+                if from >= archive.turns() {
+                    playing.tell_ends(core, link);
+                }
+            }
             Ask::Snapshot { offset } => {
                 let answer = asking.piece(offset).unwrap_or(Answer::Nothing);
                 asking.send(core, link, &answer);

@@ -3,6 +3,7 @@
 use super::Playing;
 use super::member::Member;
 use super::odd::Verdict;
+use super::rejoin::FRESH;
 use crate::log::{End, Record, end_signed_bytes};
 use crate::session::Output;
 use crate::session::core::Core;
@@ -163,26 +164,10 @@ impl Playing {
     }
 
     pub(super) fn receive_end(&mut self, core: &mut Core, link: LinkId, told: Control) {
-        let Control::End {
-            peer,
-            turns,
-            log_hash,
-            checksum,
-            outcome,
-            signature,
-        } = &told
-        else {
+        let Some((peer, end, signature)) = signed_end(&told) else {
             return;
         };
-        let end = End {
-            turns: *turns,
-            log_hash: *log_hash,
-            checksum: *checksum,
-            outcome: *outcome,
-            signatures: Vec::new(),
-        };
-        let at = usize::from(*peer);
-        let signature: [u8; 64] = (*signature).into();
+        let at = usize::from(peer);
         let signer = self.members.get(at).map(|member| member.peer.peer);
         if !signer.is_some_and(|signer| {
             core.signer
@@ -219,9 +204,10 @@ impl Playing {
         }
     }
 
-    /// Tells on a new link what is signed of the end: the links on which it was told may be gone.
+    /// Tells on a link what is signed of the end: the links on which it was told may be gone, and who follows the match
+    /// knows whose signatures these are only once it has the log.
     pub(crate) fn tell_ends(&self, core: &mut Core, link: LinkId) {
-        if self.member_of(core, link).is_none() {
+        if self.member_of(core, link).is_none() && !self.is_follower(core, link) {
             return;
         }
         for (at, signed) in self.ending.signed.iter().enumerate() {
@@ -285,6 +271,14 @@ impl Playing {
             let turns = own.end.turns;
             let told: Vec<(u8, End)> = ends().map(|(at, end)| (at as u8, end.clone())).collect();
             return self.ends_differ(core, turns, &told);
+        }
+        // Who follows learns the end, and the last turns, from nobody else. It goes once it has them.
+        let followers = core
+            .links
+            .values()
+            .any(|link| self.is_follower(core, link.id) && link.heard_at + FRESH > core.now);
+        if followers && core.now < own.since + own.wait {
+            return;
         }
         let mut end = own.end.clone();
         let reason = own.reason.clone();
@@ -389,7 +383,7 @@ impl Playing {
         since + LEAVE_WAIT + plan.turn() * u32::from(plan.delay_turns)
     }
 
-    /// Sends to every member but the one it came from.
+    /// Sends to every member but the one it came from, and to who follows the match.
     fn pass_on(&self, core: &mut Core, message: &Control, from: Option<LinkId>) {
         let links: Vec<LinkId> = core
             .links
@@ -398,11 +392,34 @@ impl Playing {
             .filter(|link| Some(*link) != from)
             .collect();
         for link in links {
-            if self.member_of(core, link).is_some() {
+            if self.member_of(core, link).is_some() || self.is_follower(core, link) {
                 core.send(link, message);
             }
         }
     }
+}
+
+/// What a peer has signed of the end, where this message says it.
+pub(crate) fn signed_end(told: &Control) -> Option<(u8, End, [u8; 64])> {
+    let Control::End {
+        peer,
+        turns,
+        log_hash,
+        checksum,
+        outcome,
+        signature,
+    } = told
+    else {
+        return None;
+    };
+    let end = End {
+        turns: *turns,
+        log_hash: *log_hash,
+        checksum: *checksum,
+        outcome: *outcome,
+        signatures: Vec::new(),
+    };
+    Some((*peer, end, (*signature).into()))
 }
 
 fn message(peer: u8, end: &End, signature: [u8; 64]) -> Control {

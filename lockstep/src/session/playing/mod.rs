@@ -45,6 +45,7 @@ use bundle::Formed;
 use compare::Mismatch;
 pub(crate) use continued::Continued;
 use ending::Ending;
+pub(crate) use ending::signed_end;
 use epochs::Epochs;
 use load::Load;
 use member::Member;

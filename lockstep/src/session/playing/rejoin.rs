@@ -360,8 +360,11 @@ impl Playing {
 
     /// Who is to be let in next.
     pub(super) fn joiner(&self, now: Duration) -> Option<Joins> {
-        // Whoever comes back knows nothing of why somebody is to go.
-        if !self.attests_what_is_decided_now() || !self.odd_voters().is_empty() {
+        // Nobody is let in behind the end, and whoever comes back knows nothing of why somebody is to go.
+        if self.ending.holds_turns()
+            || !self.attests_what_is_decided_now()
+            || !self.odd_voters().is_empty()
+        {
             return None;
         }
         let mut told = self.requests.asked.values().filter(|asked| {
@@ -425,6 +428,13 @@ impl Playing {
     pub(super) fn may_come_back(&self, core: &Core, link: LinkId) -> bool {
         let proved = core.links.get(&link).and_then(|link| link.proved);
         proved.is_some_and(|(peer, _)| self.place_of(peer).is_some())
+    }
+
+    /// Whether a link leads to a run of a peer of the match that has no part in it yet.
+    pub(super) fn is_follower(&self, core: &Core, link: LinkId) -> bool {
+        self.may_come_back(core, link)
+            && self.member_of(core, link).is_none()
+            && !self.is_past(core, link)
     }
 
     /// The place of a key in the start's roster.

@@ -162,6 +162,7 @@ impl Returning {
 
     /// Takes a page of the log. `None` where it does not follow.
     pub(super) fn page(&mut self, core: &Core, bytes: &[u8]) -> Option<()> {
+        let over_at = self.quorums_end().map(|end| end.turns);
         let log = self.log.as_mut()?;
         log.bytes += bytes.len() as u64;
         if log.bytes > core.limits.catch_up_bytes {
@@ -190,6 +191,7 @@ impl Returning {
                 break;
             }
             if let Record::Roster(change) = &record
+                && over_at.is_none_or(|turns| turns <= change.value.cut)
                 && lets_in(change)
                 && change.value.joins.map(|joins| joins.incarnation) == Some(core.incarnation)
             {
@@ -261,6 +263,9 @@ impl Returning {
         else {
             return;
         };
+        if self.is_over_behind(change.value.cut) {
+            return;
+        }
         // One of an epoch that the log has not come to, or is beyond, will be seen there.
         if change.value.cut >= log.ahead.turns && log.ahead.is_next(&change, core.signer.as_ref()) {
             self.decided = Some(change);

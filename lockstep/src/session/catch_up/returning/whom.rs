@@ -169,6 +169,9 @@ impl Returning {
         if others.any(here) {
             return EndReason::NobodyPlays;
         }
+        if let Some(last) = self.last_known_turn() {
+            return EndReason::OthersWent { after: last };
+        }
         let liars = |known: &Known| known.no_help_until > core.now;
         match self.contacts.values().all(liars) {
             true => EndReason::Refused(JoinRefused::OtherMatch),

@@ -1,0 +1,163 @@
+//! Matches that end while a peer follows them, or is let in.
+
+use super::*;
+use crate::RosterCause;
+use crate::log::{End, end_signed_bytes};
+use crate::session::wire::Control;
+use crate::sign::Signer;
+
+const TURNS: u32 = 100;
+
+impl Net {
+    /// Peer 2 of three, or of two peer 1, dies, and another run of it begins so long after turn 0.
+    fn late(peers: usize, decided: bool, since: Duration) -> Net {
+        let limit = (!decided).then_some(TURNS);
+        let mut net = Net::new(peers, Plan::default(), limit);
+        net.decided_after = decided.then_some(u64::from(TURNS));
+        net.run(Duration::from_secs(5));
+        let late = peers - 1;
+        net.kill(late);
+        net.run(since);
+        let log = net.peers[late].records.clone();
+        net.restart(late, 99, log, &[0, 1][..late]);
+        net
+    }
+
+    fn ended(&self, at: usize) -> Option<&Ended> {
+        // What a world answers at once comes before what was said with the question.
+        let mut events = self.peers[at].events.iter();
+        events.find_map(|event| match event {
+            Event::Ended(ended) => Some(ended),
+            _ => None,
+        })
+    }
+}
+
+#[test]
+fn who_follows_a_match_to_its_end_learns_the_end() {
+    let (mut followed, mut let_in) = (0, 0);
+    for (peers, decided) in [(3, false), (3, true), (2, false), (2, true)] {
+        let late = peers - 1;
+        // The others are at turn 99 after 23.2 seconds.
+        for after in (21_800..=23_200).step_by(140) {
+            let case = format!("{peers} peers, decided: {decided}, after {after} ms");
+            let mut net = Net::late(peers, decided, Duration::from_millis(after));
+            net.run(Duration::from_secs(26));
+            let others = net.ended(0).expect("the others have ended").clone();
+            let ended = net.ended(late);
+            let ended = ended.unwrap_or_else(|| panic!("it has not ended: {case}"));
+            assert_eq!(ended.reason, others.reason, "{case}");
+            assert_eq!(
+                (ended.turns, ended.checksum, ended.outcome),
+                (TURNS, Some(Checksum(TURNS * 3)), others.outcome),
+                "{case}"
+            );
+            net.is_one_of_them(late, 0);
+            let Some(Record::End(end)) = net.peers[late].records.last() else {
+                panic!("its recording has no end: {case}");
+            };
+            assert_eq!(end.turns, TURNS);
+            assert!(!end.signatures.is_empty(), "{case}");
+            match net.causes(late).contains(&RosterCause::Rejoined) {
+                true => let_in += 1,
+                false => followed += 1,
+            }
+        }
+    }
+    assert!(followed > 8 && let_in > 8, "{followed}, {let_in}");
+}
+
+#[test]
+fn whom_the_others_leave_behind_is_told_how_far_they_were_and_what_it_has() {
+    let mut net = Net::late(3, false, Duration::from_millis(22_600));
+    net.run(Duration::from_millis(23_000));
+    [0, 1].iter().for_each(|at| net.kill(*at));
+    net.lost_dials = u32::MAX;
+    let turns = net.peers[0].turns.len() as u32;
+    net.run(net.now + Duration::from_secs(40));
+    let ended = net.ended(2).expect("it gives up").clone();
+    let EndReason::OthersWent { after } = ended.reason else {
+        panic!("{ended:?}");
+    };
+    assert!(after.0 < turns && after.0 + 3 > turns, "{after} of {turns}");
+    let executed = net.peers[2].executed as u32;
+    assert!(executed > 90, "{executed}");
+    assert_eq!(ended.turns, executed);
+    assert_eq!(ended.checksum, Some(Checksum(executed * 3)));
+    assert_eq!((ended.agreed, ended.of), (0, 0));
+}
+
+#[test]
+fn who_leaves_while_it_follows_is_told_what_it_has() {
+    let mut net = Net::late(3, false, Duration::from_millis(22_600));
+    net.run(Duration::from_millis(23_000));
+    net.input(2, Input::Leave);
+    let ended = net.ended(2).expect("it leaves at once").clone();
+    assert_eq!(ended.reason, EndReason::Left);
+    assert!(ended.turns > 90, "{ended:?}");
+    assert_eq!(ended.checksum, Some(Checksum(ended.turns * 3)));
+}
+
+#[test]
+fn whose_world_is_another_at_the_end_does_not_take_the_end_for_its_own() {
+    let mut net = Net::late(3, false, Duration::from_millis(22_600));
+    net.peers[2].diverges_at = Some(90);
+    net.run(Duration::from_secs(26));
+    assert_eq!(
+        net.ended(0).map(|ended| &ended.reason),
+        Some(&EndReason::TurnLimit)
+    );
+    assert_eq!(
+        net.ended(2).map(|ended| &ended.reason),
+        Some(&EndReason::Desync)
+    );
+    let mut events = net.peers[2].events.iter();
+    let odd = events.find_map(|event| match event {
+        Event::Desync(desync) => Some(desync.odd.clone()),
+        _ => None,
+    });
+    assert_eq!(odd, Some(vec![id(2)]));
+    let ends = |record: &Record| matches!(record, Record::End(_));
+    assert!(!net.peers[2].records.iter().any(ends));
+}
+
+#[test]
+fn an_end_that_no_quorum_signs_ends_nothing() {
+    for forged in [false, true] {
+        let mut net = Net::late(3, false, Duration::from_secs(15));
+        net.run(net.now + Duration::from_millis(200));
+        let end = End {
+            turns: 50,
+            log_hash: crate::LogHash([0; 16]),
+            checksum: Checksum(150),
+            outcome: None,
+            signatures: Vec::new(),
+        };
+        let signature = KeyedHash::new(id(1)).sign(&end_signed_bytes(&end));
+        let core = &net.peers[2].session.core;
+        let link = core.links_to(id(1)).next().expect("it is linked").id;
+        let told = Control::End {
+            peer: u8::from(!forged),
+            turns: end.turns,
+            log_hash: end.log_hash,
+            checksum: end.checksum,
+            outcome: end.outcome,
+            signature: signature.into(),
+        };
+        assert!(matches!(net.peers[2].session.phase, Phase::Return(_)));
+        net.input(
+            2,
+            Input::Received {
+                link,
+                channel: Channel::Control,
+                bytes: &told.encode(),
+            },
+        );
+        assert_eq!(net.faults(2).len(), usize::from(forged));
+        net.run(Duration::from_secs(40));
+        // Who did sign it is named later, as one whose log is another.
+        let rejoined = Some(&RosterCause::Rejoined);
+        assert_eq!(net.causes(2).first(), rejoined, "forged: {forged}");
+        assert_eq!(net.ended(2).map(|ended| ended.turns), Some(TURNS));
+    }
+}
