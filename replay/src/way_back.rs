@@ -36,8 +36,13 @@ impl WayBack {
             .collect();
         let mut beside = self.path.clone().into_os_string();
         beside.push(".new");
-        std::fs::write(&beside, lines)?;
-        std::fs::rename(&beside, &self.path)
+        let kept = std::fs::write(&beside, lines);
+        let kept = kept.and_then(|()| std::fs::rename(&beside, &self.path));
+        if kept.is_err() {
+            // Of a full disk, or a name that is taken: nothing is left behind. The first error is the one to tell.
+            let _ = std::fs::remove_file(&beside);
+        }
+        kept
     }
 
     /// Forgets them: the match is over.
@@ -211,5 +216,14 @@ mod tests {
         assert_eq!(way_back.read(MatchId([3; 16])).unwrap(), []);
         way_back.forget();
         assert!(way_back.read(MatchId([3; 16])).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_kept_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let way_back = WayBack::beside(&folder.path().join("x.replay"));
+        std::fs::create_dir(way_back.path()).unwrap();
+        way_back.keep(MatchId([3; 16]), &[]).unwrap_err();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

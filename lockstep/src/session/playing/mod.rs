@@ -471,10 +471,15 @@ impl Playing {
         if seats.is_empty() {
             seats = self.seats_of(self.unanswering());
         }
+        // Some whose batch of this turn came before they were lost are missing as much as the others.
+        if self.has_no_quorum() {
+            seats.extend(self.seats_of(self.suspects()));
+        }
         if seats.is_empty() {
             seats = self.own_seats().to_vec();
         }
         seats.sort_unstable();
+        seats.dedup();
         seats
     }
 

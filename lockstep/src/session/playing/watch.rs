@@ -279,6 +279,11 @@ impl Playing {
         }
     }
 
+    /// Who is suspected.
+    pub(super) fn suspects(&self) -> Peers {
+        self.watch.suspects
+    }
+
     /// Whether so many peers are lost that the others cannot decide to go on without them.
     pub(super) fn has_no_quorum(&self) -> bool {
         self.watch.told_no_quorum

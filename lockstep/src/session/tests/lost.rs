@@ -305,3 +305,21 @@ fn whoever_leaves_as_all_do_waits_for_nobody_that_has_gone() {
     assert_eq!(ends.len(), 2);
     assert!(ends.iter().all(|end| end.reason == EndReason::Left));
 }
+
+#[test]
+fn a_wait_without_a_quorum_names_all_who_are_missing() {
+    let mut net = Net::new(4, Plan::default(), None);
+    net.run(Duration::from_secs(10));
+    net.kill(1);
+    // The others seal one turn more.
+    net.run(net.now + Duration::from_millis(300));
+    net.kill(2);
+    net.kill(3);
+    net.run(net.now + Duration::from_secs(10));
+    let mut told = net.peers[0].events.iter().rev();
+    let on = told.find_map(|event| match event {
+        Event::Stalled { on, .. } => Some(on.clone()),
+        _ => None,
+    });
+    assert_eq!(on, Some(vec![Seat(1), Seat(2), Seat(3)]));
+}
