@@ -14,8 +14,8 @@ use crate::world::{Command, Setup, World};
 use lockstep::log::{Absent, LogStore, OnDesync, OnSlow, Record};
 use lockstep::{Config, Live};
 use lockstep::{
-    Contact, EndReason, Event, Match, MatchId, Moment, PeerId, Plan, Rejoin, RosterCause, Seat,
-    Ticket,
+    Contact, EndReason, Event, JoinRefused, Match, MatchId, Moment, PeerId, Plan, Rejoin,
+    RosterCause, Seat, Ticket,
 };
 use network::{network, network_of_player};
 use replay::WayBack;
@@ -522,6 +522,9 @@ impl Peer {
             let (replay, identity) = (self.came_from.as_deref(), self.identity.as_deref());
             return Some(plain::host_again(replay, identity));
         }
+        if *reason == EndReason::Refused(JoinRefused::Started) {
+            return Some(plain::BACK_IN.to_owned());
+        }
         let goes_on = matches!(reason, EndReason::Removed | EndReason::StallLimit { .. });
         let replay = self.replay.as_ref().filter(|_| goes_on)?;
         let way_back = WayBack::beside(replay);
@@ -544,7 +547,12 @@ impl Peer {
         if contacts.len() < 2 {
             return;
         }
-        let kept = WayBack::beside(path).keep(match_id, contacts);
+        // Nobody comes back by its own address.
+        let others = contacts
+            .iter()
+            .filter(|contact| Some(contact.peer) != self.id);
+        let others: Vec<Contact> = others.cloned().collect();
+        let kept = WayBack::beside(path).keep(match_id, &others);
         if let Err(why) = kept {
             say(
                 LogLevel::Warn,

@@ -28,6 +28,10 @@ pub fn word(path: &Path) -> String {
         .unwrap_or_default()
 }
 
+/// How whoever played in a match that has begun gets back into it.
+pub const BACK_IN: &str =
+    "whoever played in it comes back with: demo-rts rejoin FILE.replay, or rejoin TICKET";
+
 /// How those go on who all look for a match that nobody plays any more, of whom one has this replay and key.
 pub fn host_again(replay: Option<&Path>, identity: Option<&Path>) -> String {
     let replay = replay.map_or_else(|| "FILE".to_owned(), word);
