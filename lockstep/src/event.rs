@@ -144,6 +144,10 @@ pub enum Event {
         longer: Duration,
     },
     /// So many peers are lost that the others cannot decide to go on without them: the match waits. Leaving ends it.
+    ///
+    /// A peer that comes back tells the same where it sees no turn come, and too few in reach of those who have a vote.
+    /// Its own earlier run is one of the lost. It is let in if that passes; where programs have died it does not, and
+    /// the match goes on once one of them reopens it: [`Live::reopen`](crate::Live::reopen).
     NoQuorum {
         /// The turn that waits.
         turn: TurnNumber,
@@ -398,7 +402,8 @@ pub enum EndReason {
     /// The world could not be built or loaded from what the lobby or the log gave.
     #[error("the world cannot be built from this setup")]
     World,
-    /// A match was to be reopened, and too few of its last peers came back to decide anything.
+    /// A match was to be reopened, and too few of its last peers came back to decide anything; or this peer was to come
+    /// back into one in which too few were left, and they went as well.
     #[error("without {} there is no quorum: nothing is played on", names(missing))]
     NoQuorum {
         /// Those who did not come.

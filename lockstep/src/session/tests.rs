@@ -15,6 +15,7 @@ mod reopen;
 mod returning;
 mod sleep;
 mod slow;
+mod stands;
 mod stats;
 
 use super::*;

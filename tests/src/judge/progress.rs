@@ -279,7 +279,10 @@ impl<W: Playable> Judge<W> {
             let gave_up_at = file.ended.as_ref().and_then(|(at, ended)| {
                 let found_nobody = matches!(
                     ended.reason,
-                    EndReason::NobodyThere | EndReason::OthersWent { .. } | EndReason::NobodyPlays
+                    EndReason::NobodyThere
+                        | EndReason::OthersWent { .. }
+                        | EndReason::NobodyPlays
+                        | EndReason::NoQuorum { .. }
                 );
                 found_nobody.then_some(*at)
             });

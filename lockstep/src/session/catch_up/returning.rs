@@ -4,6 +4,7 @@ mod answers;
 mod log;
 mod over;
 mod reopened;
+mod stands;
 mod steps;
 mod whom;
 
@@ -22,6 +23,7 @@ pub(in crate::session) use log::Log;
 pub(in crate::session) use reopened::Reopened;
 pub(crate) use reopened::Whole;
 use sim::{Checksum, Seat};
+use stands::Progress;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -72,6 +74,9 @@ pub(crate) struct Returning {
     doubts: bool,
     /// The world has executed turns that were taken back since: only another run can come back.
     has_strayed: bool,
+    /// Records of the log that are appended.
+    appended: usize,
+    progress: Progress,
     snapshot: Snapshot,
     server: Option<Server>,
     world: World,
@@ -200,6 +205,8 @@ impl Returning {
             log: None,
             doubts: false,
             has_strayed: false,
+            appended: 0,
+            progress: Progress::new(core.now),
             snapshot: Snapshot::Unknown,
             server: None,
             world: World::None,
@@ -240,6 +247,7 @@ impl Returning {
         ] {
             *at += away;
         }
+        self.progress.skip(away);
         if let Some(server) = &mut self.server {
             server.asked_at += away;
             server.chosen_at = core.now;
@@ -268,7 +276,7 @@ impl Returning {
         }
         let dials = self.unreached(core).map(|(_, known)| known.next_dial).min();
         let answer = self.server.as_ref().map(|server| {
-            let answer = server.asked_at + ANSWER;
+            let answer = server.asked_at + self.progress.patience();
             answer.min(server.probed_at + PROBE_EVERY)
         });
         let request = self.follows().then_some(self.next_request);
@@ -295,11 +303,22 @@ impl Returning {
         let waits = matches!(self.world, World::None);
         let otherwise = self.otherwise.as_ref().filter(|_| waits);
         let otherwise = otherwise.map(|(_, by)| *by);
-        let gathers = self.gathers_at(core).filter(|_| waits);
+        let gathers = self.gathers_at(core).filter(|_| self.may_gather());
         let look = Some(self.seen_at + LOOK_AT_TIME);
         let times = [
-            dials, answer, request, confirm, idle, offer, next, give_up, helps, otherwise, gathers,
+            dials,
+            answer,
+            request,
+            confirm,
+            idle,
+            offer,
+            next,
+            give_up,
+            helps,
+            otherwise,
+            gathers,
             look,
+            self.stands_at(core),
         ];
         times.into_iter().flatten().min()
     }
@@ -333,7 +352,10 @@ impl Returning {
                     None => core.fault(link, Fault::Garbage),
                 }
             }
-            Control::Refused(why @ JoinRefused::Protocol { .. }) => {
+            Control::Refused(
+                why
+                @ (JoinRefused::Protocol { .. } | JoinRefused::NoSeat | JoinRefused::OtherMatch),
+            ) => {
                 return self.refused(core, link, why);
             }
             // It is on its way out, or says what the roster says: none of it is for this peer yet.
@@ -397,6 +419,7 @@ impl Returning {
             return self.come_to_end(core);
         }
         self.dial(core);
+        self.look_whether_it_stands(core);
         self.look_after_server(core);
         if self.has_nobody(core) && core.now >= self.reached_at + GIVE_UP {
             return Step::End(self.nobody(core));

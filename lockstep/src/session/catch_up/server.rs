@@ -6,7 +6,7 @@ use crate::log::Keyframe;
 use crate::session::core::Core;
 use crate::session::playing::Playing;
 use crate::session::wire::WireBatch;
-use crate::{Fault, LinkId};
+use crate::{Fault, JoinRefused, LinkId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -39,9 +39,7 @@ impl Server {
         let proved = core.links.get(&link).and_then(|link| link.proved);
         let of_the_match = proved.is_some_and(|(peer, _)| playing.place_of(peer).is_some());
         if !of_the_match {
-            // Nobody else has a part in the match.
-            core.fault(link, Fault::OutOfPlace);
-            return core.close(link);
+            return refuse_stranger(core, playing, link, bytes);
         }
         let Ok(ask) = decode::<Ask>(bytes) else {
             // Or an answer that this peer does not wait for any more: it is back.
@@ -162,6 +160,28 @@ impl Asking {
         }
         self.allowance -= bytes.len() as u64;
         core.send_bulk(link, bytes);
+    }
+}
+
+/// Nobody else has a part in the match. Who comes back by a ticket cannot know that its key is another one, and is
+/// told; who looks for another match than this one, that it is not here.
+fn refuse_stranger(core: &mut Core, playing: &Playing, link: LinkId, bytes: &[u8]) {
+    let is_known = core
+        .links
+        .get(&link)
+        .is_some_and(|link| link.proved.is_some());
+    match decode::<Ask>(bytes) {
+        Ok(Ask::Outline { match_id }) if is_known => {
+            let why = match playing.match_id() == match_id {
+                true => JoinRefused::NoSeat,
+                false => JoinRefused::OtherMatch,
+            };
+            core.refuse(link, why);
+        }
+        _ => {
+            core.fault(link, Fault::OutOfPlace);
+            core.close(link);
+        }
     }
 }
 

@@ -12,7 +12,9 @@ use crate::session::catch_up::GIVE_UP;
 use crate::session::core::Core;
 use crate::session::roster::{Joins, Message, Peers, Request};
 use crate::session::wire::{Control, TurnPacket};
-use crate::{Contact, Event, Fault, Incarnation, JoinRefused, LinkId, LogHash, PeerId, TurnNumber};
+use crate::{
+    Contact, Event, Fault, Incarnation, JoinRefused, LinkId, LogHash, MatchId, PeerId, TurnNumber,
+};
 use sim::Checksum;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -435,6 +437,10 @@ impl Playing {
         self.may_come_back(core, link)
             && self.member_of(core, link).is_none()
             && !self.is_past(core, link)
+    }
+
+    pub(crate) fn match_id(&self) -> MatchId {
+        self.start.match_id
     }
 
     /// The place of a key in the start's roster.

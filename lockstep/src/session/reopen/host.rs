@@ -89,6 +89,7 @@ impl Host {
                 own: from.log,
                 keyframe: from.keyframe,
                 otherwise: None,
+                held: None,
             },
             wait_until: core.now + wait,
             guests: BTreeMap::new(),
@@ -175,6 +176,8 @@ impl Host {
             }
             // An earlier run that has not heard that it is out.
             (Control::Roster(_) | Control::Decided(_) | Control::Words(_), None) => {}
+            // It follows others that stand still, and does not know yet that they let nobody in.
+            (Control::Rejoin { .. }, None) => {}
             _ => core.fault(link, Fault::OutOfPlace),
         }
         Step::Stay

@@ -22,6 +22,7 @@ impl Returning {
             return Step::Stay;
         }
         let searches = self.is_searching(core, link);
+        let waits = matches!(self.world, World::None) || self.stands();
         let Some(server) = self.server.as_mut().filter(|server| server.link == link) else {
             return Step::Stay;
         };
@@ -81,7 +82,7 @@ impl Returning {
             Ok(Answer::Snapshot { offset, bytes }) => self.piece(core, offset, &bytes),
             Ok(Answer::Nothing) => self.pass_over(core, core.now + NO_HELP),
             // Without a log of its own it has nothing to say there: it asks again once the match goes on.
-            Ok(Answer::Reopens) if self.own.is_empty() || !matches!(self.world, World::None) => {
+            Ok(Answer::Reopens) if self.own.is_empty() || !waits => {
                 self.pass_over(core, core.now + NO_HELP);
             }
             Ok(Answer::Reopens) => self.told_of_reopening(core, link),

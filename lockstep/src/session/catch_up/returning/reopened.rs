@@ -1,5 +1,6 @@
 //! What a peer goes on from in a match that was reopened: it has the log, and only its world has to catch up.
 
+use super::stands::Held;
 use super::{GIVE_UP, Log, NO_HELP, Returning, Snapshot, World};
 use crate::log::{Keyframe, Record, RosterChange};
 use crate::session::RulesOf;
@@ -17,6 +18,8 @@ pub(crate) struct Whole {
     pub keyframe: Option<Keyframe>,
     /// How it ends where it has found nobody until then.
     pub otherwise: Option<(EndReason, Duration)>,
+    /// The world that it has, where it has followed a match that stands still.
+    pub held: Option<Box<Held>>,
 }
 
 /// So long others are asked, or dialled, before a peer believes the one that says that nobody plays.
@@ -35,7 +38,8 @@ pub(in crate::session) struct Reopened {
 
 impl Returning {
     /// Takes back what [`new`](Self::new) was given.
-    pub(crate) fn into_whole(self) -> Whole {
+    pub(crate) fn into_whole(mut self) -> Whole {
+        let held = self.hold();
         let contacts = self.contacts.into_iter();
         Whole {
             match_id: self.match_id,
@@ -50,6 +54,7 @@ impl Returning {
             own: self.own,
             keyframe: self.keyframe,
             otherwise: self.otherwise,
+            held,
         }
     }
 
@@ -72,6 +77,9 @@ impl Returning {
         }
         let before = known.otherwise.filter(|(_, by)| *by > core.now);
         returning.otherwise = before.or(Some((why, core.now + GIVE_UP)));
+        if let Some(held) = known.held {
+            returning.take_back(*held);
+        }
         returning
     }
 
@@ -94,13 +102,13 @@ impl Returning {
             self.reopens = None;
             return None;
         };
-        let outlined = self.server.as_ref().is_some_and(|server| server.outlined);
-        if outlined || !matches!(self.world, World::None) {
+        if !self.may_gather() {
             return None;
         }
         let mut others = self.contacts.iter().filter(|(peer, _)| **peer != host);
         let nobody = others.all(|(_, known)| known.no_help_until > core.now);
-        (nobody || core.now >= since + ASK_OTHERS).then_some(link)
+        let asked = nobody || core.now >= since + ASK_OTHERS;
+        (asked || self.stands()).then_some(link)
     }
 
     /// When it goes there at the latest, if nobody else plays.
@@ -112,7 +120,7 @@ impl Returning {
     /// Of a match that was reopened. What `known` holds of its log does not matter any more.
     pub(in crate::session) fn reopened(core: &Core, known: Whole, reopened: Reopened) -> Self {
         let Reopened {
-            log,
+            mut log,
             me,
             change,
             due,
@@ -132,9 +140,16 @@ impl Returning {
             log: Vec::new(),
             keyframe: None,
         };
+        let followed = known.held.as_ref();
+        let followed = followed.map(|held| held.follow(&mut log, &change));
+        let world = known.held.map_or(World::None, |held| held.world());
         Returning {
             log: Some(log),
             snapshot,
+            // Where its world has executed what does not count, only another run can come back.
+            has_strayed: followed == Some(None),
+            appended: followed.flatten().unwrap_or(0),
+            world,
             me,
             told: Some((cut, due)),
             decided: Some(change),

@@ -146,6 +146,7 @@ impl Returning {
             _ => false,
         };
         while let Some(record) = log.ready.pop_front_if(before) {
+            self.appended += 1;
             core.out.push(Output::Append(record));
         }
         match &self.snapshot {
@@ -178,6 +179,7 @@ impl Returning {
         while *handed_out - *executed < core.limits.unexecuted_turns
             && let Some(record) = log.ready.pop_front()
         {
+            self.appended += 1;
             core.out.push(Output::Append(record.clone()));
             if let Record::Bundle(bundle) = record {
                 core.out.push(Output::Execute(bundle));

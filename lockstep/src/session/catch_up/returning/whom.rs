@@ -45,7 +45,7 @@ impl Returning {
             let link = core.links.get(&server.link);
             let heard_at = link.map(|link| link.heard_at.max(server.chosen_at));
             let unheard = heard_at.is_none_or(|at| at + UNHEARD <= core.now);
-            if !unheard && server.asked_at + ANSWER > core.now {
+            if !unheard && server.asked_at + self.progress.patience() > core.now {
                 if server.probed_at + PROBE_EVERY <= core.now {
                     server.probed_at = core.now;
                     probe(core, server.link);
@@ -101,7 +101,12 @@ impl Returning {
         };
         let links = core.links.values();
         let proved = links.filter(|link| link.proved.is_some_and(|(peer, _)| helps(peer)));
-        let next = proved.max_by_key(|link| (Some(link.id) != last, link.heard_at));
+        // Of a match that stands still, who has come since may know of more than those who stand.
+        let newer = |link: LinkId| self.stands() && self.is_new_run(core, link);
+        let next = proved.max_by_key(|link| {
+            let id = link.id;
+            (newer(id), Some(id) != last, link.heard_at)
+        });
         next.map(|link| link.id)
     }
 
@@ -114,10 +119,15 @@ impl Returning {
         }
     }
 
-    /// Somebody says that it speaks another version. That counts where it was dialled as one of the match's peers, and
-    /// ends the way back once all of them say so: anybody may dial this peer and say anything.
+    /// Somebody says that it speaks another version, plays another match, or that this key has no seat. That counts
+    /// where it was dialled as one of the match's peers, and ends the way back once all of them say so: anybody may
+    /// dial this peer and say anything. Who has a recording of the match knows that it has a seat, and others than the
+    /// host.
     pub(super) fn refused(&mut self, core: &mut Core, link: LinkId, why: JoinRefused) -> Step {
-        if let Some(dialled) = core.links.get(&link).filter(|link| link.dialled) {
+        let knows_nothing = self.own.is_empty() && self.log.is_none();
+        let counts = knows_nothing || matches!(why, JoinRefused::Protocol { .. });
+        let dialled = core.links.get(&link).filter(|link| link.dialled && counts);
+        if let Some(dialled) = dialled {
             let mut known = self.contacts.iter_mut();
             let leads_to = known.find(|(peer, known)| match dialled.expected {
                 Some(expected) => expected == **peer,
@@ -168,6 +178,9 @@ impl Returning {
         let here = |(of, at): &(MatchId, Duration)| *of == self.match_id && core.now < *at + ANSWER;
         if others.any(here) {
             return EndReason::NobodyPlays;
+        }
+        if let Some(why) = self.no_quorum(core) {
+            return why;
         }
         if let Some(last) = self.last_known_turn() {
             return EndReason::OthersWent { after: last };

@@ -1,0 +1,207 @@
+//! Whether the match stands still for want of a quorum, as far as a peer that comes back can see.
+//!
+//! Those who play on without a quorum let nobody in, and nobody need tell so: the log ends, and of its last roster too
+//! few are in reach as the runs that it names. Another run of one of them does not count, as it has no vote there.
+//! That may pass by itself, where others are only cut off or stopped: so this peer looks on, and says what it sees.
+
+use super::{ANSWER, Log, NO_HELP, Returning, World};
+use crate::log::{Record, RosterChange};
+use crate::session::core::Core;
+use crate::session::roster::Peers;
+use crate::{EndReason, Event, LinkId, LogHash, SeatInfo, TurnNumber};
+use sim::{Checksum, Seat};
+use std::time::Duration;
+
+/// No turn comes for so long: as long as those who play need to suspect whom they do not hear, and a second.
+const STANDS: Duration = Duration::from_secs(4);
+
+/// How far the log has come, and since when not farther.
+pub(super) struct Progress {
+    at: (u32, u32),
+    since: Duration,
+    /// It is told that there is no quorum.
+    told: bool,
+}
+
+/// A world that has executed all that there was before the match stood still. It can go on in one that is reopened.
+pub(crate) struct Held {
+    log: Log,
+    me: usize,
+    turns: u32,
+    checksum: Checksum,
+    appended: usize,
+}
+
+impl Progress {
+    pub(super) fn new(now: Duration) -> Self {
+        Progress {
+            at: (0, 0),
+            since: now,
+            told: false,
+        }
+    }
+
+    /// How long one that is asked may take to answer before another one is. Who stands still has nothing more to say.
+    pub(super) fn patience(&self) -> Duration {
+        match self.told {
+            true => NO_HELP,
+            false => ANSWER,
+        }
+    }
+
+    pub(super) fn skip(&mut self, away: Duration) {
+        self.since += away;
+    }
+}
+
+impl Returning {
+    /// Looks whether the log goes on, and tells once where it cannot.
+    pub(super) fn look_whether_it_stands(&mut self, core: &mut Core) {
+        let Some(log) = self.log.as_ref().filter(|_| !self.reopened) else {
+            self.progress.since = core.now;
+            return;
+        };
+        let at = (log.ahead.epoch, log.ahead.turns);
+        // What was walked and then forgotten comes again, and is no news.
+        let (_, turns) = self.progress.at;
+        let lacks = self.told.is_some_and(|(told, _)| told > turns);
+        if at > self.progress.at || lacks || self.decided.is_some() {
+            self.progress = Progress {
+                at: at.max(self.progress.at),
+                ..Progress::new(core.now)
+            };
+            return;
+        }
+        if core.now < self.progress.since + STANDS {
+            return;
+        }
+        let here = self.in_reach(core, log);
+        if log.ahead.is_quorum(here) {
+            self.progress.told = false;
+        } else if !here.is_empty() && !std::mem::replace(&mut self.progress.told, true) {
+            let missing = log.ahead.roster.without(here);
+            core.event(Event::NoQuorum {
+                turn: TurnNumber(log.ahead.turns),
+                missing: infos(log, missing).iter().map(|info| info.seat).collect(),
+            });
+        }
+    }
+
+    /// When that is to be looked at for the first time, if not before.
+    pub(super) fn stands_at(&self, core: &Core) -> Option<Duration> {
+        let at = self.progress.since + STANDS;
+        let may = self.log.is_some() && !self.reopened && !self.progress.told;
+        (may && at > core.now).then_some(at)
+    }
+
+    /// Whether the match was last seen to stand still, with too few to go on.
+    pub(super) fn stands(&self) -> bool {
+        self.progress.told
+    }
+
+    /// How it ends where it has seen that, and nobody answers any more.
+    pub(super) fn no_quorum(&self, core: &Core) -> Option<EndReason> {
+        let log = self.log.as_ref().filter(|_| self.stands())?;
+        let missing = log.ahead.roster.without(self.in_reach(core, log));
+        let missing = infos(log, missing);
+        Some(EndReason::NoQuorum { missing })
+    }
+
+    /// Whether who is at the other end of a link is no run that the log knows of: one that looks for the match as well,
+    /// or that reopens it.
+    pub(super) fn is_new_run(&self, core: &Core, link: LinkId) -> bool {
+        let proved = core.links.get(&link).and_then(|link| link.proved);
+        let (Some(log), Some((peer, run))) = (&self.log, proved) else {
+            return false;
+        };
+        let mut places = log.ahead.start.roster.iter();
+        places.any(|place| place.peer == peer && place.incarnation != run)
+    }
+
+    /// Peers of the roster that are in reach as the runs that have a vote.
+    fn in_reach(&self, core: &Core, log: &Log) -> Peers {
+        let places = log.ahead.start.roster.iter().enumerate();
+        let here = places.filter(|(_, place)| {
+            let votes = Some((place.peer, place.incarnation));
+            let mut links = core.links_to(place.peer);
+            links.any(|link| link.proved == votes)
+        });
+        let here: Peers = here.map(|(at, _)| at as u8).collect();
+        here.and(log.ahead.roster)
+    }
+
+    /// Whether it can wait for the others where the match is reopened: its world begins there, or goes on.
+    pub(super) fn may_gather(&self) -> bool {
+        let outlined = self.server.as_ref().is_some_and(|server| server.outlined);
+        match &self.world {
+            World::None => !outlined || self.stands(),
+            World::Loading => false,
+            World::Ready {
+                handed_out,
+                executed,
+                ..
+            } => self.stands() && handed_out == executed && self.decided.is_none(),
+        }
+    }
+
+    /// Takes the world along to where the match is reopened.
+    pub(super) fn hold(&mut self) -> Option<Box<Held>> {
+        let World::Ready {
+            executed, checksum, ..
+        } = self.world
+        else {
+            return None;
+        };
+        let mut log = self.log.take()?;
+        log.forget_unconfirmed();
+        Some(Box::new(Held {
+            log,
+            me: self.me,
+            turns: executed,
+            checksum,
+            appended: self.appended,
+        }))
+    }
+
+    /// Goes on looking with the world that it had.
+    pub(super) fn take_back(&mut self, held: Held) {
+        self.world = held.world();
+        self.me = held.me;
+        self.appended = held.appended;
+        self.log = Some(held.log);
+    }
+}
+
+impl Held {
+    pub(super) fn world(&self) -> World {
+        World::Ready {
+            handed_out: self.turns,
+            executed: self.turns,
+            checksum: self.checksum,
+        }
+    }
+
+    /// Leaves out of a log that was reopened what this world has executed. `None` where that is not in it.
+    pub(super) fn follow(&self, log: &mut Log, change: &RosterChange) -> Option<usize> {
+        let hash = |log: &Log| -> Option<LogHash> { log.hashes.get(self.turns as usize).copied() };
+        let known = log.ready.iter().take(self.appended);
+        let known = known.filter(|record| matches!(record, Record::Bundle(_)));
+        let same = hash(log).is_some() && hash(log) == hash(&self.log);
+        let same = same && known.count() == self.turns as usize;
+        if !same || change.value.cut < self.turns || self.appended > log.ready.len() {
+            return None;
+        }
+        log.ready.drain(..self.appended);
+        Some(self.appended)
+    }
+}
+
+fn infos(log: &Log, peers: Peers) -> Vec<SeatInfo> {
+    let place = |seat: Seat| {
+        let mut places = log.start.roster.iter();
+        places.position(|place| place.seats.contains(&seat))
+    };
+    let all = log.start.seat_infos().into_iter();
+    all.filter(|info| place(info.seat).is_some_and(|at| peers.contains(at as u8)))
+        .collect()
+}

@@ -1,0 +1,199 @@
+//! Peers that come back to a match that stands still, as too few of those who play it are left.
+
+use super::*;
+use crate::{Contact, JoinRefused, Rejoin, RosterCause};
+
+impl Net {
+    /// The seats that this peer says are missing, each time that it does.
+    fn missing(&self, at: usize) -> Vec<Vec<u8>> {
+        let events = self.peers[at].events.iter();
+        let missing = events.filter_map(|event| match event {
+            Event::NoQuorum { missing, .. } => Some(missing.iter().map(|seat| seat.0).collect()),
+            _ => None,
+        });
+        missing.collect()
+    }
+
+    fn log_of(&self, at: usize) -> Vec<Record> {
+        let mut log = self.peers[at].records.clone();
+        log.retain(|record| {
+            matches!(
+                record,
+                Record::Start(_) | Record::Bundle(_) | Record::Roster(_)
+            )
+        });
+        log
+    }
+
+    /// Another run of peer 3's process hosts the match again.
+    fn hosts_again(&mut self, run: u8, log: &[Record], others: &[usize], wait: Duration) {
+        let at = 3;
+        let contact = |other: &usize| Contact {
+            peer: id(*other),
+            addresses: vec![other.to_string()],
+        };
+        let role = Role::Reopen {
+            from: Rejoin {
+                match_id: MatchId([7; 16]),
+                contacts: others.iter().map(contact).collect(),
+                log: log.to_vec(),
+                keyframe: None,
+            },
+            rules: Box::new(|_| Some(RulesId([9; 16]))),
+            wait,
+        };
+        self.silent.retain(|silent| *silent != at);
+        self.begin(at, at, run, role);
+    }
+
+    /// Three of four die, and two of them come back to the one that is left.
+    fn with_one_of_four_left() -> Net {
+        let mut net = Net::new(4, Plan::default(), None);
+        net.run(Duration::from_secs(15));
+        (1..4).for_each(|at| net.kill(at));
+        net.run(Duration::from_secs(16));
+        for at in [1, 2] {
+            let others: Vec<usize> = (0..4).filter(|other| *other != at).collect();
+            net.restart(at, 90 + at as u8, net.log_of(at), &others);
+        }
+        net
+    }
+}
+
+#[test]
+fn who_comes_back_to_those_who_are_no_quorum_is_told_within_seconds_and_once() {
+    let mut net = Net::with_one_of_four_left();
+    // A link that is closed at its other end is not told so here, and takes three of them.
+    net.run(net.now + Duration::from_secs(8));
+    for at in [1, 2] {
+        assert_eq!(net.missing(at), [[1, 2, 3]]);
+    }
+    net.run(net.now + Duration::from_secs(12));
+    assert_eq!(net.missing(1).len(), 1, "once");
+    assert!(net.end_of(1).is_none(), "it may pass by itself");
+}
+
+#[test]
+fn who_was_told_that_there_is_no_quorum_is_let_in_once_there_is() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    net.kill(2);
+    net.deaf_between = vec![(0, 1), (1, 2)];
+    net.silent.push(1);
+    net.run(Duration::from_secs(16));
+    net.restart(2, 90, net.log_of(2), &[0, 1]);
+    net.run(net.now + Duration::from_secs(9));
+    assert_eq!(net.missing(2), [[1, 2]]);
+    net.deaf_between.clear();
+    net.silent.clear();
+    net.run(net.now + Duration::from_secs(8));
+    assert_eq!(net.causes(2), [RosterCause::Rejoined]);
+    assert_eq!(net.missing(2).len(), 1);
+    net.is_one_of_them(2, 0);
+}
+
+#[test]
+fn who_has_followed_a_match_that_stands_still_goes_on_where_it_is_reopened() {
+    let mut net = Net::with_one_of_four_left();
+    let log = net.log_of(3);
+    net.run(net.now + Duration::from_secs(8));
+    let started = |event: &&Event| matches!(event, Event::Started { .. });
+    let followed = |net: &Net, at: usize| net.peers[at].loaded + net.peers[at].turns.len() as u32;
+    let before = followed(&net, 1);
+    assert!(before > 60, "its world has followed");
+    net.hosts_again(93, &log, &[0, 1, 2], Duration::from_secs(6));
+    net.run(net.now + Duration::from_secs(20));
+    for at in 1..4 {
+        assert_eq!(
+            net.causes(at),
+            [RosterCause::Reopened],
+            "{at}: {:?}",
+            net.end_of(at)
+        );
+        assert_eq!(net.peers[at].session.status(), Status::Running);
+        assert_eq!(net.peers[at].events.iter().filter(started).count(), 1);
+        assert!(followed(&net, at) > before + 20);
+        assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
+        net.is_one_of_them(at, at % 3 + 1);
+    }
+    assert_eq!(net.end_of(0), Some(&EndReason::Removed), "it can come back");
+}
+
+#[test]
+fn who_waits_for_a_reopening_that_comes_to_nothing_goes_on_looking_with_its_world() {
+    let mut net = Net::with_one_of_four_left();
+    let log = net.log_of(3);
+    net.run(net.now + Duration::from_secs(8));
+    // Of four it knows and reaches one.
+    net.deaf_between = vec![(3, 2), (3, 0)];
+    net.run(net.now + Duration::from_secs(1));
+    net.hosts_again(93, &log, &[1], Duration::from_secs(3));
+    net.run(net.now + Duration::from_secs(8));
+    let end = net.end_of(3);
+    assert!(matches!(end, Some(EndReason::NoQuorum { .. })), "{end:?}");
+    assert!(net.end_of(1).is_none(), "{:?}", net.end_of(1));
+    net.deaf_between.clear();
+    net.hosts_again(94, &log, &[0, 1, 2], Duration::from_secs(6));
+    net.run(net.now + Duration::from_secs(20));
+    for at in 1..4 {
+        assert_eq!(
+            net.causes(at),
+            [RosterCause::Reopened],
+            "{at}: {:?}",
+            net.end_of(at)
+        );
+        net.is_one_of_them(at, at % 3 + 1);
+    }
+}
+
+#[test]
+fn who_sees_the_last_of_those_who_stood_still_go_names_who_is_missing() {
+    let mut net = Net::new(2, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    net.kill(0);
+    net.run(Duration::from_secs(16));
+    net.restart(0, 90, net.log_of(0), &[1]);
+    net.run(net.now + Duration::from_secs(30));
+    let end = net.end_of(1).cloned();
+    assert!(matches!(end, Some(EndReason::StallLimit { .. })), "{end:?}");
+    assert_eq!(net.missing(0), [[0]], "{:?}", net.peers[0].events);
+    net.kill(1);
+    for link in lost::between(&net, 0, 1) {
+        let why = LinkError::Closed;
+        net.input(0, Input::LinkDown { link, why });
+    }
+    net.run(net.now + Duration::from_secs(40));
+    let Some(EndReason::NoQuorum { missing }) = net.end_of(0) else {
+        panic!("{:?}", net.end_of(0));
+    };
+    let missing: Vec<u8> = missing.iter().map(|info| info.seat.0).collect();
+    assert_eq!(missing, [0, 1]);
+}
+
+#[test]
+fn a_key_that_has_no_seat_is_refused_at_once_by_name_and_nobody_is_blamed() {
+    let mut net = Net::new(2, Plan::default(), None);
+    net.run(Duration::from_secs(10));
+    let stranger = |match_id: u8| Role::Rejoin {
+        from: Rejoin {
+            match_id: MatchId([match_id; 16]),
+            contacts: vec![Contact {
+                peer: id(0),
+                addresses: vec!["0".to_owned()],
+            }],
+            log: Vec::new(),
+            keyframe: None,
+        },
+        rules: Box::new(|_| Some(RulesId([9; 16]))),
+    };
+    net.begin(2, 8, 90, stranger(7));
+    net.run(net.now + Duration::from_secs(1));
+    let refused = EndReason::Refused(JoinRefused::NoSeat);
+    assert_eq!(net.end_of(2), Some(&refused));
+    // Of another match nobody here can say who has a seat.
+    net.begin(2, 8, 91, stranger(6));
+    net.run(net.now + Duration::from_secs(1));
+    let refused = EndReason::Refused(JoinRefused::OtherMatch);
+    assert_eq!(net.end_of(2), Some(&refused));
+    assert!(net.faults(0).is_empty(), "{:?}", net.faults(0));
+}
