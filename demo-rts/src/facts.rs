@@ -161,7 +161,7 @@ impl Facts {
             }
             Event::NoQuorum { missing, .. } => {
                 self.note(format!(
-                    "{} lost, too many to go on: leave to end",
+                    "too few are left without {}: wait, or one hosts it again",
                     self.all_named(missing)
                 ));
             }

@@ -56,7 +56,10 @@ fn follow<W: Write>(peer: &mut Peer, out: &mut Out<W>, asked: &Asked) -> Result<
         }
         for event in peer.poll(|_, _| {}) {
             note(&event);
-            for line in Line::of(&event) {
+            for mut line in Line::of(&event) {
+                if let Line::NoQuorum { reopen, .. } = &mut line {
+                    *reopen = peer.reopen_command().unwrap_or_default();
+                }
                 out.write(&line)?;
             }
             if let Event::Ended(ended) = &event {

@@ -125,6 +125,8 @@ pub enum Line {
         turn: u32,
         /// Seats of those who are lost.
         missing: Vec<u8>,
+        /// The command that hosts the match again from what is recorded here; empty where nothing is.
+        reopen: String,
     },
     /// The match pauses or goes on.
     Pause {
@@ -293,6 +295,7 @@ impl Line {
             Event::NoQuorum { turn, missing } => Line::NoQuorum {
                 turn: turn.0,
                 missing: numbers(missing),
+                reopen: String::new(),
             },
             Event::RosterChanged {
                 turn,

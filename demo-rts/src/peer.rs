@@ -53,6 +53,8 @@ pub struct Peer {
     recorded: u32,
     came_from: Option<PathBuf>,
     match_id: Option<MatchId>,
+    /// Too few are left to go on.
+    stands: bool,
     id: Option<PeerId>,
     /// What the host of a lobby has set, once it has let this peer in.
     setup: Arc<OnceLock<Setup>>,
@@ -325,6 +327,7 @@ impl Peer {
             recorded: part.recorded(),
             came_from: part.replay().map(Path::to_owned),
             match_id: None,
+            stands: false,
             id,
             setup: told_setup,
             untold: Vec::new(),
@@ -475,8 +478,9 @@ impl Peer {
                 self.hands = bot_hands(self.bots, own, self.seed);
             }
             Event::Contacts(contacts) => self.keep_way_back(contacts),
+            Event::NoQuorum { .. } => self.stands = true,
             Event::RosterChanged { turn, cause, .. } => {
-                self.returns = false;
+                (self.returns, self.stands) = (false, false);
                 let lost = self.recorded.saturating_sub(turn.0);
                 if *cause == RosterCause::Reopened && lost > 0 {
                     say(
@@ -505,7 +509,10 @@ impl Peer {
                     self.game.source().wait_longer();
                 }
             }
-            Event::StallEnded { .. } => self.patient = self.patient.map(|_| 0),
+            Event::StallEnded { .. } => {
+                self.stands = false;
+                self.patient = self.patient.map(|_| 0);
+            }
             Event::Turn { turn, .. } => {
                 self.playing = true;
                 if self.leave_after.is_some_and(|turns| turn.0 + 1 >= turns) {
@@ -518,9 +525,18 @@ impl Peer {
 
     /// How to come back, where the match goes on without this peer, or may go on.
     pub fn way_back(&self, reason: &EndReason) -> Option<String> {
-        if *reason == EndReason::NobodyPlays {
-            let (replay, identity) = (self.came_from.as_deref(), self.identity.as_deref());
-            return Some(plain::host_again(replay, identity));
+        let stands = match reason {
+            EndReason::NobodyPlays => true,
+            // Another run of this program has no vote in what the others wait for: nobody could let it in.
+            EndReason::StallLimit { .. } => self.stands && self.replay.is_some(),
+            EndReason::NoQuorum { .. } => self.looks_for_others(),
+            _ => false,
+        };
+        if stands {
+            return Some(plain::host_again(
+                self.newest_recording(),
+                self.identity.as_deref(),
+            ));
         }
         if *reason == EndReason::Refused(JoinRefused::Started) {
             return Some(plain::BACK_IN.to_owned());
@@ -538,6 +554,22 @@ impl Peer {
                 None => format!("come back with: demo-rts rejoin {replay}"),
             }
         })
+    }
+
+    /// The command that hosts the match again, where something is recorded to do it from.
+    pub fn reopen_command(&self) -> Option<String> {
+        let recording = self.newest_recording()?;
+        let identity = self.identity.as_deref();
+        Some(plain::host_command(Some(recording), identity))
+    }
+
+    /// What holds the match as this peer had it: while it comes back, that is what it came with.
+    fn newest_recording(&self) -> Option<&Path> {
+        let (came_from, replay) = (self.came_from.as_deref(), self.replay.as_deref());
+        match self.returns {
+            true => came_from.or(replay),
+            false => replay.or(came_from),
+        }
     }
 
     fn keep_way_back(&self, contacts: &[Contact]) {

@@ -34,11 +34,25 @@ pub const BACK_IN: &str =
 
 /// How those go on who all look for a match that nobody plays any more, of whom one has this replay and key.
 pub fn host_again(replay: Option<&Path>, identity: Option<&Path>) -> String {
+    let command = host_command(replay, identity);
+    format!(
+        "one of you hosts it again: {command}\n  the others come with its ticket, each with \
+         their own replay: demo-rts join TICKET --from FILE"
+    )
+}
+
+/// The command that hosts a match again by this replay and key.
+pub fn host_command(replay: Option<&Path>, identity: Option<&Path>) -> String {
     let replay = replay.map_or_else(|| "FILE".to_owned(), word);
     let key = identity.map_or_else(String::new, |key| format!(" --identity {}", word(key)));
+    format!("demo-rts host --from {replay}{key}")
+}
+
+/// How a match goes on of which too few are left to let anybody in.
+fn hosted_again_by(command: &str) -> String {
     format!(
-        "one of you hosts it again: demo-rts host --from {replay}{key}\n  the others come with its ticket, each with \
-         their own replay: demo-rts join TICKET --from FILE"
+        "if a program has died, rejoin alone does not do: one of you leaves and hosts it again: {command}\n  the \
+         others leave and come with its ticket: demo-rts join TICKET --from FILE, or are waiting with rejoin FILE"
     )
 }
 
@@ -138,9 +152,15 @@ pub fn text(line: &Line) -> Option<String> {
             0 => format!("{} would wait longer, too few to", seats(of)),
             _ => format!("{} wait {} s longer", seats(of), longer_ms / 1_000),
         },
-        Line::NoQuorum { missing, .. } => {
+        Line::NoQuorum {
+            missing, reopen, ..
+        } => {
+            let how = match reopen.as_str() {
+                "" => String::new(),
+                host => format!("\n  {}", hosted_again_by(host)),
+            };
             format!(
-                "{} lost, too many to go on without: leave to end",
+                "too few are left without {}: the match waits for them{how}",
                 seats(missing)
             )
         }
@@ -278,6 +298,24 @@ mod tests {
         let join = "demo-rts join TICKET --from FILE";
         assert_eq!(Some(&commands[1]), shlex::split(join).as_ref());
         assert!(host_again(None, None).contains("host --from FILE"));
+    }
+
+    #[test]
+    fn who_are_too_few_are_told_the_command_that_goes_on() {
+        let reopen = host_command(Some(Path::new("b.replay")), None);
+        let line = |reopen: &str| Line::NoQuorum {
+            turn: 29,
+            missing: vec![0, 5],
+            reopen: reopen.to_owned(),
+        };
+        let said = text(&line(&reopen)).expect("it is told");
+        assert!(
+            said.starts_with("too few are left without seats 0, 5: "),
+            "{said}"
+        );
+        assert!(said.contains(": demo-rts host --from b.replay\n"), "{said}");
+        let nothing_recorded = text(&line("")).expect("it is told");
+        assert!(!nothing_recorded.contains("demo-rts"), "{nothing_recorded}");
     }
 
     #[test]

@@ -378,7 +378,7 @@ pub fn suspected(who: &str, seconds: u64) -> String {
 /// Too many are lost.
 pub fn no_quorum(who: &str) -> String {
     format!(
-        "{who} lost, too many to go on without them: wait for them, or leave by Esc. The replay is kept."
+        "{who} lost, too many to go on without: wait, or leave by Esc and host it again from a replay."
     )
 }
 
