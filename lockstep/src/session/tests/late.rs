@@ -1,5 +1,6 @@
 //! Matches that end while a peer follows them, or is let in.
 
+use super::lost::part;
 use super::*;
 use crate::RosterCause;
 use crate::log::{End, end_signed_bytes};
@@ -71,7 +72,10 @@ fn who_follows_a_match_to_its_end_learns_the_end() {
 fn whom_the_others_leave_behind_is_told_how_far_they_were_and_what_it_has() {
     let mut net = Net::late(3, false, Duration::from_millis(22_600));
     net.run(Duration::from_millis(23_000));
-    [0, 1].iter().for_each(|at| net.kill(*at));
+    for at in [0, 1] {
+        net.kill(at);
+        part(&mut net, at, 2);
+    }
     net.lost_dials = u32::MAX;
     let turns = net.peers[0].turns.len() as u32;
     net.run(net.now + Duration::from_secs(40));

@@ -4,7 +4,7 @@
 //! few are in reach as the runs that it names. Another run of one of them does not count, as it has no vote there.
 //! That may pass by itself, where others are only cut off or stopped: so this peer looks on, and says what it sees.
 
-use super::{ANSWER, Log, NO_HELP, Returning, World};
+use super::{ANSWER, Log, Returning, UNHEARD, World};
 use crate::log::{Record, RosterChange};
 use crate::session::core::Core;
 use crate::session::roster::Peers;
@@ -41,10 +41,11 @@ impl Progress {
         }
     }
 
-    /// How long one that is asked may take to answer before another one is. Who stands still has nothing more to say.
+    /// How long one that is asked may take to answer before another one is. Who stands still has nothing more to say, but
+    /// is found to have gone, where it has.
     pub(super) fn patience(&self) -> Duration {
         match self.told {
-            true => NO_HELP,
+            true => UNHEARD,
             false => ANSWER,
         }
     }
