@@ -458,10 +458,13 @@ impl<W: Playable> Judge<W> {
             // The last turn, too, may need until then to come through, and its signatures come after it.
             let healed_before =
                 |at: Duration| healed_at.is_some_and(|healed| healed + RECOVERY < at);
+            // Who has no part in the match does not know who left it in the last turns.
+            let follows = file.returned.is_some() && file.back.is_none();
             if let Some((at, ended)) = &file.ended
                 && ended.reason == EndReason::TurnLimit
                 && healed_before(*at)
                 && !disturbed
+                && !follows
                 && ended.agreed + dead < ended.of
             {
                 let seen = format!("only {} of {} signed the end", ended.agreed, ended.of);

@@ -90,7 +90,9 @@ pub(crate) struct Returning {
     reopened: bool,
     /// What peers of the match have signed of its end, by place.
     ends: BTreeMap<u8, (End, [u8; 64])>,
-    /// What a quorum of them has signed, once the log up to there is here: only the world has to come to it.
+    /// Since when that is what a quorum of them has signed.
+    ends_since: Option<Duration>,
+    /// The same, once the log up to there is here, and the others had time to sign: only the world has to come to it.
     end: Option<End>,
     /// Who says that nobody plays and that it waits for the others, and since when somebody says so.
     reopens: Option<(LinkId, Duration)>,
@@ -216,6 +218,7 @@ impl Returning {
             decided: None,
             reopened: false,
             ends: BTreeMap::new(),
+            ends_since: None,
             end: None,
             reopens: None,
             otherwise: None,
@@ -319,6 +322,7 @@ impl Returning {
             gathers,
             look,
             self.stands_at(core),
+            self.end_deadline(core),
         ];
         times.into_iter().flatten().min()
     }

@@ -9,6 +9,10 @@ use crate::session::playing::signed_end;
 use crate::session::roster::Peers;
 use crate::session::wire::Control;
 use crate::{Desync, DesyncSide, EndReason, Ended, Event, Fault, LinkId, TurnNumber};
+use std::time::Duration;
+
+/// Once a quorum has signed the end, the others have so long to: those who play wait for them longer.
+const SIGNED_WITHIN: Duration = Duration::from_secs(1);
 
 impl Returning {
     /// Takes what a peer has signed of the end. Before there is a log it is not known whose signature that is; whoever
@@ -58,14 +62,20 @@ impl Returning {
             let same = log.hashes.get(end.turns as usize) == Some(&end.log_hash);
             same && log.confirmed.turns >= end.turns
         };
-        let Some(end) = self.quorums_end().filter(here) else {
+        let Some(end) = self.quorums_end().filter(here).cloned() else {
             self.forget_late_decision();
             return;
         };
-        let signed = self.ends.iter().filter(|(_, (told, _))| *told == *end);
+        let since = *self.ends_since.get_or_insert(core.now);
+        let signed = self.ends.iter().filter(|(_, (told, _))| *told == end);
+        let signers: Peers = signed.clone().map(|(peer, _)| *peer).collect();
+        let all = log.ahead.roster.is_within(signers);
+        if !all && core.now < since + SIGNED_WITHIN && !core.links.is_empty() {
+            return;
+        }
         let end = End {
             signatures: signed.map(|(peer, (_, by))| (*peer, *by)).collect(),
-            ..end.clone()
+            ..end
         };
         if matches!(self.world, World::None) {
             let waits = !matches!(self.snapshot, Snapshot::Start | Snapshot::Here(_));
@@ -81,6 +91,12 @@ impl Returning {
         for link in core.links.keys().copied().collect::<Vec<_>>() {
             core.close(link);
         }
+    }
+
+    /// When it waits no longer for others to sign.
+    pub(super) fn end_deadline(&self, core: &Core) -> Option<Duration> {
+        let at = self.ends_since? + SIGNED_WITHIN;
+        (at > core.now).then_some(at)
     }
 
     pub(crate) fn knows_end(&self) -> bool {
