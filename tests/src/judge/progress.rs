@@ -421,7 +421,7 @@ impl<W: Playable> Judge<W> {
     }
 
     /// Whether a peer was removed by a decision that is in no honest peer's log: all who were told of it left before the
-    /// next turn, or had a desync, and so did all others, or died.
+    /// next turn, or had a desync, or are hostile; and so did all others, or died, or were out before.
     pub(super) fn was_removed_unlogged(&self, peer: usize) -> bool {
         let told = self.told_gone(peer);
         let mut others = (0..self.peers.len()).filter(|other| *other != peer);
@@ -435,7 +435,9 @@ impl<W: Playable> Judge<W> {
         let is_dead = |other: usize| self.peers[other].crashed.is_some();
         !told.is_empty()
             && told.iter().copied().filter(honest).all(is_left)
-            && others.all(|other| is_left(other) || is_dead(other) || !honest(&other))
+            && others.all(|other| {
+                is_left(other) || is_dead(other) || self.is_gone(other) || !honest(&other)
+            })
     }
 
     /// Everybody ended as wanted, at the same turn, having signed the same end.
