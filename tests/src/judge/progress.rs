@@ -237,19 +237,29 @@ impl<W: Playable> Judge<W> {
             within.fold(at, |at, (_, to)| at.max(*to))
         };
         let deaths = self.peers.iter().filter_map(|file| file.crashed);
-        let ends = self.peers.iter().filter_map(|file| file.ended.as_ref());
-        let went = ends.filter(|(at, ended)| match ended.reason {
-            EndReason::Left => waits_from(*at) > *at,
+        let files = self.peers.iter().enumerate();
+        let ends = files.filter_map(|(peer, file)| Some((peer, file.ended.as_ref()?)));
+        let went = ends.filter(|(peer, (at, ended))| match ended.reason {
+            EndReason::Left => waits_from(*at) > *at || self.was_taken_for_lost(*peer),
             EndReason::StallLimit { .. } => true,
             _ => false,
         });
-        let over = deaths.chain(went.map(|(at, _)| *at));
+        let over = deaths.chain(went.map(|(_, (at, _))| *at));
         let over = over.map(|at| match self.patient {
             // Players may vote as late as when faults have ended.
             true => at.max(healed_at) + SUSPICION + WAIT,
             false => waits_from(at) + SUSPICION,
         });
         over.fold(healed_at, Duration::max)
+    }
+
+    /// Whether the others went on without a peer and did not know that it had left: no turn was complete after which it
+    /// could have said so.
+    fn was_taken_for_lost(&self, peer: usize) -> bool {
+        let of = |place: u8| self.peer_at(place) == Some(peer);
+        let mut changes = self.changes.iter();
+        let gone = changes.find(|change| !change.value.roster.iter().any(of));
+        gone.is_some_and(|change| !change.value.left.iter().any(of))
     }
 
     /// Who died and began anew is in the match again, where that went on for long enough.

@@ -24,6 +24,8 @@ struct Asking {
     waits: Option<(u32, u32)>,
     /// Bytes that it may still be sent.
     allowance: u64,
+    /// It was told what is signed of the end, and is told of every other signature as it comes.
+    knows_ends: bool,
 }
 
 impl Server {
@@ -92,7 +94,7 @@ impl Server {
             }
             Ask::Log { from, attested } => {
                 asking.waits = Some((from, attested));
-                if from >= archive.turns() {
+                if from >= archive.turns() && !std::mem::replace(&mut asking.knows_ends, true) {
                     playing.tell_ends(core, link);
                 }
             }
