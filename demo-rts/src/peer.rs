@@ -492,10 +492,12 @@ impl Peer {
                 }
             }
             Event::Ended(ended) => {
-                let over = matches!(
-                    ended.reason,
-                    EndReason::Decided | EndReason::TurnLimit | EndReason::Left
-                );
+                let over = match ended.reason {
+                    EndReason::Decided | EndReason::TurnLimit => true,
+                    // Where too few are left, whoever leaves may host the match again; who never got in may try later.
+                    EndReason::Left => !self.stands && !self.returns,
+                    _ => false,
+                };
                 let recordings = [&self.replay, &self.came_from];
                 for path in recordings.into_iter().flatten().filter(|_| over) {
                     WayBack::beside(path).forget();
@@ -528,7 +530,7 @@ impl Peer {
         let stands = match reason {
             EndReason::NobodyPlays => true,
             // Another run of this program has no vote in what the others wait for: nobody could let it in.
-            EndReason::StallLimit { .. } => self.stands && self.replay.is_some(),
+            EndReason::StallLimit { .. } | EndReason::Left => self.stands && self.replay.is_some(),
             EndReason::NoQuorum { .. } => self.looks_for_others(),
             _ => false,
         };

@@ -51,8 +51,9 @@ pub fn host_command(replay: Option<&Path>, identity: Option<&Path>) -> String {
 /// How a match goes on of which too few are left to let anybody in.
 fn hosted_again_by(command: &str) -> String {
     format!(
-        "if a program has died, rejoin alone does not do: one of you leaves and hosts it again: {command}\n  the \
-         others leave and come with its ticket: demo-rts join TICKET --from FILE, or are waiting with rejoin FILE"
+        "if a program has died, nobody can let it in again: one of you leaves and hosts the match again: \
+         {command}\n  who waits with rejoin FILE is let in then; the others come with the new ticket: \
+         demo-rts join TICKET --from FILE"
     )
 }
 

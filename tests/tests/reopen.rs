@@ -8,8 +8,8 @@ use tests::processes::{Finished, MatchOf, Process, Setting, demo, start_demo};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_numbers");
 const BOT: [&str; 4] = ["--headless", "--bot", "normal", "--json"];
 
-/// Three that played up to this turn and were all killed at once. What each had executed.
-fn killed(turn: u64, folder: &Path) -> Vec<Finished> {
+/// Three that have played up to this turn.
+fn playing(turn: u64, folder: &Path) -> MatchOf {
     let setting = Setting {
         program: Path::new(PROGRAM),
         first: &["demo"],
@@ -22,9 +22,13 @@ fn killed(turn: u64, folder: &Path) -> Vec<Finished> {
     for peer in &mut playing.peers {
         assert!(peer.wait_until(Duration::from_secs(60), reached).is_some());
     }
-    for peer in &mut playing.peers {
-        peer.kill();
-    }
+    playing
+}
+
+/// Three that were all killed at once then. What each had executed.
+fn killed(turn: u64, folder: &Path) -> Vec<Finished> {
+    let mut playing = playing(turn, folder);
+    playing.peers.iter_mut().for_each(Process::kill);
     playing.finish(Duration::from_secs(10))
 }
 
@@ -195,6 +199,50 @@ fn two_of_three_go_on_and_one_alone_does_not() {
     };
     assert_eq!(common(&after[0]), common(&after[1]));
     recordings_agree(&[2, 0], folder);
+}
+
+#[test]
+fn one_of_three_is_left_leaves_and_hosts_again_as_it_was_told() {
+    let folder = tempfile::tempdir().expect("a folder for the match");
+    let folder = folder.path();
+    let mut playing = playing(40, folder);
+    let mut killed = playing.peers.split_off(1);
+    killed.iter_mut().for_each(Process::kill);
+    let mut waiting = [1, 2].map(|peer| {
+        let [replay, key, back] = named(peer);
+        let own = ["rejoin", &replay, "--identity", &key, "--record", &back];
+        start_demo(&[&own[..], &BOT].concat(), folder)
+    });
+    for peer in &mut waiting {
+        let told = peer.wait_for("no_quorum", Duration::from_secs(30));
+        assert!(told.is_some(), "{:?}", peer.events);
+    }
+    let mut left = playing.peers.remove(0);
+    let told = left.wait_for("no_quorum", Duration::from_secs(30));
+    let command = told.expect("it is told as well")["reopen"].clone();
+    left.leave();
+    let left = left.finish(Duration::from_secs(20));
+    assert_eq!(left.status.code(), Some(0), "{}", left.errors);
+    assert!(left.errors.contains("hosts it again"), "{}", left.errors);
+    let more = ["--listen", "127.0.0.1:0", "--record", "back0.replay"];
+    let words = command.as_str().expect("a text").split_whitespace();
+    // The first is the program's name.
+    let words: Vec<&str> = words.skip(1).chain(more).collect();
+    let hosting = start_demo(&[&words[..], &BOT].concat(), folder);
+    let all = [hosting].into_iter().chain(waiting);
+    let all: Vec<Finished> = all
+        .map(|peer| peer.finish(Duration::from_secs(60)))
+        .collect();
+    for peer in &all {
+        let end = peer
+            .last("end")
+            .unwrap_or_else(|| panic!("{}", peer.errors));
+        assert_eq!(end["reason"], "turn-limit", "{}", peer.errors);
+        let roster = peer.last("roster").expect("they go on");
+        let (cause, gone) = (&roster["cause"], &roster["left"]);
+        assert_eq!((cause, gone), (&json!("reopened"), &json!([])));
+    }
+    recordings_agree(&[0, 1, 2], folder);
 }
 
 #[test]

@@ -46,6 +46,18 @@ impl Net {
         self.begin(at, at, run, role);
     }
 
+    /// One of peers 1 to 3, which go on with the match that one of them has hosted again.
+    fn goes_on_reopened(&self, at: usize) {
+        let causes = self.causes(at);
+        assert_eq!(
+            causes,
+            [RosterCause::Reopened],
+            "{at}: {:?}",
+            self.end_of(at)
+        );
+        self.is_one_of_them(at, at % 3 + 1);
+    }
+
     /// Three of four die, and two of them come back to the one that is left.
     fn with_one_of_four_left() -> Net {
         let mut net = Net::new(4, Plan::default(), None);
@@ -104,17 +116,11 @@ fn who_has_followed_a_match_that_stands_still_goes_on_where_it_is_reopened() {
     net.hosts_again(93, &log, &[0, 1, 2], Duration::from_secs(6));
     net.run(net.now + Duration::from_secs(20));
     for at in 1..4 {
-        assert_eq!(
-            net.causes(at),
-            [RosterCause::Reopened],
-            "{at}: {:?}",
-            net.end_of(at)
-        );
+        net.goes_on_reopened(at);
         assert_eq!(net.peers[at].session.status(), Status::Running);
         assert_eq!(net.peers[at].events.iter().filter(started).count(), 1);
         assert!(followed(&net, at) > before + 20);
         assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
-        net.is_one_of_them(at, at % 3 + 1);
     }
     assert_eq!(net.end_of(0), Some(&EndReason::Removed), "it can come back");
 }
@@ -136,13 +142,7 @@ fn who_waits_for_a_reopening_that_comes_to_nothing_goes_on_looking_with_its_worl
     net.hosts_again(94, &log, &[0, 1, 2], Duration::from_secs(6));
     net.run(net.now + Duration::from_secs(20));
     for at in 1..4 {
-        assert_eq!(
-            net.causes(at),
-            [RosterCause::Reopened],
-            "{at}: {:?}",
-            net.end_of(at)
-        );
-        net.is_one_of_them(at, at % 3 + 1);
+        net.goes_on_reopened(at);
     }
 }
 
