@@ -534,11 +534,15 @@ impl Peer {
             EndReason::NoQuorum { .. } => self.looks_for_others(),
             _ => false,
         };
+        let by = || plain::host_again(self.newest_recording(), self.identity.as_deref());
         if stands {
-            return Some(plain::host_again(
-                self.newest_recording(),
-                self.identity.as_deref(),
-            ));
+            return Some(by());
+        }
+        if matches!(
+            reason,
+            EndReason::NobodyThere | EndReason::OthersWent { .. }
+        ) {
+            return Some(format!("if nobody plays it any more, {}", by()));
         }
         if *reason == EndReason::Refused(JoinRefused::Started) {
             return Some(plain::BACK_IN.to_owned());

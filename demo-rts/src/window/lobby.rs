@@ -93,6 +93,8 @@ pub struct Lobby {
     /// How many seats there are, and in which turns they play, as its host tells.
     told: Option<(u8, Plan)>,
     ready: bool,
+    /// Too few are left to let it back in.
+    stands: bool,
     /// Nothing lies below it: the window closes behind it, and then tells how it ended.
     is_first: bool,
     chat: VecDeque<String>,
@@ -121,6 +123,7 @@ impl Lobby {
             kind,
             here: Vec::new(),
             told: None,
+            stands: false,
             is_first: false,
             chat: begun.notes.iter().cloned().collect(),
             typed: String::new(),
@@ -158,6 +161,8 @@ impl Lobby {
                 }
                 Event::Chat { from, text, .. } => say(&mut self.chat, format!("{from}: {text}")),
                 Event::Started { .. } => began = true,
+                Event::NoQuorum { .. } => self.stands = true,
+                Event::RosterChanged { .. } | Event::StallEnded { .. } => self.stands = false,
                 Event::Ended(ended) => {
                     if self.is_first {
                         self.front.farewell.borrow_mut().take(ended, peer);
@@ -229,6 +234,19 @@ impl Lobby {
             .leaving_since
             .map(|since| self.now.saturating_sub(since));
         waited.is_some_and(|waited| self.ended.is_some() || waited > LEAVING)
+    }
+
+    /// Why there is no match to go on to, and how to it all the same.
+    fn why(&self, reason: &EndReason) -> String {
+        if !matches!(self.kind, Kind::Back { .. }) {
+            return menu::sentence(&reason.to_string());
+        }
+        let why = words::no_way_back(&reason.to_string());
+        match self.peer.as_ref().and_then(|peer| peer.way_back(reason)) {
+            // It ends in a command: no full stop behind it.
+            Some(how) => format!("{why}\n{}", super::words::title_of(&how)),
+            None => why,
+        }
     }
 
     fn announce(&mut self) {
@@ -339,10 +357,7 @@ impl Screen for Lobby {
                     Kind::Back { .. } => words::RETURNING,
                     _ => words::LOBBY_OVER,
                 };
-                let why = match self.kind {
-                    Kind::Back { .. } => words::no_way_back(&ended.reason.to_string()),
-                    _ => menu::sentence(&ended.reason.to_string()),
-                };
+                let why = self.why(&ended.reason);
                 let label = match self.is_first {
                     true => super::words::CLOSE,
                     false => words::BACK,
@@ -354,6 +369,10 @@ impl Screen for Lobby {
                 let status = self.peer.as_mut().map(|peer| peer.game().status());
                 if let Some(Status::CatchingUp { behind }) = status {
                     text = format!("{text} {}.", words::behind(behind));
+                }
+                if self.stands {
+                    let command = self.peer.as_ref().and_then(Peer::reopen_command);
+                    text = words::too_few_left(command.as_deref());
                 }
                 if !self.here.is_empty() {
                     let names = self.here.iter().map(|peer| peer.name.as_str());

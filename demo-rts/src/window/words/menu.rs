@@ -322,6 +322,17 @@ pub const RETURNING: &str = "Coming back into the match";
 pub const RETURNING_HOW: &str =
     "Looking for the others, and catching up with what they have played since …";
 
+/// Instead of them, where nobody can let this player in; with the command that it would host the match again by.
+pub fn too_few_left(command: Option<&str>) -> String {
+    let yourself = command.map_or_else(String::new, |command| {
+        format!(" To host it yourself, cancel, and then run: {command}")
+    });
+    format!(
+        "Too few of those who played are left to let you in. You wait here until they are back, or until one of \
+         them hosts the match again, which takes you there.{yourself}"
+    )
+}
+
 /// How far that is.
 pub fn behind(turns: u32) -> String {
     format!("{} behind", plain::count(u64::from(turns), "turn"))
