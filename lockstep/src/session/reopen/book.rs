@@ -121,7 +121,7 @@ impl Book {
             Record::Roster(change) => change.epoch < epoch && change.value.cut <= turns,
             _ => false,
         };
-        let mut records: Vec<Record> = std::mem::take(&mut self.log.ready).into();
+        let mut records = std::mem::take(&mut self.log.ready);
         records.retain(stays);
         self.log = Log::new(self.start.clone(), &records, core);
         self.pages = None;
@@ -168,7 +168,7 @@ impl Book {
             }
         }
         log.confirmed = log.ahead.clone();
-        log.ready.append(&mut log.pending);
+        log.ready.extend(log.pending.drain(..));
         (before != (log.ahead.epoch, log.ahead.turns)).then_some(())
     }
 

@@ -60,13 +60,20 @@ impl Net {
 
     /// Three of four die, and two of them come back to the one that is left.
     fn with_one_of_four_left() -> Net {
+        Net::with_one_of_four_left_where(0)
+    }
+
+    /// The first of the two lacks so many of the turns that the others have recorded.
+    fn with_one_of_four_left_where(lacks: usize) -> Net {
         let mut net = Net::new(4, Plan::default(), None);
         net.run(Duration::from_secs(15));
         (1..4).for_each(|at| net.kill(at));
         net.run(Duration::from_secs(16));
-        for at in [1, 2] {
+        for (at, lacks) in [(1, lacks), (2, 0)] {
             let others: Vec<usize> = (0..4).filter(|other| *other != at).collect();
-            net.restart(at, 90 + at as u8, net.log_of(at), &others);
+            let mut log = net.log_of(at);
+            log.truncate(log.len() - lacks);
+            net.restart(at, 90 + at as u8, log, &others);
         }
         net
     }
@@ -123,6 +130,28 @@ fn who_has_followed_a_match_that_stands_still_goes_on_where_it_is_reopened() {
         assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
     }
     assert_eq!(net.end_of(0), Some(&EndReason::Removed), "it can come back");
+}
+
+#[test]
+fn turns_count_that_a_peer_has_only_followed_since_where_it_comes_to_a_reopening() {
+    const LACKS: usize = 5;
+    let mut net = Net::with_one_of_four_left_where(LACKS);
+    let log = net.log_of(3);
+    net.run(net.now + Duration::from_secs(8));
+    let followed = net.peers[1].loaded as usize + net.peers[1].turns.len();
+    // What a log holds beside turns is its start.
+    assert!(followed > log.len() - 1 - LACKS, "{followed}");
+    net.hosts_again(93, &log, &[0, 1, 2], Duration::from_secs(6));
+    net.run(net.now + Duration::from_secs(20));
+    for at in 1..4 {
+        net.goes_on_reopened(at);
+    }
+    let reopened = |event: &Event| match event {
+        Event::RosterChanged { turn, .. } => Some(turn.0 as usize),
+        _ => None,
+    };
+    let cut = net.peers[1].events.iter().find_map(reopened);
+    assert_eq!(cut, Some(followed));
 }
 
 #[test]

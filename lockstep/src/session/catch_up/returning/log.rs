@@ -15,8 +15,8 @@ pub(in crate::session) struct Log {
     pub(in crate::session) ahead: Walk,
     /// What `ahead` has walked beyond `confirmed`.
     pub(in crate::session) pending: VecDeque<Record>,
-    /// What is confirmed and not yet appended.
-    pub(in crate::session) ready: VecDeque<Record>,
+    /// All that is confirmed.
+    pub(in crate::session) ready: Vec<Record>,
     /// After so many turns, up to `ahead`.
     pub(in crate::session) hashes: Vec<LogHash>,
     /// Turns that each peer's batches attest.
@@ -37,7 +37,7 @@ impl Log {
             ahead: walk.clone(),
             confirmed: walk,
             pending: VecDeque::new(),
-            ready: VecDeque::new(),
+            ready: Vec::new(),
             attested: BTreeMap::new(),
             epochs: BTreeMap::new(),
             bytes: 0,
@@ -50,7 +50,7 @@ impl Log {
             }
         }
         log.confirmed = log.ahead.clone();
-        log.ready = std::mem::take(&mut log.pending);
+        log.ready = std::mem::take(&mut log.pending).into();
         log
     }
 
@@ -96,7 +96,7 @@ impl Log {
         }) {
             let taken = self.confirmed.take(&record, core.signer.as_ref());
             taken.expect("what was walked before follows");
-            self.ready.push_back(record);
+            self.ready.push(record);
         }
         self.confirmed.turns > before
     }

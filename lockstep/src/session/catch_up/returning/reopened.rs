@@ -120,7 +120,7 @@ impl Returning {
     /// Of a match that was reopened. What `known` holds of its log does not matter any more.
     pub(in crate::session) fn reopened(core: &Core, known: Whole, reopened: Reopened) -> Self {
         let Reopened {
-            mut log,
+            log,
             me,
             change,
             due,
@@ -141,7 +141,7 @@ impl Returning {
             keyframe: None,
         };
         let followed = known.held.as_ref();
-        let followed = followed.map(|held| held.follow(&mut log, &change));
+        let followed = followed.map(|held| held.follow(&log, &change));
         let world = known.held.map_or(World::None, |held| held.world());
         Returning {
             log: Some(log),

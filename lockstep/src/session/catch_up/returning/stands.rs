@@ -145,7 +145,7 @@ impl Returning {
         }
     }
 
-    /// Takes the world along to where the match is reopened.
+    /// Takes the world along to where the match is reopened. What it has followed counts there as recorded.
     pub(super) fn hold(&mut self) -> Option<Box<Held>> {
         let World::Ready {
             executed, checksum, ..
@@ -155,6 +155,11 @@ impl Returning {
         };
         let mut log = self.log.take()?;
         log.forget_unconfirmed();
+        let followed = [Record::Start(log.start.clone())];
+        let followed = followed.iter().chain(&log.ready);
+        if how_far(followed.clone()) > how_far(self.own.iter()) {
+            self.own = followed.cloned().collect();
+        }
         Some(Box::new(Held {
             log,
             me: self.me,
@@ -182,8 +187,8 @@ impl Held {
         }
     }
 
-    /// Leaves out of a log that was reopened what this world has executed. `None` where that is not in it.
-    pub(super) fn follow(&self, log: &mut Log, change: &RosterChange) -> Option<usize> {
+    /// How many records of a log that was reopened this world has had. `None` where it has executed what is not in it.
+    pub(super) fn follow(&self, log: &Log, change: &RosterChange) -> Option<usize> {
         let hash = |log: &Log| -> Option<LogHash> { log.hashes.get(self.turns as usize).copied() };
         let known = log.ready.iter().take(self.appended);
         let known = known.filter(|record| matches!(record, Record::Bundle(_)));
@@ -192,9 +197,17 @@ impl Held {
         if !same || change.value.cut < self.turns || self.appended > log.ready.len() {
             return None;
         }
-        log.ready.drain(..self.appended);
         Some(self.appended)
     }
+}
+
+/// Roster changes, and then turns.
+fn how_far<'a>(records: impl Iterator<Item = &'a Record>) -> (usize, usize) {
+    records.fold((0, 0), |(changes, turns), record| match record {
+        Record::Roster(_) => (changes + 1, turns),
+        Record::Bundle(_) => (changes, turns + 1),
+        _ => (changes, turns),
+    })
 }
 
 fn infos(log: &Log, peers: Peers) -> Vec<SeatInfo> {

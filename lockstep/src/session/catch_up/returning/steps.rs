@@ -140,14 +140,14 @@ impl Returning {
         };
         let others = self.contacts.iter().map(contact);
         core.event(Event::Contacts(others.chain([own]).collect()));
-        let before = |record: &mut Record| match record {
+        let before = |record: &&Record| match record {
             Record::Bundle(bundle) => bundle.turn.0 < turns,
             Record::Roster(change) => change.value.cut < turns,
             _ => false,
         };
-        while let Some(record) = log.ready.pop_front_if(before) {
+        for record in log.ready.iter().take_while(before) {
             self.appended += 1;
-            core.out.push(Output::Append(record));
+            core.out.push(Output::Append(record.clone()));
         }
         match &self.snapshot {
             Snapshot::Here(keyframe) => {
@@ -177,12 +177,12 @@ impl Returning {
             return;
         };
         while *handed_out - *executed < core.limits.unexecuted_turns
-            && let Some(record) = log.ready.pop_front()
+            && let Some(record) = log.ready.get(self.appended)
         {
             self.appended += 1;
             core.out.push(Output::Append(record.clone()));
             if let Record::Bundle(bundle) = record {
-                core.out.push(Output::Execute(bundle));
+                core.out.push(Output::Execute(bundle.clone()));
                 *handed_out += 1;
             }
         }
