@@ -52,6 +52,8 @@ pub struct Peer {
     /// Turns that an earlier run has recorded, and where.
     recorded: u32,
     came_from: Option<PathBuf>,
+    /// Turns that this one has executed.
+    executed: u32,
     match_id: Option<MatchId>,
     /// Too few are left to go on.
     stands: bool,
@@ -326,6 +328,7 @@ impl Peer {
             reopens: matches!(part, Part::Reopen { .. }),
             recorded: part.recorded(),
             came_from: part.replay().map(Path::to_owned),
+            executed: 0,
             match_id: None,
             stands: false,
             id,
@@ -516,7 +519,7 @@ impl Peer {
                 self.patient = self.patient.map(|_| 0);
             }
             Event::Turn { turn, .. } => {
-                self.playing = true;
+                (self.playing, self.executed) = (true, turn.0 + 1);
                 if self.leave_after.is_some_and(|turns| turn.0 + 1 >= turns) {
                     self.leave();
                 }
@@ -538,10 +541,7 @@ impl Peer {
         if stands {
             return Some(by());
         }
-        if matches!(
-            reason,
-            EndReason::NobodyThere | EndReason::OthersWent { .. }
-        ) {
+        if let EndReason::NobodyThere | EndReason::OthersWent { .. } = reason {
             return Some(format!("if nobody plays it any more, {}", by()));
         }
         if *reason == EndReason::Refused(JoinRefused::Started) {
@@ -569,10 +569,10 @@ impl Peer {
         Some(plain::host_command(Some(recording), identity))
     }
 
-    /// What holds the match as this peer had it: while it comes back, that is what it came with.
+    /// What holds the match as far as this peer had it: at first, while it comes back, what it came with.
     fn newest_recording(&self) -> Option<&Path> {
         let (came_from, replay) = (self.came_from.as_deref(), self.replay.as_deref());
-        match self.returns {
+        match self.returns && self.executed < self.recorded {
             true => came_from.or(replay),
             false => replay.or(came_from),
         }

@@ -145,9 +145,10 @@ pub enum Event {
     },
     /// So many peers are lost that the others cannot decide to go on without them: the match waits. Leaving ends it.
     ///
-    /// A peer that comes back tells the same where it sees no turn come, and too few in reach of those who have a vote.
-    /// Its own earlier run is one of the lost. It is let in if that passes; where programs have died it does not, and
-    /// the match goes on once one of them reopens it: [`Live::reopen`](crate::Live::reopen).
+    /// A peer that comes back tells the same where it sees no turn come, and too few in reach of those who have a vote;
+    /// again where the match was to be reopened since and that came to nothing. Its own earlier run is one of the lost.
+    /// It is let in if that passes; where programs have died it does not, and the match goes on once one of them reopens
+    /// it: [`Live::reopen`](crate::Live::reopen).
     NoQuorum {
         /// The turn that waits.
         turn: TurnNumber,
@@ -235,7 +236,8 @@ pub enum RosterCause {
     FalseAlarm,
     /// A peer came back into its seats.
     Rejoined,
-    /// The processes of all peers had died; those who came back play on from the newest turn that they have in common.
+    /// The processes of all peers had died, or of so many that those who were left were no quorum: those who came play
+    /// on from the newest turn that they have in common.
     Reopened,
 }
 

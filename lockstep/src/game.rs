@@ -104,7 +104,8 @@ impl<S: Simulation> Match<S> {
         Ok(Self::over(Live::rejoin(from, Box::new(rules), config)?).with_budget(budget))
     }
 
-    /// Hosts a match again whose processes have all died, with what an earlier run of this one has recorded. The others
+    /// Hosts a match again whose processes have all died, or so many of them that it stands still, with what an earlier
+    /// run of this one has recorded. The others
     /// come by [`rejoin`](Self::rejoin) with theirs, through the [`ticket`](Live::ticket) of this one. Those who are a
     /// quorum wait for the others for as long as `wait`.
     ///

@@ -234,7 +234,8 @@ impl Live {
     }
 
     /// Comes back to a match that an earlier run of this process was in, with the key that it had. `rules` tells the
-    /// rules that this build plays a setup by.
+    /// rules that this build plays a setup by. Where the match stands still, it goes by itself to whoever
+    /// [reopens](Self::reopen) it: there is a lobby again then, also behind [`Event::Started`].
     ///
     /// # Errors
     /// As [`host`](Self::host).
@@ -243,10 +244,11 @@ impl Live {
         Live::open(Role::Rejoin { from, rules }, None, network, config)
     }
 
-    /// Waits, with an earlier run's log, for the others of a match whose processes have all died, and goes on with those
-    /// who come by [`rejoin`](Self::rejoin), each with its own log: from the newest turn that a quorum of the last
-    /// roster has. For so long as `wait` they wait for all; then those who are a quorum go on, and fewer end with
-    /// [`EndReason::NoQuorum`](crate::EndReason::NoQuorum). The ticket leads to this peer; its secret lets nobody in.
+    /// Waits, with an earlier run's log, for the others of a match whose processes have all died, or so many of them that
+    /// it stands still, and goes on with those who come by [`rejoin`](Self::rejoin), each with its own log: from the
+    /// newest turn that a quorum of the last roster has. For so long as `wait` they wait for all; then those who are a
+    /// quorum go on, and fewer end with [`EndReason::NoQuorum`](crate::EndReason::NoQuorum). The ticket leads to this
+    /// peer; its secret lets nobody in.
     ///
     /// # Errors
     /// As [`host`](Self::host).

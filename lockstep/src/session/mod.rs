@@ -687,6 +687,7 @@ impl Session {
         }
         let ended = match &self.phase {
             Phase::Return(returning) => returning.ended(reason),
+            Phase::Gather(guest) => guest.ended(reason),
             _ => Ended::without_world(reason),
         };
         self.core.event(Event::Ended(ended));

@@ -150,6 +150,8 @@ struct Server {
     asked_at: Duration,
     probed_at: Duration,
     log_asked: bool,
+    /// Turns that it says to have.
+    has: u32,
 }
 
 enum Snapshot {

@@ -9,7 +9,7 @@ use crate::session::catch_up::{Answer, Ask, Returning, Whole, decode, encode};
 use crate::session::core::Core;
 use crate::session::lobby::Step;
 use crate::session::wire::Control;
-use crate::{Contact, EndReason, Fault, JoinRefused, LinkId, LobbyPeer, PeerId};
+use crate::{Contact, EndReason, Ended, Fault, JoinRefused, LinkId, LobbyPeer, PeerId};
 use sim::Seat;
 use std::time::Duration;
 
@@ -108,6 +108,15 @@ impl Guest {
         match others {
             true => Step::Search(why),
             false => Step::End(why),
+        }
+    }
+
+    /// How it ended for this peer, which may have followed the match before it came.
+    pub(crate) fn ended(&self, reason: EndReason) -> Ended {
+        let ended = Ended::without_world(reason);
+        match &self.known.held {
+            Some(held) => held.as_far_as(ended),
+            None => ended,
         }
     }
 

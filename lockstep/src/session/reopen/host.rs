@@ -170,12 +170,16 @@ impl Host {
                 core.close(link);
                 self.lost(core, peer);
             }
-            (Control::Refused(_) | Control::Bye, None) if self.waits_again(link) => {
+            // Whom it has dialled may be in another match by now.
+            (Control::Refused(_) | Control::Bye, None) => {
                 self.again.retain(|_, again| !again.is_by(link));
                 core.close(link);
             }
-            // An earlier run that has not heard that it is out.
-            (Control::Roster(_) | Control::Decided(_) | Control::Words(_), None) => {}
+            // An earlier run that has not heard that it is out, or whose match is just ending.
+            (
+                Control::Roster(_) | Control::Decided(_) | Control::Words(_) | Control::End { .. },
+                None,
+            ) => {}
             // It follows others that stand still, and does not know yet that they let nobody in.
             (Control::Rejoin { .. }, None) => {}
             _ => core.fault(link, Fault::OutOfPlace),

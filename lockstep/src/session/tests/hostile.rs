@@ -65,7 +65,7 @@ impl Net {
     }
 
     /// A link that leads from one peer to another, as the other one sees it.
-    fn link_between(&self, from: usize, to: usize) -> Option<LinkId> {
+    pub(super) fn link_between(&self, from: usize, to: usize) -> Option<LinkId> {
         let links = self.peers[to].session.core.links_to(id(from));
         links.last().map(|link| link.id)
     }
@@ -97,7 +97,7 @@ impl Net {
     }
 
     /// Who is blamed by this peer, and for what.
-    fn blamed(&self, at: usize) -> Vec<(PeerId, Fault)> {
+    pub(super) fn blamed(&self, at: usize) -> Vec<(PeerId, Fault)> {
         let events = self.peers[at].events.iter();
         let blamed = events.filter_map(|event| match event {
             Event::PeerFault { peer, fault } => Some((*peer, *fault)),

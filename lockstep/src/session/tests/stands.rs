@@ -1,7 +1,8 @@
 //! Peers that come back to a match that stands still, as too few of those who play it are left.
 
 use super::*;
-use crate::{Contact, JoinRefused, Rejoin, RosterCause};
+use crate::session::wire::Control;
+use crate::{Contact, JoinRefused, LogHash, Rejoin, RosterCause};
 
 impl Net {
     /// The seats that this peer says are missing, each time that it does.
@@ -176,6 +177,51 @@ fn who_waits_for_a_reopening_that_comes_to_nothing_goes_on_looking_with_its_worl
 }
 
 #[test]
+fn who_hosts_again_blames_nobody_for_another_match_or_for_one_that_is_ending() {
+    let mut net = Net::with_one_of_four_left();
+    let log = net.log_of(3);
+    net.hosts_again(93, &log, &[0], Duration::from_secs(30));
+    net.run(net.now + Duration::from_secs(2));
+    let end = Control::End {
+        peer: 0,
+        turns: 1,
+        log_hash: LogHash([0; 16]),
+        checksum: Checksum(0),
+        outcome: None,
+        signature: [0; 64].into(),
+    };
+    let elsewhere = Control::Refused(JoinRefused::OtherMatch);
+    for message in [end, elsewhere, Control::Bye] {
+        assert!(net.link_between(0, 3).is_some(), "{message:?}");
+        net.tell(0, 3, Channel::Control, &message.encode());
+        assert_eq!(net.blamed(3), []);
+        net.run(net.now + Duration::from_secs(2));
+    }
+}
+
+#[test]
+fn who_leaves_while_it_waits_at_a_reopening_is_told_what_it_has_followed() {
+    let mut net = Net::with_one_of_four_left();
+    let log = net.log_of(3);
+    net.run(net.now + Duration::from_secs(8));
+    let followed = net.peers[1].loaded + net.peers[1].turns.len() as u32;
+    // Nobody else comes, so that it waits.
+    net.kill(2);
+    net.hosts_again(93, &log, &[0, 1], Duration::from_secs(30));
+    net.run(net.now + Duration::from_secs(5));
+    assert_eq!(net.peers[1].session.status(), Status::Lobby);
+    net.input(1, Input::Leave);
+    let events = net.peers[1].events.iter();
+    let ended = events.rev().find_map(|event| match event {
+        Event::Ended(ended) => Some(ended),
+        _ => None,
+    });
+    let ended = ended.expect("at once");
+    assert_eq!((&ended.reason, ended.turns), (&EndReason::Left, followed));
+    assert_eq!(ended.checksum, Some(Checksum(followed * 3)));
+}
+
+#[test]
 fn who_sees_the_last_of_those_who_stood_still_go_names_who_is_missing() {
     let mut net = Net::new(2, Plan::default(), None);
     net.run(Duration::from_secs(15));
@@ -196,7 +242,7 @@ fn who_sees_the_last_of_those_who_stood_still_go_names_who_is_missing() {
         panic!("{:?}", net.end_of(0));
     };
     let missing: Vec<u8> = missing.iter().map(|info| info.seat.0).collect();
-    assert_eq!(missing, [0, 1]);
+    assert_eq!(missing, [1]);
 }
 
 #[test]

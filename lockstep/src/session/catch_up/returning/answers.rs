@@ -57,7 +57,7 @@ impl Returning {
                 due_in_ms,
                 batches,
             }) if server.log_asked && next == Some(from) => {
-                server.log_asked = false;
+                (server.log_asked, server.has) = (false, turns);
                 let due = core.now.as_millis() as i64 + i64::from(due_in_ms);
                 let one_way = self.rtt.unwrap_or_default() / 2;
                 let due = Duration::from_millis(due.max(0) as u64).saturating_sub(one_way);

@@ -152,14 +152,10 @@ impl Returning {
         }
     }
 
-    /// The newest turn of the others' that this peer has heard of.
+    /// The newest turn of the others' that this peer has from them, where anybody has told it of turns.
     pub(super) fn last_known_turn(&self) -> Option<TurnNumber> {
-        let (told, _) = self.told?;
-        let turns = self
-            .log
-            .as_ref()
-            .map_or(told, |log| log.ahead.turns.max(told));
-        turns.checked_sub(1).map(TurnNumber)
+        let log = self.log.as_ref().filter(|_| self.told.is_some())?;
+        log.ahead.turns.checked_sub(1).map(TurnNumber)
     }
 
     /// Whether a quorum has signed an end behind this cut: who would be let in there might not learn the end.

@@ -8,16 +8,16 @@ use super::{ANSWER, Log, Returning, UNHEARD, World};
 use crate::log::{Record, RosterChange};
 use crate::session::core::Core;
 use crate::session::roster::Peers;
-use crate::{EndReason, Event, LinkId, LogHash, SeatInfo, TurnNumber};
+use crate::{EndReason, Ended, Event, LinkId, LogHash, SeatInfo, TurnNumber};
 use sim::{Checksum, Seat};
 use std::time::Duration;
 
 /// No turn comes for so long: as long as those who play need to suspect whom they do not hear, and a second.
 const STANDS: Duration = Duration::from_secs(4);
 
-/// How far the log has come, and since when not farther.
+/// How far the log has come, in epochs and turns, whether this peer is let in, and since when not farther.
 pub(super) struct Progress {
-    at: (u32, u32),
+    at: (u32, u32, bool),
     since: Duration,
     /// It is told that there is no quorum.
     told: bool,
@@ -35,7 +35,7 @@ pub(crate) struct Held {
 impl Progress {
     pub(super) fn new(now: Duration) -> Self {
         Progress {
-            at: (0, 0),
+            at: (0, 0, false),
             since: now,
             told: false,
         }
@@ -62,15 +62,20 @@ impl Returning {
             self.progress.since = core.now;
             return;
         };
-        let at = (log.ahead.epoch, log.ahead.turns);
+        let at = (log.ahead.epoch, log.ahead.turns, self.decided.is_some());
         // What was walked and then forgotten comes again, and is no news.
-        let (_, turns) = self.progress.at;
-        let lacks = self.told.is_some_and(|(told, _)| told > turns);
-        if at > self.progress.at || lacks || self.decided.is_some() {
+        let (_, turns, _) = self.progress.at;
+        let server = self.server.as_ref();
+        let lacks = server.is_some_and(|server| server.has > turns);
+        if at > self.progress.at {
             self.progress = Progress {
-                at: at.max(self.progress.at),
+                at,
                 ..Progress::new(core.now)
             };
+            return;
+        }
+        if lacks {
+            self.progress.since = core.now;
             return;
         }
         if core.now < self.progress.since + STANDS {
@@ -103,8 +108,9 @@ impl Returning {
     /// How it ends where it has seen that, and nobody answers any more.
     pub(super) fn no_quorum(&self, core: &Core) -> Option<EndReason> {
         let log = self.log.as_ref().filter(|_| self.stands())?;
-        let missing = log.ahead.roster.without(self.in_reach(core, log));
-        let missing = infos(log, missing);
+        let own: Peers = std::iter::once(self.me as u8).collect();
+        let here = self.in_reach(core, log).or(own);
+        let missing = infos(log, log.ahead.roster.without(here));
         Some(EndReason::NoQuorum { missing })
     }
 
@@ -141,7 +147,7 @@ impl Returning {
                 handed_out,
                 executed,
                 ..
-            } => self.stands() && handed_out == executed && self.decided.is_none(),
+            } => self.stands() && handed_out == executed,
         }
     }
 
@@ -179,6 +185,15 @@ impl Returning {
 }
 
 impl Held {
+    /// An end with what this world has come to.
+    pub(crate) fn as_far_as(&self, ended: Ended) -> Ended {
+        Ended {
+            turns: self.turns,
+            checksum: Some(self.checksum),
+            ..ended
+        }
+    }
+
     pub(super) fn world(&self) -> World {
         World::Ready {
             handed_out: self.turns,

@@ -47,8 +47,8 @@ impl Returning {
 
     /// Whether who is asked says that it has more of the log than it has given.
     pub(super) fn owes_more(&self) -> bool {
-        let log = self.log.as_ref().zip(self.told);
-        log.is_some_and(|(log, (turns, _))| turns > log.ahead.turns) && !self.is_at_cut()
+        let log = self.log.as_ref().zip(self.server.as_ref());
+        log.is_some_and(|(log, server)| server.has > log.ahead.turns) && !self.is_at_cut()
     }
 
     /// Whether the log, as a quorum attests it, holds the proof that an earlier run of this process signed two batches

@@ -78,6 +78,7 @@ impl Returning {
             asked_at: core.now,
             probed_at: core.now,
             log_asked: false,
+            has: 0,
         });
         self.say(
             core,
@@ -127,16 +128,18 @@ impl Returning {
         let knows_nothing = self.own.is_empty() && self.log.is_none();
         let counts = knows_nothing || matches!(why, JoinRefused::Protocol { .. });
         let dialled = core.links.get(&link).filter(|link| link.dialled && counts);
-        if let Some(dialled) = dialled {
+        let known = dialled.and_then(|dialled| {
             let mut known = self.contacts.iter_mut();
-            let leads_to = known.find(|(peer, known)| match dialled.expected {
+            known.find(|(peer, known)| match dialled.expected {
                 Some(expected) => expected == **peer,
                 None => known.addresses.contains(&dialled.address),
-            });
-            if let Some((_, known)) = leads_to {
-                known.refused = Some(why.clone());
-            }
-        }
+            })
+        });
+        let Some((_, known)) = known else {
+            core.close(link);
+            return Step::Stay;
+        };
+        known.refused = Some(why.clone());
         core.close(link);
         match self.contacts.values().all(|known| known.refused.is_some()) {
             true => Step::End(EndReason::Refused(why)),
