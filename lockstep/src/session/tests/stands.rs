@@ -73,7 +73,7 @@ impl Net {
         for (at, lacks) in [(1, lacks), (2, 0)] {
             let others: Vec<usize> = (0..4).filter(|other| *other != at).collect();
             let mut log = net.log_of(at);
-            log.truncate(log.len() - lacks);
+            log.truncate(log.len().saturating_sub(lacks));
             net.restart(at, 90 + at as u8, log, &others);
         }
         net
@@ -131,6 +131,18 @@ fn who_has_followed_a_match_that_stands_still_goes_on_where_it_is_reopened() {
         assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
     }
     assert_eq!(net.end_of(0), Some(&EndReason::Removed), "it can come back");
+}
+
+#[test]
+fn who_has_followed_without_a_recording_goes_on_where_the_match_is_reopened() {
+    let mut net = Net::with_one_of_four_left_where(usize::MAX);
+    let log = net.log_of(3);
+    net.run(net.now + Duration::from_secs(8));
+    net.hosts_again(93, &log, &[0, 1, 2], Duration::from_secs(6));
+    net.run(net.now + Duration::from_secs(20));
+    for at in 1..4 {
+        net.goes_on_reopened(at);
+    }
 }
 
 #[test]
