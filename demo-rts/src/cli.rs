@@ -51,8 +51,9 @@ pub enum Command {
     #[command(
         after_help = "Example: demo-rts host --seats 4 --plan 200x2 --ticket-file match.ticket\n\
                       Example: demo-rts host --headless --bot normal --json --turns 500 --record host.replay\n\n\
-                      When all players were lost, one hosts the match again with its recording, and each of the others\n\
-                      joins with its own and the identity that it played with. New recordings go on from turn 0 on.\n\n\
+                      When all players were lost, or too few are left to go on, one leaves and hosts the match again with\n\
+                      its recording, and each of the others joins with its own and the identity that it played with. New\n\
+                      recordings go on from turn 0 on.\n\n\
                       Example: demo-rts host --from match.replay --wait 30"
     )]
     Host(Host),
@@ -69,7 +70,8 @@ pub enum Command {
                       Example: demo-rts join TICKET --from match.replay"
     )]
     Join(Join),
-    /// Comes back into a match that goes on: after a crash, or when the others went on without this peer.
+    /// Comes back into a match that goes on, or that is hosted again: after a crash, or when the others went on without
+    /// this peer.
     #[command(
         mut_arg("map_seed", |option| option.hide(true)),
         mut_arg("map", |option| option.hide(true)),
@@ -179,8 +181,8 @@ pub struct Host {
     /// Who plays a seat while its player is gone: `idle`, nobody, or `ai`, a bot of the world.
     #[arg(long, value_name = "WHO", default_value = "idle", value_parser = options::absent)]
     pub absent: Absent,
-    /// Reopens the match that this recording is of, after the processes of all its players were lost: from the newest
-    /// turn that more than half of them recorded. Give the newest recording.
+    /// Reopens the match that this recording is of, after so many of its players were lost that it stands still: from the
+    /// newest turn that more than half of them recorded. Give the recording that goes furthest.
     #[arg(long, value_name = "REPLAY", conflicts_with_all = FIXED)]
     pub from: Option<PathBuf>,
     /// With --from: goes on without those who have not come after this many seconds, if the others are enough.
@@ -200,7 +202,7 @@ pub struct Join {
     /// The ticket, or @FILE for one in a file.
     #[arg(value_name = "TICKET|@FILE")]
     pub ticket: String,
-    /// What this player recorded of the match, where it is reopened. Give the newest recording.
+    /// What this player recorded of the match, where it is reopened. Give the recording that goes furthest.
     #[arg(long, value_name = "REPLAY")]
     pub from: Option<PathBuf>,
     /// Where to listen for the other peers.

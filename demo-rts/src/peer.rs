@@ -571,7 +571,8 @@ impl Peer {
 
     /// What holds the match as far as this peer had it: at first, while it comes back, what it came with.
     fn newest_recording(&self) -> Option<&Path> {
-        let (came_from, replay) = (self.came_from.as_deref(), self.replay.as_deref());
+        let replay = self.replay.as_deref().filter(|_| self.match_id.is_some());
+        let came_from = self.came_from.as_deref();
         match self.returns && self.executed < self.recorded {
             true => came_from.or(replay),
             false => replay.or(came_from),

@@ -44,7 +44,8 @@ pub struct Limits {
     /// Bytes of a snapshot, unpacked. Default 256 MiB.
     pub snapshot_bytes: u64,
     /// Bytes of the log that are kept in memory for peers that come back, and that such a peer takes in. A match whose
-    /// log is longer lets nobody back in. Default 64 MiB, several days of play.
+    /// log is longer lets nobody back in. Default 64 MiB, several days of play. Read, a log takes a few times that memory,
+    /// and a turn in which nothing happens about 200 bytes.
     pub catch_up_bytes: u64,
 }
 

@@ -395,10 +395,8 @@ impl Session {
             Phase::Return(returning) if proved.is_some() => returning.answered(core, link, bytes),
             Phase::Reopen(host) if proved.is_some() => host.bulk(core, link, bytes),
             Phase::Gather(guest) if proved.is_some() => guest.bulk(core, link, bytes),
-            // Whoever comes back may have heard before this peer that the match has begun.
-            Phase::Join(join)
-                if join.is_loading() && proved.is_some() && decode::<Ask>(bytes).is_ok() =>
-            {
+            // Whoever comes back may have heard before this peer that the match has begun, or look for another match.
+            Phase::Host(_) | Phase::Join(_) if proved.is_some() && decode::<Ask>(bytes).is_ok() => {
                 core.send_bulk(link, encode(&Answer::Nothing));
                 Step::Stay
             }

@@ -1,4 +1,4 @@
-//! Reopening: a match goes on whose processes have all died.
+//! Reopening: a match goes on whose processes have all died, or so many of them that those who are left stand still.
 //!
 //! One peer hosts, the others come, each with what it has recorded. Their logs are not equally long: of one epoch, two
 //! peers are at most the command delay apart, and each may lack what its disk had not written.
@@ -14,8 +14,9 @@
 //! 4. The host proposes epoch, cut, the log's hash there, and the runs of the processes that go on. Everybody fetches
 //!    what it lacks up to the cut **before** it signs: then the hash over all is the proposed one, or it refuses.
 //! 5. With all signatures the host makes the roster change that ends the epoch ([`Reopening`]) and tells it. Each world
-//!    begins with its own newest keyframe, runs the log up to the cut, and the next epoch begins: with turns that are
-//!    empty by rule until the command delay has passed, as for a peer that comes back.
+//!    begins with its own newest keyframe, or where it has followed a match to that stood still, runs the log up to the
+//!    cut, and the next epoch begins: with turns that are empty by rule until the command delay has passed, as for a peer
+//!    that comes back.
 //!
 //! # Why that is sound
 //!

@@ -189,6 +189,35 @@ fn who_waits_for_a_reopening_that_comes_to_nothing_goes_on_looking_with_its_worl
 }
 
 #[test]
+fn who_has_followed_comes_to_a_reopening_though_nobody_is_left_who_stood_still() {
+    // The last one goes at once, or when a reopening has come to nothing.
+    for tries in [false, true] {
+        let mut net = Net::with_one_of_four_left();
+        let log = net.log_of(3);
+        net.run(net.now + Duration::from_secs(if tries { 8 } else { 2 }));
+        if tries {
+            net.hosts_again(93, &log, &[1], Duration::from_secs(30));
+            net.run(net.now + Duration::from_secs(4));
+            assert_eq!(net.peers[1].session.status(), Status::Lobby);
+            net.input(3, Input::Leave);
+        }
+        net.kill(0);
+        for at in [1, 2] {
+            for link in lost::between(&net, 0, at) {
+                let why = LinkError::Closed;
+                net.input(at, Input::LinkDown { link, why });
+            }
+        }
+        net.run(net.now + Duration::from_secs(1));
+        net.hosts_again(94, &log, &[1, 2], Duration::from_secs(6));
+        net.run(net.now + Duration::from_secs(20));
+        for at in 1..4 {
+            net.goes_on_reopened(at);
+        }
+    }
+}
+
+#[test]
 fn who_hosts_again_blames_nobody_for_another_match_or_for_one_that_is_ending() {
     let mut net = Net::with_one_of_four_left();
     let log = net.log_of(3);

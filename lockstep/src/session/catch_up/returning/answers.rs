@@ -22,10 +22,11 @@ impl Returning {
             return Step::Stay;
         }
         let searches = self.is_searching(core, link);
-        let waits = match self.world {
-            // Without a log of its own it has nothing to say there.
+        // Without a log of its own it has nothing to say where the match is reopened.
+        let has_log = match self.world {
             World::None => !self.own.is_empty(),
-            _ => self.stands(),
+            World::Loading => false,
+            World::Ready { .. } => true,
         };
         let Some(server) = self.server.as_mut().filter(|server| server.link == link) else {
             return Step::Stay;
@@ -86,7 +87,7 @@ impl Returning {
             Ok(Answer::Snapshot { offset, bytes }) => self.piece(core, offset, &bytes),
             Ok(Answer::Nothing) => self.pass_over(core, core.now + NO_HELP),
             // It asks again once the match goes on.
-            Ok(Answer::Reopens) if !waits => self.pass_over(core, core.now + NO_HELP),
+            Ok(Answer::Reopens) if !has_log => self.pass_over(core, core.now + NO_HELP),
             Ok(Answer::Reopens) => self.told_of_reopening(core, link),
             // The late answer to what is not asked any more, as before another one was asked for a while.
             Ok(Answer::Outline { .. } | Answer::Log { .. }) => server.asked_at = asked_at,

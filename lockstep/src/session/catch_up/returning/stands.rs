@@ -82,9 +82,14 @@ impl Returning {
             return;
         }
         let here = self.in_reach(core, log);
+        let reopens = self
+            .reopens
+            .is_some_and(|(link, _)| core.links.contains_key(&link));
+        // Where nobody is in reach, it may be this peer that is cut off.
+        let knows = !here.is_empty() || reopens;
         if log.ahead.is_quorum(here) {
             self.progress.told = false;
-        } else if !here.is_empty() && !std::mem::replace(&mut self.progress.told, true) {
+        } else if knows && !std::mem::replace(&mut self.progress.told, true) {
             let missing = log.ahead.roster.without(here);
             core.event(Event::NoQuorum {
                 turn: TurnNumber(log.ahead.turns),
@@ -163,7 +168,7 @@ impl Returning {
         log.forget_unconfirmed();
         let followed = [Record::Start(log.start.clone())];
         let followed = followed.iter().chain(&log.ready);
-        if how_far(followed.clone()) > how_far(self.own.iter()) {
+        if self.own.is_empty() || how_far(followed.clone()) > how_far(self.own.iter()) {
             self.own = followed.cloned().collect();
         }
         Some(Box::new(Held {

@@ -7,7 +7,7 @@ use crate::session::core::Core;
 use crate::session::reopen::book::RECORD;
 use crate::session::reopen::message::Claim;
 use crate::session::roster::Peers;
-use crate::{Event, Fault, Incarnation, JoinRefused, LinkId};
+use crate::{Incarnation, JoinRefused, LinkId};
 use std::time::Duration;
 
 /// Addresses of one peer, and the bytes of each.
@@ -156,10 +156,7 @@ impl Host {
     }
 }
 
+/// It may have been let in just before the others died, and comes again by another run.
 fn refuse_old_run(core: &mut Core, link: LinkId) {
-    let fault = Fault::OutOfPlace;
-    if let Some((peer, _)) = core.links.get(&link).and_then(|link| link.proved) {
-        core.event(Event::PeerFault { peer, fault });
-    }
-    core.refuse(link, JoinRefused::Fault(fault));
+    core.refuse(link, JoinRefused::GoesOn);
 }
