@@ -218,6 +218,45 @@ fn who_has_followed_comes_to_a_reopening_though_nobody_is_left_who_stood_still()
 }
 
 #[test]
+fn who_was_let_in_just_before_the_others_died_comes_to_their_reopening_and_is_blamed_for_nothing() {
+    let mut net = Net::new(4, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    net.kill(1);
+    net.run(Duration::from_secs(25));
+    net.restart(1, 91, net.log_of(1), &[0, 2, 3]);
+    let lets_in =
+        |record: &Record| matches!(record, Record::Roster(change) if change.value.joins.is_some());
+    while !net.peers[3].records.iter().any(lets_in) {
+        assert!(net.now < Duration::from_secs(40));
+        net.run(net.now + DELAY);
+    }
+    assert!(!matches!(net.peers[1].session.phase, Phase::Playing(_)));
+    let log = net.log_of(3);
+    let other = net.log_of(2);
+    for at in [0, 2, 3] {
+        net.kill(at);
+        for link in lost::between(&net, at, 1) {
+            let why = LinkError::Closed;
+            net.input(1, Input::LinkDown { link, why });
+        }
+    }
+    net.restart(2, 92, other, &[0, 1, 3]);
+    net.hosts_again(93, &log, &[0, 1, 2], Duration::from_secs(12));
+    net.run(net.now + Duration::from_secs(40));
+    for at in 1..4 {
+        let causes = net.causes(at);
+        assert_eq!(
+            causes.last(),
+            Some(&RosterCause::Reopened),
+            "{at}: {:?}",
+            net.end_of(at)
+        );
+        assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
+        net.is_one_of_them(at, at % 3 + 1);
+    }
+}
+
+#[test]
 fn who_hosts_again_blames_nobody_for_another_match_or_for_one_that_is_ending() {
     let mut net = Net::with_one_of_four_left();
     let log = net.log_of(3);
