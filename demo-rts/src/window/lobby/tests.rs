@@ -49,6 +49,7 @@ fn bare(front: Rc<Front>, kind: Kind, here: Vec<LobbyPeer>) -> Lobby {
         kind,
         here,
         told: None,
+        stands: false,
         ready: false,
         is_first: false,
         chat: VecDeque::new(),
@@ -111,6 +112,24 @@ fn the_longest_that_can_be_said_is_read_whole_and_the_newest_is_at_the_bottom() 
             assert!(!said.contains('…'), "{said}");
         }
     }
+}
+
+#[test]
+fn who_comes_back_in_vain_can_read_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let front = front(folder.path(), &Common::default());
+    let mut lobby = bare(front, Kind::Back { old: None }, Vec::new());
+    let mut canvas = Canvas::new();
+    for size in SIZES {
+        for (stands, wanted) in [(false, "Looking for the others"), (true, "Too few")] {
+            lobby.stands = stands;
+            let said = written(&mut lobby, &mut canvas, size, 1.0).join(" ");
+            assert!(said.contains(wanted), "{said}");
+        }
+    }
+    let long = format!("demo-rts host --from {}.replay", "x".repeat(200));
+    let text = words::too_few_left(Some(&long));
+    assert!(text.ends_with(&long), "nothing behind a command: {text}");
 }
 
 #[test]
