@@ -288,13 +288,7 @@ impl Playing {
             end.signatures.extend(signature);
         }
         // What was decided and has no turn behind it is told all the same: it may hold the proof of who cheated.
-        let decided = std::mem::take(&mut self.epochs.unlogged);
-        for change in decided
-            .into_iter()
-            .filter(|change| change.value.cut == end.turns)
-        {
-            core.out.push(Output::Append(Record::Roster(change)));
-        }
+        self.log_changes(core, end.turns);
         self.append_attests(core);
         core.out.push(Output::Append(Record::End(end)));
         self.finish(core, reason);

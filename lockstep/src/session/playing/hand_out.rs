@@ -16,12 +16,7 @@ impl Playing {
                 return;
             };
             self.load.handed_out(bundle.ticks());
-            let changes = &mut self.epochs.unlogged;
-            while let Some(change) =
-                changes.pop_front_if(|change| change.value.cut == bundle.turn.0)
-            {
-                core.out.push(Output::Append(Record::Roster(change)));
-            }
+            self.log_changes(core, bundle.turn.0);
             self.ticks_handed_out += u64::from(bundle.ticks());
             core.out
                 .push(Output::Append(Record::Bundle(bundle.clone())));
@@ -37,6 +32,14 @@ impl Playing {
             if to_go_back || self.snapshot_due.is_some() {
                 core.out.push(Output::Save { turns });
             }
+        }
+    }
+
+    /// Logs the decided changes that come next behind so many turns.
+    pub(super) fn log_changes(&mut self, core: &mut Core, turns: u32) {
+        let changes = &mut self.epochs.unlogged;
+        while let Some(change) = changes.pop_front_if(|change| change.value.cut == turns) {
+            core.out.push(Output::Append(Record::Roster(change)));
         }
     }
 

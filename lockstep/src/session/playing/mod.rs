@@ -586,6 +586,8 @@ impl Playing {
             core.close(link);
         }
         if !matches!(reason, EndReason::Decided | EndReason::TurnLimit) {
+            // What was just decided has no turn behind it yet, and may be what the newest batches speak of.
+            self.log_changes(core, self.handed_out);
             self.append_attests(core);
         }
         let ended = Ended {

@@ -261,7 +261,7 @@ fn a_log_is_read_on_from_wherever_it_is_confirmed() {
         }
         log.attested
             .extend([(0, confirmed as u32), (1, confirmed as u32)]);
-        log.confirm(core);
+        log.confirm(core, None);
         log.forget_unconfirmed();
         let read = log.ahead.codec.decode_all(&page, &limits);
         assert_eq!(

@@ -218,12 +218,48 @@ fn who_has_followed_comes_to_a_reopening_though_nobody_is_left_who_stood_still()
 }
 
 #[test]
+fn who_was_just_let_in_is_one_of_the_quorum_where_another_one_dies_then() {
+    for (victim, left) in [(1, 2), (2, 1)] {
+        let mut net = Net::new(3, Plan::default(), None);
+        net.run(Duration::from_secs(15));
+        net.kill(0);
+        net.run(Duration::from_secs(25));
+        net.restart(0, 90, net.log_of(0), &[1, 2]);
+        while [1, 2].iter().any(|at| net.causes(*at).len() < 2) {
+            assert!(net.now < Duration::from_secs(40));
+            net.run(net.now + DELAY);
+        }
+        assert!(!matches!(net.peers[0].session.phase, Phase::Playing(_)));
+        net.kill(victim);
+        for link in lost::between(&net, 0, victim) {
+            let why = LinkError::Closed;
+            net.input(0, Input::LinkDown { link, why });
+        }
+        net.run(net.now + Duration::from_secs(12));
+        for at in [0, left] {
+            assert_eq!(net.causes(at).last(), Some(&RosterCause::Lost), "{at}");
+            assert_eq!(net.peers[at].session.status(), Status::Running);
+        }
+        net.is_one_of_them(0, left);
+    }
+}
+
+#[test]
 fn who_was_let_in_just_before_the_others_died_comes_to_their_reopening_and_is_blamed_for_nothing() {
     let mut net = Net::new(4, Plan::default(), None);
     net.run(Duration::from_secs(15));
     net.kill(1);
     net.run(Duration::from_secs(25));
     net.restart(1, 91, net.log_of(1), &[0, 2, 3]);
+    while net.causes(3).len() < 2 {
+        assert!(net.now < Duration::from_secs(40));
+        net.run(net.now + DELAY);
+    }
+    // It does not get the last turns before its own any more, while the others play one with it.
+    for at in [0, 2, 3] {
+        let links = lost::between(&net, at, 1);
+        net.dead.extend(links);
+    }
     let lets_in =
         |record: &Record| matches!(record, Record::Roster(change) if change.value.joins.is_some());
     while !net.peers[3].records.iter().any(lets_in) {
@@ -253,6 +289,36 @@ fn who_was_let_in_just_before_the_others_died_comes_to_their_reopening_and_is_bl
         );
         assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
         net.is_one_of_them(at, at % 3 + 1);
+    }
+}
+
+#[test]
+fn who_leaves_just_after_a_change_has_logged_it_before_what_is_signed_after_it() {
+    let mut net = Net::with_one_of_four_left();
+    let log = net.log_of(3);
+    net.run(net.now + Duration::from_secs(8));
+    net.hosts_again(93, &log, &[0, 1, 2], Duration::from_secs(6));
+    while net.causes(3).is_empty() || net.causes(1).is_empty() {
+        net.run(net.now + DELAY);
+    }
+    (1..4).for_each(|at| net.input(at, Input::Leave));
+    net.run(net.now + Duration::from_secs(8));
+    for at in 1..4 {
+        assert_eq!(net.end_of(at), Some(&EndReason::Left), "{at}");
+        let mut epoch = 0;
+        let mut attested = 0;
+        for record in &net.peers[at].records {
+            match record {
+                Record::Roster(change) => epoch = change.epoch + 1,
+                Record::Attest(signed) => {
+                    let batch = Batch::decode(&signed.content).expect("a batch");
+                    assert!(batch.epoch <= epoch, "peer {at}: {batch:?}");
+                    attested += u32::from(batch.epoch == 1);
+                }
+                _ => {}
+            }
+        }
+        assert!(attested > 0, "peer {at}");
     }
 }
 

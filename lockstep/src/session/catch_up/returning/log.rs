@@ -1,7 +1,7 @@
 //! The log of a peer that comes back, as far as it has come.
 
 use crate::LogHash;
-use crate::log::{Keyframe, Record, Start};
+use crate::log::{Keyframe, Record, RosterChange, Start};
 use crate::session::catch_up::walk::{DoesNotFollow, Walk};
 use crate::session::core::Core;
 use std::collections::{BTreeMap, VecDeque};
@@ -67,8 +67,13 @@ impl Log {
         Ok(())
     }
 
-    /// Takes over what a quorum attests. True where that is more than before, or all.
-    pub(in crate::session) fn confirm(&mut self, core: &Core) -> bool {
+    /// Takes over what a quorum attests, of which some may have signed what they decided next. True where that is more
+    /// than before, or all.
+    pub(in crate::session) fn confirm(
+        &mut self,
+        core: &Core,
+        decided: Option<&RosterChange>,
+    ) -> bool {
         let mut told: Vec<(u32, u8)> = self
             .attested
             .iter()
@@ -86,6 +91,13 @@ impl Log {
             Record::Roster(change) if change.binds_log() => Some(change.value.cut),
             _ => None,
         });
+        let decided = decided.filter(|change| {
+            let hash = self.hashes.get(change.value.cut as usize);
+            change.epoch == self.ahead.epoch
+                && hash.is_some()
+                && hash == change.value.log_hash.as_ref()
+        });
+        let signed = signed.chain(decided.map(|change| change.value.cut));
         let until = signed.fold(until, u32::max);
         let before = self.confirmed.turns;
         while let Some(record) = self.pending.pop_front_if(|record| match record {

@@ -16,7 +16,7 @@ impl Returning {
         let Some(log) = &mut self.log else {
             return;
         };
-        if log.confirm(core) {
+        if log.confirm(core, self.decided.as_ref()) {
             self.confirmed_at = core.now;
             self.doubts = false;
             let server = self.server.as_ref();
