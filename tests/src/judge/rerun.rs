@@ -77,6 +77,7 @@ impl<W: Playable> Judge<W> {
                 Record::Bundle(_) if turns as u32 >= cut => turns += 1,
                 Record::Checksum { turns, .. } if *turns > cut.min(flawed_from) => {}
                 Record::Keyframe(keyframe) if keyframe.turns > cut => {}
+                Record::End(end) if end.turns > cut && end.signatures.len() == 1 => {}
                 Record::Roster(change) if self.is_same_change(change) => {}
                 // Decided, and lost with those who had it on disk.
                 Record::Roster(_) if turns as u32 >= cut && self.reopened_at.is_some() => {}

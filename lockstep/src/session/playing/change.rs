@@ -484,6 +484,11 @@ impl Playing {
         }
         self.note_odd(core, change.value, goes);
         self.keep_debts(removed, core.now);
+        let still_in = self.epochs.has(self.me);
+        if let Some(leaving) = self.leaving.as_mut().filter(|_| still_in) {
+            // The others could not decide on it before.
+            leaving.since = core.now;
+        }
         self.course.begin_epoch();
         self.readmit(core, &change);
         let hash = self.epochs.chained.unwrap_or(self.hashes.newest());

@@ -33,7 +33,9 @@ impl Returning {
         };
         let most = log.confirmed.turns + lag + 2 * u32::from(plan.delay_turns) + 8;
         let has_all = self.told.is_some_and(|(turns, _)| log.ahead.turns >= turns);
-        if has_all && log.ahead.turns > most {
+        // While those who play settle which of two histories counts, their newest batches attest neither.
+        let waited = core.now >= self.confirmed_at + CONFIRM;
+        if has_all && log.ahead.turns > most && waited {
             self.distrust_log(core);
         } else if !log.pending.is_empty() && core.now >= self.confirmed_at + CONFIRM {
             // Perhaps the match stands still; perhaps another one has more.
