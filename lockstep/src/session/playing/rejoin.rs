@@ -5,6 +5,7 @@ use super::begin::{Beginning, Settings};
 use super::epochs::Epochs;
 use super::member::{Member, Returns};
 use super::snapshots::SignedSnapshot;
+use super::undo::Undone;
 use super::{Course, Playing};
 use crate::log::{RosterChange, SignedBatch, Start, encode_change};
 use crate::session::Output;
@@ -183,6 +184,8 @@ impl Playing {
             Some(at) => returned.changes[at].value.roster,
             None => Peers::first(members.len()),
         };
+        let undone = returned.changes.iter();
+        let undone: Vec<Undone> = undone.filter_map(Undone::by).collect();
         let epochs = Epochs::resumed(me, returned.chained, returned.changes, core.now);
         let kept = core.limits.unexecuted_turns as usize;
         let beginning = Beginning {
@@ -200,6 +203,8 @@ impl Playing {
             reports_from: cut + 1,
         };
         let mut playing = Playing::begin(core, settings, beginning);
+        // What the others sealed before turns were taken back says nothing of those that took their place.
+        playing.past.knows_of(undone);
         let gone = before.without(roster);
         let gone = playing.gone_by(&change, gone, gone.without(returned.left));
         core.event(Event::RosterChanged {

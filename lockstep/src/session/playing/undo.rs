@@ -51,10 +51,18 @@ struct World {
     snapshot: Arc<[u8]>,
 }
 
-struct Undone {
+pub(super) struct Undone {
     /// The first epoch of the turns that took their place.
     epoch: u32,
     cut: u32,
+}
+
+impl Undone {
+    /// What a change has taken back, if anything.
+    pub(super) fn by(change: &RosterChange) -> Option<Undone> {
+        let (epoch, cut) = (change.epoch + 1, change.value.cut);
+        (!change.value.cheats.is_empty()).then_some(Undone { epoch, cut })
+    }
 }
 
 impl Past {
@@ -151,6 +159,11 @@ impl Past {
         since.any(|turns| (1..=RECENT as u32).contains(&turns))
     }
 
+    /// Who comes back was not there when these were taken back.
+    pub(super) fn knows_of(&mut self, undone: Vec<Undone>) {
+        self.undone = undone;
+    }
+
     /// Turns that whoever begins to report in this epoch, and reported in one before, begins with at most.
     pub(super) fn reported_up_to(&self, before: u32, epoch: u32) -> u32 {
         let between = self.undone.iter();
@@ -174,10 +187,7 @@ impl Playing {
         if self.complete > cut && !self.take_back(core, cut) {
             return false;
         }
-        self.past.undone.push(Undone {
-            epoch: change.epoch + 1,
-            cut,
-        });
+        self.past.undone.extend(Undone::by(change));
         self.reported = self.reported.min(cut + 1);
         self.unreported.truncate((cut + 1 - self.reported) as usize);
         self.checksums.forget_all_after(cut);
