@@ -333,6 +333,18 @@ fn nobody_blames_the_coordinator_for_a_promise_that_it_cannot_take() {
     }
 }
 
+/// An end that is nobody's.
+pub(super) fn end_of_nothing() -> Control {
+    Control::End {
+        peer: 0,
+        turns: 1,
+        log_hash: LogHash([0; 16]),
+        checksum: Checksum(0),
+        outcome: None,
+        signature: [0; 64].into(),
+    }
+}
+
 #[test]
 fn what_is_said_in_a_match_is_no_fault_where_a_peer_still_waits_for_it_to_begin() {
     let mut net = Net::new(2, Plan::default(), None);
@@ -341,20 +353,12 @@ fn what_is_said_in_a_match_is_no_fault_where_a_peer_still_waits_for_it_to_begin(
         net.run(net.now + DELAY);
     }
     assert_eq!(net.peers[1].session.status(), Status::Lobby);
-    let end = Control::End {
-        peer: 0,
-        turns: 1,
-        log_hash: LogHash([0; 16]),
-        checksum: Checksum(0),
-        outcome: None,
-        signature: [0; 64].into(),
-    };
     let nothing = Vec::new;
     let said = [
         Control::Roster(nothing()),
         Control::Words(nothing()),
         Control::Evidence(Vec::new()),
-        end,
+        end_of_nothing(),
     ];
     for message in said {
         net.tell(0, 1, Channel::Control, &message.encode());

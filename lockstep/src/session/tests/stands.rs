@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::session::wire::Control;
-use crate::{Contact, JoinRefused, LogHash, Rejoin, RosterCause};
+use crate::{Contact, JoinRefused, Rejoin, RosterCause};
 
 impl Net {
     /// The seats that this peer says are missing, each time that it does.
@@ -328,16 +328,8 @@ fn who_hosts_again_blames_nobody_for_another_match_or_for_one_that_is_ending() {
     let log = net.log_of(3);
     net.hosts_again(93, &log, &[0], Duration::from_secs(30));
     net.run(net.now + Duration::from_secs(2));
-    let end = Control::End {
-        peer: 0,
-        turns: 1,
-        log_hash: LogHash([0; 16]),
-        checksum: Checksum(0),
-        outcome: None,
-        signature: [0; 64].into(),
-    };
     let elsewhere = Control::Refused(JoinRefused::OtherMatch);
-    for message in [end, elsewhere, Control::Bye] {
+    for message in [hostile::end_of_nothing(), elsewhere, Control::Bye] {
         assert!(net.link_between(0, 3).is_some(), "{message:?}");
         net.tell(0, 3, Channel::Control, &message.encode());
         assert_eq!(net.blamed(3), []);

@@ -185,11 +185,8 @@ fn who_proves_itself_by_a_run_that_the_log_names_does_not_come() {
     net.run(net.now + Duration::from_millis(1_200));
     hostile.signs(&mut net, start);
     net.run(net.now + Duration::from_secs(5));
-    assert_eq!(
-        net.faults(0).len(),
-        0,
-        "an honest one that was let in last comes so, too"
-    );
+    // An honest one comes so that was let in just before the others died.
+    assert!(net.faults(0).is_empty(), "{:?}", net.faults(0));
     assert!(net.reopened_at(0).is_some() && net.reopened_at(2) == net.reopened_at(0));
 }
 
