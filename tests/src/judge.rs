@@ -292,8 +292,7 @@ impl<W: Playable> Judge<W> {
         self.gaps.push((since, self.now));
         // Who comes back executes what a quorum attests, wherever it belongs by now.
         let file = &self.peers[peer];
-        let comes_back = file.returned.is_some() && file.back.is_none();
-        if !self.is_alone(peer) && !comes_back {
+        if !self.is_alone(peer) && !file.follows() {
             self.peers[peer].unsure_until = answered;
         }
     }

@@ -17,6 +17,7 @@ mod quic;
 mod reopening;
 mod scenario;
 mod schedule;
+mod sequel;
 mod shrink;
 mod toy;
 mod trace;
@@ -26,6 +27,7 @@ pub use reopening::{AllDie, Death};
 pub use scenario::{
     Cut, Flaw, Hostile, Lie, Over, PeerPlan, RECOVERS_WITHIN, Scenario, Slow, Weather, Workload,
 };
+pub use sequel::{Sequel, Whom};
 pub use shrink::shrink;
 pub use toy::{Order, Toy, Want};
 
@@ -137,6 +139,8 @@ struct Peer<W> {
     frozen: Option<(Duration, Vec<Happening>)>,
     /// It begins anew and is not back in the match.
     is_out: bool,
+    /// Which run of its process it is.
+    run: u64,
 }
 
 /// Silence after which a peer that turns wait for is suspected.
@@ -189,6 +193,7 @@ impl<W: Playable> Simulator<W> {
                 left: false,
                 frozen: None,
                 is_out: false,
+                run: 0,
             });
             schedule.add(plan.begins_at, Happening::Begin(at));
         }
@@ -277,6 +282,7 @@ impl<W: Playable> Simulator<W> {
             Happening::Move(peer) => self.move_away(peer),
             Happening::Jump(peer, by) => self.jump(peer, by),
             Happening::Return(peer) => self.begin_anew(peer),
+            Happening::Sequel(peer, leaves, returns) => self.follow_up(peer, leaves, returns),
             Happening::AllDie => self.all_die(),
             Happening::BeginAgain(peer) => self.begin_again(peer),
             Happening::Disturb => self.disturb(),
@@ -354,6 +360,7 @@ impl<W: Playable> Simulator<W> {
 
     fn hear(&mut self, peer: usize, event: Event) {
         self.judge.told(peer, &event);
+        self.plan_sequel(peer, &event);
         match event {
             Event::Started { .. } if self.peers[peer].is_out => {}
             Event::RosterChanged { .. } => self.be_back(peer),
@@ -556,9 +563,10 @@ fn config(scenario: &Scenario, peer: usize, role: Role) -> SessionConfig {
 }
 
 /// A session of a process that died and begins anew.
-fn another_run(scenario: &Scenario, peer: usize, role: Role) -> Session {
+fn another_run(scenario: &Scenario, peer: usize, run: u64, role: Role) -> Session {
     let mut config = config(scenario, peer, role);
-    config.entropy = Stream::new(scenario.seed, "entropy anew", peer as u64).array();
+    let index = peer as u64 + (run - 1) * scenario.peers.len() as u64;
+    config.entropy = Stream::new(scenario.seed, "entropy anew", index).array();
     let mut random = Stream::new(scenario.seed, "identity", 0);
     let secrets: Vec<[u8; 32]> = scenario.peers.iter().map(|_| random.array()).collect();
     Session::new(config, signer(scenario, &secrets[peer])).expect("a scenario is a valid setting")

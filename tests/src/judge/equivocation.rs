@@ -26,7 +26,7 @@ impl<W: Playable> Judge<W> {
         // Who died, or stood still until the others went on without it, has no part in how they end.
         let plays = |peer: &usize| {
             let file = &self.peers[*peer];
-            let is_dead = file.crashed.is_some() && file.back.is_none();
+            let is_dead = file.is_dead();
             let ended = file.ended.as_ref().map(|(_, ended)| &ended.reason);
             let is_out = file.froze && ended == Some(&EndReason::Removed);
             self.hostile != Some(*peer) && !is_dead && !is_out

@@ -210,6 +210,22 @@ impl PeerFile {
         since.is_none_or(|since| self.back.is_some_and(|at| at >= since))
     }
 
+    /// Whether its process has died, and no other run of it is in the match.
+    pub(super) fn is_dead(&self) -> bool {
+        self.crashed
+            .is_some_and(|died| self.back.is_none_or(|back| back < died))
+    }
+
+    /// Whether another run of its process follows the match, and has no part in it.
+    pub(super) fn follows(&self) -> bool {
+        !self.was_in()
+    }
+
+    /// Whether another run of its process has died as well.
+    pub(super) fn died_again(&self) -> bool {
+        self.crashed > self.returned && self.returned.is_some()
+    }
+
     /// Takes back every turn from `turns` on.
     pub(super) fn undo(&mut self, turns: u32) {
         self.undone = self.undone.max(self.appended.saturating_sub(turns));

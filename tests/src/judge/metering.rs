@@ -127,7 +127,7 @@ impl<W: Playable> Judge<W> {
     pub(super) fn check_behind(&mut self, peer: usize) {
         let file = &self.peers[peer];
         // Who comes back has the whole match before it, and is no slow machine for that.
-        if file.returned.is_some() && (file.back.is_none() || !file.caught_up) {
+        if file.returned.is_some() && (file.follows() || !file.caught_up) {
             return;
         }
         let behind = self.turn * (file.handed.len() as u32).saturating_sub(file.executed);

@@ -122,7 +122,7 @@ impl<W: Playable> Judge<W> {
         for peer in honest.filter(|peer| !is_out(peer)) {
             let file = &self.peers[peer];
             let seen = match &file.ended {
-                _ if file.crashed.is_some() && file.back.is_none() => continue,
+                _ if file.is_dead() => continue,
                 // Whom no link leads to the liar waits longer than the others to judge it, and may find it gone.
                 _ if self.is_gone(liar) && self.are_unlinked(peer, liar) => continue,
                 _ if goes_unnamed => continue,

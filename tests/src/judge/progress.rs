@@ -281,7 +281,7 @@ impl<W: Playable> Judge<W> {
         let last_let_in = handed.min().copied().unwrap_or(until);
         for peer in 0..self.peers.len() {
             let file = &self.peers[peer];
-            let Some(returned) = file.returned.filter(|_| !file.left) else {
+            let Some(returned) = file.returned.filter(|_| !file.left && !file.died_again()) else {
                 continue;
             };
             // It gave up while all the others stood still, or were gone or out of its reach; or where they have other
@@ -312,14 +312,14 @@ impl<W: Playable> Judge<W> {
                 continue;
             }
             let due = healed_at.max(returned) + RETURN;
-            if file.back.is_none() && due < last_let_in {
+            if file.follows() && due < last_let_in {
                 let seen =
                     format!("began anew at {returned:.1?} and was not let in by {last_let_in:.1?}");
                 self.fail(Some(peer), Invariant::Progress, seen);
                 return;
             }
             // Who went again later, for a reason, hears of that when it can.
-            if file.back.is_none() || self.is_gone(peer) {
+            if file.follows() || self.is_gone(peer) {
                 continue;
             }
             // How it ended is judged elsewhere.
@@ -421,8 +421,7 @@ impl<W: Playable> Judge<W> {
     /// peer or any other one.
     fn never_heard_of_beginning(&self, peer: usize) -> bool {
         let mut begun = self.peers.iter().filter(|file| file.started_at.is_some());
-        let is_dead = |file: &PeerFile| file.crashed.is_some() && file.back.is_none();
-        self.peers[peer].started_at.is_none() && self.start.is_some() && begun.all(is_dead)
+        self.peers[peer].started_at.is_none() && self.start.is_some() && begun.all(PeerFile::is_dead)
     }
 
     /// Who was told that a peer is out.
@@ -457,8 +456,7 @@ impl<W: Playable> Judge<W> {
         let disturbed = self.hostile.is_some();
         // Who died when all its batches were there held nobody up, and was not removed.
         let roster = self.newest_roster().into_iter();
-        let is_dead = |file: &PeerFile| file.crashed.is_some() && file.back.is_none();
-        let dead = roster.filter(|peer| is_dead(&self.peers[*peer])).count() as u8;
+        let dead = roster.filter(|peer| self.peers[*peer].is_dead()).count() as u8;
         for peer in 0..self.peers.len() {
             if self.forged || self.hostile == Some(peer) {
                 continue;
@@ -473,12 +471,11 @@ impl<W: Playable> Judge<W> {
             let healed_before =
                 |at: Duration| healed_at.is_some_and(|healed| healed + RECOVERY < at);
             // Who has no part in the match does not know who left it in the last turns.
-            let follows = file.returned.is_some() && file.back.is_none();
             if let Some((at, ended)) = &file.ended
                 && ended.reason == EndReason::TurnLimit
                 && healed_before(*at)
                 && !disturbed
-                && !follows
+                && !file.follows()
                 && ended.agreed + dead < ended.of
             {
                 let seen = format!("only {} of {} signed the end", ended.agreed, ended.of);

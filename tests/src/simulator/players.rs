@@ -190,18 +190,25 @@ impl<W: Playable> Simulator<W> {
         };
         let rules = super::rules::<W>();
         let role = Role::Rejoin { from, rules };
-        let session = super::another_run(&self.scenario, peer, role);
-        let state = &mut self.peers[peer];
+        self.begin_run(peer, role);
+        self.judge.returned(peer);
+        self.feed(peer, Input::Timeout);
+    }
+
+    /// Another run of a process takes the place of the one before.
+    pub(super) fn begin_run(&mut self, peer: usize, role: Role) {
         let plan = &self.scenario.peers[peer];
+        let state = &mut self.peers[peer];
+        state.run += 1;
+        let session = super::another_run(&self.scenario, peer, state.run, role);
         state.session = Some(session);
         state.begins_at = self.now;
         state.jumped = Duration::ZERO;
         state.wakes_at = None;
         state.hand = Hand::new(plan.load, plan.step, None);
         state.is_out = true;
+        state.left = false;
         self.open_port(peer);
-        self.judge.returned(peer);
-        self.feed(peer, Input::Timeout);
     }
 
     /// A peer that came back is in the match again: its players go on.

@@ -1,6 +1,5 @@
 //! The processes of all peers die, and new runs of them go on with the match.
 
-use super::hand::Hand;
 use super::schedule::Happening;
 use super::{Playable, Scenario, Simulator};
 use crate::random::Stream;
@@ -43,22 +42,7 @@ const GOES_ON: Duration = Duration::from_secs(15);
 impl Scenario {
     /// All die, and nothing else goes wrong than the weather. More than half come back to it.
     pub(super) fn draw_all_die(&mut self, random: &mut Stream) {
-        self.flaw = None;
-        self.cuts.clear();
-        self.unreachable.clear();
-        self.patient = false;
-        self.on_slow = lockstep::log::OnSlow::Meter;
-        for peer in &mut self.peers {
-            peer.leaves_at = None;
-            peer.slow = None;
-            peer.crashes_at = None;
-            peer.freeze = None;
-            peer.moves_at = None;
-            peer.jump = None;
-            peer.log_takes = None;
-            peer.returns = None;
-            peer.pause = None;
-        }
+        self.nothing_goes_wrong();
         let count = self.peers.len();
         let host = random.below(count as u64) as usize;
         let at = random.millis(4_000, 12_000);
@@ -148,14 +132,7 @@ impl<W: Playable> Simulator<W> {
             },
             false => Role::Rejoin { from, rules },
         };
-        let session = super::another_run(&self.scenario, peer, role);
-        let (state, plan) = (&mut self.peers[peer], &self.scenario.peers[peer]);
-        state.session = Some(session);
-        state.begins_at = self.now;
-        state.wakes_at = None;
-        state.hand = Hand::new(plan.load, plan.step, None);
-        state.is_out = true;
-        self.open_port(peer);
+        self.begin_run(peer, role);
         self.feed(peer, Input::Timeout);
     }
 

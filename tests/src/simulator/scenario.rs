@@ -1,6 +1,6 @@
 //! What one seed plays: everything that differs from run to run is drawn here.
 
-use super::{AllDie, SUSPICION};
+use super::{AllDie, SUSPICION, Sequel};
 use crate::random::Stream;
 use lockstep::Plan;
 use lockstep::log::{Absent, OnDesync, OnSlow};
@@ -45,6 +45,8 @@ pub struct Scenario {
     pub patient: bool,
     /// The processes of all peers die, and the match is reopened.
     pub all_die: Option<AllDie>,
+    /// Somebody goes just after the roster has changed.
+    pub sequel: Option<Sequel>,
 }
 
 /// One peer.
@@ -233,6 +235,7 @@ impl Scenario {
             absent: Stream::new(seed, "absent", 0).pick(&[Absent::Idle, Absent::Ai]),
             patient: false,
             all_die: None,
+            sequel: None,
         };
         if random.chance(400) {
             scenario.draw_cuts(random);
@@ -279,6 +282,9 @@ impl Scenario {
         scenario.draw_loss_beside_hostile(&mut Stream::new(seed, "beside the hostile", 0));
         if seed % 20 == 9 {
             scenario.draw_all_die(&mut Stream::new(seed, "all die", 0));
+        }
+        if seed % 20 == 10 {
+            scenario.draw_sequel_to_return(&mut Stream::new(seed, "sequel", 0));
         }
         scenario
     }
@@ -540,6 +546,26 @@ impl Scenario {
         self.cuts.clear();
         for peer in &mut self.peers {
             peer.leaves_at = None;
+        }
+    }
+
+    /// But for the weather nothing goes wrong of what was drawn before.
+    pub(super) fn nothing_goes_wrong(&mut self) {
+        self.flaw = None;
+        self.cuts.clear();
+        self.unreachable.clear();
+        self.patient = false;
+        self.on_slow = OnSlow::Meter;
+        for peer in &mut self.peers {
+            peer.leaves_at = None;
+            peer.slow = None;
+            peer.crashes_at = None;
+            peer.freeze = None;
+            peer.moves_at = None;
+            peer.jump = None;
+            peer.log_takes = None;
+            peer.returns = None;
+            peer.pause = None;
         }
     }
 

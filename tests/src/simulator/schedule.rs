@@ -65,6 +65,8 @@ pub enum Happening {
     Jump(usize, Duration),
     /// Another run of a process that has died begins.
     Return(usize),
+    /// A peer leaves, or dies and perhaps comes back, in the moment after the roster has changed.
+    Sequel(usize, bool, Option<Duration>),
     /// The processes of all peers die.
     AllDie,
     /// Another run of one of them begins.

@@ -61,6 +61,7 @@ fn smaller(scenario: &Scenario) -> Vec<Scenario> {
     add(&|scenario| scenario.hostile.take().is_some());
     add(&|scenario| scenario.flaw.take().is_some());
     add(&|scenario| std::mem::take(&mut scenario.patient));
+    add(&|scenario| scenario.sequel.take().is_some());
     add(&|scenario| scenario.all_die.take().is_some());
     for part in WEATHER {
         add(&|scenario| part(&mut scenario.weather));

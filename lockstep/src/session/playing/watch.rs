@@ -305,10 +305,10 @@ impl Playing {
     }
 
     /// The roster changes. What a peer has held up of late stays with it, or whoever holds up as much as is allowed would
-    /// have it all back with every change; who is removed `goes`. Where the others keep whom this peer would not, they
-    /// have seen less of that, and it begins no change after change.
+    /// have it all back with every change; who is removed `goes`. Where the others keep whom this peer would not, be it
+    /// that the change gave a little of its time back, they have seen less of that, and it begins no change after change.
     pub(super) fn keep_debts(&mut self, goes: Peers, now: Duration) {
-        let kept = self.watch.unwanted.without(goes);
+        let kept = self.watch.told.without(goes);
         self.watch.begin_epoch();
         for (at, member) in self.members.iter_mut().enumerate() {
             member.unproved = Duration::ZERO;
