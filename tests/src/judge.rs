@@ -116,6 +116,8 @@ pub struct Judge<W> {
     disks: BTreeMap<usize, Disk>,
     begun_again_at: Duration,
     waits_for_all: Duration,
+    /// Some live on and stand still when so many die that the match is reopened.
+    some_stand: bool,
     /// After how many turns, as whoever told it first said, and when.
     reopened_after: Option<u32>,
     reopened_at: Option<Duration>,
@@ -190,9 +192,13 @@ impl<W: Playable> Judge<W> {
             disks: BTreeMap::new(),
             begun_again_at: Duration::ZERO,
             waits_for_all: scenario
-                .all_die
+                .reopens
                 .as_ref()
-                .map_or(Duration::ZERO, |all| all.wait),
+                .map_or(Duration::ZERO, |reopens| reopens.wait),
+            some_stand: scenario.reopens.as_ref().is_some_and(|reopens| {
+                let mut fates = reopens.fates.iter();
+                fates.any(|fate| fate.dies.is_none())
+            }),
             reopened_after: None,
             reopened_at: None,
             gaps: Vec::new(),
@@ -401,6 +407,7 @@ impl<W: Playable> Judge<W> {
             self.fail(Some(peer), Invariant::Durable, seen);
         } else if !self.forged
             && !self.is_outside(peer, expected)
+            && !self.may_stray(peer)
             && self.history[expected as usize].bundle != *bundle
         {
             let seen = format!("turn {} handed out otherwise than logged", bundle.turn);
@@ -420,7 +427,8 @@ impl<W: Playable> Judge<W> {
         file.caught_up |= file.executed as usize >= file.handed.len();
         file.stepped.push(self.now);
         file.checksum = Some(checksum);
-        if flawed || self.forged || self.hostile == Some(peer) || self.is_outside(peer, turn) {
+        let own = self.is_outside(peer, turn) || self.may_stray(peer);
+        if flawed || self.forged || self.hostile == Some(peer) || own {
             return;
         }
         let known = &mut self.history[turn as usize].checksum;
@@ -458,7 +466,10 @@ impl<W: Playable> Judge<W> {
                 self.peers[peer].refused.insert(*id);
             }
             Event::Suspected { .. } => self.peers[peer].suspected_at.push(self.now),
-            Event::NoQuorum { .. } => self.peers[peer].lacks_quorum = true,
+            Event::NoQuorum { .. } => {
+                self.peers[peer].lacks_quorum = true;
+                self.has_followed(peer);
+            }
             Event::StallEnded { .. } => self.peers[peer].lacks_quorum = false,
             Event::Desync(desync) => {
                 self.check_desync(peer, desync);
@@ -517,6 +528,9 @@ impl<W: Playable> Judge<W> {
         }
         if self.is_outside(peer, bundle.turn.0) {
             return self.check_tail(peer, bundle);
+        }
+        if self.may_stray(peer) {
+            return;
         }
         let at = bundle.turn.0 as usize;
         if at == self.history.len() {

@@ -23,7 +23,7 @@ mod toy;
 mod trace;
 
 pub use playable::{Playable, build, execute, to_bytes};
-pub use reopening::{AllDie, Death};
+pub use reopening::{Fate, Reopens};
 pub use scenario::{
     Cut, Flaw, Hostile, Lie, Over, PeerPlan, RECOVERS_WITHIN, Scenario, Slow, Weather, Workload,
 };
@@ -282,8 +282,8 @@ impl<W: Playable> Simulator<W> {
             Happening::Move(peer) => self.move_away(peer),
             Happening::Jump(peer, by) => self.jump(peer, by),
             Happening::Return(peer) => self.begin_anew(peer),
-            Happening::Sequel(peer, leaves, returns) => self.follow_up(peer, leaves, returns),
-            Happening::AllDie => self.all_die(),
+            Happening::Sequel(goes) => self.follow_up(&goes),
+            Happening::ManyDie => self.many_die(),
             Happening::BeginAgain(peer) => self.begin_again(peer),
             Happening::Disturb => self.disturb(),
         }
@@ -374,9 +374,10 @@ impl<W: Playable> Simulator<W> {
                 }
                 self.plan_doings(peer);
             }
-            Event::Ended(_) => {
+            Event::Ended(ended) => {
                 self.peers[peer].session = None;
                 self.close_all(peer);
+                self.comes_back_to_reopened(peer, &ended.reason);
             }
             _ => {}
         }
@@ -391,8 +392,8 @@ impl<W: Playable> Simulator<W> {
         }
         self.schedule
             .add(self.now + self.scenario.heal_at, Happening::Heal);
-        if let Some(all) = &self.scenario.all_die {
-            self.schedule.add(self.now + all.at, Happening::AllDie);
+        if let Some(reopens) = &self.scenario.reopens {
+            self.schedule.add(self.now + reopens.at, Happening::ManyDie);
         }
     }
 

@@ -163,7 +163,7 @@ fn seeds_cover_what_can_go_wrong() {
             share(|each| each.peers.iter().any(|peer| peer.log_takes.is_some())),
         ),
         ("patient", share(|each| each.patient)),
-        ("reopened", share(|each| each.all_die.is_some())),
+        ("reopened", share(|each| each.reopens.is_some())),
         ("signed with Ed25519", share(|each| each.ed25519)),
         ("eight peers", share(|each| each.peers.len() == 8)),
     ] {

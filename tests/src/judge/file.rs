@@ -42,6 +42,8 @@ pub struct PeerFile {
     pub handed: Vec<Duration>,
     /// Turns in its log.
     pub appended: u32,
+    /// The most that any run of its process has had there.
+    pub longest: u32,
     /// Turns of which it was handed out all before its world went back last.
     pub again: u32,
     /// Turns that its world executed.
@@ -109,6 +111,7 @@ impl PeerFile {
             started_at: None,
             handed: Vec::new(),
             appended: 0,
+            longest: 0,
             again: 0,
             executed: 0,
             caught_up: false,
@@ -190,6 +193,7 @@ impl PeerFile {
             Record::Bundle(_) => {
                 self.before.push((self.log.len(), self.codec.clone()));
                 self.appended += 1;
+                self.longest = self.longest.max(self.appended);
             }
             Record::Keyframe(keyframe) if keyframe.turns != self.appended => {
                 return Some(format!(

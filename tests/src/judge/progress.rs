@@ -421,7 +421,9 @@ impl<W: Playable> Judge<W> {
     /// peer or any other one.
     fn never_heard_of_beginning(&self, peer: usize) -> bool {
         let mut begun = self.peers.iter().filter(|file| file.started_at.is_some());
-        self.peers[peer].started_at.is_none() && self.start.is_some() && begun.all(PeerFile::is_dead)
+        self.peers[peer].started_at.is_none()
+            && self.start.is_some()
+            && begun.all(PeerFile::is_dead)
     }
 
     /// Who was told that a peer is out.

@@ -13,6 +13,21 @@ pub(super) struct Disk {
 }
 
 impl Disk {
+    fn of(log: &[Record]) -> Self {
+        let mut disk = Disk {
+            turns: 0,
+            cuts: Vec::new(),
+        };
+        for record in log {
+            match record {
+                Record::Bundle(_) => disk.turns += 1,
+                Record::Roster(change) => disk.cuts.push(change.value.cut),
+                _ => {}
+            }
+        }
+        disk
+    }
+
     fn epoch(&self) -> u32 {
         self.cuts.len() as u32
     }
@@ -25,20 +40,31 @@ const REOPENS: Duration = Duration::from_secs(15);
 impl<W: Playable> Judge<W> {
     /// Another run of a process that had died begins, with this on its disk.
     pub fn begins_again(&mut self, peer: usize, log: &[Record]) {
-        let mut disk = Disk {
-            turns: 0,
-            cuts: Vec::new(),
-        };
-        for record in log {
-            match record {
-                Record::Bundle(_) => disk.turns += 1,
-                Record::Roster(change) => disk.cuts.push(change.value.cut),
-                _ => {}
-            }
-        }
-        self.disks.insert(peer, disk);
+        self.disks.insert(peer, Disk::of(log));
         self.begun_again_at = self.now;
-        self.peers[peer].begin_anew(self.now);
+        let file = &mut self.peers[peer];
+        // Who stood still with too few others has left that run of its process.
+        (file.left, file.left_at, file.ended) = (false, None, None);
+        file.begin_anew(self.now);
+    }
+
+    /// Another run of a process says that those who play stand still: what it has followed counts as recorded.
+    pub(super) fn has_followed(&mut self, peer: usize) {
+        let followed = Disk::of(&self.peers[peer].kept().0);
+        let far = |disk: &Disk| (disk.epoch(), disk.turns);
+        if let Some(disk) = self
+            .disks
+            .get_mut(&peer)
+            .filter(|disk| far(disk) < far(&followed))
+        {
+            *disk = followed;
+        }
+    }
+
+    /// Whether a peer follows those who stand still, and perhaps turns that the others do not go on from. Should it be let
+    /// in, its log is held against the others'.
+    pub(super) fn may_stray(&self, peer: usize) -> bool {
+        self.some_stand && self.peers[peer].follows()
     }
 
     /// A session goes on behind so many turns: players issue commands for turns after those, which it will log soon.
@@ -79,12 +105,20 @@ impl<W: Playable> Judge<W> {
         let most = held.iter().map(|(_, disk)| turns_of(disk));
         let common = most.filter(|turns| is_quorum(*turns)).max().unwrap_or(0);
         let wanted = common.max(newest.cuts.last().copied().unwrap_or(0));
-        if (change.value.cut, self.reopened_after) != (wanted, Some(wanted)) {
+        let cut = change.value.cut;
+        // Who follows may have more than its world has been handed.
+        let known = self.peers.iter().map(|file| file.longest).max();
+        let possible = match self.some_stand {
+            true => wanted..=known.unwrap_or(wanted),
+            false => wanted..=wanted,
+        };
+        if !possible.contains(&cut) || self.reopened_after != Some(cut) {
             return Some(format!("a quorum's disks hold {wanted} turns"));
         }
-        let told_wrong = held
-            .iter()
-            .find(|(run, disk)| run.held != (turns_of(disk) >= wanted));
+        let told_wrong = held.iter().find(|(run, disk)| {
+            let has = turns_of(disk) >= cut;
+            run.held != has && !(run.held && self.some_stand)
+        });
         if let Some((run, disk)) = told_wrong {
             return Some(format!("{run:?} has {} turns on disk", disk.turns));
         }
@@ -119,7 +153,10 @@ impl<W: Playable> Judge<W> {
             let seen = format!("all died, and the match was reopened as late as {at:.1?}");
             self.fail(None, Invariant::Progress, seen);
         }
-        let out = |peer: &&usize| self.peers[**peer].back.is_none();
+        let out = |peer: &&usize| {
+            let file = &self.peers[**peer];
+            file.back.is_none() && !file.died_again() && !file.left
+        };
         if let Some(peer) = self.disks.keys().find(out).copied() {
             let seen = "came to where the match was reopened and is not in it".to_owned();
             self.fail(Some(peer), Invariant::Progress, seen);

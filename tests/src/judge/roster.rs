@@ -39,7 +39,7 @@ impl<W: Playable> Judge<W> {
     }
 
     /// The peers of the newest roster that is agreed, in the order of their seats.
-    pub fn newest_roster(&self) -> Vec<usize> {
+    pub(super) fn newest_roster(&self) -> Vec<usize> {
         let roster = self.roster_of(self.changes.len() as u32);
         let peers = roster.into_iter().filter_map(|place| self.peer_at(place));
         peers.collect()

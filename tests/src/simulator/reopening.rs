@@ -1,16 +1,16 @@
-//! The processes of all peers die, and new runs of them go on with the match.
+//! The processes of all peers die, or of so many that the others stand still, and new runs of them go on with the match.
 
 use super::schedule::Happening;
-use super::{Playable, Scenario, Simulator};
+use super::{Playable, SUSPICION, Scenario, Simulator};
 use crate::random::Stream;
 use lockstep::log::{Keyframe, Record};
 use lockstep::session::{Input, Role};
-use lockstep::{Contact, Rejoin};
+use lockstep::{Contact, EndReason, Rejoin};
 use std::time::Duration;
 
-/// The processes of all peers die, and how the match goes on.
+/// The processes of so many peers die that nobody can go on, and how the match is reopened.
 #[derive(Clone, Debug)]
-pub struct AllDie {
+pub struct Reopens {
     /// When the first dies, after the match began.
     pub at: Duration,
     /// Who hosts the match then.
@@ -18,24 +18,27 @@ pub struct AllDie {
     /// How long it waits for all.
     pub wait: Duration,
     /// By peer.
-    pub deaths: Vec<Death>,
+    pub fates: Vec<Fate>,
 }
 
-/// The death of one process.
+/// What becomes of one process.
 #[derive(Clone, Copy, Debug)]
-pub struct Death {
-    /// So much later than the first.
-    pub later: Duration,
+pub struct Fate {
+    /// It dies so much later than the first. `None` where it stands still with those who are left.
+    pub dies: Option<Duration>,
     /// Turns at the end of its log that the disk has not taken.
     pub lost: u32,
-    /// When another run of it begins, after all have died; `None` where none does.
+    /// When another run of it begins, after all have died who do; who stands still leaves then, to begin anew. `None`
+    /// where nobody begins one, unless it is told that it is removed.
     pub begins: Option<Duration>,
     /// That one knows where all were, not only where the host is.
     pub knows_all: bool,
 }
 
-/// Between the first death and the last nobody is suspected.
+/// Between the first death and the last nobody is suspected, unless the first is meant to be.
 const ALL_WITHIN_MS: u64 = 300;
+/// Whoever is told that the match goes on without it comes back so much later.
+const COMES_BACK: Duration = Duration::from_secs(1);
 /// A match goes on for so long after it.
 const GOES_ON: Duration = Duration::from_secs(15);
 
@@ -47,75 +50,159 @@ impl Scenario {
         let host = random.below(count as u64) as usize;
         let at = random.millis(4_000, 12_000);
         let mut may_stay_away = (count - 1) / 2;
-        let death = |peer: usize| {
+        let fate = |peer: usize| {
             let away = peer != host && may_stay_away > 0 && random.chance(300);
             may_stay_away -= usize::from(away);
             let lost = match random.chance(400) {
                 true => random.between(1, 4) as u32,
                 false => 0,
             };
-            Death {
-                later: random.millis(0, ALL_WITHIN_MS),
+            Fate {
+                dies: Some(random.millis(0, ALL_WITHIN_MS)),
                 lost,
                 begins: (!away).then(|| random.millis(0, 6_000)),
                 knows_all: random.chance(500),
             }
         };
-        let deaths = (0..count).map(death).collect();
+        let fates = (0..count).map(fate).collect();
         let healed = random.millis(1_000, 15_000);
         self.heal_at = at + healed;
-        let turns = (at + GOES_ON).as_millis() / self.plan.turn().as_millis();
-        self.turn_limit = self.turn_limit.max(turns as u32);
-        self.all_die = Some(AllDie {
+        self.lasts(at + GOES_ON);
+        self.reopens = Some(Reopens {
             at,
             host,
             // However bad the weather is, all who come have time to.
             wait: healed + random.millis(10_000, 15_000),
-            deaths,
+            fates,
         });
+    }
+
+    /// So many die that those who are left stand still, and whoever comes back to them follows. One of those who died, or
+    /// who stand still, hosts the match again. More than half come to it, without those who died before the others.
+    pub(super) fn draw_too_few_left(&mut self, random: &mut Stream) {
+        let count = self.peers.len();
+        if count < 3 {
+            return;
+        }
+        self.nothing_goes_wrong();
+        let early = usize::from(count > 4 && random.chance(300));
+        let mut may_miss_it = (count - 1) / 2 - early;
+        let mut may_live = (count - 1 - early) / 2;
+        let host = random.below(count as u64) as usize;
+        let mut fates = Vec::new();
+        for peer in 0..count {
+            // At least one lives, and the first to die early is the one behind the host.
+            let is_early = early > 0 && peer == (host + 1) % count;
+            let last_chance =
+                fates.iter().all(|fate: &Fate| fate.dies.is_some()) && peer + 2 >= count;
+            let lives = !is_early && may_live > 0 && (last_chance || random.chance(400));
+            may_live -= usize::from(lives);
+            let misses = peer != host
+                && !is_early
+                && may_miss_it > 0
+                && random.chance(if lives { 700 } else { 200 });
+            may_miss_it -= usize::from(misses);
+            let dies = match is_early {
+                true => Duration::ZERO,
+                false => random.millis(0, ALL_WITHIN_MS) + SUSPICION * early as u32,
+            };
+            let lost = if random.chance(300) {
+                random.between(1, 4) as u32
+            } else {
+                0
+            };
+            let comes_within = random.pick(&[2_000, 15_000]);
+            fates.push(Fate {
+                dies: (!lives).then_some(dies),
+                lost: if lives { 0 } else { lost },
+                begins: (!misses).then(|| random.millis(0, comes_within)),
+                knows_all: lives || random.chance(500),
+            });
+        }
+        let at = random.millis(4_000, 12_000);
+        let healed = random.millis(1_000, 15_000);
+        self.heal_at = at + healed;
+        self.lasts(at + GOES_ON * 2);
+        let begins = fates.iter().filter_map(|fate| fate.begins);
+        let latest = begins.max().unwrap_or_default();
+        self.reopens = Some(Reopens {
+            at,
+            host,
+            wait: latest + healed + random.millis(10_000, 15_000),
+            fates,
+        });
+        if random.chance(400) {
+            self.draw_sequel(random);
+        }
     }
 }
 
 impl<W: Playable> Simulator<W> {
-    /// All die, once all of them play.
-    pub(super) fn all_die(&mut self) {
-        let Some(all) = self.scenario.all_die.clone() else {
+    /// All die that do, once all of them play.
+    pub(super) fn many_die(&mut self) {
+        let Some(reopens) = self.scenario.reopens.clone() else {
             return;
         };
         let files = (0..self.peers.len()).map(|peer| self.judge.peer(peer));
         let mut plays = files.map(|file| file.appended > 0);
         if !plays.all(|plays| plays) {
             let soon = self.now + Duration::from_secs(1);
-            return self.schedule.add(soon, Happening::AllDie);
+            return self.schedule.add(soon, Happening::ManyDie);
         }
-        let dead = self.now + Duration::from_millis(ALL_WITHIN_MS);
-        for (peer, death) in all.deaths.iter().enumerate() {
-            let dies = self.now + death.later;
-            self.schedule.add(dies, Happening::Crash(peer));
-            if let Some(begins) = death.begins {
-                self.begin_again += 1;
-                self.schedule
-                    .add(dead + begins, Happening::BeginAgain(peer));
+        let deaths = reopens.fates.iter().filter_map(|fate| fate.dies);
+        let last = deaths.max().unwrap_or_default();
+        let dead = self.now + last.max(Duration::from_millis(ALL_WITHIN_MS));
+        for (peer, fate) in reopens.fates.iter().enumerate() {
+            if let Some(later) = fate.dies {
+                self.schedule.add(self.now + later, Happening::Crash(peer));
             }
+            let Some(begins) = fate.begins else {
+                continue;
+            };
+            match fate.dies {
+                Some(_) => self.begins_again_at(dead + begins, peer),
+                // Time to see that nobody else is left.
+                None => self
+                    .schedule
+                    .add(dead + SUSPICION * 2 + begins, Happening::Leave(peer)),
+            }
+        }
+    }
+
+    fn begins_again_at(&mut self, at: Duration, peer: usize) {
+        self.begin_again += 1;
+        self.schedule.add(at, Happening::BeginAgain(peer));
+    }
+
+    /// Whoever stood still and has left comes back, to the others who do; and whoever is told that the match goes on without
+    /// it, to where they play.
+    pub(super) fn comes_back_to_reopened(&mut self, peer: usize, reason: &EndReason) {
+        let Some(reopens) = &self.scenario.reopens else {
+            return;
+        };
+        let stood = reopens.fates[peer].dies.is_none() && self.peers[peer].run == 0;
+        if *reason == EndReason::Removed || *reason == EndReason::Left && stood {
+            self.begins_again_at(self.now + COMES_BACK, peer);
         }
     }
 
     /// Another run of a process begins, with what the disk has, to reopen the match or to come to where it is.
     pub(super) fn begin_again(&mut self, peer: usize) {
         self.begin_again -= 1;
-        let Some(all) = self.scenario.all_die.clone() else {
+        let Some(reopens) = self.scenario.reopens.clone() else {
             return;
         };
-        let (log, keyframe) = self.on_disk(peer, all.deaths[peer].lost);
+        let fate = reopens.fates[peer];
+        let (log, keyframe) = self.on_disk(peer, fate.lost);
         self.judge.begins_again(peer, &log);
         let contact = |other: usize| Contact {
             peer: self.ids[other],
             addresses: vec![self.address(other)],
         };
-        let hosts = peer == all.host;
+        let hosts = peer == reopens.host;
         let knows = |other: &usize| {
-            let all_of_them = hosts || all.deaths[peer].knows_all;
-            *other != peer && (all_of_them || *other == all.host)
+            let all_of_them = hosts || fate.knows_all;
+            *other != peer && (all_of_them || *other == reopens.host)
         };
         let from = Rejoin {
             match_id: self.match_id,
@@ -128,7 +215,7 @@ impl<W: Playable> Simulator<W> {
             true => Role::Reopen {
                 from,
                 rules,
-                wait: all.wait,
+                wait: reopens.wait,
             },
             false => Role::Rejoin { from, rules },
         };

@@ -1,6 +1,6 @@
 //! What one seed plays: everything that differs from run to run is drawn here.
 
-use super::{AllDie, SUSPICION, Sequel};
+use super::{Reopens, SUSPICION, Sequel};
 use crate::random::Stream;
 use lockstep::Plan;
 use lockstep::log::{Absent, OnDesync, OnSlow};
@@ -43,8 +43,8 @@ pub struct Scenario {
     pub absent: Absent,
     /// All players vote once in every stall to wait longer.
     pub patient: bool,
-    /// The processes of all peers die, and the match is reopened.
-    pub all_die: Option<AllDie>,
+    /// The processes of all peers die, or of too many, and the match is reopened.
+    pub reopens: Option<Reopens>,
     /// Somebody goes just after the roster has changed.
     pub sequel: Option<Sequel>,
 }
@@ -234,7 +234,7 @@ impl Scenario {
             ]),
             absent: Stream::new(seed, "absent", 0).pick(&[Absent::Idle, Absent::Ai]),
             patient: false,
-            all_die: None,
+            reopens: None,
             sequel: None,
         };
         if random.chance(400) {
@@ -282,6 +282,9 @@ impl Scenario {
         scenario.draw_loss_beside_hostile(&mut Stream::new(seed, "beside the hostile", 0));
         if seed % 20 == 9 {
             scenario.draw_all_die(&mut Stream::new(seed, "all die", 0));
+        }
+        if seed % 20 == 8 {
+            scenario.draw_too_few_left(&mut Stream::new(seed, "too few left", 0));
         }
         if seed % 20 == 10 {
             scenario.draw_sequel_to_return(&mut Stream::new(seed, "sequel", 0));

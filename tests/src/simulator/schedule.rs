@@ -3,6 +3,7 @@
 use super::links::Dial;
 use super::network::{End, Node};
 use super::quic::Packet;
+use super::sequel::Goes;
 use lockstep::{Channel, LinkError};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -66,9 +67,9 @@ pub enum Happening {
     /// Another run of a process that has died begins.
     Return(usize),
     /// A peer leaves, or dies and perhaps comes back, in the moment after the roster has changed.
-    Sequel(usize, bool, Option<Duration>),
-    /// The processes of all peers die.
-    AllDie,
+    Sequel(Goes),
+    /// The processes of many peers die.
+    ManyDie,
     /// Another run of one of them begins.
     BeginAgain(usize),
     /// Somebody disturbs.

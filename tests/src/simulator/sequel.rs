@@ -4,6 +4,7 @@ use super::schedule::Happening;
 use super::{Playable, Scenario, Simulator};
 use crate::random::Stream;
 use lockstep::{Event, RosterCause};
+use sim::Seat;
 use std::time::Duration;
 
 /// One of those who play goes, in the moment after somebody is told that the roster has changed.
@@ -80,10 +81,21 @@ impl Scenario {
     }
 }
 
+/// Who is to go, and of whom.
+pub struct Goes {
+    victim: usize,
+    /// Those who are in the match then.
+    members: Vec<usize>,
+    sequel: Sequel,
+}
+
 impl<W: Playable> Simulator<W> {
     /// Whether what a peer is told is what the sequel waits for: then it is planned.
     pub(super) fn plan_sequel(&mut self, told: usize, event: &Event) {
-        let Event::RosterChanged { back, cause, .. } = event else {
+        let Event::RosterChanged {
+            seats, back, cause, ..
+        } = event
+        else {
             return;
         };
         let reopened = *cause == RosterCause::Reopened;
@@ -91,39 +103,50 @@ impl<W: Playable> Simulator<W> {
         let Some(sequel) = self.scenario.sequel.take_if(is_due) else {
             return;
         };
-        let comes_back = |peer: &usize| {
+        let peers = 0..self.peers.len();
+        let has_one = |peer: &usize, of: &[Seat]| {
             let own = &self.judge.peer(*peer).own;
-            own.iter().any(|seat| back.contains(seat))
+            own.iter().any(|seat| of.contains(seat))
         };
+        let is_here = |peer: &usize| reopened || !self.peers[*peer].is_out || has_one(peer, back);
+        let members = peers
+            .clone()
+            .filter(|peer| has_one(peer, seats) && is_here(peer));
         let victim = match sequel.whom {
             Whom::Told => told,
-            Whom::ComesBack => (0..self.peers.len()).find(comes_back).unwrap_or(told),
+            Whom::ComesBack => peers
+                .clone()
+                .find(|peer| has_one(peer, back))
+                .unwrap_or(told),
             Whom::Peer(peer) => peer % self.peers.len(),
         };
-        let at = self.now + sequel.later;
-        let goes = Happening::Sequel(victim, sequel.leaves, sequel.returns);
-        self.schedule.add(at, goes);
+        let goes = Goes {
+            victim,
+            members: members.collect(),
+            sequel,
+        };
+        self.schedule
+            .add(self.now + sequel.later, Happening::Sequel(goes));
     }
 
     /// A peer goes, if those who stay are a quorum.
-    pub(super) fn follow_up(&mut self, victim: usize, leaves: bool, returns: Option<Duration>) {
-        let stays = |peer: &usize| {
-            let state = &self.peers[*peer];
-            *peer != victim && state.session.is_some() && !state.left && !state.is_out
+    pub(super) fn follow_up(&mut self, goes: &Goes) {
+        let victim = goes.victim;
+        let stays = |peer: &&usize| {
+            let state = &self.peers[**peer];
+            **peer != victim && state.session.is_some() && !state.left
         };
-        let stay = (0..self.peers.len()).filter(stays).count();
-        // Who was let in just now is in no log yet.
-        let most = self.peers.len().min(self.judge.newest_roster().len() + 1);
+        let stay = goes.members.iter().filter(stays).count();
         // Who hosts the match again may be the only one that knows of it.
-        let hosts = self.scenario.all_die.as_ref().map(|all| all.host) == Some(victim);
-        if 2 * stay <= most || hosts {
+        let hosts = self.scenario.reopens.as_ref().map(|reopens| reopens.host) == Some(victim);
+        if 2 * stay <= goes.members.len() || hosts {
             return;
         }
-        if leaves {
+        if goes.sequel.leaves {
             return self.leave(victim);
         }
         self.crash(victim);
-        if let Some(after) = returns {
+        if let Some(after) = goes.sequel.returns {
             self.scenario.peers[victim].returns = Some((after, true));
             self.schedule
                 .add(self.now + after, Happening::Return(victim));

@@ -62,7 +62,7 @@ fn smaller(scenario: &Scenario) -> Vec<Scenario> {
     add(&|scenario| scenario.flaw.take().is_some());
     add(&|scenario| std::mem::take(&mut scenario.patient));
     add(&|scenario| scenario.sequel.take().is_some());
-    add(&|scenario| scenario.all_die.take().is_some());
+    add(&|scenario| scenario.reopens.take().is_some());
     for part in WEATHER {
         add(&|scenario| part(&mut scenario.weather));
     }
@@ -115,7 +115,7 @@ fn change<T: Copy>(value: &mut T, can: impl Fn(T) -> bool, to: impl Fn(T) -> T) 
 fn remove_last_peer(scenario: &mut Scenario) -> bool {
     let last = scenario.peers.len() - 1;
     let flawed = scenario.flaw.is_some_and(|flaw| flaw.peer == last);
-    let needed = scenario.is_hostile(last) || flawed || scenario.all_die.is_some();
+    let needed = scenario.is_hostile(last) || flawed || scenario.reopens.is_some();
     if last < 2 || needed {
         return false;
     }

@@ -25,6 +25,9 @@ pub(super) struct Epochs {
     differing: Peers,
     /// The last decisions, oldest first, and without a hole.
     decisions: VecDeque<RosterChange>,
+    /// The epoch that ended with the decision that let this peer in. Who has not heard of that sends it no turns, by which
+    /// it would show what it lacks; and who decided it may be gone.
+    let_in: Option<u32>,
     /// Takes the place of the newest log hash for the first turn of this epoch.
     pub chained: Option<LogHash>,
     /// Changes that wait for their place in the log.
@@ -74,6 +77,7 @@ impl Epochs {
             against: BTreeMap::new(),
             differing: Peers::default(),
             decisions: VecDeque::new(),
+            let_in: None,
             chained: None,
             unlogged: VecDeque::new(),
             began_at: now,
@@ -100,6 +104,7 @@ impl Epochs {
             epoch: last.epoch + 1,
             roster: Roster::new(me, Voters::new(last.value.roster)),
             decisions: changes.into_iter().skip(skipped).collect(),
+            let_in: Some(last.epoch),
             chained: Some(chained),
             unlogged: VecDeque::from([last]),
             ..Epochs::new(usize::from(me), 0, now)
@@ -354,7 +359,7 @@ impl Epochs {
 
     /// The decisions that the other end of a link lacks and has not been sent on it.
     pub(super) fn lacking(&self, link: &mut Link) -> Vec<RosterChange> {
-        let Some(from) = link.epoch else {
+        let Some(from) = link.epoch.or(self.let_in) else {
             return Vec::new();
         };
         let from = from.max(link.decisions_sent);
