@@ -356,6 +356,7 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
         match from_bytes::<S::Setup>(&start.setup) {
             Some(setup) if S::rules(&setup) == start.rules => {
                 self.ticks = 0;
+                self.expect_again(0);
                 let world = S::new(&sim::Start {
                     setup,
                     seed: start.seed,

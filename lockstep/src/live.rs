@@ -438,10 +438,14 @@ impl Live {
     }
 
     fn note_executed(&mut self, work: &Work) {
-        if let Work::Load { turns, .. } = work {
-            // Turns were taken back, perhaps the one that decided the match.
-            self.decided = false;
-            self.next_turn = TurnNumber(*turns);
+        let begins_at = match work {
+            Work::New { .. } => Some(TurnNumber(0)),
+            Work::Load { turns, .. } => Some(TurnNumber(*turns)),
+            _ => None,
+        };
+        if let Some(turn) = begins_at {
+            // Turns may have been taken back, perhaps the one that decided the match.
+            (self.decided, self.next_turn) = (false, turn);
         }
         let Work::Execute(bundle) = work else {
             return;

@@ -73,7 +73,7 @@ use std::time::Duration;
 /// One piece of work for the world. Mandatory, in order, one at a time.
 #[derive(Clone, Debug)]
 pub enum Work {
-    /// Build the world of this start. Answer [`Answer::Ready`].
+    /// Build the world of this start, in the place of another one where there is one. Answer [`Answer::Ready`].
     New {
         /// Setup, seed and seats.
         start: Arc<Start>,

@@ -312,6 +312,8 @@ impl<W: Playable> Judge<W> {
     /// commands of its seats that the history holds.
     pub fn back(&mut self, peer: usize) -> Vec<(Seat, u32)> {
         self.peers[peer].back = Some(self.now);
+        // It begins to wait for the others now, and its vote may be needed.
+        self.gaps.push((self.now, self.now));
         if self.disks.contains_key(&peer) {
             self.peers[peer].crashed = None;
         }
@@ -582,7 +584,10 @@ impl<W: Playable> Judge<W> {
             let latest = waiting.handed_turns + self.command_delay + 2;
             let since = self.history.iter().skip(waiting.handed_turns as usize);
             let used = room.get(&Some(waiting.peer)).copied().unwrap_or(0);
-            let gone = owner.left || owner.crashed.is_some() || self.is_gone(waiting.peer);
+            let gone = owner.left
+                || owner.crashed.is_some()
+                || owner.follows()
+                || self.is_gone(waiting.peer);
             // Turns that wait for a snapshot of a slow world are complete, and nobody outside knows.
             let unknown = self.plans.is_slow(waiting.peer) || waiting.behind;
             let lagging = Some(waiting.peer) == self.hostile || gone || unknown || bundle.paused;

@@ -328,7 +328,10 @@ impl<W: Playable> Simulator<W> {
                 bytes,
             } => self.send(peer, link, channel, &bytes),
             Output::Append(record) => self.judge.appended(peer, &record),
-            Output::New(start) => self.take_piece(peer, Piece::New(start)),
+            Output::New(start) => {
+                self.judge.restored(peer, 0);
+                self.take_piece(peer, Piece::New(start));
+            }
             Output::Execute(bundle) => {
                 self.judge.handed(peer, &bundle);
                 for entry in &bundle.entries {

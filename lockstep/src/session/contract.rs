@@ -120,11 +120,11 @@ pub enum Output {
     },
     /// Append a record to the log. Comes before the turn it holds is executed.
     Append(Record),
-    /// Build the world and answer [`Input::Loaded`] or [`Input::LoadFailed`].
+    /// Build the world, or build it anew, and answer [`Input::Loaded`] or [`Input::LoadFailed`].
     New(Arc<Start>),
     /// Execute a turn and answer [`Input::Executed`]. Turns come without a hole, but for [`Output::Load`].
     Execute(Bundle),
-    /// Take turns back: every one from `turns` on leaves the log. [`Output::Load`] follows.
+    /// Take turns back: every one from `turns` on leaves the log. [`Output::Load`] or [`Output::New`] follows.
     Undo {
         /// Turns that stay.
         turns: u32,

@@ -91,11 +91,16 @@ impl Scenario {
         let host = random.below(count as u64) as usize;
         let mut fates = Vec::new();
         for peer in 0..count {
-            // At least one lives, and the first to die early is the one behind the host.
+            // At least one lives. Where the first dies early, it is the one behind the host, who lives: those who die when
+            // the others go on without that one may not have recorded it, and would not reopen a match that went on.
             let is_early = early > 0 && peer == (host + 1) % count;
-            let last_chance =
-                fates.iter().all(|fate: &Fate| fate.dies.is_some()) && peer + 2 >= count;
-            let lives = !is_early && may_live > 0 && (last_chance || random.chance(400));
+            let nobody = fates.iter().all(|fate: &Fate| fate.dies.is_some());
+            let must = match early {
+                0 => nobody && peer + 1 == count,
+                _ => peer == host,
+            };
+            let left = may_live - usize::from(early > 0 && peer < host);
+            let lives = must || !is_early && left > 0 && random.chance(400);
             may_live -= usize::from(lives);
             let misses = peer != host
                 && !is_early
@@ -128,7 +133,8 @@ impl Scenario {
         self.reopens = Some(Reopens {
             at,
             host,
-            wait: latest + healed + random.millis(10_000, 15_000),
+            // Who stands still leaves later, and may take a while to.
+            wait: latest + healed + SUSPICION * 5 + random.millis(10_000, 15_000),
             fates,
         });
         if random.chance(400) {

@@ -74,8 +74,12 @@ pub(crate) struct Returning {
     doubts: bool,
     /// The world has executed turns that were taken back since: only another run can come back.
     has_strayed: bool,
-    /// Records of the log that are appended.
+    /// Records of the log that are appended, or were before.
     appended: usize,
+    /// Records that were appended before: the world has to step their turns again.
+    logged: usize,
+    /// It does so, and so many turns of what was appended stay.
+    again: Option<u32>,
     progress: Progress,
     snapshot: Snapshot,
     server: Option<Server>,
@@ -210,6 +214,8 @@ impl Returning {
             doubts: false,
             has_strayed: false,
             appended: 0,
+            logged: 0,
+            again: None,
             progress: Progress::new(core.now),
             snapshot: Snapshot::Unknown,
             server: None,
@@ -457,6 +463,7 @@ impl Returning {
         self.hand_out(core);
         self.ask(core);
         self.request(core);
+        self.tell_of_decision(core);
         self.come_back(core)
     }
 }

@@ -178,6 +178,7 @@ impl Playing {
         });
         // Silence alone is no reason to begin. Once there is one, nobody waits for who is silent.
         let begun = self.epochs.is_changing()
+            || self.leaving.is_some()
             || !self.leavers().is_empty()
             || !self.cheating_voters().is_empty()
             || !self.odd_voters().is_empty();

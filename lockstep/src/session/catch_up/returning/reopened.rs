@@ -1,6 +1,6 @@
 //! What a peer goes on from in a match that was reopened: it has the log, and only its world has to catch up.
 
-use super::stands::Held;
+use super::stands::{Followed, Held};
 use super::{GIVE_UP, Log, NO_HELP, Returning, Snapshot, World};
 use crate::log::{Keyframe, Record, RosterChange};
 use crate::session::RulesOf;
@@ -140,15 +140,25 @@ impl Returning {
             log: Vec::new(),
             keyframe: None,
         };
-        let followed = known.held.as_ref();
-        let followed = followed.map(|held| held.follow(&log, &change));
-        let world = known.held.map_or(World::None, |held| held.world());
+        let held = known.held;
+        let followed = held.as_ref().map(|held| held.follow(&log));
+        let (mut appended, mut logged, mut again, mut world) = (0, 0, None, World::None);
+        match (&followed, held) {
+            (Some(Followed::All(records)), Some(held)) => {
+                (appended, world) = (*records, held.world());
+            }
+            (Some(Followed::Until { records, turns }), _) => {
+                (logged, again) = (*records, Some(*turns));
+            }
+            _ => {}
+        }
         Returning {
             log: Some(log),
             snapshot,
-            // Where its world has executed what does not count, only another run can come back.
-            has_strayed: followed == Some(None),
-            appended: followed.flatten().unwrap_or(0),
+            has_strayed: matches!(followed, Some(Followed::TooFar)),
+            appended,
+            logged,
+            again,
             world,
             me,
             told: Some((cut, due)),

@@ -4,11 +4,11 @@
 //! few are in reach as the runs that it names. Another run of one of them does not count, as it has no vote there.
 //! That may pass by itself, where others are only cut off or stopped: so this peer looks on, and says what it sees.
 
-use super::{ANSWER, Log, Returning, UNHEARD, World};
-use crate::log::{Record, RosterChange};
+use super::{ANSWER, Log, Returning, Snapshot, UNHEARD, World};
+use crate::log::Record;
 use crate::session::core::Core;
-use crate::session::roster::Peers;
-use crate::{EndReason, Ended, Event, LinkId, LogHash, SeatInfo, TurnNumber};
+use crate::session::roster::{Peers, RECENT};
+use crate::{EndReason, Ended, Event, LinkId, SeatInfo, TurnNumber};
 use sim::{Checksum, Seat};
 use std::time::Duration;
 
@@ -30,6 +30,16 @@ pub(crate) struct Held {
     turns: u32,
     checksum: Checksum,
     appended: usize,
+}
+
+/// What of a match that stood still counts where it was reopened.
+pub(super) enum Followed {
+    /// All these records: the world goes on.
+    All(usize),
+    /// So many records, with so many turns: what is behind them leaves the log again, and the world begins anew.
+    Until { records: usize, turns: u32 },
+    /// Too little: only another run can come back.
+    TooFar,
 }
 
 impl Progress {
@@ -164,6 +174,9 @@ impl Returning {
         else {
             return None;
         };
+        if let Snapshot::Here(newest) = &self.snapshot {
+            self.keyframe = Some(newest.clone());
+        }
         let mut log = self.log.take()?;
         log.forget_unconfirmed();
         let followed = [Record::Start(log.start.clone())];
@@ -207,17 +220,38 @@ impl Held {
         }
     }
 
-    /// How many records of a log that was reopened this world has had. `None` where it has executed what is not in it.
-    pub(super) fn follow(&self, log: &Log, change: &RosterChange) -> Option<usize> {
-        let hash = |log: &Log| -> Option<LogHash> { log.hashes.get(self.turns as usize).copied() };
-        let known = log.ready.iter().take(self.appended);
-        let known = known.filter(|record| matches!(record, Record::Bundle(_)));
-        let same = hash(log).is_some() && hash(log) == hash(&self.log);
-        let same = same && known.count() == self.turns as usize;
-        if !same || change.value.cut < self.turns || self.appended > log.ready.len() {
-            return None;
+    /// What of that counts where the match was reopened with this log.
+    pub(super) fn follow(&self, log: &Log) -> Followed {
+        let appended = &self.log.ready[..self.appended];
+        let pairs = appended.iter().zip(&log.ready);
+        let alike = pairs.take_while(|(own, other)| are_alike(own, other));
+        let alike = alike.count();
+        if alike == appended.len() {
+            return Followed::All(alike);
         }
-        Some(self.appended)
+        // A change that does not count goes with the turn before it.
+        let is_turn = |record: &Record| matches!(record, Record::Bundle(_));
+        let records = match is_turn(&appended[alike]) {
+            true => Some(alike),
+            false => appended[..alike].iter().rposition(is_turn),
+        };
+        let turns = |records: &[Record]| records.iter().filter(|each| is_turn(each)).count() as u32;
+        match records.map(|records| (records, turns(&appended[..records]))) {
+            Some((records, turns)) if self.turns - turns <= RECENT as u32 => {
+                Followed::Until { records, turns }
+            }
+            _ => Followed::TooFar,
+        }
+    }
+}
+
+/// The same turns, and changes that say the same: others' accepts may have decided one.
+fn are_alike(own: &Record, other: &Record) -> bool {
+    match (own, other) {
+        (Record::Roster(own), Record::Roster(other)) => {
+            (own.epoch, own.value) == (other.epoch, other.value)
+        }
+        _ => own == other,
     }
 }
 

@@ -1,15 +1,16 @@
 //! What a peer that comes back does with what it has: confirm, load, hand out, ask for more, and begin its part.
 
 use super::{ANSWER, CONFIRM, Known, REQUEST_EVERY, Returning, Snapshot, WINDOW, World};
-use crate::log::{Record, SignedBatch};
+use crate::log::{Record, SignedBatch, encode_change};
 use crate::session::catch_up::message::{Ask, PART};
 use crate::session::core::Core;
+use crate::session::link::Link;
 use crate::session::lobby::Step;
 use crate::session::playing::{Returned, bars};
 use crate::session::roster::{Joins, Peers, Request};
 use crate::session::wire::Control;
 use crate::session::{Output, SnapshotHash};
-use crate::{Contact, Event, Fault, PeerId};
+use crate::{Contact, Event, Fault, LinkId, PeerId};
 
 impl Returning {
     pub(super) fn confirm(&mut self, core: &mut Core) {
@@ -125,23 +126,27 @@ impl Returning {
             _ => return,
         };
         let start = &log.start;
-        core.out.push(Output::Append(Record::Start(start.clone())));
-        core.event(Event::Started {
-            match_id: start.match_id,
-            own: start.roster[self.me].seats.clone(),
-            seats: start.seat_infos(),
-            plan: start.plan,
-        });
-        let contact = |(peer, known): (&PeerId, &Known)| Contact {
-            peer: *peer,
-            addresses: known.addresses.clone(),
-        };
-        let own = Contact {
-            peer: core.id(),
-            addresses: self.addresses.clone(),
-        };
-        let others = self.contacts.iter().map(contact);
-        core.event(Event::Contacts(others.chain([own]).collect()));
+        if let Some(turns) = self.again {
+            core.out.push(Output::Undo { turns });
+        } else {
+            core.out.push(Output::Append(Record::Start(start.clone())));
+            core.event(Event::Started {
+                match_id: start.match_id,
+                own: start.roster[self.me].seats.clone(),
+                seats: start.seat_infos(),
+                plan: start.plan,
+            });
+            let contact = |(peer, known): (&PeerId, &Known)| Contact {
+                peer: *peer,
+                addresses: known.addresses.clone(),
+            };
+            let own = Contact {
+                peer: core.id(),
+                addresses: self.addresses.clone(),
+            };
+            let others = self.contacts.iter().map(contact);
+            core.event(Event::Contacts(others.chain([own]).collect()));
+        }
         let before = |record: &&Record| match record {
             Record::Bundle(bundle) => bundle.turn.0 < turns,
             Record::Roster(change) => change.value.cut < turns,
@@ -149,12 +154,16 @@ impl Returning {
         };
         for record in log.ready.iter().take_while(before) {
             self.appended += 1;
-            core.out.push(Output::Append(record.clone()));
+            if self.appended > self.logged {
+                core.out.push(Output::Append(record.clone()));
+            }
         }
         match &self.snapshot {
             Snapshot::Here(keyframe) => {
-                let record = Record::Keyframe(keyframe.clone());
-                core.out.push(Output::Append(record));
+                if self.again.is_none() || self.appended > self.logged {
+                    let record = Record::Keyframe(keyframe.clone());
+                    core.out.push(Output::Append(record));
+                }
                 core.out.push(Output::Load {
                     turns: keyframe.turns,
                     ticks: keyframe.ticks,
@@ -182,7 +191,9 @@ impl Returning {
             && let Some(record) = log.ready.get(self.appended)
         {
             self.appended += 1;
-            core.out.push(Output::Append(record.clone()));
+            if self.appended > self.logged {
+                core.out.push(Output::Append(record.clone()));
+            }
             if let Record::Bundle(bundle) = record {
                 core.out.push(Output::Execute(bundle.clone()));
                 *handed_out += 1;
@@ -233,6 +244,33 @@ impl Returning {
         };
         let at_cut = log.ahead.turns == change.value.cut && log.ahead.epoch == change.epoch;
         at_cut && log.pending.is_empty()
+    }
+
+    /// Tells of the decision that lets this peer in: whoever else knew of it may be gone, and without it the others may
+    /// be no quorum.
+    pub(super) fn tell_of_decision(&self, core: &mut Core) {
+        let (Some(change), Some(log)) = (&self.decided, &self.log) else {
+            return;
+        };
+        let places = change.value.roster.iter();
+        let places = places.filter_map(|at| log.start.roster.get(usize::from(at)));
+        let members: Vec<PeerId> = places.map(|place| place.peer).collect();
+        let lacks = |link: &&mut Link| {
+            let member = link.proved.is_some_and(|(peer, _)| members.contains(&peer));
+            member && link.decisions_sent <= change.epoch
+        };
+        let lack: Vec<LinkId> = core
+            .links
+            .values_mut()
+            .filter(lacks)
+            .map(|link| {
+                link.decisions_sent = change.epoch + 1;
+                link.id
+            })
+            .collect();
+        for link in lack {
+            core.send(link, &Control::Decided(encode_change(change)));
+        }
     }
 
     /// Whether the world is as far as a peer of the roster must be.
