@@ -12,10 +12,10 @@ use tests::simulator::{Cut, Hostile, Over, PeerPlan, Report, Scenario, Toy, run}
 const SEEDS: std::ops::Range<u64> = 0..320;
 
 /// Seeds beyond those, each of which has shown something that was wrong in the session or in the judge.
-const FOUND: [u64; 25] = [
+const FOUND: [u64; 30] = [
     300120, 300524, 301118, 301306, 500024, 500118, 500194, 511141, 511700, 520597, 521136, 521751,
     522291, 522967, 524326, 720682, 721182, 801461, 70002453, 91006763, 94005144, 94006943,
-    95005827, 96000134, 96007317,
+    95005827, 96000134, 96007317, 98006245, 99000628, 99001630, 99005830, 99006008,
 ];
 
 /// Seeds that also run over the real QUIC and TLS, half a minute on two cores: among them all kinds of faults, and hosts
@@ -164,6 +164,17 @@ fn seeds_cover_what_can_go_wrong() {
         ),
         ("patient", share(|each| each.patient)),
         ("reopened", share(|each| each.reopens.is_some())),
+        (
+            "reopened beside some who stand still",
+            share(|each| {
+                let fates = each.reopens.iter().flat_map(|reopens| &reopens.fates);
+                fates.map(|fate| fate.dies).any(|dies| dies.is_none())
+            }),
+        ),
+        (
+            "lost just after a change",
+            share(|each| each.sequel.is_some()),
+        ),
         ("signed with Ed25519", share(|each| each.ed25519)),
         ("eight peers", share(|each| each.peers.len() == 8)),
     ] {

@@ -271,12 +271,13 @@ impl Net {
                 };
                 self.post(to, link, Some((channel, bytes)), false);
             }
-            Output::New(_) => self.input(
-                at,
-                Input::Loaded {
-                    checksum: Checksum(1),
-                },
-            ),
+            Output::New(_) => {
+                let peer = &mut self.peers[at];
+                peer.turns.clear();
+                (peer.loaded, peer.executed) = (0, 0);
+                let checksum = Checksum(1);
+                self.input(at, Input::Loaded { checksum });
+            }
             Output::Undo { turns } => {
                 let peer = &mut self.peers[at];
                 peer.undone.push(turns);

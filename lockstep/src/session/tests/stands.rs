@@ -245,6 +245,88 @@ fn who_was_just_let_in_is_one_of_the_quorum_where_another_one_dies_then() {
 }
 
 #[test]
+fn who_is_told_that_it_is_let_in_tells_those_who_have_not_heard() {
+    let mut net = Net::new(3, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    net.kill(0);
+    net.run(Duration::from_secs(25));
+    net.restart(0, 90, net.log_of(0), &[1, 2]);
+    // Who accepts what another one proposes knows first.
+    while net.causes(2).len() < 2 {
+        assert!(net.now < Duration::from_secs(40));
+        net.run(net.now + DELAY / 10);
+    }
+    assert_eq!(net.causes(1).len(), 1, "it has not heard");
+    net.silent.push(2);
+    let unheard = lost::between(&net, 1, 2);
+    net.queue
+        .retain(|_, (to, link, ..)| *to != 1 || !unheard.contains(link));
+    net.run(net.now + DELAY);
+    net.kill(2);
+    for at in [0, 1] {
+        for link in lost::between(&net, at, 2) {
+            let why = LinkError::Closed;
+            net.input(at, Input::LinkDown { link, why });
+        }
+    }
+    net.run(net.now + Duration::from_secs(15));
+    for at in [0, 1] {
+        assert_eq!(net.causes(at).last(), Some(&RosterCause::Lost), "{at}");
+        assert_eq!(net.peers[at].session.status(), Status::Running);
+    }
+    net.is_one_of_them(0, 1);
+}
+
+#[test]
+fn who_has_followed_beyond_where_the_match_is_reopened_begins_its_world_anew() {
+    let mut net = Net::with_one_of_four_left();
+    let log = net.log_of(3);
+    net.run(net.now + Duration::from_secs(8));
+    let followed = net.peers[1].turns.len();
+    net.hosts_again(
+        93,
+        &log[..log.len() - 4],
+        &[0, 1, 2],
+        Duration::from_secs(6),
+    );
+    net.run(net.now + Duration::from_secs(20));
+    let started = |event: &&Event| matches!(event, Event::Started { .. });
+    for at in 1..4 {
+        net.goes_on_reopened(at);
+        assert_eq!(net.peers[at].session.status(), Status::Running, "{at}");
+        assert_eq!(net.peers[at].events.iter().filter(started).count(), 1);
+        assert!(net.peers[at].turns.len() > followed + 20, "{at}");
+        assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
+    }
+    let reopened =
+        |record: &&Record| matches!(record, Record::Roster(change) if change.reopening.is_some());
+    for at in [1, 2] {
+        let cut = net.peers[at]
+            .records
+            .iter()
+            .find_map(|record| match record {
+                Record::Roster(change) => Some(change.value.cut),
+                _ => None,
+            });
+        assert_eq!(net.peers[at].undone, Vec::from_iter(cut), "{at}");
+        assert_eq!(net.peers[at].records.iter().filter(reopened).count(), 1);
+    }
+}
+
+#[test]
+fn who_leaves_a_match_that_stands_still_for_want_of_a_quorum_waits_for_nobody() {
+    let mut net = Net::new(5, Plan::default(), None);
+    net.run(Duration::from_secs(15));
+    (2..5).for_each(|at| net.kill(at));
+    net.run(Duration::from_secs(20));
+    assert_eq!(net.missing(0).len(), 1);
+    net.input(0, Input::Leave);
+    net.run(net.now + Duration::from_secs(1));
+    assert_eq!(net.end_of(0), Some(&EndReason::Left));
+    assert_eq!(net.missing(0).len(), 1, "it is told once");
+}
+
+#[test]
 fn who_was_let_in_just_before_the_others_died_comes_to_their_reopening_and_is_blamed_for_nothing() {
     let mut net = Net::new(4, Plan::default(), None);
     net.run(Duration::from_secs(15));
