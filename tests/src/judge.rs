@@ -267,6 +267,7 @@ impl<W: Playable> Judge<W> {
     /// A peer's process has died.
     pub fn crashed(&mut self, peer: usize) {
         self.peers[peer].crashed = Some(self.now);
+        self.peers[peer].deaths += 1;
     }
 
     /// A peer's process stands still.

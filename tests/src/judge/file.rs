@@ -72,8 +72,10 @@ pub struct PeerFile {
     pub left: bool,
     /// When it was.
     pub left_at: Option<Duration>,
-    /// When its process died.
+    /// When its process died last.
     pub crashed: Option<Duration>,
+    /// How often it did.
+    pub deaths: u32,
     /// It has stood still.
     pub froze: bool,
     /// When its address changed.
@@ -127,6 +129,7 @@ impl PeerFile {
             left: false,
             left_at: None,
             crashed: None,
+            deaths: 0,
             froze: false,
             moved_at: None,
             thawed_at: None,

@@ -16,6 +16,9 @@ const ANEW: Duration = Duration::from_secs(1);
 /// Time within which a peer that begins anew is in the match again.
 const RETURN: Duration = Duration::from_secs(6);
 
+/// Who has held the others up for the second time may come back after so long.
+const KEPT_OUT: Duration = Duration::from_secs(60);
+
 /// What a quorum's votes add to the suspicion time.
 const WAIT: Duration = Duration::from_secs(30);
 
@@ -311,7 +314,12 @@ impl<W: Playable> Judge<W> {
             if gave_up_at.is_some() && absent.all(|absent| absent) {
                 continue;
             }
-            let due = healed_at.max(returned) + RETURN;
+            // Whoever has held the others up twice is kept out for a while.
+            let kept_out = match file.deaths {
+                0 | 1 => Duration::ZERO,
+                _ => KEPT_OUT,
+            };
+            let due = healed_at.max(returned) + kept_out + RETURN;
             if file.follows() && due < last_let_in {
                 let seen =
                     format!("began anew at {returned:.1?} and was not let in by {last_let_in:.1?}");
