@@ -66,12 +66,13 @@ impl<W: Playable> Judge<W> {
             .map_err(|error| format!("its log does not read: {error}"))?;
         let mut turns = 0;
         let mut keyframes = 0;
-        // What a peer that is out has after the cut is nobody's history.
-        let provisional = file.was_in();
-        let cut = self
-            .cut_of(peer)
-            .filter(|_| provisional)
-            .unwrap_or(u32::MAX);
+        // What a peer that is out has after the cut is nobody's history; nor what one has followed elsewhere beyond where
+        // the match was reopened.
+        let cut = match file.was_in() {
+            true => self.cut_of(peer),
+            false => self.reopened_after.filter(|_| self.some_stand),
+        };
+        let cut = cut.unwrap_or(u32::MAX);
         for record in &records {
             match record {
                 Record::Bundle(_) if turns as u32 >= cut => turns += 1,
