@@ -14,8 +14,9 @@
 //! 4. The host proposes epoch, cut, the log's hash there, and the runs of the processes that go on. Everybody fetches
 //!    what it lacks up to the cut **before** it signs: then the hash over all is the proposed one, or it refuses.
 //! 5. With all signatures the host makes the roster change that ends the epoch ([`Reopening`]) and tells it. Each world
-//!    begins with its own newest keyframe, or where it has followed a match to that stood still, runs the log up to the
-//!    cut, and the next epoch begins: with turns that are empty by rule until the command delay has passed, as for a peer
+//!    begins with its own newest keyframe, or where it has followed a match to that stood still (but where it has followed
+//!    farther than the cut, it begins anew, and what is behind the cut leaves its log), runs the log up to the cut, and the
+//!    next epoch begins: with turns that are empty by rule until the command delay has passed, as for a peer
 //!    that comes back.
 //!
 //! # Why that is sound
