@@ -139,6 +139,8 @@ impl Scenario {
         });
         if random.chance(400) {
             self.draw_sequel(random);
+            // Before that others die by plan.
+            self.sequel.iter_mut().for_each(|sequel| sequel.back = true);
         }
     }
 }

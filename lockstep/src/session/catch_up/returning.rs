@@ -74,12 +74,16 @@ pub(crate) struct Returning {
     doubts: bool,
     /// The world has executed turns that were taken back since: only another run can come back.
     has_strayed: bool,
+    /// The match was seen to stand still.
+    stood: bool,
     /// Records of the log that are appended, or were before.
     appended: usize,
     /// Records that were appended before: the world has to step their turns again.
     logged: usize,
     /// It does so, and so many turns of what was appended stay.
     again: Option<u32>,
+    /// The game is to be told where the others are.
+    tells_contacts: bool,
     progress: Progress,
     snapshot: Snapshot,
     server: Option<Server>,
@@ -213,9 +217,11 @@ impl Returning {
             log: None,
             doubts: false,
             has_strayed: false,
+            stood: false,
             appended: 0,
             logged: 0,
             again: None,
+            tells_contacts: false,
             progress: Progress::new(core.now),
             snapshot: Snapshot::Unknown,
             server: None,
@@ -460,6 +466,7 @@ impl Returning {
         }
         self.settle_snapshot(core);
         self.load(core);
+        self.tell_contacts(core);
         self.hand_out(core);
         self.ask(core);
         self.request(core);

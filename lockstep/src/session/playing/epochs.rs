@@ -359,7 +359,9 @@ impl Epochs {
 
     /// The decisions that the other end of a link lacks and has not been sent on it.
     pub(super) fn lacking(&self, link: &mut Link) -> Vec<RosterChange> {
-        let Some(from) = link.epoch.or(self.let_in) else {
+        // Those who have decided anything since then know of it.
+        let let_in = self.let_in.filter(|epoch| epoch + 1 == self.epoch);
+        let Some(from) = link.epoch.or(let_in) else {
             return Vec::new();
         };
         let from = from.max(link.decisions_sent);

@@ -178,7 +178,7 @@ impl Playing {
         });
         // Silence alone is no reason to begin. Once there is one, nobody waits for who is silent.
         let begun = self.epochs.is_changing()
-            || self.leaving.is_some()
+            || self.leaving.is_some() && self.watch.told_no_quorum
             || !self.leavers().is_empty()
             || !self.cheating_voters().is_empty()
             || !self.odd_voters().is_empty();

@@ -296,6 +296,11 @@ fn who_has_followed_beyond_where_the_match_is_reopened_begins_its_world_anew() {
         assert_eq!(net.peers[at].session.status(), Status::Running, "{at}");
         assert_eq!(net.peers[at].events.iter().filter(started).count(), 1);
         assert!(net.peers[at].turns.len() > followed + 20, "{at}");
+        let events = net.peers[at].events.iter();
+        let news = events.skip_while(|event| !matches!(event, Event::Lobby { .. }));
+        let mut news = news.skip_while(|event| matches!(event, Event::Lobby { .. }));
+        let contacts = news.find(|event| matches!(event, Event::Contacts(_)));
+        assert!(contacts.is_some(), "{at} is told where the others are now");
         assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
     }
     let reopened =
@@ -310,6 +315,26 @@ fn who_has_followed_beyond_where_the_match_is_reopened_begins_its_world_anew() {
             });
         assert_eq!(net.peers[at].undone, Vec::from_iter(cut), "{at}");
         assert_eq!(net.peers[at].records.iter().filter(reopened).count(), 1);
+    }
+}
+
+#[test]
+fn who_has_followed_beyond_a_reopening_that_it_missed_is_out_and_blames_nobody() {
+    let mut net = Net::with_one_of_four_left();
+    let log = net.log_of(3);
+    net.run(net.now + Duration::from_secs(8));
+    net.deaf_between = vec![(3, 1), (2, 1), (0, 1)];
+    let short = log[..log.len() - 4].to_vec();
+    net.kill(0);
+    net.run(net.now + Duration::from_secs(1));
+    net.restart(0, 95, short.clone(), &[1, 2, 3]);
+    net.hosts_again(93, &short, &[0, 1, 2], Duration::from_secs(6));
+    net.run(net.now + Duration::from_secs(10));
+    net.deaf_between.clear();
+    net.run(net.now + Duration::from_secs(30));
+    assert_eq!(net.end_of(1), Some(&EndReason::Removed), "it can come back");
+    for at in 0..4 {
+        assert!(net.faults(at).is_empty(), "{at}: {:?}", net.faults(at));
     }
 }
 

@@ -130,7 +130,11 @@ impl Returning {
             keyframe.turns <= cut
                 && log.hashes.get(keyframe.turns as usize) == Some(&keyframe.log_hash)
         };
-        let snapshot = match known.keyframe.filter(of_the_log) {
+        let held = known.held;
+        let began_with = held.as_ref().and_then(|held| held.began_with.clone());
+        let keyframes = known.keyframe.into_iter().chain(began_with);
+        let newest = keyframes.filter(of_the_log);
+        let snapshot = match newest.max_by_key(|keyframe| keyframe.turns) {
             Some(keyframe) => Snapshot::Here(keyframe),
             None => Snapshot::Start,
         };
@@ -140,7 +144,6 @@ impl Returning {
             log: Vec::new(),
             keyframe: None,
         };
-        let held = known.held;
         let followed = held.as_ref().map(|held| held.follow(&log));
         let (mut appended, mut logged, mut again, mut world) = (0, 0, None, World::None);
         match (&followed, held) {
@@ -156,6 +159,7 @@ impl Returning {
             log: Some(log),
             snapshot,
             has_strayed: matches!(followed, Some(Followed::TooFar)),
+            tells_contacts: true,
             appended,
             logged,
             again,

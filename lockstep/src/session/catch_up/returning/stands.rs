@@ -5,7 +5,7 @@
 //! That may pass by itself, where others are only cut off or stopped: so this peer looks on, and says what it sees.
 
 use super::{ANSWER, Log, Returning, Snapshot, UNHEARD, World};
-use crate::log::Record;
+use crate::log::{Keyframe, Record};
 use crate::session::core::Core;
 use crate::session::roster::{Peers, RECENT};
 use crate::{EndReason, Ended, Event, LinkId, SeatInfo, TurnNumber};
@@ -26,6 +26,8 @@ pub(super) struct Progress {
 /// A world that has executed all that there was before the match stood still. It can go on in one that is reopened.
 pub(crate) struct Held {
     log: Log,
+    /// The snapshot that it began with, where it was given one.
+    pub(super) began_with: Option<Keyframe>,
     me: usize,
     turns: u32,
     checksum: Checksum,
@@ -100,6 +102,7 @@ impl Returning {
         if log.ahead.is_quorum(here) {
             self.progress.told = false;
         } else if knows && !std::mem::replace(&mut self.progress.told, true) {
+            self.stood = true;
             let missing = log.ahead.roster.without(here);
             core.event(Event::NoQuorum {
                 turn: TurnNumber(log.ahead.turns),
@@ -174,9 +177,10 @@ impl Returning {
         else {
             return None;
         };
-        if let Snapshot::Here(newest) = &self.snapshot {
-            self.keyframe = Some(newest.clone());
-        }
+        let began_with = match &self.snapshot {
+            Snapshot::Here(keyframe) => Some(keyframe.clone()),
+            _ => None,
+        };
         let mut log = self.log.take()?;
         log.forget_unconfirmed();
         let followed = [Record::Start(log.start.clone())];
@@ -186,6 +190,7 @@ impl Returning {
         }
         Some(Box::new(Held {
             log,
+            began_with,
             me: self.me,
             turns: executed,
             checksum,
@@ -195,6 +200,7 @@ impl Returning {
 
     /// Goes on looking with the world that it had.
     pub(super) fn take_back(&mut self, held: Held) {
+        self.stood = true;
         self.world = held.world();
         self.me = held.me;
         self.appended = held.appended;
@@ -249,7 +255,8 @@ impl Held {
 fn are_alike(own: &Record, other: &Record) -> bool {
     match (own, other) {
         (Record::Roster(own), Record::Roster(other)) => {
-            (own.epoch, own.value) == (other.epoch, other.value)
+            let same = (own.epoch, own.value) == (other.epoch, other.value);
+            same && own.reopening == other.reopening
         }
         _ => own == other,
     }

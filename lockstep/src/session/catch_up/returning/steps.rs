@@ -10,7 +10,7 @@ use crate::session::playing::{Returned, bars};
 use crate::session::roster::{Joins, Peers, Request};
 use crate::session::wire::Control;
 use crate::session::{Output, SnapshotHash};
-use crate::{Contact, Event, Fault, LinkId, PeerId};
+use crate::{Contact, Event, Fault, Incarnation, LinkId, PeerId};
 
 impl Returning {
     pub(super) fn confirm(&mut self, core: &mut Core) {
@@ -126,6 +126,7 @@ impl Returning {
             _ => return,
         };
         let start = &log.start;
+        self.tells_contacts = true;
         if let Some(turns) = self.again {
             core.out.push(Output::Undo { turns });
         } else {
@@ -136,16 +137,6 @@ impl Returning {
                 seats: start.seat_infos(),
                 plan: start.plan,
             });
-            let contact = |(peer, known): (&PeerId, &Known)| Contact {
-                peer: *peer,
-                addresses: known.addresses.clone(),
-            };
-            let own = Contact {
-                peer: core.id(),
-                addresses: self.addresses.clone(),
-            };
-            let others = self.contacts.iter().map(contact);
-            core.event(Event::Contacts(others.chain([own]).collect()));
         }
         let before = |record: &&Record| match record {
             Record::Bundle(bundle) => bundle.turn.0 < turns,
@@ -173,6 +164,24 @@ impl Returning {
             _ => core.out.push(Output::New(start.clone())),
         }
         self.world = World::Loading;
+        self.tell_contacts(core);
+    }
+
+    /// Tells the game where the others are, once there is a world, and again where the match was reopened.
+    pub(super) fn tell_contacts(&mut self, core: &mut Core) {
+        if !std::mem::take(&mut self.tells_contacts) {
+            return;
+        }
+        let contact = |(peer, known): (&PeerId, &Known)| Contact {
+            peer: *peer,
+            addresses: known.addresses.clone(),
+        };
+        let own = Contact {
+            peer: core.id(),
+            addresses: self.addresses.clone(),
+        };
+        let others = self.contacts.iter().map(contact);
+        core.event(Event::Contacts(others.chain([own]).collect()));
     }
 
     pub(super) fn hand_out(&mut self, core: &mut Core) {
@@ -253,10 +262,17 @@ impl Returning {
             return;
         };
         let places = change.value.roster.iter();
-        let places = places.filter_map(|at| log.start.roster.get(usize::from(at)));
-        let members: Vec<PeerId> = places.map(|place| place.peer).collect();
+        let places = places.filter_map(|at| log.ahead.start.roster.get(usize::from(at)));
+        let mut runs: Vec<(PeerId, Incarnation)> = places
+            .map(|place| (place.peer, place.incarnation))
+            .collect();
+        let new = change.new_runs();
+        runs.extend(new.filter_map(|(at, run)| {
+            let place = log.start.roster.get(usize::from(at))?;
+            Some((place.peer, run))
+        }));
         let lacks = |link: &&mut Link| {
-            let member = link.proved.is_some_and(|(peer, _)| members.contains(&peer));
+            let member = link.proved.is_some_and(|proved| runs.contains(&proved));
             member && link.decisions_sent <= change.epoch
         };
         let lack: Vec<LinkId> = core

@@ -253,6 +253,9 @@ impl Returning {
             }
         } else if own && untouched {
             self.begin_anew(core);
+        } else if self.stood && !untouched {
+            // The match may have been reopened behind turns before those that it has followed to.
+            self.has_strayed = true;
         } else {
             self.distrust(core, Fault::Signature);
         }
