@@ -30,7 +30,8 @@ pub enum Event {
         plan: Plan,
     },
     /// Where the peers of this match can be dialled, as they say and are found: told when the match begins, and again
-    /// whenever one of them is found elsewhere, or the match is reopened. Kept, the newest lets a later run of this process come back:
+    /// whenever one of them is found elsewhere, or the match is reopened. Kept, the newest lets a later run of this
+    /// process come back:
     /// [`Match::rejoin`](crate::Match::rejoin).
     Contacts(Vec<Contact>),
     /// The world executed a turn. Turns that were taken back come again as they are now; all of them may, where who came

@@ -53,7 +53,8 @@ pub struct Counts {
     pub refused: u64,
 }
 
-/// Own commands of so many turns are known, for where a world has to execute turns again: so far back its snapshots reach.
+/// Own commands of so many turns are known, for where a world has to execute turns again: so far back its snapshots
+/// reach.
 const TURNS_TO_GO_BACK: u32 = 64;
 
 /// A turn whose ticks are being stepped.

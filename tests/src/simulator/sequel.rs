@@ -59,6 +59,7 @@ impl Scenario {
         self.draw_sequel(random);
     }
 
+    /// Who goes after which change, and how.
     pub(super) fn draw_sequel(&mut self, random: &mut Stream) {
         let longest = random.pick(&[0, 60, 300, 1_500]);
         self.sequel = Some(Sequel {
