@@ -101,6 +101,7 @@
 //! | keeping the match | [`log::LogStore`]; on disk by the crate `replay` |
 //! | another network than QUIC | [`Transport`] |
 //! | a session without clock, thread or socket | [`session`] |
+//! | whole matches in virtual time, for tests | `harness`, with the feature of that name |
 //!
 //! Features: `quic` (default) brings QUIC and `live`; `live` alone the network thread, for any transport. Without
 //! either there are sessions, logs and [`Match::over`].
@@ -108,6 +109,8 @@
 mod encoding;
 mod event;
 mod game;
+#[cfg(any(test, feature = "harness"))]
+pub mod harness;
 mod ids;
 mod limits;
 #[cfg(feature = "live")]

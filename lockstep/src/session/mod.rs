@@ -24,6 +24,8 @@ pub use contract::{
     SessionConfig, Stats,
 };
 pub(crate) use playing::STALL_BUDGET;
+#[cfg(any(test, feature = "harness"))]
+pub(crate) use wire::{Control, WireBatch};
 
 use self::catch_up::{Answer, Archive, Ask, Returning, Server, decode, encode};
 use self::continuing::Continuing;
@@ -31,7 +33,7 @@ use self::core::{Core, Introduced};
 use self::link::Link;
 use self::lobby::{Host, Invitation, Joiner, OwnPeer, Step};
 use self::playing::{Playing, Settings};
-use self::wire::Datagram;
+pub(crate) use self::wire::Datagram;
 use crate::log::What;
 use crate::sign::Signer;
 use crate::text::{MAX_BUILD, tidy_name, tidy_text};

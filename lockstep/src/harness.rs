@@ -1,0 +1,464 @@
+//! Sessions in virtual time, for tests: of this kit, and of a game that wants to see its world in a whole match.
+//!
+//! A [`Driver`] owns sessions, their clocks and one queue of events, and says what is due next. A [`Mesh`] puts links in
+//! memory between its sessions. What surrounds the sessions, their worlds above all, is the caller's: [`Surroundings`].
+//!
+//! Nothing here waits: an hour of a match takes seconds. The same calls give the same run.
+
+mod tamper;
+
+pub use tamper::{change_batches, without_votes};
+
+use crate::session::{Input, Output, Session};
+use crate::{Channel, LinkError, LinkId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Sessions with their clocks, and what is to happen. Peers are numbered in the order of [`add`](Self::add).
+pub struct Driver<E> {
+    now: Duration,
+    peers: Vec<Driven>,
+    /// By time, then what happens before what becomes due, then in the order of scheduling.
+    queue: BTreeMap<(Duration, bool, u64), Queued<E>>,
+    scheduled: u64,
+}
+
+/// What is due.
+#[derive(Debug)]
+pub enum Due<E> {
+    /// The deadline of this peer's session: hand it [`Input::Timeout`].
+    Timeout(usize),
+    /// An event that was scheduled.
+    Event(E),
+}
+
+/// A peer's clock. It shows zero when its process begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clock {
+    /// When the process begins, on the driver's clock.
+    pub begins_at: Duration,
+    /// How fast it runs, in millionths too fast.
+    pub drift_ppm: i32,
+    /// How far it has jumped ahead in all.
+    pub jumped: Duration,
+}
+
+struct Driven {
+    session: Option<Session>,
+    clock: Clock,
+    /// The earliest wake-up in the queue.
+    wakes_at: Option<Duration>,
+    suspended: bool,
+}
+
+enum Queued<E> {
+    Wake(usize),
+    Event(E),
+}
+
+impl<E> Default for Driver<E> {
+    fn default() -> Self {
+        Driver {
+            now: Duration::ZERO,
+            peers: Vec::new(),
+            queue: BTreeMap::new(),
+            scheduled: 0,
+        }
+    }
+}
+
+impl<E> Driver<E> {
+    /// The time.
+    pub fn now(&self) -> Duration {
+        self.now
+    }
+
+    /// Adds a peer whose process begins when its clock says so. Its number.
+    pub fn add(&mut self, session: Session, clock: Clock) -> usize {
+        self.peers.push(Driven {
+            session: None,
+            clock,
+            wakes_at: None,
+            suspended: false,
+        });
+        let peer = self.peers.len() - 1;
+        self.restart(peer, session, clock);
+        peer
+    }
+
+    /// Another run of a peer's process takes the place of the one before.
+    pub fn restart(&mut self, peer: usize, session: Session, clock: Clock) {
+        self.peers[peer] = Driven {
+            session: Some(session),
+            clock,
+            wakes_at: None,
+            suspended: false,
+        };
+        self.schedule_wake(peer);
+    }
+
+    /// Ends a peer's process. Its session, if it had one.
+    pub fn remove(&mut self, peer: usize) -> Option<Session> {
+        self.peers[peer].session.take()
+    }
+
+    /// The session of a peer whose process runs.
+    pub fn session(&self, peer: usize) -> Option<&Session> {
+        self.peers[peer].session.as_ref()
+    }
+
+    /// Whether a peer's process has begun and runs, and is not suspended.
+    pub fn is_awake(&self, peer: usize) -> bool {
+        let driven = &self.peers[peer];
+        driven.session.is_some() && driven.clock.begins_at <= self.now && !driven.suspended
+    }
+
+    /// Peers, whether their processes run or not.
+    pub fn len(&self) -> usize {
+        self.peers.len()
+    }
+
+    /// Whether there is no peer.
+    pub fn is_empty(&self) -> bool {
+        self.peers.is_empty()
+    }
+
+    /// No deadline of this peer is due until [`resume`](Self::resume). Events go on.
+    pub fn suspend(&mut self, peer: usize) {
+        self.peers[peer].suspended = true;
+    }
+
+    /// Ends [`suspend`](Self::suspend).
+    pub fn resume(&mut self, peer: usize) {
+        self.peers[peer].suspended = false;
+        self.peers[peer].wakes_at = None;
+        self.schedule_wake(peer);
+    }
+
+    /// A peer's clock jumps ahead.
+    pub fn jump(&mut self, peer: usize, by: Duration) {
+        self.peers[peer].clock.jumped += by;
+        self.peers[peer].wakes_at = None;
+        self.schedule_wake(peer);
+    }
+
+    /// Schedules an event.
+    pub fn schedule(&mut self, at: Duration, event: E) {
+        self.put((at.max(self.now), false), Queued::Event(event));
+    }
+
+    /// Takes all events out of the queue that `wanted` accepts, in order.
+    pub fn take_events(&mut self, wanted: impl Fn(&E) -> bool) -> Vec<(Duration, E)> {
+        let is_wanted =
+            |queued: &mut Queued<E>| matches!(queued, Queued::Event(event) if wanted(event));
+        let taken = self.queue.extract_if(.., |_, queued| is_wanted(queued));
+        let events = taken.filter_map(|((at, ..), queued)| match queued {
+            Queued::Event(event) => Some((at, event)),
+            Queued::Wake(_) => None,
+        });
+        events.collect()
+    }
+
+    /// Goes on to what is due next, and returns it; `None` where nothing is due up to `until`, which is the time then.
+    pub fn next(&mut self, until: Duration) -> Option<Due<E>> {
+        loop {
+            let first = self
+                .queue
+                .first_entry()
+                .filter(|entry| entry.key().0 <= until);
+            let Some(first) = first else {
+                self.now = self.now.max(until);
+                return None;
+            };
+            let ((at, ..), queued) = first.remove_entry();
+            match queued {
+                Queued::Event(event) => {
+                    self.now = at;
+                    return Some(Due::Event(event));
+                }
+                Queued::Wake(peer) => {
+                    if self.is_due(peer, at) {
+                        self.now = at;
+                        return Some(Due::Timeout(peer));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Hands an input to a peer's session. What it wants done; nothing where its process does not run.
+    pub fn handle(&mut self, peer: usize, input: Input<'_>) -> Vec<Output> {
+        let driven = &mut self.peers[peer];
+        let now = driven.clock.reading(self.now);
+        let Some(session) = &mut driven.session else {
+            return Vec::new();
+        };
+        let outputs = session.handle(now, input);
+        self.schedule_wake(peer);
+        outputs
+    }
+
+    /// Whether a wake-up that was scheduled for `at` is still one; schedules the right one where it is not.
+    fn is_due(&mut self, peer: usize, at: Duration) -> bool {
+        let driven = &mut self.peers[peer];
+        if driven.wakes_at == Some(at) {
+            driven.wakes_at = None;
+        }
+        let deadline = driven.session.as_ref().and_then(Session::deadline);
+        let due = deadline.is_some_and(|deadline| deadline <= driven.clock.reading(at));
+        if driven.suspended || !due {
+            self.schedule_wake(peer);
+            return false;
+        }
+        true
+    }
+
+    fn schedule_wake(&mut self, peer: usize) {
+        let driven = &self.peers[peer];
+        let deadline = driven.session.as_ref().and_then(Session::deadline);
+        let Some(deadline) = deadline.filter(|_| !driven.suspended) else {
+            return;
+        };
+        let at = driven.clock.when(deadline).max(self.now);
+        if driven.wakes_at.is_none_or(|wakes_at| at < wakes_at) {
+            self.peers[peer].wakes_at = Some(at);
+            self.put((at, true), Queued::Wake(peer));
+        }
+    }
+
+    fn put(&mut self, (at, wake): (Duration, bool), queued: Queued<E>) {
+        self.queue.insert((at, wake, self.scheduled), queued);
+        self.scheduled += 1;
+    }
+}
+
+impl Clock {
+    /// A clock that is right, of a process that begins now.
+    pub fn from(begins_at: Duration) -> Self {
+        Clock {
+            begins_at,
+            ..Clock::default()
+        }
+    }
+
+    /// What it shows at this time of the driver.
+    pub fn reading(&self, now: Duration) -> Duration {
+        let passed = now.saturating_sub(self.begins_at);
+        self.scaled(passed, 1_000_000 + i128::from(self.drift_ppm), 1_000_000) + self.jumped
+    }
+
+    /// The first moment, in whole microseconds where it drifts, at which it shows `reading`.
+    fn when(&self, reading: Duration) -> Duration {
+        let reading = reading.saturating_sub(self.jumped);
+        if self.drift_ppm == 0 {
+            return self.begins_at + reading;
+        }
+        let passed = self.scaled(reading, 1_000_000, 1_000_000 + i128::from(self.drift_ppm));
+        self.begins_at + Duration::from_micros(passed.as_micros() as u64 + 1)
+    }
+
+    fn scaled(&self, time: Duration, times: i128, by: i128) -> Duration {
+        if self.drift_ppm == 0 {
+            return time;
+        }
+        Duration::from_nanos((time.as_nanos() as i128 * times / by) as u64)
+    }
+}
+
+/// Sessions on links in memory: up after one delay, and every byte arrives after one delay more.
+pub struct Mesh {
+    /// The sessions.
+    pub driver: Driver<Arrival>,
+    /// One way of every link.
+    pub delay: Duration,
+    /// By link: the peers at its ends, the dialler first.
+    links: Vec<(usize, usize)>,
+}
+
+/// Something comes up to a peer on a link.
+#[derive(Clone, Debug)]
+pub struct Arrival {
+    /// The peer.
+    pub to: usize,
+    /// The link.
+    pub link: LinkId,
+    /// What it is.
+    pub what: Arrives,
+}
+
+/// What comes up to a peer on a link.
+#[derive(Clone, Debug)]
+pub enum Arrives {
+    /// The link itself.
+    Up,
+    /// Bytes.
+    Bytes(Channel, Arc<[u8]>),
+    /// The other end has closed it.
+    Down,
+}
+
+/// What surrounds the sessions of a [`Mesh`].
+pub trait Surroundings {
+    /// What a session wants done that concerns no link: its world is to be built, to step, to be saved, its log grows, its
+    /// game is told something. Answers for its world, in order.
+    fn perform(&mut self, peer: usize, output: Output) -> Option<Input<'static>>;
+
+    /// A peer dials another one: whether anything comes of it.
+    fn connects(&mut self, from: usize, to: usize) -> bool {
+        let _ = (from, to);
+        true
+    }
+
+    /// Bytes leave a peer: what arrives, if anything does.
+    fn carry(&mut self, sent: Sent, bytes: Arc<[u8]>) -> Option<Arc<[u8]>> {
+        let _ = sent;
+        Some(bytes)
+    }
+
+    /// Something arrives at a peer. Gives it back, unless it is lost or kept for later.
+    fn arrives(&mut self, arrival: Arrival) -> Option<Arrival> {
+        Some(arrival)
+    }
+}
+
+/// Where bytes go.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// The sender.
+    pub from: usize,
+    /// The receiver.
+    pub to: usize,
+    /// The link.
+    pub link: LinkId,
+    /// The channel.
+    pub channel: Channel,
+}
+
+impl Mesh {
+    /// Without a peer.
+    pub fn new(delay: Duration) -> Self {
+        Mesh {
+            driver: Driver::default(),
+            delay,
+            links: Vec::new(),
+        }
+    }
+
+    /// Hands an input to a peer's session, and does what it wants done.
+    pub fn input(&mut self, around: &mut impl Surroundings, peer: usize, input: Input<'_>) {
+        for output in self.driver.handle(peer, input) {
+            match output {
+                Output::Dial { address, .. } => {
+                    let to = address.parse().ok();
+                    let to = to.filter(|to| *to < self.driver.len());
+                    if let Some(to) = to.filter(|to| around.connects(peer, *to)) {
+                        self.link(peer, to);
+                    }
+                }
+                Output::Send {
+                    link,
+                    channel,
+                    bytes,
+                } => {
+                    let sent = Sent {
+                        from: peer,
+                        to: self.other_end(peer, link),
+                        link,
+                        channel,
+                    };
+                    if let Some(bytes) = around.carry(sent, bytes) {
+                        self.post(sent.to, link, Arrives::Bytes(channel, bytes));
+                    }
+                }
+                Output::Close { link } => {
+                    self.post(self.other_end(peer, link), link, Arrives::Down);
+                }
+                output => {
+                    if let Some(answer) = around.perform(peer, output) {
+                        self.input(around, peer, answer);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs up to this time.
+    pub fn run(&mut self, around: &mut impl Surroundings, until: Duration) {
+        while self.step(around, until) {}
+    }
+
+    /// Does what is due next; false where nothing is up to `until`.
+    pub fn step(&mut self, around: &mut impl Surroundings, until: Duration) -> bool {
+        let Some(due) = self.driver.next(until) else {
+            return false;
+        };
+        match due {
+            Due::Timeout(peer) => self.input(around, peer, Input::Timeout),
+            Due::Event(arrival) => {
+                if let Some(arrival) = around.arrives(arrival) {
+                    self.deliver(around, &arrival);
+                }
+            }
+        }
+        true
+    }
+
+    /// A new link between two peers, which is up at both ends after the delay. Its number.
+    pub fn link(&mut self, dialler: usize, acceptor: usize) -> LinkId {
+        let link = LinkId(self.links.len() as u32);
+        self.links.push((dialler, acceptor));
+        self.post(dialler, link, Arrives::Up);
+        self.post(acceptor, link, Arrives::Up);
+        link
+    }
+
+    /// The peers at the ends of a link, the dialler first.
+    ///
+    /// # Panics
+    /// Where there is no such link.
+    pub fn ends(&self, link: LinkId) -> (usize, usize) {
+        self.links[link.0 as usize]
+    }
+
+    /// Links so far.
+    pub fn links(&self) -> usize {
+        self.links.len()
+    }
+
+    /// Something arrives at a peer after the delay.
+    pub fn post(&mut self, to: usize, link: LinkId, what: Arrives) {
+        let at = self.driver.now() + self.delay;
+        self.driver.schedule(at, Arrival { to, link, what });
+    }
+
+    fn other_end(&self, peer: usize, link: LinkId) -> usize {
+        let (dialler, acceptor) = self.ends(link);
+        if dialler == peer { acceptor } else { dialler }
+    }
+
+    fn deliver(&mut self, around: &mut impl Surroundings, arrival: &Arrival) {
+        let Arrival { to, link, what } = arrival;
+        let (dialler, acceptor) = self.ends(*link);
+        let dialled = *to == dialler;
+        let input = match what {
+            Arrives::Up => Input::LinkUp {
+                link: *link,
+                peer: None,
+                dialled,
+                address: if dialled { acceptor } else { dialler }.to_string(),
+                binding: [3; 32],
+            },
+            Arrives::Bytes(channel, bytes) => Input::Received {
+                link: *link,
+                channel: *channel,
+                bytes,
+            },
+            Arrives::Down => Input::LinkDown {
+                link: *link,
+                why: LinkError::Closed,
+            },
+        };
+        self.input(around, *to, input);
+    }
+}

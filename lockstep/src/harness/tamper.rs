@@ -1,0 +1,50 @@
+//! What a hostile peer changes in the bytes that its session sends: for tests of what the others make of it.
+
+use crate::log::SignedBatch;
+use crate::session::{Control, Datagram, WireBatch};
+use crate::{Channel, Limits};
+
+/// The bytes with every batch of this peer, by index in the roster, in the place of which `change` gives another one;
+/// batches for which it gives none are left out. Nothing else changes.
+pub fn change_batches(
+    channel: Channel,
+    bytes: &[u8],
+    peer: u8,
+    mut change: impl FnMut(SignedBatch) -> Option<SignedBatch>,
+) -> Vec<u8> {
+    let mut change = |batch: SignedBatch| match batch.peer == peer {
+        true => change(batch),
+        false => Some(batch),
+    };
+    match channel {
+        Channel::Turns => match Datagram::decode(bytes) {
+            Ok(Datagram::Turns(mut packet)) => {
+                let batches = packet.batches.into_iter();
+                packet.batches = batches.filter_map(change).collect();
+                Datagram::Turns(packet).encode()
+            }
+            _ => bytes.to_vec(),
+        },
+        _ => match Control::decode(bytes, &Limits::default()) {
+            Ok(Control::Evidence(batches)) => {
+                let batches = batches.into_iter().map(SignedBatch::from);
+                let batches = batches.filter_map(&mut change);
+                Control::Evidence(batches.map(|batch| WireBatch::of(&batch)).collect()).encode()
+            }
+            _ => bytes.to_vec(),
+        },
+    }
+}
+
+/// A message without the votes of this peer, by index in the roster, and without decisions. `None` where nothing is left
+/// of it.
+pub fn without_votes(bytes: &[u8], peer: u8) -> Option<Vec<u8>> {
+    match Control::decode(bytes, &Limits::default()) {
+        Ok(Control::Roster(mut votes)) => {
+            votes.retain(|vote| vote.peer != peer);
+            (!votes.is_empty()).then(|| Control::Roster(votes).encode())
+        }
+        Ok(Control::Decided(_)) => None,
+        _ => Some(bytes.to_vec()),
+    }
+}
