@@ -190,9 +190,10 @@ impl Playing {
         let voters = self.epochs.voters();
         let unproved = self.unproved();
         let lost = !voters.is_quorum(voters.members().without(suspects));
-        // Who is waited for by a vote pays nothing for it, and who coordinates the others nothing for that one.
+        // Time under an extension does not count against a peer's stall budget, nor while a silent peer is still waited for
+        // by one. A silent peer that nothing waits for excuses no other one.
         let forgiven = stalls_for.is_some_and(|passed| passed < self.longer())
-            || !silent.without(suspects).is_empty();
+            || !silent.without(unheard).is_empty();
         for (at, member) in self.members.iter_mut().enumerate() {
             let blocks = blockers.contains(at as u8) && !suspects.contains(at as u8) && !lost;
             member.blocked = match blocks {
