@@ -2,57 +2,56 @@
 //!
 //! What carries is either a model of links that moves whole messages, or the real QUIC and TLS over UDP packets.
 //!
-//! A run has two phases. First everything may go wrong that the scenario has drawn; then all links heal, and the
-//! judge demands progress.
+//! A run has two phases. First everything may go wrong that the scenario has drawn. Then the peers heal that are calm,
+//! and so do the links between them; the others go on as they did. From then on the judge demands progress of the core.
 
-mod freeze;
-mod hand;
+mod event;
+mod faults;
 mod hostility;
 mod links;
-mod mishaps;
 mod network;
 mod playable;
 mod players;
 mod quic;
-mod reopening;
+mod runs;
 mod scenario;
-mod schedule;
-mod sequel;
-mod shrink;
+mod sweep;
 mod toy;
 mod trace;
+mod worker;
 
 pub use playable::{Playable, build, execute, to_bytes};
-pub use reopening::{Fate, Reopens};
 pub use scenario::{
-    Cut, Flaw, Hostile, Lie, Over, PeerPlan, RECOVERS_WITHIN, Scenario, Slow, Weather, Workload,
+    Aftermath, Fate, Fault, Hostile, KINDS, Kind, Over, PeerPlan, Reopening, SUSPICION, Scenario,
+    Victim, Ways, Weather, Withholder, Workload, shrink,
 };
-pub use sequel::{Sequel, Whom};
-pub use shrink::shrink;
+pub use sweep::{Outcome, Sweep, WITHOUT_CORE};
 pub use toy::{Order, Toy, Want};
 
-use crate::judge::{Bounds, Judge, Violation};
+use crate::judge::{Bounds, Judge, RECOVERY, Violation};
 use crate::random::Stream;
-use hand::{Hand, Piece};
+use event::Event;
 use hostility::{Mischief, Signed};
+use lockstep::harness::{Clock, Driver, Due};
+use lockstep::log::PauseBudget;
 use lockstep::session::{HostConfig, Input, Output, Role, RulesOf, Session, SessionConfig};
 use lockstep::sign::{Ed25519, KeyedHash, Signer};
-use lockstep::{Event, Limits, MatchId, PeerId, TurnNumber};
-use network::{End, Network};
+use lockstep::{Limits, MatchId, PeerId, TurnNumber};
+use network::Network;
 use quic::Quic;
-use schedule::{Happening, Schedule};
 use sim::Seat;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::time::Duration;
 use trace::Trace;
+use worker::{Job, WorldWorker};
 
 /// What a run came to.
 #[derive(Debug)]
 pub struct Report {
     /// The seed.
     pub seed: u64,
-    /// What must not have been, if anything was.
+    /// The first violation of an invariant, if there was one.
     pub violation: Option<Violation>,
     /// Time on the simulated clock.
     pub simulated: Duration,
@@ -64,20 +63,23 @@ pub struct Report {
     pub trace: u64,
     /// Peers.
     pub peers: usize,
-    /// The most datagram bytes of one link in one second.
-    pub busiest_second: usize,
-    /// The most outputs of one call of a session.
-    pub most_outputs: usize,
+    /// Peers of the core; none where no core existed at healing.
+    pub core: usize,
     /// UDP packets sent, where the run was over QUIC.
     pub packets: u64,
-    /// The most turns that one peer took back at once.
-    pub most_undone: u32,
-    /// Whether somebody was proved to have signed two histories.
+    /// The most turns that one peer retracted at once.
+    pub most_retracted: u32,
+    /// Whether a peer was proved to have signed two histories.
     pub proved: bool,
 }
 
-/// Plays the scenario to its end, or to the first violation. A panic is a violation too.
-pub fn run<W: Playable>(scenario: &Scenario, trace: Option<Box<dyn Write>>) -> Report {
+/// Plays a scenario of the toy world to its end, or to the first violation. A panic is a violation too.
+pub fn run(scenario: &Scenario, trace: Option<Box<dyn Write>>) -> Report {
+    run_world::<Toy>(scenario, trace)
+}
+
+/// As [`run`], of another world.
+pub fn run_world<W: Playable>(scenario: &Scenario, trace: Option<Box<dyn Write>>) -> Report {
     let mut simulator = Simulator::<W>::new(scenario, trace);
     let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| simulator.play()));
     if let Err(panic) = played {
@@ -94,8 +96,7 @@ pub fn run<W: Playable>(scenario: &Scenario, trace: Option<Box<dyn Write>>) -> R
 /// One run in progress.
 struct Simulator<W> {
     scenario: Scenario,
-    now: Duration,
-    schedule: Schedule,
+    driver: Driver<Event>,
     network: Network,
     /// What carries, where the run is over QUIC.
     quic: Option<Quic>,
@@ -107,117 +108,99 @@ struct Simulator<W> {
     match_id: MatchId,
     begun_at: Option<Duration>,
     commands: u64,
-    /// New runs that have not begun, after all had died.
-    begin_again: usize,
+    /// New runs that have not begun, after too many had died.
+    runs_to_begin: usize,
     /// The peer whose session was called last.
     running: usize,
 }
 
-/// One simulated process.
+/// What surrounds one simulated session.
 struct Peer<W> {
-    session: Option<Session>,
-    begins_at: Duration,
-    drift_ppm: i32,
-    /// How far its clock has jumped ahead, all told.
-    jumped: Duration,
     /// How often its address has changed.
     moves: u32,
-    /// The turn in whose stall its players have voted to wait longer.
+    /// The turn in whose stall its players have voted for an extension.
     voted_in: Option<TurnNumber>,
-    hand: Hand<W>,
+    worker: WorldWorker<W>,
     bounds: Bounds,
-    /// The earliest wake-up in the schedule.
-    wakes_at: Option<Duration>,
     own: Vec<Seat>,
     random: Stream,
     /// When each seat issued of late: the limit that the edge of a real peer keeps.
     issued: BTreeMap<Seat, VecDeque<Duration>>,
     issued_total: BTreeMap<Seat, u32>,
     executed_total: BTreeMap<Seat, u32>,
-    left: bool,
-    /// Since when it stands still, and what waits for it.
-    frozen: Option<(Duration, Vec<Happening>)>,
-    /// It begins anew and is not back in the match.
+    leaving: bool,
+    /// It leaves a match that stands still, to begin another run.
+    gives_up_until: Option<Duration>,
+    /// Since when it is frozen, and what waits for it.
+    frozen: Option<(Duration, Vec<Event>)>,
+    /// A run after the first that has not been admitted.
     is_out: bool,
     /// Which run of its process it is.
     run: u64,
 }
 
-/// Silence after which a peer that turns wait for is suspected.
-pub const SUSPICION: Duration = Duration::from_secs(3);
-
 /// How long after the last planned moment a run may go on before it counts as never ending.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 impl<W: Playable> Simulator<W> {
     fn new(scenario: &Scenario, out: Option<Box<dyn Write>>) -> Self {
         let count = scenario.peers.len();
-        let mut random = Stream::new(scenario.seed, "identity", 0);
-        let secrets: Vec<[u8; 32]> = (0..count).map(|_| random.array()).collect();
-        let ids: Vec<PeerId> = secrets.iter().map(|secret| id(scenario, secret)).collect();
-        let signed = Signed::default();
+        let mut random = Stream::new(scenario.seed, "match", 0);
+        let secrets = secrets(scenario);
+        let ids: Vec<PeerId> = secrets
+            .iter()
+            .map(|secret| signer(scenario, secret).id())
+            .collect();
         let invitation = (MatchId(random.array()), random.array());
         let setup = to_bytes(&W::setup(&mut random));
-        let mut schedule = Schedule::default();
+        let mut driver = Driver::default();
         let mut peers = Vec::new();
+        let mischief = Mischief::new(scenario, &secrets);
         for (at, plan) in scenario.peers.iter().enumerate() {
             let role = match at {
                 0 => host::<W>(scenario, invitation, &setup),
                 _ => join::<W>(invitation, ids[0]),
             };
-            let config = config(scenario, at, role);
-            let mut signer = signer(scenario, &secrets[at]);
-            let signs = matches!(
-                scenario.hostile,
-                Some(Hostile::Forger | Hostile::Equivocator(_) | Hostile::Liar(_))
-            );
-            if signs && scenario.is_hostile(at) {
-                signer = signed.listen_to(signer);
-            }
-            let flaw = scenario.flaw.filter(|flaw| flaw.peer == at);
+            let signed = plan.hostile.map(|_| mischief.listen(at));
+            let session = session(scenario, at, 0, role, signed);
+            driver.add(session, clock(plan, plan.begins_at));
             peers.push(Peer {
-                session: Some(Session::new(config, signer).expect("a scenario is a valid setting")),
-                begins_at: plan.begins_at,
-                drift_ppm: plan.drift_ppm,
-                jumped: Duration::ZERO,
                 moves: 0,
                 voted_in: None,
-                hand: Hand::new(plan.load, plan.step, flaw.map(|flaw| flaw.turn)),
+                worker: WorldWorker::new(plan.load, plan.step, plan.flaw),
                 bounds: Bounds::default(),
-                wakes_at: None,
                 own: Vec::new(),
                 random: Stream::new(scenario.seed, "player", at as u64),
                 issued: BTreeMap::new(),
                 issued_total: BTreeMap::new(),
                 executed_total: BTreeMap::new(),
-                left: false,
+                leaving: false,
+                gives_up_until: None,
                 frozen: None,
                 is_out: false,
                 run: 0,
             });
-            schedule.add(plan.begins_at, Happening::Begin(at));
+            driver.schedule(plan.begins_at, Event::Begin(at));
         }
         let quic = (scenario.over == Over::Quic).then(|| {
             let stranger = random.array();
             let nodes = secrets.iter().copied().chain([stranger]);
             Quic::new(scenario.seed, nodes.collect())
         });
-        let secret = scenario.is_hostile(count - 1).then(|| secrets[count - 1]);
         Simulator {
             scenario: scenario.clone(),
-            now: Duration::ZERO,
-            schedule,
+            driver,
             network: Network::new(scenario, count + 1),
             quic,
             judge: Judge::new(scenario, &ids),
-            mischief: Mischief::new(scenario, signed, secret),
+            mischief,
             match_id: invitation.0,
             peers,
             ids,
             trace: Trace::new(out),
             begun_at: None,
             commands: 0,
-            begin_again: 0,
+            runs_to_begin: 0,
             running: 0,
         }
     }
@@ -227,18 +210,22 @@ impl<W: Playable> Simulator<W> {
         // The stranger is there from the beginning.
         self.open_port(self.peers.len());
         let turns = self.scenario.plan.turn() * self.scenario.turn_limit;
-        let latest = turns * 2 + self.scenario.heal_at * 2 + PATIENCE;
-        while let Some((at, happening)) = self.schedule.next() {
-            self.now = at;
-            self.judge.at(at);
-            if at > latest || self.judge.violation().is_some() {
+        let mut latest = Duration::from_secs(60) + turns * 2 + self.scenario.heal_at;
+        while let Some(due) = self.driver.next(latest) {
+            self.judge.at(self.now());
+            match due {
+                Due::Timeout(peer) => self.feed(peer, Input::Timeout),
+                Due::Event(event) => self.happen(event),
+            }
+            self.drive_ports();
+            let mut peers = 0..self.peers.len();
+            let over = peers.all(|peer| self.driver.session(peer).is_none());
+            let is_over = over && self.runs_to_begin == 0;
+            if is_over || self.judge.violation().is_some() || self.judge.core_has_ended() {
                 break;
             }
-            self.happen(happening);
-            self.drive_ports();
-            let over = self.peers.iter().all(|peer| peer.session.is_none());
-            if over && self.begin_again == 0 {
-                break;
+            if let Some(demanded) = self.judge.ends_by() {
+                latest = latest.max(demanded + PATIENCE);
             }
         }
         if self.judge.violation().is_none() {
@@ -246,66 +233,58 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    fn happen(&mut self, happening: Happening) {
-        let Some(happening) = self.unless_frozen(happening) else {
+    fn happen(&mut self, event: Event) {
+        let Some(event) = self.unless_frozen(event) else {
             return;
         };
-        match happening {
-            Happening::Begin(peer) => {
-                self.open_port(peer);
-                self.feed(peer, Input::Timeout);
-            }
-            Happening::Wake(peer) => self.wake(peer),
-            Happening::World(peer) => self.finish_piece(peer),
-            Happening::Arrive(to, channel, bytes) => self.arrive(to, channel, &bytes),
-            Happening::Packet(packet) => self.take_packet(&packet),
-            Happening::Timer(node) => self.wake_port(node),
-            Happening::Dial(dial) => self.try_dial(dial),
-            Happening::DialFailed(dial, why) => self.fail_dial(dial, why),
-            Happening::Up(end) => self.come_up(end),
-            Happening::Down(end, why) => self.go_down(end, why),
-            Happening::Silent(from, to) => self.fall_silent(from, to),
-            Happening::Cut(cut) => self.begin_cut(cut),
-            Happening::Mend(cut) => self.mend_cut(cut),
-            Happening::Heal => self.heal(),
-            Happening::Play(peer) => self.issue_some(peer),
-            Happening::Chat(peer) => self.chat(peer),
-            Happening::Pause(peer) => self.ask_pause(peer),
-            Happening::Resume(peer) => self.ask_resume(peer),
-            Happening::Leave(peer) => self.leave(peer),
-            Happening::Crash(peer) => self.crash(peer),
-            Happening::Slow(peer) => self.slow_down(peer),
-            Happening::Fast(peer) => self.speed_up(peer),
-            Happening::Freeze(peer) => self.freeze(peer),
-            Happening::Thaw(peer) => self.thaw(peer),
-            Happening::Forgotten(peer, since) => self.forget_frozen(peer, since),
-            Happening::Move(peer) => self.move_away(peer),
-            Happening::Jump(peer, by) => self.jump(peer, by),
-            Happening::Return(peer) => self.begin_anew(peer),
-            Happening::Sequel(goes) => self.follow_up(&goes),
-            Happening::ManyDie => self.many_die(),
-            Happening::BeginAgain(peer) => self.begin_again(peer),
-            Happening::Disturb => self.disturb(),
+        match event {
+            Event::Begin(peer) => self.open_port(peer),
+            Event::World(peer) => self.finish_job(peer),
+            Event::Arrive(to, channel, bytes) => self.arrive(to, channel, &bytes),
+            Event::Packet(packet) => self.take_packet(&packet),
+            Event::Timer(node) => self.wake_port(node),
+            Event::Dial(dial) => self.try_dial(dial),
+            Event::DialFailed(dial, why) => self.fail_dial(dial, why),
+            Event::Up(end) => self.come_up(end),
+            Event::Down(end, why) => self.go_down(end, why),
+            Event::Silent(from, to) => self.fall_silent(from, to),
+            Event::Fault(peer, number) => self.begin_fault(peer, number),
+            Event::FaultOver(peer, number) => self.end_fault(peer, number),
+            Event::Heal => self.heal(),
+            Event::Recovered => self.judge.healed(),
+            Event::Play(peer) => self.issue_some(peer),
+            Event::Chat(peer) => self.chat(peer),
+            Event::Forgotten(peer, since) => self.forget_frozen(peer, since),
+            Event::Aftermath(leaver) => self.follow_up(&leaver),
+            Event::ManyDie => self.many_die(),
+            Event::Die(peer) => self.crash(peer),
+            Event::GiveUp(peer) => self.give_up(peer),
+            Event::BeginAgain(peer) => self.begin_again(peer),
+            Event::Return(peer) => self.return_to_match(peer, true),
+            Event::Disturb(node) => self.disturb(node),
         }
+    }
+
+    fn now(&self) -> Duration {
+        self.driver.now()
     }
 
     /// Calls a peer's session and does what it wants done.
     fn feed(&mut self, peer: usize, input: Input<'_>) {
-        let now = self.peers[peer].clock(self.now);
-        let Some(session) = &mut self.peers[peer].session else {
+        if self.driver.session(peer).is_none() {
             return;
-        };
+        }
+        let now = self.now();
         self.running = peer;
-        self.trace.input(self.now, peer, &input);
+        self.trace.input(now, peer, &input);
         let timeout = matches!(input, Input::Timeout);
-        let outputs = session.handle(now, input);
+        let outputs = self.driver.handle(peer, input);
         let bounds = &mut self.peers[peer].bounds;
-        let crossed = bounds
-            .outputs(self.now, &outputs)
-            .or_else(|| match timeout {
-                true => bounds.timeout(self.now),
-                false => None,
-            });
+        let crossed = bounds.outputs(now, &outputs);
+        let crossed = crossed.or_else(|| match timeout {
+            true => bounds.timeout(now),
+            false => None,
+        });
         if let Some(seen) = crossed
             && !self.scenario.is_hostile(peer)
         {
@@ -315,7 +294,6 @@ impl<W: Playable> Simulator<W> {
             self.trace.output(peer, &output);
             self.perform(peer, output);
         }
-        self.schedule_wake(peer);
     }
 
     fn perform(&mut self, peer: usize, output: Output) {
@@ -330,55 +308,53 @@ impl<W: Playable> Simulator<W> {
             Output::Append(record) => self.judge.appended(peer, &record),
             Output::New(start) => {
                 self.judge.restored(peer, 0);
-                self.take_piece(peer, Piece::New(start));
+                self.take_job(peer, Job::New(start));
             }
             Output::Execute(bundle) => {
-                self.judge.handed(peer, &bundle);
+                self.judge.handed_out(peer, &bundle);
                 for entry in &bundle.entries {
                     if matches!(entry.what, lockstep::log::What::Command(_)) {
-                        *self.peers[peer]
-                            .executed_total
-                            .entry(entry.seat)
-                            .or_default() += 1;
+                        let executed = &mut self.peers[peer].executed_total;
+                        *executed.entry(entry.seat).or_default() += 1;
                     }
                 }
-                self.take_piece(peer, Piece::Execute(bundle));
+                self.take_job(peer, Job::Execute(bundle));
                 let limit = Limits::default().unexecuted_turns as usize;
-                if self.peers[peer].hand.behind() > limit * 2 + 10 {
+                if self.peers[peer].worker.behind() > limit * 2 + 10 {
                     let seen = format!("more than {limit} turns wait for the world");
                     self.judge.unbounded(peer, seen);
                 }
             }
-            Output::Undo { turns } => self.judge.undone(peer, turns),
+            Output::Undo { turns } => self.judge.retracted(peer, turns),
             Output::Load {
                 turns, snapshot, ..
             } => {
                 self.judge.restored(peer, turns);
-                self.take_piece(peer, Piece::Load(snapshot));
+                self.take_job(peer, Job::Load(snapshot));
             }
-            Output::Save { turns } => self.take_piece(peer, Piece::Save(turns)),
-            Output::Event(event) => self.hear(peer, event),
+            Output::Save { turns } => self.take_job(peer, Job::Save(turns)),
+            Output::Event(event) => self.told(peer, event),
         }
     }
 
-    fn hear(&mut self, peer: usize, event: Event) {
+    fn told(&mut self, peer: usize, event: lockstep::Event) {
         self.judge.told(peer, &event);
-        self.plan_sequel(peer, &event);
+        self.plan_aftermath(peer, &event);
         match event {
-            Event::Started { .. } if self.peers[peer].is_out => {}
-            Event::RosterChanged { .. } => self.be_back(peer),
-            Event::Stalled { turn, since, .. } => self.stalled(peer, turn, since),
-            Event::Started { own, .. } => {
+            lockstep::Event::Started { .. } if self.peers[peer].is_out => {}
+            lockstep::Event::RosterChanged { .. } => self.admitted(peer),
+            lockstep::Event::Stalled { turn, since, .. } => self.stalled(peer, turn, since),
+            lockstep::Event::Started { own, .. } => {
                 self.peers[peer].own = own;
                 if self.begun_at.is_none() {
-                    self.begun_at = Some(self.now);
+                    self.begun_at = Some(self.now());
                     self.plan_faults();
                     self.plan_mischief();
                 }
                 self.plan_doings(peer);
             }
-            Event::Ended(ended) => {
-                self.peers[peer].session = None;
+            lockstep::Event::Ended(ended) => {
+                self.driver.remove(peer);
                 self.close_all(peer);
                 self.comes_back_to_reopened(peer, &ended.reason);
             }
@@ -386,24 +362,14 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// Faults count from the beginning of the match.
-    fn plan_faults(&mut self) {
-        for (at, cut) in self.scenario.cuts.iter().enumerate() {
-            self.schedule.add(self.now + cut.at, Happening::Cut(at));
-            self.schedule
-                .add(self.now + cut.at + cut.lasts, Happening::Mend(at));
-        }
-        self.schedule
-            .add(self.now + self.scenario.heal_at, Happening::Heal);
-        if let Some(reopens) = &self.scenario.reopens {
-            self.schedule.add(self.now + reopens.at, Happening::ManyDie);
-        }
-    }
-
+    /// The faults of calm peers end, and those of the links between them.
     fn heal(&mut self) {
-        self.network.heal(self.budget());
-        self.hasten_messages();
-        self.judge.healed();
+        let peers = 0..self.peers.len();
+        let calm: Vec<usize> = peers.filter(|peer| self.scenario.is_calm(*peer)).collect();
+        self.network.heal(&calm, self.budget());
+        self.hasten_messages(&calm);
+        self.driver
+            .schedule(self.now() + RECOVERY, Event::Recovered);
     }
 
     /// Time for a batch to arrive without a stall.
@@ -412,98 +378,48 @@ impl<W: Playable> Simulator<W> {
         plan.turn() * u32::from(plan.delay_turns - 1)
     }
 
-    fn take_piece(&mut self, peer: usize, piece: Piece) {
-        if let Some(takes) = self.peers[peer].hand.take(piece) {
-            self.schedule.add(self.now + takes, Happening::World(peer));
+    fn take_job(&mut self, peer: usize, job: Job) {
+        if let Some(takes) = self.peers[peer].worker.take(job) {
+            self.driver.schedule(self.now() + takes, Event::World(peer));
         }
     }
 
-    fn finish_piece(&mut self, peer: usize) {
-        // What the run before this one had begun is nobody's any more.
-        if self.peers[peer].session.is_none() || !self.peers[peer].hand.is_running() {
+    fn finish_job(&mut self, peer: usize) {
+        // What the run before this one had begun is no concern of this one.
+        if self.driver.session(peer).is_none() || !self.peers[peer].worker.is_running() {
             return;
         }
-        let (input, executed) = self.peers[peer].hand.finish();
+        let (input, executed) = self.peers[peer].worker.finish();
         if let Some((turn, checksum)) = executed {
             self.judge.executed(peer, turn, checksum);
         }
-        if let Some(takes) = self.peers[peer].hand.begin() {
-            self.schedule.add(self.now + takes, Happening::World(peer));
+        if let Some(takes) = self.peers[peer].worker.begin() {
+            self.driver.schedule(self.now() + takes, Event::World(peer));
         }
         self.feed(peer, input);
     }
 
-    fn wake(&mut self, peer: usize) {
-        if self.peers[peer].wakes_at.is_some_and(|at| at <= self.now) {
-            self.peers[peer].wakes_at = None;
-        }
-        let clock = self.peers[peer].clock(self.now);
-        let session = self.peers[peer].session.as_ref();
-        match session.and_then(Session::deadline) {
-            Some(deadline) if deadline <= clock => self.feed(peer, Input::Timeout),
-            _ => self.schedule_wake(peer),
-        }
-    }
-
-    fn schedule_wake(&mut self, peer: usize) {
-        let Some(session) = &self.peers[peer].session else {
-            return;
-        };
-        let Some(deadline) = session.deadline() else {
-            return;
-        };
-        let at = self.peers[peer].global(deadline).max(self.now);
-        if self.peers[peer]
-            .wakes_at
-            .is_none_or(|wakes_at| at < wakes_at)
-        {
-            self.peers[peer].wakes_at = Some(at);
-            self.schedule.add(at, Happening::Wake(peer));
-        }
-    }
-
     fn report(&self) -> Report {
-        let bounds = self.peers.iter().map(|peer| &peer.bounds);
         Report {
             seed: self.scenario.seed,
             violation: self.judge.violation().cloned(),
-            simulated: self.now,
+            simulated: self.now(),
             turns: self.judge.turns(),
             commands: self.commands,
             trace: self.trace.hash(),
             peers: self.peers.len(),
+            core: self.judge.core().len(),
             packets: self.quic.as_ref().map_or(0, Quic::packets),
-            busiest_second: bounds
-                .clone()
-                .map(|bounds| bounds.busiest_second)
-                .max()
-                .unwrap_or(0),
+            most_retracted: self.judge.most_retracted(),
             proved: self.judge.proved_any(),
-            most_undone: self.judge.most_undone(),
-            most_outputs: bounds.map(|bounds| bounds.most_outputs).max().unwrap_or(0),
         }
     }
 }
 
-impl<W> Peer<W> {
-    /// This peer's clock, which began with its process and runs too fast or too slow.
-    fn clock(&self, now: Duration) -> Duration {
-        let passed = now.saturating_sub(self.begins_at).as_nanos() as i128;
-        let clock = passed + passed * i128::from(self.drift_ppm) / 1_000_000;
-        Duration::from_nanos(clock as u64) + self.jumped
-    }
-
-    /// The first moment, in whole microseconds, at which this peer's clock has reached `clock`.
-    fn global(&self, clock: Duration) -> Duration {
-        let clock = clock.saturating_sub(self.jumped).as_nanos() as i128;
-        let passed = clock * 1_000_000 / (1_000_000 + i128::from(self.drift_ppm));
-        let micros = (passed / 1_000) as u64 + 1;
-        self.begins_at + Duration::from_micros(micros)
-    }
-}
-
-fn id(scenario: &Scenario, secret: &[u8; 32]) -> PeerId {
-    signer(scenario, secret).id()
+/// The secrets of the peers' keys.
+fn secrets(scenario: &Scenario) -> Vec<[u8; 32]> {
+    let mut random = Stream::new(scenario.seed, "identity", 0);
+    scenario.peers.iter().map(|_| random.array()).collect()
 }
 
 fn signer(scenario: &Scenario, secret: &[u8; 32]) -> Box<dyn Signer> {
@@ -531,7 +447,7 @@ fn host<W: Playable>(
         seats: scenario.peers.iter().map(|peer| peer.seats).sum(),
         plan: scenario.plan,
         turn_limit: Some(scenario.turn_limit),
-        pauses: lockstep::log::PauseBudget::default(),
+        pauses: PauseBudget::default(),
         on_slow: scenario.on_slow,
         on_desync: scenario.on_desync,
         absent: scenario.absent,
@@ -548,32 +464,45 @@ fn join<W: Playable>((match_id, secret): (MatchId, [u8; 16]), host: PeerId) -> R
     }
 }
 
-fn config(scenario: &Scenario, peer: usize, role: Role) -> SessionConfig {
+/// The session of a run of a peer's process. `signed` is told what it signs.
+fn session(
+    scenario: &Scenario,
+    peer: usize,
+    run: u64,
+    role: Role,
+    signed: Option<Signed>,
+) -> Session {
     let plan = &scenario.peers[peer];
-    SessionConfig {
+    let index = peer as u64 + run * scenario.peers.len() as u64;
+    let config = SessionConfig {
         name: format!("peer {peer}"),
         own_seats: plan.seats,
         ready: true,
         addresses: vec![links::address(peer, 0)],
-        entropy: Stream::new(scenario.seed, "entropy", peer as u64).array(),
+        entropy: Stream::new(scenario.seed, "entropy", index).array(),
         share: None,
         keyframe_every: plan.keyframe_every,
         limits: Limits::default(),
-        stall_limit: stall_limit(scenario),
+        stall_limit: Some(STALL_LIMIT),
         suspicion: SUSPICION,
         build: format!("simulated {peer}"),
         role,
-    }
+    };
+    let own = signer(scenario, &secrets(scenario)[peer]);
+    let signer = match signed {
+        Some(signed) => signed.listen_to(own),
+        None => own,
+    };
+    Session::new(config, signer).expect("a scenario is a valid setting")
 }
 
-/// A session of a process that died and begins anew.
-fn another_run(scenario: &Scenario, peer: usize, run: u64, role: Role) -> Session {
-    let mut config = config(scenario, peer, role);
-    let index = peer as u64 + (run - 1) * scenario.peers.len() as u64;
-    config.entropy = Stream::new(scenario.seed, "entropy anew", index).array();
-    let mut random = Stream::new(scenario.seed, "identity", 0);
-    let secrets: Vec<[u8; 32]> = scenario.peers.iter().map(|_| random.array()).collect();
-    Session::new(config, signer(scenario, &secrets[peer])).expect("a scenario is a valid setting")
+/// A peer's clock, of a process that begins then.
+fn clock(plan: &PeerPlan, begins_at: Duration) -> Clock {
+    Clock {
+        begins_at,
+        drift_ppm: plan.drift_ppm,
+        jumped: Duration::ZERO,
+    }
 }
 
 fn rules<W: Playable>() -> RulesOf {
@@ -583,19 +512,5 @@ fn rules<W: Playable>() -> RulesOf {
     })
 }
 
-/// A member that disturbs may hold up the match; who is cut off or stands still until it is over waits in vain.
-fn stall_limit(scenario: &Scenario) -> Option<Duration> {
-    let freezes = scenario.peers.iter().any(|peer| peer.freeze.is_some());
-    let held_up = freezes || !scenario.cuts.is_empty();
-    match scenario.hostile {
-        // The others go on without it, and nobody waits in vain.
-        Some(Hostile::Equivocator(_) | Hostile::Liar(_)) => Some(Duration::from_secs(40)),
-        Some(_) => Some(Duration::from_secs(15)),
-        None => held_up.then_some(Duration::from_secs(40)),
-    }
-}
-
-/// The end of a link that a peer calls by this number, if it is still up there.
-fn live_end(network: &Network, peer: usize, link: lockstep::LinkId) -> Option<End> {
-    network.find(peer, link).filter(|end| network.is_up(*end))
-}
+/// A match that stands still for so long ends: longer than all that outsiders may hold a core up.
+const STALL_LIMIT: Duration = Duration::from_secs(150);

@@ -1,36 +1,42 @@
-//! Those who disturb: a stranger at the door, a member that sends garbage, a member that signs what it must not.
+//! What hostile peers and a stranger do: they send garbage, sign what they must not, keep back what others wait for.
 
+use super::event::Event;
 use super::network::Node;
-use super::scenario::{Equivocator, Lie};
-use super::schedule::Happening;
 use super::{Hostile, Over, Playable, Scenario, Simulator};
 use crate::random::Stream;
-use lockstep::log::{LogEntry, What};
+use lockstep::harness::{change_batches, without_votes};
+use lockstep::log::{LogEntry, SignedBatch, What};
 use lockstep::session::Batch;
 use lockstep::sign::Signer;
 use lockstep::{Channel, Limits, PeerId};
-use std::collections::VecDeque;
+use sim::Seat;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What the hostile one knows and wants.
+/// What the hostile ones of a run know and want.
 pub struct Mischief {
-    kind: Option<Hostile>,
     random: Stream,
-    /// Real traffic to start from.
+    /// Whether any node tampers or sends garbage.
+    any: bool,
+    /// Real traffic to make garbage of.
     overheard: VecDeque<(Channel, Vec<u8>)>,
-    signed: Signed,
-    /// The key of the one who forges.
-    key: Option<Box<dyn Signer>>,
-    left: u32,
+    /// By hostile peer.
+    keys: BTreeMap<usize, Key>,
+    /// By node that sends garbage: messages that are left.
+    garbage: BTreeMap<Node, u32>,
 }
 
-/// What a listened-to signer has signed of late, with the signatures.
-#[derive(Clone, Default)]
-pub struct Signed(Arc<Mutex<VecDeque<SignedBytes>>>);
+/// The key of a hostile peer, and what its session has signed with it of late.
+struct Key {
+    signer: Box<dyn Signer>,
+    signed: Signed,
+}
 
-/// What was signed, and the signature.
-type SignedBytes = (Vec<u8>, [u8; 64]);
+/// What a listened-to signer has signed of late.
+#[derive(Clone, Default)]
+pub struct Signed(Arc<Mutex<VecDeque<Vec<u8>>>>);
 
 /// A signer that tells what it signs.
 struct Listened {
@@ -38,14 +44,21 @@ struct Listened {
     signed: Signed,
 }
 
-/// Bytes in front of a batch's content in what is signed: context, version, match and incarnation.
-const SIGNED_HEAD: usize = 14 + 2 + 16 + 16;
+/// Signed messages that are remembered: more than a packet has batches.
+const REMEMBERED: usize = 64;
 
 impl Signed {
     /// A signer that is the given one, and is listened to.
     pub fn listen_to(&self, signer: Box<dyn Signer>) -> Box<dyn Signer> {
         let signed = self.clone();
         Box::new(Listened { signer, signed })
+    }
+
+    /// The newest message that ends with this content.
+    fn message_of(&self, content: &[u8]) -> Option<Vec<u8>> {
+        let signed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut newest = signed.iter().rev();
+        newest.find(|message| message.ends_with(content)).cloned()
     }
 }
 
@@ -55,13 +68,12 @@ impl Signer for Listened {
     }
 
     fn sign(&self, bytes: &[u8]) -> [u8; 64] {
-        let signature = self.signer.sign(bytes);
         let mut signed = self.signed.0.lock().unwrap_or_else(PoisonError::into_inner);
-        signed.push_back((bytes.to_vec(), signature));
-        if signed.len() > 64 {
+        signed.push_back(bytes.to_vec());
+        if signed.len() > REMEMBERED {
             signed.pop_front();
         }
-        signature
+        self.signer.sign(bytes)
     }
 
     fn verify(&self, peer: PeerId, bytes: &[u8], signature: &[u8; 64]) -> bool {
@@ -70,24 +82,43 @@ impl Signer for Listened {
 }
 
 impl Mischief {
-    /// Of a scenario; `secret` is that of the hostile member.
-    pub fn new(scenario: &Scenario, signed: Signed, secret: Option<[u8; 32]>) -> Self {
-        let mut random = Stream::new(scenario.seed, "mischief", 0);
-        let key = secret.map(|secret| super::signer(scenario, &secret));
-        let left = random.pick(&[20, 200, 3_000]);
+    /// Of a scenario; `secrets` are those of its peers.
+    pub fn new(scenario: &Scenario, secrets: &[[u8; 32]]) -> Self {
+        let key = |(peer, _): (usize, Hostile)| {
+            let signer = super::signer(scenario, &secrets[peer]);
+            let signed = Signed::default();
+            (peer, Key { signer, signed })
+        };
+        let garbage = scenario
+            .hostile()
+            .filter_map(|(peer, hostile)| match hostile {
+                Hostile::Garbage { messages, .. } => Some((peer, messages)),
+                _ => None,
+            });
+        let stranger = scenario.stranger.then_some((scenario.peers.len(), 300));
+        let keys: BTreeMap<usize, Key> = scenario.hostile().map(key).collect();
         Mischief {
-            kind: scenario.hostile,
-            random,
+            random: Stream::new(scenario.seed, "mischief", 0),
+            any: scenario.stranger || !keys.is_empty(),
             overheard: VecDeque::new(),
-            signed,
-            key,
-            left,
+            keys,
+            garbage: garbage.chain(stranger).collect(),
         }
+    }
+
+    /// Whether there is any in this run.
+    pub fn is_any(&self) -> bool {
+        self.any
+    }
+
+    /// What the session of a hostile peer signs is to be told to this.
+    pub fn listen(&self, peer: usize) -> Signed {
+        self.keys[&peer].signed.clone()
     }
 
     /// Real bytes pass by.
     pub fn overhear(&mut self, channel: Channel, bytes: &[u8]) {
-        if self.kind.is_none() {
+        if self.garbage.is_empty() {
             return;
         }
         self.overheard.push_back((channel, bytes.to_vec()));
@@ -133,30 +164,137 @@ impl Mischief {
     }
 }
 
-impl<W: Playable> Simulator<W> {
-    /// One disturbance, and the plan for the next.
-    pub(super) fn disturb(&mut self) {
-        let burst = self.mischief.random.pick(&[1, 1, 3, 60]);
-        for _ in 0..burst {
-            self.disturb_once();
+impl Key {
+    /// The batch with another content, signed as that of the same run of the peer's process.
+    fn resign(&self, batch: SignedBatch, change: impl FnOnce(&mut Batch) -> bool) -> SignedBatch {
+        let Ok(mut content) = Batch::decode(&batch.content) else {
+            return batch;
+        };
+        let Some(mut message) = self.signed.message_of(&batch.content) else {
+            return batch;
+        };
+        if !change(&mut content) {
+            return batch;
         }
-        let pause = self.mischief.random.millis(5, 400);
-        if self.mischief.left > 0 {
-            self.schedule.add(self.now + pause, Happening::Disturb);
+        message.truncate(message.len() - batch.content.len());
+        let head = message.len();
+        content.encode(&mut message);
+        SignedBatch {
+            signature: self.signer.sign(&message),
+            content: message[head..].into(),
+            ..batch
         }
     }
 
-    fn disturb_once(&mut self) {
-        self.mischief.left = self.mischief.left.saturating_sub(1);
-        let node = self.hostile_node();
+    /// The batch with one bit changed, signed or not.
+    fn forge(&self, random: &mut Stream, batch: SignedBatch) -> SignedBatch {
+        let Some(mut message) = self.signed.message_of(&batch.content) else {
+            return batch;
+        };
+        let head = message.len() - batch.content.len();
+        let at = head + random.below(batch.content.len() as u64) as usize;
+        message[at] ^= 1 << random.below(7);
+        SignedBatch {
+            signature: match random.chance(800) {
+                true => self.signer.sign(&message),
+                false => batch.signature,
+            },
+            content: message[head..].into(),
+            ..batch
+        }
+    }
+}
+
+impl<W: Playable> Simulator<W> {
+    /// What leaves a peer in the place of what its session sends; `None` where nothing does.
+    pub(super) fn tamper<'a>(
+        &mut self,
+        peer: usize,
+        to: Node,
+        channel: Channel,
+        bytes: &'a [u8],
+    ) -> Option<Cow<'a, [u8]>> {
+        let same = Some(Cow::Borrowed(bytes));
+        let (Some(hostile), Some(begun_at)) = (self.scenario.peers[peer].hostile, self.begun_at)
+        else {
+            return same;
+        };
+        let since = self.now() - begun_at;
+        if matches!(hostile, Hostile::Mute { from } if since >= from) {
+            return None;
+        }
+        // Before the match it has no index.
+        let Some(me) = self.judge.index_of(peer) else {
+            return same;
+        };
+        let key = &self.mischief.keys[&peer];
+        let random = &mut self.mischief.random;
+        let odd = to % 2 == 1;
+        let changed = |change: &mut dyn FnMut(SignedBatch) -> SignedBatch| {
+            let change = |batch| Some(change(batch));
+            Some(Cow::Owned(change_batches(channel, bytes, me, change)))
+        };
+        match hostile {
+            Hostile::Equivocator { from, turns } if odd => {
+                let seat = *self.peers[peer].own.first()?;
+                let two = from..from + turns;
+                changed(&mut |batch| {
+                    key.resign(batch, |batch| {
+                        two.contains(&batch.turn.0) && other_face(batch, seat)
+                    })
+                })
+            }
+            Hostile::LiesOfWorld(turns) => {
+                changed(&mut |batch| key.resign(batch, |batch| lie_of_world(batch, turns)))
+            }
+            Hostile::LiesOfLog(turns) => changed(&mut |batch| {
+                key.resign(batch, |batch| {
+                    batch.log_hash.0[0] ^= 1;
+                    batch.complete >= turns
+                })
+            }),
+            Hostile::Forger if odd && since > Duration::from_secs(2) => match random.chance(300) {
+                true => changed(&mut |batch| key.forge(random, batch)),
+                false => same,
+            },
+            Hostile::Withholder(keeps) if keeps.is_at_it(since) && (odd || !keeps.from_odd) => {
+                let bytes = match keeps.votes && channel == Channel::Control {
+                    true => without_votes(bytes, me)?,
+                    false => bytes.to_vec(),
+                };
+                Some(Cow::Owned(match keeps.batches {
+                    true => change_batches(channel, &bytes, me, |_| None),
+                    false => bytes,
+                }))
+            }
+            _ => same,
+        }
+    }
+
+    /// One disturbance, and the plan for the next.
+    pub(super) fn disturb(&mut self, node: Node) {
+        let burst = self.mischief.random.pick(&[1, 1, 3, 60]);
+        for _ in 0..burst {
+            self.disturb_once(node);
+        }
+        let pause = self.mischief.random.millis(5, 400);
+        if self.mischief.garbage[&node] > 0 {
+            self.driver
+                .schedule(self.now() + pause, Event::Disturb(node));
+        }
+    }
+
+    fn disturb_once(&mut self, node: Node) {
+        let left = self.mischief.garbage.entry(node).or_default();
+        *left = left.saturating_sub(1);
         let links = self.links_of(node);
-        let stranger = self.scenario.hostile == Some(Hostile::Stranger);
+        let stranger = node == self.peers.len();
         if stranger && (links.is_empty() || self.mischief.random.chance(100)) {
             let to = self.mischief.random.below(self.peers.len() as u64) as Node;
             let (address, key) = (self.address(to), self.ids[to]);
             return self.dial(node, address, key);
         }
-        if links.is_empty() || self.scenario.hostile == Some(Hostile::Forger) {
+        if links.is_empty() {
             return;
         }
         let link = self.mischief.random.pick(&links);
@@ -172,160 +310,40 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    fn hostile_node(&self) -> Node {
-        match self.scenario.hostile {
-            Some(Hostile::Stranger) | None => self.peers.len(),
-            Some(_) => self.peers.len() - 1,
-        }
-    }
-
-    /// Begins the disturbance, if this run has one: a stranger comes at any time, a member mostly waits for the match.
+    /// Begins the garbage: a stranger comes at any time, a member mostly waits for the match.
     pub(super) fn plan_mischief(&mut self) {
-        let early = match self.scenario.hostile {
-            Some(Hostile::Stranger) => true,
-            Some(Hostile::Equivocator(_) | Hostile::Liar(_)) => return,
-            Some(_) => self.scenario.seed % 50 == 7,
-            None => return,
-        };
-        if early == self.begun_at.is_none() {
-            let after = self.mischief.random.millis(0, 6_000);
-            self.schedule.add(self.now + after, Happening::Disturb);
-        }
-    }
-
-    /// What the hostile member sends in place of these bytes: other signed batches, mostly for half of the peers.
-    pub(super) fn forge(&mut self, to: Node, bytes: &[u8]) -> Option<Vec<u8>> {
-        match self.scenario.hostile {
-            Some(Hostile::Equivocator(when)) => {
-                return (to % 2 == 1).then(|| self.other_face(when, bytes))?;
-            }
-            Some(Hostile::Liar(lie)) => return self.lie(lie, bytes),
-            _ => {}
-        }
-        let now = self.begun_at? + Duration::from_secs(2);
-        if self.now < now || to.is_multiple_of(2) || !self.mischief.random.chance(300) {
-            return None;
-        }
-        let key = self.mischief.key.as_ref()?;
-        let signed = &self.mischief.signed.0;
-        let signed = signed.lock().unwrap_or_else(PoisonError::into_inner);
-        for (message, signature) in signed.iter().rev() {
-            let content = message.get(SIGNED_HEAD..)?;
-            let Some(at) = position(bytes, content) else {
-                continue;
+        for node in self.mischief.garbage.keys().copied().collect::<Vec<_>>() {
+            let plan = self.scenario.peers.get(node);
+            let early = match plan.and_then(|plan| plan.hostile) {
+                Some(Hostile::Garbage { early, .. }) => early,
+                _ => true,
             };
-            let signature_at = at + content.len();
-            if bytes.get(signature_at..signature_at + 64)? != signature {
-                continue;
+            if early == self.begun_at.is_none() {
+                let at = self.now() + self.mischief.random.millis(0, 6_000);
+                self.driver.schedule(at, Event::Disturb(node));
             }
-            let mut forged = message.clone();
-            let random = &mut self.mischief.random;
-            let flipped = SIGNED_HEAD + random.below(content.len() as u64) as usize;
-            forged[flipped] ^= 1 << random.below(7);
-            let signature = match random.chance(800) {
-                true => key.sign(&forged),
-                false => *signature,
-            };
-            let mut packet = bytes.to_vec();
-            packet[at..signature_at].copy_from_slice(&forged[SIGNED_HEAD..]);
-            packet[signature_at..signature_at + 64].copy_from_slice(&signature);
-            return Some(packet);
         }
-        None
     }
 }
 
-impl<W: Playable> Simulator<W> {
-    /// The packet with the other batches for the turns of which there are two.
-    fn other_face(&self, when: Equivocator, bytes: &[u8]) -> Option<Vec<u8>> {
-        let seat = *self.peers[self.peers.len() - 1].own.first()?;
-        self.with_other_batches(bytes, |batch| {
-            let two = when.from..when.from + when.turns;
-            if !two.contains(&batch.turn.0) {
-                return false;
-            }
-            if batch.entries.is_empty() {
-                let what = What::Chat("somebody else hears nothing of this".to_owned());
-                batch.entries.push(LogEntry { seat, what });
-            } else {
-                batch.entries.clear();
-                batch.first_numbers.clear();
-            }
-            true
-        })
+/// Makes the other batch of two for one turn.
+fn other_face(batch: &mut Batch, seat: Seat) -> bool {
+    if batch.entries.is_empty() {
+        let what = What::Chat("only some peers hear of this".to_owned());
+        batch.entries.push(LogEntry { seat, what });
+    } else {
+        batch.entries.clear();
+        batch.first_numbers.clear();
     }
-
-    /// The packet with batches that say what is not so.
-    fn lie(&self, lie: Lie, bytes: &[u8]) -> Option<Vec<u8>> {
-        self.with_other_batches(bytes, |batch| match lie {
-            Lie::World(turns) => {
-                let at = turns.checked_sub(batch.executed);
-                let told = at.and_then(|at| batch.checksums.get_mut(at as usize));
-                told.is_some_and(|checksum| {
-                    checksum.0 ^= 1;
-                    true
-                })
-            }
-            Lie::Log(turns) => {
-                batch.log_hash.0[0] ^= 1;
-                batch.complete >= turns
-            }
-        })
-    }
-
-    /// The packet with other batches of the hostile member, where `change` changes them.
-    fn with_other_batches(
-        &self,
-        bytes: &[u8],
-        change: impl Fn(&mut Batch) -> bool,
-    ) -> Option<Vec<u8>> {
-        let key = self.mischief.key.as_ref()?;
-        let signed = &self.mischief.signed.0;
-        let signed = signed.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut packet = bytes.to_vec();
-        for (message, signature) in signed.iter() {
-            let content = message.get(SIGNED_HEAD..).unwrap_or_default();
-            let Ok(mut batch) = Batch::decode(content) else {
-                continue;
-            };
-            // Two peers may have sealed the same.
-            let whole = [content, signature.as_slice()].concat();
-            let Some(at) = position(&packet, &whole) else {
-                continue;
-            };
-            let behind = at + content.len();
-            if !change(&mut batch) {
-                continue;
-            }
-            let mut other = message[..SIGNED_HEAD].to_vec();
-            batch.encode(&mut other);
-            let signature = key.sign(&other);
-            let head = at - length(content.len()).len();
-            let rest = packet.split_off(behind + 64);
-            packet.truncate(head);
-            packet.extend(length(other.len() - SIGNED_HEAD));
-            packet.extend_from_slice(&other[SIGNED_HEAD..]);
-            packet.extend_from_slice(&signature);
-            packet.extend(rest);
-        }
-        (packet != bytes).then_some(packet)
-    }
+    true
 }
 
-/// A length as it stands before bytes.
-fn length(mut number: usize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while number >= 128 {
-        bytes.push(number as u8 | 128);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-    bytes
-}
-
-fn position(bytes: &[u8], part: &[u8]) -> Option<usize> {
-    if part.is_empty() {
-        return None;
-    }
-    bytes.windows(part.len()).position(|window| window == part)
+/// Reports another checksum after so many turns, where the batch reports one.
+fn lie_of_world(batch: &mut Batch, turns: u32) -> bool {
+    let at = turns.checked_sub(batch.executed);
+    let told = at.and_then(|at| batch.checksums.get_mut(at as usize));
+    told.is_some_and(|checksum| {
+        checksum.0 ^= 1;
+        true
+    })
 }

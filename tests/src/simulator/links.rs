@@ -1,8 +1,8 @@
 //! Links of a run: dialling, carrying, breaking.
 
-use super::network::{End, Fate, Node};
-use super::schedule::Happening;
-use super::{Playable, Simulator, live_end};
+use super::event::Event;
+use super::network::{End, Fate, Network, Node};
+use super::{Playable, Simulator};
 use crate::random::Stream;
 use lockstep::session::Input;
 use lockstep::{Channel, LinkError, LinkId, PeerId};
@@ -46,13 +46,14 @@ impl<W: Playable> Simulator<W> {
     pub(super) fn try_dial(&mut self, mut dial: Dial) {
         let known = node_at(&dial.address).filter(|(to, _)| *to < self.peers.len());
         let Some((to, moves)) = known else {
-            let failed = Happening::DialFailed(dial, LinkError::Address);
-            return self.schedule.add(self.now, failed);
+            let failed = Event::DialFailed(dial, LinkError::Address);
+            return self.driver.schedule(self.now(), failed);
         };
+        let now = self.now();
         if let Some(quic) = &mut self.quic {
-            return quic.dial(self.now, dial.from, (to, moves), dial.address, dial.key);
+            return quic.dial(now, dial.from, (to, moves), dial.address, dial.key);
         }
-        let answers = to != dial.from && self.is_awake(to) && moves == self.peers[to].moves;
+        let answers = to != dial.from && self.driver.is_awake(to) && moves == self.peers[to].moves;
         let handshake = match answers {
             true => self.network.handshake(dial.from, to),
             false => None,
@@ -60,19 +61,21 @@ impl<W: Playable> Simulator<W> {
         let Some(takes) = handshake else {
             dial.tries += 1;
             let again = match dial.tries < TRIES {
-                true => Happening::Dial(dial),
-                false => Happening::DialFailed(dial, LinkError::Unanswered),
+                true => Event::Dial(dial),
+                false => Event::DialFailed(dial, LinkError::Unanswered),
             };
-            return self.schedule.add(self.now + Duration::from_secs(1), again);
+            return self
+                .driver
+                .schedule(self.now() + Duration::from_secs(1), again);
         };
         if self.ids[to] != dial.key {
-            let failed = Happening::DialFailed(dial, LinkError::WrongKey);
-            return self.schedule.add(self.now + takes[0], failed);
+            let failed = Event::DialFailed(dial, LinkError::WrongKey);
+            return self.driver.schedule(self.now() + takes[0], failed);
         }
-        let up_at = takes.map(|takes| self.now + takes);
+        let up_at = takes.map(|takes| self.now() + takes);
         let link = self.network.link(dial.from, to, up_at);
         for (side, at) in up_at.into_iter().enumerate() {
-            self.schedule.add(at, Happening::Up(End { link, side }));
+            self.driver.schedule(at, Event::Up(End { link, side }));
         }
     }
 
@@ -86,11 +89,11 @@ impl<W: Playable> Simulator<W> {
     pub(super) fn come_up(&mut self, end: End) {
         let (node, link) = self.network.at(end);
         let (other, _) = self.network.at(end.other());
-        if node < self.peers.len() && !self.is_awake(node) {
-            let closed = Happening::Down(end.other(), LinkError::Closed);
+        if node < self.peers.len() && !self.driver.is_awake(node) {
+            let closed = Event::Down(end.other(), LinkError::Closed);
             return self
-                .schedule
-                .add(self.now + Duration::from_millis(50), closed);
+                .driver
+                .schedule(self.now() + Duration::from_millis(50), closed);
         }
         self.network.set_up(end, true);
         if node >= self.peers.len() {
@@ -125,36 +128,31 @@ impl<W: Playable> Simulator<W> {
     }
 
     pub(super) fn send(&mut self, peer: usize, link: LinkId, channel: Channel, bytes: &[u8]) {
-        let mut forged = None;
-        if self.scenario.hostile.is_some() {
-            let Some(to) = self.other_end(peer, link) else {
-                return;
-            };
-            self.mischief.overhear(channel, bytes);
-            if self.scenario.is_hostile(peer) {
-                forged = self.forge(to, bytes);
-            }
+        if !self.mischief.is_any() {
+            return self.carry(peer, link, channel, bytes);
         }
-        self.carry(peer, link, channel, forged.as_deref().unwrap_or(bytes));
+        let Some(to) = self.other_end(peer, link) else {
+            return;
+        };
+        self.mischief.overhear(channel, bytes);
+        if let Some(bytes) = self.tamper(peer, to, channel, bytes) {
+            self.carry(peer, link, channel, &bytes);
+        }
     }
 
     /// Hands bytes to the network, by a link that is up.
     pub(super) fn carry(&mut self, node: Node, link: LinkId, channel: Channel, bytes: &[u8]) {
-        if channel == Channel::Control
-            && let Some(to) = self.other_end(node, link)
-        {
-            self.judge.sends(node, to, bytes);
-        }
+        let now = self.now();
         if let Some(quic) = &mut self.quic {
-            return quic.send(self.now, node, link, channel, bytes);
+            return quic.send(now, node, link, channel, bytes);
         }
         let Some(end) = live_end(&self.network, node, link) else {
             return;
         };
-        if let Fate::Arrives(times) = self.network.send(self.now, end, channel, bytes) {
+        if let Fate::Arrives(times) = self.network.send(self.now(), end, channel, bytes) {
             for at in times {
-                let arrive = Happening::Arrive(end.other(), channel, bytes.to_vec());
-                self.schedule.add(at, arrive);
+                let arrive = Event::Arrive(end.other(), channel, bytes.to_vec());
+                self.driver.schedule(at, arrive);
             }
         }
     }
@@ -162,8 +160,6 @@ impl<W: Playable> Simulator<W> {
     pub(super) fn arrive(&mut self, end: End, channel: Channel, bytes: &[u8]) {
         let (node, link) = self.network.at(end);
         if self.network.is_up(end) && node < self.peers.len() {
-            let (from, _) = self.network.at(end.other());
-            self.judge.hears(from, node, bytes);
             self.feed(
                 node,
                 Input::Received {
@@ -198,8 +194,9 @@ impl<W: Playable> Simulator<W> {
     }
 
     pub(super) fn close(&mut self, peer: usize, link: LinkId) {
+        let now = self.now();
         if let Some(quic) = &mut self.quic {
-            return quic.close(self.now, peer, link);
+            return quic.close(now, peer, link);
         }
         let Some(end) = live_end(&self.network, peer, link) else {
             return;
@@ -210,15 +207,16 @@ impl<W: Playable> Simulator<W> {
             true => IDLE,
             false => Duration::from_millis(30),
         };
-        let at = self.network.drained(self.now, end) + takes;
-        let closed = Happening::Down(end.other(), LinkError::Closed);
-        self.schedule.add(at, closed);
+        let at = self.network.drained(self.now(), end) + takes;
+        let closed = Event::Down(end.other(), LinkError::Closed);
+        self.driver.schedule(at, closed);
     }
 
     /// A process ends.
     pub(super) fn close_all(&mut self, peer: usize) {
+        let now = self.now();
         if let Some(quic) = &mut self.quic {
-            return quic.end(self.now, peer);
+            return quic.end(now, peer);
         }
         for end in self.network.ends_of(peer) {
             let (_, link) = self.network.at(end);
@@ -231,71 +229,77 @@ impl<W: Playable> Simulator<W> {
         if let Some(quic) = &mut self.quic {
             return quic.vanish(peer);
         }
-        // What was lost on its way nobody sends again.
-        for (at, end, channel, bytes) in self.schedule.take_messages() {
-            let (from, to) = (self.network.at(end.other()).0, self.network.at(end).0);
-            if from != peer || at <= self.now + self.network.longest_passage(from, to) {
-                self.schedule
-                    .add(at, Happening::Arrive(end, channel, bytes));
+        // A dead process sends nothing again that was lost on its way.
+        let now = self.now();
+        let is_message = |event: &Event| matches!(event, Event::Arrive(_, channel, _) if *channel != Channel::Turns);
+        for (at, event) in self.driver.take_events(is_message) {
+            let Event::Arrive(end, ..) = &event else {
+                continue;
+            };
+            let (from, to) = (self.network.at(end.other()).0, self.network.at(*end).0);
+            if from != peer || at <= now + self.network.longest_passage(from, to) {
+                self.driver.schedule(at, event);
             }
         }
         for end in self.network.ends_of(peer) {
             self.network.drop_held(end.link);
             self.network.set_up(end, false);
-            let silent = Happening::Down(end.other(), LinkError::TimedOut);
-            self.schedule.add(self.now + IDLE, silent);
+            let silent = Event::Down(end.other(), LinkError::TimedOut);
+            self.driver.schedule(self.now() + IDLE, silent);
         }
     }
 
-    pub(super) fn begin_cut(&mut self, cut: usize) {
-        for (from, to) in self.scenario.cuts[cut].lanes.clone() {
-            self.network.cut(self.now, from, to);
-            let silent = Happening::Silent(from, to);
-            self.schedule.add(self.now + IDLE, silent);
-        }
+    pub(super) fn begin_cut(&mut self, from: Node, to: Node) {
+        self.network.cut(self.now(), from, to);
+        let silent = Event::Silent(from, to);
+        self.driver.schedule(self.now() + IDLE, silent);
     }
 
-    pub(super) fn mend_cut(&mut self, cut: usize) {
-        for (from, to) in self.scenario.cuts[cut].lanes.clone() {
-            for (end, at, channel, bytes) in self.network.mend(self.now, from, to) {
-                self.schedule
-                    .add(at, Happening::Arrive(end, channel, bytes));
-            }
-            // A transport that gave the link up answers the next packet with a reset.
-            for end in self.network.ends_fed_by(to, from) {
-                if !self.network.is_up(end.other()) {
-                    let closed = Happening::Down(end, LinkError::Closed);
-                    self.schedule
-                        .add(self.now + Duration::from_millis(200), closed);
-                }
+    pub(super) fn mend_cut(&mut self, from: Node, to: Node) {
+        for (end, at, channel, bytes) in self.network.mend(self.now(), from, to) {
+            self.driver.schedule(at, Event::Arrive(end, channel, bytes));
+        }
+        // A transport that gave the link up answers the next packet with a reset.
+        for end in self.network.ends_fed_by(to, from) {
+            if !self.network.is_up(end.other()) {
+                let closed = Event::Down(end, LinkError::Closed);
+                self.driver
+                    .schedule(self.now() + Duration::from_millis(200), closed);
             }
         }
     }
 
-    /// What was lost before the network healed is not waited for any longer than what is sent now.
-    pub(super) fn hasten_messages(&mut self) {
-        let messages = self.schedule.take_messages();
-        self.network.forget_messages();
-        for (at, end, channel, bytes) in messages {
-            let at = self.network.hastened(self.now, end, channel, at);
-            self.schedule
-                .add(at, Happening::Arrive(end, channel, bytes));
+    /// What was lost between calm peers before they healed is not waited for any longer than what is sent now.
+    pub(super) fn hasten_messages(&mut self, calm: &[Node]) {
+        let is_calm = |end: &End| {
+            let ends = [*end, end.other()].map(|end| self.network.at(end).0);
+            ends.iter().all(|node| calm.contains(node))
+        };
+        let messages = self.driver.take_events(|event| {
+            matches!(event, Event::Arrive(end, channel, _) if *channel != Channel::Turns && is_calm(end))
+        });
+        self.network.forget_messages(calm);
+        for (at, event) in messages {
+            if let Event::Arrive(end, channel, bytes) = event {
+                let at = self.network.hastened(self.now(), end, channel, at);
+                self.driver.schedule(at, Event::Arrive(end, channel, bytes));
+            }
         }
     }
 
     /// Where nothing came for so long, the receiver gives its links up; the sender hears nothing from then on.
     pub(super) fn fall_silent(&mut self, from: Node, to: Node) {
         let dark_since = self.network.dark_since(from, to);
-        if dark_since.is_none_or(|since| since + IDLE > self.now) {
+        if dark_since.is_none_or(|since| since + IDLE > self.now()) {
             return;
         }
         for end in self.network.ends_fed_by(from, to) {
             self.network.drop_held(end.link);
             // Not at once: who stands still finds out when it goes on.
-            let down = Happening::Down(end, LinkError::TimedOut);
-            self.schedule.add(self.now, down);
-            let silent = Happening::Down(end.other(), LinkError::TimedOut);
-            self.schedule.add(self.now + IDLE, silent);
+            let down = Event::Down(end, LinkError::TimedOut);
+            self.driver.schedule(self.now(), down);
+            let silent = Event::Down(end.other(), LinkError::TimedOut);
+            self.driver.schedule(self.now() + IDLE, silent);
         }
     }
 
@@ -304,9 +308,9 @@ impl<W: Playable> Simulator<W> {
         let moves = self.peers.get(node).map_or(0, |peer| peer.moves);
         address(node, moves)
     }
+}
 
-    fn is_awake(&self, node: Node) -> bool {
-        let peer = &self.peers[node];
-        peer.session.is_some() && peer.begins_at <= self.now && peer.frozen.is_none()
-    }
+/// The end of a link that a peer calls by this number, if it is still up there.
+fn live_end(network: &Network, peer: usize, link: LinkId) -> Option<End> {
+    network.find(peer, link).filter(|end| network.is_up(*end))
 }

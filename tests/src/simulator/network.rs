@@ -17,7 +17,7 @@ pub type Node = usize;
 pub struct End {
     /// Place of the link.
     pub link: usize,
-    /// 0 for the dialler, 1 for who accepted.
+    /// 0 for the dialler, 1 for the acceptor.
     pub side: usize,
 }
 
@@ -257,9 +257,10 @@ impl Network {
         arrivals
     }
 
-    /// No message is on its way any more.
-    pub fn forget_messages(&mut self) {
-        for link in &mut self.links {
+    /// No message is on its way any more between these nodes.
+    pub fn forget_messages(&mut self, between: &[Node]) {
+        let is_between = |link: &&mut Link| link.nodes.iter().all(|node| between.contains(node));
+        for link in self.links.iter_mut().filter(is_between) {
             link.arrived = [[Duration::ZERO; 2]; 2];
         }
     }
@@ -319,10 +320,11 @@ impl Network {
         self.lanes[&(from, to)].cuts > 0
     }
 
-    /// Ends all loss, jitter, duplication and reordering. A batch has `budget` to arrive, by way of a third peer
-    /// where there is no direct one: delays leave room for that.
-    pub fn heal(&mut self, budget: Duration) {
-        for lane in self.lanes.values_mut() {
+    /// Ends all loss, jitter, duplication and reordering between calm nodes. A batch has `budget` to arrive, by way of a
+    /// third peer where there is no direct one: delays leave room for that.
+    pub fn heal(&mut self, calm: &[Node], budget: Duration) {
+        let lanes = self.lanes.iter_mut();
+        for (_, lane) in lanes.filter(|((from, to), _)| calm.contains(from) && calm.contains(to)) {
             lane.weather = Weather {
                 delay: lane.weather.delay.min(budget / 4),
                 ..Weather::default()

@@ -5,9 +5,9 @@ mod link;
 mod port;
 mod seeded;
 
+use super::event::Event;
 use super::links;
 use super::network::Node;
-use super::schedule::Happening;
 use super::{Playable, Simulator};
 use lockstep::session::Input;
 use lockstep::{Channel, LinkError, LinkEvent, LinkId, PeerId};
@@ -145,7 +145,7 @@ impl<W: Playable> Simulator<W> {
 
     /// A packet arrives.
     pub(super) fn take_packet(&mut self, packet: &Packet) {
-        let now = self.now;
+        let now = self.now();
         if packet.to != self.place(packet.to.0) {
             return;
         }
@@ -160,7 +160,7 @@ impl<W: Playable> Simulator<W> {
 
     /// A timer of a node's QUIC may be due.
     pub(super) fn wake_port(&mut self, node: Node) {
-        let now = self.now;
+        let now = self.now();
         let Some(quic) = &mut self.quic else {
             return;
         };
@@ -187,7 +187,7 @@ impl<W: Playable> Simulator<W> {
     }
 
     fn drive_port(&mut self, node: Node) {
-        let now = self.now;
+        let now = self.now();
         let from = self.place(node);
         let Some(quic) = &mut self.quic else {
             return;
@@ -203,7 +203,7 @@ impl<W: Playable> Simulator<W> {
             };
             for (takes, bytes) in self.network.packet(node, to.0, &packet) {
                 let packet = Packet { from, to, bytes };
-                self.schedule.add(now + takes, Happening::Packet(packet));
+                self.driver.schedule(now + takes, Event::Packet(packet));
             }
         }
         let over = port.is_over(now);
@@ -216,7 +216,7 @@ impl<W: Playable> Simulator<W> {
             && quic.wakes_at[node].is_none_or(|wakes_at| at < wakes_at)
         {
             quic.wakes_at[node] = Some(at);
-            self.schedule.add(at, Happening::Timer(node));
+            self.driver.schedule(at, Event::Timer(node));
         }
         while let Some(event) = self.next_link_event(node) {
             self.hear_link(node, event);
@@ -259,9 +259,6 @@ impl<W: Playable> Simulator<W> {
                 channel,
                 bytes,
             } => {
-                if let Some(from) = self.other_end(node, link) {
-                    self.judge.hears(from, node, &bytes);
-                }
                 self.feed(
                     node,
                     Input::Received {

@@ -1,6 +1,6 @@
 //! Makes a scenario that fails smaller for as long as it still fails.
 
-use super::{PeerPlan, Scenario, Weather, Workload};
+use super::{Fault, PeerPlan, Scenario, Weather, Workload};
 
 /// The smallest scenario found that still `fails`, with at most so many tries. Greedy: what one edit removes is never
 /// put back, and it ends when no single edit leaves a failure.
@@ -39,36 +39,28 @@ fn smaller(scenario: &Scenario) -> Vec<Scenario> {
             all.push(edited);
         }
     };
-    add(&|scenario| remove_last_peer(scenario));
-    add(&|scenario| {
+    add(&remove_last_peer);
+    add(&|each| {
         change(
-            &mut scenario.turn_limit,
+            &mut each.turn_limit,
             |turns| turns / 2 >= 20,
             |turns| turns / 2,
         )
     });
-    for cut in 0..scenario.cuts.len() {
-        add(&|scenario| {
-            scenario.cuts.remove(cut);
-            true
-        });
-    }
-    add(&|scenario| {
-        let any = !scenario.unreachable.is_empty();
-        scenario.unreachable.clear();
-        any
-    });
-    add(&|scenario| scenario.hostile.take().is_some());
-    add(&|scenario| scenario.flaw.take().is_some());
-    add(&|scenario| std::mem::take(&mut scenario.patient));
-    add(&|scenario| scenario.sequel.take().is_some());
-    add(&|scenario| scenario.reopens.take().is_some());
+    add(&|each| !std::mem::take(&mut each.unreachable).is_empty());
+    add(&|each| std::mem::take(&mut each.stranger));
+    add(&|each| std::mem::take(&mut each.extends));
+    add(&|each| each.aftermath.take().is_some());
+    add(&|each| each.reopening.take().is_some());
     for part in WEATHER {
-        add(&|scenario| part(&mut scenario.weather));
+        add(&|each| part(&mut each.weather));
     }
     for peer in 0..scenario.peers.len() {
         for part in DOINGS {
-            add(&|scenario| part(&mut scenario.peers[peer]));
+            add(&|each| part(&mut each.peers[peer]));
+        }
+        for fault in 0..scenario.peers[peer].faults.len() {
+            add(&|each| remove_fault(&mut each.peers[peer], fault));
         }
     }
     all
@@ -82,17 +74,12 @@ const WEATHER: [fn(&mut Weather) -> bool; 5] = [
     |weather| !std::mem::take(&mut weather.jitter).is_zero(),
 ];
 
-const DOINGS: [fn(&mut PeerPlan) -> bool; 14] = [
-    |peer| peer.returns.take().is_some(),
-    |peer| peer.returns.is_none() && peer.crashes_at.take().is_some(),
-    |peer| peer.freeze.take().is_some(),
-    |peer| peer.slow.take().is_some(),
-    |peer| peer.leaves_at.take().is_some(),
-    |peer| peer.pause.take().is_some(),
-    |peer| peer.moves_at.take().is_some(),
-    |peer| peer.jump.take().is_some(),
+const DOINGS: [fn(&mut PeerPlan) -> bool; 9] = [
+    |peer| peer.hostile.take().is_some(),
+    |peer| peer.flaw.take().is_some(),
     |peer| peer.log_takes.take().is_some(),
     |peer| peer.chats_every.take().is_some(),
+    |peer| peer.keyframe_every.take().is_some(),
     |peer| std::mem::take(&mut peer.drift_ppm) != 0,
     |peer| !std::mem::take(&mut peer.load).is_zero() | !std::mem::take(&mut peer.step).is_zero(),
     |peer| change(&mut peer.seats, |seats| seats > 1, |_| 1),
@@ -102,6 +89,17 @@ const DOINGS: [fn(&mut PeerPlan) -> bool; 14] = [
         !idle
     },
 ];
+
+/// A crash goes only with the return behind it.
+fn remove_fault(peer: &mut PeerPlan, fault: usize) -> bool {
+    let next = peer.faults.get(fault + 1);
+    let returns = next.is_some_and(|(_, next)| matches!(next, Fault::Return { .. }));
+    let (_, removed) = peer.faults.remove(fault);
+    if removed == Fault::Crash && returns {
+        peer.faults.remove(fault);
+    }
+    true
+}
 
 fn change<T: Copy>(value: &mut T, can: impl Fn(T) -> bool, to: impl Fn(T) -> T) -> bool {
     let can = can(*value);
@@ -114,18 +112,19 @@ fn change<T: Copy>(value: &mut T, can: impl Fn(T) -> bool, to: impl Fn(T) -> T) 
 /// A match has two peers at least, and what names the last one goes with it.
 fn remove_last_peer(scenario: &mut Scenario) -> bool {
     let last = scenario.peers.len() - 1;
-    let flawed = scenario.flaw.is_some_and(|flaw| flaw.peer == last);
-    let needed = scenario.is_hostile(last) || flawed || scenario.reopens.is_some();
-    if last < 2 || needed {
+    if last < 2 || scenario.reopening.is_some() {
         return false;
     }
     scenario.peers.pop();
-    let stays = |(from, to): &(usize, usize)| *from != last && *to != last;
+    let stays = |(one, other): &(usize, usize)| *one != last && *other != last;
     scenario.unreachable.retain(stays);
-    for cut in &mut scenario.cuts {
-        cut.lanes.retain(stays);
+    for peer in &mut scenario.peers {
+        for (_, fault) in &mut peer.faults {
+            if let Fault::Cut { others, .. } = fault {
+                others.retain(|other| *other != last);
+            }
+        }
     }
-    scenario.cuts.retain(|cut| !cut.lanes.is_empty());
     true
 }
 
@@ -136,48 +135,33 @@ mod tests {
 
     /// A scenario with a cut and a crash, from the first seed that has both.
     fn seed_with_both() -> Scenario {
-        let both = |scenario: &Scenario| {
-            let crashes = scenario.peers.iter().any(|peer| peer.crashes_at.is_some());
-            !scenario.cuts.is_empty() && crashes && scenario.peers.len() > 4
-        };
-        (0..500)
-            .map(Scenario::draw)
-            .find(both)
-            .expect("many seeds have both")
+        let is_wanted = |scenario: &Scenario| fails(scenario) && scenario.peers.len() > 4;
+        let mut seeds = (0..2_000).map(Scenario::draw);
+        seeds.find(is_wanted).expect("many seeds have both")
+    }
+
+    fn fails(scenario: &Scenario) -> bool {
+        let has = |of: fn(&Fault) -> bool| scenario.peers.iter().any(|peer| peer.has(of));
+        has(|fault| *fault == Fault::Crash) && has(|fault| matches!(fault, Fault::Cut { .. }))
     }
 
     #[test]
-    fn only_what_the_failure_needs_is_left() {
-        let scenario = seed_with_both();
-        let fails = |scenario: &Scenario| {
-            let crashes = scenario.peers.iter().any(|peer| peer.crashes_at.is_some());
-            !scenario.cuts.is_empty() && crashes
-        };
-        let small = shrink(&scenario, 2_000, fails);
+    fn shrinking_leaves_only_what_the_failure_needs() {
+        let small = shrink(&seed_with_both(), 2_000, fails);
         assert!(fails(&small));
-        assert_eq!(small.cuts.len(), 1);
-        let crashes = small.peers.iter().filter(|peer| peer.crashes_at.is_some());
-        assert_eq!(crashes.count(), 1);
+        let faults: usize = small.peers.iter().map(|peer| peer.faults.len()).sum();
+        assert_eq!(faults, 2);
         assert_eq!(
             (small.weather.loss, small.weather.jitter),
             (0, Duration::ZERO)
         );
         assert!(small.turn_limit < 40);
-        let doings = small.peers.iter();
-        assert!(
-            doings
-                .clone()
-                .all(|peer| peer.freeze.is_none() && peer.returns.is_none())
-        );
-        assert!(
-            doings
-                .clone()
-                .all(|peer| matches!(peer.workload, Workload::Idle))
-        );
+        let mut peers = small.peers.iter();
+        assert!(peers.all(|peer| matches!(peer.workload, Workload::Idle)));
     }
 
     #[test]
-    fn tries_are_bounded_and_what_never_fails_smaller_stays() {
+    fn shrinking_ends_after_the_tries_it_is_given() {
         let scenario = seed_with_both();
         let mut tries = 0;
         let same = shrink(&scenario, 10, |_| {

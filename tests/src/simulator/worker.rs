@@ -1,4 +1,4 @@
-//! The game's side of one peer: it executes what the session hands out, at the pace a screen would.
+//! The game's side of one peer: it executes what the session hands out, at the pace of a screen.
 
 use super::playable::{Playable, build, execute};
 use lockstep::log::{Bundle, Start};
@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One piece of work for a world.
-pub enum Piece {
+/// One job of work for a world.
+pub enum Job {
     /// Build it.
     New(Arc<Start>),
     /// Execute a turn.
@@ -21,9 +21,9 @@ pub enum Piece {
 }
 
 /// A world and the work that waits for it.
-pub struct Hand<W> {
+pub struct WorldWorker<W> {
     world: Option<W>,
-    waiting: VecDeque<Piece>,
+    waiting: VecDeque<Job>,
     running: bool,
     load: Duration,
     step: Duration,
@@ -31,10 +31,10 @@ pub struct Hand<W> {
     flaw: Option<u32>,
 }
 
-impl<W: Playable> Hand<W> {
+impl<W: Playable> WorldWorker<W> {
     /// Without a world yet.
     pub fn new(load: Duration, step: Duration, flaw: Option<u32>) -> Self {
-        Hand {
+        WorldWorker {
             world: None,
             waiting: VecDeque::new(),
             running: false,
@@ -49,39 +49,32 @@ impl<W: Playable> Hand<W> {
         self.step = step;
     }
 
-    /// Queues a piece. How long until [`finish`](Self::finish), where nothing was running.
-    pub fn take(&mut self, piece: Piece) -> Option<Duration> {
-        self.waiting.push_back(piece);
+    /// Queues a job. How long until [`finish`](Self::finish), where nothing was running.
+    pub fn take(&mut self, job: Job) -> Option<Duration> {
+        self.waiting.push_back(job);
         self.begin()
     }
 
-    /// Whether a piece runs.
+    /// Whether a job runs.
     pub fn is_running(&self) -> bool {
         self.running
     }
 
-    /// Pieces that wait or run.
+    /// Jobs that wait or run.
     pub fn behind(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether its world is still to be saved.
-    pub fn saves(&self) -> bool {
-        self.waiting
-            .iter()
-            .any(|piece| matches!(piece, Piece::Save(_)))
-    }
-
-    /// Ends the running piece: what to tell the session, and the checksum after an executed turn.
+    /// Ends the running job: what to tell the session, and the checksum after an executed turn.
     ///
     /// # Panics
     /// When none is running, or a turn comes before its world.
     pub fn finish(&mut self) -> (Input<'static>, Option<(u32, Checksum)>) {
-        assert!(self.running, "only a running piece can end");
+        assert!(self.running, "only a running job can end");
         self.running = false;
-        let piece = self.waiting.pop_front().expect("the running piece is kept");
-        match piece {
-            Piece::New(start) => {
+        let job = self.waiting.pop_front().expect("the running job is kept");
+        match job {
+            Job::New(start) => {
                 self.world = build(&start);
                 let input = match &self.world {
                     Some(world) => Input::Loaded {
@@ -91,7 +84,7 @@ impl<W: Playable> Hand<W> {
                 };
                 (input, None)
             }
-            Piece::Execute(bundle) => {
+            Job::Execute(bundle) => {
                 let world = self.world.as_mut().expect("turns come after the world");
                 execute(world, &bundle);
                 if self.flaw == Some(bundle.turn.0) {
@@ -107,7 +100,7 @@ impl<W: Playable> Hand<W> {
                 };
                 (input, Some((bundle.turn.0, checksum)))
             }
-            Piece::Load(snapshot) => {
+            Job::Load(snapshot) => {
                 self.world = W::load(&snapshot).ok();
                 let input = match &self.world {
                     Some(world) => Input::Loaded {
@@ -117,7 +110,7 @@ impl<W: Playable> Hand<W> {
                 };
                 (input, None)
             }
-            Piece::Save(turns) => {
+            Job::Save(turns) => {
                 let world = self.world.as_ref().expect("a save comes after the world");
                 let mut bytes = Vec::new();
                 world.save(&mut bytes);
@@ -127,16 +120,16 @@ impl<W: Playable> Hand<W> {
         }
     }
 
-    /// Begins the next piece, if one waits and none runs. How long it takes.
+    /// Begins the next job, if one waits and none runs. How long it takes.
     pub fn begin(&mut self) -> Option<Duration> {
         if self.running {
             return None;
         }
         let takes = match self.waiting.front()? {
-            Piece::New(_) => self.load,
-            Piece::Execute(bundle) if self.waiting.len() <= 2 => paced(bundle, self.step),
-            Piece::Execute(bundle) => self.step * u32::from(bundle.ticks()),
-            Piece::Save(_) | Piece::Load(_) => Duration::ZERO,
+            Job::New(_) => self.load,
+            Job::Execute(bundle) if self.waiting.len() <= 2 => paced(bundle, self.step),
+            Job::Execute(bundle) => self.step * u32::from(bundle.ticks()),
+            Job::Save(_) | Job::Load(_) => Duration::ZERO,
         };
         self.running = true;
         Some(takes)

@@ -1,0 +1,76 @@
+//! What happens in a run, beside deadlines of sessions.
+
+use super::faults::Leaver;
+use super::links::Dial;
+use super::network::{End, Node};
+use super::quic::Packet;
+use lockstep::{Channel, LinkError};
+use std::time::Duration;
+
+/// Something that happens at a time.
+pub enum Event {
+    /// A peer's process begins.
+    Begin(usize),
+    /// A world is done with a job.
+    World(usize),
+    /// Bytes arrive at an end of a link.
+    Arrive(End, Channel, Vec<u8>),
+    /// A packet arrives.
+    Packet(Packet),
+    /// A timer of a node's QUIC may be due.
+    Timer(Node),
+    /// Another attempt of a dial.
+    Dial(Dial),
+    /// A dial has come to nothing.
+    DialFailed(Dial, LinkError),
+    /// A link comes up at an end.
+    Up(End),
+    /// A link goes down at an end.
+    Down(End, LinkError),
+    /// It may be that nothing came from one node to another for too long.
+    Silent(Node, Node),
+    /// A fault befalls a peer: its number in the peer's plan.
+    Fault(usize, usize),
+    /// That fault ends.
+    FaultOver(usize, usize),
+    /// The faults of calm peers end.
+    Heal,
+    /// Turns must advance again.
+    Recovered,
+    /// Players of a peer issue commands.
+    Play(usize),
+    /// A player writes to all.
+    Chat(usize),
+    /// Others may have given up their links to a peer that is frozen since then.
+    Forgotten(usize, Duration),
+    /// A peer goes in the moment after a roster change.
+    Aftermath(Leaver),
+    /// The processes of many peers die.
+    ManyDie,
+    /// The process of one of them dies.
+    Die(usize),
+    /// A peer that stands still leaves, to begin another run.
+    GiveUp(usize),
+    /// Another run of such a process begins.
+    BeginAgain(usize),
+    /// Another run of a process that died begins, with its log.
+    Return(usize),
+    /// A node sends garbage.
+    Disturb(Node),
+}
+
+impl Event {
+    /// The peer or node at which it happens, where that one must be awake for it.
+    pub fn node(&self, at: impl Fn(End) -> Node) -> Option<Node> {
+        match self {
+            Event::Begin(peer) | Event::World(peer) | Event::Play(peer) | Event::Chat(peer) => {
+                Some(*peer)
+            }
+            Event::Arrive(end, ..) | Event::Down(end, _) => Some(at(*end)),
+            Event::Packet(packet) => Some(packet.to.0),
+            Event::Timer(node) => Some(*node),
+            Event::Dial(dial) | Event::DialFailed(dial, _) => Some(dial.from),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Faults of peers: they crash, return, freeze, slow down, move, are cut off; clocks jump; players pause and leave.
+
+use super::event::Event;
+use super::links::IDLE;
+use super::quic::SOCKET_PACKETS;
+use super::scenario::{Aftermath, Fault, Victim, Ways};
+use super::{Playable, Simulator};
+use lockstep::session::Input;
+use lockstep::{LinkError, RosterCause, TurnNumber};
+use sim::Seat;
+use std::time::Duration;
+
+/// The peer that goes after a roster change, and the peers that are in the match then.
+pub struct Leaver {
+    victim: usize,
+    members: Vec<usize>,
+    aftermath: Aftermath,
+}
+
+impl<W: Playable> Simulator<W> {
+    /// Faults count from the beginning of the match.
+    pub(super) fn plan_faults(&mut self) {
+        let now = self.now();
+        for (peer, plan) in self.scenario.peers.iter().enumerate() {
+            for (number, (at, _)) in plan.faults.iter().enumerate() {
+                self.driver.schedule(now + *at, Event::Fault(peer, number));
+            }
+        }
+        self.driver
+            .schedule(now + self.scenario.heal_at, Event::Heal);
+        if let Some(reopening) = &self.scenario.reopening {
+            self.driver.schedule(now + reopening.at, Event::ManyDie);
+        }
+    }
+
+    pub(super) fn begin_fault(&mut self, peer: usize, number: usize) {
+        let (_, fault) = self.scenario.peers[peer].faults[number].clone();
+        let lasts = match fault {
+            Fault::Crash => return self.crash(peer),
+            Fault::Return { with_log } => return self.return_to_match(peer, with_log),
+            Fault::Move => return self.move_away(peer),
+            Fault::Jump(by) => return self.jump(peer, by),
+            Fault::Leave => return self.leave(peer),
+            Fault::Freeze(lasts) => {
+                self.freeze(peer);
+                lasts
+            }
+            Fault::Slow { lasts, step } => {
+                self.peers[peer].worker.set_step(step);
+                self.judge.slow(peer, lasts);
+                lasts
+            }
+            Fault::Cut {
+                lasts,
+                others,
+                ways,
+            } => {
+                for (from, to) in lanes(peer, &others, ways) {
+                    self.begin_cut(from, to);
+                }
+                lasts
+            }
+            Fault::Pause(lasts) => {
+                self.ask_pause(peer, Input::Pause);
+                lasts
+            }
+        };
+        let over = Event::FaultOver(peer, number);
+        self.driver.schedule(self.now() + lasts, over);
+    }
+
+    pub(super) fn end_fault(&mut self, peer: usize, number: usize) {
+        let (_, fault) = self.scenario.peers[peer].faults[number].clone();
+        match fault {
+            Fault::Freeze(_) => self.thaw(peer),
+            Fault::Slow { .. } => {
+                let step = self.scenario.peers[peer].step;
+                self.peers[peer].worker.set_step(step);
+            }
+            Fault::Cut { others, ways, .. } => {
+                for (from, to) in lanes(peer, &others, ways) {
+                    self.mend_cut(from, to);
+                }
+            }
+            Fault::Pause(_) => self.ask_pause(peer, Input::Resume),
+            _ => {}
+        }
+    }
+
+    /// From one moment to the next the peer does nothing more. It tells no other peer.
+    pub(super) fn crash(&mut self, peer: usize) {
+        self.peers[peer].frozen = None;
+        if self.driver.remove(peer).is_some() {
+            self.judge.crashed(peer);
+            self.fall_dead(peer);
+        }
+    }
+
+    pub(super) fn leave(&mut self, peer: usize) {
+        if self.is_playing(peer) {
+            self.peers[peer].leaving = true;
+            self.judge.leaves(peer);
+            self.feed(peer, Input::Leave);
+        }
+    }
+
+    fn ask_pause(&mut self, peer: usize, input: Input<'static>) {
+        if self.is_playing(peer) {
+            self.judge.asked_pause(peer);
+            self.feed(peer, input);
+        }
+    }
+
+    /// From now on the peer has another address. Its links carry nothing more, and both their ends find out by silence.
+    fn move_away(&mut self, peer: usize) {
+        if self.driver.session(peer).is_none() {
+            return;
+        }
+        self.peers[peer].moves += 1;
+        for end in self.network.sever(peer) {
+            let silent = Event::Down(end, LinkError::TimedOut);
+            self.driver.schedule(self.now() + IDLE, silent);
+        }
+    }
+
+    fn jump(&mut self, peer: usize, by: Duration) {
+        if self.driver.session(peer).is_some() {
+            self.driver.jump(peer, by);
+            self.judge
+                .lost_time(peer, by, self.now() + self.least_answer());
+        }
+    }
+
+    fn freeze(&mut self, peer: usize) {
+        if self.driver.session(peer).is_none() || self.peers[peer].frozen.is_some() {
+            return;
+        }
+        self.driver.suspend(peer);
+        let now = self.now();
+        self.peers[peer].frozen = Some((now, Vec::new()));
+        self.judge.froze(peer);
+        self.driver
+            .schedule(now + IDLE, Event::Forgotten(peer, now));
+    }
+
+    fn thaw(&mut self, peer: usize) {
+        let Some((since, waiting)) = self.peers[peer].frozen.take() else {
+            return;
+        };
+        let now = self.now();
+        self.judge.thawed(peer);
+        self.judge
+            .lost_time(peer, now - since, now + self.least_answer());
+        for event in waiting {
+            self.driver.schedule(now, event);
+        }
+        self.driver.resume(peer);
+    }
+
+    /// No peer can have answered before a question and its answer were under way.
+    fn least_answer(&self) -> Duration {
+        self.network.least_delay().min(self.budget() / 4) * 2
+    }
+
+    /// Gives back what happens now; what would happen at a frozen peer waits.
+    pub(super) fn unless_frozen(&mut self, event: Event) -> Option<Event> {
+        let node = event.node(|end| self.network.at(end).0);
+        let peer = node.and_then(|node| self.peers.get_mut(node));
+        let Some((_, waiting)) = peer.and_then(|peer| peer.frozen.as_mut()) else {
+            return Some(event);
+        };
+        let is_packet = |event: &Event| matches!(event, Event::Packet(_));
+        let packets = waiting.iter().filter(|waiting| is_packet(waiting)).count();
+        if !is_packet(&event) || packets < SOCKET_PACKETS {
+            waiting.push(event);
+        }
+        None
+    }
+
+    /// A transport that has heard nothing for so long gives its links up; the frozen peer will find the same.
+    pub(super) fn forget_frozen(&mut self, peer: usize, since: Duration) {
+        let frozen = self.peers[peer].frozen.as_ref();
+        if frozen.is_none_or(|(from, _)| *from != since) {
+            return;
+        }
+        for end in self.network.ends_of(peer) {
+            for end in [end.other(), end] {
+                let down = Event::Down(end, LinkError::TimedOut);
+                self.driver.schedule(self.now(), down);
+            }
+        }
+    }
+
+    /// Players vote once in every stall to extend the suspicion time.
+    pub(super) fn stalled(&mut self, peer: usize, turn: TurnNumber, since: Duration) {
+        let votes = self.scenario.extends && since >= Duration::from_secs(1);
+        if votes && self.peers[peer].voted_in != Some(turn) {
+            self.peers[peer].voted_in = Some(turn);
+            self.feed(peer, Input::WaitLonger);
+        }
+    }
+
+    /// Plans the aftermath, where what a peer is told is what it waits for.
+    pub(super) fn plan_aftermath(&mut self, told: usize, event: &lockstep::Event) {
+        let lockstep::Event::RosterChanged {
+            seats, back, cause, ..
+        } = event
+        else {
+            return;
+        };
+        let reopened = *cause == RosterCause::Reopened;
+        let is_due =
+            |aftermath: &mut Aftermath| !aftermath.admission || reopened || !back.is_empty();
+        let Some(aftermath) = self.scenario.aftermath.take_if(is_due) else {
+            return;
+        };
+        let peers = 0..self.peers.len();
+        let has_one = |peer: &usize, of: &[Seat]| {
+            let own = &self.peers[*peer].own;
+            own.iter().any(|seat| of.contains(seat))
+        };
+        let is_here = |peer: &usize| reopened || !self.peers[*peer].is_out || has_one(peer, back);
+        let members = peers
+            .clone()
+            .filter(|peer| has_one(peer, seats) && is_here(peer));
+        let victim = match aftermath.victim {
+            Victim::Told => told,
+            Victim::Joiner => peers
+                .clone()
+                .find(|peer| has_one(peer, back))
+                .unwrap_or(told),
+            Victim::Peer(peer) => peer % self.peers.len(),
+        };
+        let leaver = Leaver {
+            victim,
+            members: members.collect(),
+            aftermath,
+        };
+        let at = self.now() + aftermath.later;
+        self.driver.schedule(at, Event::Aftermath(leaver));
+    }
+
+    /// A peer goes, if those that stay are a quorum, and no core needs it yet.
+    pub(super) fn follow_up(&mut self, leaver: &Leaver) {
+        let victim = leaver.victim;
+        let stays = |peer: &&usize| {
+            let awake = self.driver.session(**peer).is_some();
+            **peer != victim && awake && !self.peers[**peer].leaving
+        };
+        let stay = leaver.members.iter().filter(stays).count();
+        // The host of a reopening may be the only peer that knows of it.
+        let reopening = self.scenario.reopening.as_ref();
+        let hosts = reopening.is_some_and(|reopening| reopening.host == victim);
+        if 2 * stay <= leaver.members.len() || hosts || self.judge.is_healed() {
+            return;
+        }
+        if leaver.aftermath.leaves {
+            return self.leave(victim);
+        }
+        self.crash(victim);
+        if let Some(after) = leaver.aftermath.returns {
+            self.driver
+                .schedule(self.now() + after, Event::Return(victim));
+        }
+    }
+}
+
+/// The directed pairs that a cut darkens.
+fn lanes(peer: usize, others: &[usize], ways: Ways) -> Vec<(usize, usize)> {
+    let mut lanes = Vec::new();
+    for other in others {
+        if ways != Ways::In {
+            lanes.push((peer, *other));
+        }
+        if ways != Ways::Out {
+            lanes.push((*other, peer));
+        }
+    }
+    lanes
+}

@@ -1,0 +1,257 @@
+//! What every seed draws: peers, plan, weather, and faults that are over when it heals.
+
+use super::{Fault, Over, PeerPlan, Scenario, Ways, Weather, Workload};
+use crate::random::Stream;
+use lockstep::Plan;
+use lockstep::log::{Absent, OnDesync, OnSlow};
+use std::time::Duration;
+
+/// A machine that was slow has worked off what it lies behind so long after.
+const WORKS_OFF: Duration = Duration::from_secs(12);
+
+impl Scenario {
+    /// The scenario of a seed.
+    pub fn draw(seed: u64) -> Scenario {
+        let mut scenario = Scenario::draw_frame(seed);
+        let enough = scenario.peers.len() > 2;
+        match seed % 20 {
+            8 if enough => scenario.draw_too_few_left(&mut Stream::new(seed, "too few left", 0)),
+            9 => scenario.draw_all_die(&mut Stream::new(seed, "all die", 0)),
+            10 if enough => {
+                scenario.draw_return_and_aftermath(&mut Stream::new(seed, "aftermath", 0))
+            }
+            _ => {
+                scenario.draw_slow_machines(&mut Stream::new(seed, "slow machines", 0));
+                scenario.draw_freezes(&mut Stream::new(seed, "freezes", 0));
+                scenario.draw_cuts(&mut Stream::new(seed, "cuts", 0));
+                scenario.draw_mishaps(&mut Stream::new(seed, "mishaps", 0));
+                scenario.draw_outsiders(&mut Stream::new(seed, "outsiders", 0));
+            }
+        }
+        for peer in &mut scenario.peers {
+            peer.faults.sort_by_key(|(at, _)| *at);
+        }
+        scenario
+    }
+
+    /// All but what goes wrong.
+    fn draw_frame(seed: u64) -> Scenario {
+        let random = &mut Stream::new(seed, "scenario", 0);
+        let count = random.between(2, 8) as usize;
+        let heal_at = random.millis(4_000, 16_000);
+        let mut scenario = Scenario {
+            seed,
+            ed25519: seed % 16 == 15,
+            over: Over::default(),
+            peers: (0..count).map(|at| draw_peer(random, at, count)).collect(),
+            plan: draw_plan(random),
+            turn_limit: 20,
+            weather: draw_weather(random),
+            heal_at,
+            unreachable: Vec::new(),
+            transport_knows: random.chance(700),
+            stranger: random.chance(40),
+            on_slow: OnSlow::Meter,
+            on_desync: random.pick(&[
+                OnDesync::RemoveMinority,
+                OnDesync::RemoveMinority,
+                OnDesync::Pause,
+            ]),
+            absent: random.pick(&[Absent::Idle, Absent::Ai]),
+            extends: random.chance(120),
+            reopening: None,
+            aftermath: None,
+        };
+        scenario.lasts_beyond_healing(random.millis(10_000, 22_000));
+        scenario
+    }
+
+    /// The match lasts so long at least after the faults of calm peers have ended.
+    pub(super) fn lasts_beyond_healing(&mut self, beyond: Duration) {
+        let turns = (self.heal_at + beyond).as_millis() / self.plan.turn().as_millis();
+        self.turn_limit = self.turn_limit.max(turns as u32);
+    }
+
+    /// The faults of calm peers end no sooner than this.
+    pub(super) fn heals_after(&mut self, at: Duration) {
+        let beyond = self.plan.turn() * self.turn_limit;
+        let beyond = beyond.saturating_sub(self.heal_at);
+        self.heal_at = self.heal_at.max(at);
+        self.lasts_beyond_healing(beyond);
+    }
+
+    pub(super) fn befalls(&mut self, peer: usize, at: Duration, fault: Fault) {
+        self.peers[peer].faults.push((at, fault));
+    }
+
+    /// Machines that take longer for a tick than the match has for it.
+    fn draw_slow_machines(&mut self, random: &mut Stream) {
+        if !random.chance(130) {
+            return;
+        }
+        for _ in 0..random.between(1, 2) {
+            let peer = random.below(self.peers.len() as u64) as usize;
+            let longest = random.pick(&[25_000, 40_000]);
+            let (at, lasts) = (random.millis(0, 8_000), random.millis(500, longest));
+            let step = self.slow_step(random);
+            self.befalls(peer, at, Fault::Slow { lasts, step });
+            self.heals_after(at + lasts + WORKS_OFF);
+        }
+    }
+
+    /// What a slow machine takes for a tick.
+    pub(super) fn slow_step(&self, random: &mut Stream) -> Duration {
+        self.plan.tick() * random.between(11, 38) as u32 / 10
+    }
+
+    /// Processes that stop for a while, or machines that sleep.
+    fn draw_freezes(&mut self, random: &mut Stream) {
+        if !random.chance(250) {
+            return;
+        }
+        let count = self.peers.len();
+        let longest = random.pick(&[2_500, 2_500, 12_000, 60_000]);
+        let lasts = random.millis(200, longest);
+        let at = random.millis(0, self.heal_at.as_millis() as u64);
+        let one = random.below(count as u64) as usize;
+        let victims = match random.below(4) {
+            // A machine with all of them on it.
+            0 => 0..count,
+            1 => 0..count.div_ceil(2),
+            _ => one..one + 1,
+        };
+        for victim in victims {
+            let at = at + random.millis(0, 300);
+            self.befalls(victim, at, Fault::Freeze(lasts));
+            self.heals_after(at + lasts);
+        }
+    }
+
+    /// Cuts, and pairs of guests without a link.
+    fn draw_cuts(&mut self, random: &mut Stream) {
+        let count = self.peers.len() as u64;
+        if random.chance(400) {
+            for _ in 0..random.between(1, 3) {
+                let at = random.millis(0, self.heal_at.as_millis() as u64);
+                let longest = random.pick(&[800, 4_000, 15_000]);
+                let lasts = random.millis(100, longest);
+                let peer = random.below(count) as usize;
+                let cut = self.draw_cut(random, peer, lasts);
+                self.befalls(peer, at, cut);
+                self.heals_after(at + lasts);
+            }
+        }
+        if random.chance(200) {
+            let share = random.pick(&[120, 400]);
+            for one in 1..self.peers.len() {
+                for other in one + 1..self.peers.len() {
+                    if random.chance(share) {
+                        self.unreachable.push((one, other));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A cut between a peer and one or all others, one way or both.
+    pub(super) fn draw_cut(&self, random: &mut Stream, peer: usize, lasts: Duration) -> Fault {
+        let mut others: Vec<usize> = (0..self.peers.len()).filter(|at| *at != peer).collect();
+        if random.chance(500) {
+            others = vec![random.pick(&others)];
+        }
+        let ways = random.pick(&[Ways::Both, Ways::Both, Ways::In, Ways::Out]);
+        Fault::Cut {
+            lasts,
+            others,
+            ways,
+        }
+    }
+
+    /// Full disks, jumping clocks, other addresses, pauses.
+    fn draw_mishaps(&mut self, random: &mut Stream) {
+        let healed = self.heal_at.as_millis() as u64;
+        let count = self.peers.len() as u64;
+        for peer in 0..self.peers.len() {
+            if random.chance(150) {
+                self.peers[peer].log_takes = Some(random.between(1, 400) as u32);
+            }
+            if random.chance(60) {
+                let longest = random.pick(&[300, 900, 5_000, 100_000]);
+                let by = random.millis(20, longest);
+                self.befalls(peer, random.millis(0, healed), Fault::Jump(by));
+            }
+        }
+        // A peer that all others cannot dial must stay where it is.
+        if self.unreachable.is_empty() && random.chance(120) {
+            let at = random.millis(0, healed);
+            self.befalls(random.below(count) as usize, at, Fault::Move);
+            self.heals_after(at + super::SUSPICION);
+        }
+        if random.chance(250) {
+            let (at, lasts) = (random.millis(0, healed), random.millis(200, 6_000));
+            self.befalls(random.below(count) as usize, at, Fault::Pause(lasts));
+        }
+    }
+}
+
+fn draw_plan(random: &mut Stream) -> Plan {
+    if random.chance(500) {
+        return Plan::default();
+    }
+    Plan {
+        ticks: random.pick(&[1, 2, 4]),
+        delay_turns: random.between(2, 6) as u8,
+        tick_ms: random.pick(&[33, 50, 50, 100]),
+    }
+}
+
+fn draw_peer(random: &mut Stream, at: usize, count: usize) -> PeerPlan {
+    let most_seats = (16 / count as u64).min(3);
+    PeerPlan {
+        seats: random.between(1, most_seats) as u8,
+        begins_at: match at {
+            0 => Duration::ZERO,
+            _ => random.millis(10, 3_000),
+        },
+        drift_ppm: random.between(0, 1_000) as i32 - 500,
+        load: random.pick(&[0, 50, 2_500]) * Duration::from_millis(1),
+        step: random.pick(&[0, 100, 4_000]) * Duration::from_micros(1),
+        workload: match random.below(8) {
+            0..2 => Workload::Idle,
+            2..6 => Workload::Steady(random.millis(60, 1_500)),
+            6 => Workload::Bursts(random.between(2, 30), random.millis(1_000, 4_000)),
+            _ => Workload::Large(random.millis(150, 1_500)),
+        },
+        chats_every: random.chance(150).then(|| random.millis(1_200, 5_000)),
+        keyframe_every: random.chance(400).then(|| random.millis(500, 9_000)),
+        log_takes: None,
+        faults: Vec::new(),
+        flaw: None,
+        hostile: None,
+        troubled: false,
+    }
+}
+
+fn draw_weather(random: &mut Stream) -> Weather {
+    let mut weather = Weather {
+        delay: random.millis(1, 90),
+        burst: random.between(1, 6) as u32,
+        ..Weather::default()
+    };
+    if random.chance(600) {
+        weather.jitter = random.millis(0, 200);
+    }
+    if random.chance(600) {
+        weather.loss = random.below(300) as u32;
+    }
+    if random.chance(400) {
+        weather.duplicate = random.below(500) as u32;
+    }
+    if random.chance(400) {
+        weather.reorder = random.below(300) as u32;
+    }
+    if random.chance(500) {
+        weather.corrupt = random.below(100) as u32;
+    }
+    weather
+}

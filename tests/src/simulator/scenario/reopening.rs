@@ -1,0 +1,148 @@
+//! The processes of all peers die, or of so many that the others stand still, and new runs of them reopen the match.
+
+use super::{SUSPICION, Scenario};
+use crate::random::Stream;
+use std::time::Duration;
+
+/// The processes of so many peers die that no quorum is left, and how the match is reopened.
+#[derive(Clone, Debug)]
+pub struct Reopening {
+    /// When the first dies, after the match began.
+    pub at: Duration,
+    /// The peer that hosts the reopening.
+    pub host: usize,
+    /// How long the host waits for all.
+    pub wait: Duration,
+    /// By peer.
+    pub fates: Vec<Fate>,
+}
+
+/// What becomes of one process.
+#[derive(Clone, Copy, Debug)]
+pub struct Fate {
+    /// It dies so much later than the first. `None` where it lives, and stands still with the others that do.
+    pub dies: Option<Duration>,
+    /// Turns at the end of its log that the disk has not taken.
+    pub lost: u32,
+    /// When another run of it begins, after the last death; a peer that stands still leaves then, to begin anew. `None`
+    /// where the player begins none, unless it is told that the match goes on without it.
+    pub begins: Option<Duration>,
+    /// That run knows where all were, not only where the host is.
+    pub knows_all: bool,
+}
+
+impl Reopening {
+    /// When the last process dies, after the match began.
+    pub fn last_death(&self) -> Duration {
+        let deaths = self.fates.iter().filter_map(|fate| fate.dies);
+        let last = deaths.max().unwrap_or_default();
+        self.at + last.max(Duration::from_millis(ALL_WITHIN_MS))
+    }
+
+    /// Whether any peer lives on.
+    pub fn some_live(&self) -> bool {
+        self.fates.iter().any(|fate| fate.dies.is_none())
+    }
+}
+
+/// Between the first death and the last no peer is suspected, unless the first is meant to be.
+const ALL_WITHIN_MS: u64 = 300;
+/// A peer that leaves a match that stands still has ended, and its player has begun another run, within this time.
+const LEAVES_WITHIN: Duration = Duration::from_secs(7);
+
+impl Scenario {
+    /// All die, and beside that there is only the weather. More than half come back to it.
+    pub(super) fn draw_all_die(&mut self, random: &mut Stream) {
+        let count = self.peers.len();
+        let host = random.below(count as u64) as usize;
+        let mut may_stay_away = (count - 1) / 2;
+        let fate = |peer: usize| {
+            let away = peer != host && may_stay_away > 0 && random.chance(300);
+            may_stay_away -= usize::from(away);
+            Fate {
+                dies: Some(random.millis(0, ALL_WITHIN_MS)),
+                lost: draw_lost(random, 400),
+                begins: (!away).then(|| random.millis(0, 6_000)),
+                knows_all: random.chance(500),
+            }
+        };
+        let fates = (0..count).map(fate).collect();
+        self.is_reopened(random, host, fates);
+    }
+
+    /// So many die that those that live stand still, and a joiner that comes to them follows. One of all these peers
+    /// hosts the reopening. More than half take part in it, not counting those that died before the others.
+    pub(super) fn draw_too_few_left(&mut self, random: &mut Stream) {
+        let count = self.peers.len();
+        let early = usize::from(count > 4 && random.chance(300));
+        let mut may_miss_it = (count - 1) / 2 - early;
+        let mut may_live = (count - 1 - early) / 2;
+        let host = random.below(count as u64) as usize;
+        let mut fates: Vec<Fate> = Vec::new();
+        for peer in 0..count {
+            // At least one lives. Where the first dies early, it is the one behind the host, which lives: peers that die
+            // while the others go on without that one may not have recorded it, and would not reopen that match.
+            let is_early = early > 0 && peer == (host + 1) % count;
+            let all_die = fates.iter().all(|fate| fate.dies.is_some());
+            let must_live = match early {
+                0 => all_die && peer + 1 == count,
+                _ => peer == host,
+            };
+            let left = may_live.saturating_sub(usize::from(early > 0 && peer < host));
+            let lives = must_live || !is_early && left > 0 && random.chance(400);
+            may_live = may_live.saturating_sub(usize::from(lives));
+            let misses = peer != host
+                && !is_early
+                && may_miss_it > 0
+                && random.chance(if lives { 700 } else { 200 });
+            may_miss_it -= usize::from(misses);
+            let dies = match is_early {
+                true => Duration::ZERO,
+                false => random.millis(0, ALL_WITHIN_MS) + SUSPICION * early as u32,
+            };
+            let comes_within = random.pick(&[2_000, 15_000]);
+            self.peers[peer].troubled = lives && misses;
+            fates.push(Fate {
+                dies: (!lives).then_some(dies),
+                lost: if lives { 0 } else { draw_lost(random, 300) },
+                begins: (!misses).then(|| random.millis(0, comes_within)),
+                knows_all: lives || random.chance(500),
+            });
+        }
+        self.is_reopened(random, host, fates);
+        if random.chance(400) {
+            self.draw_aftermath(random);
+            // Before that others die by plan.
+            self.aftermath
+                .iter_mut()
+                .for_each(|aftermath| aftermath.admission = true);
+        }
+    }
+
+    fn is_reopened(&mut self, random: &mut Stream, host: usize, fates: Vec<Fate>) {
+        let begins = fates.iter().filter_map(|fate| fate.begins).max();
+        let mut reopening = Reopening {
+            at: random.millis(4_000, 12_000),
+            host,
+            wait: Duration::ZERO,
+            fates,
+        };
+        let mut all_begun = reopening.last_death() + begins.unwrap_or_default();
+        if reopening.some_live() {
+            all_begun += SUSPICION * 2 + LEAVES_WITHIN;
+        }
+        // However bad the weather is until then, all that come have time to.
+        reopening.wait = all_begun - reopening.at + random.millis(5_000, 12_000);
+        self.heal_at = all_begun + random.millis(500, 6_000);
+        self.turn_limit = 20;
+        self.lasts_beyond_healing(random.millis(4_000, 10_000));
+        self.reopening = Some(reopening);
+    }
+}
+
+fn draw_lost(random: &mut Stream, chance: u32) -> u32 {
+    match random.chance(chance) {
+        true => random.between(1, 4) as u32,
+        false => 0,
+    }
+}
