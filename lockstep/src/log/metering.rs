@@ -19,6 +19,8 @@ const STEPS: u16 = 8;
 const WINDOW_MS: u64 = 10_000;
 /// Ticks stay as long as they are for at least so long; after a lowering that failed, twice as long.
 const WAIT_MS: u64 = 10_000;
+/// An epoch begins without any load. Slow machines report theirs within this time, or ticks become shorter.
+const EPOCH_WAIT_MS: u64 = 3_000;
 /// The longest that they do.
 const LONGEST_WAIT_MS: u64 = 480_000;
 /// A lowering has failed where ticks have to be longer again within this time, or within twice the wait before it.
@@ -76,6 +78,7 @@ impl Metering {
     /// As at the beginning: a roster change has begun an epoch. Who is gone slows nobody down, and who is back has paid.
     pub fn begin_epoch(&mut self) {
         *self = Metering::new(self.nominal_ms, self.on_slow);
+        self.wait_ms = EPOCH_WAIT_MS;
     }
 
     /// Whether a load of so many sixteenths of a millisecond per tick is one that ticks may have to be longer for: the
@@ -115,6 +118,7 @@ impl Metering {
             && self.target(worst) < plan.tick_ms
         {
             self.lowered_at_ms = Some(self.at_ms);
+            self.wait_ms = self.wait_ms.max(WAIT_MS);
             self.target(worst)
         } else {
             return None;
@@ -184,6 +188,7 @@ impl Metering {
     }
 
     fn raised(&mut self) {
+        self.wait_ms = self.wait_ms.max(WAIT_MS);
         let trial = TRIAL_MS.max(2 * self.wait_ms);
         match self.lowered_at_ms.take() {
             Some(at) if self.at_ms - at < trial => {
