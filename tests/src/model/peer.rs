@@ -130,6 +130,7 @@ impl Peer {
             unwanted: Peers::default(),
             disbelieved: Peers::default(),
             excused: self.roster.voters().members(),
+            present: Peers::default(),
             joiner: self.asked.first().copied(),
             asked: &self.asked,
         };

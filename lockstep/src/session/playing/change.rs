@@ -35,6 +35,7 @@ pub(super) struct Sight {
     unwanted: Peers,
     disbelieved: Peers,
     excused: Peers,
+    present: Peers,
     joiner: Option<Joins>,
     asked: Vec<Joins>,
 }
@@ -52,6 +53,7 @@ impl Sight {
             unwanted: self.unwanted,
             disbelieved: self.disbelieved,
             excused: self.excused,
+            present: self.present,
             joiner: self.joiner,
             asked: &self.asked,
         }
@@ -328,8 +330,19 @@ impl Playing {
     pub(super) fn sight(&self, joiner: Option<Joins>) -> Sight {
         let odd = self.evidently_odd();
         let left = self.places(|at| self.members[at].leaves.is_some());
+        let excused = self.epochs.unwanted_by_quorum().or(self.cheats()).or(left);
+        let suspects = self.watch.suspects.or(self.watch.unwanted);
+        let unwanted = self.watch.agreed.or(odd);
+        let holdings: Vec<Holding> = self.members.iter().map(|member| member.holding()).collect();
+        let present = match self.epochs.had_to_propose() {
+            true => Peers::default(),
+            false => self
+                .heard_lately()
+                .without(self.epochs.tell_of_more(&holdings)),
+        };
+        let present = present.without(suspects.or(unwanted).or(excused));
         Sight {
-            holdings: self.members.iter().map(|member| member.holding()).collect(),
+            holdings,
             complete: self.complete,
             hashes: self.hashes.recent(RECENT),
             ahead: match self.epochs.is_changing() {
@@ -338,10 +351,11 @@ impl Playing {
             },
             cheats: self.cheats(),
             odd,
-            suspects: self.watch.suspects.or(self.watch.unwanted),
-            unwanted: self.watch.agreed.or(odd),
+            suspects,
+            unwanted,
             disbelieved: self.watch.disbelieved,
-            excused: self.epochs.unwanted_by_quorum().or(self.cheats()).or(left),
+            excused,
+            present,
             joiner,
             asked: self.requests.known(),
         }

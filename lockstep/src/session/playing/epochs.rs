@@ -3,7 +3,7 @@
 use crate::limits::MAX_PEERS;
 use crate::log::RosterChange;
 use crate::session::link::{Link, NoteKey};
-use crate::session::roster::{Ballot, Message, Peers, Roster, Voters};
+use crate::session::roster::{Ballot, Holding, Message, Peers, Roster, Voters};
 use crate::session::wire::SignedNote;
 use crate::{LogHash, PeerId};
 use std::collections::{BTreeMap, VecDeque};
@@ -314,6 +314,35 @@ impl Epochs {
             (*of, *kind) == (self.epoch, PROMISE) && counts(posted)
         });
         promised.map(|((_, from, _), _)| *from).collect()
+    }
+
+    /// Whether the coordinator of what is proposed to this peer had to propose it: another voter has accepted it before.
+    pub(super) fn had_to_propose(&self) -> bool {
+        let Some((ballot, value)) = self.roster.proposed() else {
+            return false;
+        };
+        let mut posted = self.board.iter();
+        posted.any(|((of, from, _), posted)| {
+            let told = match &posted.message {
+                Message::Promise(promise) => promise.accepted,
+                _ => None,
+            };
+            let accepted = told.is_some_and(|(_, accepted)| accepted == *value);
+            *of == self.epoch && *from != ballot.peer && accepted
+        })
+    }
+
+    /// The voters whose newest promises tell of batches that a peer with these holdings lacks.
+    pub(super) fn tell_of_more(&self, holdings: &[Holding]) -> Peers {
+        let posted = self.board.iter();
+        let more = posted.filter(|((of, _, _), posted)| match &posted.message {
+            Message::Promise(promise) if *of == self.epoch => {
+                let mut pairs = promise.holdings.iter().zip(holdings);
+                pairs.any(|(told, held)| told.until > held.until)
+            }
+            _ => false,
+        });
+        more.map(|((_, from, _), _)| *from).collect()
     }
 
     /// The signature by which a peer accepted in a ballot.

@@ -181,7 +181,8 @@ impl Playing {
             || self.leaving.is_some() && self.watch.told_no_quorum
             || !self.leavers().is_empty()
             || !self.cheating_voters().is_empty()
-            || !self.odd_voters().is_empty();
+            || !self.odd_voters().is_empty()
+            || !self.watch.unwanted.is_empty();
         let suspects = match begun || !unheard.and(blockers).is_empty() {
             true => unheard,
             false => Peers::default(),
@@ -240,6 +241,15 @@ impl Playing {
         self.watch.agreed = unwanted.or(soon).or(self.odd_voters());
         self.watch.disbelieved = disbelieved;
         self.tell_no_quorum(core, lost);
+    }
+
+    /// The voters that are heard, and so soon that no other peer can suspect them yet.
+    pub(super) fn heard_lately(&self) -> Peers {
+        let lately = self.watch.suspicion.saturating_sub(AGREED_BEFORE);
+        self.places(|at| {
+            let member = &self.members[at];
+            at != self.me && !member.restarted && member.heard_at + lately > self.watch.at
+        })
     }
 
     /// The peer that has slowed the match down for longer than it may, where the others can go on without it.

@@ -72,7 +72,8 @@ impl Roster {
             true => believed,
             false => answered,
         };
-        let expected = voters.members().without(view.suspects.or(view.cheats));
+        let suspects = view.suspects.without(own.promised_before);
+        let expected = voters.members().without(suspects.or(view.cheats));
         if !voters.is_quorum(counted) || !expected.is_within(answered) {
             return None;
         }

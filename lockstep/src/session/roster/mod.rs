@@ -70,6 +70,8 @@ pub struct Roster {
 struct Coordinating {
     ballot: Ballot,
     promises: BTreeMap<u8, Promise>,
+    /// The voters that promised in its last ballot: it waits for them, suspected or not.
+    promised_before: Peers,
     has_proposed: bool,
 }
 
@@ -119,6 +121,8 @@ pub struct View<'a> {
     pub disbelieved: Peers,
     /// Voters of whom it is known why they may go although they answer: they leave, cheat, or a quorum wants them to.
     pub excused: Peers,
+    /// Voters that this peer hears, and knows no reason to go without.
+    pub present: Peers,
     /// Who follows the match and is to come back with the next roster.
     pub joiner: Option<Joins>,
     /// All who have asked to come back in this epoch: nobody else is accepted.
@@ -258,6 +262,7 @@ impl Roster {
         self.coordinating = Some(Coordinating {
             ballot,
             promises: BTreeMap::new(),
+            promised_before: self.answered(),
             has_proposed: false,
         });
         out.push(Do::Say(Message::Prepare(ballot)));
@@ -305,6 +310,12 @@ impl Roster {
         self.voters.is_quorum(value.stay().or(excused))
     }
 
+    /// Whether all stay that are heard and have no reason to go: a coordinator alone removes no other peer.
+    fn keeps_present(&self, value: &Value, view: &View<'_>) -> bool {
+        let present = view.present.and(self.voters.members());
+        present.is_within(value.stay())
+    }
+
     /// Accepts what is proposed in the promised ballot, once all turns up to the cut are held.
     fn accept(&mut self, view: &View<'_>, out: &mut Vec<Do>) {
         let Some((ballot, value)) = self.proposed else {
@@ -324,7 +335,7 @@ impl Roster {
         };
         let unlike = misplaced || view.hash_after(value.cut) != value.log_hash;
         let known = value.cheats.is_within(view.cheats) && value.odd.is_within(view.odd);
-        let known = known && self.keeps_enough(&value, view);
+        let known = known && self.keeps_enough(&value, view) && self.keeps_present(&value, view);
         if !known || stays && unlike {
             return;
         }

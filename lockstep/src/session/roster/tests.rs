@@ -66,6 +66,7 @@ impl Table {
             unwanted: self.unwanted,
             disbelieved: Peers::default(),
             excused: self.unwanted.or(left),
+            present: Peers::default(),
             joiner: None,
             asked: &[],
         };
