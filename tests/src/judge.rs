@@ -86,6 +86,8 @@ pub struct Judge<W> {
     history: History,
     issued: BTreeMap<Seat, Vec<Issued>>,
     core: Option<Core>,
+    /// When players voted to extend the suspicion time.
+    extended: Vec<Duration>,
     /// Which peers were told that a peer signed two histories.
     told_of_proof: Vec<usize>,
     violation: Option<Violation>,
@@ -105,6 +107,7 @@ impl<W: Playable> Judge<W> {
             history: History::default(),
             issued: BTreeMap::new(),
             core: None,
+            extended: Vec::new(),
             told_of_proof: Vec::new(),
             violation: None,
             world: PhantomData,
@@ -129,6 +132,15 @@ impl<W: Playable> Judge<W> {
     /// A player wants to pause, or to resume.
     pub fn asked_pause(&mut self, peer: usize) {
         self.peers[peer].pause_asks += 1;
+    }
+
+    /// A player votes to extend the suspicion time.
+    pub fn extended(&mut self) {
+        // The votes of all in one stall are one extension.
+        let last = self.extended.last().copied();
+        if last.is_none_or(|last| last + Duration::from_secs(2) < self.now) {
+            self.extended.push(self.now);
+        }
     }
 
     /// A peer leaves.
@@ -302,6 +314,8 @@ impl<W: Playable> Judge<W> {
         let turn = bundle.turn.0;
         file.next = (turn + 1, file.next.1.max(turn + 1));
         file.handed.push((turn, self.now));
+        let hash = file.log.hashes.get(turn as usize + 1);
+        file.executing.push_back(hash.copied());
     }
 
     /// A world executed a turn.
@@ -312,7 +326,7 @@ impl<W: Playable> Judge<W> {
         let flawed = self.scenario.peers[peer]
             .flaw
             .is_some_and(|from| turn >= from);
-        let hash = file.log.hashes.get(turn as usize + 1).copied();
+        let hash = file.executing.pop_front().flatten();
         if let Some(hash) = hash.filter(|_| !flawed && !self.is_hostile(peer))
             && let Some(first) = self.history.differs(hash, checksum)
         {

@@ -36,7 +36,7 @@ use lockstep::harness::{Clock, Driver, Due};
 use lockstep::log::PauseBudget;
 use lockstep::session::{HostConfig, Input, Output, Role, RulesOf, Session, SessionConfig};
 use lockstep::sign::{Ed25519, KeyedHash, Signer};
-use lockstep::{Limits, MatchId, PeerId, TurnNumber};
+use lockstep::{Limits, MatchId, PeerId};
 use network::Network;
 use quic::Quic;
 use sim::Seat;
@@ -118,8 +118,8 @@ struct Simulator<W> {
 struct Peer<W> {
     /// How often its address has changed.
     moves: u32,
-    /// The turn in whose stall its players have voted for an extension.
-    voted_in: Option<TurnNumber>,
+    /// Its players have voted to extend the suspicion time.
+    has_voted: bool,
     worker: WorldWorker<W>,
     bounds: Bounds,
     own: Vec<Seat>,
@@ -127,6 +127,8 @@ struct Peer<W> {
     /// When each seat issued of late: the limit that the edge of a real peer keeps.
     issued: BTreeMap<Seat, VecDeque<Duration>>,
     issued_total: BTreeMap<Seat, u32>,
+    /// Commands that all runs of its process have issued: no two are alike.
+    marks: u32,
     executed_total: BTreeMap<Seat, u32>,
     leaving: bool,
     /// It leaves a match that stands still, to begin another run.
@@ -166,13 +168,14 @@ impl<W: Playable> Simulator<W> {
             driver.add(session, clock(plan, plan.begins_at));
             peers.push(Peer {
                 moves: 0,
-                voted_in: None,
+                has_voted: false,
                 worker: WorldWorker::new(plan.load, plan.step, plan.flaw),
                 bounds: Bounds::default(),
                 own: Vec::new(),
                 random: Stream::new(scenario.seed, "player", at as u64),
                 issued: BTreeMap::new(),
                 issued_total: BTreeMap::new(),
+                marks: 0,
                 executed_total: BTreeMap::new(),
                 leaving: false,
                 gives_up_until: None,
@@ -341,9 +344,11 @@ impl<W: Playable> Simulator<W> {
         self.judge.told(peer, &event);
         self.plan_aftermath(peer, &event);
         match event {
-            lockstep::Event::Started { .. } if self.peers[peer].is_out => {}
+            lockstep::Event::Started { own, .. } if self.peers[peer].is_out => {
+                self.peers[peer].own = own;
+            }
             lockstep::Event::RosterChanged { .. } => self.admitted(peer),
-            lockstep::Event::Stalled { turn, since, .. } => self.stalled(peer, turn, since),
+            lockstep::Event::Stalled { since, .. } => self.stalled(peer, since),
             lockstep::Event::Started { own, .. } => {
                 self.peers[peer].own = own;
                 if self.begun_at.is_none() {

@@ -1,7 +1,7 @@
 //! The core: calm peers that must go on from healing on, whatever those outside do.
 
 use super::Judge;
-use crate::simulator::Playable;
+use crate::simulator::{Fault, Playable, SUSPICION};
 use std::time::Duration;
 
 /// The peers of which progress is demanded, and when it was.
@@ -50,8 +50,30 @@ impl<W: Playable> Judge<W> {
             let in_time = file.is_in && file.started && file.run == 0 || file.is_in && file.run > 0;
             roster.contains(peer) && is_calm(peer) && (in_time || reopens && file.run > 0)
         };
-        let candidates: Vec<usize> = (0..self.peers.len()).filter(plays).collect();
-        let (members, links) = self.connected(&candidates);
+        let mut candidates: Vec<usize> = (0..self.peers.len()).filter(plays).collect();
+        // Of an even number the half with the first of them can decide.
+        let heard = roster.iter().filter(|peer| !self.was_silent(**peer));
+        let votes = 2 * heard.clone().count() + usize::from(heard.min() == roster.iter().min());
+        if votes > roster.len() {
+            candidates.retain(|peer| !self.was_silent(*peer));
+        }
+        let (mut members, links) = self.connected(&candidates);
+        // A peer outside may be late with all, and the later with a peer that hears of it by way of another.
+        while roster.iter().any(|peer| !members.contains(peer)) {
+            let apart = |one: &usize| {
+                let others = members.iter();
+                others
+                    .filter(|other| self.scenario.are_apart(*one, **other))
+                    .count()
+            };
+            let Some(most) = members.iter().copied().max_by_key(apart) else {
+                break;
+            };
+            if apart(&most) == 0 {
+                break;
+            }
+            members.retain(|member| *member != most);
+        }
         let is_quorum = 2 * members.len() > roster.len();
         let outside = roster.iter().filter(|peer| !members.contains(peer));
         let tenures = outside.map(|peer| Tenure {
@@ -80,6 +102,17 @@ impl<W: Playable> Judge<W> {
             members: if is_quorum { members } else { Vec::new() },
         };
         self.core = Some(core);
+    }
+
+    /// Whether a peer was cut off or frozen for so long, until just before healing, that a quorum may remove it yet.
+    fn was_silent(&self, peer: usize) -> bool {
+        let plan = &self.scenario.peers[peer];
+        plan.faults.iter().any(|(at, fault)| match fault {
+            Fault::Freeze(lasts) | Fault::Cut { lasts, .. } => {
+                *lasts >= SUSPICION && *at + *lasts + SUSPICION > self.scenario.heal_at
+            }
+            _ => false,
+        })
     }
 
     /// Whether faults of calm peers have ended.

@@ -80,7 +80,8 @@ impl<W: Playable> Judge<W> {
                     }
                 }
                 Record::End(end) if end.turns <= common.min(sound) => {
-                    let of_log = (checksums[end.turns as usize], log.tip());
+                    let at = end.turns as usize;
+                    let of_log = (checksums[at], log.hashes[at]);
                     let start = log.start.as_ref();
                     let signers = start.map_or(0, |start| signed::end_signers(start, end));
                     let missing = self.is_core(peer) && signers < self.core().len();

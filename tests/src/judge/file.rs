@@ -4,6 +4,7 @@ use super::signed;
 use lockstep::log::{Bundle, Keyframe, Record, RosterChange, Start};
 use lockstep::{Ended, Incarnation, LogHash, PeerId};
 use sim::{Checksum, Seat};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -154,6 +155,8 @@ pub struct PeerFile {
     pub handed: Vec<(u32, Duration)>,
     /// The next turn to be handed out, and the first that was not handed out before.
     pub next: (u32, u32),
+    /// The log hashes of the turns that its world is to execute.
+    pub executing: VecDeque<Option<LogHash>>,
     pub executed: u32,
     pub checksum: Option<Checksum>,
     pub started: bool,
@@ -190,6 +193,7 @@ impl PeerFile {
             given: Log::default(),
             handed: Vec::new(),
             next: (0, 0),
+            executing: VecDeque::new(),
             executed: 0,
             checksum: None,
             started: false,
@@ -215,6 +219,7 @@ impl PeerFile {
         self.given = Log::of(given);
         (self.handed, self.next, self.executed) = (Vec::new(), (0, 0), 0);
         (self.checksum, self.ended, self.crashed) = (None, None, None);
+        self.executing.clear();
         (self.left, self.frozen, self.is_in) = (false, false, false);
         (self.began_at, self.fenced_until) = (now, Duration::ZERO);
     }

@@ -27,6 +27,10 @@ impl<W: Playable> Judge<W> {
                 return;
             };
             let plan = bundle.plan;
+            // Every epoch begins the measurement anew.
+            if canonical.epochs.iter().any(|epoch| epoch.begins == turn) {
+                lowered_at = None;
+            }
             let handed = core.and_then(|peer| {
                 let mut handed = self.peers[peer].handed.iter();
                 handed

@@ -87,9 +87,6 @@ impl<W: Playable> Judge<W> {
             )
         );
         let mut cost = SUSPICION + super::core::RECOVERY;
-        if self.scenario.extends {
-            cost += EXTENSION;
-        }
         if tenure.was_alive {
             cost += STALL_BUDGET;
         }
@@ -121,7 +118,10 @@ impl<W: Playable> Judge<W> {
             true => self.cost(tenure) + window / REFILL,
             false => self.cost(tenure),
         });
-        tenures.sum::<Duration>() + changes
+        let extended = self.extended.iter();
+        let extended = extended.filter(|at| **at <= to && **at + EXTENSION >= from);
+        let extended = EXTENSION * extended.count() as u32;
+        tenures.sum::<Duration>() + changes + extended
     }
 
     /// The core advances, admits calm joiners, and ends.
@@ -198,11 +198,18 @@ impl<W: Playable> Judge<W> {
                 played += lasts;
             }
         }
+        // Where turns become shorter, the batches of those after it are sealed by a clock that must catch up.
+        let before_it = 2 * u32::from(self.scenario.plan.delay_turns);
         for (at, (from, _, before, _, turn)) in stalls.iter().enumerate() {
             for (_, to, _, after, _) in &stalls[at..] {
                 let stalled = (*to - *from).saturating_sub(*after - *before);
-                let allowed =
-                    self.may_cost(*from, *to) + (*to - *from) / SLEW + JITTER + length(*turn);
+                let shorter = (turn.saturating_sub(before_it)..*turn + 1)
+                    .map(|turn| length(turn).saturating_sub(length(turn + 1)));
+                let allowed = self.may_cost(*from, *to)
+                    + (*to - *from) / SLEW
+                    + JITTER
+                    + length(*turn)
+                    + shorter.sum::<Duration>() * 2;
                 if stalled > allowed {
                     return Some(format!(
                         "turn {turn} and those after it stall for {stalled:.2?} from {from:.2?} to {to:.2?}, {allowed:.2?} allowed"

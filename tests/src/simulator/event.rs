@@ -63,9 +63,11 @@ impl Event {
     /// The peer or node at which it happens, where that one must be awake for it.
     pub fn node(&self, at: impl Fn(End) -> Node) -> Option<Node> {
         match self {
-            Event::Begin(peer) | Event::World(peer) | Event::Play(peer) | Event::Chat(peer) => {
-                Some(*peer)
-            }
+            Event::Begin(peer)
+            | Event::World(peer)
+            | Event::Play(peer)
+            | Event::Chat(peer)
+            | Event::GiveUp(peer) => Some(*peer),
             Event::Arrive(end, ..) | Event::Down(end, _) => Some(at(*end)),
             Event::Packet(packet) => Some(packet.to.0),
             Event::Timer(node) => Some(*node),

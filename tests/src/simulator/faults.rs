@@ -6,7 +6,7 @@ use super::quic::SOCKET_PACKETS;
 use super::scenario::{Aftermath, Fault, Victim, Ways};
 use super::{Playable, Simulator};
 use lockstep::session::Input;
-use lockstep::{LinkError, RosterCause, TurnNumber};
+use lockstep::{LinkError, RosterCause};
 use sim::Seat;
 use std::time::Duration;
 
@@ -165,6 +165,7 @@ impl<W: Playable> Simulator<W> {
     /// Gives back what happens now; what would happen at a frozen peer waits.
     pub(super) fn unless_frozen(&mut self, event: Event) -> Option<Event> {
         let node = event.node(|end| self.network.at(end).0);
+        let node = node.or_else(|| self.player_of(&event));
         let peer = node.and_then(|node| self.peers.get_mut(node));
         let Some((_, waiting)) = peer.and_then(|peer| peer.frozen.as_mut()) else {
             return Some(event);
@@ -175,6 +176,15 @@ impl<W: Playable> Simulator<W> {
             waiting.push(event);
         }
         None
+    }
+
+    /// The peer whose player does this.
+    fn player_of(&self, event: &Event) -> Option<usize> {
+        let (Event::Fault(peer, number) | Event::FaultOver(peer, number)) = event else {
+            return None;
+        };
+        let (_, fault) = &self.scenario.peers[*peer].faults[*number];
+        matches!(fault, Fault::Pause(_) | Fault::Leave).then_some(*peer)
     }
 
     /// A transport that has heard nothing for so long gives its links up; the frozen peer will find the same.
@@ -191,11 +201,11 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// Players vote once in every stall to extend the suspicion time.
-    pub(super) fn stalled(&mut self, peer: usize, turn: TurnNumber, since: Duration) {
+    /// The players of a peer vote once to extend the suspicion time.
+    pub(super) fn stalled(&mut self, peer: usize, since: Duration) {
         let votes = self.scenario.extends && since >= Duration::from_secs(1);
-        if votes && self.peers[peer].voted_in != Some(turn) {
-            self.peers[peer].voted_in = Some(turn);
+        if votes && !std::mem::replace(&mut self.peers[peer].has_voted, true) {
+            self.judge.extended();
             self.feed(peer, Input::WaitLonger);
         }
     }

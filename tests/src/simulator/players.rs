@@ -60,7 +60,8 @@ impl<W: Playable> Simulator<W> {
             return;
         }
         recent.push_back(now);
-        let mark = u32::from(seat.0) << 24 | *total;
+        let mark = u32::from(seat.0) << 24 | state.marks;
+        state.marks += 1;
         *total += 1;
         let command = match clumsy && state.random.chance(GARBAGE) {
             true => [&[0xff; 6][..], &mark.to_le_bytes()].concat(),

@@ -32,6 +32,19 @@ impl Scenario {
             self.draw_collusion(random, one, other);
         }
         self.link_some_outsiders_only_to_the_host(random, &outsiders);
+        self.link_all_by_calm_peers();
+    }
+
+    /// Two peers without a link have a calm neighbour in common: batches are passed on once.
+    fn link_all_by_calm_peers(&mut self) {
+        for (one, other) in self.unreachable.clone() {
+            let passes_on = |peer: usize| {
+                self.is_calm(peer) && !self.are_apart(peer, one) && !self.are_apart(peer, other)
+            };
+            if !(0..self.peers.len()).any(|peer| peer != one && peer != other && passes_on(peer)) {
+                self.unreachable.retain(|pair| *pair != (one, other));
+            }
+        }
     }
 
     fn draw_outsider(&mut self, random: &mut Stream, peer: usize) {
