@@ -209,7 +209,7 @@ impl<W: Playable> Judge<W> {
                     + (*to - *from) / SLEW
                     + JITTER
                     + length(*turn)
-                    + shorter.sum::<Duration>() * 2;
+                    + shorter.sum::<Duration>() * u32::from(self.scenario.plan.delay_turns);
                 if stalled > allowed {
                     return Some(format!(
                         "turn {turn} and those after it stall for {stalled:.2?} from {from:.2?} to {to:.2?}, {allowed:.2?} allowed"
