@@ -19,7 +19,7 @@ use std::time::Duration;
 pub struct Driver<E> {
     now: Duration,
     peers: Vec<Driven>,
-    /// By time, then what happens before what becomes due, then in the order of scheduling.
+    /// By time. At one time, events come in the order of scheduling, and after them deadlines in the order of peers.
     queue: BTreeMap<(Duration, bool, u64), Queued<E>>,
     scheduled: u64,
 }
@@ -108,6 +108,13 @@ impl<E> Driver<E> {
         self.peers[peer].session.as_ref()
     }
 
+    /// The session of a peer whose process runs, for a test to look into its state or to change it.
+    #[cfg(test)]
+    pub(crate) fn session_mut(&mut self, peer: usize) -> Option<&mut Session> {
+        self.wake(self.now, peer);
+        self.peers[peer].session.as_mut()
+    }
+
     /// Whether a peer's process has begun and runs, and is not suspended.
     pub fn is_awake(&self, peer: usize) -> bool {
         let driven = &self.peers[peer];
@@ -145,7 +152,17 @@ impl<E> Driver<E> {
 
     /// Schedules an event.
     pub fn schedule(&mut self, at: Duration, event: E) {
-        self.put((at.max(self.now), false), Queued::Event(event));
+        let key = (at.max(self.now), false, self.scheduled);
+        self.queue.insert(key, Queued::Event(event));
+        self.scheduled += 1;
+    }
+
+    /// The events in the queue, in order.
+    pub fn events(&self) -> impl Iterator<Item = &E> {
+        self.queue.values().filter_map(|queued| match queued {
+            Queued::Event(event) => Some(event),
+            Queued::Wake(_) => None,
+        })
     }
 
     /// Takes all events out of the queue that `wanted` accepts, in order.
@@ -223,13 +240,13 @@ impl<E> Driver<E> {
         let at = driven.clock.when(deadline).max(self.now);
         if driven.wakes_at.is_none_or(|wakes_at| at < wakes_at) {
             self.peers[peer].wakes_at = Some(at);
-            self.put((at, true), Queued::Wake(peer));
+            self.wake(at, peer);
         }
     }
 
-    fn put(&mut self, (at, wake): (Duration, bool), queued: Queued<E>) {
-        self.queue.insert((at, wake, self.scheduled), queued);
-        self.scheduled += 1;
+    fn wake(&mut self, at: Duration, peer: usize) {
+        let key = (at, true, peer as u64);
+        self.queue.insert(key, Queued::Wake(peer));
     }
 }
 
@@ -304,16 +321,21 @@ pub trait Surroundings {
     /// game is told something. Answers for its world, in order.
     fn perform(&mut self, peer: usize, output: Output) -> Option<Input<'static>>;
 
+    /// A session has been called, and nothing of what it wants is done yet.
+    fn called(&mut self, call: Call<'_>) {
+        let _ = call;
+    }
+
     /// A peer dials another one: whether anything comes of it.
     fn connects(&mut self, from: usize, to: usize) -> bool {
         let _ = (from, to);
         true
     }
 
-    /// Bytes leave a peer: what arrives, if anything does.
-    fn carry(&mut self, sent: Sent, bytes: Arc<[u8]>) -> Option<Arc<[u8]>> {
+    /// A peer sends bytes, or closes a link: what comes up at the other end, if anything does.
+    fn carry(&mut self, sent: Sent, what: Arrives) -> Option<Arrives> {
         let _ = sent;
-        Some(bytes)
+        Some(what)
     }
 
     /// Something arrives at a peer. Gives it back, unless it is lost or kept for later.
@@ -322,7 +344,20 @@ pub trait Surroundings {
     }
 }
 
-/// Where bytes go.
+/// One call of a session.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// The time of the driver.
+    pub now: Duration,
+    /// The peer.
+    pub peer: usize,
+    /// Whether its deadline was due.
+    pub timeout: bool,
+    /// What it wants done.
+    pub outputs: &'a [Output],
+}
+
+/// From where to where something is sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
     /// The sender.
@@ -331,8 +366,6 @@ pub struct Sent {
     pub to: usize,
     /// The link.
     pub link: LinkId,
-    /// The channel.
-    pub channel: Channel,
 }
 
 impl Mesh {
@@ -345,9 +378,32 @@ impl Mesh {
         }
     }
 
-    /// Hands an input to a peer's session, and does what it wants done.
+    /// Hands an input to a peer's session, and does what it wants done. Links that it closes are closed last: its world
+    /// may answer, and the session close a link, before all is sent that the session wanted sent before.
     pub fn input(&mut self, around: &mut impl Surroundings, peer: usize, input: Input<'_>) {
-        for output in self.driver.handle(peer, input) {
+        let mut closed = Vec::new();
+        self.handle(around, peer, input, &mut closed);
+        for link in closed {
+            self.send(around, peer, link, Arrives::Down);
+        }
+    }
+
+    fn handle(
+        &mut self,
+        around: &mut impl Surroundings,
+        peer: usize,
+        input: Input<'_>,
+        closed: &mut Vec<LinkId>,
+    ) {
+        let timeout = matches!(input, Input::Timeout);
+        let outputs = self.driver.handle(peer, input);
+        around.called(Call {
+            now: self.driver.now(),
+            peer,
+            timeout,
+            outputs: &outputs,
+        });
+        for output in outputs {
             match output {
                 Output::Dial { address, .. } => {
                     let to = address.parse().ok();
@@ -360,23 +416,11 @@ impl Mesh {
                     link,
                     channel,
                     bytes,
-                } => {
-                    let sent = Sent {
-                        from: peer,
-                        to: self.other_end(peer, link),
-                        link,
-                        channel,
-                    };
-                    if let Some(bytes) = around.carry(sent, bytes) {
-                        self.post(sent.to, link, Arrives::Bytes(channel, bytes));
-                    }
-                }
-                Output::Close { link } => {
-                    self.post(self.other_end(peer, link), link, Arrives::Down);
-                }
+                } => self.send(around, peer, link, Arrives::Bytes(channel, bytes)),
+                Output::Close { link } => closed.push(link),
                 output => {
                     if let Some(answer) = around.perform(peer, output) {
-                        self.input(around, peer, answer);
+                        self.handle(around, peer, answer, closed);
                     }
                 }
             }
@@ -406,11 +450,17 @@ impl Mesh {
 
     /// A new link between two peers, which is up at both ends after the delay. Its number.
     pub fn link(&mut self, dialler: usize, acceptor: usize) -> LinkId {
-        let link = LinkId(self.links.len() as u32);
-        self.links.push((dialler, acceptor));
+        let link = self.number(dialler, acceptor);
         self.post(dialler, link, Arrives::Up);
         self.post(acceptor, link, Arrives::Up);
         link
+    }
+
+    /// The number of a link that comes up when the caller says so. Its ends may be numbers of no peer: then the caller's
+    /// [`Surroundings`] keep what is for them.
+    pub fn number(&mut self, dialler: usize, acceptor: usize) -> LinkId {
+        self.links.push((dialler, acceptor));
+        LinkId(self.links.len() as u32 - 1)
     }
 
     /// The peers at the ends of a link, the dialler first.
@@ -421,9 +471,9 @@ impl Mesh {
         self.links[link.0 as usize]
     }
 
-    /// Links so far.
-    pub fn links(&self) -> usize {
-        self.links.len()
+    /// The ends of all links so far, by number.
+    pub fn links(&self) -> &[(usize, usize)] {
+        &self.links
     }
 
     /// Something arrives at a peer after the delay.
@@ -432,9 +482,12 @@ impl Mesh {
         self.driver.schedule(at, Arrival { to, link, what });
     }
 
-    fn other_end(&self, peer: usize, link: LinkId) -> usize {
+    fn send(&mut self, around: &mut impl Surroundings, from: usize, link: LinkId, what: Arrives) {
         let (dialler, acceptor) = self.ends(link);
-        if dialler == peer { acceptor } else { dialler }
+        let to = if dialler == from { acceptor } else { dialler };
+        if let Some(what) = around.carry(Sent { from, to, link }, what) {
+            self.post(to, link, what);
+        }
     }
 
     fn deliver(&mut self, around: &mut impl Surroundings, arrival: &Arrival) {

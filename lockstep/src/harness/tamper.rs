@@ -25,7 +25,7 @@ pub fn change_batches(
             }
             _ => bytes.to_vec(),
         },
-        _ => match Control::decode(bytes, &Limits::default()) {
+        Channel::Control => match Control::decode(bytes, &Limits::default()) {
             Ok(Control::Evidence(batches)) => {
                 let batches = batches.into_iter().map(SignedBatch::from);
                 let batches = batches.filter_map(&mut change);
@@ -33,6 +33,7 @@ pub fn change_batches(
             }
             _ => bytes.to_vec(),
         },
+        Channel::Bulk => bytes.to_vec(),
     }
 }
 
