@@ -8,17 +8,19 @@ use crate::session::wire::Control;
 use crate::{Incarnation, RosterCause};
 
 impl Net {
-    /// A link from nobody in the net.
-    fn stranger(&mut self, at: usize, link: u32, address: &str, key: Option<PeerId>) {
-        self.dead.push(LinkId(link));
+    /// A link from outside.
+    pub(super) fn stranger(&mut self, at: usize, address: &str, key: Option<PeerId>) -> LinkId {
+        let link = self.mesh.number(OUTSIDE, at);
+        self.links.dead.push(link);
         let input = Input::LinkUp {
-            link: LinkId(link),
+            link,
             peer: key,
             dialled: false,
             address: address.to_owned(),
             binding: [0; 32],
         };
         self.input(at, input);
+        link
     }
 }
 
@@ -36,43 +38,37 @@ fn a_crowd_of_strangers_keeps_nobody_else_out() {
     net.kill(2);
     net.run(Duration::from_secs(20));
     net.restart(2, 99, Vec::new(), &[0, 1]);
-    let mut next = 1_000_000;
-    let dead = net.dead.len();
+    let dead = net.links.dead.len();
     for step in 0..500 {
         for at in [0, 1] {
             for _ in 0..32 {
-                next += 1;
-                net.stranger(at, next, &format!("crowd:{step}"), None);
+                net.stranger(at, &format!("crowd:{step}"), None);
             }
-            let links = net.peers[at].session.core.links.values();
+            let links = net.session(at).core.links.values();
             let unproved = links.filter(|link| link.proved.is_none() && !link.dialled);
             assert!(unproved.count() <= 32);
         }
-        net.run(net.now + Duration::from_millis(20));
-        net.dead.truncate(dead);
+        net.run(net.now() + Duration::from_millis(20));
+        net.links.dead.truncate(dead);
     }
     assert_eq!(net.causes(2), [RosterCause::Rejoined]);
-    assert_eq!(net.peers[2].session.status(), Status::Running);
+    assert_eq!(net.session(2).status(), Status::Running);
 }
 
 #[test]
 fn a_key_of_the_match_has_room_of_its_own() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(5));
-    net.stranger(0, 900, "2", Some(id(2)));
-    for link in 1_000..1_200 {
-        let (place, key) = (format!("place {link}"), Some(strange(link)));
-        net.stranger(0, link, &place, key);
-    }
-    let links = &net.peers[0].session.core.links;
-    assert!(links.contains_key(&LinkId(900)));
-    assert!(links.contains_key(&LinkId(1_199)) && !links.contains_key(&LinkId(1_000)));
+    let has = |net: &Net, link: LinkId| net.session(0).core.links.contains_key(&link);
+    let first = net.stranger(0, "2", Some(id(2)));
+    let strangers: Vec<LinkId> = (0..200)
+        .map(|number| net.stranger(0, &format!("place {number}"), Some(strange(number))))
+        .collect();
+    assert!(has(&net, first));
+    assert!(has(&net, strangers[199]) && !has(&net, strangers[0]));
     // Nor is it endless.
-    for link in 901..=904 {
-        net.stranger(0, link, "2", Some(id(2)));
-    }
-    let links = &net.peers[0].session.core.links;
-    assert!(!links.contains_key(&LinkId(900)) && links.contains_key(&LinkId(901)));
+    let more: Vec<LinkId> = (0..4).map(|_| net.stranger(0, "2", Some(id(2)))).collect();
+    assert!(!has(&net, first) && has(&net, more[0]));
 }
 
 #[test]
@@ -85,8 +81,8 @@ fn strangers_who_prove_that_they_are_nobody_are_few() {
     // They prove who they are before they ask, and are told that it is too late.
     let mut most = 0;
     for _ in 0..30 {
-        net.run(net.now + DELAY);
-        let core = &net.peers[0].session.core;
+        net.run(net.now() + DELAY);
+        let core = &net.session(0).core;
         let nobodies = core.links.values().filter(|link| {
             link.proved
                 .is_some_and(|(peer, _)| peer != id(0) && peer != id(1))
@@ -100,14 +96,14 @@ fn strangers_who_prove_that_they_are_nobody_are_few() {
 fn faults_of_strangers_do_not_make_those_of_members_forgotten() {
     let mut net = Net::new(2, Plan::default(), None);
     net.run(Duration::from_secs(5));
-    let fault = |net: &mut Net, key: PeerId, link: u32| {
-        net.stranger(0, link, &format!("place {link}"), None);
-        let core = &mut net.peers[0].session.core;
-        let proved = core.links.get_mut(&LinkId(link)).expect("it was let in");
+    let fault = |net: &mut Net, key: PeerId, place: u32| {
+        let link = net.stranger(0, &format!("place {place}"), None);
+        let core = &mut net.session_mut(0).core;
+        let proved = core.links.get_mut(&link).expect("it was let in");
         proved.proved = Some((key, Incarnation([5; 16])));
-        core.fault(LinkId(link), Fault::Garbage);
-        let stays = core.links.contains_key(&LinkId(link));
-        core.close(LinkId(link));
+        core.fault(link, Fault::Garbage);
+        let stays = core.links.contains_key(&link);
+        core.close(link);
         stays
     };
     for number in 0..1_100 {
@@ -129,12 +125,14 @@ fn one_key_on_many_links_is_answered_on_one() {
     net.run(Duration::from_secs(20));
     // Peer 0 opens link after link to peer 3, and asks for the match on each.
     for _ in 0..17 {
-        let key = id(3);
-        let address = "3".to_owned();
-        net.output(0, Output::Dial { address, key });
-        net.run(net.now + DELAY * 5);
+        net.mesh.link(0, 3);
+        for _ in 0..5 {
+            net.run(net.now() + DELAY);
+            // It closes the ones before, and says so to nobody.
+            net.lose(|arrival| matches!(arrival.what, Arrives::Down));
+        }
     }
-    let links = net.peers[3].session.core.links_to(id(0));
+    let links = net.session(3).core.links_to(id(0));
     let links: Vec<LinkId> = links.map(|link| link.id).collect();
     assert!(links.len() > 16, "{}", links.len());
     let mut ask = vec![0];
@@ -151,7 +149,7 @@ fn one_key_on_many_links_is_answered_on_one() {
         );
     }
     net.restart(2, 99, Vec::new(), &[3]);
-    net.run(net.now + Duration::from_secs(10));
+    net.run(net.now() + Duration::from_secs(10));
     assert_eq!(net.causes(2), [RosterCause::Rejoined]);
 }
 
@@ -179,11 +177,11 @@ fn who_has_more_of_the_log_and_never_gives_it_is_asked_no_longer() {
     net.run(Duration::from_secs(15));
     net.kill(2);
     net.run(Duration::from_secs(20));
-    net.lie = Some(idle);
+    net.links.lie = Some(idle);
     net.restart(2, 99, Vec::new(), &[0]);
     net.run(Duration::from_secs(50));
     assert_eq!(net.causes(2), [RosterCause::Rejoined]);
-    assert_eq!(net.peers[2].session.status(), Status::Running);
+    assert_eq!(net.session(2).status(), Status::Running);
 }
 
 #[test]
@@ -215,5 +213,5 @@ fn made_up_runs_of_one_peer_keep_no_other_out() {
     net.restart(3, 99, Vec::new(), &[0, 1, 2]);
     net.run(Duration::from_secs(45));
     assert_eq!(net.causes(3), [RosterCause::Rejoined]);
-    assert_eq!(net.peers[3].session.status(), Status::Running);
+    assert_eq!(net.session(3).status(), Status::Running);
 }

@@ -3,7 +3,6 @@
 use super::lost::part;
 use super::*;
 use crate::log::{RosterChange, SignedBatch, Start};
-use crate::session::wire::{Control, WireBatch};
 use crate::{Desync, RosterCause};
 
 fn match_of(peers: usize, on_desync: OnDesync) -> Net {
@@ -19,32 +18,12 @@ fn saying(
     change: impl Fn(&mut Batch),
 ) -> Option<Vec<u8>> {
     let changed = |signed: SignedBatch| {
-        if usize::from(signed.peer) != me {
-            return signed;
-        }
         let mut batch = Batch::decode(&signed.content).expect("an honest batch until here");
         change(&mut batch);
         let run = start.roster[me].incarnation;
-        batch.seal(me as u8, start.match_id, run, &KeyedHash::new(id(me)))
+        Some(batch.seal(me as u8, start.match_id, run, &KeyedHash::new(id(me))))
     };
-    match channel {
-        Channel::Turns => match Datagram::decode(bytes) {
-            Ok(Datagram::Turns(mut packet)) => {
-                packet.batches = packet.batches.into_iter().map(changed).collect();
-                Some(Datagram::Turns(packet).encode())
-            }
-            _ => None,
-        },
-        Channel::Control => match Control::decode(bytes, &Limits::default()) {
-            Ok(Control::Evidence(shown)) => {
-                let shown = shown.into_iter().map(SignedBatch::from).map(changed);
-                let shown = shown.map(|batch| WireBatch::of(&batch)).collect();
-                Some(Control::Evidence(shown).encode())
-            }
-            _ => None,
-        },
-        Channel::Bulk => None,
-    }
+    Some(change_batches(channel, bytes, me as u8, changed))
 }
 
 /// Tells of another world after this many turns, and of the right one ever after.
@@ -164,7 +143,7 @@ fn the_others_go_on_without_whose_world_goes_its_own_way() {
 #[test]
 fn one_false_checksum_costs_whoever_told_it_its_place() {
     let mut net = match_of(4, OnDesync::RemoveMinority);
-    net.attack = Some((3, lies_once));
+    net.links.attack = Some((3, lies_once));
     net.run(Duration::from_secs(20));
     net.go_on_without(&[0, 1, 2], &[3], LIE - 1);
 }
@@ -172,7 +151,7 @@ fn one_false_checksum_costs_whoever_told_it_its_place() {
 #[test]
 fn a_false_log_hash_costs_whoever_told_it_its_place() {
     let mut net = match_of(4, OnDesync::RemoveMinority);
-    net.attack = Some((1, lies_about_its_log));
+    net.links.attack = Some((1, lies_about_its_log));
     net.run(Duration::from_secs(30));
     for at in [0, 2, 3] {
         assert_eq!(net.causes(at), [RosterCause::Desynced]);
@@ -194,15 +173,15 @@ fn a_false_log_hash_costs_whoever_told_it_its_place() {
 /// A match of `peers` of whom the last one lies about its log. The links between these break before.
 fn parted_from_a_liar<const PEERS: usize>(parted: &[(usize, usize)], lasts: Duration) -> Net {
     let mut net = match_of(PEERS, OnDesync::RemoveMinority);
-    net.attack = Some((PEERS - 1, lies_about_its_log));
+    net.links.attack = Some((PEERS - 1, lies_about_its_log));
     while net.peers[1].executed + 4 < u64::from(LIE) {
-        net.run(net.now + Duration::from_millis(10));
+        net.run(net.now() + Duration::from_millis(10));
     }
     for (one, other) in parted {
-        net.deaf_between.push((*one, *other));
+        net.links.deaf_between.push((*one, *other));
         part(&mut net, *one, *other);
     }
-    net.run(net.now + lasts);
+    net.run(net.now() + lasts);
     net
 }
 
@@ -251,7 +230,7 @@ fn who_lies_about_its_log_and_keeps_out_of_the_reach_of_most_ends_nothing() {
 fn two_who_stray_differently_at_once_both_go() {
     let mut net = match_of(5, OnDesync::RemoveMinority);
     net.peers[1].diverges_at = Some(10);
-    net.attack = Some((4, |start, me, channel, bytes| {
+    net.links.attack = Some((4, |start, me, channel, bytes| {
         saying(start, me, (channel, bytes), |batch| {
             let place = 11u32.checked_sub(batch.executed).map(|at| at as usize);
             if let Some(checksum) = place.and_then(|at| batch.checksums.get_mut(at)) {
@@ -353,7 +332,7 @@ fn tells_both(start: &Start, me: usize, channel: Channel, bytes: &[u8]) -> Optio
 fn whoever_tells_some_of_another_world_than_others_has_signed_two_batches() {
     for liar in [0, 3] {
         let mut net = match_of(4, OnDesync::RemoveMinority);
-        net.attack = Some((liar, tells_both));
+        net.links.attack = Some((liar, tells_both));
         net.run(Duration::from_secs(20));
         for at in (0..4).filter(|at| *at != liar) {
             let cheated = Event::PeerFault {
@@ -371,7 +350,7 @@ fn whoever_tells_some_of_another_world_than_others_has_signed_two_batches() {
 #[test]
 fn a_report_of_turns_long_past_removes_nobody() {
     let mut net = match_of(3, OnDesync::RemoveMinority);
-    net.attack = Some((2, reports_nothing));
+    net.links.attack = Some((2, reports_nothing));
     net.run(Duration::from_secs(90));
     for at in [0, 1] {
         let faults = net.faults(at);

@@ -39,7 +39,7 @@ impl Net {
 #[test]
 fn who_signs_two_histories_is_named_and_the_others_go_on_with_one() {
     let mut net = Net::new(3, Plan::default(), None);
-    net.two_faced = Some(20);
+    net.links.two_faced = Some(20);
     net.run(Duration::from_secs(12));
     assert!(net.has_named(0) && net.has_named(1));
     let ends = net.ends();
@@ -71,7 +71,7 @@ fn who_came_back_goes_back_with_the_others_and_who_came_back_and_cheats_does_not
         assert_eq!(net.causes(victim), [RosterCause::Rejoined]);
     }
     let turn = net.peers[0].executed as u32 + 10;
-    net.two_faced = Some(turn);
+    net.links.two_faced = Some(turn);
     net.run(Duration::from_secs(60));
     let honest = [0, 1, 3];
     for at in honest {
@@ -83,7 +83,7 @@ fn who_came_back_goes_back_with_the_others_and_who_came_back_and_cheats_does_not
     net.have_one_history(&honest);
     let causes = honest.map(|at| net.causes(at));
 
-    net.two_faced = None;
+    net.links.two_faced = None;
     net.kill(2);
     net.restart(2, 99, Vec::new(), &[1]);
     net.run(Duration::from_secs(75));
@@ -96,7 +96,7 @@ fn who_came_back_goes_back_with_the_others_and_who_came_back_and_cheats_does_not
 #[test]
 fn who_comes_back_after_turns_were_taken_back_is_heard_and_blamed_for_nothing() {
     let mut net = Net::new(5, Plan::default(), None);
-    net.two_faced = Some(20);
+    net.links.two_faced = Some(20);
     net.run(Duration::from_secs(12));
     net.kill(4);
     net.run(Duration::from_secs(18));
@@ -119,17 +119,17 @@ fn who_sleeps_over_two_histories_calls_them_no_desync() {
     for asleep_after in (600..630).step_by(5) {
         let policies = (OnSlow::default(), OnDesync::Pause, Absent::default());
         let mut net = Net::under(4, Plan::default(), None, policies);
-        net.two_faced = Some(20);
+        net.links.two_faced = Some(20);
         while net.peers[1].executed < 19 {
-            net.run(net.now + Duration::from_millis(10));
+            net.run(net.now() + Duration::from_millis(10));
         }
-        net.run(net.now + Duration::from_millis(asleep_after));
+        net.run(net.now() + Duration::from_millis(asleep_after));
         // It knows that logs differ and shows the others what it alone was sent, and is shown nothing before it sleeps.
-        net.silent.extend([0, 2, 3]);
-        net.run(net.now + Duration::from_millis(100));
-        net.silent.clear();
+        net.links.silent.extend([0, 2, 3]);
+        net.run(net.now() + Duration::from_millis(100));
+        net.links.silent.clear();
         net.stop(1, Duration::from_secs(7));
-        net.run(net.now + Duration::from_secs(10));
+        net.run(net.now() + Duration::from_secs(10));
         let Some(Event::Ended(ended)) = net.peers[1].events.last() else {
             panic!("asleep after {asleep_after} ms: goes on alone");
         };
@@ -143,15 +143,15 @@ fn who_sleeps_over_two_histories_calls_them_no_desync() {
 fn parted_by_two_histories(lasts: Duration, on_desync: OnDesync) -> Net {
     let policies = (OnSlow::default(), on_desync, Absent::default());
     let mut net = Net::under(3, Plan::default(), None, policies);
-    net.two_faced = Some(20);
+    net.links.two_faced = Some(20);
     while net.peers[1].executed < 19 {
-        net.run(net.now + Duration::from_millis(10));
+        net.run(net.now() + Duration::from_millis(10));
     }
-    net.deaf_between.push((0, 1));
+    net.links.deaf_between.push((0, 1));
     part(&mut net, 0, 1);
-    net.run(net.now + lasts);
-    net.deaf_between.clear();
-    net.run(net.now + Duration::from_secs(30));
+    net.run(net.now() + lasts);
+    net.links.deaf_between.clear();
+    net.run(net.now() + Duration::from_secs(30));
     net
 }
 
@@ -183,12 +183,12 @@ fn who_cannot_show_for_long_what_it_was_told_holds_up_the_others_no_longer() {
 #[test]
 fn who_is_lost_beside_a_cheat_is_told_as_lost() {
     let mut net = Net::new(5, Plan::default(), None);
-    net.two_faced = Some(20);
+    net.links.two_faced = Some(20);
     while net.peers[0].executed < 19 {
-        net.run(net.now + Duration::from_millis(10));
+        net.run(net.now() + Duration::from_millis(10));
     }
     net.kill(4);
-    net.run(net.now + Duration::from_secs(12));
+    net.run(net.now() + Duration::from_secs(12));
     let told = |at: usize| -> Vec<(RosterCause, Vec<Seat>)> {
         let events = net.peers[at].events.iter();
         let gone = events.filter_map(|event| match event {
@@ -211,7 +211,7 @@ fn who_is_lost_beside_a_cheat_is_told_as_lost() {
 fn two_histories_in_the_last_turns_are_one_at_the_end() {
     for turn in 54..60 {
         let mut net = Net::new(4, Plan::default(), Some(60));
-        net.two_faced = Some(turn);
+        net.links.two_faced = Some(turn);
         net.run(Duration::from_secs(30));
         let honest = [0, 1, 3];
         for at in honest {
@@ -251,13 +251,13 @@ fn two_histories_before_a_roster_change_end_nothing() {
         net.kill(4);
         net.run(Duration::from_secs(14));
         let turn = net.peers[0].executed as u32 + 12;
-        net.two_faced = Some(turn);
+        net.links.two_faced = Some(turn);
         while net.peers[0].executed as u32 + 8 < turn {
-            net.run(net.now + Duration::from_millis(10));
+            net.run(net.now() + Duration::from_millis(10));
         }
-        net.run(net.now + Duration::from_millis(before));
+        net.run(net.now() + Duration::from_millis(before));
         net.restart(4, 94, Vec::new(), &[1]);
-        net.run(net.now + Duration::from_secs(30));
+        net.run(net.now() + Duration::from_secs(30));
         let ends = net.ends();
         let reasons: Vec<&EndReason> = ends.iter().map(|ended| &ended.reason).collect();
         assert_eq!(reasons, [&EndReason::Removed], "{before} ms");
@@ -308,18 +308,21 @@ fn another_face_after_the_promise(
     net.kill(returns);
     net.run(Duration::from_secs(16) + later);
     net.restart(returns, 90 + returns as u8, Vec::new(), &[1]);
-    let frozen = |net: &Net| match &net.peers[1].session.phase {
+    let frozen = |net: &Net| match &net.session(1).phase {
         Phase::Playing(playing) => playing.is_frozen(),
         _ => panic!("the match runs"),
     };
     while !frozen(&net) {
-        net.run(net.now + Duration::from_millis(1));
-        assert!(net.now < Duration::from_secs(20), "it has promised nothing");
+        net.run(net.now() + Duration::from_millis(1));
+        assert!(
+            net.now() < Duration::from_secs(20),
+            "it has promised nothing"
+        );
     }
     let signer = KeyedHash::new(id(2));
     let start = net.start();
-    let run = net.peers[2].session.core.incarnation;
-    let Phase::Playing(playing) = &mut net.peers[1].session.phase else {
+    let run = net.session(2).core.incarnation;
+    let Phase::Playing(playing) = &mut net.session_mut(1).phase else {
         panic!("the match runs");
     };
     let (complete, _) = playing.held_of(2, 55).expect("an old one");
@@ -335,14 +338,10 @@ fn another_face_after_the_promise(
         });
     }
     playing.hold_instead(other.seal(2, start.match_id, run, &signer));
-    net.run(net.now + Duration::from_secs(12));
+    net.run(net.now() + Duration::from_secs(12));
     let honest: Vec<usize> = (0..peers).filter(|at| ![2, returns].contains(at)).collect();
     for at in &honest {
-        assert_eq!(
-            net.peers[*at].session.status(),
-            Status::Running,
-            "peer {at}"
-        );
+        assert_eq!(net.session(*at).status(), Status::Running, "peer {at}");
         assert!(net.has_named(*at), "peer {at}");
         let causes = [
             RosterCause::Lost,
@@ -384,14 +383,13 @@ fn who_leaves_in_one_history_and_stays_in_the_other_is_named_and_nobody_else_goe
             ..Plan::default()
         };
         let mut net = Net::new(peers, plan, None);
-        net.two_faced = Some(40);
-        net.other_face_leaves = true;
+        net.links.two_faced = Some(40);
+        net.links.other_face_leaves = true;
         net.run(Duration::from_secs(30));
         let honest: Vec<usize> = (0..peers).filter(|at| *at != 2).collect();
         for at in &honest {
-            let peer = &net.peers[*at];
             let about = format!("peer {at} of {peers}, delay {delay_turns}");
-            assert_eq!(peer.session.status(), Status::Running, "{about}");
+            assert_eq!(net.session(*at).status(), Status::Running, "{about}");
             assert!(net.has_named(*at), "{about}");
             assert_eq!(
                 net.gone(*at),

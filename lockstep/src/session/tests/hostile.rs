@@ -66,7 +66,7 @@ impl Net {
 
     /// A link that leads from one peer to another, as the other one sees it.
     pub(super) fn link_between(&self, from: usize, to: usize) -> Option<LinkId> {
-        let links = self.peers[to].session.core.links_to(id(from));
+        let links = self.session(to).core.links_to(id(from));
         links.last().map(|link| link.id)
     }
 
@@ -122,12 +122,12 @@ impl Net {
 fn the_others_go_on_without_who_promises(attack: Attack) {
     let mut net = Net::new(4, Plan::default(), None);
     net.run(Duration::from_secs(5));
-    net.attack = Some((2, attack));
+    net.links.attack = Some((2, attack));
     net.kill(3);
     let before = net.peers[0].turns.len();
     net.run(Duration::from_secs(30));
     for at in [0, 1] {
-        let (status, turns) = (net.peers[at].session.status(), net.peers[at].turns.len());
+        let (status, turns) = (net.session(at).status(), net.peers[at].turns.len());
         assert_eq!(status, Status::Running, "peer {at}");
         // Three seconds for the dead one, four for the liar.
         assert!(turns > before + 75, "peer {at}: {before} -> {turns}");
@@ -220,12 +220,12 @@ fn a_coordinator_that_proposes_what_cannot_be_is_removed() {
 fn the_others_go_on_without_who_proposes(attack: Attack) {
     let mut net = Net::new(5, Plan::default(), None);
     net.run(Duration::from_secs(5));
-    net.attack = Some((0, attack));
+    net.links.attack = Some((0, attack));
     net.kill(4);
     let before = net.peers[1].turns.len();
     net.run(Duration::from_secs(40));
     for at in 1..4 {
-        let (status, turns) = (net.peers[at].session.status(), net.peers[at].turns.len());
+        let (status, turns) = (net.session(at).status(), net.peers[at].turns.len());
         assert_eq!(status, Status::Running, "peer {at}");
         // Three seconds for the dead one, ten for the other.
         assert!(turns > before + 90, "peer {at}: {before} -> {turns}");
@@ -245,7 +245,7 @@ fn begins_ever_new_attempts(promises: bool) {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(5));
     let start = net.start();
-    net.silent.push(1);
+    net.links.silent.push(1);
     let before = net.peers[0].turns.len();
     for step in 1..=500u32 {
         for to in [0, 2] {
@@ -261,10 +261,10 @@ fn begins_ever_new_attempts(promises: bool) {
             }
             net.sign_of_life(1, to, 1_000_000 + step);
         }
-        net.run(net.now + Duration::from_millis(50));
+        net.run(net.now() + Duration::from_millis(50));
     }
     for at in [0, 2] {
-        let (status, turns) = (net.peers[at].session.status(), net.peers[at].turns.len());
+        let (status, turns) = (net.session(at).status(), net.peers[at].turns.len());
         assert_eq!(status, Status::Running, "peer {at}");
         // What a peer may be late, all told, and an attempt.
         assert!(turns > before + 60, "peer {at}: {before} -> {turns}");
@@ -313,12 +313,12 @@ fn nobody_blames_the_coordinator_for_a_promise_that_it_cannot_take() {
     for (name, attack) in [("empty", empty), ("later", later), ("own", own)] {
         let mut net = Net::new(5, Plan::default(), None);
         net.run(Duration::from_secs(5));
-        net.attack = Some((4, attack));
+        net.links.attack = Some((4, attack));
         net.kill(3);
         net.run(Duration::from_secs(40));
         for at in 0..3 {
             assert_eq!(
-                net.peers[at].session.status(),
+                net.session(at).status(),
                 Status::Running,
                 "{name}, peer {at}"
             );
@@ -349,10 +349,10 @@ pub(super) fn end_of_nothing() -> Control {
 fn what_is_said_in_a_match_is_no_fault_where_a_peer_still_waits_for_it_to_begin() {
     let mut net = Net::new(2, Plan::default(), None);
     while net.link_between(0, 1).is_none() {
-        assert!(net.now < Duration::from_secs(1));
-        net.run(net.now + DELAY);
+        assert!(net.now() < Duration::from_secs(1));
+        net.run(net.now() + DELAY);
     }
-    assert_eq!(net.peers[1].session.status(), Status::Lobby);
+    assert_eq!(net.session(1).status(), Status::Lobby);
     let nothing = Vec::new;
     let said = [
         Control::Roster(nothing()),
@@ -365,7 +365,7 @@ fn what_is_said_in_a_match_is_no_fault_where_a_peer_still_waits_for_it_to_begin(
     }
     assert_eq!(net.blamed(1), []);
     net.run(Duration::from_secs(5));
-    assert_eq!(net.peers[1].session.status(), Status::Running);
+    assert_eq!(net.session(1).status(), Status::Running);
 }
 
 #[test]
@@ -392,15 +392,15 @@ fn signatures_of_runs_that_only_the_other_end_knows_are_few() {
             seat: Seat(2),
             what,
         });
-        let run = crate::Incarnation([55; 16]);
+        let run = Incarnation([55; 16]);
         let signed = batch.seal(2, MatchId([7; 16]), run, &KeyedHash::new(id(2)));
-        wire::WireBatch::of(&signed)
+        WireBatch::of(&signed)
     };
     // Two histories of a run of peer 2 that only peer 1 has heard of.
     let proof = Control::Evidence(vec![batch("one"), batch("other")]);
     net.tell(1, 0, Channel::Control, &proof.encode());
     assert_eq!(net.blamed(0), []);
-    assert!(!net.peers[0].session.core.links.is_empty());
+    assert!(!net.session(0).core.links.is_empty());
 
     // What is said of epochs to come, and signed by nobody.
     let start = net.start();
@@ -430,7 +430,7 @@ fn who_says_ever_more_makes_nobody_else_a_nuisance() {
             let notes = vec![note(&start, 3, 0, Message::Prepare(ballot))];
             net.tell_notes(3, to, notes);
         }
-        net.run(net.now + Duration::from_micros(66_667));
+        net.run(net.now() + Duration::from_micros(66_667));
     }
     for at in 0..3 {
         assert_eq!(net.blamed(at), [], "peer {at}");
@@ -452,11 +452,11 @@ fn withholding(_: &Start, me: usize, channel: Channel, bytes: &[u8]) -> Option<V
 fn who_comes_back_only_to_withhold_its_batches_comes_back_ever_more_rarely() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(10));
-    net.attack = Some((2, withholding));
+    net.links.attack = Some((2, withholding));
     let before = net.peers[0].turns.len();
     let mut run = 90;
     for _ in 0..300 {
-        net.run(net.now + Duration::from_millis(500));
+        net.run(net.now() + Duration::from_millis(500));
         if matches!(net.peers[2].events.last(), Some(Event::Ended(_))) {
             net.kill(2);
             run += 1;
@@ -496,7 +496,7 @@ fn withholding_and_keeping(
 fn who_tells_of_a_value_that_keeps_it_goes_all_the_same() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(10));
-    net.attack = Some((1, withholding_and_keeping));
+    net.links.attack = Some((1, withholding_and_keeping));
     let before = net.peers[0].turns.len();
     net.run(Duration::from_secs(40));
     for at in [0, 2] {

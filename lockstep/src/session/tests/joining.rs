@@ -6,7 +6,7 @@ use super::*;
 fn break_first_link(at: Duration) -> Net {
     let mut net = Net::new(2, Plan::default(), Some(30));
     net.run(at);
-    net.dead.push(LinkId(0));
+    net.links.dead.push(LinkId(0));
     let (link, why) = (LinkId(0), LinkError::Closed);
     net.input(1, Input::LinkDown { link, why });
     net
@@ -31,11 +31,11 @@ fn a_joiner_whose_link_breaks_before_it_is_let_in_asks_again() {
 fn the_link_stays_by_which_a_joiner_is_told_that_the_match_begins() {
     // The host has heard by it who the joiner is, and not that it is broken.
     let mut net = break_first_link(Duration::from_millis(100));
-    while net.peers[0].session.status() != Status::Running {
-        assert!(net.now < Duration::from_secs(5), "it never begins");
-        net.run(net.now + Duration::from_millis(1));
+    while net.session(0).status() != Status::Running {
+        assert!(net.now() < Duration::from_secs(5), "it never begins");
+        net.run(net.now() + Duration::from_millis(1));
     }
-    let links = net.peers[0].session.core.links.keys();
+    let links = net.session(0).core.links.keys();
     assert_eq!(links.copied().collect::<Vec<_>>(), [LinkId(1)]);
 }
 
@@ -50,32 +50,32 @@ fn a_joiner_that_was_let_in_and_lost_its_link_is_out() {
 #[test]
 fn a_joiner_gives_a_host_up_that_never_answers() {
     let mut net = Net::new(2, Plan::default(), None);
-    net.silent = vec![0];
+    net.links.silent = vec![0];
     net.run(Duration::from_secs(50));
     assert!(net.ends().is_empty());
     assert!(
-        net.links.len() > 3,
+        net.mesh.links().len() > 3,
         "it has dialled {} times",
-        net.links.len()
+        net.mesh.links().len()
     );
     net.run(Duration::from_secs(90));
     let why = EndReason::Unreachable(LinkError::TimedOut);
     assert_eq!(net.ends()[0].reason, why);
     assert!(
-        net.links.len() < 10,
+        net.mesh.links().len() < 10,
         "it has dialled {} times",
-        net.links.len()
+        net.mesh.links().len()
     );
 }
 
 #[test]
 fn a_host_whose_answers_are_lost_is_dialled_anew_each_second() {
     let mut net = Net::new(2, Plan::default(), Some(10));
-    net.lost_dials = 7;
+    net.links.lost_dials = 7;
     net.run(Duration::from_millis(6_950));
-    assert!(net.links.is_empty());
+    assert!(net.mesh.links().is_empty());
     net.run(Duration::from_secs(20));
-    assert_eq!(net.links.len(), 1);
+    assert_eq!(net.mesh.links().len(), 1);
     assert_eq!(net.ends().len(), 2);
     assert!(net.peers.iter().all(|peer| peer.turns.len() == 10));
 }
@@ -121,7 +121,6 @@ fn an_address_where_another_key_answers_is_not_dialled_again() {
 
     // The host may be at another one.
     let mut net = joiner(&["here", NOWHERE]);
-    net.lost_dials = 1;
     net.run(Duration::from_millis(500));
     fails(&mut net, "here", LinkError::WrongKey);
     net.run(Duration::from_secs(15));

@@ -76,9 +76,9 @@ fn whom_the_others_leave_behind_is_told_how_far_they_were_and_what_it_has() {
         net.kill(at);
         part(&mut net, at, 2);
     }
-    net.lost_dials = u32::MAX;
+    net.links.lost_dials = u32::MAX;
     let turns = net.peers[0].turns.len() as u32;
-    net.run(net.now + Duration::from_secs(40));
+    net.run(net.now() + Duration::from_secs(40));
     let ended = net.ended(2).expect("it gives up").clone();
     let EndReason::OthersWent { after } = ended.reason else {
         panic!("{ended:?}");
@@ -129,7 +129,7 @@ fn whose_world_is_another_at_the_end_does_not_take_the_end_for_its_own() {
 fn an_end_that_no_quorum_signs_ends_nothing() {
     for forged in [false, true] {
         let mut net = Net::late(3, false, Duration::from_secs(15));
-        net.run(net.now + Duration::from_millis(200));
+        net.run(net.now() + Duration::from_millis(200));
         let end = End {
             turns: 50,
             log_hash: crate::LogHash([0; 16]),
@@ -138,7 +138,7 @@ fn an_end_that_no_quorum_signs_ends_nothing() {
             signatures: Vec::new(),
         };
         let signature = KeyedHash::new(id(1)).sign(&end_signed_bytes(&end));
-        let core = &net.peers[2].session.core;
+        let core = &net.session(2).core;
         let link = core.links_to(id(1)).next().expect("it is linked").id;
         let told = Control::End {
             peer: u8::from(!forged),
@@ -148,7 +148,7 @@ fn an_end_that_no_quorum_signs_ends_nothing() {
             outcome: end.outcome,
             signature: signature.into(),
         };
-        assert!(matches!(net.peers[2].session.phase, Phase::Return(_)));
+        assert!(matches!(net.session(2).phase, Phase::Return(_)));
         net.input(
             2,
             Input::Received {

@@ -6,7 +6,7 @@ use crate::session::wire::{Control, LobbyEntry, Terms};
 /// A host with one guest, and one more that never comes.
 fn in_the_lobby() -> Net {
     let mut net = Net::new(3, Plan::default(), Some(30));
-    net.silent = vec![2];
+    net.links.silent = vec![2];
     net.run(Duration::from_secs(2));
     net
 }
@@ -53,13 +53,13 @@ fn everybody_in_the_lobby_is_told_how_many_seats_there_are_and_in_which_turns_th
 }
 
 fn pings(net: &Net, at: usize) -> Vec<(PeerId, Duration)> {
-    net.peers[at].session.stats().pings
+    net.session(at).stats().pings
 }
 
 #[test]
 fn everybody_in_the_lobby_is_told_how_far_the_guests_are_from_the_host() {
     let mut net = in_the_lobby();
-    net.run(net.now + Duration::from_secs(1));
+    net.run(net.now() + Duration::from_secs(1));
     let told = [(id(1), DELAY * 2)];
     assert_eq!([pings(&net, 0), pings(&net, 1)], [told, told]);
     // A list that is too long is not kept.
@@ -69,7 +69,7 @@ fn everybody_in_the_lobby_is_told_how_far_the_guests_are_from_the_host() {
     assert_eq!(faults(&net, 1), [Fault::OutOfPlace]);
     // Who goes is not told of any more.
     net.input(1, Input::Leave);
-    net.run(net.now + Duration::from_secs(2));
+    net.run(net.now() + Duration::from_secs(2));
     assert_eq!(pings(&net, 0), []);
 }
 
@@ -120,14 +120,14 @@ fn a_guest_that_wavers_all_the_time_is_out() {
     assert!(faults(&net, 0).contains(&Fault::Flood));
     let told = lobbies(&net, 0).len() - before;
     assert!(told <= 41, "{told} times told to all");
-    net.run(net.now + Duration::from_secs(1));
+    net.run(net.now() + Duration::from_secs(1));
     let here = lobbies(&net, 0).pop().expect("a lobby");
     assert_eq!(here.len(), 1, "its link is closed: {here:?}");
 }
 
 /// Another run of this peer, from now on.
 fn joins(net: &mut Net, at: usize, run: u8) {
-    net.silent.retain(|silent| *silent != at);
+    net.links.silent.retain(|silent| *silent != at);
     net.begin(at, at, run, invited([8; 16]));
 }
 
@@ -135,12 +135,12 @@ fn joins(net: &mut Net, at: usize, run: u8) {
 fn who_comes_after_a_start_has_failed_begins_with_the_others() {
     let mut net = in_the_lobby();
     // One guest dies; another one fills the lobby, and the start fails for want of the first one's answer.
-    net.silent = vec![1];
+    net.links.silent = vec![1];
     joins(&mut net, 2, 20);
-    net.run(net.now + Duration::from_secs(15));
+    net.run(net.now() + Duration::from_secs(15));
     assert_eq!(lobbies(&net, 2).pop().map(|here| here.len()), Some(2));
     joins(&mut net, 3, 30);
-    net.run(net.now + Duration::from_secs(20));
+    net.run(net.now() + Duration::from_secs(20));
     for at in [0, 2, 3] {
         assert_eq!(faults(&net, at), [], "peer {at}");
         assert_eq!(net.peers[at].turns.len(), 30, "peer {at}");
@@ -188,10 +188,7 @@ fn attempts_are_counted_from_the_one_at_which_a_guest_came() {
 
 /// The process dies, and whatever is on the way from it is lost.
 fn dies(net: &mut Net, at: usize) {
-    let links = net.links.iter().zip(0..);
-    let own = links.filter(|((one, other), _)| [*one, *other].contains(&at));
-    let own: Vec<LinkId> = own.map(|(_, link)| LinkId(link)).collect();
-    net.dead.extend(own);
+    net.lose_links(|(one, other)| [one, other].contains(&at));
 }
 
 fn refused(why: JoinRefused) -> EndReason {
@@ -203,14 +200,14 @@ fn a_guest_that_died_in_the_lobby_comes_again_at_once() {
     let mut net = in_the_lobby();
     dies(&mut net, 1);
     joins(&mut net, 1, 20);
-    net.run(net.now + Duration::from_secs(4));
+    net.run(net.now() + Duration::from_secs(4));
     assert_eq!(net.end_of(1), None);
     for at in 0..2 {
         let here = lobbies(&net, at).pop().expect("a lobby");
         assert_eq!(here.len(), 2, "as peer {at} is told: {here:?}");
     }
     joins(&mut net, 2, 30);
-    net.run(net.now + Duration::from_secs(20));
+    net.run(net.now() + Duration::from_secs(20));
     assert!(net.peers.iter().all(|peer| peer.turns.len() == 30));
 }
 
@@ -220,24 +217,24 @@ fn a_guest_that_is_heard_keeps_its_place_from_a_copy_of_its_key() {
     let before = lobbies(&net, 0).len();
     for _ in 0..3 {
         net.begin(3, 1, 40, invited([8; 16]));
-        net.run(net.now + Duration::from_secs(2));
+        net.run(net.now() + Duration::from_secs(2));
         assert_eq!(
             net.end_of(3),
             None,
             "it waits whether the other one is dead"
         );
-        net.run(net.now + Duration::from_secs(3));
+        net.run(net.now() + Duration::from_secs(3));
         assert_eq!(net.end_of(3), Some(&refused(JoinRefused::AlreadyIn)));
     }
     assert_eq!(net.end_of(1), None);
     assert_eq!(lobbies(&net, 0).len(), before);
     // Who slept, and was taken for dead, is told why it is out.
-    net.stopped = Some(1);
+    net.suspend(1);
     net.begin(3, 1, 50, invited([8; 16]));
-    net.run(net.now + Duration::from_secs(4));
+    net.run(net.now() + Duration::from_secs(4));
     assert_eq!(net.end_of(3), None);
-    net.stop(1, Duration::ZERO);
-    net.run(net.now + Duration::from_secs(1));
+    net.resume();
+    net.run(net.now() + Duration::from_secs(1));
     assert_eq!(net.end_of(1), Some(&refused(JoinRefused::AlreadyIn)));
 }
 
@@ -246,9 +243,9 @@ fn a_start_fails_at_once_where_a_guest_that_died_comes_again() {
     let mut net = in_the_lobby();
     dies(&mut net, 1);
     joins(&mut net, 2, 20);
-    net.run(net.now + Duration::from_secs(1));
+    net.run(net.now() + Duration::from_secs(1));
     joins(&mut net, 1, 30);
-    net.run(net.now + Duration::from_secs(14));
+    net.run(net.now() + Duration::from_secs(14));
     assert!(net.peers.iter().all(|peer| peer.turns.len() == 30));
 }
 
@@ -257,14 +254,14 @@ fn a_key_may_fail_few_starts() {
     let mut net = Net::new(2, Plan::default(), Some(30));
     for run in 10..13 {
         joins(&mut net, 1, run);
-        net.run(net.now + DELAY * 7);
+        net.run(net.now() + DELAY * 7);
         let here = lobbies(&net, 1).pop().expect("it is let in");
         assert_eq!(here.len(), 2, "run {run}: {here:?}");
         dies(&mut net, 1);
-        net.run(net.now + Duration::from_secs(11));
+        net.run(net.now() + Duration::from_secs(11));
     }
     joins(&mut net, 1, 13);
-    net.run(net.now + Duration::from_secs(1));
+    net.run(net.now() + Duration::from_secs(1));
     assert_eq!(net.end_of(1), Some(&refused(JoinRefused::TooSlow)));
 }
 
@@ -298,7 +295,7 @@ fn another_protocol_version_is_named_on_both_sides() {
         channel: Channel::Control,
         bytes: &hello,
     };
-    let host = &mut net.peers[0].session;
+    let host = net.session_mut(0);
     let _ = host.handle(Duration::ZERO, up(link, false));
     let answer = host.handle(Duration::ZERO, received());
     let refusal = Control::Refused(JoinRefused::Protocol {
@@ -309,7 +306,7 @@ fn another_protocol_version_is_named_on_both_sides() {
     assert!(answer.iter().any(told), "{answer:?}");
     assert!(answer.contains(&Output::Close { link }));
 
-    let joiner = &mut net.peers[1].session;
+    let joiner = net.session_mut(1);
     let _ = joiner.handle(Duration::ZERO, up(link, true));
     let answer = joiner.handle(Duration::ZERO, received());
     let reason = EndReason::Refused(JoinRefused::Protocol { host: theirs, ours });

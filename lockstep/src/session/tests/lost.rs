@@ -12,11 +12,11 @@ fn nobody_is_blamed_for_turns_that_wait_for_a_quorum() {
     for ms in (0..500).step_by(25) {
         let mut net = Net::new(5, Plan::default(), None);
         net.run(Duration::from_secs(3));
-        net.silent = vec![1];
+        net.links.silent = vec![1];
         net.run(Duration::from_millis(6_000 + ms));
-        net.silent = vec![1, 2, 3];
-        net.run(net.now + Duration::from_secs(15));
-        let waits = |at: usize| matches!(net.peers[at].session.status(), Status::Stalled { .. });
+        net.links.silent = vec![1, 2, 3];
+        net.run(net.now() + Duration::from_secs(15));
+        let waits = |at: usize| matches!(net.session(at).status(), Status::Stalled { .. });
         let no_quorum = |event: &Event| matches!(event, Event::NoQuorum { .. });
         if !net.peers[4].events.iter().any(no_quorum) || !waits(0) || !waits(4) {
             // They had agreed on the first one before.
@@ -31,14 +31,42 @@ fn nobody_is_blamed_for_turns_that_wait_for_a_quorum() {
     assert!(was_changing > 1, "{was_changing}");
 }
 
+impl Net {
+    /// The links of which `wanted` takes the ends, the dialler first.
+    fn links_where(&self, wanted: impl Fn((usize, usize)) -> bool) -> Vec<LinkId> {
+        let links = (0..).map(LinkId).zip(self.mesh.links());
+        let links = links.filter(|(_, ends)| wanted(**ends));
+        links.map(|(link, _)| link).collect()
+    }
+
+    /// What is on these links, and is sent on them from now on, is lost.
+    pub(super) fn lose_links(&mut self, wanted: impl Fn((usize, usize)) -> bool) {
+        let links = self.links_where(wanted);
+        self.links.dead.extend(links);
+    }
+
+    /// The messages on their way to this peer that are no datagrams.
+    fn under_way(&self, to: usize) -> impl Iterator<Item = Control> {
+        let arrivals = self.mesh.driver.events();
+        arrivals.filter_map(move |arrival| match &arrival.what {
+            Arrives::Bytes(Channel::Control, bytes) if arrival.to == to => {
+                Control::decode(bytes, &Limits::default()).ok()
+            }
+            _ => None,
+        })
+    }
+
+    /// What is on its way, and `lost` says so of, does not arrive.
+    pub(super) fn lose(&mut self, lost: impl Fn(&Arrival) -> bool) {
+        self.mesh.driver.take_events(lost);
+    }
+}
+
 /// Whether peer 3's accept is on its way to peer 0.
 fn is_accepting(net: &Net) -> bool {
-    let notes = net.queue.values().filter_map(|(to, _, what, _)| {
-        let (channel, bytes) = what.as_ref().filter(|_| *to == 0)?;
-        match Control::decode(bytes, &Limits::default()) {
-            Ok(Control::Roster(notes)) if *channel == Channel::Control => Some(notes),
-            _ => None,
-        }
+    let notes = net.under_way(0).filter_map(|message| match message {
+        Control::Roster(notes) => Some(notes),
+        _ => None,
     });
     notes.flatten().any(|note| {
         let message = Note::decode(&note.content).map(|note| note.message);
@@ -50,18 +78,15 @@ fn is_accepting(net: &Net) -> bool {
 fn who_alone_knows_that_it_is_removed_waits_for_another_one_to_know() {
     let mut net = Net::new(5, Plan::default(), None);
     net.run(Duration::from_secs(3));
-    net.silent = vec![0];
+    net.links.silent = vec![0];
     while !is_accepting(&net) {
-        assert!(net.now < Duration::from_secs(10), "nobody accepts");
-        net.run(net.now + Duration::from_millis(1));
+        assert!(net.now() < Duration::from_secs(10), "nobody accepts");
+        net.run(net.now() + Duration::from_millis(1));
     }
     // From now on only peer 0 hears the others, and nobody hears it.
-    let links = net.links.iter().enumerate();
-    let others = links.filter(|(_, (one, other))| *one != 0 && *other != 0);
-    let others: Vec<LinkId> = others.map(|(link, _)| LinkId(link as u32)).collect();
-    net.dead.extend(others);
-    let decided_at = net.now + DELAY;
-    net.silent = vec![0, 1, 2, 3, 4];
+    net.lose_links(|(one, other)| one != 0 && other != 0);
+    let decided_at = net.now() + DELAY;
+    net.links.silent = vec![0, 1, 2, 3, 4];
     net.run(decided_at + Duration::from_secs(4));
     let logged = |record: &Record| matches!(record, Record::Roster(RosterChange { .. }));
     for other in &net.peers[1..] {
@@ -74,27 +99,21 @@ fn who_alone_knows_that_it_is_removed_waits_for_another_one_to_know() {
 
 /// Whether the word that the match begins is on its way to this peer.
 fn is_told_to_go(net: &Net, peer: usize) -> bool {
-    let mut to_it = net.queue.values().filter_map(|(to, _, what, _)| {
-        let (channel, bytes) = what.as_ref().filter(|_| *to == peer)?;
-        (*channel == Channel::Control).then(|| Control::decode(bytes, &Limits::default()))
-    });
-    to_it.any(|message| matches!(message, Ok(Control::Go { .. })))
+    let mut to_it = net.under_way(peer);
+    to_it.any(|message| matches!(message, Control::Go { .. }))
 }
 
 #[test]
 fn whoever_never_heard_the_host_say_that_it_begins_hears_it_from_the_others() {
     let mut net = Net::new(4, Plan::default(), None);
     while !is_told_to_go(&net, 2) {
-        assert!(net.now < Duration::from_secs(10), "it never begins");
-        net.run(net.now + Duration::from_millis(1));
+        assert!(net.now() < Duration::from_secs(10), "it never begins");
+        net.run(net.now() + Duration::from_millis(1));
     }
-    let links = net.links.iter().enumerate();
-    let between = links.filter(|(_, ends)| matches!(ends, (0, 2) | (2, 0)));
-    let between: Vec<LinkId> = between.map(|(link, _)| LinkId(link as u32)).collect();
-    net.dead.extend(between);
-    net.run(net.now + DELAY + Duration::from_millis(5));
+    net.lose_links(|ends| matches!(ends, (0, 2) | (2, 0)));
+    net.run(net.now() + DELAY + Duration::from_millis(5));
     net.kill(0);
-    net.run(net.now + Duration::from_secs(15));
+    net.run(net.now() + Duration::from_secs(15));
     for at in 1..4 {
         let causes = net.causes(at);
         assert_eq!(causes, [RosterCause::Lost], "peer {at}");
@@ -106,15 +125,13 @@ fn whoever_never_heard_the_host_say_that_it_begins_hears_it_from_the_others() {
 
 /// The links between these two.
 pub(super) fn between(net: &Net, one: usize, other: usize) -> Vec<LinkId> {
-    let links = net.links.iter().enumerate();
-    let links = links.filter(|(_, ends)| **ends == (one, other) || **ends == (other, one));
-    links.map(|(link, _)| LinkId(link as u32)).collect()
+    net.links_where(|ends| ends == (one, other) || ends == (other, one))
 }
 
 /// The links between two peers break.
 pub(super) fn part(net: &mut Net, one: usize, other: usize) {
     for link in between(net, one, other) {
-        net.dead.push(link);
+        net.links.dead.push(link);
         for at in [one, other] {
             let why = LinkError::Closed;
             net.input(at, Input::LinkDown { link, why });
@@ -127,21 +144,21 @@ pub(super) fn part(net: &mut Net, one: usize, other: usize) {
 fn lose_the_host(peers: usize) -> Net {
     let mut net = Net::new(peers, Plan::default(), Some(60));
     while !is_told_to_go(&net, 2) {
-        assert!(net.now < Duration::from_secs(10), "it never begins");
-        net.run(net.now + Duration::from_millis(1));
+        assert!(net.now() < Duration::from_secs(10), "it never begins");
+        net.run(net.now() + Duration::from_millis(1));
     }
     for other in [0, 1] {
         for link in between(&net, 2, other) {
-            net.dead.push(link);
+            net.links.dead.push(link);
             // What it dials at once comes to nothing.
-            net.lost_dials = 2;
+            net.links.lost_dials = 2;
             for at in [2, other] {
                 let why = LinkError::Closed;
                 net.input(at, Input::LinkDown { link, why });
             }
         }
     }
-    net.lost_dials = 0;
+    net.links.lost_dials = 0;
     net
 }
 
@@ -149,13 +166,13 @@ fn lose_the_host(peers: usize) -> Net {
 fn whoever_has_signed_and_loses_the_host_waits_for_word_that_the_match_begins() {
     for deaf in [None, Some((0, 2)), Some((1, 2))] {
         let mut net = lose_the_host(3);
-        assert_eq!(net.peers[2].session.status(), Status::Loading);
-        net.deaf_between = Vec::from_iter(deaf);
-        let before = net.links.len();
-        net.run(net.now + Duration::from_millis(1_100));
-        let new = &net.links[before..];
+        assert_eq!(net.session(2).status(), Status::Loading);
+        net.links.deaf_between = Vec::from_iter(deaf);
+        let before = net.mesh.links().len();
+        net.run(net.now() + Duration::from_millis(1_100));
+        let new = &net.mesh.links()[before..];
         assert!(!new.is_empty() && new.iter().all(|(from, _)| *from == 2));
-        net.run(net.now + Duration::from_secs(20));
+        net.run(net.now() + Duration::from_secs(20));
         assert_eq!(net.ends().len(), 3, "{deaf:?}");
         for peer in &net.peers {
             assert_eq!(peer.turns.len(), 60, "{deaf:?}");
@@ -171,10 +188,10 @@ fn whoever_has_signed_and_loses_the_host_waits_for_word_that_the_match_begins() 
 #[test]
 fn whoever_has_signed_and_hears_nothing_more_gives_up() {
     let mut net = lose_the_host(3);
-    net.silent = vec![0, 1];
-    net.run(net.now + Duration::from_secs(9));
-    assert_eq!(net.peers[2].session.status(), Status::Loading);
-    net.run(net.now + Duration::from_secs(2));
+    net.links.silent = vec![0, 1];
+    net.run(net.now() + Duration::from_secs(9));
+    assert_eq!(net.session(2).status(), Status::Loading);
+    net.run(net.now() + Duration::from_secs(2));
     assert_eq!(net.ends()[0].reason, EndReason::LobbyClosed);
 }
 
@@ -189,11 +206,11 @@ fn mute(_: &crate::log::Start, _: usize, channel: Channel, bytes: &[u8]) -> Opti
 fn nobody_blames_the_coordinator_for_who_is_heard_and_does_not_answer_it() {
     let mut net = Net::new(5, Plan::default(), None);
     net.run(Duration::from_secs(5));
-    net.attack = Some((4, mute));
+    net.links.attack = Some((4, mute));
     net.kill(3);
     net.run(Duration::from_secs(40));
     for at in 0..3 {
-        assert_eq!(net.peers[at].session.status(), Status::Running, "peer {at}");
+        assert_eq!(net.session(at).status(), Status::Running, "peer {at}");
         let blames =
             |event: &&Event| matches!(event, Event::Suspected { peer, .. } if *peer < id(3));
         assert_eq!(net.peers[at].events.iter().find(blames), None, "peer {at}");
@@ -207,12 +224,11 @@ fn who_moves_while_another_one_leaves_dials_it_for_its_vote() {
         let mut net = Net::new(2, Plan::default(), None);
         net.run(Duration::from_secs(5));
         net.input(0, Input::Leave);
-        net.run(net.now + Duration::from_millis(after));
-        net.moved = Some(1);
+        net.run(net.now() + Duration::from_millis(after));
+        net.links.moved = Some(1);
         part(&mut net, 0, 1);
-        net.run(net.now + Duration::from_secs(10));
-        let peer = &net.peers[1];
-        assert_eq!(peer.session.status(), Status::Running, "{after} ms");
+        net.run(net.now() + Duration::from_secs(10));
+        assert_eq!(net.session(1).status(), Status::Running, "{after} ms");
         assert_eq!(net.causes(1), [RosterCause::Left], "{after} ms");
     }
 }
@@ -223,9 +239,9 @@ fn who_leaves_while_another_one_is_lost_is_told_to_have_left() {
         let mut net = Net::new(5, Plan::default(), None);
         net.run(Duration::from_secs(5));
         net.kill(4);
-        net.run(net.now + Duration::from_millis(after));
+        net.run(net.now() + Duration::from_millis(after));
         net.input(3, Input::Leave);
-        net.run(net.now + Duration::from_secs(8));
+        net.run(net.now() + Duration::from_secs(8));
         for at in 0..3 {
             let told = net.gone(at);
             for told_of in [
@@ -245,13 +261,13 @@ fn who_leaves_while_another_one_is_lost_is_told_to_have_left() {
 fn who_moves_and_goes_on_alone_tells_the_other_one() {
     let mut net = Net::new(2, Plan::default(), None);
     net.run(Duration::from_secs(5));
-    net.moved = Some(0);
-    net.deaf_between = vec![(0, 1)];
+    net.links.moved = Some(0);
+    net.links.deaf_between = vec![(0, 1)];
     part(&mut net, 0, 1);
-    net.run(net.now + Duration::from_secs(4));
+    net.run(net.now() + Duration::from_secs(4));
     assert_eq!(net.causes(0), [RosterCause::Lost]);
-    net.deaf_between.clear();
-    net.run(net.now + Duration::from_secs(3));
+    net.links.deaf_between.clear();
+    net.run(net.now() + Duration::from_secs(3));
     let ends: Vec<&EndReason> = net.ends().into_iter().map(|end| &end.reason).collect();
     assert_eq!(ends, [&EndReason::Removed]);
 }
@@ -261,12 +277,12 @@ fn who_is_removed_tells_those_who_can_hear_of_it_from_nobody_else() {
     let mut net = Net::new(5, Plan::default(), None);
     net.run(Duration::from_secs(3));
     for other in 2..5 {
-        net.deaf_between.push((1, other));
+        net.links.deaf_between.push((1, other));
         part(&mut net, 1, other);
     }
     net.stop(0, Duration::from_secs(6));
     // It cannot know that those who stay know.
-    net.run(net.now + Duration::from_secs(6));
+    net.run(net.now() + Duration::from_secs(6));
     assert_eq!(net.causes(2), [RosterCause::Lost]);
     let ends: Vec<&EndReason> = net.ends().into_iter().map(|end| &end.reason).collect();
     assert_eq!(ends, [&EndReason::Removed; 2]);
@@ -277,11 +293,11 @@ fn who_has_no_link_when_the_match_ends_signs_the_end_on_the_next_one() {
     for after in (0..=600).step_by(30) {
         let mut net = Net::new(2, Plan::default(), Some(20));
         while net.peers[0].turns.len() < 18 {
-            net.run(net.now + Duration::from_millis(10));
+            net.run(net.now() + Duration::from_millis(10));
         }
-        net.run(net.now + Duration::from_millis(after));
+        net.run(net.now() + Duration::from_millis(after));
         part(&mut net, 0, 1);
-        net.run(net.now + Duration::from_secs(5));
+        net.run(net.now() + Duration::from_secs(5));
         let ends = net.ends().into_iter();
         let signed: Vec<(u8, u8)> = ends.map(|end| (end.agreed, end.of)).collect();
         assert_eq!(signed, [(2, 2), (2, 2)], "{after} ms");
@@ -295,12 +311,12 @@ fn whoever_leaves_as_all_do_waits_for_nobody_that_has_gone() {
     net.input(0, Input::Leave);
     net.input(1, Input::Leave);
     // Peer 0 is told that all have its last batch, and goes before it says that it has that of peer 1.
-    net.run(net.now + DELAY);
-    net.silent.push(0);
-    net.run(net.now + 4 * DELAY);
+    net.run(net.now() + DELAY);
+    net.links.silent.push(0);
+    net.run(net.now() + 4 * DELAY);
     assert_eq!(net.ends().len(), 1);
     part(&mut net, 0, 1);
-    net.run(net.now + 4 * DELAY);
+    net.run(net.now() + 4 * DELAY);
     let ends = net.ends();
     assert_eq!(ends.len(), 2);
     assert!(ends.iter().all(|end| end.reason == EndReason::Left));
@@ -312,10 +328,10 @@ fn a_wait_without_a_quorum_names_all_who_are_missing() {
     net.run(Duration::from_secs(10));
     net.kill(1);
     // The others seal one turn more.
-    net.run(net.now + Duration::from_millis(300));
+    net.run(net.now() + Duration::from_millis(300));
     net.kill(2);
     net.kill(3);
-    net.run(net.now + Duration::from_secs(10));
+    net.run(net.now() + Duration::from_secs(10));
     let mut told = net.peers[0].events.iter().rev();
     let on = told.find_map(|event| match event {
         Event::Stalled { on, .. } => Some(on.clone()),

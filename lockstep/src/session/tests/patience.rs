@@ -23,7 +23,7 @@ fn vote(peers: usize, voters: usize) -> Net {
 fn vote_with(plan: Plan, peers: usize, voters: usize) -> Net {
     let mut net = Net::new(peers, plan, Some(200));
     net.run(Duration::from_secs(3));
-    net.silent.push(peers - 1);
+    net.links.silent.push(peers - 1);
     net.run(Duration::from_secs(5));
     for at in 0..voters {
         net.input(at, Input::WaitLonger);
@@ -40,7 +40,7 @@ fn a_quorum_of_votes_makes_all_wait() {
         assert!(!changed(&net.peers[at]));
     }
     // It is heard again and plays on.
-    net.silent.clear();
+    net.links.silent.clear();
     net.run(Duration::from_secs(70));
     for peer in &net.peers {
         assert_eq!(peer.turns.len(), 200);
@@ -54,11 +54,11 @@ fn who_leaves_while_all_wait_is_not_waited_for_once_it_is_gone() {
     net.run(Duration::from_secs(8));
     net.input(1, Input::Leave);
     while net.ends().is_empty() {
-        net.run(net.now + Duration::from_millis(10));
+        net.run(net.now() + Duration::from_millis(10));
     }
-    assert!(net.now < Duration::from_millis(13_500), "{:?}", net.now);
-    net.silent.clear();
-    net.run(net.now + Duration::from_secs(2));
+    assert!(net.now() < Duration::from_millis(13_500), "{:?}", net.now());
+    net.links.silent.clear();
+    net.run(net.now() + Duration::from_secs(2));
     for at in [0, 2, 3] {
         let peer = &net.peers[at];
         let stalls = peer.events.iter().filter_map(|event| match event {
@@ -75,17 +75,17 @@ fn who_leaves_while_all_wait_is_not_waited_for_once_it_is_gone() {
 fn a_vote_is_told_of_in_its_own_stall_and_not_in_a_moment_of_a_later_turn() {
     let mut net = Net::new(2, Plan::default(), None);
     net.run(Duration::from_secs(8));
-    net.silent = vec![1];
-    net.run(net.now + Duration::from_secs(1));
+    net.links.silent = vec![1];
+    net.run(net.now() + Duration::from_secs(1));
     net.input(0, Input::WaitLonger);
-    net.run(net.now + Duration::from_secs(1));
-    let peer = &mut net.peers[0];
+    net.run(net.now() + Duration::from_secs(1));
+    let peer = &net.peers[0];
     let told = |event: &&Event| matches!(event, Event::Patience { .. });
     assert_eq!(peer.events.iter().filter(told).count(), 1);
-    let Phase::Playing(playing) = &mut peer.session.phase else {
+    let Session { phase, core, .. } = net.session_mut(0);
+    let Phase::Playing(playing) = phase else {
         panic!("it plays");
     };
-    let core = &mut peer.session.core;
     playing.next_stall(core);
     let told = |out: &&Output| matches!(out, Output::Event(Event::Patience { .. }));
     assert_eq!(core.out.iter().filter(told).count(), 0);
@@ -136,13 +136,13 @@ fn a_vote_in_the_next_stall_adds_nothing_to_the_one_before() {
     net.run(Duration::from_secs(8));
     let turns = net.peers[0].turns.len();
     // That one is heard again, and now another one falls silent.
-    net.silent = vec![2];
-    net.run(net.now + Duration::from_millis(4_500));
+    net.links.silent = vec![2];
+    net.run(net.now() + Duration::from_millis(4_500));
     assert!((turns + 1..=turns + 8).contains(&net.peers[0].turns.len()));
     for at in 0..2 {
         net.input(at, Input::WaitLonger);
     }
-    net.run(net.now + Duration::from_secs(1));
+    net.run(net.now() + Duration::from_secs(1));
     assert_eq!(longer(&net.peers[0]), Some(Duration::from_secs(30)));
 }
 
@@ -154,7 +154,7 @@ fn votes_are_bounded_and_mean_nothing_without_a_stall() {
     net.input(1, Input::WaitLonger);
     net.run(Duration::from_secs(4));
     assert_eq!(longer(&net.peers[0]), None);
-    net.silent.push(2);
+    net.links.silent.push(2);
     net.run(Duration::from_secs(8));
     assert!(changed(&net.peers[0]));
 

@@ -1,6 +1,6 @@
 //! Peers that die and come back.
 
-use super::lost::part;
+use super::lost::{between, part};
 use super::*;
 use crate::encoding::{Reader, put_bytes, put_varint};
 use crate::log::Start;
@@ -11,28 +11,25 @@ use crate::{Contact, Incarnation, Rejoin, RosterCause};
 impl Net {
     /// The peer's process dies. Nobody is told.
     pub(super) fn kill(&mut self, at: usize) {
-        let links = self.links.iter().enumerate();
-        let own = links.filter(|(_, (one, other))| *one == at || *other == at);
-        let own: Vec<LinkId> = own.map(|(link, _)| LinkId(link as u32)).collect();
-        self.dead.extend(own);
-        self.silent.push(at);
+        self.mesh.driver.remove(at);
+        self.lose_links(|ends| ends.0 == at || ends.1 == at);
     }
 
     /// Another run of the process begins, that knows of these peers.
     pub(super) fn restart(&mut self, at: usize, run: u8, log: Vec<Record>, contacts: &[usize]) {
-        self.begins_anew(at, Net::returning(at, run, log, contacts));
+        self.begin(at, at, run, Net::returning(log, contacts));
     }
 
-    pub(super) fn returning(at: usize, run: u8, log: Vec<Record>, contacts: &[usize]) -> Peer {
+    pub(super) fn returning(log: Vec<Record>, contacts: &[usize]) -> Role {
         let contact = |other: &usize| Contact {
             peer: id(*other),
             addresses: vec![other.to_string()],
         };
-        Net::returning_by(at, run, log, contacts.iter().map(contact).collect())
+        Net::returning_by(log, contacts.iter().map(contact).collect())
     }
 
-    fn returning_by(at: usize, run: u8, log: Vec<Record>, contacts: Vec<Contact>) -> Peer {
-        let role = Role::Rejoin {
+    fn returning_by(log: Vec<Record>, contacts: Vec<Contact>) -> Role {
+        Role::Rejoin {
             from: Rejoin {
                 match_id: MatchId([7; 16]),
                 contacts,
@@ -40,14 +37,7 @@ impl Net {
                 keyframe: None,
             },
             rules: Box::new(|_| Some(RulesId([9; 16]))),
-        };
-        Net::peer(at, run, role)
-    }
-
-    fn begins_anew(&mut self, at: usize, peer: Peer) {
-        self.silent.retain(|silent| *silent != at);
-        self.peers[at] = peer;
-        self.peers[at].begun = self.now;
+        }
     }
 
     pub(super) fn causes(&self, at: usize) -> Vec<RosterCause> {
@@ -129,7 +119,7 @@ fn comes_back_into_its_seat(absent: Absent) {
     net.run(Duration::from_secs(27));
     assert_eq!(net.causes(0), [RosterCause::Lost, RosterCause::Rejoined]);
     assert_eq!(net.causes(2), [RosterCause::Rejoined]);
-    assert_eq!(net.peers[2].session.status(), Status::Running);
+    assert_eq!(net.session(2).status(), Status::Running);
     assert!(net.peers[2].loaded > 0, "it began with a snapshot");
     let seat = Seat(2);
     net.input(
@@ -194,7 +184,7 @@ fn two_that_died_come_back_at_once() {
         net.kill(3);
         net.run(Duration::from_secs(25));
         net.restart(2, 98, Vec::new(), &[0, 1]);
-        net.run(net.now + Duration::from_millis(later));
+        net.run(net.now() + Duration::from_millis(later));
         net.restart(3, 99, Vec::new(), &[0, 1]);
         net.run(Duration::from_secs(40));
         let mut causes = net.causes(0);
@@ -203,7 +193,7 @@ fn two_that_died_come_back_at_once() {
             [RosterCause::Rejoined; 2]
         );
         for at in 0..4 {
-            assert_eq!(net.peers[at].session.status(), Status::Running);
+            assert_eq!(net.session(at).status(), Status::Running);
             assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
             net.is_one_of_them(at, 0);
         }
@@ -216,7 +206,7 @@ fn returning(lie: Option<Lie>, keeps_log: bool) -> Net {
     net.run(Duration::from_secs(15));
     net.kill(2);
     net.run(Duration::from_secs(20));
-    net.lie = lie;
+    net.links.lie = lie;
     let follows = |record: &Record| {
         matches!(
             record,
@@ -318,7 +308,7 @@ fn who_gives_a_false_snapshot_or_log_is_named_and_another_one_asked() {
             [RosterCause::Rejoined],
             "lie {number}: {:?} {:?}",
             faults,
-            net.peers[2].session.status()
+            net.session(2).status()
         );
         net.is_one_of_them(2, 1);
         assert!(net.faults(1).is_empty(), "{:?}", net.faults(1));
@@ -349,12 +339,8 @@ fn a_vote_of_a_past_run_does_not_count() {
     };
     net.run(Duration::from_secs(30));
     assert_eq!(net.causes(0), [RosterCause::Lost, RosterCause::Rejoined]);
-    let link = net
-        .links
-        .iter()
-        .position(|ends| *ends == (1, 0) || *ends == (0, 1));
-    let link = LinkId(link.expect("two members") as u32);
-    let run = net.peers[2].session.core.incarnation;
+    let link = between(&net, 0, 1)[0];
+    let run = net.session(2).core.incarnation;
     let mut vote = |start: &Start, epoch: u32| {
         let ballot = Ballot { round: 1, peer: 2 };
         let content = Note {
@@ -398,23 +384,12 @@ fn a_thousand_joins_that_go_no_further_do_no_harm() {
     net.run(Duration::from_secs(15));
     net.kill(2);
     net.run(Duration::from_secs(20));
-    for stranger in 0..1_000u32 {
-        let link = LinkId(1_000_000 + stranger);
-        net.dead.push(link);
+    for _ in 0..1_000 {
         for at in [0, 1] {
-            net.input(
-                at,
-                Input::LinkUp {
-                    link,
-                    peer: None,
-                    dialled: false,
-                    address: "nowhere".to_owned(),
-                    binding: [0; 32],
-                },
-            );
+            net.stranger(at, NOWHERE, None);
         }
     }
-    let links = net.peers[0].session.core.links.values();
+    let links = net.session(0).core.links.values();
     let strange = links.filter(|link| link.proved.is_none() && !link.dialled);
     assert!(strange.count() <= Limits::default().unproved_links as usize);
     net.restart(2, 99, Vec::new(), &[0, 1]);
@@ -432,7 +407,10 @@ fn a_thousand_joins_that_go_no_further_do_no_harm() {
 fn another_version_ends_the_way_back_only_where_all_of_the_match_say_so() {
     let refusal = Control::Refused(JoinRefused::Protocol { host: 9, ours: 1 }).encode();
     let say = |net: &mut Net, from: usize, dialled: bool| {
-        let link = LinkId(2_000_000 + from as u32);
+        let link = match dialled {
+            true => net.mesh.number(2, OUTSIDE),
+            false => net.mesh.number(OUTSIDE, 2),
+        };
         let up = Input::LinkUp {
             link,
             peer: dialled.then(|| id(from)),
@@ -440,7 +418,7 @@ fn another_version_ends_the_way_back_only_where_all_of_the_match_say_so() {
             address: from.to_string(),
             binding: [0; 32],
         };
-        net.dead.push(link);
+        net.links.dead.push(link);
         net.input(2, up);
         let input = Input::Received {
             link,
@@ -485,11 +463,12 @@ fn of_two_that_come_back_the_first_helps_the_second() {
         peer: id(1),
         addresses: vec![NOWHERE.to_owned()],
     };
-    net.begins_anew(0, Net::returning_by(0, 99, Vec::new(), vec![of_the_other]));
+    let role = Net::returning_by(Vec::new(), vec![of_the_other]);
+    net.begin(0, 0, 99, role);
     net.restart(1, 98, Vec::new(), &[0, 4]);
     net.run(Duration::from_secs(45));
     for at in [0, 1] {
-        assert_eq!(net.peers[at].session.status(), Status::Running, "peer {at}");
+        assert_eq!(net.session(at).status(), Status::Running, "peer {at}");
         net.is_one_of_them(at, 4);
     }
 }
@@ -519,7 +498,7 @@ fn a_request_from_beyond_the_match_counts_for_nothing() {
             signature: signed(1, &bytes).into(),
             content,
         };
-        let links = net.peers[0].session.core.links.values();
+        let links = net.session(0).core.links.values();
         let mut links = links.filter(|link| link.proved.is_some_and(|(peer, _)| peer == id(1)));
         let link = links.next().expect("a link").id;
         let bytes = Control::Roster(vec![note]).encode();
@@ -532,7 +511,7 @@ fn a_request_from_beyond_the_match_counts_for_nothing() {
     }
     net.run(Duration::from_secs(35));
     assert_eq!(net.causes(0), [RosterCause::Lost], "nobody is let in");
-    assert_eq!(net.peers[0].session.status(), Status::Running);
+    assert_eq!(net.session(0).status(), Status::Running);
 }
 
 #[test]
@@ -560,7 +539,7 @@ fn a_false_due_time_lets_nobody_be_removed() {
     net.run(Duration::from_secs(40));
     assert_eq!(net.causes(2), [RosterCause::Rejoined]);
     assert_eq!(net.causes(1), [RosterCause::Lost, RosterCause::Rejoined]);
-    assert_eq!(net.peers[2].session.status(), Status::Running);
+    assert_eq!(net.session(2).status(), Status::Running);
 }
 
 #[test]
@@ -597,20 +576,20 @@ fn a_way_back_that_broke_off_is_not_held_against_the_next_one() {
         net.kill(3);
         net.run(Duration::from_secs(25));
         net.restart(3, 99, Vec::new(), &[0, 1, 2]);
-        net.run(net.now + Duration::from_millis(lives));
+        net.run(net.now() + Duration::from_millis(lives));
         net.kill(3);
         net.restart(3, 100, Vec::new(), &[1]);
-        net.run(net.now + Duration::from_secs(3));
+        net.run(net.now() + Duration::from_secs(3));
         assert_eq!(net.causes(1).last(), Some(&RosterCause::Rejoined));
         net.kill(dies);
-        net.run(net.now + Duration::from_secs(8));
+        net.run(net.now() + Duration::from_secs(8));
         let seats = net.peers[1].events.iter().rev();
         let mut seats = seats.filter_map(|event| match event {
             Event::RosterChanged { seats, .. } => Some(seats.len()),
             _ => None,
         });
         assert_eq!(seats.next(), Some(3), "{lives} ms, {dies} dies");
-        assert_eq!(net.peers[3].session.status(), Status::Running);
+        assert_eq!(net.session(3).status(), Status::Running);
     }
 }
 
@@ -618,27 +597,16 @@ fn a_way_back_that_broke_off_is_not_held_against_the_next_one() {
 fn a_run_that_wakes_up_in_the_first_epoch_is_not_blamed_for_the_next_one() {
     let mut net = Net::new(4, Plan::default(), None);
     net.run(Duration::from_secs(5));
-    net.stopped = Some(3);
-    let contact = Contact {
-        peer: id(1),
-        addresses: vec!["1".into()],
-    };
-    let from = Rejoin {
-        match_id: MatchId([7; 16]),
-        contacts: vec![contact],
-        log: Vec::new(),
-        keyframe: None,
-    };
-    let rules = Box::new(|_: &[u8]| Some(RulesId([9; 16])));
-    net.begin(4, 3, 99, Role::Rejoin { from, rules });
-    net.run(net.now + Duration::from_secs(5));
+    net.suspend(3);
+    net.begin(4, 3, 99, Net::returning(Vec::new(), &[1]));
+    net.run(net.now() + Duration::from_secs(5));
     assert_eq!(net.causes(0), [RosterCause::Lost, RosterCause::Rejoined]);
     // It hears nobody but whom it dials, which says nothing to it.
     for other in 0..3 {
         part(&mut net, 3, other);
     }
-    net.stop(3, Duration::ZERO);
-    net.run(net.now + Duration::from_secs(5));
+    net.resume();
+    net.run(net.now() + Duration::from_secs(5));
     for at in [0, 1, 2, 4] {
         assert_eq!(net.faults(at), Vec::<&Event>::new(), "peer {at}");
     }
@@ -665,23 +633,12 @@ fn where_somebody_is_found_who_came_back_is_told_to_be_kept() {
     net.kill(2);
     net.run(Duration::from_secs(25));
     assert_eq!([found_at(&net, 0, 2), found_at(&net, 1, 2)], [["2"], ["2"]]);
-    let contact = |other: usize| Contact {
-        peer: id(other),
-        addresses: vec![other.to_string()],
-    };
-    let from = Rejoin {
-        match_id: MatchId([7; 16]),
-        contacts: vec![contact(1)],
-        log: Vec::new(),
-        keyframe: None,
-    };
-    let rules = Box::new(|_: &[u8]| Some(RulesId([9; 16])));
-    let role = Role::Rejoin { from, rules };
+    let role = Net::returning(Vec::new(), &[1]);
     let config = SessionConfig {
         addresses: vec![NOWHERE.to_owned()],
         ..Net::config(2, 99, role)
     };
-    net.begins_anew(2, Net::peer_as(2, config));
+    net.begin_as(2, 2, config);
     net.run(Duration::from_secs(35));
     assert_eq!(net.causes(0), [RosterCause::Lost, RosterCause::Rejoined]);
     for at in [0, 1] {

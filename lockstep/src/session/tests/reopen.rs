@@ -2,6 +2,7 @@
 
 mod attacks;
 
+use super::lost::between;
 use super::rejoin::seats_of;
 use super::*;
 use crate::log::Keyframe;
@@ -60,8 +61,8 @@ const NEVER: Duration = Duration::from_secs(1_000);
 impl Net {
     /// All processes die at once, and all links with them. What each has on disk.
     fn all_die(&mut self) -> Vec<Disk> {
-        self.dead = (0..self.links.len() as u32).map(LinkId).collect();
-        self.silent.clear();
+        (0..self.peers.len()).for_each(|at| self.kill(at));
+        self.links.silent.clear();
         let disk = |peer: &mut Peer| {
             let mut log = std::mem::take(&mut peer.records);
             let keyframes = log.iter().filter_map(|record| match record {
@@ -116,16 +117,6 @@ impl Net {
         self.begin(at, at, run, role);
     }
 
-    /// A process with this key begins at this place.
-    pub(super) fn begin(&mut self, at: usize, key: usize, run: u8, role: Role) {
-        let mut peer = Net::peer(key, run, role);
-        peer.begun = self.now;
-        match self.peers.get_mut(at) {
-            Some(place) => *place = peer,
-            None => self.peers.push(peer),
-        }
-    }
-
     /// The first turn of the epoch that a reopening began, as this peer tells.
     fn reopened_at(&self, at: usize) -> Option<u32> {
         let events = self.peers[at].events.iter();
@@ -176,8 +167,8 @@ impl Net {
     }
 }
 
-/// Three peers that play for a while with a command now and then, and die.
-fn dead(seconds: u64) -> (Net, Vec<Disk>) {
+/// Three peers that play for a while with a command now and then.
+fn played(seconds: u64) -> Net {
     let mut net = Net::new(3, Plan::default(), None);
     for step in 0..seconds as u8 {
         net.run(Duration::from_secs(u64::from(step)));
@@ -187,6 +178,12 @@ fn dead(seconds: u64) -> (Net, Vec<Disk>) {
         net.input(at, Input::Issue { seat, command });
     }
     net.run(Duration::from_secs(seconds));
+    net
+}
+
+/// The same, and all die.
+fn dead(seconds: u64) -> (Net, Vec<Disk>) {
+    let mut net = played(seconds);
     let disks = net.all_die();
     (net, disks)
 }
@@ -209,10 +206,10 @@ fn who_died_at_different_turns_goes_on_from_the_newest_that_a_quorum_has() {
         let cut = longest - 2;
         net.reopens(host, 90, &disks[host], NEVER);
         for at in (0..3).filter(|at| *at != host) {
-            net.run(net.now + Duration::from_millis(500));
+            net.run(net.now() + Duration::from_millis(500));
             net.comes(at, 91 + at as u8, &disks[at], host);
         }
-        net.run(net.now + Duration::from_secs(3));
+        net.run(net.now() + Duration::from_secs(3));
         let seat = Seat(1);
         let last = command(77);
         net.input(
@@ -222,10 +219,10 @@ fn who_died_at_different_turns_goes_on_from_the_newest_that_a_quorum_has() {
                 command: last,
             },
         );
-        net.run(net.now + Duration::from_secs(12));
+        net.run(net.now() + Duration::from_secs(12));
         for (at, disk) in disks.iter().enumerate() {
             assert_eq!(net.reopened_at(at), Some(cut), "peer {at}, host {host}");
-            assert_eq!(net.peers[at].session.status(), Status::Running);
+            assert_eq!(net.session(at).status(), Status::Running);
             assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
             net.is_one_of_them(at, (at + 1) % 3);
             net.verifies(at, disk, cut);
@@ -249,7 +246,7 @@ fn two_of_three_go_on_when_they_have_waited_and_the_third_comes_back_later() {
     let (mut net, disks) = dead(15);
     net.reopens(2, 90, &disks[2], Duration::from_secs(4));
     net.comes(1, 91, &disks[1], 2);
-    net.run(net.now + Duration::from_secs(3));
+    net.run(net.now() + Duration::from_secs(3));
     assert_eq!(net.reopened_at(2), None, "it waits");
     let here = net.peers[2]
         .events
@@ -260,7 +257,7 @@ fn two_of_three_go_on_when_they_have_waited_and_the_third_comes_back_later() {
             _ => None,
         });
     assert_eq!(here, Some(vec![Seat(1), Seat(2)]));
-    net.run(net.now + Duration::from_secs(8));
+    net.run(net.now() + Duration::from_secs(8));
     let cut = net.reopened_at(2).expect("two of three are a quorum");
     assert_eq!(net.reopened_at(1), Some(cut));
     let idle: Vec<(Seat, SeatState)> = net.peers[1]
@@ -274,7 +271,7 @@ fn two_of_three_go_on_when_they_have_waited_and_the_third_comes_back_later() {
         .collect();
     assert_eq!(idle, [(Seat(0), SeatState::Idle)]);
     net.comes(0, 92, &disks[0], 2);
-    net.run(net.now + Duration::from_secs(15));
+    net.run(net.now() + Duration::from_secs(15));
     assert_eq!(net.causes(0), [RosterCause::Rejoined]);
     assert_eq!(
         net.causes(2),
@@ -283,7 +280,7 @@ fn two_of_three_go_on_when_they_have_waited_and_the_third_comes_back_later() {
     for at in 0..3 {
         net.is_one_of_them(at, (at + 1) % 3);
         assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
-        assert_eq!(net.peers[at].session.status(), Status::Running);
+        assert_eq!(net.session(at).status(), Status::Running);
     }
 }
 
@@ -291,7 +288,7 @@ fn two_of_three_go_on_when_they_have_waited_and_the_third_comes_back_later() {
 fn fewer_than_a_quorum_play_nothing_on_and_name_who_is_missing() {
     let (mut net, disks) = dead(15);
     net.reopens(1, 90, &disks[1], Duration::from_secs(2));
-    net.run(net.now + Duration::from_secs(3));
+    net.run(net.now() + Duration::from_secs(3));
     let Some(EndReason::NoQuorum { missing }) = net.end_of(1) else {
         panic!("{:?}", net.end_of(1));
     };
@@ -318,7 +315,7 @@ fn turns_that_one_has_invented_do_not_count_and_an_edited_log_is_refused() {
             host,
         );
         net.comes(2, 92, &disks[2], host);
-        net.run(net.now + Duration::from_secs(8));
+        net.run(net.now() + Duration::from_secs(8));
         for at in 0..3 {
             assert_eq!(
                 net.reopened_at(at),
@@ -338,7 +335,7 @@ fn turns_that_one_has_invented_do_not_count_and_an_edited_log_is_refused() {
     net.reopens(0, 90, &disks[0], Duration::from_secs(4));
     net.comes(1, 91, &edited, 0);
     net.comes(2, 92, &disks[2], 0);
-    net.run(net.now + Duration::from_secs(10));
+    net.run(net.now() + Duration::from_secs(10));
     let refused = EndReason::Refused(JoinRefused::OtherHistory);
     assert_eq!(net.end_of(1), Some(&refused));
     assert!(net.reopened_at(0).is_some() && net.reopened_at(0) == net.reopened_at(2));
@@ -354,9 +351,9 @@ fn a_host_that_proposes_a_false_history_gets_no_signature() {
     net.comes(2, 92, &disks[2], 0);
     let mut proposed = None;
     while proposed.is_none() {
-        net.run(net.now + DELAY / 3);
+        net.run(net.now() + DELAY / 3);
         assert!(net.reopened_at(1).is_none(), "it was proposed to before");
-        if let Phase::Gather(guest) = &net.peers[1].session.phase {
+        if let Phase::Gather(guest) = &net.session(1).phase {
             proposed = guest.proposal().cloned();
         }
     }
@@ -365,8 +362,7 @@ fn a_host_that_proposes_a_false_history_gets_no_signature() {
     for run in &mut proposal.runs {
         run.held = !run.held;
     }
-    let link = net.links.iter().rposition(|ends| *ends == (1, 0));
-    let link = LinkId(link.expect("it has dialled the host") as u32);
+    let link = *between(&net, 1, 0).last().expect("it has dialled the host");
     let bytes = Control::Reopen(Said::Propose(proposal)).encode();
     let channel = Channel::Control;
     let bytes = &bytes[..];
@@ -387,13 +383,13 @@ fn who_dies_where_a_match_is_reopened_comes_again_at_once() {
     let (mut net, disks) = dead(15);
     net.reopens(0, 90, &disks[0], NEVER);
     net.comes(1, 91, &disks[1], 0);
-    net.run(net.now + Duration::from_secs(5));
+    net.run(net.now() + Duration::from_secs(5));
     net.kill(1);
-    net.silent.clear();
+    net.links.silent.clear();
     net.comes(1, 92, &disks[1], 0);
-    net.run(net.now + Duration::from_secs(3));
+    net.run(net.now() + Duration::from_secs(3));
     net.comes(2, 93, &disks[2], 0);
-    net.run(net.now + Duration::from_secs(3));
+    net.run(net.now() + Duration::from_secs(3));
     for at in 0..3 {
         let end = net.end_of(at);
         assert!(net.reopened_at(at).is_some(), "peer {at}: {end:?}");
@@ -405,25 +401,25 @@ fn a_seat_is_taken_once_and_by_its_own_key() {
     let (mut net, disks) = dead(15);
     net.reopens(0, 90, &disks[0], NEVER);
     net.comes(1, 91, &disks[1], 0);
-    net.run(net.now + Duration::from_secs(1));
+    net.run(net.now() + Duration::from_secs(1));
     // The same key once more, while the first run is there.
     let rejoins = || Role::Rejoin {
         from: Net::known(&disks[1], &[0]),
         rules: Box::new(|_| Some(RulesId([9; 16]))),
     };
     net.begin(3, 1, 99, rejoins());
-    net.run(net.now + Duration::from_secs(2));
+    net.run(net.now() + Duration::from_secs(2));
     assert_eq!(net.end_of(3), None, "it waits whether that one is dead");
-    net.run(net.now + Duration::from_secs(2));
+    net.run(net.now() + Duration::from_secs(2));
     let twice = EndReason::Refused(JoinRefused::AlreadyIn);
     assert_eq!(net.end_of(3), Some(&twice));
     // A key without a place.
     net.begin(3, 3, 98, rejoins());
-    net.run(net.now + Duration::from_secs(1));
+    net.run(net.now() + Duration::from_secs(1));
     let stranger = EndReason::Refused(JoinRefused::NoSeat);
     assert_eq!(net.end_of(3), Some(&stranger));
     net.comes(2, 92, &disks[2], 0);
-    net.run(net.now + Duration::from_secs(6));
+    net.run(net.now() + Duration::from_secs(6));
     for at in 0..3 {
         assert!(
             net.reopened_at(at).is_some(),
@@ -456,7 +452,7 @@ fn who_was_removed_before_has_no_vote_and_who_lags_an_epoch_is_given_it() {
         net.reopens(host, 90 + host as u8, disk(host), Duration::from_secs(5));
         net.comes(1 - host, 95 + host as u8, disk(1 - host), host);
         net.comes(2, 97 + host as u8, disk(2), host);
-        net.run(net.now + Duration::from_secs(20));
+        net.run(net.now() + Duration::from_secs(20));
         // One of the two alone is a quorum by the tie-break: all that it has counts.
         let cut = disks[0].turns();
         assert!(cut > began + 10);
@@ -474,7 +470,7 @@ fn who_was_removed_before_has_no_vote_and_who_lags_an_epoch_is_given_it() {
     }
     net.all_die();
     net.reopens(2, 99, &disks[2], Duration::from_secs(2));
-    net.run(net.now + Duration::from_secs(3));
+    net.run(net.now() + Duration::from_secs(3));
     assert!(
         matches!(net.end_of(2), Some(EndReason::NoQuorum { .. })),
         "its file knows of no change"
@@ -491,9 +487,9 @@ fn who_was_removed_and_waits_with_the_others_is_let_in_when_they_go_on() {
         let disks = net.all_die();
         net.reopens(0, 90, &disks[0], NEVER);
         net.comes(2, 92, &disks[2], 0);
-        net.run(net.now + Duration::from_secs(2));
+        net.run(net.now() + Duration::from_secs(2));
         net.comes(1, 91, &disks[1].clone().without_last(lacks), 0);
-        net.run(net.now + Duration::from_secs(15));
+        net.run(net.now() + Duration::from_secs(15));
         assert_eq!(net.end_of(2), None, "{lacks} turns");
         assert_eq!(net.causes(2), [RosterCause::Rejoined], "{lacks} turns");
         for at in 0..3 {
@@ -534,14 +530,14 @@ fn nobody_is_blamed_for_turns_that_are_not_attested_yet_after_a_match_goes_on() 
         let disks = net.all_die();
         net.reopens(0, 90, &disks[0], Duration::from_secs(1));
         net.comes(1, 91, &disks[1], 0);
-        net.run(net.now + Duration::from_secs(2));
+        net.run(net.now() + Duration::from_secs(2));
         assert!(net.reopened_at(0).is_some());
-        net.lie = Some(attests_nothing);
+        net.links.lie = Some(attests_nothing);
         net.comes(2, 92, &disks[2], 0);
-        net.run(net.now + Duration::from_secs(4));
+        net.run(net.now() + Duration::from_secs(4));
         assert!(net.faults(2).is_empty(), "{gone}: {:?}", net.faults(2));
-        net.lie = None;
-        net.run(net.now + Duration::from_secs(15));
+        net.links.lie = None;
+        net.run(net.now() + Duration::from_secs(15));
         assert!(net.faults(2).is_empty(), "{gone}: {:?}", net.faults(2));
         assert_eq!(net.causes(2), [RosterCause::Rejoined], "{gone}");
     }
@@ -556,9 +552,9 @@ fn a_match_that_somebody_plays_is_not_reopened() {
     let keyframes = Vec::new();
     let disk = Disk { log, keyframes };
     net.kill(2);
-    net.silent.clear();
+    net.links.silent.clear();
     net.reopens_near(2, 90, &disk, NEVER, &[0, 1]);
-    net.run(net.now + Duration::from_secs(4));
+    net.run(net.now() + Duration::from_secs(4));
     let goes_on = EndReason::Refused(JoinRefused::GoesOn);
     assert_eq!(net.end_of(2), Some(&goes_on));
 }
@@ -568,29 +564,26 @@ fn a_run_that_is_left_hears_that_the_match_was_reopened() {
     // It was cut off and waits; the others die, reopen the match, and it finds one of them. Its own peer does not take
     // part, or does by a new run.
     for takes_part in [false, true] {
-        let (mut net, disks) = dead(15);
+        let mut net = played(15);
+        let cut_off = net.mesh.driver.remove(2).expect("it plays");
+        let disks = net.all_die();
         let left = if takes_part { 3 } else { 2 };
         if takes_part {
-            let new = Net::peer(
-                3,
-                99,
-                Role::Rejoin {
-                    from: Net::known(&disks[2], &[0]),
-                    rules: Box::new(|_| Some(RulesId([9; 16]))),
-                },
-            );
-            let old = std::mem::replace(&mut net.peers[2], new);
-            net.peers.push(old);
+            net.peers.push(Peer::new(cut_off.core.incarnation));
+            net.peers.swap(2, left);
+            net.mesh.driver.add(cut_off, Clock::default());
             net.comes(2, 92, &disks[2], 0);
+        } else {
+            net.mesh.driver.restart(2, cut_off, Clock::default());
         }
         net.reopens(0, 90, &disks[0], Duration::from_secs(1));
         net.comes(1, 91, &disks[1], 0);
-        net.run(net.now + Duration::from_secs(8));
+        net.run(net.now() + Duration::from_secs(8));
         assert_eq!(net.end_of(left), Some(&EndReason::Removed), "{takes_part}");
         for at in 0..left {
             assert!(net.reopened_at(at).is_some());
             assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
-            assert_eq!(net.peers[at].session.status(), Status::Running);
+            assert_eq!(net.session(at).status(), Status::Running);
         }
     }
 }
@@ -611,9 +604,9 @@ fn who_all_look_for_a_match_that_nobody_plays_learn_it() {
             };
             net.begin(at, at, 91 + at as u8, role);
         }
-        net.run(net.now + Duration::from_secs(29));
+        net.run(net.now() + Duration::from_secs(29));
         assert!(net.ends().is_empty(), "{:?}", net.ends());
-        net.run(net.now + Duration::from_secs(15));
+        net.run(net.now() + Duration::from_secs(15));
         for at in 0..3 {
             let end = net.end_of(at);
             assert_eq!(end, Some(&EndReason::NobodyPlays), "peer {at}, {know_all}");
@@ -631,11 +624,11 @@ fn who_look_for_a_match_for_a_while_find_who_reopens_it_then() {
         };
         net.begin(at, at, 91 + at as u8, role);
     }
-    net.run(net.now + Duration::from_secs(25));
+    net.run(net.now() + Duration::from_secs(25));
     net.kill(0);
-    net.silent.clear();
+    net.links.silent.clear();
     net.reopens_near(0, 90, &disks[0], NEVER, &[1, 2]);
-    net.run(net.now + Duration::from_secs(15));
+    net.run(net.now() + Duration::from_secs(15));
     for at in 0..3 {
         assert!(net.reopened_at(at).is_some(), "{:?}", net.end_of(at));
     }
@@ -650,7 +643,7 @@ fn a_reopened_match_is_reopened_again() {
         for at in (0..3).filter(|at| *at != host) {
             net.comes(at, 100 + 10 * round + at as u8, &disks[at], host);
         }
-        net.run(net.now + Duration::from_secs(10));
+        net.run(net.now() + Duration::from_secs(10));
         for (at, disk) in disks.iter().enumerate() {
             let cut = net.reopened_at(at).expect("it goes on");
             net.verifies(at, disk, cut);

@@ -14,10 +14,10 @@ fn who_sleeps_while_it_comes_back_does_not_give_up() {
         net.kill(2);
         net.run(Duration::from_secs(25));
         net.restart(2, 99, Vec::new(), &[1]);
-        net.run(net.now + Duration::from_millis(asleep_after));
+        net.run(net.now() + Duration::from_millis(asleep_after));
         net.stop(2, Duration::from_secs(60));
         assert!(net.ends().is_empty());
-        net.run(net.now + Duration::from_secs(15));
+        net.run(net.now() + Duration::from_secs(15));
         assert!(net.ends().is_empty(), "{:?}", net.ends());
         assert_eq!(
             net.causes(2),
@@ -55,17 +55,17 @@ fn who_moves_while_a_peer_fetches_the_log_from_it_dials_that_peer() {
         net.kill(1);
         net.run(Duration::from_secs(25));
         net.restart(1, 99, Vec::new(), &[0]);
-        net.run(net.now + Duration::from_millis(after));
+        net.run(net.now() + Duration::from_millis(after));
         assert_eq!(net.causes(0), [RosterCause::Lost], "{after} ms");
-        net.moved = Some(0);
+        net.links.moved = Some(0);
         for link in between(&net, 0, 1) {
-            net.dead.push(link);
+            net.links.dead.push(link);
             for at in (0..2).filter(|_| told) {
                 let why = LinkError::Closed;
                 net.input(at, Input::LinkDown { link, why });
             }
         }
-        net.run(net.now + Duration::from_secs(15));
+        net.run(net.now() + Duration::from_secs(15));
         let causes = net.causes(0);
         let back = [RosterCause::Lost, RosterCause::Rejoined];
         assert_eq!(causes, back, "{after} ms, told: {told}");
@@ -80,13 +80,13 @@ fn who_comes_back_is_dialled_by_nobody_that_it_is_linked_with() {
     net.kill(2);
     net.run(Duration::from_secs(25));
     // The others have no quorum, so that it waits for long.
-    net.deaf_between = vec![(0, 1)];
-    net.dead.extend(between(&net, 0, 1));
+    net.links.deaf_between = vec![(0, 1)];
+    net.links.dead.extend(between(&net, 0, 1));
     net.restart(2, 99, Vec::new(), &[0, 1]);
-    net.run(net.now + Duration::from_millis(500));
-    let before = net.links.len();
-    net.run(net.now + Duration::from_secs(8));
-    assert_eq!(net.links[before..], []);
+    net.run(net.now() + Duration::from_millis(500));
+    let before = net.mesh.links().len();
+    net.run(net.now() + Duration::from_secs(8));
+    assert_eq!(net.mesh.links()[before..], []);
 }
 
 #[test]
@@ -94,9 +94,9 @@ fn who_finds_nobody_is_told_so_and_of_no_host() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(15));
     (0..3).for_each(|at| net.kill(at));
-    net.lost_dials = u32::MAX;
+    net.links.lost_dials = u32::MAX;
     net.restart(2, 99, Vec::new(), &[0, 1]);
-    net.run(net.now + Duration::from_secs(40));
+    net.run(net.now() + Duration::from_secs(40));
     let end = net.end_of(2).expect("it gives up");
     assert_eq!(*end, EndReason::NobodyThere);
     assert!(!end.to_string().contains("host"), "{end}");
@@ -131,13 +131,13 @@ fn who_finds_one_that_has_not_caught_up_itself_waits_for_it() {
     net.run(Duration::from_secs(15));
     net.kill(1);
     net.run(Duration::from_secs(25));
-    net.lie = Some(|_| encode(&Answer::Nothing));
+    net.links.lie = Some(|_| encode(&Answer::Nothing));
     net.restart(1, 99, Vec::new(), &[0]);
-    net.run(net.now + Duration::from_secs(40));
+    net.run(net.now() + Duration::from_secs(40));
     assert!(net.ends().is_empty(), "{:?}", net.ends());
     assert_eq!(net.causes(1), []);
-    net.lie = None;
-    net.run(net.now + Duration::from_secs(10));
+    net.links.lie = None;
+    net.run(net.now() + Duration::from_secs(10));
     assert_eq!(net.causes(1), [RosterCause::Rejoined]);
 }
 
@@ -149,16 +149,17 @@ fn who_is_asked_next_was_not_heard_by_that() {
         net.kill(3);
         net.run(Duration::from_secs(25));
         net.restart(3, 99, Vec::new(), &[1, 2]);
-        net.run(net.now + Duration::from_millis(after));
-        net.silent.extend([0, 1, 2]);
+        let begun = net.now();
+        net.run(begun + Duration::from_millis(after));
+        net.links.silent.extend([0, 1, 2]);
         let on_its_way = Duration::from_millis(100);
-        net.run(net.now + on_its_way);
-        let silent_from = net.now - net.peers[3].begun;
-        let links = &net.peers[3].session.core.links;
+        net.run(net.now() + on_its_way);
+        let silent_from = net.now() - begun;
+        let links = &net.session(3).core.links;
         let known: Vec<LinkId> = links.keys().copied().collect();
         for _ in 0..50 {
-            net.run(net.now + Duration::from_millis(100));
-            let links = &net.peers[3].session.core.links;
+            net.run(net.now() + Duration::from_millis(100));
+            let links = &net.session(3).core.links;
             for link in known.iter().filter_map(|id| links.get(id)) {
                 assert!(link.heard_at <= silent_from, "silent after {after} ms");
             }
@@ -176,15 +177,15 @@ fn who_comes_back_by_a_peer_that_dies_knows_since_when_that_is_not_heard() {
         net.kill(1);
         net.run(Duration::from_secs(25));
         net.restart(1, 99, Vec::new(), &[0]);
-        net.run(net.now + Duration::from_millis(after));
+        net.run(net.now() + Duration::from_millis(after));
         net.kill(0);
-        let (killed_at, turns) = (net.now, net.peers[2].turns.len());
+        let (killed_at, turns) = (net.now(), net.peers[2].turns.len());
         while net.peers[2].turns.len() < turns + 10 {
-            net.run(net.now + Duration::from_millis(100));
+            net.run(net.now() + Duration::from_millis(100));
         }
         rejoined += usize::from(net.causes(2).contains(&RosterCause::Rejoined));
         // Ten turns, the time to suspect a peer, and a change: all suspect it at the same time.
-        let took = net.now - killed_at;
+        let took = net.now() - killed_at;
         assert!(took < Duration::from_millis(5_500), "{after} ms: {took:?}");
     }
     assert!(rejoined > 5);
@@ -199,9 +200,9 @@ fn who_is_let_in_is_told_the_same_of_who_goes_as_everybody_else() {
         net.kill(3);
         net.run(Duration::from_secs(25));
         net.restart(3, 99, Vec::new(), &[0, 1]);
-        net.run(net.now + Duration::from_millis(after));
+        net.run(net.now() + Duration::from_millis(after));
         net.input(2, Input::Leave);
-        net.run(net.now + Duration::from_secs(10));
+        net.run(net.now() + Duration::from_secs(10));
         let told = |at: usize| {
             let events = net.peers[at].events.iter();
             let later =
@@ -233,7 +234,7 @@ fn a_log_is_read_on_from_wherever_it_is_confirmed() {
     net.run(Duration::from_secs(2));
     for pause in [Input::Pause, Input::Resume, Input::Pause, Input::Resume] {
         net.input(0, pause);
-        net.run(net.now + Duration::from_secs(1));
+        net.run(net.now() + Duration::from_secs(1));
     }
     let peer = &net.peers[0];
     let turns = peer.turns.len();
@@ -244,7 +245,7 @@ fn a_log_is_read_on_from_wherever_it_is_confirmed() {
     };
     let turn = |bundle: &Bundle| Record::Bundle(bundle.clone());
     let records: Vec<Record> = peer.turns.iter().map(turn).collect();
-    let core = &peer.session.core;
+    let core = &net.session(0).core;
     let limits = Limits::default();
     for confirmed in 0..turns {
         let mut log = Log::new(start.clone(), &[], core);
@@ -280,10 +281,10 @@ fn who_has_not_heard_that_the_match_began_is_there() {
         peer.events.iter().any(began)
     };
     while !began(&net.peers[0]) {
-        net.run(net.now + Duration::from_millis(1));
+        net.run(net.now() + Duration::from_millis(1));
     }
     // The word that it begins is lost, however often it is said, and no other link comes up.
-    net.attack = Some((0, |_, _, channel, bytes| {
+    net.links.attack = Some((0, |_, _, channel, bytes| {
         let said = Control::decode(bytes, &Limits::default());
         let begins = channel == Channel::Control && matches!(said, Ok(Control::Go { .. }));
         let other = Control::Chat {
@@ -292,10 +293,10 @@ fn who_has_not_heard_that_the_match_began_is_there() {
         };
         begins.then(|| other.encode())
     }));
-    net.lost_dials = u32::MAX;
-    net.queue
-        .retain(|_, (to, _, what, _)| *to != 1 || !matches!(what, Some((Channel::Control, _))));
-    net.run(net.now + Duration::from_secs(8));
+    net.links.lost_dials = u32::MAX;
+    let is_message = |what: &Arrives| matches!(what, Arrives::Bytes(Channel::Control, _));
+    net.lose(|arrival| arrival.to == 1 && is_message(&arrival.what));
+    net.run(net.now() + Duration::from_secs(8));
     assert!(!began(&net.peers[1]));
     let suspected = |event: &Event| matches!(event, Event::Suspected { .. });
     assert!(!net.peers[0].events.iter().any(suspected));
@@ -350,14 +351,14 @@ fn a_snapshot_of_a_roster_to_come_is_no_lie_while_the_match_stands_still() {
     net.run(Duration::from_secs(15));
     net.kill(3);
     net.run(Duration::from_secs(25));
-    net.lie = Some(with_one_signature);
-    net.silent = vec![1, 2];
+    net.links.lie = Some(with_one_signature);
+    net.links.silent = vec![1, 2];
     net.run(Duration::from_secs(26));
     net.restart(3, 99, Vec::new(), &[0]);
-    net.run(net.now + Duration::from_secs(9));
+    net.run(net.now() + Duration::from_secs(9));
     assert!(net.faults(3).is_empty(), "{:?}", net.faults(3));
-    net.silent.clear();
-    net.run(net.now + Duration::from_secs(25));
+    net.links.silent.clear();
+    net.run(net.now() + Duration::from_secs(25));
     let liar = id(0);
     let named = |event: &&Event| matches!(event, Event::PeerFault { peer, .. } if *peer == liar);
     assert!(net.faults(3).iter().any(named), "once it goes on it is one");
@@ -372,19 +373,19 @@ fn who_comes_back_may_ask_a_peer_that_has_not_heard_that_the_match_began() {
         peer.events.iter().any(began)
     };
     while !began(&net.peers[0]) {
-        net.run(net.now + Duration::from_millis(1));
+        net.run(net.now() + Duration::from_millis(1));
     }
     // The word that it begins is lost on its way to peer 1, whoever says it.
     let without_it = |net: &mut Net, ms: u64| {
         for _ in 0..ms {
-            net.queue.retain(|_, (to, _, what, _)| match what {
-                Some((Channel::Control, bytes)) if *to == 1 => {
+            net.lose(|arrival| match &arrival.what {
+                Arrives::Bytes(Channel::Control, bytes) if arrival.to == 1 => {
                     let said = Control::decode(bytes, &Limits::default());
-                    !matches!(said, Ok(Control::Go { .. }))
+                    matches!(said, Ok(Control::Go { .. }))
                 }
-                _ => true,
+                _ => false,
             });
-            net.run(net.now + Duration::from_millis(1));
+            net.run(net.now() + Duration::from_millis(1));
         }
     };
     without_it(&mut net, 100);
@@ -420,8 +421,7 @@ fn who_begins_another_run_beside_one_that_plays_has_its_place_soon() {
             false => Vec::new(),
         };
         let another = net.peers.len();
-        net.peers.push(Net::returning(2, 99, log, &[0, 1]));
-        net.peers[another].begun = net.now;
+        net.begin(another, 2, 99, Net::returning(log, &[0, 1]));
         net.run(Duration::from_secs(20));
         assert_eq!(net.end_of(2), Some(&EndReason::Removed), "{peers} peers");
         assert_eq!(net.causes(another), [RosterCause::Rejoined]);
@@ -434,18 +434,17 @@ fn who_begins_another_run_beside_one_that_plays_has_its_place_soon() {
 fn who_begins_run_after_run_costs_the_others_a_change_less_and_less_often() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(15));
-    let begun = net.now;
+    let begun = net.now();
     let mut taken = Vec::new();
     for run in 0..4 {
         let another = net.peers.len();
-        net.peers
-            .push(Net::returning(2, 90 + run, Vec::new(), &[0, 1]));
-        net.peers[another].begun = net.now;
+        let role = Net::returning(Vec::new(), &[0, 1]);
+        net.begin(another, 2, 90 + run, role);
         while net.causes(another).is_empty() {
-            net.run(net.now + Duration::from_secs(1));
-            assert!(net.now < begun + Duration::from_secs(150), "run {run}");
+            net.run(net.now() + Duration::from_secs(1));
+            assert!(net.now() < begun + Duration::from_secs(150), "run {run}");
         }
-        taken.push((net.now - begun).as_secs());
+        taken.push((net.now() - begun).as_secs());
     }
     assert!(taken[0] <= 3, "{taken:?}");
     let apart: Vec<u64> = taken.windows(2).map(|two| two[1] - two[0]).collect();

@@ -10,12 +10,12 @@ fn slept(peer: &Peer) -> usize {
 
 /// When the peer has executed more turns than it has now, from now on.
 fn next_turn_after(net: &mut Net, at: usize) -> Duration {
-    let (from, turns) = (net.now, net.peers[at].turns.len());
+    let (from, turns) = (net.now(), net.peers[at].turns.len());
     while net.peers[at].turns.len() == turns {
-        assert!(net.now < from + Duration::from_secs(5), "no turn follows");
-        net.run(net.now + Duration::from_millis(1));
+        assert!(net.now() < from + Duration::from_secs(5), "no turn follows");
+        net.run(net.now() + Duration::from_millis(1));
     }
-    net.now - from
+    net.now() - from
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn who_sleeps_for_too_long_learns_that_it_is_out_and_executes_nothing_before() {
         net.run(Duration::from_secs(3));
         let before = net.peers[stopped].turns.len();
         net.stop(stopped, Duration::from_secs(8));
-        net.run(net.now + Duration::from_secs(3));
+        net.run(net.now() + Duration::from_secs(3));
         let peer = &net.peers[stopped];
         let Some(Event::Ended(ended)) = peer.events.last() else {
             panic!("it goes on alone");
@@ -96,10 +96,12 @@ fn who_sleeps_for_too_long_learns_that_it_is_out_and_executes_nothing_before() {
 fn when_all_slept_all_go_on() {
     let mut net = Net::new(3, Plan::default(), Some(60));
     net.run(Duration::from_secs(3));
-    net.now += Duration::from_secs(600);
+    for at in 0..3 {
+        net.mesh.driver.jump(at, Duration::from_secs(600));
+    }
     let passed = next_turn_after(&mut net, 1);
     assert!(passed < Duration::from_millis(700), "{passed:?}");
-    net.run(net.now + Duration::from_secs(20));
+    net.run(net.now() + Duration::from_secs(20));
     for peer in &net.peers {
         assert_eq!((slept(peer), peer.turns.len()), (1, 60));
         assert_eq!(peer.turns, net.peers[0].turns);
@@ -111,7 +113,7 @@ fn who_wakes_where_another_is_lost_decides_with_the_others() {
     let mut net = Net::new(3, Plan::default(), Some(60));
     net.run(Duration::from_secs(3));
     net.stop(1, Duration::from_millis(2_000));
-    net.silent.push(2);
+    net.links.silent.push(2);
     net.run(Duration::from_secs(40));
     assert_eq!(net.peers[0].turns.len(), 60);
     assert_eq!(net.peers[1].turns, net.peers[0].turns);
@@ -128,7 +130,7 @@ fn who_wakes_where_another_is_lost_decides_with_the_others() {
 fn who_holds_the_tie_break_goes_on_when_the_other_died_in_its_sleep() {
     let mut net = Net::new(2, Plan::default(), Some(60));
     net.run(Duration::from_secs(3));
-    net.silent.push(1);
+    net.links.silent.push(1);
     net.stop(0, Duration::from_secs(2));
     net.run(Duration::from_secs(40));
     assert_eq!(net.peers[0].turns.len(), 60);
@@ -164,15 +166,9 @@ fn words_of_nobody_and_of_nonsense_are_blamed_on_who_brings_them() {
         (later, Fault::Signature),
         (vec![whole[0].clone(); 3], Fault::Oversize),
     ];
-    let link = *net.peers[0]
-        .session
-        .core
-        .links
-        .keys()
-        .next()
-        .expect("a link");
+    let link = *net.session(0).core.links.keys().next().expect("a link");
     let events = net.peers[0].events.len();
-    let bytes = wire::Control::Words(earlier).encode();
+    let bytes = Control::Words(earlier).encode();
     let input = Input::Received {
         link,
         channel: Channel::Control,
@@ -183,7 +179,7 @@ fn words_of_nobody_and_of_nonsense_are_blamed_on_who_brings_them() {
     let blames = |event: &Event| matches!(event, Event::PeerFault { .. });
     assert!(!told.iter().any(blames), "who quotes a run that is over");
     for (notes, fault) in cases {
-        let bytes = wire::Control::Words(notes).encode();
+        let bytes = Control::Words(notes).encode();
         let input = Input::Received {
             link,
             channel: Channel::Control,

@@ -27,10 +27,10 @@ fn the_match_slows_down_for_a_slow_machine_and_recovers() {
     assert_eq!(lengths, [88, 50], "{changes:?}");
     assert_eq!(changes[0].2, [Seat(1)]);
     assert_eq!(changes[1].2, []);
-    for peer in &net.peers {
+    for (at, peer) in net.peers.iter().enumerate() {
         assert_eq!(peer.turns, first);
         assert_eq!(plans(peer), changes);
-        assert_eq!(peer.session.stats().late_turns, 0, "slower, not later");
+        assert_eq!(net.session(at).stats().late_turns, 0, "slower, not later");
         for keyframe in peer.records.iter().filter_map(|record| match record {
             Record::Keyframe(keyframe) => Some(keyframe),
             _ => None,
@@ -95,7 +95,7 @@ fn who_comes_back_to_a_slow_match_computes_its_plans_with_the_others() {
     net.run(Duration::from_secs(25));
     net.restart(2, 99, Vec::new(), &[0]);
     net.run(Duration::from_secs(40));
-    assert_eq!(net.peers[2].session.status(), Status::Running);
+    assert_eq!(net.session(2).status(), Status::Running);
     net.peers[1].step = Duration::from_millis(2);
     net.run(Duration::from_secs(65));
     net.peers[2].step = Duration::from_millis(90);
@@ -158,16 +158,19 @@ fn who_is_a_moment_late_in_every_turn_is_not_removed_for_the_time_before() {
         };
         let mut net = Net::new(3, plan, None);
         // Its clock is too slow: the others wait for it a little in every turn.
-        while net.now < Duration::from_secs(400) {
-            net.run(net.now + Duration::from_millis(100));
-            net.peers[2].begun += Duration::from_micros(200);
-        }
-        let peer = &net.peers[0];
+        let session = net.mesh.driver.remove(2).expect("it begins now");
+        let clock = Clock {
+            drift_ppm: -2_000,
+            ..Clock::default()
+        };
+        net.mesh.driver.restart(2, session, clock);
+        net.run(Duration::from_secs(400));
+        let (peer, session) = (&net.peers[0], net.session(0));
         let suspects = |event: &&Event| matches!(event, Event::Suspected { .. });
         assert_eq!(peer.events.iter().find(suspects), None, "{tick_ms} ms");
-        let stats = peer.session.stats();
+        let stats = session.stats();
         assert!(stats.late_turns > 100, "{tick_ms} ms: {stats:?}");
-        let Phase::Playing(playing) = &peer.session.phase else {
+        let Phase::Playing(playing) = &session.phase else {
             panic!("the match goes on");
         };
         let blocked = playing.blocked_by(2);

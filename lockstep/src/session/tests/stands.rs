@@ -43,7 +43,6 @@ impl Net {
             rules: Box::new(|_| Some(RulesId([9; 16]))),
             wait,
         };
-        self.silent.retain(|silent| *silent != at);
         self.begin(at, at, run, role);
     }
 
@@ -84,11 +83,11 @@ impl Net {
 fn who_comes_back_to_those_who_are_no_quorum_is_told_within_seconds_and_once() {
     let mut net = Net::with_one_of_four_left();
     // A link that is closed at its other end is not told so here, and takes three of them.
-    net.run(net.now + Duration::from_secs(8));
+    net.run(net.now() + Duration::from_secs(8));
     for at in [1, 2] {
         assert_eq!(net.missing(at), [[1, 2, 3]]);
     }
-    net.run(net.now + Duration::from_secs(12));
+    net.run(net.now() + Duration::from_secs(12));
     assert_eq!(net.missing(1).len(), 1, "once");
     assert!(net.end_of(1).is_none(), "it may pass by itself");
 }
@@ -98,15 +97,15 @@ fn who_was_told_that_there_is_no_quorum_is_let_in_once_there_is() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(15));
     net.kill(2);
-    net.deaf_between = vec![(0, 1), (1, 2)];
-    net.silent.push(1);
+    net.links.deaf_between = vec![(0, 1), (1, 2)];
+    net.links.silent.push(1);
     net.run(Duration::from_secs(16));
     net.restart(2, 90, net.log_of(2), &[0, 1]);
-    net.run(net.now + Duration::from_secs(9));
+    net.run(net.now() + Duration::from_secs(9));
     assert_eq!(net.missing(2), [[1, 2]]);
-    net.deaf_between.clear();
-    net.silent.clear();
-    net.run(net.now + Duration::from_secs(8));
+    net.links.deaf_between.clear();
+    net.links.silent.clear();
+    net.run(net.now() + Duration::from_secs(8));
     assert_eq!(net.causes(2), [RosterCause::Rejoined]);
     assert_eq!(net.missing(2).len(), 1);
     net.is_one_of_them(2, 0);
@@ -116,16 +115,16 @@ fn who_was_told_that_there_is_no_quorum_is_let_in_once_there_is() {
 fn who_has_followed_a_match_that_stands_still_goes_on_where_it_is_reopened() {
     let mut net = Net::with_one_of_four_left();
     let log = net.log_of(3);
-    net.run(net.now + Duration::from_secs(8));
+    net.run(net.now() + Duration::from_secs(8));
     let started = |event: &&Event| matches!(event, Event::Started { .. });
     let followed = |net: &Net, at: usize| net.peers[at].loaded + net.peers[at].turns.len() as u32;
     let before = followed(&net, 1);
     assert!(before > 60, "its world has followed");
     net.hosts_again(93, &log, &[0, 1, 2], Duration::from_secs(6));
-    net.run(net.now + Duration::from_secs(20));
+    net.run(net.now() + Duration::from_secs(20));
     for at in 1..4 {
         net.goes_on_reopened(at);
-        assert_eq!(net.peers[at].session.status(), Status::Running);
+        assert_eq!(net.session(at).status(), Status::Running);
         assert_eq!(net.peers[at].events.iter().filter(started).count(), 1);
         assert!(followed(&net, at) > before + 20);
         assert!(net.faults(at).is_empty(), "{:?}", net.faults(at));
@@ -137,9 +136,9 @@ fn who_has_followed_a_match_that_stands_still_goes_on_where_it_is_reopened() {
 fn who_has_followed_without_a_recording_goes_on_where_the_match_is_reopened() {
     let mut net = Net::with_one_of_four_left_where(usize::MAX);
     let log = net.log_of(3);
-    net.run(net.now + Duration::from_secs(8));
+    net.run(net.now() + Duration::from_secs(8));
     net.hosts_again(93, &log, &[0, 1, 2], Duration::from_secs(6));
-    net.run(net.now + Duration::from_secs(20));
+    net.run(net.now() + Duration::from_secs(20));
     for at in 1..4 {
         net.goes_on_reopened(at);
     }
@@ -150,12 +149,12 @@ fn turns_count_that_a_peer_has_only_followed_since_where_it_comes_to_a_reopening
     const LACKS: usize = 5;
     let mut net = Net::with_one_of_four_left_where(LACKS);
     let log = net.log_of(3);
-    net.run(net.now + Duration::from_secs(8));
+    net.run(net.now() + Duration::from_secs(8));
     let followed = net.peers[1].loaded as usize + net.peers[1].turns.len();
     // What a log holds beside turns is its start.
     assert!(followed > log.len() - 1 - LACKS, "{followed}");
     net.hosts_again(93, &log, &[0, 1, 2], Duration::from_secs(6));
-    net.run(net.now + Duration::from_secs(20));
+    net.run(net.now() + Duration::from_secs(20));
     for at in 1..4 {
         net.goes_on_reopened(at);
     }
@@ -171,18 +170,18 @@ fn turns_count_that_a_peer_has_only_followed_since_where_it_comes_to_a_reopening
 fn who_waits_for_a_reopening_that_comes_to_nothing_goes_on_looking_with_its_world() {
     let mut net = Net::with_one_of_four_left();
     let log = net.log_of(3);
-    net.run(net.now + Duration::from_secs(8));
+    net.run(net.now() + Duration::from_secs(8));
     // Of four it knows and reaches one.
-    net.deaf_between = vec![(3, 2), (3, 0)];
-    net.run(net.now + Duration::from_secs(1));
+    net.links.deaf_between = vec![(3, 2), (3, 0)];
+    net.run(net.now() + Duration::from_secs(1));
     net.hosts_again(93, &log, &[1], Duration::from_secs(3));
-    net.run(net.now + Duration::from_secs(8));
+    net.run(net.now() + Duration::from_secs(8));
     let end = net.end_of(3);
     assert!(matches!(end, Some(EndReason::NoQuorum { .. })), "{end:?}");
     assert!(net.end_of(1).is_none(), "{:?}", net.end_of(1));
-    net.deaf_between.clear();
+    net.links.deaf_between.clear();
     net.hosts_again(94, &log, &[0, 1, 2], Duration::from_secs(6));
-    net.run(net.now + Duration::from_secs(20));
+    net.run(net.now() + Duration::from_secs(20));
     for at in 1..4 {
         net.goes_on_reopened(at);
     }
@@ -194,11 +193,11 @@ fn who_has_followed_comes_to_a_reopening_though_nobody_is_left_who_stood_still()
     for tries in [false, true] {
         let mut net = Net::with_one_of_four_left();
         let log = net.log_of(3);
-        net.run(net.now + Duration::from_secs(if tries { 8 } else { 2 }));
+        net.run(net.now() + Duration::from_secs(if tries { 8 } else { 2 }));
         if tries {
             net.hosts_again(93, &log, &[1], Duration::from_secs(30));
-            net.run(net.now + Duration::from_secs(4));
-            assert_eq!(net.peers[1].session.status(), Status::Lobby);
+            net.run(net.now() + Duration::from_secs(4));
+            assert_eq!(net.session(1).status(), Status::Lobby);
             net.input(3, Input::Leave);
         }
         net.kill(0);
@@ -208,9 +207,9 @@ fn who_has_followed_comes_to_a_reopening_though_nobody_is_left_who_stood_still()
                 net.input(at, Input::LinkDown { link, why });
             }
         }
-        net.run(net.now + Duration::from_secs(1));
+        net.run(net.now() + Duration::from_secs(1));
         net.hosts_again(94, &log, &[1, 2], Duration::from_secs(6));
-        net.run(net.now + Duration::from_secs(20));
+        net.run(net.now() + Duration::from_secs(20));
         for at in 1..4 {
             net.goes_on_reopened(at);
         }
@@ -226,19 +225,19 @@ fn who_was_just_let_in_is_one_of_the_quorum_where_another_one_dies_then() {
         net.run(Duration::from_secs(25));
         net.restart(0, 90, net.log_of(0), &[1, 2]);
         while [1, 2].iter().any(|at| net.causes(*at).len() < 2) {
-            assert!(net.now < Duration::from_secs(40));
-            net.run(net.now + DELAY);
+            assert!(net.now() < Duration::from_secs(40));
+            net.run(net.now() + DELAY);
         }
-        assert!(!matches!(net.peers[0].session.phase, Phase::Playing(_)));
+        assert!(!matches!(net.session(0).phase, Phase::Playing(_)));
         net.kill(victim);
         for link in lost::between(&net, 0, victim) {
             let why = LinkError::Closed;
             net.input(0, Input::LinkDown { link, why });
         }
-        net.run(net.now + Duration::from_secs(12));
+        net.run(net.now() + Duration::from_secs(12));
         for at in [0, left] {
             assert_eq!(net.causes(at).last(), Some(&RosterCause::Lost), "{at}");
-            assert_eq!(net.peers[at].session.status(), Status::Running);
+            assert_eq!(net.session(at).status(), Status::Running);
         }
         net.is_one_of_them(0, left);
     }
@@ -253,15 +252,14 @@ fn who_is_told_that_it_is_let_in_tells_those_who_have_not_heard() {
     net.restart(0, 90, net.log_of(0), &[1, 2]);
     // Who accepts what another one proposes knows first.
     while net.causes(2).len() < 2 {
-        assert!(net.now < Duration::from_secs(40));
-        net.run(net.now + DELAY / 10);
+        assert!(net.now() < Duration::from_secs(40));
+        net.run(net.now() + DELAY / 10);
     }
     assert_eq!(net.causes(1).len(), 1, "it has not heard");
-    net.silent.push(2);
+    net.links.silent.push(2);
     let unheard = lost::between(&net, 1, 2);
-    net.queue
-        .retain(|_, (to, link, ..)| *to != 1 || !unheard.contains(link));
-    net.run(net.now + DELAY);
+    net.lose(|arrival| arrival.to == 1 && unheard.contains(&arrival.link));
+    net.run(net.now() + DELAY);
     net.kill(2);
     for at in [0, 1] {
         for link in lost::between(&net, at, 2) {
@@ -269,10 +267,10 @@ fn who_is_told_that_it_is_let_in_tells_those_who_have_not_heard() {
             net.input(at, Input::LinkDown { link, why });
         }
     }
-    net.run(net.now + Duration::from_secs(15));
+    net.run(net.now() + Duration::from_secs(15));
     for at in [0, 1] {
         assert_eq!(net.causes(at).last(), Some(&RosterCause::Lost), "{at}");
-        assert_eq!(net.peers[at].session.status(), Status::Running);
+        assert_eq!(net.session(at).status(), Status::Running);
     }
     net.is_one_of_them(0, 1);
 }
@@ -281,7 +279,7 @@ fn who_is_told_that_it_is_let_in_tells_those_who_have_not_heard() {
 fn who_has_followed_beyond_where_the_match_is_reopened_begins_its_world_anew() {
     let mut net = Net::with_one_of_four_left();
     let log = net.log_of(3);
-    net.run(net.now + Duration::from_secs(8));
+    net.run(net.now() + Duration::from_secs(8));
     let followed = net.peers[1].turns.len();
     net.hosts_again(
         93,
@@ -289,11 +287,11 @@ fn who_has_followed_beyond_where_the_match_is_reopened_begins_its_world_anew() {
         &[0, 1, 2],
         Duration::from_secs(6),
     );
-    net.run(net.now + Duration::from_secs(20));
+    net.run(net.now() + Duration::from_secs(20));
     let started = |event: &&Event| matches!(event, Event::Started { .. });
     for at in 1..4 {
         net.goes_on_reopened(at);
-        assert_eq!(net.peers[at].session.status(), Status::Running, "{at}");
+        assert_eq!(net.session(at).status(), Status::Running, "{at}");
         assert_eq!(net.peers[at].events.iter().filter(started).count(), 1);
         assert!(net.peers[at].turns.len() > followed + 20, "{at}");
         let events = net.peers[at].events.iter();
@@ -322,16 +320,16 @@ fn who_has_followed_beyond_where_the_match_is_reopened_begins_its_world_anew() {
 fn who_has_followed_beyond_a_reopening_that_it_missed_is_out_and_blames_nobody() {
     let mut net = Net::with_one_of_four_left();
     let log = net.log_of(3);
-    net.run(net.now + Duration::from_secs(8));
-    net.deaf_between = vec![(3, 1), (2, 1), (0, 1)];
+    net.run(net.now() + Duration::from_secs(8));
+    net.links.deaf_between = vec![(3, 1), (2, 1), (0, 1)];
     let short = log[..log.len() - 4].to_vec();
     net.kill(0);
-    net.run(net.now + Duration::from_secs(1));
+    net.run(net.now() + Duration::from_secs(1));
     net.restart(0, 95, short.clone(), &[1, 2, 3]);
     net.hosts_again(93, &short, &[0, 1, 2], Duration::from_secs(6));
-    net.run(net.now + Duration::from_secs(10));
-    net.deaf_between.clear();
-    net.run(net.now + Duration::from_secs(30));
+    net.run(net.now() + Duration::from_secs(10));
+    net.links.deaf_between.clear();
+    net.run(net.now() + Duration::from_secs(30));
     assert_eq!(net.end_of(1), Some(&EndReason::Removed), "it can come back");
     for at in 0..4 {
         assert!(net.faults(at).is_empty(), "{at}: {:?}", net.faults(at));
@@ -346,7 +344,7 @@ fn who_leaves_a_match_that_stands_still_for_want_of_a_quorum_waits_for_nobody() 
     net.run(Duration::from_secs(20));
     assert_eq!(net.missing(0).len(), 1);
     net.input(0, Input::Leave);
-    net.run(net.now + Duration::from_secs(1));
+    net.run(net.now() + Duration::from_secs(1));
     assert_eq!(net.end_of(0), Some(&EndReason::Left));
     assert_eq!(net.missing(0).len(), 1, "it is told once");
 }
@@ -359,21 +357,21 @@ fn who_was_let_in_just_before_the_others_died_comes_to_their_reopening_and_is_bl
     net.run(Duration::from_secs(25));
     net.restart(1, 91, net.log_of(1), &[0, 2, 3]);
     while net.causes(3).len() < 2 {
-        assert!(net.now < Duration::from_secs(40));
-        net.run(net.now + DELAY);
+        assert!(net.now() < Duration::from_secs(40));
+        net.run(net.now() + DELAY);
     }
     // It does not get the last turns before its own any more, while the others play one with it.
     for at in [0, 2, 3] {
         let links = lost::between(&net, at, 1);
-        net.dead.extend(links);
+        net.links.dead.extend(links);
     }
     let lets_in =
         |record: &Record| matches!(record, Record::Roster(change) if change.value.joins.is_some());
     while !net.peers[3].records.iter().any(lets_in) {
-        assert!(net.now < Duration::from_secs(40));
-        net.run(net.now + DELAY);
+        assert!(net.now() < Duration::from_secs(40));
+        net.run(net.now() + DELAY);
     }
-    assert!(!matches!(net.peers[1].session.phase, Phase::Playing(_)));
+    assert!(!matches!(net.session(1).phase, Phase::Playing(_)));
     let log = net.log_of(3);
     let other = net.log_of(2);
     for at in [0, 2, 3] {
@@ -385,7 +383,7 @@ fn who_was_let_in_just_before_the_others_died_comes_to_their_reopening_and_is_bl
     }
     net.restart(2, 92, other, &[0, 1, 3]);
     net.hosts_again(93, &log, &[0, 1, 2], Duration::from_secs(12));
-    net.run(net.now + Duration::from_secs(40));
+    net.run(net.now() + Duration::from_secs(40));
     for at in 1..4 {
         let causes = net.causes(at);
         assert_eq!(
@@ -403,13 +401,13 @@ fn who_was_let_in_just_before_the_others_died_comes_to_their_reopening_and_is_bl
 fn who_leaves_just_after_a_change_has_logged_it_before_what_is_signed_after_it() {
     let mut net = Net::with_one_of_four_left();
     let log = net.log_of(3);
-    net.run(net.now + Duration::from_secs(8));
+    net.run(net.now() + Duration::from_secs(8));
     net.hosts_again(93, &log, &[0, 1, 2], Duration::from_secs(6));
     while net.causes(3).is_empty() || net.causes(1).is_empty() {
-        net.run(net.now + DELAY);
+        net.run(net.now() + DELAY);
     }
     (1..4).for_each(|at| net.input(at, Input::Leave));
-    net.run(net.now + Duration::from_secs(8));
+    net.run(net.now() + Duration::from_secs(8));
     for at in 1..4 {
         assert_eq!(net.end_of(at), Some(&EndReason::Left), "{at}");
         let mut epoch = 0;
@@ -434,13 +432,13 @@ fn who_hosts_again_blames_nobody_for_another_match_or_for_one_that_is_ending() {
     let mut net = Net::with_one_of_four_left();
     let log = net.log_of(3);
     net.hosts_again(93, &log, &[0], Duration::from_secs(30));
-    net.run(net.now + Duration::from_secs(2));
+    net.run(net.now() + Duration::from_secs(2));
     let elsewhere = Control::Refused(JoinRefused::OtherMatch);
     for message in [hostile::end_of_nothing(), elsewhere, Control::Bye] {
         assert!(net.link_between(0, 3).is_some(), "{message:?}");
         net.tell(0, 3, Channel::Control, &message.encode());
         assert_eq!(net.blamed(3), []);
-        net.run(net.now + Duration::from_secs(2));
+        net.run(net.now() + Duration::from_secs(2));
     }
 }
 
@@ -448,13 +446,13 @@ fn who_hosts_again_blames_nobody_for_another_match_or_for_one_that_is_ending() {
 fn who_leaves_while_it_waits_at_a_reopening_is_told_what_it_has_followed() {
     let mut net = Net::with_one_of_four_left();
     let log = net.log_of(3);
-    net.run(net.now + Duration::from_secs(8));
+    net.run(net.now() + Duration::from_secs(8));
     let followed = net.peers[1].loaded + net.peers[1].turns.len() as u32;
     // Nobody else comes, so that it waits.
     net.kill(2);
     net.hosts_again(93, &log, &[0, 1], Duration::from_secs(30));
-    net.run(net.now + Duration::from_secs(5));
-    assert_eq!(net.peers[1].session.status(), Status::Lobby);
+    net.run(net.now() + Duration::from_secs(5));
+    assert_eq!(net.session(1).status(), Status::Lobby);
     net.input(1, Input::Leave);
     let events = net.peers[1].events.iter();
     let ended = events.rev().find_map(|event| match event {
@@ -473,7 +471,7 @@ fn who_sees_the_last_of_those_who_stood_still_go_names_who_is_missing() {
     net.kill(0);
     net.run(Duration::from_secs(16));
     net.restart(0, 90, net.log_of(0), &[1]);
-    net.run(net.now + Duration::from_secs(30));
+    net.run(net.now() + Duration::from_secs(30));
     let end = net.end_of(1).cloned();
     assert!(matches!(end, Some(EndReason::StallLimit { .. })), "{end:?}");
     assert_eq!(net.missing(0), [[0]], "{:?}", net.peers[0].events);
@@ -482,7 +480,7 @@ fn who_sees_the_last_of_those_who_stood_still_go_names_who_is_missing() {
         let why = LinkError::Closed;
         net.input(0, Input::LinkDown { link, why });
     }
-    net.run(net.now + Duration::from_secs(40));
+    net.run(net.now() + Duration::from_secs(40));
     let Some(EndReason::NoQuorum { missing }) = net.end_of(0) else {
         panic!("{:?}", net.end_of(0));
     };
@@ -507,12 +505,12 @@ fn a_key_that_has_no_seat_is_refused_at_once_by_name_and_nobody_is_blamed() {
         rules: Box::new(|_| Some(RulesId([9; 16]))),
     };
     net.begin(2, 8, 90, stranger(7));
-    net.run(net.now + Duration::from_secs(1));
+    net.run(net.now() + Duration::from_secs(1));
     let refused = EndReason::Refused(JoinRefused::NoSeat);
     assert_eq!(net.end_of(2), Some(&refused));
     // Of another match nobody here can say who has a seat.
     net.begin(2, 8, 91, stranger(6));
-    net.run(net.now + Duration::from_secs(1));
+    net.run(net.now() + Duration::from_secs(1));
     let refused = EndReason::Refused(JoinRefused::OtherMatch);
     assert_eq!(net.end_of(2), Some(&refused));
     assert!(net.faults(0).is_empty(), "{:?}", net.faults(0));

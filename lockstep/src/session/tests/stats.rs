@@ -7,7 +7,7 @@ fn slack_silence_and_the_age_of_the_last_agreement_are_measured() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(10));
     let (turns, turn) = (net.peers[0].turns.len() as u32, Plan::default().turn());
-    let stats = net.peers[0].session.stats();
+    let stats = net.session(0).stats();
     let others: Vec<PeerId> = stats.peers.iter().map(|peer| peer.peer).collect();
     assert_eq!(others, [id(1), id(2)]);
     // A batch is sealed a turn before it is due, and is on its way for a while.
@@ -22,9 +22,9 @@ fn slack_silence_and_the_age_of_the_last_agreement_are_measured() {
     assert!(turns - agreed.turns <= 4, "{agreed:?} of {turns} turns");
     assert!(agreed.ago <= turn + DELAY, "{agreed:?}");
 
-    net.silent = vec![2];
-    net.run(net.now + Duration::from_secs(2));
-    let stats = net.peers[0].session.stats();
+    net.links.silent = vec![2];
+    net.run(net.now() + Duration::from_secs(2));
+    let stats = net.session(0).stats();
     let [heard, silent] = stats.peers[..] else {
         panic!("nobody is out yet: {stats:?}");
     };
@@ -34,8 +34,8 @@ fn slack_silence_and_the_age_of_the_last_agreement_are_measured() {
     assert!(agreed.ago > Duration::from_secs(1), "{agreed:?}");
 
     // Who is out is not among the others.
-    net.run(net.now + Duration::from_secs(10));
-    let stats = net.peers[0].session.stats();
+    net.run(net.now() + Duration::from_secs(10));
+    let stats = net.session(0).stats();
     let others: Vec<PeerId> = stats.peers.iter().map(|peer| peer.peer).collect();
     assert_eq!(others, [id(1)]);
     let agreed = stats.agreed.expect("as before");
@@ -55,7 +55,7 @@ fn a_wait_that_somebody_leaves_in_or_that_ends_the_match_counts() {
         }
         net.run(Duration::from_secs(45));
         assert!(net.end_of(1).is_some());
-        let stalled = net.peers[1].session.stats().stalled;
+        let stalled = net.session(1).stats().stalled;
         let least = Duration::from_secs(if leaves { 14 } else { 19 });
         assert!(
             stalled > least && stalled < Duration::from_secs(21),

@@ -17,9 +17,8 @@ struct Hostile {
 impl Hostile {
     /// It dials, and proves that it is a run of its process.
     fn dials(net: &mut Net, key: usize, to: usize, run: Incarnation) -> Hostile {
-        net.links.push((net.peers.len(), to));
-        let link = LinkId(net.links.len() as u32 - 1);
-        net.by_hand.push(link);
+        let link = net.mesh.number(OUTSIDE, to);
+        net.links.by_hand.push(link);
         let hostile = Hostile { key, to, link };
         let binding = [3; 32];
         let (dialled, address) = (false, "elsewhere".to_owned());
@@ -82,7 +81,7 @@ impl Hostile {
 
     fn took(&self, net: &mut Net, on: Channel) -> Vec<Arc<[u8]>> {
         let mut took = Vec::new();
-        net.heard.retain(|(link, channel, bytes)| {
+        net.links.heard.retain(|(link, channel, bytes)| {
             let ours = (*link, *channel) == (self.link, on);
             if ours {
                 took.push(bytes.clone());
@@ -177,14 +176,14 @@ fn who_proves_itself_by_a_run_that_the_log_names_does_not_come() {
     let (mut net, disks) = dead_alike();
     let start = start_of(&disks[0]);
     net.reopens(0, 90, &disks[0], Duration::from_secs(1));
-    net.run(net.now + Duration::from_millis(100));
+    net.run(net.now() + Duration::from_millis(100));
     let old = start.roster[1].incarnation;
     let hostile = Hostile::dials(&mut net, 1, 0, old);
     hostile.claims(&mut net, claim_of(&disks[1]));
     net.comes(2, 92, &disks[2], 0);
-    net.run(net.now + Duration::from_millis(1_200));
+    net.run(net.now() + Duration::from_millis(1_200));
     hostile.signs(&mut net, start);
-    net.run(net.now + Duration::from_secs(5));
+    net.run(net.now() + Duration::from_secs(5));
     // An honest one comes so that was let in just before the others died.
     assert!(net.faults(0).is_empty(), "{:?}", net.faults(0));
     assert!(net.reopened_at(0).is_some() && net.reopened_at(2) == net.reopened_at(0));
@@ -196,20 +195,20 @@ fn who_proves_itself_by_a_run_of_a_newer_log_than_the_hosts_does_not_come() {
     net.reopens(1, 91, &old[1], NEVER);
     net.comes(0, 90, &old[0], 1);
     net.comes(2, 92, &old[2], 1);
-    net.run(net.now + Duration::from_secs(10));
-    let run = net.peers[1].session.core.incarnation;
+    net.run(net.now() + Duration::from_secs(10));
+    let run = net.session(1).core.incarnation;
     let disks = net.all_die();
     // Who hosts has lost all since: it hears of that run from peer 2.
     net.reopens(0, 93, &old[0], Duration::from_secs(1));
-    net.run(net.now + Duration::from_millis(100));
+    net.run(net.now() + Duration::from_millis(100));
     let hostile = Hostile::dials(&mut net, 1, 0, run);
     let mut claim = claim_of(&disks[2]);
     claim.turns += 1;
     hostile.claims(&mut net, claim);
     net.comes(2, 95, &disks[2], 0);
-    net.run(net.now + Duration::from_millis(1_200));
+    net.run(net.now() + Duration::from_millis(1_200));
     hostile.signs(&mut net, start_of(&old[0]));
-    net.run(net.now + Duration::from_secs(6));
+    net.run(net.now() + Duration::from_secs(6));
     // One of the two that are left has lost what came after, so it does not count; the epoch does.
     let of_epoch = |event: &Event| matches!(event, Event::RosterChanged { epoch: 2, .. });
     assert!(net.peers[0].events.iter().any(of_epoch));
@@ -251,13 +250,13 @@ fn who_claims_more_turns_than_anybody_takes_is_turned_away_and_fills_no_memory()
     for (pages, claim) in claims {
         net.all_die();
         net.reopens(0, 90, &disks[0], Duration::from_secs(2));
-        net.run(net.now + Duration::from_millis(100));
+        net.run(net.now() + Duration::from_millis(100));
         let hostile = Hostile::comes(&mut net, 2, 0, 92, claim);
         net.comes(1, 91, &disks[1], 0);
         let mut fed = 0;
-        let until = net.now + Duration::from_secs(8);
-        while net.now < until {
-            net.run(net.now + Duration::from_millis(20));
+        let until = net.now() + Duration::from_secs(8);
+        while net.now() < until {
+            net.run(net.now() + Duration::from_millis(20));
             for ask in hostile.is_asked(&mut net) {
                 if let Ask::Log { from, .. } = ask {
                     hostile.feeds(&mut net, from, 30_000);
@@ -277,7 +276,7 @@ fn who_gives_its_turns_one_by_one_is_turned_away_in_time() {
     let (mut net, disks) = dead_alike();
     let honest = claim_of(&disks[2]);
     net.reopens(0, 90, &disks[0], Duration::from_secs(2));
-    net.run(net.now + Duration::from_millis(100));
+    net.run(net.now() + Duration::from_millis(100));
     let claim = Claim {
         turns: honest.turns + 1_000,
         epoch: 1,
@@ -286,7 +285,7 @@ fn who_gives_its_turns_one_by_one_is_turned_away_in_time() {
     let hostile = Hostile::comes(&mut net, 2, 0, 92, claim);
     net.comes(1, 91, &disks[1], 0);
     for _ in 0..45 {
-        net.run(net.now + Duration::from_secs(1));
+        net.run(net.now() + Duration::from_secs(1));
         for ask in hostile.is_asked(&mut net) {
             if let Ask::Log { from, .. } = ask {
                 hostile.feeds(&mut net, from, 1);
@@ -305,29 +304,20 @@ fn who_hosts_and_proposes_more_turns_than_anybody_takes_fills_no_memory() {
     let (mut net, disks) = dead_alike();
     // The host is not there: somebody speaks in its place.
     net.comes(1, 91, &disks[1], 0);
-    net.peers[0].session = Net::peer(
-        0,
-        90,
-        Role::Rejoin {
-            from: Net::known(&disks[0], &[2]),
-            rules: Box::new(|_| Some(RulesId([9; 16]))),
-        },
-    )
-    .session;
+    net.comes(0, 90, &disks[0], 2);
     fn reopens(bytes: Vec<u8>) -> Vec<u8> {
         match decode(&bytes) {
             Ok(Answer::Nothing) => encode(&Answer::Reopens),
             _ => bytes,
         }
     }
-    net.lie = Some(reopens);
-    net.run(net.now + Duration::from_millis(500));
-    let Phase::Gather(_) = &net.peers[1].session.phase else {
+    net.links.lie = Some(reopens);
+    net.run(net.now() + Duration::from_millis(500));
+    let Phase::Gather(_) = &net.session(1).phase else {
         panic!("{:?}", net.end_of(1));
     };
-    let link = net.links.iter().rposition(|ends| *ends == (1, 0));
-    let link = LinkId(link.expect("it has dialled") as u32);
-    net.by_hand.push(link);
+    let link = *between(&net, 1, 0).last().expect("it has dialled");
+    net.links.by_hand.push(link);
     let (key, to) = (0, 1);
     let hostile = Hostile { key, to, link };
     let honest = claim_of(&disks[1]);
@@ -364,16 +354,16 @@ fn who_comes_and_goes_holds_up_nobody() {
         net.reopens(0, 90, &disks[0], Duration::from_secs(1));
         net.comes(1, 91, &disks[1], 0);
         if late {
-            net.run(net.now + Duration::from_millis(1_010));
+            net.run(net.now() + Duration::from_millis(1_010));
         }
         let mut run = 92;
         let mut hostile = None;
-        let begin = net.now;
-        while net.reopened_at(1).is_none() && net.now < begin + Duration::from_secs(20) {
+        let begin = net.now();
+        while net.reopened_at(1).is_none() && net.now() < begin + Duration::from_secs(20) {
             let at: Hostile = hostile
                 .take()
                 .unwrap_or_else(|| Hostile::comes(&mut net, 2, 0, run, claim));
-            net.run(net.now + Duration::from_millis(20));
+            net.run(net.now() + Duration::from_millis(20));
             let proposed = |said: &Control| matches!(said, Control::Reopen(Said::Propose(_)));
             if late || at.hears(&mut net).iter().any(proposed) {
                 at.says(&mut net, &Control::Bye);
@@ -383,7 +373,7 @@ fn who_comes_and_goes_holds_up_nobody() {
             }
         }
         assert_eq!(net.reopened_at(1), Some(claim.turns), "late: {late}");
-        let took = net.now - begin;
+        let took = net.now() - begin;
         assert!(took < Duration::from_secs(5), "late: {late}, {took:?}");
     }
 }
@@ -394,9 +384,9 @@ fn who_comes_while_the_others_go_on_is_back_in_the_match_at_once() {
     net.reopens(0, 90, &disks[0], Duration::from_secs(1));
     net.comes(1, 91, &disks[1], 0);
     // It asks before the others have signed.
-    net.run(net.now + Duration::from_millis(980));
+    net.run(net.now() + Duration::from_millis(980));
     net.comes(2, 92, &disks[2], 0);
-    net.run(net.now + Duration::from_secs(15));
+    net.run(net.now() + Duration::from_secs(15));
     assert!(net.reopened_at(0).is_some());
     let causes = net.causes(2);
     assert!(
@@ -421,9 +411,9 @@ fn who_stands_still_alone_does_not_keep_the_others_from_going_on() {
     let disks = [disk(&net, 0), disk(&net, 1)];
     net.kill(0);
     net.kill(1);
-    net.silent.retain(|at| *at == 1);
+    net.links.silent.retain(|at| *at == 1);
     net.reopens_near(0, 90, &disks[0], NEVER, &[2]);
-    net.run(net.now + Duration::from_secs(6));
+    net.run(net.now() + Duration::from_secs(6));
     assert_eq!(net.end_of(0), None, "nobody plays");
 }
 
@@ -442,23 +432,23 @@ fn one_that_falsely_says_that_nobody_plays_keeps_nobody_out() {
         let mut log = net.peers[2].records.clone();
         log.retain(|record| matches!(record, Record::Start(_) | Record::Bundle(_)));
         net.kill(2);
-        net.lie = Some(reopens);
-        net.deaf_between = Vec::from_iter(later.then_some((1, 2)));
-        net.run(net.now + Duration::from_secs(8));
+        net.links.lie = Some(reopens);
+        net.links.deaf_between = Vec::from_iter(later.then_some((1, 2)));
+        net.run(net.now() + Duration::from_secs(8));
         net.restart(2, 92, log, &[0, 1]);
-        net.run(net.now + Duration::from_secs(6));
+        net.run(net.now() + Duration::from_secs(6));
         if later {
-            assert!(matches!(net.peers[2].session.phase, Phase::Gather(_)));
+            assert!(matches!(net.session(2).phase, Phase::Gather(_)));
         }
-        net.deaf_between.clear();
-        net.run(net.now + Duration::from_secs(25));
+        net.links.deaf_between.clear();
+        net.run(net.now() + Duration::from_secs(25));
         assert_eq!(
             net.causes(2),
             [RosterCause::Rejoined],
             "later: {later}, {:?}",
             net.end_of(2)
         );
-        assert_eq!(net.peers[2].session.status(), Status::Running);
+        assert_eq!(net.session(2).status(), Status::Running);
     }
 }
 
@@ -481,26 +471,26 @@ fn who_is_turned_away_where_the_match_seemed_to_be_reopened_looks_further() {
         let mut log = net.peers[2].records.clone();
         log.retain(|record| matches!(record, Record::Start(_) | Record::Bundle(_)));
         net.kill(2);
-        net.lie = Some(reopens);
-        net.deaf_between = vec![(1, 2)];
-        net.run(net.now + Duration::from_secs(8));
+        net.links.lie = Some(reopens);
+        net.links.deaf_between = vec![(1, 2)];
+        net.run(net.now() + Duration::from_secs(8));
         net.restart(2, 92, log, &[0, 1]);
-        let gathers = |net: &Net| matches!(net.peers[2].session.phase, Phase::Gather(_));
-        let until = net.now + Duration::from_secs(8);
-        while !gathers(&net) && net.now < until {
-            net.run(net.now + Duration::from_millis(10));
+        let gathers = |net: &Net| matches!(net.session(2).phase, Phase::Gather(_));
+        let until = net.now() + Duration::from_secs(8);
+        while !gathers(&net) && net.now() < until {
+            net.run(net.now() + Duration::from_millis(10));
         }
         assert!(gathers(&net));
         // The liar says so on whatever link there is between them.
-        let links = net.peers[2].session.core.links_to(id(0));
+        let links = net.session(2).core.links_to(id(0));
         for link in links.map(|link| link.id).collect::<Vec<_>>() {
             let (key, to) = (0, 2);
             Hostile { key, to, link }.says(&mut net, &says);
         }
         assert!(!gathers(&net) && net.end_of(2).is_none(), "{says:?}");
-        net.lie = None;
-        net.deaf_between.clear();
-        net.run(net.now + Duration::from_secs(20));
+        net.links.lie = None;
+        net.links.deaf_between.clear();
+        net.run(net.now() + Duration::from_secs(20));
         assert_eq!(
             net.causes(2),
             [RosterCause::Rejoined],
