@@ -8,15 +8,14 @@
 use crate::simulator::{execute, to_bytes};
 use demo_rts::bot::{Bot, Level};
 use demo_rts::world::{Command, Id, Setup, Tile, UnitView, World};
+use lockstep::harness::{Clock, Mesh, Surroundings};
 use lockstep::log::{LogStore, Record};
 use lockstep::session::{HostConfig, Input, Output, Role, Session, SessionConfig};
 use lockstep::sign::{Ed25519, Signer};
-use lockstep::{Channel, Limits, LinkId, MatchId, PeerId, Plan};
+use lockstep::{Limits, MatchId, PeerId, Plan};
 use replay::Recorder;
 use sim::{Checksum, Outcome, Seat, Seed, Simulation, State, Stream};
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// One way of a link.
@@ -55,18 +54,10 @@ pub struct Played {
     pub units: usize,
 }
 
-/// To whom, on which link, what (a message, or the link itself), and whether the receiver dialled it.
-type Arrival = (usize, LinkId, Option<(Channel, Arc<[u8]>)>, bool);
-
+/// The one world of all peers, and what becomes of the match.
 struct Peers {
-    now: Duration,
-    sessions: Vec<Session>,
-    links: Vec<(usize, usize)>,
-    queue: BTreeMap<(Duration, u64), Arrival>,
-    count: u64,
     world: Option<World>,
     turns: Vec<(Checksum, Option<Outcome>)>,
-    executed: Vec<usize>,
     recorder: Recorder,
     played: Played,
     ended: usize,
@@ -78,15 +69,13 @@ struct Peers {
 /// When the file exists or cannot be written.
 pub fn play(wanted: &Wanted<'_>) -> Played {
     let seats = wanted.levels.len() as u8;
+    let mut mesh = Mesh::new(DELAY);
+    for seat in 0..seats {
+        mesh.driver.add(session(seat, wanted), Clock::default());
+    }
     let mut peers = Peers {
-        now: Duration::ZERO,
-        sessions: (0..seats).map(|seat| session(seat, wanted)).collect(),
-        links: Vec::new(),
-        queue: BTreeMap::new(),
-        count: 0,
         world: None,
         turns: Vec::new(),
-        executed: vec![0; usize::from(seats)],
         recorder: Recorder::create(wanted.path).expect("a new file in a folder that is there"),
         played: Played::default(),
         ended: 0,
@@ -102,10 +91,15 @@ pub fn play(wanted: &Wanted<'_>) -> Played {
     let mut random = Stream::named(&Seed([4; 32]), "moves");
     let mut thought = 0;
     while peers.ended < usize::from(seats) {
-        peers.advance();
+        let goes_on = mesh.step(&mut peers, Duration::MAX);
+        assert!(goes_on, "nothing is due before the match has ended");
         if peers.turns.len() > thought {
             thought = peers.turns.len();
-            peers.think(&mut hands, &mut random);
+            for (seat, command) in think(&mut peers, &mut hands, &mut random) {
+                let command = to_bytes(&command);
+                let issue = Input::Issue { seat, command };
+                mesh.input(&mut peers, usize::from(seat.0), issue);
+            }
         }
     }
     peers.recorder.close().expect("the disk takes it");
@@ -217,112 +211,40 @@ impl Hand {
     }
 }
 
-impl Peers {
-    /// Handles the next arrival or timer.
-    fn advance(&mut self) {
-        let timer = self
-            .sessions
-            .iter()
-            .enumerate()
-            .filter_map(|(at, session)| Some((session.deadline()?, at)))
-            .min();
-        let arrival = self.queue.first_key_value().map(|((at, _), _)| *at);
-        match (arrival, timer) {
-            (Some(at), timer) if timer.is_none_or(|(due, _)| at <= due) => {
-                self.now = self.now.max(at);
-                let (_, (to, link, what, dialled)) = self.queue.pop_first().expect("just seen");
-                let (one, other) = self.links[link.0 as usize];
-                let address = if dialled { other } else { one }.to_string();
-                let input = match &what {
-                    None => Input::LinkUp {
-                        link,
-                        peer: None,
-                        dialled,
-                        address,
-                        binding: [3; 32],
-                    },
-                    Some((channel, bytes)) => Input::Received {
-                        link,
-                        channel: *channel,
-                        bytes,
-                    },
-                };
-                self.input(to, input);
+/// What the players order now that another turn has been executed.
+fn think(peers: &mut Peers, hands: &mut [Hand], random: &mut Stream) -> Vec<(Seat, Command)> {
+    let mut orders: Vec<(Seat, Command)> = Vec::new();
+    let Some(world) = &peers.world else {
+        return orders;
+    };
+    for hand in hands {
+        let seat = hand.bot.seat();
+        let mut commands = hand.bot.think(world);
+        commands.retain(|command| !hand.peaceful || is_peaceful(command));
+        orders.extend(commands.into_iter().map(|command| (seat, command)));
+        if hand.peaceful
+            && random.chance(1, 6)
+            && let Some(command) = hand.move_a_group(world, random)
+        {
+            if let Command::Move { units, .. } = &command {
+                peers.played.moves += 1;
+                peers.played.references += u64::from(units.numbers().is_err());
             }
-            (_, Some((due, at))) => {
-                self.now = self.now.max(due);
-                self.input(at, Input::Timeout);
-            }
-            _ => panic!("nothing left to do before the match has ended"),
+            orders.push((seat, command));
         }
     }
+    orders
+}
 
-    fn think(&mut self, hands: &mut [Hand], random: &mut Stream) {
-        let mut orders: Vec<(Seat, Command)> = Vec::new();
-        let Some(world) = &self.world else {
-            return;
-        };
-        for hand in hands {
-            let seat = hand.bot.seat();
-            let mut commands = hand.bot.think(world);
-            commands.retain(|command| !hand.peaceful || is_peaceful(command));
-            orders.extend(commands.into_iter().map(|command| (seat, command)));
-            if hand.peaceful
-                && random.chance(1, 6)
-                && let Some(command) = hand.move_a_group(world, random)
-            {
-                if let Command::Move { units, .. } = &command {
-                    self.played.moves += 1;
-                    self.played.references += u64::from(units.numbers().is_err());
-                }
-                orders.push((seat, command));
-            }
-        }
-        for (seat, command) in orders {
-            self.input(
-                usize::from(seat.0),
-                Input::Issue {
-                    seat,
-                    command: to_bytes(&command),
-                },
-            );
-        }
-    }
-
-    fn input(&mut self, at: usize, input: Input<'_>) {
-        for output in self.sessions[at].handle(self.now, input) {
-            self.output(at, output);
-        }
-    }
-
-    fn output(&mut self, at: usize, output: Output) {
+impl Surroundings for Peers {
+    fn perform(&mut self, at: usize, output: Output) -> Option<Input<'static>> {
         match output {
-            Output::Dial { address, .. } => {
-                let to: usize = address.parse().expect("addresses are indices here");
-                self.links.push((at, to));
-                let link = LinkId(self.links.len() as u32 - 1);
-                self.post(at, link, None, true);
-                self.post(to, link, None, false);
-            }
-            Output::Send {
-                link,
-                channel,
-                bytes,
-            } => {
-                let (one, other) = self.links[link.0 as usize];
-                self.post(
-                    if one == at { other } else { one },
-                    link,
-                    Some((channel, bytes)),
-                    false,
-                );
-            }
             Output::New(start) => {
                 let world = self.world.get_or_insert_with(|| {
                     crate::simulator::build(&start).expect("the setup is our own")
                 });
                 let checksum = world.checksum();
-                self.input(at, Input::Loaded { checksum });
+                return Some(Input::Loaded { checksum });
             }
             Output::Execute(bundle) => {
                 let turn = bundle.turn.0 as usize;
@@ -331,16 +253,12 @@ impl Peers {
                     execute(world, &bundle);
                     self.turns.push((world.checksum(), world.outcome()));
                 }
-                self.executed[at] += 1;
                 let (checksum, outcome) = self.turns[turn];
-                self.input(
-                    at,
-                    Input::Executed {
-                        checksum,
-                        outcome,
-                        step: Duration::ZERO,
-                    },
-                );
+                return Some(Input::Executed {
+                    checksum,
+                    outcome,
+                    step: Duration::ZERO,
+                });
             }
             Output::Save { turns } => {
                 assert_eq!(
@@ -349,29 +267,21 @@ impl Peers {
                     "the world is where the session believes it to be"
                 );
                 let mut bytes = Vec::new();
-                self.world
-                    .as_ref()
-                    .expect("the world is built first")
-                    .save(&mut bytes);
+                let world = self.world.as_ref();
+                world.expect("the world is built first").save(&mut bytes);
                 self.played.snapshot_bytes += bytes.len() as u64;
-                self.input(
-                    at,
-                    Input::Snapshot {
-                        turns,
-                        bytes: bytes.into(),
-                    },
-                );
+                let bytes = bytes.into();
+                return Some(Input::Snapshot { turns, bytes });
             }
             Output::Append(record) if at == 0 => self.record(&record),
             Output::Event(lockstep::Event::Ended(_)) => self.ended += 1,
-            Output::Append(_)
-            | Output::Event(_)
-            | Output::Close { .. }
-            | Output::Undo { .. }
-            | Output::Load { .. } => {}
+            _ => {}
         }
+        None
     }
+}
 
+impl Peers {
     fn record(&mut self, record: &Record) {
         if let Record::Bundle(bundle) = record {
             for entry in &bundle.entries {
@@ -383,11 +293,5 @@ impl Peers {
         }
         // The queue of the recorder is sized for matches in real time.
         self.recorder.append(record).expect("the disk keeps up");
-    }
-
-    fn post(&mut self, to: usize, link: LinkId, what: Option<(Channel, Arc<[u8]>)>, dialled: bool) {
-        self.count += 1;
-        self.queue
-            .insert((self.now + DELAY, self.count), (to, link, what, dialled));
     }
 }
