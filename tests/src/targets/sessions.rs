@@ -1,11 +1,11 @@
 //! Sessions under hostile bytes: in the lobby, while a match starts, and in a match.
 
 use crate::judge::Bounds;
+use lockstep::harness::{Arrival, Arrives, Call, Clock, Mesh, Sent, Surroundings};
 use lockstep::session::{HostConfig, Input, Output, Role, Session, SessionConfig};
 use lockstep::sign::{KeyedHash, Signer};
 use lockstep::{Channel, Event, Limits, LinkId, MatchId, PeerId, Plan};
 use sim::{Checksum, RulesId};
-use std::collections::VecDeque;
 use std::time::Duration;
 
 /// How far two sessions have come when the hostile bytes arrive.
@@ -28,16 +28,13 @@ pub enum Scene {
 /// When a session does, or crosses a bound; that is, when there is a bug.
 pub fn session(scene: Scene, bytes: &[u8]) {
     let mut pair = Pair::new(scene);
-    pair.settle();
     for (channel, part) in parts(bytes) {
         for to in 0..2 {
             pair.receive(to, channel, part);
         }
-        pair.settle();
+        pair.run(DELAY * 2);
     }
-    for _ in 0..20 {
-        pair.pass(Duration::from_millis(50));
-    }
+    pair.run(Duration::from_secs(1));
 }
 
 fn parts(mut bytes: &[u8]) -> Vec<(Channel, &[u8])> {
@@ -59,27 +56,36 @@ fn parts(mut bytes: &[u8]) -> Vec<(Channel, &[u8])> {
     parts
 }
 
-/// A host and a joiner on a perfect link, without a world: every checksum is the same.
+/// A host and a joiner on perfect links, without a world: every checksum is the same.
 struct Pair {
-    now: Duration,
-    sessions: [Session; 2],
-    bounds: [Bounds; 2],
-    linked: bool,
-    loads: bool,
-    /// Bytes under way: to whom.
-    under_way: VecDeque<(usize, Channel, Vec<u8>)>,
+    mesh: Mesh,
+    around: Around,
 }
 
-const LINK: LinkId = LinkId(0);
+fn ids() -> [PeerId; 2] {
+    [PeerId([1; 32]), PeerId([2; 32])]
+}
+
+struct Around {
+    bounds: [Bounds; 2],
+    /// Links that no end has closed.
+    open: Vec<LinkId>,
+    /// Whether worlds are ever built.
+    loads: bool,
+    /// Whether nothing that the sessions send arrives.
+    silent: bool,
+}
+
+const DELAY: Duration = Duration::from_millis(10);
 
 impl Pair {
     fn new(scene: Scene) -> Self {
-        let ids = [PeerId([1; 32]), PeerId([2; 32])];
+        let ids = ids();
         let config = |at: usize, role| SessionConfig {
             name: format!("peer {at}"),
             own_seats: 1,
             ready: at == 0 || matches!(scene, Scene::Loading | Scene::Match),
-            addresses: vec![format!("address {at}")],
+            addresses: vec![at.to_string()],
             entropy: [at as u8; 32],
             share: None,
             keyframe_every: Some(Duration::from_secs(1)),
@@ -109,124 +115,92 @@ impl Pair {
             match_id,
             secret,
             host: ids[0],
-            addresses: vec!["address 0".to_owned()],
+            addresses: vec!["0".to_owned()],
             rules: Box::new(|_| Some(RulesId([6; 16]))),
         };
         let open = |at, role| {
             let signer: Box<dyn Signer> = Box::new(KeyedHash::new(ids[at]));
             Session::new(config(at, role), signer).expect("valid settings")
         };
-        let mut pair = Pair {
-            now: Duration::ZERO,
-            sessions: [open(0, host), open(1, join)],
+        let mut mesh = Mesh::new(DELAY);
+        mesh.driver.add(open(0, host), Clock::default());
+        mesh.driver.add(open(1, join), Clock::default());
+        let around = Around {
             bounds: [Bounds::default(), Bounds::default()],
-            linked: false,
+            open: Vec::new(),
             loads: scene == Scene::Match,
-            under_way: VecDeque::new(),
+            silent: scene == Scene::Stranger,
         };
-        pair.feed(0, Input::Timeout);
-        pair.feed(1, Input::Timeout);
-        pair.linked = true;
-        for at in 0..2 {
-            let input = Input::LinkUp {
-                link: LINK,
-                peer: (at == 1).then_some(ids[0]),
-                dialled: at == 1,
-                address: format!("address {}", 1 - at),
-                binding: [7; 32],
-            };
-            pair.feed(at, input);
-        }
-        if scene == Scene::Stranger {
-            pair.under_way.clear();
+        let mut pair = Pair { mesh, around };
+        pair.run(if scene == Scene::Stranger {
+            DELAY
         } else {
-            for _ in 0..40 {
-                pair.settle();
-                pair.pass(Duration::from_millis(50));
-            }
-        }
+            Duration::from_secs(2)
+        });
+        pair.around.silent = false;
         pair
     }
 
+    /// A session receives these bytes on the newest link, if that is open.
     fn receive(&mut self, to: usize, channel: Channel, bytes: &[u8]) {
-        if self.linked {
-            let link = LINK;
-            self.feed(
-                to,
-                Input::Received {
-                    link,
-                    channel,
-                    bytes,
-                },
-            );
-        }
-    }
-
-    /// Delivers everything that is under way, within reason: answers to answers may go on for ever.
-    fn settle(&mut self) {
-        for _ in 0..200 {
-            let Some((to, channel, bytes)) = self.under_way.pop_front() else {
-                return;
+        if let Some(link) = self.around.open.last().copied() {
+            let input = Input::Received {
+                link,
+                channel,
+                bytes,
             };
-            self.receive(to, channel, &bytes);
+            self.mesh.input(&mut self.around, to, input);
         }
     }
 
-    fn pass(&mut self, time: Duration) {
-        self.now += time;
-        for at in 0..2 {
-            if let Some(crossed) = self.bounds[at].timeout(self.now) {
-                panic!("{crossed}");
+    fn run(&mut self, time: Duration) {
+        let until = self.mesh.driver.now() + time;
+        self.mesh.run(&mut self.around, until);
+    }
+}
+
+impl Surroundings for Around {
+    fn perform(&mut self, peer: usize, output: Output) -> Option<Input<'static>> {
+        let checksum = Checksum(8);
+        match output {
+            Output::New(_) | Output::Load { .. } if self.loads => Some(Input::Loaded { checksum }),
+            Output::Execute(_) => Some(Input::Executed {
+                checksum,
+                outcome: None,
+                step: Duration::from_millis(1),
+            }),
+            Output::Save { turns } => Some(Input::Snapshot {
+                turns,
+                bytes: vec![9; 100].into(),
+            }),
+            Output::Event(Event::PeerFault { peer: of, .. }) => {
+                assert_ne!(of, ids()[peer], "blames itself");
+                None
             }
-            self.feed(at, Input::Timeout);
+            _ => None,
         }
-        self.settle();
     }
 
-    fn feed(&mut self, at: usize, input: Input<'_>) {
-        let mut inputs = vec![input];
-        while let Some(input) = inputs.pop() {
-            let outputs = self.sessions[at].handle(self.now, input);
-            if let Some(crossed) = self.bounds[at].outputs(self.now, &outputs) {
-                panic!("{crossed}");
-            }
-            for output in outputs {
-                match output {
-                    Output::Send { channel, bytes, .. } if self.linked => {
-                        self.under_way.push_back((1 - at, channel, bytes.to_vec()));
-                    }
-                    Output::Close { .. } => self.linked = false,
-                    Output::New(_) | Output::Load { .. } if self.loads => {
-                        inputs.push(Input::Loaded {
-                            checksum: Checksum(8),
-                        })
-                    }
-                    Output::Execute(_) => inputs.insert(
-                        0,
-                        Input::Executed {
-                            checksum: Checksum(8),
-                            outcome: None,
-                            step: Duration::from_millis(1),
-                        },
-                    ),
-                    Output::Save { turns } => inputs.insert(
-                        0,
-                        Input::Snapshot {
-                            turns,
-                            bytes: vec![9; 100].into(),
-                        },
-                    ),
-                    Output::Event(Event::PeerFault { peer, .. }) => {
-                        assert_ne!(
-                            peer,
-                            [PeerId([1; 32]), PeerId([2; 32])][at],
-                            "blames itself"
-                        );
-                    }
-                    _ => {}
-                }
-            }
+    fn called(&mut self, call: Call<'_>) {
+        let bounds = &mut self.bounds[call.peer];
+        let timeout = call.timeout.then(|| bounds.timeout(call.now)).flatten();
+        if let Some(crossed) = timeout.or_else(|| bounds.outputs(call.now, call.outputs)) {
+            panic!("{crossed}");
         }
+    }
+
+    fn carry(&mut self, sent: Sent, what: Arrives) -> Option<Arrives> {
+        if matches!(what, Arrives::Down) {
+            self.open.retain(|link| *link != sent.link);
+        }
+        (!self.silent).then_some(what)
+    }
+
+    fn arrives(&mut self, arrival: Arrival) -> Option<Arrival> {
+        if matches!(arrival.what, Arrives::Up) && !self.open.contains(&arrival.link) {
+            self.open.push(arrival.link);
+        }
+        Some(arrival)
     }
 }
 
@@ -244,8 +218,9 @@ mod tests {
             (Scene::Match, Status::Running),
         ] {
             let pair = Pair::new(scene);
-            assert_eq!(pair.sessions[0].status(), status, "{scene:?}");
-            assert!(pair.linked);
+            let host = pair.mesh.driver.session(0).expect("it runs");
+            assert_eq!(host.status(), status, "{scene:?}");
+            assert_eq!(pair.around.open.len(), 1);
         }
     }
 }
