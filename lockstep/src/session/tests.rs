@@ -27,6 +27,7 @@ use sim::{Outcome, RulesId, SeatState};
 use std::sync::Arc;
 
 const DELAY: Duration = Duration::from_millis(30);
+const SUSPICION: Duration = Duration::from_secs(3);
 
 /// What a peer's session has said, and its world.
 struct Peer {
@@ -192,7 +193,7 @@ impl Net {
             keyframe_every: Some(Duration::from_secs(2)),
             limits: Limits::default(),
             stall_limit: Some(Duration::from_secs(20)),
-            suspicion: Duration::from_secs(3),
+            suspicion: SUSPICION,
             build: "one build".to_owned(),
             role,
         }

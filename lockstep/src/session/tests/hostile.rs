@@ -440,12 +440,29 @@ fn who_says_ever_more_makes_nobody_else_a_nuisance() {
 
 /// Sends no batch of its own.
 fn withholding(_: &Start, me: usize, channel: Channel, bytes: &[u8]) -> Option<Vec<u8>> {
-    let (Channel::Turns, Ok(Datagram::Turns(mut packet))) = (channel, Datagram::decode(bytes))
-    else {
-        return None;
-    };
-    packet.batches.retain(|batch| usize::from(batch.peer) != me);
-    Some(Datagram::Turns(packet).encode())
+    Some(change_batches(channel, bytes, me as u8, |_| None))
+}
+
+#[test]
+fn silent_peer_does_not_excuse_a_withholder() {
+    let mut net = Net::new(5, Plan::default(), None);
+    net.run(Duration::from_secs(5));
+    net.links.attack = Some((3, withholding));
+    // The others have sealed the turn that waits for peer 3, so no turn waits for peer 4.
+    net.run(net.now() + Duration::from_secs(1));
+    let before = net.peers[0].turns.len();
+    net.links.silent.push(4);
+    net.run(net.now() + SUSPICION + STALL_BUDGET + Duration::from_secs(2));
+    for at in 0..3 {
+        let gone = net.gone(at).into_iter().flat_map(|(seats, _)| seats);
+        assert!(gone.eq([Seat(3), Seat(4)]), "peer {at}: {:?}", net.gone(at));
+    }
+    net.run(net.now() + Duration::from_secs(10));
+    for at in 0..3 {
+        let (status, turns) = (net.session(at).status(), net.peers[at].turns.len());
+        assert_eq!(status, Status::Running, "peer {at}");
+        assert!(turns > before + 45, "peer {at}: {before} -> {turns}");
+    }
 }
 
 #[test]
