@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -225,19 +226,29 @@ impl Finished {
     }
 }
 
-/// Ports that were free just now.
+/// Free ports that no other call of this process gives. The system gives none of them to a socket that asks for any port,
+/// so they stay free while a process is brought back.
 ///
 /// # Panics
 /// When there are not as many.
 pub fn free_ports(count: usize) -> Vec<u16> {
-    let sockets: Vec<UdpSocket> = (0..count)
-        .map(|_| UdpSocket::bind("127.0.0.1:0").expect("a free port"))
-        .collect();
-    let addresses = sockets.iter().map(UdpSocket::local_addr);
-    addresses
-        .map(|address| address.expect("it is bound").port())
-        .collect()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let first = std::process::id().wrapping_mul(PORTS_OF_A_PROCESS);
+    let ports = std::iter::repeat_with(|| {
+        let next = first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        PORTS.start + (next % u32::from(PORTS.end - PORTS.start)) as u16
+    });
+    let is_free = |port: &u16| UdpSocket::bind(("127.0.0.1", *port)).is_ok();
+    let free = ports.take(PORTS.len()).filter(is_free).take(count);
+    let free: Vec<u16> = free.collect();
+    assert_eq!(free.len(), count, "free ports");
+    free
 }
+
+/// Below those that Linux gives to a socket that asks for any port.
+const PORTS: std::ops::Range<u16> = 20_000..32_000;
+/// So far apart do two processes begin that follow each other.
+const PORTS_OF_A_PROCESS: u32 = 97;
 
 /// A match of several processes over loopback.
 pub struct MatchOf {

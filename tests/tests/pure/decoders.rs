@@ -1,7 +1,7 @@
 //! Every decoder under hostile bytes, on stable: the targets of `tests/fuzz` with inputs that proptest draws.
 //!
 //! A failure prints the input, shrunk, and is kept beside this file to be run first from then on.
-//! `PROPTEST_CASES=100000 cargo test -p tests --test decoders --release` looks longer.
+//! `PROPTEST_CASES=100000 cargo test -p tests --test pure decoders` looks longer.
 
 use lockstep::log::{LogEntry, What};
 use lockstep::session::Batch;
