@@ -23,7 +23,7 @@ pub struct Settings {
     pub muted: bool,
     /// Whether the map scrolls where the mouse touches the window's edge.
     pub edge_scroll: bool,
-    /// Frames a second at most; the display may ask for fewer. 20 to 1,000.
+    /// Frames a second at most; the display may ask for fewer. 5 to 1,000.
     pub most_frames: u32,
     /// Tiles a second that keys and edges scroll at the usual zoom: [`SCROLL_SPEEDS`].
     pub scroll_speed: f32,
@@ -77,7 +77,7 @@ impl Settings {
             false => usual,
         };
         self.zoom = within(self.zoom, ZOOMS, usual.zoom);
-        self.most_frames = self.most_frames.clamp(20, 1_000);
+        self.most_frames = self.most_frames.clamp(5, 1_000);
         self.volume = within(self.volume, (0.0, 1.0), usual.volume);
         self.scroll_speed = within(self.scroll_speed, SCROLL_SPEEDS, usual.scroll_speed);
         let mut end = self.name.len().min(NAME_BYTES);

@@ -3,6 +3,7 @@
 use super::ink::Pen;
 use super::picture::{Part, Picture};
 use crate::processes::Process;
+use demo_rts::window::settings::Settings;
 use rustix::process::{Pid, Signal, kill_process};
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -148,6 +149,7 @@ impl<'a> Window<'a> {
             // A picture shall not depend on the card of the machine, and smooth edges cost a second of each frame here.
             ("LIBGL_ALWAYS_SOFTWARE", "1"),
         ];
+        settle(home).expect("the game's folder can be written to");
         let all: Vec<&str> = ["demo"].iter().chain(arguments).copied().collect();
         let process = Process::start_in(program, &all, home, &around);
         let mut window = Window {
@@ -356,6 +358,19 @@ impl Drop for Window<'_> {
     }
 }
 
+/// Writes the settings of a game that draws no more frames than a test needs, where it has none yet.
+fn settle(home: &Path) -> std::io::Result<()> {
+    let path = home.join("demo-rts/settings.json");
+    if path.exists() {
+        return Ok(());
+    }
+    let settings = Settings {
+        most_frames: FRAMES_A_SECOND,
+        ..Settings::default()
+    };
+    settings.write(&path)
+}
+
 /// Where pictures of failures are kept.
 pub fn kept() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
@@ -381,6 +396,8 @@ const SHIMMER: f64 = 2.0;
 const CHANGED: f64 = 8.0;
 /// How long something is waited for: a busy machine draws a frame in a second.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Frames that a game draws in a second: the processor draws them, and several games are looked at side by side.
+const FRAMES_A_SECOND: u32 = 10;
 /// How often it is looked.
 const PACE: Duration = Duration::from_millis(120);
 /// A picture that stays so long has come to rest.

@@ -9,6 +9,8 @@ use demo_rts::window::viewer::raster::Still;
 /// Draws words to look for, with the game's own letters.
 pub struct Pen {
     canvas: Canvas,
+    /// What was looked for last, in every size and weight: it is looked for again and again.
+    last: (String, Vec<Ink>),
 }
 
 /// A word in one size and weight.
@@ -25,6 +27,7 @@ impl Default for Pen {
     fn default() -> Pen {
         Pen {
             canvas: Canvas::new(),
+            last: Default::default(),
         }
     }
 }
@@ -33,15 +36,18 @@ impl Pen {
     /// Where the middle of this text lies, wherever it stands alone in a window of 1280 by 720, in any size and weight; the
     /// uppermost first.
     pub fn find(&mut self, text: &str, picture: &Picture) -> Vec<(usize, usize)> {
-        let grey = picture.grey();
-        let mut found = Vec::new();
-        for size in SIZES {
-            for weight in [Weight::Regular, Weight::Bold] {
-                if let Some(ink) = self.draw(text, size, weight) {
-                    found.extend(ink.find(&grey, picture.wide));
-                }
-            }
+        if self.last.0 != text {
+            let kinds = SIZES.iter().flat_map(|size| {
+                let weights = [Weight::Regular, Weight::Bold];
+                weights.map(|weight| (*size, weight))
+            });
+            let inks = kinds.filter_map(|(size, weight)| self.draw(text, size, weight));
+            self.last = (text.to_owned(), inks.collect());
         }
+        let grey = picture.grey();
+        let inks = self.last.1.iter();
+        let mut found: Vec<(usize, usize)> =
+            inks.flat_map(|ink| ink.find(&grey, picture.wide)).collect();
         found.sort_unstable_by_key(|(x, y)| (*y, *x));
         found
     }
