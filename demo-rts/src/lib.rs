@@ -3,8 +3,7 @@
 //! Without its features only the world and its bots are built: no network, no terminal, no clock. So they build for
 //! targets that have none of these. `viewer` adds what a replay is watched with in a window or in a browser's page.
 
-pub mod bot;
-pub mod world;
+pub use demo_world::{bot, world};
 
 #[cfg(feature = "play")]
 pub mod cli;

@@ -1,7 +1,7 @@
 //! How many bytes an order takes, beside the fewest that any encoding could spend on the same trace; and how long its
 //! encoding takes, beside postcard's own of a list of ids.
 //!
-//! `cargo bench -p demo-rts --no-default-features --bench commands`
+//! `cargo bench -p demo-world --bench commands`
 
 #![allow(
     clippy::disallowed_methods,
@@ -9,7 +9,7 @@
     reason = "it tells how long it took"
 )]
 
-use demo_rts::world::{Command, Selection, Tile};
+use demo_world::world::{Command, Selection, Tile};
 use std::hint::black_box;
 use std::time::Instant;
 

@@ -2,10 +2,10 @@
 //! whose work or effects grow beyond what the rules bound, and the same world on every number of threads,
 //! with and without wide instructions, and from a snapshot.
 //!
-//! For millions: `HOSTILE_COMMANDS=5000000 HOSTILE_SEED=1 cargo test --release -p demo-rts --test hostile -- --nocapture`
+//! For millions: `HOSTILE_COMMANDS=5000000 HOSTILE_SEED=1 cargo test --release -p demo-world --test hostile -- --nocapture`
 
-use demo_rts::bot::{Bot, Level};
-use demo_rts::world::{
+use demo_world::bot::{Bot, Level};
+use demo_world::world::{
     BUILDINGS_PER_SEAT, Command, Density, Effect, STEPS_PER_TICK, Scenario, Setup, WAYPOINTS, World,
 };
 use sim::{Entry, Seat, Seed, Simulation, Start, State, Stream};
@@ -18,7 +18,7 @@ fn hostile_streams_change_nothing_but_the_world() {
     let wanted = number("HOSTILE_COMMANDS").unwrap_or(USUAL_COMMANDS);
     let seed = number("HOSTILE_SEED").unwrap_or(USUAL_SEED);
     println!(
-        "repeat: HOSTILE_COMMANDS={wanted} HOSTILE_SEED={seed} cargo test --release -p demo-rts --test hostile -- --nocapture"
+        "repeat: HOSTILE_COMMANDS={wanted} HOSTILE_SEED={seed} cargo test --release -p demo-world --test hostile -- --nocapture"
     );
     let mut run = Run::new(seed);
     let mut matches = 0;

@@ -78,7 +78,7 @@ pub use view::{BuildingView, ProjectileView, SeatView, UnitView};
 use tables::RULES;
 
 use crate::bot;
-use sim::{Entry, Outcome, RulesId, Seat, Simulation, Start, Stream};
+use sim::{Entry, Outcome, RulesId, Seat, Seed, Simulation, Start, Stream};
 
 /// The whole game at one tick.
 #[derive(Clone, Debug)]
@@ -185,6 +185,16 @@ impl Phase {
 }
 
 impl World {
+    /// The first tick of a match of two with the usual setup: a sample for tests.
+    #[must_use]
+    pub fn of_two() -> World {
+        World::new(&Start {
+            setup: Setup::default(),
+            seed: Seed([1; 32]),
+            seats: vec![Seat(0), Seat(1)],
+        })
+    }
+
     /// A map before its first tick, without any seat.
     fn without_anybody(setup: Setup, map: Map, random: Stream) -> World {
         World {

@@ -1,6 +1,6 @@
 //! Who stands under orders although there is a way.
 
-use demo_rts::world::{Id, Kind, ONE, Order, Point, Tile, UnitView, World};
+use demo_world::world::{Id, Kind, ONE, Order, Point, Tile, UnitView, World};
 use sim::Seat;
 use std::collections::BTreeMap;
 use std::fmt;

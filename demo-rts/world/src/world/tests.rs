@@ -15,21 +15,10 @@ mod snapshots;
 mod ways;
 
 use super::{map::Map, units::Way, *};
-use sim::{SeatState, Seed, State};
+use sim::{SeatState, State};
 
 const A: Seat = Seat(0);
 const B: Seat = Seat(1);
-
-impl World {
-    /// The first tick of a match of two with the usual setup, for the tests of others.
-    pub(crate) fn of_two() -> World {
-        World::new(&Start {
-            setup: Setup::default(),
-            seed: Seed([1; 32]),
-            seats: vec![A, B],
-        })
-    }
-}
 
 fn start(seats: u8, seed: u64, setup: Setup) -> Start<Setup> {
     let mut bytes = [7; 32];

@@ -4,7 +4,7 @@
 //! cadence and radius, steering, passability and blows in one loop; and what the blows did. No orders, no
 //! fields, no buildings, no effects, no rules. It is here to be compared with: it is never made slower.
 
-use demo_rts::world::{Kind, Tile, World};
+use demo_world::world::{Kind, Tile, World};
 
 const LANES: usize = 8;
 /// The kernel's coordinates are in 1/1024 of a tile.
@@ -93,7 +93,7 @@ impl Limit {
         });
         let count = units.len();
         let column =
-            |of: &dyn Fn(&demo_rts::world::UnitView) -> i32| units.iter().map(of).collect();
+            |of: &dyn Fn(&demo_world::world::UnitView) -> i32| units.iter().map(of).collect();
         Self {
             size,
             tick: w.tick(),

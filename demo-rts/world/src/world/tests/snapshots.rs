@@ -16,7 +16,7 @@ pub(super) fn crc(bytes: &[u8]) -> u32 {
     !crc
 }
 
-/// Repeat one: `SEED=n cargo test -p demo-rts damaged`.
+/// Repeat one: `SEED=n cargo test -p demo-world damaged`.
 #[test]
 fn damaged_snapshots_are_refused_or_play_on() {
     let seeds = match std::env::var("SEED") {
@@ -43,7 +43,7 @@ fn damaged_snapshots_are_refused_or_play_on() {
             damaged[at as usize] = dice.below(256) as u8;
         }
         if let Ok(mut loaded) = World::load(&damaged) {
-            println!("SEED={seed} cargo test -p demo-rts damaged");
+            println!("SEED={seed} cargo test -p demo-world damaged");
             for _ in 0..12 {
                 let entries = dice.entries(&loaded);
                 loaded.step(&entries, &mut Vec::new());

@@ -1,7 +1,7 @@
 //! What a step costs beside the limit, on two threads beside one, by phase; what checksum and snapshot
 //! cost beside a copy of the same bytes; what a unit takes in memory.
 //!
-//! `cargo bench -p demo-rts --no-default-features --bench step [-- QUICK]`
+//! `cargo bench -p demo-world --bench step [-- QUICK]`
 //!
 //! Times are the least of several samples, each of many ticks, the compared ones taking turns: other work
 //! on the machine only ever adds.
@@ -10,7 +10,7 @@
 
 mod limit;
 
-use demo_rts::world::{Density, Effect, Phase, Scenario, Setup, World};
+use demo_world::world::{Density, Effect, Phase, Scenario, Setup, World};
 use limit::Limit;
 use sim::{Seat, Seed, Simulation, Sink, Start, State, Sum};
 use std::{

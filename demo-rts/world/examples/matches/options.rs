@@ -1,6 +1,6 @@
 //! What to play.
 
-use demo_rts::bot::Level;
+use demo_world::bot::Level;
 use std::num::NonZero;
 
 pub struct Options {

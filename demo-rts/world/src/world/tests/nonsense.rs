@@ -131,7 +131,7 @@ pub(super) fn assert_sound(w: &World) {
     }
 }
 
-/// Repeat one: `SEED=n cargo test -p demo-rts nonsense`.
+/// Repeat one: `SEED=n cargo test -p demo-world nonsense`.
 #[test]
 fn nonsense_leaves_every_world_sound_equal_and_loadable() {
     let seeds = match std::env::var("SEED") {
@@ -139,7 +139,7 @@ fn nonsense_leaves_every_world_sound_equal_and_loadable() {
         Err(_) => (1..=6).collect::<Vec<u64>>(),
     };
     for seed in seeds {
-        println!("SEED={seed} cargo test -p demo-rts nonsense");
+        println!("SEED={seed} cargo test -p demo-world nonsense");
         let mut dice = Dice(seed);
         let mut setup = Setup {
             gold: 9_000,

@@ -1,6 +1,6 @@
 //! Bots against each other, headless: who wins, how long it takes, and who got stuck.
 //!
-//! `cargo run --release -p demo-rts --no-default-features --example matches -- --help`
+//! `cargo run --release -p demo-world --example matches -- --help`
 //!
 //! Matches are functions of seed, seats and levels: a line of the stuck table, or a match of `--each`,
 //! can be played again.
@@ -11,7 +11,7 @@ mod options;
 mod play;
 mod stuck;
 
-use demo_rts::bot::Level;
+use demo_world::bot::Level;
 use options::Options;
 use play::{Played, play};
 use std::io::Write;

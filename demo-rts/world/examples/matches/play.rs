@@ -4,7 +4,7 @@ use crate::{
     options::Options,
     stuck::{Stuck, Watch},
 };
-use demo_rts::{
+use demo_world::{
     bot::{Bot, Level},
     world::{Setup, World},
 };

@@ -1,12 +1,12 @@
 //! One scenario for so many ticks, on one thread: something for a sampling profiler to look at. Prints
 //! what each phase takes, and the checksum at the end.
 //!
-//! `cargo run --release -p demo-rts --no-default-features --example profile -- SCENARIO [UNITS [TICKS [THREADS]]]`,
+//! `cargo run --release -p demo-world --example profile -- SCENARIO [UNITS [TICKS [THREADS]]]`,
 //! where SCENARIO is archers, march, sparse, normal or dense. See `sim/docs/profile.md`.
 
 #![allow(clippy::disallowed_methods, reason = "it tells how long it took")]
 
-use demo_rts::world::{Density, Phase, Scenario, Setup, World};
+use demo_world::world::{Density, Phase, Scenario, Setup, World};
 use sim::{Seat, Seed, Simulation, Start, State};
 use std::{
     num::NonZeroUsize,

@@ -1,8 +1,8 @@
 //! What navigation costs: setting up, opening goals, walking, building in the way.
 //!
-//! `cargo bench -p demo-rts --no-default-features --bench nav`
+//! `cargo bench -p demo-world --bench nav`
 
-use demo_rts::world::{
+use demo_world::world::{
     Tile,
     nav::{Direction, Goal, Nav},
 };

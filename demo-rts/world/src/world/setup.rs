@@ -62,7 +62,8 @@ impl Setup {
     }
 
     /// With every number in its range.
-    pub(crate) fn in_range(&self) -> Self {
+    #[must_use]
+    pub fn in_range(&self) -> Self {
         Self {
             map_seed: self.map_seed,
             map: self.map,
