@@ -1,4 +1,4 @@
-//! Runs seeds of the simulator: `cargo run --workspace --release --bin simulate -- --seeds 0..1000`.
+//! Runs seeds of the simulator: `cargo run --release -p tests --bin simulate -- --seeds 0..1000`.
 
 use clap::{Parser, ValueEnum};
 use std::fs::File;

@@ -134,7 +134,7 @@ impl Sweep {
             Some(false) => " --signer keyed",
             Some(true) => " --signer ed25519",
         };
-        format!("cargo run --workspace --bin simulate -- --seed {seed}{signer}{over}")
+        format!("cargo run -p tests --bin simulate -- --seed {seed}{signer}{over}")
     }
 
     /// A run that failed, in one line: the invariant, the peer, the turn, and the command that repeats it.

@@ -146,6 +146,7 @@ fn who_joins_with_an_epoch_computes_the_same_plans() {
     game.metering.begin_epoch();
     let mut joiner = Match::new(PLAN, OnSlow::Meter);
     joiner.plan = game.plan;
+    joiner.metering.begin_epoch();
     game.changes.clear();
     game.next_report_ms = 0;
     for (minutes, load) in [(1, 60), (2, 5), (1, 90)] {
@@ -154,6 +155,22 @@ fn who_joins_with_an_epoch_computes_the_same_plans() {
     }
     assert_eq!(game.changes, joiner.changes);
     assert!(game.changes.len() >= 3);
+}
+
+#[test]
+fn a_peer_that_comes_and_goes_does_not_keep_ticks_long() {
+    let mut game = Match::new(PLAN, OnSlow::Meter);
+    game.play(30_000, |_| [3, 120, 9]);
+    let long = game.plan.tick_ms;
+    for _ in 0..5 {
+        game.metering.begin_epoch();
+        game.play(5_000, |_| [3, 5, 9]);
+    }
+    assert!(
+        long > PLAN.tick_ms && game.plan == PLAN,
+        "{long} {}",
+        game.plan
+    );
 }
 
 proptest! {
