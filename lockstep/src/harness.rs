@@ -4,12 +4,64 @@
 //! memory between its sessions. What surrounds the sessions, their worlds above all, is the caller's: [`Surroundings`].
 //!
 //! Nothing here waits: an hour of a match takes seconds. The same calls give the same run.
+//!
+//! # Two peers play for a minute
+//!
+//! Their worlds count the commands of each seat. After a minute on links that take 40 ms, both have seen the same.
+//!
+//! ```
+//! use lockstep::harness::{Mesh, Surroundings, guest, hosted};
+//! use lockstep::session::{Input, Output, Role};
+//! use lockstep::{Checksum, Seat, log::What};
+//! use std::time::Duration;
+//!
+//! /// For each peer its world: commands so far, by seat.
+//! struct Worlds([[u32; 2]; 2]);
+//!
+//! impl Surroundings for Worlds {
+//!     fn perform(&mut self, peer: usize, output: Output) -> Option<Input<'static>> {
+//!         let world = &mut self.0[peer];
+//!         match output {
+//!             Output::New(_) => Some(Input::Loaded { checksum: Checksum(0) }),
+//!             Output::Execute(turn) => {
+//!                 for entry in &turn.entries {
+//!                     let is_command = matches!(entry.what, What::Command(_));
+//!                     world[usize::from(entry.seat.0)] += u32::from(is_command);
+//!                 }
+//!                 let checksum = Checksum(world[0] * 1_000 + world[1]);
+//!                 Some(Input::Executed { checksum, outcome: None, step: Duration::ZERO })
+//!             }
+//!             Output::Save { turns } => {
+//!                 let bytes = world.iter().flat_map(|count| count.to_le_bytes()).collect();
+//!                 Some(Input::Snapshot { turns, bytes })
+//!             }
+//!             _ => None,
+//!         }
+//!     }
+//! }
+//!
+//! let mut worlds = Worlds([[0; 2]; 2]);
+//! let mut mesh = Mesh::new(Duration::from_millis(40));
+//! mesh.add(Role::Host(hosted(2)));
+//! mesh.add(guest());
+//! for second in 1..=60 {
+//!     mesh.run(&mut worlds, Duration::from_secs(second));
+//!     for (peer, seat) in [(0, Seat(0)), (1, Seat(1))] {
+//!         mesh.input(&mut worlds, peer, Input::Issue { seat, command: vec![1, 2, 3] });
+//!     }
+//! }
+//! mesh.run(&mut worlds, Duration::from_secs(61));
+//! assert_eq!(worlds.0, [[60, 60]; 2]);
+//! ```
 
+mod settings;
 mod tamper;
 
+pub use settings::{guest, hosted, peer_id, settings};
 pub use tamper::{change_batches, without_votes};
 
-use crate::session::{Input, Output, Session};
+use crate::session::{Input, Output, Role, Session};
+use crate::sign::KeyedHash;
 use crate::{Channel, LinkError, LinkId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -378,6 +430,17 @@ impl Mesh {
         }
     }
 
+    /// Adds a peer with the common [`settings`], whose process begins now. Its number.
+    ///
+    /// # Panics
+    /// Where a setting of its role is out of range.
+    pub fn add(&mut self, role: Role) -> usize {
+        let peer = self.driver.len();
+        let signer = Box::new(KeyedHash::new(peer_id(peer)));
+        let session = Session::new(settings(peer, role), signer).expect("the role is in range");
+        self.driver.add(session, Clock::from(self.driver.now()))
+    }
+
     /// Hands an input to a peer's session, and does what it wants done. Links that it closes are closed last: its world
     /// may answer, and the session close a link, before all is sent that the session wanted sent before.
     pub fn input(&mut self, around: &mut impl Surroundings, peer: usize, input: Input<'_>) {
@@ -456,8 +519,8 @@ impl Mesh {
         link
     }
 
-    /// The number of a link that comes up when the caller says so. Its ends may be numbers of no peer: then the caller's
-    /// [`Surroundings`] keep what is for them.
+    /// The number of a link that comes up when the caller says so. An end may be no peer's number: then the caller's
+    /// [`Surroundings`] keep what is for it.
     pub fn number(&mut self, dialler: usize, acceptor: usize) -> LinkId {
         self.links.push((dialler, acceptor));
         LinkId(self.links.len() as u32 - 1)
