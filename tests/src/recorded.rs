@@ -8,11 +8,10 @@
 use crate::simulator::{execute, to_bytes};
 use demo_rts::bot::{Bot, Level};
 use demo_rts::world::{Command, Id, Setup, Tile, UnitView, World};
-use lockstep::harness::{Clock, Mesh, Surroundings};
+use lockstep::harness::{Clock, Mesh, Surroundings, hosted, settings};
 use lockstep::log::{LogStore, Record};
 use lockstep::session::{HostConfig, Input, Output, Role, Session, SessionConfig};
 use lockstep::sign::{Ed25519, Signer};
-use lockstep::{Limits, MatchId, PeerId, Plan};
 use replay::Recorder;
 use sim::{Checksum, Outcome, Seat, Seed, Simulation, State, Stream};
 use std::path::Path;
@@ -114,50 +113,32 @@ fn key(seat: u8) -> [u8; 32] {
     [seat + 1; 32]
 }
 
-fn peer(seat: u8) -> PeerId {
-    Ed25519::new(&key(seat)).id()
-}
-
 fn session(seat: u8, wanted: &Wanted<'_>) -> Session {
-    let match_id = MatchId([7; 16]);
     let setup = wanted.setup.clone();
+    let hosted = hosted(wanted.levels.len() as u8);
     let role = if seat == 0 {
         Role::Host(HostConfig {
-            match_id,
-            secret: [1; 16],
-            expires: None,
             rules: World::rules(&setup),
             setup: to_bytes(&setup),
-            seats: wanted.levels.len() as u8,
-            plan: Plan::default(),
             turn_limit: Some(wanted.turn_limit),
-            pauses: lockstep::log::PauseBudget::default(),
-            on_slow: lockstep::log::OnSlow::default(),
-            on_desync: lockstep::log::OnDesync::default(),
-            absent: lockstep::log::Absent::default(),
+            ..hosted
         })
     } else {
         Role::Join {
-            match_id,
-            secret: [1; 16],
-            host: peer(0),
+            match_id: hosted.match_id,
+            secret: hosted.secret,
+            host: Ed25519::new(&key(0)).id(),
             addresses: vec!["0".to_owned()],
             rules: Box::new(move |_| Some(World::rules(&setup))),
         }
     };
     let config = SessionConfig {
         name: format!("player {seat}"),
-        own_seats: 1,
-        ready: true,
-        addresses: vec![seat.to_string()],
         entropy: key(seat),
         share: Some(key(seat)),
         keyframe_every: (seat == 0).then_some(wanted.keyframes_every),
-        limits: Limits::default(),
-        stall_limit: None,
-        suspicion: Duration::from_secs(3),
         build: "tests".to_owned(),
-        role,
+        ..settings(usize::from(seat), role)
     };
     Session::new(config, Box::new(Ed25519::new(&key(seat)))).expect("the config is in range")
 }

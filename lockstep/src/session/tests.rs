@@ -19,7 +19,10 @@ mod stands;
 mod stats;
 
 use super::*;
-use crate::harness::{Arrival, Arrives, Clock, Mesh, Sent, Surroundings, change_batches};
+use crate::harness::peer_id as id;
+use crate::harness::{
+    Arrival, Arrives, Clock, Mesh, Sent, Surroundings, change_batches, guest, hosted, settings,
+};
 use crate::log::{Absent, Bundle, LogEntry, OnDesync, OnSlow, PauseBudget, Record, SignedBatch};
 use crate::sign::KeyedHash;
 use crate::{Incarnation, Limits, MatchId, PeerId, Plan, TurnNumber};
@@ -100,21 +103,6 @@ const NOWHERE: &str = "nowhere";
 /// The dialler of a link at whose other end there is no session.
 const OUTSIDE: usize = usize::MAX;
 
-fn id(at: usize) -> PeerId {
-    PeerId([at as u8 + 1; 32])
-}
-
-/// A guest with the lobby's ticket, or with one of this other secret.
-fn invited(secret: [u8; 16]) -> Role {
-    Role::Join {
-        match_id: MatchId([7; 16]),
-        secret,
-        host: id(0),
-        addresses: vec!["0".to_owned()],
-        rules: Box::new(|_| Some(RulesId([9; 16]))),
-    }
-}
-
 impl Peer {
     fn new(run: Incarnation) -> Self {
         Peer {
@@ -156,21 +144,16 @@ impl Net {
         for at in 0..peers {
             let role = if at == 0 {
                 Role::Host(HostConfig {
-                    match_id: MatchId([7; 16]),
-                    secret: [8; 16],
-                    expires: None,
                     setup: vec![1, 2, 3],
-                    rules: RulesId([9; 16]),
-                    seats: peers as u8,
                     plan,
                     turn_limit,
-                    pauses: PauseBudget::default(),
                     on_slow,
                     on_desync,
                     absent,
+                    ..hosted(peers as u8)
                 })
             } else {
-                invited([8; 16])
+                guest()
             };
             net.add(role);
         }
@@ -184,18 +167,12 @@ impl Net {
 
     fn config(at: usize, run: u8, role: Role) -> SessionConfig {
         SessionConfig {
-            name: format!("peer {at}"),
-            own_seats: 1,
-            ready: true,
-            addresses: vec![at.to_string()],
             entropy: [run; 32],
-            share: None,
             keyframe_every: Some(Duration::from_secs(2)),
-            limits: Limits::default(),
             stall_limit: Some(Duration::from_secs(20)),
             suspicion: SUSPICION,
             build: "one build".to_owned(),
-            role,
+            ..settings(at, role)
         }
     }
 
@@ -615,13 +592,17 @@ fn the_others_go_on_without_a_silent_peer() {
 #[test]
 fn late_and_superfluous_joiners_are_refused_by_name() {
     let mut net = Net::new(2, Plan::default(), Some(40));
-    net.add(invited([8; 16]));
+    net.add(guest());
     net.run(Duration::from_secs(3));
     assert!(matches!(
         net.ends()[0].reason,
         EndReason::Refused(JoinRefused::Full { .. } | JoinRefused::Started)
     ));
-    net.add(invited([0; 16]));
+    let mut stranger = guest();
+    if let Role::Join { secret, .. } = &mut stranger {
+        *secret = [0; 16];
+    }
+    net.add(stranger);
     net.run(Duration::from_secs(4));
     assert_eq!(
         net.ends()[1].reason,

@@ -1,11 +1,13 @@
 //! Sessions under hostile bytes: in the lobby, while a match starts, and in a match.
 
 use crate::judge::Bounds;
-use lockstep::harness::{Arrival, Arrives, Call, Clock, Mesh, Sent, Surroundings};
+use lockstep::harness::{
+    Arrival, Arrives, Call, Clock, Mesh, Sent, Surroundings, guest, hosted, peer_id, settings,
+};
 use lockstep::session::{HostConfig, Input, Output, Role, Session, SessionConfig};
 use lockstep::sign::{KeyedHash, Signer};
-use lockstep::{Channel, Event, Limits, LinkId, MatchId, PeerId, Plan};
-use sim::{Checksum, RulesId};
+use lockstep::{Channel, Event, LinkId};
+use sim::Checksum;
 use std::time::Duration;
 
 /// How far two sessions have come when the hostile bytes arrive.
@@ -62,10 +64,6 @@ struct Pair {
     around: Around,
 }
 
-fn ids() -> [PeerId; 2] {
-    [PeerId([1; 32]), PeerId([2; 32])]
-}
-
 struct Around {
     bounds: [Bounds; 2],
     /// Links that no end has closed.
@@ -80,51 +78,23 @@ const DELAY: Duration = Duration::from_millis(10);
 
 impl Pair {
     fn new(scene: Scene) -> Self {
-        let ids = ids();
         let config = |at: usize, role| SessionConfig {
-            name: format!("peer {at}"),
-            own_seats: 1,
             ready: at == 0 || matches!(scene, Scene::Loading | Scene::Match),
-            addresses: vec![at.to_string()],
-            entropy: [at as u8; 32],
-            share: None,
             keyframe_every: Some(Duration::from_secs(1)),
-            limits: Limits::default(),
-            stall_limit: None,
-            suspicion: Duration::from_secs(3),
             build: "fuzzed".to_owned(),
-            role,
+            ..settings(at, role)
         };
-        let secret = [3; 16];
-        let match_id = MatchId([4; 16]);
         let host = Role::Host(HostConfig {
-            match_id,
-            secret,
-            expires: None,
             setup: vec![5; 10],
-            rules: RulesId([6; 16]),
-            seats: 2,
-            plan: Plan::default(),
-            turn_limit: None,
-            pauses: lockstep::log::PauseBudget::default(),
-            on_slow: lockstep::log::OnSlow::default(),
-            on_desync: lockstep::log::OnDesync::default(),
-            absent: lockstep::log::Absent::default(),
+            ..hosted(2)
         });
-        let join = Role::Join {
-            match_id,
-            secret,
-            host: ids[0],
-            addresses: vec!["0".to_owned()],
-            rules: Box::new(|_| Some(RulesId([6; 16]))),
-        };
         let open = |at, role| {
-            let signer: Box<dyn Signer> = Box::new(KeyedHash::new(ids[at]));
+            let signer: Box<dyn Signer> = Box::new(KeyedHash::new(peer_id(at)));
             Session::new(config(at, role), signer).expect("valid settings")
         };
         let mut mesh = Mesh::new(DELAY);
         mesh.driver.add(open(0, host), Clock::default());
-        mesh.driver.add(open(1, join), Clock::default());
+        mesh.driver.add(open(1, guest()), Clock::default());
         let around = Around {
             bounds: [Bounds::default(), Bounds::default()],
             open: Vec::new(),
@@ -174,7 +144,7 @@ impl Surroundings for Around {
                 bytes: vec![9; 100].into(),
             }),
             Output::Event(Event::PeerFault { peer: of, .. }) => {
-                assert_ne!(of, ids()[peer], "blames itself");
+                assert_ne!(of, peer_id(peer), "blames itself");
                 None
             }
             _ => None,

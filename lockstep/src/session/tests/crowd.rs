@@ -76,7 +76,7 @@ fn strangers_who_prove_that_they_are_nobody_are_few() {
     let mut net = Net::new(2, Plan::default(), None);
     net.run(Duration::from_secs(5));
     for _ in 0..30 {
-        net.add(invited([8; 16]));
+        net.add(guest());
     }
     // They prove who they are before they ask, and are told that it is too late.
     let mut most = 0;

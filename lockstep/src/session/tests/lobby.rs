@@ -128,7 +128,7 @@ fn a_guest_that_wavers_all_the_time_is_out() {
 /// Another run of this peer, from now on.
 fn joins(net: &mut Net, at: usize, run: u8) {
     net.links.silent.retain(|silent| *silent != at);
-    net.begin(at, at, run, invited([8; 16]));
+    net.begin(at, at, run, guest());
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn a_guest_that_is_heard_keeps_its_place_from_a_copy_of_its_key() {
     let mut net = in_the_lobby();
     let before = lobbies(&net, 0).len();
     for _ in 0..3 {
-        net.begin(3, 1, 40, invited([8; 16]));
+        net.begin(3, 1, 40, guest());
         net.run(net.now() + Duration::from_secs(2));
         assert_eq!(
             net.end_of(3),
@@ -230,7 +230,7 @@ fn a_guest_that_is_heard_keeps_its_place_from_a_copy_of_its_key() {
     assert_eq!(lobbies(&net, 0).len(), before);
     // Who slept, and was taken for dead, is told why it is out.
     net.suspend(1);
-    net.begin(3, 1, 50, invited([8; 16]));
+    net.begin(3, 1, 50, guest());
     net.run(net.now() + Duration::from_secs(4));
     assert_eq!(net.end_of(3), None);
     net.resume();
