@@ -60,6 +60,8 @@ struct Sums {
 
 /// Of all runs at most one in so many may have no core.
 pub const WITHOUT_CORE: usize = 10;
+/// Fewer runs say nothing about that.
+const ENOUGH: usize = 300;
 
 impl Sweep {
     /// These seeds, each once, as they are drawn.
@@ -188,7 +190,7 @@ impl Outcome {
 
     /// Whether too many runs had no core for the others to prove anything.
     pub fn lacks_cores(&self) -> bool {
-        self.without_core * WITHOUT_CORE > self.runs().max(40)
+        self.runs() >= ENOUGH && self.without_core * WITHOUT_CORE > self.runs()
     }
 }
 
