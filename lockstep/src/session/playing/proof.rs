@@ -137,7 +137,8 @@ impl Playing {
     fn dispute_ends(&self, dispute: &Dispute) -> Duration {
         let decides = dispute.unproved || !self.cheating_voters().is_empty();
         let lasts = match decides {
-            true => DECIDED_WITHIN,
+            // Where players wait longer for a silent peer, what goes on without the other one waits as well.
+            true => DECIDED_WITHIN + self.longer(),
             false => SHOWN_FOR,
         };
         dispute.since + lasts
