@@ -2,6 +2,7 @@
 
 use fontdue::{Font, FontSettings};
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// How thick letters are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,9 +28,15 @@ pub struct Glyph {
     pub advance: f32,
 }
 
-/// The fonts, and the picture of all letters drawn so far.
+/// By [`Weight`]. They are read once, which takes longer than a frame.
+static FONTS: LazyLock<[Font; 2]> = LazyLock::new(|| {
+    [notosans::REGULAR_TTF, notosans::BOLD_TTF].map(|bytes| {
+        Font::from_bytes(bytes, FontSettings::default()).expect("the font that is built in")
+    })
+});
+
+/// The picture of all letters drawn so far.
 pub struct Letters {
-    fonts: [Font; 2],
     /// By what the font draws: all letters that it lacks are one.
     glyphs: BTreeMap<(Weight, u16, u16), Glyph>,
     /// Alpha of the picture's pixels.
@@ -50,13 +57,9 @@ impl Default for Letters {
 }
 
 impl Letters {
-    /// With both fonts and an empty picture.
+    /// With an empty picture.
     pub fn new() -> Letters {
-        let font = |bytes: &'static [u8]| {
-            Font::from_bytes(bytes, FontSettings::default()).expect("the font that is built in")
-        };
         let mut letters = Letters {
-            fonts: [font(notosans::REGULAR_TTF), font(notosans::BOLD_TTF)],
             glyphs: BTreeMap::new(),
             pixels: Vec::new(),
             edge: SMALLEST_EDGE,
@@ -88,7 +91,7 @@ impl Letters {
 
     /// How wide a line of text is, in pixels.
     pub fn width(&self, text: &str, pixels: u16, weight: Weight) -> f32 {
-        let font = &self.fonts[weight as usize];
+        let font = &FONTS[weight as usize];
         let advance = |letter: char| {
             let drawn = self.drawn_as(letter, weight);
             let known = self.glyphs.get(&(weight, pixels, drawn));
@@ -103,7 +106,7 @@ impl Letters {
     /// The font's own number of what stands for a letter.
     fn drawn_as(&self, letter: char, weight: Weight) -> u16 {
         let letter = if letter.is_control() { ' ' } else { letter };
-        self.fonts[weight as usize].lookup_glyph_index(letter)
+        FONTS[weight as usize].lookup_glyph_index(letter)
     }
 
     /// From the top of a line to its base line, in whole pixels.
@@ -145,7 +148,7 @@ impl Letters {
     }
 
     fn draw(&mut self, drawn: u16, pixels: u16, weight: Weight) -> Glyph {
-        let font = &self.fonts[weight as usize];
+        let font = &FONTS[weight as usize];
         let (metrics, alpha) = font.rasterize_indexed(drawn, f32::from(pixels));
         let size = (metrics.width as u16, metrics.height as u16);
         let mut glyph = Glyph {

@@ -15,7 +15,7 @@ pub fn until<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> T {
             return found;
         }
         assert!(since(began) < Duration::from_secs(180), "{what}");
-        std::thread::park_timeout(Duration::from_millis(1));
+        std::thread::park_timeout(Duration::from_millis(16));
     }
 }
 

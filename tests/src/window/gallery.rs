@@ -6,6 +6,7 @@ use demo_rts::bot::Level;
 use demo_rts::window::words::{self, menu, viewer};
 use lockstep::EndReason;
 use std::fmt::Write as _;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 
 /// A picture that is kept, at half the size of the window.
@@ -43,8 +44,17 @@ pub fn make(program: &Path) -> Result<Vec<String>, String> {
 /// What differs too much, in words; the pictures are in a folder that is named.
 pub fn check(program: &Path) -> Result<Vec<String>, String> {
     let (mut lines, mut wrong) = (Vec::new(), String::new());
-    for kept in &KEPT {
-        let seen = kept.take_like(program)?;
+    // Each on a display of its own: while one waits another draws.
+    let seen: Vec<Result<Picture, String>> = std::thread::scope(|scope| {
+        let taken = KEPT.each_ref();
+        let taken = taken.map(|kept| scope.spawn(|| kept.take_like(program)));
+        let taken = taken.into_iter().map(|thread| thread.join());
+        taken
+            .map(|seen| seen.unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
+    });
+    for (kept, seen) in KEPT.iter().zip(seen) {
+        let seen = seen?;
         match kept.compare(&seen) {
             Ok(line) => lines.push(line),
             Err(why) => {

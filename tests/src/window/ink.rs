@@ -5,12 +5,13 @@ use demo_rts::window::canvas::Canvas;
 use demo_rts::window::letters::Weight;
 use demo_rts::window::theme;
 use demo_rts::window::viewer::raster::Still;
+use std::collections::BTreeMap;
 
 /// Draws words to look for, with the game's own letters.
 pub struct Pen {
     canvas: Canvas,
-    /// What was looked for last, in every size and weight: it is looked for again and again.
-    last: (String, Vec<Ink>),
+    /// What was looked for, in every size and weight: it is looked for again and again.
+    known: BTreeMap<String, Vec<Ink>>,
 }
 
 /// A word in one size and weight.
@@ -27,7 +28,7 @@ impl Default for Pen {
     fn default() -> Pen {
         Pen {
             canvas: Canvas::new(),
-            last: Default::default(),
+            known: BTreeMap::new(),
         }
     }
 }
@@ -36,20 +37,27 @@ impl Pen {
     /// Where the middle of this text lies, wherever it stands alone in a window of 1280 by 720, in any size and weight; the
     /// uppermost first.
     pub fn find(&mut self, text: &str, picture: &Picture) -> Vec<(usize, usize)> {
-        if self.last.0 != text {
+        let grey = picture.grey();
+        let mut found: Vec<(usize, usize)> = self
+            .inks(text)
+            .iter()
+            .flat_map(|ink| ink.find(&grey, picture.wide))
+            .collect();
+        found.sort_unstable_by_key(|(x, y)| (*y, *x));
+        found
+    }
+
+    fn inks(&mut self, text: &str) -> &[Ink] {
+        if !self.known.contains_key(text) {
             let kinds = SIZES.iter().flat_map(|size| {
                 let weights = [Weight::Regular, Weight::Bold];
                 weights.map(|weight| (*size, weight))
             });
             let inks = kinds.filter_map(|(size, weight)| self.draw(text, size, weight));
-            self.last = (text.to_owned(), inks.collect());
+            let inks = inks.collect();
+            self.known.insert(text.to_owned(), inks);
         }
-        let grey = picture.grey();
-        let inks = self.last.1.iter();
-        let mut found: Vec<(usize, usize)> =
-            inks.flat_map(|ink| ink.find(&grey, picture.wide)).collect();
-        found.sort_unstable_by_key(|(x, y)| (*y, *x));
-        found
+        &self.known[text]
     }
 
     fn draw(&mut self, text: &str, size: f32, weight: Weight) -> Option<Ink> {

@@ -61,144 +61,163 @@ fn four_impaired_processes_play_one_match_and_keep_equal_replays() {
 }
 
 #[test]
-fn the_others_go_on_when_one_is_killed_and_every_replay_holds() {
-    // A guest, the host itself, and one of many.
-    for (peers, victim) in [(3, 2), (3, 0), (8, 5)] {
-        let folder = tempfile::tempdir().expect("a folder for the match");
-        let host = ["--map-seed", "4", "--turns", "60"];
-        let mut playing = play(peers, &host, &[], folder.path());
-        let turn = |event: &serde_json::Value| event["event"] == "turn" && event["turn"] == 20;
-        for peer in &mut playing.peers {
-            assert!(peer.wait_until(Duration::from_secs(30), turn).is_some());
-        }
-        let started = |event: &&serde_json::Value| event["event"] == "start";
-        let started = playing.peers[victim].events.iter().find(started);
-        let seat = started.expect("it has started")["seat"].clone();
-        playing.peers[victim].kill();
-        let mut finished = playing.finish(Duration::from_secs(60));
-        let killed = finished.remove(victim);
-        agree(&finished);
-        assert_eq!(finished[0].checksums().len(), 60);
-        for survivor in &finished {
-            let stall = survivor.last("stall").expect("it had to wait");
-            assert_eq!(stall["waiting_on"], serde_json::json!([seat]));
-            let roster = survivor.last("roster").expect("it has decided to go on");
-            assert_eq!(
-                (roster["epoch"].as_u64(), roster["cause"].as_str()),
-                (Some(1), Some("lost"))
-            );
-            assert_eq!(roster["left"], serde_json::json!([seat]));
-            let end = survivor.last("end").expect("it has ended");
-            assert_eq!(end["reason"], "turn-limit");
-            let all = serde_json::json!(peers - 1);
-            assert_eq!((&end["agreed"], &end["of"]), (&all, &all));
-        }
-        // Of what was killed the turns before the cut are everybody's.
-        let cut = finished[0]
-            .last("roster")
-            .and_then(|roster| roster["turn"].as_u64());
-        let mut common = killed.checksums();
-        common.retain(|(turn, _)| Some(*turn) < cut);
-        assert!(common.len() > 20);
-        assert_eq!(finished[0].checksums()[..common.len()], common);
-        let survivor = format!("peer{}.replay", if victim == 0 { 1 } else { 0 });
-        for peer in 0..peers {
-            // What was killed may end in the middle of a record, and have turns that count for nobody.
-            let may = |code: Option<i32>| code == Some(0) || peer == victim && code == Some(5);
-            let replay = format!("peer{peer}.replay");
-            for asked in [vec!["verify", &replay], vec!["diff", &survivor, &replay]] {
-                let arguments = [vec!["replay"], asked].concat();
-                let answered = demo(&arguments, folder.path());
-                let code = answered.status.code();
-                assert!(may(code), "{arguments:?}: {code:?} {}", answered.errors);
-            }
+fn the_others_go_on_when_a_guest_is_killed() {
+    others_go_on(3, 2);
+}
+
+#[test]
+fn the_others_go_on_when_the_host_is_killed() {
+    others_go_on(3, 0);
+}
+
+#[test]
+fn the_others_go_on_when_one_of_eight_is_killed() {
+    others_go_on(8, 5);
+}
+
+/// The others go on without a peer that is killed, and every replay holds.
+fn others_go_on(peers: usize, victim: usize) {
+    let folder = tempfile::tempdir().expect("a folder for the match");
+    let host = ["--map-seed", "4", "--turns", "60"];
+    let mut playing = play(peers, &host, &[], folder.path());
+    let turn = |event: &serde_json::Value| event["event"] == "turn" && event["turn"] == 20;
+    for peer in &mut playing.peers {
+        assert!(peer.wait_until(Duration::from_secs(30), turn).is_some());
+    }
+    let started = |event: &&serde_json::Value| event["event"] == "start";
+    let started = playing.peers[victim].events.iter().find(started);
+    let seat = started.expect("it has started")["seat"].clone();
+    playing.peers[victim].kill();
+    let mut finished = playing.finish(Duration::from_secs(60));
+    let killed = finished.remove(victim);
+    agree(&finished);
+    assert_eq!(finished[0].checksums().len(), 60);
+    for survivor in &finished {
+        let stall = survivor.last("stall").expect("it had to wait");
+        assert_eq!(stall["waiting_on"], serde_json::json!([seat]));
+        let roster = survivor.last("roster").expect("it has decided to go on");
+        assert_eq!(
+            (roster["epoch"].as_u64(), roster["cause"].as_str()),
+            (Some(1), Some("lost"))
+        );
+        assert_eq!(roster["left"], serde_json::json!([seat]));
+        let end = survivor.last("end").expect("it has ended");
+        assert_eq!(end["reason"], "turn-limit");
+        let all = serde_json::json!(peers - 1);
+        assert_eq!((&end["agreed"], &end["of"]), (&all, &all));
+    }
+    // Of what was killed the turns before the cut are everybody's.
+    let cut = finished[0]
+        .last("roster")
+        .and_then(|roster| roster["turn"].as_u64());
+    let mut common = killed.checksums();
+    common.retain(|(turn, _)| Some(*turn) < cut);
+    assert!(common.len() > 20);
+    assert_eq!(finished[0].checksums()[..common.len()], common);
+    let survivor = format!("peer{}.replay", if victim == 0 { 1 } else { 0 });
+    for peer in 0..peers {
+        // What was killed may end in the middle of a record, and have turns that count for nobody.
+        let may = |code: Option<i32>| code == Some(0) || peer == victim && code == Some(5);
+        let replay = format!("peer{peer}.replay");
+        for asked in [vec!["verify", &replay], vec!["diff", &survivor, &replay]] {
+            let arguments = [vec!["replay"], asked].concat();
+            let answered = demo(&arguments, folder.path());
+            let code = answered.status.code();
+            assert!(may(code), "{arguments:?}: {code:?} {}", answered.errors);
         }
     }
 }
 
 #[test]
-fn who_is_killed_comes_back_and_everybody_agrees_on_every_turn_after() {
-    // A guest, after the others have gone on without it; the host, before anybody misses it.
-    for (victim, later) in [(2, Duration::from_secs(5)), (0, Duration::from_millis(300))] {
-        let folder = tempfile::tempdir().expect("a folder for the match");
-        let host = ["--map-seed", "4", "--turns", "150"];
-        let mut playing = play(3, &host, &[], folder.path());
-        let at_turn = |turn: u64| {
-            move |event: &serde_json::Value| event["event"] == "turn" && event["turn"] == turn
-        };
-        for peer in &mut playing.peers {
-            assert!(
-                peer.wait_until(Duration::from_secs(40), at_turn(60))
-                    .is_some()
-            );
-        }
-        playing.peers[victim].kill();
-        playing.peers[victim].wait_until(later, |_| false);
-        let replay = format!("peer{victim}.replay");
-        let identity = format!("peer{victim}.key");
-        if victim == 2 {
-            let other = ["rejoin", &replay, "--headless", "--identity", "other.key"];
-            let stranger = demo(&other, folder.path());
-            assert_eq!(stranger.status.code(), Some(2), "{}", stranger.errors);
-            assert!(
-                stranger
-                    .errors
-                    .contains("this key has no seat in that match")
-            );
-        }
-        let arguments = [
-            "demo",
-            "rejoin",
-            &replay,
-            "--headless",
-            "--bot",
-            "normal",
-            "--json",
-        ];
-        let own = ["--identity", &identity, "--record", "back.replay"];
-        let arguments: Vec<&str> = arguments.iter().chain(&own).copied().collect();
-        let again = Process::start(Path::new(PROGRAM), &arguments, folder.path());
-        let again = again.finish(Duration::from_secs(90));
-        let mut finished = playing.finish(Duration::from_secs(30));
-        let killed = finished.remove(victim);
-        agree(&finished);
-        let end = again
-            .last("end")
-            .unwrap_or_else(|| panic!("no end: {}", again.errors));
-        assert_eq!(end["reason"], "turn-limit", "{}", again.errors);
-        assert_eq!((&end["agreed"], &end["of"]), (&3.into(), &3.into()));
-        let back = again.last("roster").expect("it is let in");
-        assert_eq!(
-            (&back["cause"], &back["seats"]),
-            (&"rejoined".into(), &serde_json::json!([0, 1, 2]))
+fn a_killed_guest_comes_back_after_the_others_went_on() {
+    comes_back(2, Duration::from_secs(5));
+}
+
+#[test]
+fn a_killed_host_comes_back_before_it_is_missed() {
+    comes_back(0, Duration::from_millis(300));
+}
+
+/// A peer that is killed comes back so much later, and all agree on every turn after.
+fn comes_back(victim: usize, later: Duration) {
+    let folder = tempfile::tempdir().expect("a folder for the match");
+    let host = ["--map-seed", "4", "--turns", "150"];
+    let mut playing = play(3, &host, &[], folder.path());
+    let at_turn = |turn: u64| {
+        move |event: &serde_json::Value| event["event"] == "turn" && event["turn"] == turn
+    };
+    for peer in &mut playing.peers {
+        assert!(
+            peer.wait_until(Duration::from_secs(40), at_turn(60))
+                .is_some()
         );
-        // It ran only what is behind the snapshot, to the checksums of those who stayed.
-        let (ours, theirs) = (again.checksums(), finished[0].checksums());
-        let first = ours.first().expect("it has executed turns").0 as usize;
-        assert_eq!(first, 50, "the snapshot's turn");
-        assert_eq!((ours.len(), &ours[..]), (150 - first, &theirs[first..]));
-        let common = killed.checksums().len().min(60);
-        assert_eq!(killed.checksums()[..common], theirs[..common]);
-        let stayed = format!("peer{}.replay", if victim == 0 { 1 } else { 0 });
-        for asked in [
-            vec!["verify", "back.replay"],
-            vec!["diff", &stayed, "back.replay"],
-        ] {
-            let arguments = [vec!["replay"], asked].concat();
-            let answered = demo(&arguments, folder.path());
-            assert!(
-                answered.status.success(),
-                "{arguments:?}: {}",
-                answered.errors
-            );
-        }
-        for peer in (0..3).filter(|peer| *peer != victim) {
-            let verified = demo(
-                &["replay", "verify", &format!("peer{peer}.replay")],
-                folder.path(),
-            );
-            assert!(verified.status.success(), "{}", verified.errors);
-        }
+    }
+    playing.peers[victim].kill();
+    playing.peers[victim].wait_until(later, |_| false);
+    let replay = format!("peer{victim}.replay");
+    let identity = format!("peer{victim}.key");
+    if victim == 2 {
+        let other = ["rejoin", &replay, "--headless", "--identity", "other.key"];
+        let stranger = demo(&other, folder.path());
+        assert_eq!(stranger.status.code(), Some(2), "{}", stranger.errors);
+        assert!(
+            stranger
+                .errors
+                .contains("this key has no seat in that match")
+        );
+    }
+    let arguments = [
+        "demo",
+        "rejoin",
+        &replay,
+        "--headless",
+        "--bot",
+        "normal",
+        "--json",
+    ];
+    let own = ["--identity", &identity, "--record", "back.replay"];
+    let arguments: Vec<&str> = arguments.iter().chain(&own).copied().collect();
+    let again = Process::start(Path::new(PROGRAM), &arguments, folder.path());
+    let again = again.finish(Duration::from_secs(90));
+    let mut finished = playing.finish(Duration::from_secs(30));
+    let killed = finished.remove(victim);
+    agree(&finished);
+    let end = again
+        .last("end")
+        .unwrap_or_else(|| panic!("no end: {}", again.errors));
+    assert_eq!(end["reason"], "turn-limit", "{}", again.errors);
+    assert_eq!((&end["agreed"], &end["of"]), (&3.into(), &3.into()));
+    let back = again.last("roster").expect("it is let in");
+    assert_eq!(
+        (&back["cause"], &back["seats"]),
+        (&"rejoined".into(), &serde_json::json!([0, 1, 2]))
+    );
+    // It ran only what is behind the snapshot, to the checksums of those who stayed.
+    let (ours, theirs) = (again.checksums(), finished[0].checksums());
+    let first = ours.first().expect("it has executed turns").0 as usize;
+    assert_eq!(first, 50, "the snapshot's turn");
+    assert_eq!((ours.len(), &ours[..]), (150 - first, &theirs[first..]));
+    let common = killed.checksums().len().min(60);
+    assert_eq!(killed.checksums()[..common], theirs[..common]);
+    let stayed = format!("peer{}.replay", if victim == 0 { 1 } else { 0 });
+    for asked in [
+        vec!["verify", "back.replay"],
+        vec!["diff", &stayed, "back.replay"],
+    ] {
+        let arguments = [vec!["replay"], asked].concat();
+        let answered = demo(&arguments, folder.path());
+        assert!(
+            answered.status.success(),
+            "{arguments:?}: {}",
+            answered.errors
+        );
+    }
+    for peer in (0..3).filter(|peer| *peer != victim) {
+        let verified = demo(
+            &["replay", "verify", &format!("peer{peer}.replay")],
+            folder.path(),
+        );
+        assert!(verified.status.success(), "{}", verified.errors);
     }
 }
 

@@ -58,36 +58,43 @@ fn who_stands_still_for_a_second_plays_on_with_all() {
 }
 
 #[test]
-fn who_stands_still_for_ten_seconds_learns_that_it_is_out() {
-    // A guest, and the host itself.
-    for victim in [1, 0] {
-        let folder = tempfile::tempdir().expect("a folder for the match");
-        let mut finished = play(victim, Duration::from_secs(10), "100", folder.path());
-        let removed = finished.remove(victim);
-        let end = removed.last("end").expect("it ends by itself");
-        assert_eq!(end["reason"], "removed", "{}", removed.errors);
-        assert_eq!(removed.status.code(), Some(4));
-        assert!(
-            removed
-                .errors
-                .contains("the others went on without this peer"),
-            "{}",
-            removed.errors
-        );
-        assert!(removed.last("slept").is_some());
-        let all = finished[0].checksums();
-        assert_eq!((all.len(), finished[1].checksums().len()), (100, 100));
-        assert_eq!(finished[1].checksums(), all);
-        let roster = finished[0].last("roster").expect("they decided to go on");
-        assert_eq!(roster["cause"], "lost");
-        // What it had executed before the cut is everybody's; of the delay's turns after that it knows now.
-        let cut = roster["turn"].as_u64().expect("a turn");
-        let held = removed.checksums();
-        assert!(held.len() as u64 <= cut + 2, "{} and {cut}", held.len());
-        let mut common = held;
-        common.retain(|(turn, _)| *turn < cut);
-        assert!(common.len() > 18);
-        assert_eq!(all[..common.len()], common);
-        replays_hold(if victim == 0 { 1 } else { 0 }, folder.path());
-    }
+fn a_guest_stopped_for_ten_seconds_learns_its_removal() {
+    learns_its_removal(1);
+}
+
+#[test]
+fn a_host_stopped_for_ten_seconds_learns_its_removal() {
+    learns_its_removal(0);
+}
+
+/// A peer that stands still for ten seconds learns that the others went on without it.
+fn learns_its_removal(victim: usize) {
+    let folder = tempfile::tempdir().expect("a folder for the match");
+    let mut finished = play(victim, Duration::from_secs(10), "100", folder.path());
+    let removed = finished.remove(victim);
+    let end = removed.last("end").expect("it ends by itself");
+    assert_eq!(end["reason"], "removed", "{}", removed.errors);
+    assert_eq!(removed.status.code(), Some(4));
+    assert!(
+        removed
+            .errors
+            .contains("the others went on without this peer"),
+        "{}",
+        removed.errors
+    );
+    assert!(removed.last("slept").is_some());
+    let all = finished[0].checksums();
+    assert_eq!((all.len(), finished[1].checksums().len()), (100, 100));
+    assert_eq!(finished[1].checksums(), all);
+    let roster = finished[0].last("roster").expect("they decided to go on");
+    assert_eq!(roster["cause"], "lost");
+    // What it had executed before the cut is everybody's; of the delay's turns after that it knows now.
+    let cut = roster["turn"].as_u64().expect("a turn");
+    let held = removed.checksums();
+    assert!(held.len() as u64 <= cut + 2, "{} and {cut}", held.len());
+    let mut common = held;
+    common.retain(|(turn, _)| *turn < cut);
+    assert!(common.len() > 18);
+    assert_eq!(all[..common.len()], common);
+    replays_hold(if victim == 0 { 1 } else { 0 }, folder.path());
 }

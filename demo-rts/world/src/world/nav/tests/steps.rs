@@ -7,7 +7,7 @@ use super::*;
 #[test]
 fn the_steps_taken_say_what_is_ready_whatever_was_asked_and_changed() {
     let (mut ready, mut not_yet, mut kept) = (0, 0, 0);
-    for seed in 0..60 {
+    for seed in 0..30 {
         let mut dice = Dice(mix(seed ^ 99));
         let size = 60 + dice.below(90) as u16;
         let mut drawing = Drawing::random(seed, size, 5 + dice.below(5) * 10);
