@@ -6,7 +6,6 @@
 
 #[cfg(feature = "window")]
 mod aloud;
-pub mod canvas;
 pub mod clock;
 #[cfg(feature = "window")]
 mod desktop;
@@ -23,7 +22,6 @@ pub mod graphs;
 pub mod input;
 #[cfg(feature = "window")]
 pub(crate) mod lan;
-pub mod letters;
 #[cfg(feature = "window")]
 pub(crate) mod lobby;
 #[cfg(feature = "window")]
@@ -50,6 +48,8 @@ pub mod theme;
 pub(crate) mod ui;
 pub mod viewer;
 pub mod words;
+
+pub use demo_canvas::{canvas, letters};
 
 use crate::signals::Asked;
 use canvas::Canvas;

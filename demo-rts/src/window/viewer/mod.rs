@@ -12,13 +12,14 @@ mod opening;
 mod panels;
 #[cfg(feature = "window")]
 mod play_on;
-pub mod raster;
 pub mod reel;
 pub mod survey;
 mod timeline;
 
 #[cfg(test)]
 mod tests;
+
+pub use demo_canvas::raster;
 
 use super::canvas::Canvas;
 use super::clock::now;

@@ -1,6 +1,6 @@
 //! A frame drawn without a graphics card, for a picture that is kept in a file: four samples of each pixel.
 
-use crate::window::canvas::{Batch, Canvas, Colour, Drawn, Mesh, Picture, Rect, Vertex};
+use crate::canvas::{Batch, Canvas, Colour, Drawn, Mesh, Picture, Rect, Vertex};
 use std::collections::BTreeMap;
 
 /// All that a frame is drawn from, apart from its canvas.
@@ -332,7 +332,7 @@ const FAR: f32 = 65_535.0;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::window::letters::Weight;
+    use crate::letters::Weight;
 
     fn drawn(draw: impl FnOnce(&mut Canvas)) -> impl Fn(usize, usize) -> [u8; 3] {
         let mut canvas = Canvas::new();
