@@ -14,6 +14,8 @@ struct Table {
     held: Vec<Vec<Holding>>,
     dead: Peers,
     unwanted: Peers,
+    /// What peers hear of the others, where it is not that the coordinator alone suspects some.
+    present: Peers,
     /// Whose batches lead to another log.
     astray: Peers,
     said: VecDeque<(u8, Message)>,
@@ -38,6 +40,7 @@ impl Table {
                 .collect(),
             dead: Peers::default(),
             unwanted: Peers::default(),
+            present: Peers::default(),
             astray: Peers::default(),
             said: VecDeque::new(),
             decided: vec![None; held.len()],
@@ -66,7 +69,7 @@ impl Table {
             unwanted: self.unwanted,
             disbelieved: Peers::default(),
             excused: self.unwanted.or(left),
-            present: Peers::default(),
+            present: self.present,
             joiner: None,
             asked: &[],
         };
@@ -101,6 +104,21 @@ impl Table {
             .map(|decision| decision.map(|decision| decision.value))
             .collect()
     }
+}
+
+#[test]
+fn no_voter_accepts_a_roster_without_a_peer_that_it_hears() {
+    let mut table = Table::new(&[&[5, 5, 5], &[5, 5, 5], &[5, 5, 5]]);
+    table.dead.insert(2);
+    table.present = Peers(0b100);
+    table.coordinate(0);
+    assert_eq!(table.values(), [None, None, None]);
+    table.present = Peers::default();
+    for at in [0, 1] {
+        table.tell(at, Input::Look);
+    }
+    table.run(|_| false);
+    assert_eq!(table.values()[..2], [value(0b011, 5), value(0b011, 5)]);
 }
 
 fn value(roster: u16, cut: u32) -> Option<Value> {

@@ -466,6 +466,21 @@ fn silent_peer_does_not_excuse_a_withholder() {
 }
 
 #[test]
+fn dead_peer_is_no_coordinator_of_a_removal() {
+    let mut net = Net::new(5, Plan::default(), None);
+    net.run(Duration::from_secs(5));
+    net.links.attack = Some((3, withholding));
+    // No turn waits for peer 0, which all others take for the coordinator.
+    net.run(net.now() + Duration::from_secs(1));
+    net.links.silent.push(0);
+    net.run(net.now() + SUSPICION + STALL_BUDGET + Duration::from_secs(3));
+    for at in [1, 2, 4] {
+        let gone = net.gone(at).into_iter().flat_map(|(seats, _)| seats);
+        assert!(gone.eq([Seat(0), Seat(3)]), "peer {at}: {:?}", net.gone(at));
+    }
+}
+
+#[test]
 fn who_comes_back_only_to_withhold_its_batches_comes_back_ever_more_rarely() {
     let mut net = Net::new(3, Plan::default(), None);
     net.run(Duration::from_secs(10));
