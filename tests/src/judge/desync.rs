@@ -4,6 +4,10 @@ use super::{Invariant, Judge, Log};
 use crate::simulator::{Hostile, Playable};
 use lockstep::log::{OnDesync, Record};
 use lockstep::{Desync, EndReason};
+use std::time::Duration;
+
+/// A peer that differs is out of the roster after so long, where the match goes on.
+const SETTLED: Duration = Duration::from_secs(25);
 
 impl<W: Playable> Judge<W> {
     /// A session has found that worlds or logs differ.
@@ -19,10 +23,27 @@ impl<W: Playable> Judge<W> {
             "names a peer whose world is sound"
         } else if desync.goes_on && self.scenario.on_desync == OnDesync::Pause {
             "goes on where it must stop"
+        } else if !self.names_the_odd(peer, desync) {
+            "does not name those that differ from more than half"
         } else {
             return;
         };
         self.fail(peer, Invariant::Desync, format!("{seen}: {desync:?}"));
+    }
+
+    /// Whether all are named that tell of another world or log than more than half of the roster.
+    fn names_the_odd(&self, peer: usize, desync: &Desync) -> bool {
+        let voters = self.peers[peer].log.roster().len();
+        let reports = desync.reports.iter();
+        let told = reports.map(|side| (side.peer, (side.checksum, side.log_hash)));
+        let most = told.clone().find(|(_, one)| {
+            let alike = told.clone().filter(|(_, other)| other == one);
+            2 * alike.count() > voters
+        });
+        most.is_none_or(|(_, most)| {
+            let mut odd = told.filter(|(_, other)| *other != most);
+            odd.all(|(id, _)| desync.odd.contains(&id))
+        })
     }
 
     /// Every core peer has found what differs while the peer at fault stayed in the roster, and each stopped or went on
@@ -30,6 +51,7 @@ impl<W: Playable> Judge<W> {
     pub(super) fn check_mismatches_found(&mut self, canonical: &Log) {
         let delay = u32::from(self.scenario.plan.delay_turns);
         let stops = self.scenario.on_desync == OnDesync::Pause;
+        let due = self.core.as_ref().map_or(Duration::MAX, |core| core.due);
         for peer in 0..self.peers.len() {
             let plan = &self.scenario.peers[peer];
             let from = match (plan.flaw, plan.hostile) {
@@ -62,7 +84,14 @@ impl<W: Playable> Judge<W> {
                     .ended
                     .as_ref()
                     .is_some_and(|ended| ended.reason == EndReason::Desync);
-                let knows = file.desync || !stops && (named || gone.is_some());
+                // Where a match goes on, it does so without that peer.
+                let settled = file.handed.iter().find(|(turn, _)| *turn >= told_by);
+                let settled = settled.map(|(_, at)| (*at).max(due) + SETTLED);
+                let lasts = file.handed.last().map(|(_, at)| *at) > settled;
+                let knows = match stops {
+                    true => file.desync,
+                    false => named || gone.is_some() || file.desync && !lasts,
+                };
                 if !knows || stops && !stopped {
                     let seen = format!(
                         "never found that the world of peer {peer} differs from turn {from} on"

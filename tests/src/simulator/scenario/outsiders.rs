@@ -50,7 +50,12 @@ impl Scenario {
     fn draw_outsider(&mut self, random: &mut Stream, peer: usize) {
         let healed = self.heal_at.as_millis() as u64;
         let end = (self.plan.turn() * self.turn_limit).as_millis() as u64;
-        match random.below(100) {
+        // The other one of two proves little; that a world is wrong where neither side is a majority is of interest.
+        let kind = match self.peers.len() == 2 && random.chance(500) {
+            true => 60,
+            false => random.below(100),
+        };
+        match kind {
             0..16 => self.draw_crash(random, peer),
             16..26 => {
                 self.befalls(peer, random.millis(0, end), Fault::Leave);
