@@ -360,9 +360,14 @@ impl<W: Playable> Judge<W> {
     /// The run is over: checks what needs the whole of it.
     pub fn finish(&mut self) {
         let begun = |file: &PeerFile| file.log.start.is_some() || !file.past.is_empty();
-        // A guest that sends garbage in the lobby is shown out, and its seats are waited for.
+        // A guest that sends garbage in the lobby, or answers too late, is shown out, and its seats are waited for.
         let early = |(_, hostile)| matches!(hostile, Hostile::Garbage { early: true, .. });
-        if !self.peers.iter().any(begun) && !self.scenario.hostile().any(early) {
+        let refused = |file: &PeerFile| {
+            let ended = file.ended.as_ref().map(|ended| &ended.reason);
+            matches!(ended, Some(EndReason::Refused(_)))
+        };
+        let shown_out = self.scenario.hostile().any(early) || self.peers.iter().any(refused);
+        if !self.peers.iter().any(begun) && !shown_out {
             self.fail_of(None, Invariant::Progress, "never began".to_owned());
         }
         if let Some(log) = self.canonical() {
