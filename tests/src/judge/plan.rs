@@ -27,10 +27,6 @@ impl<W: Playable> Judge<W> {
                 return;
             };
             let plan = bundle.plan;
-            // Every epoch begins the measurement anew.
-            if canonical.epochs.iter().any(|epoch| epoch.begins == turn) {
-                lowered_at = None;
-            }
             let handed = core.and_then(|peer| {
                 let mut handed = self.peers[peer].handed.iter();
                 handed
@@ -65,6 +61,10 @@ impl<W: Playable> Judge<W> {
                 return self.fail_of(None, Invariant::Progress, seen);
             }
             lowered_at = if lowered { Some(at) } else { lowered_at };
+            // Every epoch begins the measurement anew.
+            if canonical.epochs.iter().any(|epoch| epoch.begins == turn) {
+                lowered_at = None;
+            }
             (before, at) = (plan, at + plan.turn());
         }
     }
