@@ -43,6 +43,8 @@ pub struct Outcome {
     pub proved: usize,
     /// Runs in which a peer retracted turns.
     pub retracted: usize,
+    /// Follows from the traces of all runs: two builds with the same one run these seeds the same way.
+    pub trace: u64,
     took: Duration,
 }
 
@@ -162,6 +164,10 @@ impl Outcome {
         self.without_core += usize::from(report.core == 0);
         self.proved += usize::from(report.proved);
         self.retracted += usize::from(report.most_retracted > 0);
+        // Threads take the seeds in any order.
+        self.trace = self
+            .trace
+            .wrapping_add(report.trace.rotate_left(report.seed as u32));
         if let Some(violation) = &report.violation {
             self.failed.push((report.seed, violation.clone()));
         }
@@ -211,11 +217,12 @@ impl fmt::Display for Outcome {
         }
         writeln!(
             f,
-            "{} runs, {} of them without a core; {} proved two histories, {} retracted turns",
+            "{} runs, {} of them without a core; {} proved two histories, {} retracted turns; trace {:016x}",
             self.runs(),
             self.without_core,
             self.proved,
-            self.retracted
+            self.retracted,
+            self.trace
         )?;
         let (played, took) = (
             self.played().as_secs_f64(),
