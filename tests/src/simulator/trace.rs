@@ -1,5 +1,6 @@
 //! The trace of a run: a hash over everything that went in and out, and on demand the same as text.
 
+use lockstep::log::{Codec, Record};
 use lockstep::session::{Input, Output};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
@@ -54,6 +55,12 @@ impl Trace {
             Output::Send { link, bytes, .. } => (link, bytes).hash(&mut self.hasher),
             Output::Execute(bundle) => bundle.turn.hash(&mut self.hasher),
             Output::Append(_) => {}
+            // Its bytes count, not how its fields are arranged.
+            Output::New(start) => {
+                let mut bytes = Vec::new();
+                Codec::default().encode(&Record::Start(start.clone()), &mut bytes);
+                bytes.hash(&mut self.hasher);
+            }
             output => format!("{output:?}").hash(&mut self.hasher),
         }
         if let Some(out) = &mut self.out {
