@@ -11,7 +11,7 @@ use crate::plain;
 use crate::recording::{RecordedTo, recorder};
 use crate::tally::{Summary, Tally};
 use crate::world::{Command, Setup, World};
-use lockstep::log::{Absent, LogStore, OnDesync, OnSlow, Record};
+use lockstep::log::{LogStore, Record, Terms};
 use lockstep::{Config, Live};
 use lockstep::{
     Contact, EndReason, Event, JoinRefused, Match, MatchId, Moment, PeerId, Plan, Rejoin,
@@ -117,20 +117,14 @@ impl Bots {
 
 /// How a peer takes part.
 pub enum Part<'a> {
-    /// It opens a match of so many seats, listening there.
+    /// It opens a match.
     Host {
-        /// Seats of the match.
-        seats: u8,
-        /// How many of them are the host's bots'.
+        /// What holds for all; the common options tell plan and turn limit.
+        terms: Terms,
+        /// How many of the seats are the host's bots'.
         bots: u8,
         /// Where to listen.
         listen: SocketAddr,
-        /// What becomes of a peer whose machine is too slow.
-        on_slow: OnSlow,
-        /// What becomes of the match when worlds differ.
-        on_desync: OnDesync,
-        /// Who plays the seats of players that are gone.
-        absent: Absent,
     },
     /// It joins.
     Join {
@@ -237,7 +231,7 @@ impl Peer {
             ..Config::default()
         };
         if let Some(plan) = common.plan {
-            config.plan = plan;
+            config.terms.plan = plan;
         }
         if let Some(path) = &common.record {
             config.log = Some(Box::new(recorder(path)?));
@@ -252,19 +246,16 @@ impl Peer {
         let mut leave_after = None;
         let game = match part {
             Part::Host {
-                seats,
+                terms,
                 bots,
                 listen,
-                on_slow,
-                on_desync,
-                absent,
             } => {
-                config.seats = *seats;
+                config.terms = Terms {
+                    plan: config.terms.plan,
+                    turn_limit: common.turns,
+                    ..*terms
+                };
                 config.own_seats = bots.saturating_add(1);
-                config.on_slow = *on_slow;
-                config.on_desync = *on_desync;
-                config.absent = *absent;
-                config.turn_limit = common.turns;
                 let network = network(*listen, common, key)?;
                 id = Some(network.signer.id());
                 config.network = Some(network);
@@ -294,18 +285,17 @@ impl Peer {
                 Match::reopen((*from).clone(), *wait, config)?
             }
             Part::Alone { seats } => {
-                config.seats = *seats;
                 config.own_seats = *seats;
-                config.turn_limit = common.turns;
+                config.terms.turn_limit = common.turns;
                 if common.plan.is_none() {
-                    config.plan = ALONE;
+                    config.terms.plan = ALONE;
                 }
                 Match::single_player(setup(common), config)?
             }
             Part::PlayOn { from } => {
-                config.turn_limit = common.turns;
+                config.terms.turn_limit = common.turns;
                 if common.plan.is_none() {
-                    config.plan = ALONE;
+                    config.terms.plan = ALONE;
                 }
                 Match::play_on((*from).clone(), config)?
             }

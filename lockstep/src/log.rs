@@ -9,6 +9,7 @@ mod hash;
 mod memory;
 mod metering;
 mod reopening;
+mod terms;
 
 pub use codec::{Codec, DecodeError};
 pub(crate) use codec::{decode_change, decode_entries, encode_change, encode_entries};
@@ -18,6 +19,7 @@ pub use hash::{end_signed_bytes, roster_hash, start_hash, start_signed_bytes, tu
 pub use memory::Memory;
 pub use metering::{Metered, Metering};
 pub use reopening::{NewRun, Reopening};
+pub use terms::{Absent, OnDesync, OnSlow, PauseBudget, Terms};
 
 use crate::session::Batch;
 use crate::session::roster::{Ballot, Value};
@@ -72,18 +74,8 @@ pub struct Start {
     pub setup: Arc<[u8]>,
     /// The seed that commit and reveal gave.
     pub seed: Seed,
-    /// The plan of turn 0.
-    pub plan: Plan,
-    /// Turns after which the match ends, where the host set such a limit.
-    pub turn_limit: Option<u32>,
-    /// How often and how long one seat may pause.
-    pub pauses: PauseBudget,
-    /// What becomes of a peer whose machine is too slow.
-    pub on_slow: OnSlow,
-    /// What becomes of a match whose worlds differ.
-    pub on_desync: OnDesync,
-    /// Who plays the seats of a peer that is gone.
-    pub absent: Absent,
+    /// What the host settled for all.
+    pub terms: Terms,
     /// The peers, in the order of their lowest seats. Its order gives the peers their indices.
     pub roster: Vec<RosterPeer>,
     /// The build that wrote this, for information.
@@ -172,79 +164,6 @@ impl Equivocation {
     pub fn turn(&self) -> Option<TurnNumber> {
         let turn = |batch: &SignedBatch| Some(Batch::decode(&batch.content).ok()?.turn);
         turn(&self.0).filter(|of| turn(&self.1) == Some(*of))
-    }
-}
-
-/// How often and how long one seat may pause a match.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct PauseBudget {
-    /// Pauses that it may call.
-    pub pauses: u8,
-    /// Seconds that they may last together.
-    pub seconds: u16,
-}
-
-impl Default for PauseBudget {
-    /// Three pauses, five minutes together.
-    fn default() -> Self {
-        PauseBudget {
-            pauses: 3,
-            seconds: 300,
-        }
-    }
-}
-
-/// What becomes of a peer whose machine takes longer for a tick than the match has for it.
-///
-/// Under either policy ticks become longer for all, four times at most, until it keeps up; who it is, is told to all.
-/// They are short again once it has been fast enough for some time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum OnSlow {
-    /// The match stays slow for as long as it takes: for friends. Who cannot keep up even so falls behind, until turns
-    /// wait for it and it is removed for being late.
-    #[default]
-    Meter,
-    /// Time that it costs the others counts as being late, so it is removed after ten seconds of it, of which a tenth of
-    /// the time is given back: for strangers, whom a false measurement buys no more than being late.
-    Remove,
-}
-
-/// What becomes of a match when its peers' worlds differ, or their logs do and nobody is proved to have cheated.
-///
-/// Under either policy every peer writes a desync report, and the log holds what each one reported.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum OnDesync {
-    /// It stands still for all: no turn is executed any more, and every peer ends with
-    /// [`EndReason::Desync`](crate::EndReason::Desync). For development, where a difference is to be looked at.
-    Pause,
-    /// The others go on without those who differ, where a quorum of the roster reported the same and is more than half
-    /// of all who reported. Anything else is as under [`Pause`](Self::Pause): nobody knows then who is right. So it is
-    /// with two peers, and where halves stand against each other, although one of them has the tie-break: that settles
-    /// who goes on, not who is right.
-    ///
-    /// Who is removed so may come back, from a snapshot that a quorum signed or from the start, and once only: memory
-    /// that flips a bit is no lie, but whoever strays again would go on to do so.
-    #[default]
-    RemoveMinority,
-}
-
-/// Who plays the seats of a peer that has left or was removed, until it comes back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Absent {
-    /// Nobody: they stand idle.
-    #[default]
-    Idle,
-    /// The world's own AI, if it has one: nothing of that goes over the network.
-    Ai,
-}
-
-impl Absent {
-    /// What the world is told of such a seat.
-    pub fn state(self) -> SeatState {
-        match self {
-            Absent::Idle => SeatState::Idle,
-            Absent::Ai => SeatState::Ai,
-        }
     }
 }
 

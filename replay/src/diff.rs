@@ -179,7 +179,7 @@ fn compare_changes(start: &Start, left: &[Change], right: &[Change], diff: &mut 
         None => Peers::first(start.roster.len()),
     };
     let beyond = |turns: u32| turns.saturating_sub(cut);
-    let delay = u32::from(start.plan.delay_turns);
+    let delay = u32::from(start.terms.plan.delay_turns);
     let is_tail = |change: Option<&Change>, turns: u32| match change {
         // Whatever no quorum's files held does not count, of those who go on neither.
         Some((_, Some(_))) => true,

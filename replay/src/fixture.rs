@@ -1,9 +1,9 @@
 //! A small world and matches of it, for tests.
 
 use lockstep::log::{
-    Absent, Bundle, End, Equivocation, Keyframe, LogEntry, LogStore, Metering, OnDesync, OnSlow,
-    PauseBudget, Record, RosterChange, RosterPeer, SignedBatch, Start, What, end_signed_bytes,
-    roster_hash, start_hash, start_signed_bytes, turn_hash,
+    Bundle, End, Equivocation, Keyframe, LogEntry, LogStore, Metering, OnSlow, Record,
+    RosterChange, RosterPeer, SignedBatch, Start, Terms, What, end_signed_bytes, roster_hash,
+    start_hash, start_signed_bytes, turn_hash,
 };
 use lockstep::session::Batch;
 use lockstep::session::roster::{Ballot, Peers, Value, accept_signed_bytes};
@@ -259,12 +259,10 @@ fn play_changed(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle), change: Ch
         rules: RulesId([7; 16]),
         setup: Arc::from([3]),
         seed: Seed([5; 32]),
-        plan: Plan::default(),
-        turn_limit: Some(turns),
-        pauses: PauseBudget::default(),
-        on_slow: OnSlow::default(),
-        on_desync: OnDesync::default(),
-        absent: Absent::default(),
+        terms: Terms {
+            turn_limit: Some(turns),
+            ..Terms::default()
+        },
         roster: (0..2)
             .map(|index| RosterPeer {
                 peer: signers[usize::from(index)].id(),

@@ -63,7 +63,7 @@ impl Kind {
     /// Of who takes part so by these options. `None` where nobody is waited for.
     pub fn of(part: &Part<'_>, common: &Common) -> Option<Kind> {
         match part {
-            Part::Host { seats, .. } => Some(Kind::host(*seats, common)),
+            Part::Host { terms, .. } => Some(Kind::host(terms.seats, common)),
             Part::Join { .. } => Some(Kind::Join),
             Part::Rejoin { .. } => Some(Kind::Back { old: None }),
             Part::Reopen { from, wait, .. } => {

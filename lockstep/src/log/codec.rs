@@ -1,8 +1,8 @@
 //! The one encoding of log records.
 
 use super::{
-    Absent, Bundle, Continuation, End, Equivocation, Keyframe, LogEntry, NewRun, OnDesync, OnSlow,
-    PauseBudget, Record, Reopening, RosterChange, RosterPeer, SignedBatch, Start, What,
+    Bundle, Continuation, End, Equivocation, Keyframe, LogEntry, NewRun, Record, Reopening,
+    RosterChange, RosterPeer, SignedBatch, Start, Terms, What,
 };
 use crate::encoding::{Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_COMMAND, MAX_PEERS};
@@ -42,7 +42,7 @@ impl Codec {
     pub(crate) fn behind(start: &Start) -> Self {
         Codec {
             next: TurnNumber(0),
-            plan: start.plan,
+            plan: start.terms.plan,
             paused: false,
         }
     }
@@ -208,7 +208,7 @@ impl Codec {
                 Record::Start(Arc::new(start))
             }
             PLAN => {
-                let changed = (plan(reader)?, flag(reader)?);
+                let changed = (plan(reader)?, reader.flag()?);
                 if changed == (self.plan, self.paused) {
                     return Err(reader.fail("a plan that changes nothing"));
                 }
@@ -256,7 +256,7 @@ impl Codec {
                     turns: reader.number()?,
                     ticks: reader.varint()?,
                     plan: plan(reader)?,
-                    paused: flag(reader)?,
+                    paused: reader.flag()?,
                     log_hash: LogHash(reader.array()?),
                     snapshot: {
                         let snapshot = reader.bytes()?;
@@ -323,16 +323,7 @@ fn put_start(out: &mut Vec<u8>, start: &Start) {
     out.extend_from_slice(&start.rules.0);
     put_bytes(out, &start.setup);
     out.extend_from_slice(&start.seed.0);
-    put_plan(out, &start.plan);
-    put_varint(
-        out,
-        start.turn_limit.map_or(0, |turns| u64::from(turns) + 1),
-    );
-    out.push(start.pauses.pauses);
-    put_varint(out, u64::from(start.pauses.seconds));
-    out.push(start.on_slow as u8);
-    out.push(start.on_desync as u8);
-    out.push(start.absent as u8);
+    start.terms.encode(out);
     put_varint(out, start.roster.len() as u64);
     for peer in &start.roster {
         out.extend_from_slice(&peer.peer.0);
@@ -375,20 +366,7 @@ fn start(reader: &mut Reader<'_>, limits: &Limits) -> Result<Start, DecodeError>
         return Err(reader.fail("a setup above its limit"));
     }
     let seed = Seed(reader.array()?);
-    let plan = plan(reader)?;
-    let turn_limit = match reader.varint()? {
-        0 => None,
-        turns => Some(u32::try_from(turns - 1).map_err(|_| reader.fail("too many turns"))?),
-    };
-    let pauses = PauseBudget {
-        pauses: reader.byte()?,
-        seconds: u16::try_from(reader.varint()?)
-            .map_err(|_| reader.fail("a budget of pauses that is too large"))?,
-    };
-    // Of each policy there are two.
-    let on_slow = [OnSlow::Meter, OnSlow::Remove][usize::from(flag(reader)?)];
-    let on_desync = [OnDesync::Pause, OnDesync::RemoveMinority][usize::from(flag(reader)?)];
-    let absent = [Absent::Idle, Absent::Ai][usize::from(flag(reader)?)];
+    let mut terms = Terms::decode(reader)?;
     let count = reader.count(MAX_PEERS, "more peers than allowed")?;
     let mut roster = Vec::with_capacity(count);
     for _ in 0..count {
@@ -411,6 +389,7 @@ fn start(reader: &mut Reader<'_>, limits: &Limits) -> Result<Start, DecodeError>
         if std::mem::replace(&mut seen[usize::from(seat.0)], true) {
             return Err(reader.fail("a seat given twice"));
         }
+        terms.seats = terms.seats.saturating_add(1);
     }
     let build = short(reader, MAX_BUILD, "the name of a build above its limit")?;
     let count = reader.count(roster.len(), "more signatures than peers")?;
@@ -423,12 +402,7 @@ fn start(reader: &mut Reader<'_>, limits: &Limits) -> Result<Start, DecodeError>
         rules,
         setup,
         seed,
-        plan,
-        turn_limit,
-        pauses,
-        on_slow,
-        on_desync,
-        absent,
+        terms,
         roster,
         build,
         signatures,
@@ -603,7 +577,7 @@ pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, Dec
     if value.roster.is_empty() || !accepts.is_sorted_by(|one, next| one.0 < next.0) {
         return Err(reader.fail("no roster, or accepts out of order"));
     }
-    if flag(reader)? {
+    if reader.flag()? {
         value.log_hash = Some(LogHash(reader.array()?));
     }
     value.cheats = Peers(u16::from_le_bytes(reader.array()?));
@@ -628,7 +602,7 @@ fn reopening(reader: &mut Reader<'_>) -> Result<Reopening, DecodeError> {
         .map(|_| {
             Ok(NewRun {
                 peer: reader.byte()?,
-                held: flag(reader)?,
+                held: reader.flag()?,
                 incarnation: Incarnation(reader.array()?),
             })
         })
@@ -673,14 +647,6 @@ fn outcome(reader: &mut Reader<'_>) -> Result<Option<Outcome>, DecodeError> {
         }),
         _ => return Err(reader.fail("no such outcome")),
     })
-}
-
-fn flag(reader: &mut Reader<'_>) -> Result<bool, DecodeError> {
-    match reader.byte()? {
-        0 => Ok(false),
-        1 => Ok(true),
-        _ => Err(reader.fail("neither yes nor no")),
-    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::codec::{plan, put_plan, short};
 use super::hash::Chain;
+use super::terms::{OnDesync, OnSlow, Terms, put_turn_limit, turn_limit};
 use super::{DecodeError, RosterPeer, Start};
 use crate::encoding::{Reader, put_bytes, put_varint};
 use crate::text::{MAX_BUILD, MAX_NAME};
@@ -64,10 +65,13 @@ impl Continuation {
     /// continuation itself is signed.
     pub fn start(&self, before: &Start) -> Start {
         Start {
-            plan: self.plan,
-            turn_limit: self.turn_limit,
-            on_slow: super::OnSlow::Meter,
-            on_desync: super::OnDesync::default(),
+            terms: Terms {
+                plan: self.plan,
+                turn_limit: self.turn_limit,
+                on_slow: OnSlow::Meter,
+                on_desync: OnDesync::default(),
+                ..before.terms
+            },
             roster: vec![RosterPeer {
                 peer: self.peer,
                 incarnation: self.incarnation,
@@ -90,7 +94,7 @@ impl Continuation {
         chain.bytes(self.name.as_bytes());
         chain.number(u32::from(self.seat.0));
         chain.plan(&self.plan);
-        chain.number(self.turn_limit.map_or(0, |turns| turns.saturating_add(1)));
+        chain.turn_limit(self.turn_limit);
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
@@ -102,8 +106,7 @@ impl Continuation {
         put_bytes(out, self.name.as_bytes());
         out.push(self.seat.0);
         put_plan(out, &self.plan);
-        let limit = self.turn_limit.map_or(0, |turns| u64::from(turns) + 1);
-        put_varint(out, limit);
+        put_turn_limit(out, self.turn_limit);
         put_bytes(out, self.build.as_bytes());
         out.extend_from_slice(&self.signature);
     }
@@ -118,13 +121,7 @@ impl Continuation {
             name: short(reader, MAX_NAME, "a name above its limit")?,
             seat: Seat(reader.byte()?),
             plan: plan(reader)?,
-            turn_limit: match reader.varint()? {
-                0 => None,
-                turns => {
-                    let turns = u32::try_from(turns - 1);
-                    Some(turns.map_err(|_| reader.fail("too many turns"))?)
-                }
-            },
+            turn_limit: turn_limit(reader)?,
             build: short(reader, MAX_BUILD, "the name of a build above its limit")?,
             signature: reader.array()?,
         })

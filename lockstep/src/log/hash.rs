@@ -12,13 +12,7 @@ pub fn start_hash(start: &Start) -> LogHash {
     hash.bytes(&start.rules.0);
     hash.bytes(&start.setup);
     hash.bytes(&start.seed.0);
-    hash.plan(&start.plan);
-    hash.number(start.turn_limit.map_or(0, |turns| turns.saturating_add(1)));
-    hash.number(u32::from(start.pauses.pauses));
-    hash.number(u32::from(start.pauses.seconds));
-    hash.number(start.on_slow as u32);
-    hash.number(start.on_desync as u32);
-    hash.number(start.absent as u32);
+    start.terms.chain(&mut hash);
     hash.number(start.roster.len() as u32);
     for peer in &start.roster {
         hash.bytes(&peer.peer.0);
@@ -112,6 +106,10 @@ impl Chain {
                 | u32::from(plan.delay_turns) << 8
                 | u32::from(plan.tick_ms) << 16,
         );
+    }
+
+    pub(super) fn turn_limit(&mut self, limit: Option<u32>) {
+        self.number(limit.map_or(0, |turns| turns.saturating_add(1)));
     }
 
     pub(crate) fn end(&self) -> LogHash {

@@ -2,11 +2,11 @@
 
 use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_PEERS};
-use crate::log::{Absent, OnDesync, OnSlow, PauseBudget, SignedBatch};
+use crate::log::{SignedBatch, Terms};
 use crate::session::reopen::Said;
 use crate::session::roster::Request;
 use crate::text::{MAX_BUILD, tidy_name, tidy_text};
-use crate::{Incarnation, JoinRefused, Limits, LogHash, MatchId, PeerId, Plan, TurnNumber};
+use crate::{Incarnation, JoinRefused, Limits, LogHash, MatchId, PeerId, TurnNumber};
 use serde::{Deserialize, Serialize};
 use sim::{Checksum, Outcome, RulesId, Seat};
 
@@ -34,7 +34,7 @@ pub(crate) enum Control {
         addresses: Vec<String>,
     },
     /// Host to joiner: you are in; this is what is played, and so often have starts failed before you came.
-    Welcome { terms: Terms, attempt: u32 },
+    Welcome { offer: Offer, attempt: u32 },
     /// You are not in, or not any more.
     Refused(JoinRefused),
     /// Host to all: who is in.
@@ -134,18 +134,12 @@ pub(crate) struct SignedNote {
     pub signature: Signature,
 }
 
-/// What the host settles for everybody.
+/// What is played, as the host settles it for all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Terms {
+pub(crate) struct Offer {
     pub rules: RulesId,
     pub setup: Vec<u8>,
-    pub plan: Plan,
-    pub seats: u8,
-    pub turn_limit: Option<u32>,
-    pub pauses: PauseBudget,
-    pub on_slow: OnSlow,
-    pub on_desync: OnDesync,
-    pub absent: Absent,
+    pub terms: Terms,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

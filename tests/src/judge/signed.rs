@@ -41,16 +41,16 @@ pub fn after_start(start: &Start) -> LogHash {
     let mut parts = Parts::of("lockstep start 1");
     parts.number(start.protocol).bytes(&start.match_id.0);
     parts.bytes(&start.rules.0).bytes(&start.setup);
-    parts.bytes(&start.seed.0).plan(&start.plan);
-    parts.number(start.turn_limit.map_or(0, |turns| turns + 1));
+    parts.bytes(&start.seed.0).plan(&start.terms.plan);
+    parts.number(start.terms.turn_limit.map_or(0, |turns| turns + 1));
     parts
-        .number(start.pauses.pauses)
-        .number(start.pauses.seconds);
+        .number(start.terms.pauses.pauses)
+        .number(start.terms.pauses.seconds);
     parts
-        .number(start.on_slow as u8)
-        .number(start.on_desync as u8);
+        .number(start.terms.on_slow as u8)
+        .number(start.terms.on_desync as u8);
     parts
-        .number(start.absent as u8)
+        .number(start.terms.absent as u8)
         .number(start.roster.len() as u32);
     for peer in &start.roster {
         let seats: Vec<u8> = peer.seats.iter().map(|seat| seat.0).collect();

@@ -72,7 +72,7 @@ impl Trace {
                 } => {
                     format!("Send {link:?} {channel:?} {}", brief(bytes))
                 }
-                Output::Append(lockstep::log::Record::Keyframe(keyframe)) => {
+                Output::Append(Record::Keyframe(keyframe)) => {
                     format!("Append keyframe {}", keyframe.turns)
                 }
                 output => format!("{output:?}"),

@@ -1,6 +1,6 @@
 //! A world that goes its own way, over real QUIC links: who stops, who plays on, and what is said and written.
 
-use lockstep::log::OnDesync;
+use lockstep::log::{OnDesync, Terms};
 use lockstep::{Config, Desync, EndReason, Event, Live, RosterCause, TurnNumber};
 use sim::{Checksum, RulesId};
 use std::cell::RefCell;
@@ -15,8 +15,11 @@ fn every_peer_stops_names_the_turn_and_writes_a_report() {
         .map(|_| tempfile::tempdir().expect("a folder"))
         .collect();
     let config_of = |at: usize| Config {
-        seats: 3,
-        on_desync: OnDesync::Pause,
+        terms: Terms {
+            seats: 3,
+            on_desync: OnDesync::Pause,
+            ..Terms::default()
+        },
         reports: folders[at].path().to_owned(),
         ..config(40 + at as u8)
     };
@@ -80,7 +83,10 @@ fn every_peer_stops_names_the_turn_and_writes_a_report() {
 fn the_others_play_on_without_the_world_that_strays() {
     let folder = tempfile::tempdir().expect("a folder");
     let config_of = |at: usize| Config {
-        seats: 3,
+        terms: Terms {
+            seats: 3,
+            ..Terms::default()
+        },
         reports: folder.path().to_owned(),
         ..config(50 + at as u8)
     };

@@ -74,7 +74,7 @@ impl Reel {
     /// [`Error`]: of other rules than this build's.
     pub fn of(reader: Reader) -> Result<Reel, Error> {
         reader.setup::<World>()?;
-        let tick_seconds = reader.start().plan.tick().as_secs_f32();
+        let tick_seconds = reader.start().terms.plan.tick().as_secs_f32();
         let mut player = Player::new(reader);
         // This reel holds the time.
         player.set_speed(Speed::UNLIMITED);

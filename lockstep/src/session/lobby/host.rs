@@ -6,7 +6,7 @@ use super::{OwnPeer, Pings, Settled, Step, commitment, share_of_attempt, start_o
 use crate::log::{Start, start_hash, start_signed_bytes};
 use crate::session::core::Core;
 use crate::session::link::Link;
-use crate::session::wire::{Control, LobbyEntry, LockedPeer, Terms};
+use crate::session::wire::{Control, LobbyEntry, LockedPeer, Offer};
 use crate::session::{HostConfig, Output};
 use crate::text::{MAX_BUILD, tidy_name, tidy_text};
 use crate::{
@@ -24,7 +24,7 @@ const READY_CHANGES_PER_10_S: usize = 40;
 
 pub(crate) struct Host {
     config: HostConfig,
-    terms: Terms,
+    offer: Offer,
     own: Guest,
     configured_share: [u8; 32],
     own_share: [u8; 32],
@@ -86,20 +86,14 @@ impl Host {
             chats: VecDeque::new(),
             changes: VecDeque::new(),
         };
-        let terms = Terms {
+        let offer = Offer {
             rules: config.rules,
             setup: config.setup.clone(),
-            plan: config.plan,
-            seats: config.seats,
-            turn_limit: config.turn_limit,
-            pauses: config.pauses,
-            on_slow: config.on_slow,
-            on_desync: config.on_desync,
-            absent: config.absent,
+            terms: config.terms,
         };
         let mut host = Host {
             config,
-            terms,
+            offer,
             own: guest,
             configured_share: own.share,
             own_share: [0; 32],
@@ -336,7 +330,7 @@ impl Host {
         } else if !matches!(self.stage, Stage::Gathering) {
             Some(if self.free_seats().is_empty() {
                 JoinRefused::Full {
-                    seats: self.config.seats,
+                    seats: self.config.terms.seats,
                 }
             } else {
                 JoinRefused::Started
@@ -358,7 +352,7 @@ impl Host {
         let free = self.free_seats();
         let full = free.len() < wanted || self.guests.len() + 1 >= usize::from(core.limits.peers);
         let refusal = refusal.or(full.then_some(JoinRefused::Full {
-            seats: self.config.seats,
+            seats: self.config.terms.seats,
         }));
         if let Some(why) = refusal {
             core.refuse(link, why);
@@ -367,7 +361,7 @@ impl Host {
         guest.seats = free[..wanted].to_vec();
         self.guests.push(guest);
         let welcome = Control::Welcome {
-            terms: self.terms.clone(),
+            offer: self.offer.clone(),
             attempt: self.attempt,
         };
         core.send(link, &welcome);
@@ -387,7 +381,7 @@ impl Host {
     }
 
     fn free_seats(&self) -> Vec<Seat> {
-        (0..self.config.seats)
+        (0..self.config.terms.seats)
             .map(Seat)
             .filter(|seat| !self.everybody().any(|guest| guest.seats.contains(seat)))
             .collect()
@@ -427,8 +421,8 @@ impl Host {
         self.broadcast(core, &Control::Lobby(entries.clone()));
         core.event(Event::Lobby {
             peers: entries.into_iter().map(LobbyPeer::from).collect(),
-            seats: self.terms.seats,
-            plan: self.terms.plan,
+            seats: self.config.terms.seats,
+            plan: self.config.terms.plan,
         });
     }
 
@@ -511,7 +505,7 @@ impl Host {
         let roster = std::mem::take(roster);
         let start = start_of(
             self.config.match_id,
-            &self.terms,
+            &self.offer,
             &roster,
             &shares,
             &self.own.build,

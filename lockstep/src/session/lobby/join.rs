@@ -7,7 +7,7 @@ use crate::limits::MAX_PEERS;
 use crate::log::{Start, start_hash, start_signed_bytes};
 use crate::session::core::Core;
 use crate::session::link::Link;
-use crate::session::wire::{Control, Datagram, LobbyEntry, LockedPeer, Terms};
+use crate::session::wire::{Control, Datagram, LobbyEntry, LockedPeer, Offer};
 use crate::session::{Output, RulesOf};
 use crate::text::{tidy_name, tidy_text};
 use crate::{EndReason, Event, Fault, JoinRefused, LinkError, LinkId, LobbyPeer, LogHash, PeerId};
@@ -47,7 +47,7 @@ pub(crate) struct Joiner {
     /// Until then it is asked for the place of an earlier run, which it told of.
     place_until: Option<Duration>,
     link: Option<LinkId>,
-    terms: Option<Terms>,
+    offer: Option<Offer>,
     seats: Vec<Seat>,
     /// The attempt at which the host let it in.
     came_at: u32,
@@ -100,7 +100,7 @@ impl Joiner {
             dial_until: REACH_WITHIN,
             place_until: None,
             link: None,
-            terms: None,
+            offer: None,
             seats: Vec::new(),
             came_at: 0,
             attempt: 0,
@@ -137,7 +137,7 @@ impl Joiner {
 
     /// Whether the host has let this peer in.
     pub(crate) fn is_in(&self) -> bool {
-        self.terms.is_some()
+        self.offer.is_some()
     }
 
     /// Round trips between the host and its guests.
@@ -183,7 +183,7 @@ impl Joiner {
 
     pub(crate) fn link_down(&mut self, core: &mut Core, gone: &Link, why: LinkError) -> Step {
         let own = self.link == Some(gone.id);
-        if self.terms.is_some() {
+        if self.offer.is_some() {
             let signed = matches!(self.stage, Stage::Loading { signed: true, .. });
             return match own {
                 true if signed => self.be_orphaned(core),
@@ -223,13 +223,13 @@ impl Joiner {
             };
         }
         match message {
-            Control::Welcome { terms, attempt } if self.terms.is_none() => {
-                return self.welcome(core, terms, attempt);
+            Control::Welcome { offer, attempt } if self.offer.is_none() => {
+                return self.welcome(core, offer, attempt);
             }
             Control::Refused(JoinRefused::AlreadyIn) if self.may_be_dead(core) => core.close(link),
             Control::Refused(why) => return Step::End(EndReason::Refused(why)),
             Control::Bye => return Step::End(EndReason::LobbyClosed),
-            Control::Lobby(entries) if self.terms.is_some() => self.lobby(core, entries),
+            Control::Lobby(entries) if self.offer.is_some() => self.lobby(core, entries),
             Control::Pings(pings) if pings.len() <= usize::from(core.limits.peers) => {
                 self.pings = pings;
             }
@@ -241,7 +241,7 @@ impl Joiner {
                 };
                 core.event(event);
             }
-            Control::Lock { attempt, roster } if self.terms.is_some() => {
+            Control::Lock { attempt, roster } if self.offer.is_some() => {
                 return self.lock(core, attempt, roster);
             }
             Control::Unlock { attempt } if attempt == self.attempt => {
@@ -274,7 +274,7 @@ impl Joiner {
     /// Whether the guest with this peer's key may be an earlier run of it that has died, which the host finds out.
     fn may_be_dead(&mut self, core: &Core) -> bool {
         let until = self.place_until.get_or_insert(core.now + PLACE_WITHIN);
-        self.terms.is_none() && core.now < *until
+        self.offer.is_none() && core.now < *until
     }
 
     /// Whether this is the link that was dialled to reach the host.
@@ -308,7 +308,7 @@ impl Joiner {
 
     pub(crate) fn set_ready(&mut self, core: &mut Core, ready: bool) {
         self.own.ready = ready;
-        if matches!(self.stage, Stage::Gathering) && self.terms.is_some() {
+        if matches!(self.stage, Stage::Gathering) && self.offer.is_some() {
             self.tell_ready(core);
         }
     }
@@ -342,7 +342,7 @@ impl Joiner {
     }
 
     pub(crate) fn timeout(&mut self, core: &mut Core) -> Step {
-        if self.terms.is_none()
+        if self.offer.is_none()
             && let end @ Step::End(_) = self.reach(core)
         {
             return end;
@@ -351,7 +351,7 @@ impl Joiner {
             return end;
         }
         if let Some(link) = self.link
-            && self.terms.is_some()
+            && self.offer.is_some()
             && core.now >= self.clock.next_probe
         {
             self.clock.next_probe = core.now + PROBE_EVERY;
@@ -396,8 +396,8 @@ impl Joiner {
             (None, true) => None,
             (None, false) => Some(self.dial_at.min(self.dial_until)),
         };
-        let answer = answer.filter(|_| self.terms.is_none());
-        let probe = (self.link.is_some() && self.terms.is_some()).then_some(self.clock.next_probe);
+        let answer = answer.filter(|_| self.offer.is_none());
+        let probe = (self.link.is_some() && self.offer.is_some()).then_some(self.clock.next_probe);
         let mesh = match &self.stage {
             Stage::Loading {
                 loaded: true,
@@ -411,15 +411,16 @@ impl Joiner {
         [answer, probe, mesh, orphaned].into_iter().flatten().min()
     }
 
-    fn welcome(&mut self, core: &mut Core, terms: Terms, attempt: u32) -> Step {
-        let refusal = match (self.rules)(&terms.setup) {
+    fn welcome(&mut self, core: &mut Core, offer: Offer, attempt: u32) -> Step {
+        let terms = &offer.terms;
+        let refusal = match (self.rules)(&offer.setup) {
             None => Some(JoinRefused::Setup),
-            Some(rules) if rules != terms.rules => Some(JoinRefused::Rules),
+            Some(rules) if rules != offer.rules => Some(JoinRefused::Rules),
             Some(_)
                 if !terms.plan.is_valid(true)
                     || usize::from(terms.seats) > MAX_PEERS
                     || terms.turn_limit == Some(0)
-                    || terms.setup.len() > core.limits.setup_bytes as usize =>
+                    || offer.setup.len() > core.limits.setup_bytes as usize =>
             {
                 Some(JoinRefused::Setup)
             }
@@ -430,7 +431,7 @@ impl Joiner {
             core.refuse(link, why.clone());
             return Step::End(EndReason::Refused(why));
         }
-        self.terms = Some(terms);
+        self.offer = Some(offer);
         (self.came_at, self.attempt) = (attempt, attempt);
         self.tell_ready(core);
         Step::Stay
@@ -438,7 +439,7 @@ impl Joiner {
 
     fn lobby(&mut self, core: &mut Core, entries: Vec<LobbyEntry>) {
         let own = core.id();
-        let Some((seats, plan)) = self.terms.as_ref().map(|terms| (terms.seats, terms.plan)) else {
+        let Some(terms) = self.offer.as_ref().map(|offer| offer.terms) else {
             return;
         };
         let mut named: Vec<Seat> = entries
@@ -448,7 +449,7 @@ impl Joiner {
         let count = named.len();
         named.sort_unstable();
         named.dedup();
-        let exist = named.last().is_none_or(|last| last.0 < seats);
+        let exist = named.last().is_none_or(|last| last.0 < terms.seats);
         if count != named.len() || !exist || entries.len() > usize::from(core.limits.peers) {
             let link = self.link.expect("the lobby comes by the host's link");
             core.fault(link, Fault::OutOfPlace);
@@ -460,7 +461,11 @@ impl Joiner {
         let peers = entries.into_iter();
         let peers = peers.map(|entry| LobbyPeer::from(entry.tidied()));
         let peers = peers.collect();
-        core.event(Event::Lobby { peers, seats, plan });
+        core.event(Event::Lobby {
+            peers,
+            seats: terms.seats,
+            plan: terms.plan,
+        });
     }
 
     fn tell_ready(&mut self, core: &mut Core) {
@@ -520,7 +525,7 @@ impl Joiner {
 
     /// Every seat of the match belongs to exactly one peer, and peers stand in the order of their lowest seats.
     fn seats_are_fair(&self, roster: &[LockedPeer]) -> bool {
-        let seats = self.terms.as_ref().map_or(0, |terms| terms.seats);
+        let seats = self.offer.as_ref().map_or(0, |offer| offer.terms.seats);
         let mut all: Vec<Seat> = roster
             .iter()
             .flat_map(|peer| peer.seats.iter().copied())
@@ -538,13 +543,13 @@ impl Joiner {
             return Step::End(EndReason::LobbyClosed);
         };
         let (roster, mesh_by) = (std::mem::take(roster), *mesh_by);
-        let terms = self
-            .terms
+        let offer = self
+            .offer
             .as_ref()
             .expect("a roster is settled after the welcome");
         let Some(start) = start_of(
             self.invitation.match_id,
-            terms,
+            offer,
             &roster,
             shares,
             &self.own.build,

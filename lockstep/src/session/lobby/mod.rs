@@ -12,7 +12,7 @@ pub(crate) use join::Joiner;
 pub(crate) use pings::Pings;
 
 use super::playing::Returned;
-use super::wire::{LockedPeer, Terms};
+use super::wire::{LockedPeer, Offer};
 use crate::log::{Chain, RosterChange, RosterPeer, Start};
 use crate::{EndReason, LinkId, MatchId, PeerId};
 use sim::{Checksum, Seed};
@@ -89,7 +89,7 @@ pub(crate) fn share_of_attempt(configured: &[u8; 32], attempt: u32) -> [u8; 32] 
 /// The start that the roster and its revealed shares give; `None` where a share is not what was committed to.
 pub(crate) fn start_of(
     match_id: MatchId,
-    terms: &Terms,
+    offer: &Offer,
     roster: &[LockedPeer],
     shares: &[[u8; 32]],
     build: &str,
@@ -116,15 +116,10 @@ pub(crate) fn start_of(
     Some(Start {
         protocol: crate::PROTOCOL,
         match_id,
-        rules: terms.rules,
-        setup: terms.setup.as_slice().into(),
+        rules: offer.rules,
+        setup: offer.setup.as_slice().into(),
         seed: Seed(seed.end_256()),
-        plan: terms.plan,
-        turn_limit: terms.turn_limit,
-        pauses: terms.pauses,
-        on_slow: terms.on_slow,
-        on_desync: terms.on_desync,
-        absent: terms.absent,
+        terms: offer.terms,
         roster: peers,
         build: build.to_owned(),
         signatures: Vec::new(),

@@ -61,7 +61,7 @@ impl Playing {
         let mut before = self.epochs.chained.unwrap_or(self.hashes.newest());
         let mut ahead = Vec::new();
         let mut left_from: Vec<Option<u32>> = vec![None; self.members.len()];
-        let first = u32::from(self.start.plan.delay_turns);
+        let first = u32::from(self.start.terms.plan.delay_turns);
         for turn in self.complete.. {
             let of_turn = |at: usize| {
                 let own = self.members[at].batches.get(turn);
@@ -156,7 +156,7 @@ impl Playing {
         let due = core.now >= shown_at + SHOWN_EVERY || shown_at == Duration::ZERO;
         self.others.astray = Some((since, if due { core.now } else { shown_at }));
         if due {
-            let back = u32::from(self.start.plan.delay_turns) + 2;
+            let back = u32::from(self.start.terms.plan.delay_turns) + 2;
             self.show(core, self.complete.saturating_sub(back));
         }
         if pending.is_some() && !lacks && core.now >= since + FOUND_WITHIN {

@@ -69,7 +69,7 @@ impl Playing {
             checksum,
             reports_from,
         } = beginning;
-        let (plan, peers) = (start.plan, members.len());
+        let (plan, peers) = (start.terms.plan, members.len());
         let own = start.roster[me].seats.iter();
         let own = own.map(|seat| OwnSeat::new(*seat, course.next_number(*seat)));
         let per_turn = |every: Duration| (every.as_millis() / plan.turn().as_millis()).max(1);

@@ -50,10 +50,10 @@ impl Course {
     pub(crate) fn new(start: &Start) -> Self {
         let seats = start.seats().into_iter();
         Course {
-            plan: start.plan,
-            metering: Metering::new(start.plan.tick_ms, start.on_slow),
-            absent: start.absent.state(),
-            pauses: start.pauses,
+            plan: start.terms.plan,
+            metering: Metering::new(start.terms.plan.tick_ms, start.terms.on_slow),
+            absent: start.terms.absent.state(),
+            pauses: start.terms.pauses,
             paused_by: None,
             seats: seats.map(|seat| (seat, SeatCourse::default())).collect(),
             deferred: Vec::new(),

@@ -50,7 +50,7 @@ impl Playing {
             self.unreported.push_back(checksum);
             self.report(core, self.me, self.executed, checksum);
         }
-        let limit = self.start.turn_limit == Some(self.executed);
+        let limit = self.start.terms.turn_limit == Some(self.executed);
         if outcome.is_some() || limit {
             let reason = if outcome.is_some() {
                 EndReason::Decided

@@ -35,7 +35,7 @@ impl Playing {
             continuation,
             ..
         } = continued;
-        let (turns, plan) = (continuation.turns, start.plan);
+        let (turns, plan) = (continuation.turns, start.terms.plan);
         let first = turns + u32::from(plan.delay_turns);
         let peer = start.roster[0].clone();
         let member = Member {

@@ -150,7 +150,7 @@ impl Playing {
             .iter()
             .position(|peer| peer.peer == own_id)
             .expect("a settled roster holds this peer");
-        let plan = start.plan;
+        let plan = start.terms.plan;
         let first = TurnNumber(u32::from(plan.delay_turns));
         let members: Vec<Member> = start
             .roster
@@ -276,7 +276,7 @@ impl Playing {
             .leaving
             .as_ref()
             .is_some_and(|leaving| leaving.sealed_for.is_none());
-        let limit = self.start.turn_limit.unwrap_or(u32::MAX);
+        let limit = self.start.terms.turn_limit.unwrap_or(u32::MAX);
         let held_up = self.ending.holds_turns()
             || self.epochs.is_frozen()
             || !self.may_say_leaving()
@@ -365,11 +365,8 @@ impl Playing {
 
     /// Whether another turn is to be completed.
     fn wants_turns(&self) -> bool {
-        !self.ending.holds_turns()
-            && self
-                .start
-                .turn_limit
-                .is_none_or(|limit| self.complete < limit)
+        let limit = self.start.terms.turn_limit;
+        !self.ending.holds_turns() && limit.is_none_or(|limit| self.complete < limit)
     }
 
     /// Whether this peer is to complete it: whoever has said that it leaves does so only where it must, to vote in the
@@ -400,7 +397,7 @@ impl Playing {
         if held_up || !self.epochs.allows(turn) {
             return false;
         }
-        let by_rule = turn < u32::from(self.start.plan.delay_turns);
+        let by_rule = turn < u32::from(self.start.terms.plan.delay_turns);
         let is_held = by_rule || self.members.iter().all(|member| member.has(turn));
         world_follows && is_held && self.is_aligned()
     }

@@ -51,7 +51,7 @@ impl Odd {
 impl Playing {
     /// Whether the others go on without those who differ from a quorum.
     pub(super) fn removes_odd_ones(&self) -> bool {
-        self.start.on_desync == OnDesync::RemoveMinority
+        self.start.terms.on_desync == OnDesync::RemoveMinority
     }
 
     /// What the voters among those who reported have to say, where those in `open` may still report.

@@ -96,7 +96,7 @@ impl Playing {
         if self.dispute.is_some() {
             return;
         }
-        let back = u32::from(self.start.plan.delay_turns) + 2;
+        let back = u32::from(self.start.terms.plan.delay_turns) + 2;
         let from = turns.saturating_sub(back);
         let member = &mut self.members[other];
         let first = *member.disputed_since.get_or_insert(core.now);

@@ -93,7 +93,7 @@ impl Playing {
             return;
         }
         let reach = self.complete + 2 * u32::from(self.course.plan.delay_turns) + 8;
-        if turn < u32::from(self.start.plan.delay_turns) || turn >= reach {
+        if turn < u32::from(self.start.terms.plan.delay_turns) || turn >= reach {
             // Who forwards may be further than we are; who signs may not, unless we stand still.
             let own = self.member_of(core, link) == Some(usize::from(signed.peer));
             if own && self.leaving.is_none() {

@@ -130,7 +130,7 @@ impl Playing {
         let change = returned.changes.last().cloned();
         let change = change.expect("it comes back by a change");
         let (cut, roster) = (change.value.cut, change.value.roster);
-        let plan = start.plan;
+        let plan = start.terms.plan;
         // Another one may have come back so shortly before that its batches are still empty by rule.
         let from = |at: usize| {
             let speaks = |change: &&RosterChange| {
@@ -386,7 +386,7 @@ impl Playing {
     /// take its place.
     fn attests_what_is_decided_now(&self) -> bool {
         let delay = u32::from(self.course.plan.delay_turns);
-        let limit = self.start.turn_limit;
+        let limit = self.start.terms.turn_limit;
         limit.is_none_or(|limit| self.complete + 2 * delay <= limit)
     }
 

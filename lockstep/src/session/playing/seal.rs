@@ -17,7 +17,7 @@ impl Playing {
     /// Seals every turn up to the one that a turn which is over calls for.
     pub(super) fn seal_what_is_due(&mut self, core: &mut Core) {
         let until = self.complete + u32::from(self.course.plan.delay_turns);
-        let limit = self.start.turn_limit.unwrap_or(u32::MAX);
+        let limit = self.start.terms.turn_limit.unwrap_or(u32::MAX);
         while self.sealed < until.min(limit)
             && !self.epochs.is_frozen()
             && !self.presence.is_unsure()

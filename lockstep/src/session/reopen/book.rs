@@ -31,7 +31,7 @@ impl Book {
         Event::Lobby {
             peers,
             seats: self.start.seats().len() as u8,
-            plan: self.start.plan,
+            plan: self.start.terms.plan,
         }
     }
 
@@ -251,12 +251,10 @@ mod tests {
             rules: sim::RulesId([9; 16]),
             setup: Arc::from([1, 2, 3]),
             seed: sim::Seed([5; 32]),
-            plan: crate::Plan::default(),
-            turn_limit: None,
-            pauses: crate::log::PauseBudget::default(),
-            on_slow: crate::log::OnSlow::Meter,
-            on_desync: crate::log::OnDesync::default(),
-            absent: crate::log::Absent::Idle,
+            terms: crate::log::Terms {
+                seats: 1,
+                ..Default::default()
+            },
             roster: vec![crate::log::RosterPeer {
                 peer: PeerId([1; 32]),
                 incarnation: Incarnation([1; 16]),

@@ -1,7 +1,7 @@
 use super::*;
-use crate::log::{Absent, OnDesync, OnSlow, PauseBudget, RosterChange, RosterPeer, Start};
+use crate::log::{RosterChange, RosterPeer, Start, Terms};
 use crate::sign::{KeyedHash, Signer};
-use crate::{Incarnation, MatchId, PeerId, Plan};
+use crate::{Incarnation, MatchId, PeerId};
 use sim::{RulesId, Seat, Seed};
 use std::collections::VecDeque;
 
@@ -236,12 +236,10 @@ pub(in crate::session) fn start(peers: u8) -> Start {
         rules: RulesId([0; 16]),
         setup: [].into(),
         seed: Seed([0; 32]),
-        plan: Plan::default(),
-        turn_limit: None,
-        pauses: PauseBudget::default(),
-        on_slow: OnSlow::default(),
-        on_desync: OnDesync::default(),
-        absent: Absent::default(),
+        terms: Terms {
+            seats: peers,
+            ..Terms::default()
+        },
         roster: (0..peers).map(place).collect(),
         build: String::new(),
         signatures: Vec::new(),

@@ -105,12 +105,11 @@ fn the_ai_plays_the_seat_of_a_peer_that_died_until_it_comes_back() {
 }
 
 fn comes_back_into_its_seat(absent: Absent) {
-    let mut net = Net::under(
-        3,
-        Plan::default(),
-        None,
-        (OnSlow::default(), OnDesync::default(), absent),
-    );
+    let terms = Terms {
+        absent,
+        ..Terms::default()
+    };
+    let mut net = Net::under(3, terms);
     net.run(Duration::from_secs(15));
     net.kill(2);
     net.run(Duration::from_secs(25));

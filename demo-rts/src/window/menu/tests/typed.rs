@@ -6,7 +6,7 @@ use crate::bot::Level;
 use crate::options;
 use crate::peer::{Bots, KeyChoice, Part, Peer};
 use crate::window::lobby::Kind;
-use lockstep::log::{Absent, OnDesync, OnSlow};
+use lockstep::log::{OnDesync, Terms};
 use lockstep::{PeerId, Seat, SeatInfo, Ticket};
 
 /// Whose match a command began: without a menu below it.
@@ -29,12 +29,13 @@ fn of_kind(kind: Option<Kind>, folder: &Path, part: &Part<'_>, common: &Common) 
 /// Of a match of so many.
 fn host(seats: u8) -> Part<'static> {
     Part::Host {
-        seats,
+        terms: Terms {
+            seats,
+            on_desync: OnDesync::Pause,
+            ..Terms::default()
+        },
         bots: 0,
         listen: ([127, 0, 0, 1], 0).into(),
-        on_slow: OnSlow::Meter,
-        on_desync: OnDesync::Pause,
-        absent: Absent::Idle,
     }
 }
 

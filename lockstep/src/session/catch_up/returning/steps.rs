@@ -26,7 +26,7 @@ impl Returning {
             known.into_iter().for_each(|known| known.in_vain = 0);
             return;
         }
-        let plan = log.start.plan;
+        let plan = log.start.terms.plan;
         let lag = (CONFIRM.as_millis() / plan.turn().as_millis()) as u32;
         let lag = match log.is_anew() {
             true => lag.max(core.limits.unexecuted_turns),
@@ -135,7 +135,7 @@ impl Returning {
                 match_id: start.match_id,
                 own: start.roster[self.me].seats.clone(),
                 seats: start.seat_infos(),
-                plan: start.plan,
+                plan: start.terms.plan,
             });
         }
         let before = |record: &&Record| match record {
@@ -296,7 +296,7 @@ impl Returning {
         else {
             return false;
         };
-        executed + u32::from(log.start.plan.delay_turns) >= turns && self.decided.is_none()
+        executed + u32::from(log.start.terms.plan.delay_turns) >= turns && self.decided.is_none()
     }
 
     pub(super) fn request(&mut self, core: &mut Core) {

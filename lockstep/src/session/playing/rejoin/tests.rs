@@ -8,7 +8,7 @@ use crate::session::roster::tests::start;
 #[test]
 fn who_comes_back_waits_for_no_batch_that_another_who_came_back_never_seals() {
     let start = start(4);
-    let plan = start.plan;
+    let plan = start.terms.plan;
     let returned = Returned {
         me: 3,
         addresses: vec![Vec::new(); 4],
