@@ -25,14 +25,14 @@ pub use contract::{
 #[cfg(any(test, feature = "harness"))]
 pub(crate) use wire::{Control, WireBatch};
 
-use self::catch_up::{Answer, Archive, Ask, Returning, Server, decode, encode};
+use self::catch_up::{Answer, Ask, Returning, Server, decode, encode};
 use self::continuing::Continuing;
 use self::core::{Core, Introduced};
 use self::link::Link;
 use self::lobby::{Host, Invitation, Joiner, OwnPeer, Step};
 use self::playing::{Playing, Settings};
 pub(crate) use self::wire::Datagram;
-use crate::log::What;
+use crate::log::{Archive, What};
 use crate::sign::Signer;
 use crate::text::{MAX_BUILD, tidy_name, tidy_text};
 use crate::{Channel, EndReason, Ended, Event, Fault, JoinRefused, LinkError, LinkId, Status};
@@ -123,7 +123,7 @@ impl Session {
                 turn_limit,
             } => {
                 // Nobody comes back into it, nor comes to have its first turns here.
-                archive = Archive::none();
+                archive = Archive::new(0);
                 let OwnPeer { name, build, .. } = own;
                 let continuing = Continuing::new(&core, from, &name, plan, turn_limit, build)?;
                 Phase::Continue(Box::new(continuing))
