@@ -66,15 +66,6 @@ impl<'a> Reader<'a> {
         Ok(self.array::<1>()?[0])
     }
 
-    /// A byte that is 0 or 1.
-    pub(crate) fn flag(&mut self) -> Result<bool, DecodeError> {
-        match self.byte()? {
-            0 => Ok(false),
-            1 => Ok(true),
-            _ => Err(self.fail("neither yes nor no")),
-        }
-    }
-
     pub(crate) fn fixed_u32(&mut self) -> Result<u32, DecodeError> {
         Ok(u32::from_le_bytes(self.array()?))
     }
@@ -121,6 +112,27 @@ impl<'a> Reader<'a> {
                 what: "a text that is not UTF-8",
                 at,
             }),
+        }
+    }
+
+    /// A text of at most so many bytes, named `what` where it is longer.
+    pub(crate) fn short_text(
+        &mut self,
+        most: u32,
+        what: &'static str,
+    ) -> Result<String, DecodeError> {
+        let text = self.text()?;
+        match text.len() <= most as usize {
+            true => Ok(text),
+            false => Err(self.fail(what)),
+        }
+    }
+
+    pub(crate) fn flag(&mut self) -> Result<bool, DecodeError> {
+        match self.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(self.fail("neither yes nor no")),
         }
     }
 

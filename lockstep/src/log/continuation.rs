@@ -1,10 +1,9 @@
 //! How one player goes on alone from a moment of a match.
 
-use super::codec::{plan, put_plan, short};
-use super::hash::Chain;
+use super::chain::Chain;
+use super::start::{RosterPeer, Start};
 use super::terms::{OnDesync, OnSlow, Terms, put_turn_limit, turn_limit};
-use super::{DecodeError, RosterPeer, Start};
-use crate::encoding::{Reader, put_bytes, put_varint};
+use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
 use crate::text::{MAX_BUILD, MAX_NAME};
 use crate::{Incarnation, LogHash, PeerId, Plan};
 use sim::Seat;
@@ -105,7 +104,7 @@ impl Continuation {
         out.extend_from_slice(&self.incarnation.0);
         put_bytes(out, self.name.as_bytes());
         out.push(self.seat.0);
-        put_plan(out, &self.plan);
+        self.plan.encode(out);
         put_turn_limit(out, self.turn_limit);
         put_bytes(out, self.build.as_bytes());
         out.extend_from_slice(&self.signature);
@@ -118,11 +117,11 @@ impl Continuation {
             log_hash: LogHash(reader.array()?),
             peer: PeerId(reader.array()?),
             incarnation: Incarnation(reader.array()?),
-            name: short(reader, MAX_NAME, "a name above its limit")?,
+            name: reader.short_text(MAX_NAME, "a name above its limit")?,
             seat: Seat(reader.byte()?),
-            plan: plan(reader)?,
+            plan: Plan::decode(reader)?,
             turn_limit: turn_limit(reader)?,
-            build: short(reader, MAX_BUILD, "the name of a build above its limit")?,
+            build: reader.short_text(MAX_BUILD, "the name of a build above its limit")?,
             signature: reader.array()?,
         })
     }

@@ -1,7 +1,6 @@
 //! The terms of a match: what its host settles for all.
 
-use super::codec::{plan, put_plan};
-use super::hash::Chain;
+use super::chain::Chain;
 use crate::Plan;
 use crate::encoding::{DecodeError, Reader, put_varint};
 use serde::{Deserialize, Serialize};
@@ -45,7 +44,7 @@ impl Default for Terms {
 impl Terms {
     /// Appends them as the start of a log holds them. The roster behind them tells the seats.
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
-        put_plan(out, &self.plan);
+        self.plan.encode(out);
         put_turn_limit(out, self.turn_limit);
         out.push(self.pauses.pauses);
         put_varint(out, u64::from(self.pauses.seconds));
@@ -56,7 +55,7 @@ impl Terms {
 
     /// Reads what [`encode`](Self::encode) wrote. The caller sets the seats once it knows the roster.
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Terms, DecodeError> {
-        let plan = plan(reader)?;
+        let plan = Plan::decode(reader)?;
         let turn_limit = turn_limit(reader)?;
         let pauses = PauseBudget {
             pauses: reader.byte()?,

@@ -6,7 +6,6 @@
 //! [`Session::handle`] takes one [`Input`] and returns what to do, in order; [`Session::deadline`] says when it wants
 //! [`Input::Timeout`]. Nothing else: it cannot be called in a wrong order.
 
-mod batch;
 mod catch_up;
 mod continuing;
 mod contract;
@@ -18,23 +17,22 @@ mod reopen;
 pub mod roster;
 mod wire;
 
-pub use batch::{Batch, MAX_LOAD, NO_SLACK, SnapshotHash};
+pub use crate::log::{Batch, MAX_LOAD, NO_SLACK, SnapshotHash};
 pub use contract::{
     Agreed, ConfigError, HostConfig, Input, LinkStats, Output, PeerStats, Role, RulesOf,
     SessionConfig, Stats,
 };
-pub(crate) use playing::STALL_BUDGET;
 #[cfg(any(test, feature = "harness"))]
 pub(crate) use wire::{Control, WireBatch};
 
-use self::catch_up::{Answer, Archive, Ask, Returning, Server, decode, encode};
+use self::catch_up::{Answer, Ask, Returning, Server, decode, encode};
 use self::continuing::Continuing;
 use self::core::{Core, Introduced};
 use self::link::Link;
 use self::lobby::{Host, Invitation, Joiner, OwnPeer, Step};
 use self::playing::{Playing, Settings};
 pub(crate) use self::wire::Datagram;
-use crate::log::What;
+use crate::log::{Archive, What};
 use crate::sign::Signer;
 use crate::text::{MAX_BUILD, tidy_name, tidy_text};
 use crate::{Channel, EndReason, Ended, Event, Fault, JoinRefused, LinkError, LinkId, Status};
@@ -125,7 +123,7 @@ impl Session {
                 turn_limit,
             } => {
                 // Nobody comes back into it, nor comes to have its first turns here.
-                archive = Archive::none();
+                archive = Archive::new(0);
                 let OwnPeer { name, build, .. } = own;
                 let continuing = Continuing::new(&core, from, &name, plan, turn_limit, build)?;
                 Phase::Continue(Box::new(continuing))

@@ -2,7 +2,7 @@
 //!
 //! 1. It dials peers of the match and proves its key, as on every link. On a link of its own, where no turn can wait
 //!    behind it, it asks one of them for an outline: the start, and the newest snapshot that a quorum has signed.
-//! 2. It asks for the log, page by page, from where its own replay ends, and walks it ([`Walk`]): the hashes must chain,
+//! 2. It asks for the log, page by page, from where its own replay ends, and walks it ([`Head`](crate::log::Head)): the hashes must chain,
 //!    every roster change must be decided by the roster before. What a quorum's signed batches attest is confirmed; the
 //!    world is given nothing else.
 //! 3. It asks for the snapshot, piece by piece, and loads it if its hash is the signed one; the log behind it runs as
@@ -15,15 +15,13 @@
 //!
 //! What does not hold names the peer that sent it, and is asked of another.
 
-mod archive;
 pub(super) mod message;
 mod returning;
 mod server;
-mod walk;
 
-pub(crate) use archive::Archive;
 pub(in crate::session) use message::{Answer, Ask, PART, decode, encode};
-pub(in crate::session) use returning::{GIVE_UP, Log, Reopened, Unfit, place_in};
+#[cfg(test)]
+pub(in crate::session) use returning::JoinerLog;
+pub(in crate::session) use returning::{GIVE_UP, Reopened, Unfit, place_in};
 pub(crate) use returning::{Returning, Whole};
 pub(crate) use server::Server;
-pub(in crate::session) use walk::Walk;

@@ -10,7 +10,7 @@ mod whom;
 
 use super::message::Offer;
 use crate::encoding::Reader;
-use crate::log::{End, Keyframe, Record, RosterChange, decode_change};
+use crate::log::{Cursor, End, Keyframe, Record, RosterChange, decode_change};
 use crate::session::RulesOf;
 use crate::session::core::Core;
 use crate::session::lobby::Step;
@@ -19,7 +19,7 @@ use crate::session::roster::RECENT;
 use crate::session::wire::Control;
 use crate::{EndReason, Fault, JoinRefused, LinkId, MatchId, PeerId, Rejoin, Status};
 pub(in crate::session) use answers::{Unfit, place_in};
-pub(in crate::session) use log::Log;
+pub(in crate::session) use log::JoinerLog;
 pub(in crate::session) use reopened::Reopened;
 pub(crate) use reopened::Whole;
 use sim::{Checksum, Seat};
@@ -67,7 +67,7 @@ pub(crate) struct Returning {
     own: Vec<Record>,
     sure: usize,
     keyframe: Option<Keyframe>,
-    log: Option<Log>,
+    log: Option<JoinerLog>,
     /// The newest that was told of the next change and of cheats: whoever let this peer in says it once.
     early: VecDeque<(LinkId, Control)>,
     /// What was given last did not follow on the log, and a quorum tells of changes that are not in it.
@@ -76,10 +76,10 @@ pub(crate) struct Returning {
     has_strayed: bool,
     /// The match was seen to stand still.
     stood: bool,
-    /// Records of the log that are appended, or were before.
-    appended: usize,
-    /// Records that were appended before: the world has to step their turns again.
-    logged: usize,
+    /// The end of the records of the log that are appended, or were before.
+    appended: Option<Cursor>,
+    /// The end of the records that were appended before: the world has to step their turns again.
+    logged: Option<Cursor>,
     /// It does so, and so many turns of what was appended stay.
     again: Option<u32>,
     /// The game is to be told where the others are.
@@ -218,8 +218,8 @@ impl Returning {
             doubts: false,
             has_strayed: false,
             stood: false,
-            appended: 0,
-            logged: 0,
+            appended: None,
+            logged: None,
             again: None,
             tells_contacts: false,
             progress: Progress::new(core.now),
@@ -273,7 +273,7 @@ impl Returning {
 
     pub(crate) fn own_seats(&self) -> &[Seat] {
         match &self.log {
-            Some(log) if !matches!(self.world, World::None) => &log.start.roster[self.me].seats,
+            Some(log) if !matches!(self.world, World::None) => &log.start().roster[self.me].seats,
             _ => &[],
         }
     }
@@ -300,7 +300,7 @@ impl Returning {
         let confirm = self
             .log
             .as_ref()
-            .filter(|log| !log.pending.is_empty())
+            .filter(|log| log.has_unconfirmed())
             .map(|_| self.confirmed_at + CONFIRM);
         let idle = self.owes_more().then_some(self.moved_at + ANSWER);
         let idle = idle.filter(|_| self.server.is_some());
@@ -413,7 +413,7 @@ impl Returning {
                 Snapshot::Here(keyframe) => keyframe.turns,
                 _ => 0,
             };
-            debug_assert!(log.confirmed.turns >= turns);
+            debug_assert!(log.confirmed().turns() >= turns);
             self.world = World::Ready {
                 handed_out: turns,
                 executed: turns,

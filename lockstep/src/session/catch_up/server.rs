@@ -1,8 +1,7 @@
 //! Answers peers that come back. Never more than one answer for a question, and never anything that a turn waits for.
 
-use super::archive::Archive;
 use super::message::{Answer, Ask, Offer, PART, decode, encode};
-use crate::log::Keyframe;
+use crate::log::{Archive, Codec, Keyframe, Record, Start};
 use crate::session::core::Core;
 use crate::session::playing::Playing;
 use crate::session::wire::WireBatch;
@@ -73,11 +72,11 @@ impl Server {
         match ask {
             Ask::Outline { match_id } => {
                 let answer = match archive.start() {
-                    Some((start, record)) if start.match_id == match_id => {
+                    Some(start) if start.match_id == match_id => {
                         let signed = playing.signed_snapshot();
                         asking.snapshot = signed.map(|signed| signed.keyframe.clone());
                         Answer::Outline {
-                            start: record.to_vec(),
+                            start: encoded(start),
                             snapshot: signed.map(|signed| Offer {
                                 turns: signed.keyframe.turns,
                                 ticks: signed.keyframe.ticks,
@@ -192,4 +191,10 @@ fn contacts(playing: &Playing) -> Vec<(crate::PeerId, Vec<String>)> {
     contacts
         .map(|contact| (contact.peer, contact.addresses))
         .collect()
+}
+
+fn encoded(start: &Arc<Start>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Codec::default().encode(&Record::Start(start.clone()), &mut bytes);
+    bytes
 }

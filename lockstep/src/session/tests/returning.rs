@@ -2,7 +2,7 @@
 
 use super::lost::between;
 use super::*;
-use crate::session::catch_up::{Answer, Ask, Log, decode, encode};
+use crate::session::catch_up::{Answer, Ask, JoinerLog, decode, encode};
 use crate::session::wire::Control;
 use crate::{Contact, Rejoin, RosterCause};
 
@@ -245,11 +245,11 @@ fn a_log_is_read_on_from_wherever_it_is_confirmed() {
     };
     let turn = |bundle: &Bundle| Record::Bundle(bundle.clone());
     let records: Vec<Record> = peer.turns.iter().map(turn).collect();
-    let core = &net.session(0).core;
+    let signer = net.session(0).core.signer.as_ref();
     let limits = Limits::default();
     for confirmed in 0..turns {
-        let mut log = Log::new(start.clone(), &[], core);
-        let mut codec = log.ahead.codec.clone();
+        let mut log = JoinerLog::new(start.clone(), &[], signer);
+        let mut codec = log.ahead().codec().clone();
         for record in &records[..confirmed] {
             codec.encode(record, &mut Vec::new());
         }
@@ -258,16 +258,22 @@ fn a_log_is_read_on_from_wherever_it_is_confirmed() {
             codec.encode(record, &mut page);
         }
         for record in &records {
-            log.walk(record.clone(), core).unwrap();
+            log.take(record, signer).unwrap();
         }
-        log.attested
-            .extend([(0, confirmed as u32), (1, confirmed as u32)]);
-        log.confirm(core, None);
+        let hash = log.verified().hash_after(confirmed as u32).unwrap();
+        for peer in [0, 1] {
+            log.attest_turns(peer, confirmed as u32, hash);
+        }
+        log.confirm(signer, None);
+        assert!(
+            log.confirmed_records()
+                .eq(records[..confirmed].iter().cloned())
+        );
         log.forget_unconfirmed();
-        let read = log.ahead.codec.decode_all(&page, &limits);
+        let read = log.decode(&page, &limits);
         assert_eq!(
             read.as_deref(),
-            Ok(&records[confirmed..]),
+            Some(&records[confirmed..]),
             "from turn {confirmed}"
         );
     }

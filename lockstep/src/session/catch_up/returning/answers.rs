@@ -1,6 +1,6 @@
 //! What others answer to a peer that comes back.
 
-use super::{Known, Log, NO_HELP, Returning, Snapshot, World};
+use super::{JoinerLog, Known, NO_HELP, Returning, Snapshot, World};
 use crate::limits::MAX_PEERS;
 use crate::log::{Codec, Record, RosterChange, SignedBatch, Start, start_hash, start_signed_bytes};
 use crate::session::catch_up::message::{Answer, Ask, Offer, decode, encode};
@@ -44,7 +44,7 @@ impl Returning {
         if helps || !searches {
             self.reached_at = core.now;
         }
-        let next = self.log.as_ref().map(|log| log.ahead.turns);
+        let next = self.log.as_ref().map(|log| log.ahead().turns());
         match answer {
             Err(_) => self.distrust(core, Fault::Garbage),
             Ok(Answer::Outline {
@@ -67,7 +67,7 @@ impl Returning {
                 let one_way = self.rtt.unwrap_or_default() / 2;
                 let due = Duration::from_millis(due.max(0) as u64).saturating_sub(one_way);
                 // Whatever it says: the next turn is due soon where a match goes on.
-                let plan = self.log.as_ref().map(|log| log.ahead.course.plan);
+                let plan = self.log.as_ref().map(|log| log.ahead().fold().plan);
                 let soon = plan.map_or(Duration::ZERO, |plan| {
                     plan.turn() * (u32::from(plan.delay_turns) + 1)
                 });
@@ -79,7 +79,7 @@ impl Returning {
                     return Step::Stay;
                 }
                 self.attest(core, &batches);
-                let moved = self.log.as_ref().map(|log| log.ahead.turns) != next;
+                let moved = self.log.as_ref().map(|log| log.ahead().turns()) != next;
                 if moved || !self.owes_more() {
                     self.moved_at = core.now;
                 }
@@ -113,7 +113,7 @@ impl Returning {
         } else if self
             .log
             .as_ref()
-            .is_some_and(|log| start_hash(&log.start) != start_hash(&start))
+            .is_some_and(|log| start_hash(log.start()) != start_hash(&start))
         {
             self.distrust(core, Fault::Signature);
             return Step::Stay;
@@ -130,7 +130,7 @@ impl Returning {
         }
         let log = self.log.as_ref().expect("just begun");
         for (peer, addresses) in contacts {
-            let of_the_match = log.start.roster.iter().any(|place| place.peer == peer);
+            let of_the_match = log.start().roster.iter().any(|place| place.peer == peer);
             if of_the_match && peer != core.id() {
                 let known = self
                     .contacts
@@ -159,7 +159,7 @@ impl Returning {
         let own = &self.own[..self.sure];
         let same = matches!(own.first(), Some(Record::Start(first)) if start_hash(first) == start_hash(&start));
         let own = if same { &own[1..] } else { &[] };
-        self.log = Some(Log::new(start, own, core));
+        self.log = Some(JoinerLog::new(start, own, core.signer.as_ref()));
         self.confirmed_at = core.now;
         Ok(())
     }
@@ -168,18 +168,13 @@ impl Returning {
     pub(super) fn page(&mut self, core: &Core, bytes: &[u8]) -> Option<()> {
         let over_at = self.quorums_end().map(|end| end.turns);
         let log = self.log.as_mut()?;
-        log.bytes += bytes.len() as u64;
-        if log.bytes > core.limits.catch_up_bytes {
-            return None;
-        }
-        if log.pending.is_empty() {
+        let records = log.decode(bytes, &core.limits)?;
+        if !log.has_unconfirmed() {
             self.confirmed_at = core.now;
         }
-        let mut codec = log.ahead.codec.clone();
-        let records = codec.decode_all(bytes, &core.limits).ok()?;
         for record in records {
             // A page begins with the changes before its first turn: those that are walked already come again.
-            if matches!(&record, Record::Roster(change) if change.epoch < log.ahead.epoch) {
+            if log.ahead().is_past(&record) {
                 continue;
             }
             let lets_in = |change: &RosterChange| {
@@ -190,7 +185,7 @@ impl Returning {
             };
             // The rest of the page belongs to turns that this peer has a part in.
             if self.decided.as_ref().is_some_and(|change| {
-                change.epoch == log.ahead.epoch && change.value.cut == log.ahead.turns
+                change.epoch == log.ahead().epoch() && change.value.cut == log.ahead().turns()
             }) {
                 break;
             }
@@ -199,13 +194,13 @@ impl Returning {
                 && lets_in(change)
                 && change.value.joins.map(|joins| joins.incarnation) == Some(core.incarnation)
             {
-                if !log.ahead.is_next(change, core.signer.as_ref()) {
+                if !log.ahead().is_next(change, core.signer.as_ref()) {
                     return None;
                 }
                 self.decided = Some(change.clone());
                 break;
             }
-            log.walk(record, core).ok()?;
+            log.take(&record, core.signer.as_ref()).ok()?;
         }
         Some(())
     }
@@ -216,16 +211,7 @@ impl Returning {
             return;
         };
         for signed in batches.iter().take(2 * MAX_PEERS) {
-            let Some(batch) = log.ahead.read(signed, core.signer.as_ref()) else {
-                continue;
-            };
-            let newest = log.epochs.entry(signed.peer).or_default();
-            *newest = batch.epoch.max(*newest);
-            let known = log.hashes.get(batch.complete as usize);
-            if known == Some(&batch.log_hash) {
-                let attested = log.attested.entry(signed.peer).or_default();
-                *attested = batch.complete.max(*attested);
-            }
+            log.attest(signed, core.signer.as_ref());
         }
     }
 
@@ -271,7 +257,9 @@ impl Returning {
             return;
         }
         // One of an epoch that the log has not come to, or is beyond, will be seen there.
-        if change.value.cut >= log.ahead.turns && log.ahead.is_next(&change, core.signer.as_ref()) {
+        if change.value.cut >= log.ahead().turns()
+            && log.ahead().is_next(&change, core.signer.as_ref())
+        {
             self.decided = Some(change);
         }
     }

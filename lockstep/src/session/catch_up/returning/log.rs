@@ -1,138 +1,200 @@
-//! The log of a peer that comes back, as far as it has come.
+//! The log of a joiner: what sources gave, and how much of it a quorum attests.
 
-use crate::LogHash;
-use crate::log::{Keyframe, Record, RosterChange, Start};
-use crate::session::catch_up::walk::{DoesNotFollow, Walk};
-use crate::session::core::Core;
-use std::collections::{BTreeMap, VecDeque};
+use crate::log::{
+    Batch, Cursor, DoesNotFollow, Head, Keyframe, Mark, Record, RosterChange, SignedBatch, Start,
+    VerifiedLog,
+};
+use crate::sign::Signer;
+use crate::{Limits, LogHash};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The log so far.
-pub(in crate::session) struct Log {
-    pub(in crate::session) start: Arc<Start>,
-    /// What a quorum attests, or the own replay holds.
-    pub(in crate::session) confirmed: Walk,
-    pub(in crate::session) ahead: Walk,
-    /// What `ahead` has walked beyond `confirmed`.
-    pub(in crate::session) pending: VecDeque<Record>,
-    /// All that is confirmed.
-    pub(in crate::session) ready: Vec<Record>,
-    /// After so many turns, up to `ahead`.
-    pub(in crate::session) hashes: Vec<LogHash>,
+pub(in crate::session) struct JoinerLog {
+    log: VerifiedLog,
+    /// Up to where a quorum attests it, or the own replay holds it.
+    confirmed: Mark,
     /// Turns that each peer's batches attest.
-    pub(in crate::session) attested: BTreeMap<u8, u32>,
+    attested: BTreeMap<u8, u32>,
     /// The epoch of each peer's newest batch.
-    pub(in crate::session) epochs: BTreeMap<u8, u32>,
-    pub(in crate::session) bytes: u64,
+    epochs: BTreeMap<u8, u32>,
     /// It began with an own replay, which may be wrong at its end.
-    pub(in crate::session) of_own: bool,
+    of_own: bool,
+    /// Bytes of all pages that sources gave.
+    bytes: u64,
 }
 
-impl Log {
-    pub(in crate::session) fn new(start: Arc<Start>, own: &[Record], core: &Core) -> Self {
-        let walk = Walk::new(start.clone());
-        let mut log = Log {
-            start,
-            hashes: vec![walk.hash],
-            ahead: walk.clone(),
-            confirmed: walk,
-            pending: VecDeque::new(),
-            ready: Vec::new(),
+impl JoinerLog {
+    /// Begins with those of the own records that follow each other.
+    pub(in crate::session) fn new(start: Arc<Start>, own: &[Record], signer: &dyn Signer) -> Self {
+        JoinerLog {
+            of_own: !own.is_empty(),
+            ..JoinerLog::of(VerifiedLog::of(start, own, signer))
+        }
+    }
+
+    /// Begins with a log that counts as confirmed.
+    pub(in crate::session) fn of(log: VerifiedLog) -> Self {
+        JoinerLog {
+            confirmed: log.mark(),
+            log,
             attested: BTreeMap::new(),
             epochs: BTreeMap::new(),
+            of_own: false,
             bytes: 0,
-            of_own: !own.is_empty(),
-        };
-        for record in own {
-            // Whatever follows on what does not hold is fetched.
-            if log.walk(record.clone(), core).is_err() {
-                break;
-            }
         }
-        log.confirmed = log.ahead.clone();
-        log.ready = std::mem::take(&mut log.pending).into();
-        log
     }
 
-    pub(in crate::session) fn walk(
+    /// As the match began.
+    pub(in crate::session) fn start(&self) -> &Arc<Start> {
+        self.log.start()
+    }
+
+    /// All that sources gave.
+    pub(in crate::session) fn ahead(&self) -> &Head {
+        self.log.head()
+    }
+
+    /// The part that a quorum attests.
+    pub(in crate::session) fn confirmed(&self) -> &Head {
+        self.confirmed.head()
+    }
+
+    /// The log itself, up to the end of what sources gave.
+    pub(in crate::session) fn verified(&self) -> &VerifiedLog {
+        &self.log
+    }
+
+    pub(in crate::session) fn has_unconfirmed(&self) -> bool {
+        self.confirmed.end().is_before(&self.log.encoded().end())
+    }
+
+    pub(in crate::session) fn began_with_own(&self) -> bool {
+        self.of_own
+    }
+
+    /// The next confirmed record, with which the cursor moves on.
+    pub(in crate::session) fn next_confirmed(&self, cursor: &mut Cursor) -> Option<Record> {
+        let more = cursor.is_before(self.confirmed.end());
+        more.then(|| self.log.encoded().read(cursor)).flatten()
+    }
+
+    /// All confirmed records behind the start.
+    pub(in crate::session) fn confirmed_records(&self) -> impl Iterator<Item = Record> {
+        let mut cursor = self.log.encoded().first();
+        std::iter::from_fn(move || self.next_confirmed(&mut cursor))
+    }
+
+    /// Decodes the next page that a source gives; `None` where there is more than the limits allow.
+    pub(in crate::session) fn decode(
         &mut self,
-        record: Record,
-        core: &Core,
-    ) -> Result<(), DoesNotFollow> {
-        self.ahead.take(&record, core.signer.as_ref())?;
-        if matches!(record, Record::Bundle(_)) {
-            self.hashes.push(self.ahead.hash);
-        }
-        self.pending.push_back(record);
-        Ok(())
+        page: &[u8],
+        limits: &Limits,
+    ) -> Option<Vec<Record>> {
+        self.bytes += page.len() as u64;
+        let within = self.bytes <= limits.catch_up_bytes;
+        within.then(|| self.log.decode(page, limits).ok()).flatten()
     }
 
-    /// Takes over what a quorum attests, of which some may have signed what they decided next. True where that is more
-    /// than before, or all.
+    /// Takes the next record that a source gives.
+    pub(in crate::session) fn take(
+        &mut self,
+        record: &Record,
+        signer: &dyn Signer,
+    ) -> Result<(), DoesNotFollow> {
+        self.log.take(record, signer)
+    }
+
+    /// Takes what a signed batch says about the log.
+    pub(in crate::session) fn attest(&mut self, signed: &SignedBatch, signer: &dyn Signer) {
+        let Some(batch) = self.log.head().read(signed, signer) else {
+            return;
+        };
+        let Batch {
+            epoch,
+            complete,
+            log_hash,
+            ..
+        } = batch;
+        let newest = self.epochs.entry(signed.peer).or_default();
+        *newest = epoch.max(*newest);
+        self.attest_turns(signed.peer, complete, log_hash);
+    }
+
+    /// Takes that a peer has signed a hash after so many turns.
+    pub(in crate::session) fn attest_turns(&mut self, peer: u8, turns: u32, hash: LogHash) {
+        if self.log.hash_after(turns) == Some(hash) {
+            let attested = self.attested.entry(peer).or_default();
+            *attested = turns.max(*attested);
+        }
+    }
+
+    /// Takes over what a quorum attests, of which some may have signed the decision on the next change. True where that
+    /// is more than before.
     pub(in crate::session) fn confirm(
         &mut self,
-        core: &Core,
+        signer: &dyn Signer,
         decided: Option<&RosterChange>,
     ) -> bool {
+        let ahead = self.log.head();
         let mut told: Vec<(u32, u8)> = self
             .attested
             .iter()
-            .filter(|(peer, _)| self.ahead.roster.contains(**peer))
+            .filter(|(peer, _)| ahead.roster().contains(**peer))
             .map(|(peer, turns)| (*turns, *peer))
             .collect();
         told.sort_unstable_by_key(|(turns, peer)| (std::cmp::Reverse(*turns), *peer));
         let quorum = (1..=told.len()).find(|count| {
             let first = told[..*count].iter().map(|(_, peer)| *peer);
-            self.ahead.is_quorum(first.collect())
+            ahead.is_quorum(first.collect())
         });
         let until = quorum.map_or(0, |count| told[count - 1].0);
-        // Those who signed a change signed the log's hash at its cut.
-        let signed = self.pending.iter().filter_map(|record| match record {
-            Record::Roster(change) if change.binds_log() => Some(change.value.cut),
-            _ => None,
-        });
+        // An accept signs the log's hash at the cut, too.
+        let unconfirmed = &ahead.changes()[self.confirmed.head().changes().len()..];
+        let signed = unconfirmed.iter().filter(|change| change.binds_log());
+        let signed = signed.map(|change| change.value.cut);
         let decided = decided.filter(|change| {
-            let hash = self.hashes.get(change.value.cut as usize);
-            change.epoch == self.ahead.epoch
-                && hash.is_some()
-                && hash == change.value.log_hash.as_ref()
+            let hash = self.log.hash_after(change.value.cut);
+            change.epoch == ahead.epoch() && hash.is_some() && hash == change.value.log_hash
         });
         let signed = signed.chain(decided.map(|change| change.value.cut));
         let until = signed.fold(until, u32::max);
-        let before = self.confirmed.turns;
-        while let Some(record) = self.pending.pop_front_if(|record| match record {
-            Record::Bundle(bundle) => bundle.turn.0 < until,
-            // Its accepts prove it, once what is before it is attested.
-            Record::Roster(change) => change.value.cut <= until,
-            _ => false,
-        }) {
-            let taken = self.confirmed.take(&record, core.signer.as_ref());
-            taken.expect("what was walked before follows");
-            self.ready.push(record);
+        let before = self.confirmed.head().turns();
+        if until >= ahead.turns() {
+            self.confirmed = self.log.mark();
         }
-        self.confirmed.turns > before
+        self.log.advance(
+            &mut self.confirmed,
+            |record| match record {
+                Record::Bundle(bundle) => bundle.turn.0 < until,
+                // Its accepts prove it, once what is before it is attested.
+                Record::Roster(change) => change.value.cut <= until,
+                _ => false,
+            },
+            signer,
+        );
+        self.confirmed.head().turns() > before
     }
 
-    /// Whether nobody has attested a turn since the roster last changed: where a match is reopened, all worlds step
+    /// Whether no peer has attested a turn since the roster last changed: where a match is reopened, all worlds step
     /// anew what is before that.
-    pub(in crate::session) fn is_anew(&self) -> bool {
-        let began = self.ahead.began();
+    pub(in crate::session) fn is_reset(&self) -> bool {
+        let began = self.ahead().began();
         let mut attested = self.attested.values();
         began > 0 && attested.all(|turns| *turns <= began)
     }
 
     /// Whether a quorum of the log's last roster has begun a later epoch than the log tells of.
     pub(in crate::session) fn lacks_a_change(&self) -> bool {
+        let ahead = self.ahead();
         let later = self.epochs.iter();
-        let later = later.filter(|(_, epoch)| **epoch > self.ahead.epoch);
+        let later = later.filter(|(_, epoch)| **epoch > ahead.epoch());
         let later = later.map(|(peer, _)| *peer);
-        self.ahead.is_quorum(later.collect())
+        ahead.is_quorum(later.collect())
     }
 
     pub(in crate::session) fn forget_unconfirmed(&mut self) {
-        self.ahead = self.confirmed.clone();
-        self.pending.clear();
-        self.hashes.truncate(self.confirmed.turns as usize + 1);
+        self.log.truncate(&self.confirmed);
         self.attested.clear();
     }
 
@@ -143,24 +205,6 @@ impl Log {
         ticks: u64,
         snapshot: Arc<[u8]>,
     ) -> Option<Keyframe> {
-        let log_hash = *self.hashes.get(turns as usize)?;
-        let next = self
-            .ready
-            .iter()
-            .chain(&self.pending)
-            .find_map(|record| match record {
-                Record::Bundle(bundle) if bundle.turn.0 == turns => {
-                    Some((bundle.plan, bundle.paused))
-                }
-                _ => None,
-            });
-        let of_course = self.ahead.course.keyframe(turns, ticks, log_hash);
-        let (plan, paused) = next.unwrap_or((of_course.plan, of_course.paused));
-        Some(Keyframe {
-            plan,
-            paused,
-            snapshot,
-            ..of_course
-        })
+        self.log.keyframe(turns, ticks, snapshot)
     }
 }

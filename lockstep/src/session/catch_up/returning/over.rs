@@ -21,7 +21,7 @@ impl Returning {
         let (Some((peer, end, signature)), Some(log)) = (signed_end(&told), &self.log) else {
             return;
         };
-        let Some(place) = log.start.roster.get(usize::from(peer)) else {
+        let Some(place) = log.start().roster.get(usize::from(peer)) else {
             return core.fault(link, Fault::OutOfPlace);
         };
         let known = self.ends.get(&peer);
@@ -45,10 +45,7 @@ impl Returning {
             return;
         };
         for (peer, (end, _)) in &self.ends {
-            if log.hashes.get(end.turns as usize) == Some(&end.log_hash) {
-                let attested = log.attested.entry(*peer).or_default();
-                *attested = end.turns.max(*attested);
-            }
+            log.attest_turns(*peer, end.turns, end.log_hash);
         }
     }
 
@@ -59,8 +56,8 @@ impl Returning {
             return;
         };
         let here = |end: &&End| {
-            let same = log.hashes.get(end.turns as usize) == Some(&end.log_hash);
-            same && log.confirmed.turns >= end.turns
+            let same = log.verified().hash_after(end.turns) == Some(end.log_hash);
+            same && log.confirmed().turns() >= end.turns
         };
         let Some(end) = self.quorums_end().filter(here).cloned() else {
             self.forget_late_decision();
@@ -69,7 +66,7 @@ impl Returning {
         let since = *self.ends_since.get_or_insert(core.now);
         let signed = self.ends.iter().filter(|(_, (told, _))| *told == end);
         let signers: Peers = signed.clone().map(|(peer, _)| *peer).collect();
-        let all = log.ahead.roster.is_within(signers);
+        let all = log.ahead().roster().is_within(signers);
         if !all && core.now < since + SIGNED_WITHIN && !core.links.is_empty() {
             return;
         }
@@ -148,14 +145,14 @@ impl Returning {
             checksum: end.map(|end| end.checksum).or(checksum),
             outcome: end.and_then(|end| end.outcome),
             agreed: end.map_or(0, |end| end.signatures.len() as u8),
-            of: roster.map_or(0, |log| log.ahead.roster.len() as u8),
+            of: roster.map_or(0, |log| log.ahead().roster().len() as u8),
         }
     }
 
     /// The newest turn of the others' that this peer has from them, where anybody has told it of turns.
     pub(super) fn last_known_turn(&self) -> Option<TurnNumber> {
         let log = self.log.as_ref().filter(|_| self.told.is_some())?;
-        log.ahead.turns.checked_sub(1).map(TurnNumber)
+        log.ahead().turns().checked_sub(1).map(TurnNumber)
     }
 
     /// Whether a quorum has signed an end behind this cut: who would be let in there might not learn the end.
@@ -170,7 +167,7 @@ impl Returning {
         ends.find(|end| {
             let alike = self.ends.iter().filter(|(_, (told, _))| told == *end);
             let signers: Peers = alike.map(|(peer, _)| *peer).collect();
-            log.ahead.is_quorum(signers)
+            log.ahead().is_quorum(signers)
         })
     }
 
@@ -180,7 +177,7 @@ impl Returning {
             return;
         };
         let cut = change.value.cut;
-        if !self.reopened && log.confirmed.turns < cut && self.is_over_behind(cut) {
+        if !self.reopened && log.confirmed().turns() < cut && self.is_over_behind(cut) {
             self.decided = None;
         }
     }
@@ -190,7 +187,7 @@ impl Returning {
         let roster = self
             .log
             .iter()
-            .flat_map(|log| &log.start.roster)
+            .flat_map(|log| &log.start().roster)
             .enumerate();
         let side = |(at, place): (usize, &crate::log::RosterPeer)| {
             let own = at == self.me;

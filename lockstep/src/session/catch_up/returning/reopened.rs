@@ -1,8 +1,8 @@
 //! What a peer goes on from in a match that was reopened: it has the log, and only its world has to catch up.
 
 use super::stands::{Followed, Held};
-use super::{GIVE_UP, Log, NO_HELP, Returning, Snapshot, World};
-use crate::log::{Keyframe, Record, RosterChange};
+use super::{GIVE_UP, JoinerLog, NO_HELP, Returning, Snapshot, World};
+use crate::log::{Keyframe, Record, RosterChange, VerifiedLog};
 use crate::session::RulesOf;
 use crate::session::core::Core;
 use crate::{Contact, EndReason, JoinRefused, LinkId, MatchId, PeerId, Rejoin};
@@ -28,7 +28,7 @@ const ASK_OTHERS: Duration = Duration::from_secs(3);
 /// How its part begins.
 pub(in crate::session) struct Reopened {
     /// The log up to the cut.
-    pub(in crate::session) log: Log,
+    pub(in crate::session) log: VerifiedLog,
     pub(in crate::session) me: usize,
     /// What reopened the match.
     pub(in crate::session) change: RosterChange,
@@ -127,8 +127,7 @@ impl Returning {
         } = reopened;
         let cut = change.value.cut;
         let of_the_log = |keyframe: &Keyframe| {
-            keyframe.turns <= cut
-                && log.hashes.get(keyframe.turns as usize) == Some(&keyframe.log_hash)
+            keyframe.turns <= cut && log.hash_after(keyframe.turns) == Some(keyframe.log_hash)
         };
         let held = known.held;
         let began_with = held.as_ref().and_then(|held| held.began_with.clone());
@@ -144,21 +143,23 @@ impl Returning {
             log: Vec::new(),
             keyframe: None,
         };
+        let log = JoinerLog::of(log);
         let followed = held.as_ref().map(|held| held.follow(&log));
-        let (mut appended, mut logged, mut again, mut world) = (0, 0, None, World::None);
-        match (&followed, held) {
-            (Some(Followed::All(records)), Some(held)) => {
-                (appended, world) = (*records, held.world());
+        let has_strayed = matches!(followed, Some(Followed::TooFar));
+        let (mut appended, mut logged, mut again, mut world) = (None, None, None, World::None);
+        match (followed, held) {
+            (Some(Followed::All(end)), Some(held)) => {
+                (appended, world) = (Some(end), held.world());
             }
-            (Some(Followed::Until { records, turns }), _) => {
-                (logged, again) = (*records, Some(*turns));
+            (Some(Followed::Until { end, turns }), _) => {
+                (logged, again) = (Some(end), Some(turns));
             }
             _ => {}
         }
         Returning {
             log: Some(log),
             snapshot,
-            has_strayed: matches!(followed, Some(Followed::TooFar)),
+            has_strayed,
             tells_contacts: true,
             appended,
             logged,

@@ -4,8 +4,8 @@
 //! few are in reach as the runs that it names. Another run of one of them does not count, as it has no vote there.
 //! That may pass by itself, where others are only cut off or stopped: so this peer looks on, and says what it sees.
 
-use super::{ANSWER, Log, Returning, Snapshot, UNHEARD, World};
-use crate::log::{Keyframe, Record};
+use super::{ANSWER, JoinerLog, Returning, Snapshot, UNHEARD, World};
+use crate::log::{Cursor, Keyframe, Record};
 use crate::session::core::Core;
 use crate::session::roster::{Peers, RECENT};
 use crate::{EndReason, Ended, Event, LinkId, SeatInfo, TurnNumber};
@@ -25,21 +25,21 @@ pub(super) struct Progress {
 
 /// A world that has executed all that there was before the match stood still. It can go on in one that is reopened.
 pub(crate) struct Held {
-    log: Log,
+    log: JoinerLog,
     /// The snapshot that it began with, where it was given one.
     pub(super) began_with: Option<Keyframe>,
     me: usize,
     turns: u32,
     checksum: Checksum,
-    appended: usize,
+    appended: Cursor,
 }
 
 /// What of a match that stood still counts where it was reopened.
 pub(super) enum Followed {
-    /// All these records: the world goes on.
-    All(usize),
-    /// So many records, with so many turns: what is behind them leaves the log again, and the world begins anew.
-    Until { records: usize, turns: u32 },
+    /// All records up to there: the world goes on.
+    All(Cursor),
+    /// The records up to `end`, with so many turns: what is behind them leaves the log again, and the world begins anew.
+    Until { end: Cursor, turns: u32 },
     /// Too little: only another run can come back.
     TooFar,
 }
@@ -74,7 +74,11 @@ impl Returning {
             self.progress.since = core.now;
             return;
         };
-        let at = (log.ahead.epoch, log.ahead.turns, self.decided.is_some());
+        let at = (
+            log.ahead().epoch(),
+            log.ahead().turns(),
+            self.decided.is_some(),
+        );
         // What was walked and then forgotten comes again, and is no news.
         let (_, turns, _) = self.progress.at;
         let server = self.server.as_ref();
@@ -99,13 +103,13 @@ impl Returning {
             .is_some_and(|(link, _)| core.links.contains_key(&link));
         // Where nobody is in reach, it may be this peer that is cut off.
         let knows = !here.is_empty() || reopens;
-        if log.ahead.is_quorum(here) {
+        if log.ahead().is_quorum(here) {
             self.progress.told = false;
         } else if knows && !std::mem::replace(&mut self.progress.told, true) {
             self.stood = true;
-            let missing = log.ahead.roster.without(here);
+            let missing = log.ahead().roster().without(here);
             core.event(Event::NoQuorum {
-                turn: TurnNumber(log.ahead.turns),
+                turn: TurnNumber(log.ahead().turns()),
                 missing: infos(log, missing).iter().map(|info| info.seat).collect(),
             });
         }
@@ -128,7 +132,7 @@ impl Returning {
         let log = self.log.as_ref().filter(|_| self.stands())?;
         let own: Peers = std::iter::once(self.me as u8).collect();
         let here = self.in_reach(core, log).or(own);
-        let missing = infos(log, log.ahead.roster.without(here));
+        let missing = infos(log, log.ahead().roster().without(here));
         Some(EndReason::NoQuorum { missing })
     }
 
@@ -139,20 +143,20 @@ impl Returning {
         let (Some(log), Some((peer, run))) = (&self.log, proved) else {
             return false;
         };
-        let mut places = log.ahead.start.roster.iter();
+        let mut places = log.ahead().start().roster.iter();
         places.any(|place| place.peer == peer && place.incarnation != run)
     }
 
     /// Peers of the roster that are in reach as the runs that have a vote.
-    fn in_reach(&self, core: &Core, log: &Log) -> Peers {
-        let places = log.ahead.start.roster.iter().enumerate();
+    fn in_reach(&self, core: &Core, log: &JoinerLog) -> Peers {
+        let places = log.ahead().start().roster.iter().enumerate();
         let here = places.filter(|(_, place)| {
             let votes = Some((place.peer, place.incarnation));
             let mut links = core.links_to(place.peer);
             links.any(|link| link.proved == votes)
         });
         let here: Peers = here.map(|(at, _)| at as u8).collect();
-        here.and(log.ahead.roster)
+        here.and(log.ahead().roster())
     }
 
     /// Whether it can wait for the others where the match is reopened: its world begins there, or goes on.
@@ -183,10 +187,12 @@ impl Returning {
         };
         let mut log = self.log.take()?;
         log.forget_unconfirmed();
-        let followed = [Record::Start(log.start.clone())];
-        let followed = followed.iter().chain(&log.ready);
-        if self.own.is_empty() || how_far(followed.clone()) > how_far(self.own.iter()) {
-            self.own = followed.cloned().collect();
+        let start = Record::Start(log.start().clone());
+        let followed: Vec<Record> = std::iter::once(start)
+            .chain(log.confirmed_records())
+            .collect();
+        if self.own.is_empty() || how_far(&followed) > how_far(&self.own) {
+            self.own = followed;
         }
         Some(Box::new(Held {
             log,
@@ -194,7 +200,7 @@ impl Returning {
             me: self.me,
             turns: executed,
             checksum,
-            appended: self.appended,
+            appended: self.appended.take()?,
         }))
     }
 
@@ -203,7 +209,7 @@ impl Returning {
         self.stood = true;
         self.world = held.world();
         self.me = held.me;
-        self.appended = held.appended;
+        self.appended = Some(held.appended);
         self.log = Some(held.log);
     }
 }
@@ -227,27 +233,37 @@ impl Held {
     }
 
     /// What of that counts where the match was reopened with this log.
-    pub(super) fn follow(&self, log: &Log) -> Followed {
-        let appended = &self.log.ready[..self.appended];
-        let pairs = appended.iter().zip(&log.ready);
-        let alike = pairs.take_while(|(own, other)| are_alike(own, other));
-        let alike = alike.count();
-        if alike == appended.len() {
-            return Followed::All(alike);
-        }
-        // A change that does not count goes with the turn before it.
-        let is_turn = |record: &Record| matches!(record, Record::Bundle(_));
-        let records = match is_turn(&appended[alike]) {
-            true => Some(alike),
-            false => appended[..alike].iter().rposition(is_turn),
-        };
-        let turns = |records: &[Record]| records.iter().filter(|each| is_turn(each)).count() as u32;
-        match records.map(|records| (records, turns(&appended[..records]))) {
-            Some((records, turns)) if self.turns - turns <= RECENT as u32 => {
-                Followed::Until { records, turns }
+    pub(super) fn follow(&self, log: &JoinerLog) -> Followed {
+        let (ours, theirs) = (self.log.verified().encoded(), log.verified().encoded());
+        let (mut own, mut other) = (ours.first(), theirs.first());
+        let (mut turns, mut last_turn) = (0, None);
+        while own.is_before(&self.appended) {
+            let end = other.clone();
+            let mine = ours.read(&mut own);
+            let alike = log
+                .next_confirmed(&mut other)
+                .zip(mine.as_ref())
+                .is_some_and(|(theirs, mine)| are_alike(mine, &theirs));
+            let is_turn = matches!(mine, Some(Record::Bundle(_)));
+            if !alike {
+                // A change that does not count goes with the turn before it.
+                let until = match is_turn {
+                    true => Some((end, turns)),
+                    false => last_turn.map(|end| (end, turns - 1)),
+                };
+                return match until {
+                    Some((end, turns)) if self.turns - turns <= RECENT as u32 => {
+                        Followed::Until { end, turns }
+                    }
+                    _ => Followed::TooFar,
+                };
             }
-            _ => Followed::TooFar,
+            if is_turn {
+                last_turn = Some(end);
+                turns += 1;
+            }
         }
+        Followed::All(other)
     }
 }
 
@@ -263,20 +279,22 @@ fn are_alike(own: &Record, other: &Record) -> bool {
 }
 
 /// Roster changes, and then turns.
-fn how_far<'a>(records: impl Iterator<Item = &'a Record>) -> (usize, usize) {
-    records.fold((0, 0), |(changes, turns), record| match record {
-        Record::Roster(_) => (changes + 1, turns),
-        Record::Bundle(_) => (changes, turns + 1),
-        _ => (changes, turns),
-    })
+fn how_far(records: &[Record]) -> (usize, usize) {
+    records
+        .iter()
+        .fold((0, 0), |(changes, turns), record| match record {
+            Record::Roster(_) => (changes + 1, turns),
+            Record::Bundle(_) => (changes, turns + 1),
+            _ => (changes, turns),
+        })
 }
 
-fn infos(log: &Log, peers: Peers) -> Vec<SeatInfo> {
+fn infos(log: &JoinerLog, peers: Peers) -> Vec<SeatInfo> {
     let place = |seat: Seat| {
-        let mut places = log.start.roster.iter();
+        let mut places = log.start().roster.iter();
         places.position(|place| place.seats.contains(&seat))
     };
-    let all = log.start.seat_infos().into_iter();
+    let all = log.start().seat_infos().into_iter();
     all.filter(|info| place(info.seat).is_some_and(|at| peers.contains(at as u8)))
         .collect()
 }

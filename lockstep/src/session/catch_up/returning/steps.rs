@@ -1,7 +1,7 @@
 //! What a peer that comes back does with what it has: confirm, load, hand out, ask for more, and begin its part.
 
 use super::{ANSWER, CONFIRM, Known, REQUEST_EVERY, Returning, Snapshot, WINDOW, World};
-use crate::log::{Record, SignedBatch, encode_change};
+use crate::log::{Cursor, Record, SignedBatch, encode_change};
 use crate::session::catch_up::message::{Ask, PART};
 use crate::session::core::Core;
 use crate::session::link::Link;
@@ -17,7 +17,7 @@ impl Returning {
         let Some(log) = &mut self.log else {
             return;
         };
-        if log.confirm(core, self.decided.as_ref()) {
+        if log.confirm(core.signer.as_ref(), self.decided.as_ref()) {
             self.confirmed_at = core.now;
             self.doubts = false;
             let server = self.server.as_ref();
@@ -26,19 +26,21 @@ impl Returning {
             known.into_iter().for_each(|known| known.in_vain = 0);
             return;
         }
-        let plan = log.start.terms.plan;
+        let plan = log.start().terms.plan;
         let lag = (CONFIRM.as_millis() / plan.turn().as_millis()) as u32;
-        let lag = match log.is_anew() {
+        let lag = match log.is_reset() {
             true => lag.max(core.limits.unexecuted_turns),
             false => lag,
         };
-        let most = log.confirmed.turns + lag + 2 * u32::from(plan.delay_turns) + 8;
-        let has_all = self.told.is_some_and(|(turns, _)| log.ahead.turns >= turns);
+        let most = log.confirmed().turns() + lag + 2 * u32::from(plan.delay_turns) + 8;
+        let has_all = self
+            .told
+            .is_some_and(|(turns, _)| log.ahead().turns() >= turns);
         // While those who play settle which of two histories counts, their newest batches attest neither.
         let waited = core.now >= self.confirmed_at + CONFIRM;
-        if has_all && log.ahead.turns > most && waited {
+        if has_all && log.ahead().turns() > most && waited {
             self.distrust_log(core);
-        } else if !log.pending.is_empty() && core.now >= self.confirmed_at + CONFIRM {
+        } else if log.has_unconfirmed() && core.now >= self.confirmed_at + CONFIRM {
             // Perhaps the match stands still; perhaps another one has more.
             self.confirmed_at = core.now;
             self.pass_over_longer(core);
@@ -51,7 +53,7 @@ impl Returning {
     /// Whether who is asked says that it has more of the log than it has given.
     pub(super) fn owes_more(&self) -> bool {
         let log = self.log.as_ref().zip(self.server.as_ref());
-        log.is_some_and(|(log, server)| server.has > log.ahead.turns) && !self.is_at_cut()
+        log.is_some_and(|(log, server)| server.has > log.ahead().turns()) && !self.is_at_cut()
     }
 
     /// Whether the log, as a quorum attests it, holds the proof that an earlier run of this process signed two batches
@@ -60,7 +62,7 @@ impl Returning {
         let log = self.log.as_ref();
         let me = self.me as u8;
         log.is_some_and(|log| {
-            let mut changes = log.confirmed.changes.iter();
+            let mut changes = log.confirmed().changes().iter();
             changes.any(|change| change.value.cheats.contains(me))
         })
     }
@@ -69,7 +71,7 @@ impl Returning {
     pub(super) fn is_barred(&self) -> bool {
         let log = self.log.as_ref();
         log.is_some_and(|log| {
-            let changes = log.confirmed.changes.iter();
+            let changes = log.confirmed().changes().iter();
             bars(changes.map(|change| &change.value), self.me as u8)
         })
     }
@@ -79,20 +81,20 @@ impl Returning {
         let (Snapshot::Offered(offer), Some(log)) = (&self.snapshot, &self.log) else {
             return;
         };
-        if log.confirmed.turns < offer.turns {
+        if log.confirmed().turns() < offer.turns {
             return;
         }
         let reports = |signed: &SignedBatch| {
-            let batch = log.ahead.read(signed, core.signer.as_ref())?;
+            let batch = log.ahead().read(signed, core.signer.as_ref())?;
             (batch.snapshot == Some((offer.turns, offer.hash))).then_some(signed.peer)
         };
         let batches: Vec<SignedBatch> = offer.batches.iter().cloned().map(Into::into).collect();
         let signed: Peers = batches.iter().filter_map(reports).collect();
-        if !log.ahead.were_quorum_since(offer.turns, signed) {
+        if !log.ahead().were_quorum_since(offer.turns, signed) {
             // The roster that has signed it may be one that the log has not come to: while a match stands still, one that
             // begins where the log ends.
             let with = self.offered_with;
-            let passed = with.is_some_and(|turns| log.confirmed.turns > turns);
+            let passed = with.is_some_and(|turns| log.confirmed().turns() > turns);
             if passed && core.now >= self.offered_at + CONFIRM {
                 self.distrust(core, Fault::Signature);
             }
@@ -125,7 +127,7 @@ impl Returning {
             Snapshot::Here(keyframe) => keyframe.turns,
             _ => return,
         };
-        let start = &log.start;
+        let start = log.start();
         self.tells_contacts = true;
         if let Some(turns) = self.again {
             core.out.push(Output::Undo { turns });
@@ -138,20 +140,28 @@ impl Returning {
                 plan: start.terms.plan,
             });
         }
-        let before = |record: &&Record| match record {
+        let before = |record: &Record| match record {
             Record::Bundle(bundle) => bundle.turn.0 < turns,
             Record::Roster(change) => change.value.cut < turns,
             _ => false,
         };
-        for record in log.ready.iter().take_while(before) {
-            self.appended += 1;
-            if self.appended > self.logged {
-                core.out.push(Output::Append(record.clone()));
+        let mut appended = log.verified().encoded().first();
+        let mut is_new = self.logged.is_none();
+        loop {
+            let mut next = appended.clone();
+            let Some(record) = log.next_confirmed(&mut next).filter(before) else {
+                break;
+            };
+            is_new = is_new_behind(&self.logged, &appended);
+            appended = next;
+            if is_new {
+                core.out.push(Output::Append(record));
             }
         }
+        self.appended = Some(appended);
         match &self.snapshot {
             Snapshot::Here(keyframe) => {
-                if self.again.is_none() || self.appended > self.logged {
+                if is_new {
                     let record = Record::Keyframe(keyframe.clone());
                     core.out.push(Output::Append(record));
                 }
@@ -196,15 +206,23 @@ impl Returning {
         else {
             return;
         };
-        while *handed_out - *executed < core.limits.unexecuted_turns
-            && let Some(record) = log.ready.get(self.appended)
-        {
-            self.appended += 1;
-            if self.appended > self.logged {
-                core.out.push(Output::Append(record.clone()));
+        let Some(appended) = &mut self.appended else {
+            return;
+        };
+        while *handed_out - *executed < core.limits.unexecuted_turns {
+            let is_new = is_new_behind(&self.logged, appended);
+            let Some(record) = log.next_confirmed(appended) else {
+                return;
+            };
+            let bundle = match &record {
+                Record::Bundle(bundle) => Some(bundle.clone()),
+                _ => None,
+            };
+            if is_new {
+                core.out.push(Output::Append(record));
             }
-            if let Record::Bundle(bundle) = record {
-                core.out.push(Output::Execute(bundle.clone()));
+            if let Some(bundle) = bundle {
+                core.out.push(Output::Execute(bundle));
                 *handed_out += 1;
             }
         }
@@ -220,8 +238,8 @@ impl Returning {
         let mut asks = Vec::new();
         if !server.log_asked && !self.is_at_cut() {
             asks.push(Ask::Log {
-                from: log.ahead.turns,
-                attested: log.confirmed.turns,
+                from: log.ahead().turns(),
+                attested: log.confirmed().turns(),
             });
         }
         if let Snapshot::Fetching {
@@ -251,8 +269,8 @@ impl Returning {
         let (Some(change), Some(log)) = (&self.decided, &self.log) else {
             return false;
         };
-        let at_cut = log.ahead.turns == change.value.cut && log.ahead.epoch == change.epoch;
-        at_cut && log.pending.is_empty()
+        let at_cut = log.ahead().turns() == change.value.cut && log.ahead().epoch() == change.epoch;
+        at_cut && !log.has_unconfirmed()
     }
 
     /// Tells of the decision that lets this peer in: whoever else knew of it may be gone, and without it the others may
@@ -262,13 +280,13 @@ impl Returning {
             return;
         };
         let places = change.value.roster.iter();
-        let places = places.filter_map(|at| log.ahead.start.roster.get(usize::from(at)));
+        let places = places.filter_map(|at| log.ahead().start().roster.get(usize::from(at)));
         let mut runs: Vec<(PeerId, Incarnation)> = places
             .map(|place| (place.peer, place.incarnation))
             .collect();
         let new = change.new_runs();
         runs.extend(new.filter_map(|(at, run)| {
-            let place = log.start.roster.get(usize::from(at))?;
+            let place = log.start().roster.get(usize::from(at))?;
             Some((place.peer, run))
         }));
         let lacks = |link: &&mut Link| {
@@ -296,7 +314,7 @@ impl Returning {
         else {
             return false;
         };
-        executed + u32::from(log.start.terms.plan.delay_turns) >= turns && self.decided.is_none()
+        executed + u32::from(log.start().terms.plan.delay_turns) >= turns && self.decided.is_none()
     }
 
     pub(super) fn request(&mut self, core: &mut Core) {
@@ -311,12 +329,13 @@ impl Returning {
             peer: self.me as u8,
             incarnation: core.incarnation,
         };
-        let (signer, epoch) = (core.signer.as_ref(), log.ahead.epoch);
+        let (signer, epoch) = (core.signer.as_ref(), log.ahead().epoch());
         let message = Control::Rejoin {
-            request: Request::signed(signer, &log.start, epoch, joins, *executed),
+            request: Request::signed(signer, log.start(), epoch, joins, *executed),
             addresses: self.addresses.clone(),
         };
-        let of_the_match = |peer: &PeerId| log.start.roster.iter().any(|place| place.peer == *peer);
+        let of_the_match =
+            |peer: &PeerId| log.start().roster.iter().any(|place| place.peer == *peer);
         let links = core
             .links
             .values()
@@ -344,27 +363,27 @@ impl Returning {
             return Step::Stay;
         };
         let cut = change.value.cut;
-        if log.confirmed.turns < cut || *handed_out < cut {
+        if log.confirmed().turns() < cut || *handed_out < cut {
             return Step::Stay;
         }
-        let mut walk = log.confirmed.clone();
-        if walk
+        let mut head = log.confirmed().clone();
+        if head
             .take(&Record::Roster(change.clone()), core.signer.as_ref())
             .is_err()
         {
             return Step::Stay;
         }
         let (told, due) = self.told.unwrap_or((cut, core.now));
-        let turn = walk.course.plan.turn();
+        let turn = head.fold().plan.turn();
         let due = match cut.checked_sub(told) {
             Some(later) => due + turn * later,
             None => due.saturating_sub(turn * (told - cut)),
         };
-        let addresses = walk.start.roster.iter().map(|place| {
+        let addresses = head.start().roster.iter().map(|place| {
             let known = self.contacts.get(&place.peer);
             known.map_or(Vec::new(), |known| known.addresses.clone())
         });
-        let unheard_since = walk.start.roster.iter().map(|place| {
+        let unheard_since = head.start().roster.iter().map(|place| {
             let known = self.contacts.get(&place.peer);
             known.and_then(|known| known.unheard_since)
         });
@@ -372,20 +391,25 @@ impl Returning {
             me: self.me,
             addresses: addresses.collect(),
             unheard_since: unheard_since.collect(),
-            past: (0..walk.start.roster.len() as u8)
-                .map(|at| walk.past(at))
+            past: (0..head.start().roster.len() as u8)
+                .map(|at| head.past_runs(at))
                 .collect(),
-            chained: walk.chained.unwrap_or(walk.hash),
-            start: walk.start,
-            changes: walk.changes,
-            left: walk.left,
-            course: walk.course,
-            ticks: walk.ticks,
-            hashes: std::mem::take(&mut log.hashes),
+            chained: head.tip(),
+            start: head.start().clone(),
+            changes: head.changes().to_vec(),
+            left: head.left(),
+            course: head.fold().clone(),
+            ticks: head.ticks(),
+            hashes: log.verified().hashes().to_vec(),
             executed: *executed,
             checksum: *checksum,
             due,
             early: std::mem::take(&mut self.early).into(),
         }))
     }
+}
+
+/// Whether the record at this place was not appended to the log before.
+fn is_new_behind(logged: &Option<Cursor>, at: &Cursor) -> bool {
+    logged.as_ref().is_none_or(|end| !at.is_before(end))
 }

@@ -1,8 +1,8 @@
 //! Whom a peer that comes back asks, and whom it does not ask any more.
 
 use super::{
-    ANSWER, DIAL_EVERY, Known, LONGER, NO_HELP, PROBE_EVERY, Returning, Server, Snapshot, UNHEARD,
-    World,
+    ANSWER, DIAL_EVERY, JoinerLog, Known, LONGER, NO_HELP, PROBE_EVERY, Returning, Server,
+    Snapshot, UNHEARD, World,
 };
 use crate::session::Output;
 use crate::session::catch_up::message::{Ask, encode};
@@ -243,7 +243,7 @@ impl Returning {
     pub(super) fn distrust_log(&mut self, core: &mut Core) {
         let untouched = matches!(self.world, World::None);
         let log = self.log.as_ref();
-        let own = log.is_some_and(|log| log.of_own);
+        let own = log.is_some_and(JoinerLog::began_with_own);
         if log.is_some_and(|log| log.lacks_a_change()) {
             match (std::mem::replace(&mut self.doubts, true), untouched) {
                 // Whoever is asked may keep a change back; where another one tells the same, it is the turns before.

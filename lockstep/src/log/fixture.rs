@@ -1,0 +1,85 @@
+//! Logs for tests.
+
+use super::{
+    Ballot, Bundle, LogEntry, Peers, Record, RosterChange, RosterPeer, Start, Terms, Value, What,
+    accept_signed_bytes,
+};
+use crate::sign::{KeyedHash, Signer as _};
+use crate::{Incarnation, LogHash, MatchId, PeerId, Plan, TurnNumber};
+use sim::{RulesId, Seat, Seed};
+use std::sync::Arc;
+
+/// The signer of the peer at this place.
+pub(crate) fn signer(peer: u8) -> KeyedHash {
+    KeyedHash::new(PeerId([peer + 1; 32]))
+}
+
+/// Of so many peers, each with the seat of its place.
+pub(crate) fn start(peers: u8) -> Arc<Start> {
+    let place = |at: u8| RosterPeer {
+        peer: PeerId([at + 1; 32]),
+        incarnation: Incarnation([at; 16]),
+        name: String::new(),
+        seats: vec![Seat(at)],
+        share: [0; 32],
+    };
+    Arc::new(Start {
+        protocol: crate::PROTOCOL,
+        match_id: MatchId([7; 16]),
+        rules: RulesId([9; 16]),
+        setup: Arc::from([1, 2, 3]),
+        seed: Seed([5; 32]),
+        terms: Terms {
+            seats: peers,
+            ..Terms::default()
+        },
+        roster: (0..peers).map(place).collect(),
+        build: String::new(),
+        signatures: Vec::new(),
+    })
+}
+
+/// A turn with these entries of seat 0.
+pub(crate) fn turn(turn: u32, paused: bool, whats: Vec<What>) -> Record {
+    let entry = |what| LogEntry {
+        seat: Seat(0),
+        what,
+    };
+    Record::Bundle(Bundle {
+        turn: TurnNumber(turn),
+        plan: Plan::default(),
+        paused,
+        entries: whats.into_iter().map(entry).collect(),
+    })
+}
+
+/// So many turns, every fifth of them with a long text.
+pub(crate) fn turns(count: u32) -> Vec<Record> {
+    let text = |at: u32| match at.is_multiple_of(5) {
+        true => vec![What::Chat("x".repeat(390))],
+        false => Vec::new(),
+    };
+    (0..count).map(|at| turn(at, false, text(at))).collect()
+}
+
+/// A false alarm: the whole roster decides that it goes on after so many turns, with a log of this hash.
+pub(crate) fn false_alarm(start: &Start, epoch: u32, cut: u32, hash: LogHash) -> RosterChange {
+    let roster = Peers::first(start.roster.len());
+    let value = Value::of(roster, cut).with_log(hash);
+    let ballot = Ballot { round: 1, peer: 0 };
+    let accept = |peer: u8| {
+        let bytes = accept_signed_bytes(start, peer, epoch, ballot, value);
+        (
+            peer,
+            signer(peer).sign(&bytes.expect("a place in the start")),
+        )
+    };
+    RosterChange {
+        epoch,
+        ballot,
+        value,
+        accepts: roster.iter().map(accept).collect(),
+        proofs: Vec::new(),
+        reopening: None,
+    }
+}

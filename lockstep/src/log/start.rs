@@ -1,0 +1,171 @@
+//! How a match begins.
+
+use super::terms::Terms;
+use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
+use crate::limits::MAX_PEERS;
+use crate::text::{MAX_BUILD, MAX_NAME};
+use crate::{Incarnation, Limits, MatchId, PeerId};
+use sim::{RulesId, Seat, Seed};
+use std::sync::Arc;
+
+/// How a match began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Version of wire and log.
+    pub protocol: u16,
+    /// The match.
+    pub match_id: MatchId,
+    /// The rules in force.
+    pub rules: RulesId,
+    /// The game's own setup, encoded.
+    pub setup: Arc<[u8]>,
+    /// The seed that commit and reveal gave.
+    pub seed: Seed,
+    /// What the host settled for all.
+    pub terms: Terms,
+    /// The peers, in the order of their lowest seats. Its order gives the peers their indices.
+    pub roster: Vec<RosterPeer>,
+    /// The build that wrote this, for information.
+    pub build: String,
+    /// Each roster peer's signature over [`start_signed_bytes`](super::start_signed_bytes).
+    pub signatures: Vec<[u8; 64]>,
+}
+
+/// One seat of a running match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeatInfo {
+    /// The seat.
+    pub seat: Seat,
+    /// Its peer.
+    pub peer: PeerId,
+    /// What its peer calls itself.
+    pub name: String,
+}
+
+impl Start {
+    /// All seats, ascending.
+    pub fn seats(&self) -> Vec<Seat> {
+        let mut seats: Vec<Seat> = self
+            .roster
+            .iter()
+            .flat_map(|peer| peer.seats.iter().copied())
+            .collect();
+        seats.sort_unstable();
+        seats
+    }
+
+    /// The peer with this seat.
+    pub fn peer_with(&self, seat: Seat) -> Option<&RosterPeer> {
+        let mut roster = self.roster.iter();
+        roster.find(|peer| peer.seats.contains(&seat))
+    }
+
+    /// All seats with their peers, ascending.
+    pub fn seat_infos(&self) -> Vec<SeatInfo> {
+        let of = |peer: &RosterPeer, seat: Seat| SeatInfo {
+            seat,
+            peer: peer.peer,
+            name: peer.name.clone(),
+        };
+        let peers = self.roster.iter();
+        let mut infos: Vec<SeatInfo> = peers
+            .flat_map(|peer| peer.seats.iter().map(move |seat| of(peer, *seat)))
+            .collect();
+        infos.sort_by_key(|info| info.seat);
+        infos
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, u64::from(self.protocol));
+        out.extend_from_slice(&self.match_id.0);
+        out.extend_from_slice(&self.rules.0);
+        put_bytes(out, &self.setup);
+        out.extend_from_slice(&self.seed.0);
+        self.terms.encode(out);
+        put_varint(out, self.roster.len() as u64);
+        for peer in &self.roster {
+            out.extend_from_slice(&peer.peer.0);
+            out.extend_from_slice(&peer.incarnation.0);
+            put_bytes(out, peer.name.as_bytes());
+            put_varint(out, peer.seats.len() as u64);
+            out.extend(peer.seats.iter().map(|seat| seat.0));
+            out.extend_from_slice(&peer.share);
+        }
+        put_bytes(out, self.build.as_bytes());
+        put_varint(out, self.signatures.len() as u64);
+        for signature in &self.signatures {
+            out.extend_from_slice(signature);
+        }
+    }
+
+    pub(super) fn decode(reader: &mut Reader<'_>, limits: &Limits) -> Result<Start, DecodeError> {
+        let protocol =
+            u16::try_from(reader.varint()?).map_err(|_| reader.fail("no protocol version"))?;
+        if protocol != crate::PROTOCOL {
+            return Err(reader.fail("another protocol version"));
+        }
+        let match_id = MatchId(reader.array()?);
+        let rules = RulesId(reader.array()?);
+        let setup: Arc<[u8]> = reader.bytes()?.into();
+        if setup.len() > limits.setup_bytes as usize {
+            return Err(reader.fail("a setup above its limit"));
+        }
+        let seed = Seed(reader.array()?);
+        let mut terms = Terms::decode(reader)?;
+        let count = reader.count(MAX_PEERS, "more peers than allowed")?;
+        let mut roster = Vec::with_capacity(count);
+        for _ in 0..count {
+            roster.push(RosterPeer {
+                peer: PeerId(reader.array()?),
+                incarnation: Incarnation(reader.array()?),
+                name: reader.short_text(MAX_NAME, "a name above its limit")?,
+                seats: {
+                    let seats: Vec<Seat> = reader.bytes()?.iter().copied().map(Seat).collect();
+                    if !seats.is_sorted_by(|a, b| a < b) {
+                        return Err(reader.fail("seats out of order"));
+                    }
+                    seats
+                },
+                share: reader.array()?,
+            });
+        }
+        let mut seen = [false; 256];
+        for seat in roster.iter().flat_map(|peer| &peer.seats) {
+            if std::mem::replace(&mut seen[usize::from(seat.0)], true) {
+                return Err(reader.fail("a seat given twice"));
+            }
+            terms.seats = terms.seats.saturating_add(1);
+        }
+        let build = reader.short_text(MAX_BUILD, "the name of a build above its limit")?;
+        let count = reader.count(roster.len(), "more signatures than peers")?;
+        let signatures = (0..count)
+            .map(|_| reader.array())
+            .collect::<Result<_, _>>()?;
+        Ok(Start {
+            protocol,
+            match_id,
+            rules,
+            setup,
+            seed,
+            terms,
+            roster,
+            build,
+            signatures,
+        })
+    }
+}
+
+/// A peer of the roster at the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RosterPeer {
+    /// Its key.
+    pub peer: PeerId,
+    /// The run of its process.
+    pub incarnation: Incarnation,
+    /// What it calls itself.
+    pub name: String,
+    /// Its seats, ascending.
+    pub seats: Vec<Seat>,
+    /// Its revealed share of the seed.
+    pub share: [u8; 32],
+}
