@@ -1,11 +1,13 @@
 //! How one player goes on alone from a moment of a match.
 
 use super::chain::Chain;
+use super::document::{Document, Kind};
 use super::start::{RosterPeer, Start};
 use super::terms::{OnDesync, OnSlow, Terms, put_turn_limit, turn_limit};
 use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
+use crate::sign::Signer;
 use crate::text::{MAX_BUILD, MAX_NAME};
-use crate::{Incarnation, LogHash, PeerId, Plan};
+use crate::{Incarnation, LogHash, MatchId, PeerId, Plan};
 use sim::Seat;
 
 /// From here on the match is that of one player, who has all its seats: against bots, or to see what else could have
@@ -33,20 +35,15 @@ pub struct Continuation {
     pub turn_limit: Option<u32>,
     /// The build that wrote this, for information.
     pub build: String,
-    /// The key's signature over [`signed_bytes`](Self::signed_bytes).
+    /// The key's signature over the rest of it but for the build, and over the match.
     pub signature: [u8; 64],
 }
 
 impl Continuation {
-    /// What the key signs. `before` is the start of the match, whose id it binds.
-    pub fn signed_bytes(&self, before: &Start) -> Vec<u8> {
-        let mut chain = Chain::new("lockstep continuation 1");
-        chain.bytes(&before.match_id.0);
-        self.chain(&mut chain);
-        let mut bytes = b"lockstep continue".to_vec();
-        bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
-        bytes.extend_from_slice(&chain.end_256());
-        bytes
+    /// The same, signed as one of the match that began so.
+    pub fn signed(self, before: &Start, signer: &dyn Signer) -> Self {
+        let signature = self.of(before).sign(signer);
+        Continuation { signature, ..self }
     }
 
     /// Whether it has a seat of the match and its key has signed it. `verify` tells whether a signature is a peer's for
@@ -57,7 +54,17 @@ impl Continuation {
         verify: impl Fn(PeerId, &[u8], &[u8; 64]) -> bool,
     ) -> bool {
         before.peer_with(self.seat).is_some()
-            && verify(self.peer, &self.signed_bytes(before), &self.signature)
+            && self
+                .of(before)
+                .with(self.signature)
+                .is_by(self.peer, verify)
+    }
+
+    fn of<'a>(&'a self, before: &Start) -> ContinuationOf<'a> {
+        ContinuationOf {
+            match_id: before.match_id,
+            continuation: self,
+        }
     }
 
     /// The start as it counts from here on: the same match, with one peer that has all seats. Nobody signs it; the
@@ -124,6 +131,23 @@ impl Continuation {
             build: reader.short_text(MAX_BUILD, "the name of a build above its limit")?,
             signature: reader.array()?,
         })
+    }
+}
+
+/// A continuation with the match that it binds.
+struct ContinuationOf<'a> {
+    match_id: MatchId,
+    continuation: &'a Continuation,
+}
+
+impl Document for ContinuationOf<'_> {
+    const KIND: Kind = Kind::Continuation;
+
+    fn put_content(&self, out: &mut Vec<u8>) {
+        let mut chain = Chain::new("lockstep continuation 1");
+        chain.bytes(&self.match_id.0);
+        self.continuation.chain(&mut chain);
+        out.extend_from_slice(&chain.end_256());
     }
 }
 

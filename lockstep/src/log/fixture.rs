@@ -1,10 +1,10 @@
 //! Logs for tests.
 
 use super::{
-    Ballot, Bundle, LogEntry, Peers, Record, RosterChange, RosterPeer, Start, Terms, Value, What,
-    accept_signed_bytes,
+    Accept, Ballot, Bundle, Document as _, LogEntry, Peers, Record, RosterChange, RosterPeer,
+    Start, Terms, Value, What,
 };
-use crate::sign::{KeyedHash, Signer as _};
+use crate::sign::KeyedHash;
 use crate::{Incarnation, LogHash, MatchId, PeerId, Plan, TurnNumber};
 use sim::{RulesId, Seat, Seed};
 use std::sync::Arc;
@@ -68,11 +68,9 @@ pub(crate) fn false_alarm(start: &Start, epoch: u32, cut: u32, hash: LogHash) ->
     let value = Value::of(roster, cut).with_log(hash);
     let ballot = Ballot { round: 1, peer: 0 };
     let accept = |peer: u8| {
-        let bytes = accept_signed_bytes(start, peer, epoch, ballot, value);
-        (
-            peer,
-            signer(peer).sign(&bytes.expect("a place in the start")),
-        )
+        let accept = Accept::of(start, peer, epoch, ballot, value);
+        let accept = accept.expect("a place in the start");
+        (peer, accept.sign(&signer(peer)))
     };
     RosterChange {
         epoch,

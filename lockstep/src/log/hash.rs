@@ -2,11 +2,9 @@
 
 use super::bundle::{Bundle, What};
 use super::chain::Chain;
-use super::record::End;
 use super::roster_change::RosterChange;
 use super::start::Start;
 use crate::LogHash;
-use sim::Outcome;
 
 /// `h(−1)`: everything about the start that its peers sign. The build that wrote it is left out.
 pub fn start_hash(start: &Start) -> LogHash {
@@ -85,27 +83,4 @@ pub fn roster_hash(before: LogHash, change: &RosterChange) -> LogHash {
         reopening.chain(&mut hash);
     }
     hash.end()
-}
-
-/// What a roster peer signs once its world is built: the start that all agreed on.
-pub fn start_signed_bytes(start: LogHash) -> Vec<u8> {
-    let mut bytes = b"lockstep start".to_vec();
-    bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
-    bytes.extend_from_slice(&start.0);
-    bytes
-}
-
-/// What a roster peer signs at the end of the match.
-pub fn end_signed_bytes(end: &End) -> Vec<u8> {
-    let mut bytes = b"lockstep end".to_vec();
-    bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
-    bytes.extend_from_slice(&end.turns.to_le_bytes());
-    bytes.extend_from_slice(&end.log_hash.0);
-    bytes.extend_from_slice(&end.checksum.0.to_le_bytes());
-    bytes.extend_from_slice(&match end.outcome {
-        None => [0, 0],
-        Some(Outcome { winner: None }) => [1, 0],
-        Some(Outcome { winner: Some(seat) }) => [2, seat.0],
-    });
-    bytes
 }

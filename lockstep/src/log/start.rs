@@ -1,10 +1,12 @@
 //! How a match begins.
 
+use super::document::{Document, Kind, Rule, SignatureSet};
+use super::hash::start_hash;
 use super::terms::Terms;
 use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
 use crate::limits::MAX_PEERS;
 use crate::text::{MAX_BUILD, MAX_NAME};
-use crate::{Incarnation, Limits, MatchId, PeerId};
+use crate::{Incarnation, Limits, LogHash, MatchId, PeerId};
 use sim::{RulesId, Seat, Seed};
 use std::sync::Arc;
 
@@ -27,7 +29,7 @@ pub struct Start {
     pub roster: Vec<RosterPeer>,
     /// The build that wrote this, for information.
     pub build: String,
-    /// Each roster peer's signature over [`start_signed_bytes`](super::start_signed_bytes).
+    /// Each roster peer's signature over the [`AgreedStart`].
     pub signatures: Vec<[u8; 64]>,
 }
 
@@ -58,6 +60,14 @@ impl Start {
     pub fn peer_with(&self, seat: Seat) -> Option<&RosterPeer> {
         let mut roster = self.roster.iter();
         roster.find(|peer| peer.seats.contains(&seat))
+    }
+
+    /// Whether all of its roster have signed it. `verify` tells whether a signature is a peer's for some bytes.
+    pub fn is_signed(&self, verify: impl Fn(PeerId, &[u8], &[u8; 64]) -> bool) -> bool {
+        let signers = (0..).zip(self.roster.iter().map(|place| place.peer));
+        let mut signatures = SignatureSet::new(&AgreedStart(start_hash(self)), signers);
+        let given = (0..).zip(self.signatures.iter().copied());
+        signatures.add_all(given, verify) && signatures.fulfils(Rule::All)
     }
 
     /// All seats with their peers, ascending.
@@ -168,4 +178,16 @@ pub struct RosterPeer {
     pub seats: Vec<Seat>,
     /// Its revealed share of the seed.
     pub share: [u8; 32],
+}
+
+/// What all roster peers sign once their worlds are built: the [`start_hash`](super::start_hash) of what they agreed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgreedStart(pub LogHash);
+
+impl Document for AgreedStart {
+    const KIND: Kind = Kind::Start;
+
+    fn put_content(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0.0);
+    }
 }

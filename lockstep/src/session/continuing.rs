@@ -41,7 +41,7 @@ impl Continuing {
             return Err(ConfigError::Moment);
         }
         let turn_limit = turn_limit.map(|turns| turns.saturating_add(head.turns()));
-        let mut continuation = Continuation {
+        let continuation = Continuation {
             epoch: head.epoch(),
             turns: head.turns(),
             log_hash: head.tip(),
@@ -53,8 +53,8 @@ impl Continuing {
             turn_limit,
             build,
             signature: [0; 64],
-        };
-        continuation.signature = signer.sign(&continuation.signed_bytes(head.start()));
+        }
+        .signed(head.start(), signer);
         let (hash, ticks) = (head.hash(), head.ticks());
         let chained = continued_hash(head.tip(), &continuation);
         head.continued(&continuation, signer)

@@ -3,7 +3,7 @@
 mod again;
 
 use super::{OwnPeer, Pings, Settled, Step, commitment, share_of_attempt, start_of};
-use crate::log::{Start, start_hash, start_signed_bytes};
+use crate::log::{AgreedStart, Document, Start, start_hash};
 use crate::session::core::Core;
 use crate::session::link::Link;
 use crate::session::wire::{Control, LobbyEntry, LockedPeer, Offer};
@@ -246,7 +246,7 @@ impl Host {
         let Stage::Loading(loading) = &self.stage else {
             return Step::Stay;
         };
-        let signature = core.signer.sign(&start_signed_bytes(loading.hash));
+        let signature = AgreedStart(loading.hash).sign(core.signer.as_ref());
         let own = core.id();
         self.loaded(core, own, signature, 0)
     }
@@ -537,10 +537,8 @@ impl Host {
         let Some(at) = loading.roster.iter().position(|locked| locked.peer == peer) else {
             return Step::Stay;
         };
-        if !core
-            .signer
-            .verify(peer, &start_signed_bytes(loading.hash), &signature)
-        {
+        let signed = AgreedStart(loading.hash).with(signature);
+        if !signed.is_by(peer, core.signer.verifier()) {
             self.bar(core, peer, JoinRefused::Fault(Fault::Signature));
             return self.unlock(core);
         }

@@ -4,7 +4,7 @@ mod orphaned;
 
 use super::{Invitation, OwnPeer, Settled, Step, commitment, share_of_attempt, start_of};
 use crate::limits::MAX_PEERS;
-use crate::log::{Start, start_hash, start_signed_bytes};
+use crate::log::{AgreedStart, Document, Rule, SignatureSet, Start, start_hash};
 use crate::session::core::Core;
 use crate::session::link::Link;
 use crate::session::wire::{Control, Datagram, LobbyEntry, LockedPeer, Offer};
@@ -598,7 +598,7 @@ impl Joiner {
             .map_or(Duration::from_millis(500), |(rtt, _)| rtt);
         let message = Control::Loaded {
             attempt: self.attempt,
-            signature: core.signer.sign(&start_signed_bytes(*hash)).into(),
+            signature: AgreedStart(*hash).sign(core.signer.as_ref()).into(),
             rtt_ms: rtt.as_millis().min(3_000) as u16,
         };
         if let Some(link) = self.link {
@@ -650,10 +650,12 @@ impl Joiner {
 
 /// Whether these are the signatures of all of them under the start.
 fn all_signed(core: &Core, roster: &[LockedPeer], hash: LogHash, signatures: &[[u8; 64]]) -> bool {
-    let signed = start_signed_bytes(hash);
-    let mut each = roster.iter().zip(signatures);
-    signatures.len() == roster.len()
-        && each.all(|(peer, signature)| core.signer.verify(peer.peer, &signed, signature))
+    let signers = (0..).zip(roster.iter().map(|peer| peer.peer));
+    let mut set = SignatureSet::new(&AgreedStart(hash), signers);
+    set.add_all(
+        (0..).zip(signatures.iter().copied()),
+        core.signer.verifier(),
+    ) && set.fulfils(Rule::All)
 }
 
 /// Whether it is said in a match: others may be in it already, and lack this peer.

@@ -3,10 +3,12 @@
 use super::Playing;
 use super::epochs::{Posted, key};
 use crate::encoding::Reader;
-use crate::log::{Equivocation, RosterChange, decode_change, encode_change, roster_hash};
+use crate::log::{
+    Document, Equivocation, RosterChange, Vote, decode_change, encode_change, roster_hash,
+};
 use crate::session::core::Core;
 use crate::session::roster::{
-    Do, Holding, Input, Joins, Message, Note, Peers, Promise, RECENT, View, note_signed_bytes,
+    Do, Holding, Input, Joins, Message, Note, Peers, Promise, RECENT, View,
 };
 use crate::session::wire::{Control, SignedNote};
 use crate::{Event, Fault, Gone, LinkId, LogHash, TurnNumber};
@@ -115,10 +117,10 @@ impl Playing {
             if !self.epochs.is_news(key, ballot) {
                 continue;
             }
-            let bytes = note_signed_bytes(&self.start, signed.peer, &signed.content);
+            let vote = Vote::of(&self.start, signed.peer, &signed.content[..]);
             let author = self.members[usize::from(signed.peer)].peer.peer;
-            let signature = signed.signature.into();
-            if !bytes.is_some_and(|bytes| core.signer.verify(author, &bytes, &signature)) {
+            let vote = vote.map(|vote| vote.with(signed.signature.into()));
+            if !vote.is_some_and(|vote| vote.is_by(author, core.signer.verifier())) {
                 if note.epoch > self.epochs.epoch() {
                     core.strange(link);
                     continue;
@@ -390,12 +392,13 @@ impl Playing {
             message: message.clone(),
         }
         .encode();
-        let bytes = note_signed_bytes(&self.start, me, &content)
-            .expect("this peer is in the start's roster");
+        let vote = Vote::of(&self.start, me, &content[..]);
+        let vote = vote.expect("this peer is in the start's roster");
+        let signature = vote.sign(core.signer.as_ref()).into();
         let note = SignedNote {
             peer: me,
             content,
-            signature: core.signer.sign(&bytes).into(),
+            signature,
         };
         let posted = Posted {
             ballot: message.ballot(),

@@ -4,7 +4,7 @@ use super::Playing;
 use super::member::Member;
 use super::odd::Verdict;
 use super::rejoin::FRESH;
-use crate::log::{End, Record, end_signed_bytes};
+use crate::log::{Document, End, Record};
 use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::roster::Peers;
@@ -147,7 +147,7 @@ impl Playing {
             outcome,
             signatures: Vec::new(),
         };
-        let signature = core.signer.sign(&end_signed_bytes(&end));
+        let signature = end.sign(core.signer.as_ref());
         self.give_up_stall(core.now);
         self.due_bundles.clear();
         let message = message(self.me as u8, &end, signature);
@@ -169,10 +169,8 @@ impl Playing {
         };
         let at = usize::from(peer);
         let signer = self.members.get(at).map(|member| member.peer.peer);
-        if !signer.is_some_and(|signer| {
-            core.signer
-                .verify(signer, &end_signed_bytes(&end), &signature)
-        }) {
+        let signed = (&end).with(signature);
+        if !signer.is_some_and(|signer| signed.is_by(signer, core.signer.verifier())) {
             return core.fault(link, Fault::Signature);
         }
         // Who is out is not asked to agree: its last turns may be none of the others'.

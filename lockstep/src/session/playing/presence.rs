@@ -10,6 +10,7 @@ use super::Playing;
 use super::patience::Votes;
 use super::watch::GIVEN_BACK;
 use crate::encoding::DecodeError;
+use crate::log::{Document, Kind};
 use crate::session::core::Core;
 use crate::session::link::Link;
 use crate::session::roster::{Peers, Voters};
@@ -244,11 +245,12 @@ impl Playing {
         }
         word.number += 1;
         let content = word.encode();
-        let bytes = signed_bytes(self.start.match_id, &content);
+        let status = StatusOf(self.start.match_id, &content);
+        let signature = status.sign(core.signer.as_ref()).into();
         let note = SignedNote {
             peer: self.me as u8,
             content,
-            signature: core.signer.sign(&bytes).into(),
+            signature,
         };
         let heard = Heard {
             key: (word.run, word.number),
@@ -286,9 +288,9 @@ impl Playing {
             if at == self.me || !of_the_match || !news {
                 continue;
             }
-            let bytes = signed_bytes(self.start.match_id, &note.content);
-            let signature = note.signature.into();
-            if !core.signer.verify(member.peer.peer, &bytes, &signature) {
+            let status = StatusOf(self.start.match_id, &note.content);
+            let signed = status.with(note.signature.into());
+            if !signed.is_by(member.peer.peer, core.signer.verifier()) {
                 return core.fault(id, Fault::Signature);
             }
             let key = (word.run, word.number);
@@ -340,10 +342,14 @@ impl Playing {
     }
 }
 
-fn signed_bytes(MatchId(match_id): MatchId, content: &[u8]) -> Vec<u8> {
-    let mut bytes = b"lockstep word".to_vec();
-    bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
-    bytes.extend_from_slice(&match_id);
-    bytes.extend_from_slice(content);
-    bytes
+/// What a peer signs of its status: the match, and the status encoded.
+struct StatusOf<'a>(MatchId, &'a [u8]);
+
+impl Document for StatusOf<'_> {
+    const KIND: Kind = Kind::PeerStatus;
+
+    fn put_content(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0.0);
+        out.extend_from_slice(self.1);
+    }
 }

@@ -4,7 +4,7 @@ use super::book::Book;
 use super::lookout::Lookout;
 use super::message::{Claim, PAGE_COST, Proposal, Said};
 use crate::encoding::Reader;
-use crate::log::{RosterChange, decode_change};
+use crate::log::{Document, RosterChange, decode_change};
 use crate::session::catch_up::{Answer, Ask, Returning, Whole, decode, encode};
 use crate::session::core::Core;
 use crate::session::lobby::Step;
@@ -251,11 +251,11 @@ impl Guest {
             return self.other_history(core);
         }
         let reopening = wanted.reopening();
-        let bytes = reopening.signed_bytes(&self.book.start, epoch, cut);
+        let document = reopening.at(&self.book.start, epoch, cut);
         (self.signed, self.signed_at) = (Some(wanted.attempt), core.now);
         let sign = Said::Sign {
             attempt: wanted.attempt,
-            signature: core.signer.sign(&bytes).into(),
+            signature: document.sign(core.signer.as_ref()).into(),
         };
         core.send(self.link, &Control::Reopen(sign));
         Step::Stay

@@ -32,8 +32,7 @@ mod coordinator;
 mod message;
 mod note;
 
-pub(crate) use crate::log::note_signed_bytes;
-pub use crate::log::{Ballot, Joins, Peers, Value, Voters, accept_signed_bytes, decides};
+pub use crate::log::{Ballot, Joins, Peers, Value, Voters, decides};
 use message::hash_after;
 pub use message::{Holding, Message, Promise, Request};
 pub(crate) use note::Note;

@@ -1,10 +1,10 @@
 //! Messages as they travel: signed, so that anyone may pass them on.
 
 use super::{Message, Request};
-use crate::PeerId;
 use crate::encoding::DecodeError;
-use crate::log::{Joins, Start};
+use crate::log::{Document, Joins, Kind, Start};
 use crate::sign::Signer;
+use crate::{MatchId, PeerId};
 use serde::{Deserialize, Serialize};
 
 /// Bytes of one note, at most: more than a promise of the largest roster takes, and little enough to pass many on.
@@ -37,16 +37,24 @@ impl Note {
     }
 }
 
-/// What a peer that wants to come back signs, for one epoch of the match: it follows, and has executed so many turns.
-fn request_signed_bytes(start: &Start, epoch: u32, joins: Joins, turns: u32) -> Vec<u8> {
-    let mut bytes = b"lockstep rejoin".to_vec();
-    bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
-    bytes.extend_from_slice(&start.match_id.0);
-    bytes.extend_from_slice(&epoch.to_le_bytes());
-    bytes.push(joins.peer);
-    bytes.extend_from_slice(&joins.incarnation.0);
-    bytes.extend_from_slice(&turns.to_le_bytes());
-    bytes
+/// What a joiner signs, for one epoch of the match: it follows, and has executed so many turns.
+struct Admission {
+    match_id: MatchId,
+    epoch: u32,
+    joins: Joins,
+    turns: u32,
+}
+
+impl Document for Admission {
+    const KIND: Kind = Kind::JoinRequest;
+
+    fn put_content(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.match_id.0);
+        out.extend_from_slice(&self.epoch.to_le_bytes());
+        out.push(self.joins.peer);
+        out.extend_from_slice(&self.joins.incarnation.0);
+        out.extend_from_slice(&self.turns.to_le_bytes());
+    }
 }
 
 impl Request {
@@ -58,7 +66,13 @@ impl Request {
         joins: Joins,
         turns: u32,
     ) -> Request {
-        let signature = signer.sign(&request_signed_bytes(start, epoch, joins, turns));
+        let admission = Admission {
+            match_id: start.match_id,
+            epoch,
+            joins,
+            turns,
+        };
+        let signature = admission.sign(signer);
         let (mut first, mut second) = ([0; 32], [0; 32]);
         first.copy_from_slice(&signature[..32]);
         second.copy_from_slice(&signature[32..]);
@@ -81,15 +95,20 @@ impl Request {
         let mut signature = [0; 64];
         signature[..32].copy_from_slice(first);
         signature[32..].copy_from_slice(second);
-        let bytes = request_signed_bytes(start, epoch, self.joins, self.turns);
-        signer.verify(peer, &bytes, &signature)
+        let admission = Admission {
+            match_id: start.match_id,
+            epoch,
+            joins: self.joins,
+            turns: self.turns,
+        };
+        admission.with(signature).is_by(peer, signer.verifier())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::{Ballot, Peers, Value, accept_signed_bytes, note_signed_bytes};
+    use crate::log::{Accept, Ballot, Peers, Value, Vote};
     use crate::session::roster::tests::start;
     use crate::{Incarnation, LogHash};
 
@@ -113,9 +132,8 @@ mod tests {
             message,
         }
         .encode();
-        assert_eq!(
-            accept_signed_bytes(&start, 2, 129, ballot, value),
-            note_signed_bytes(&start, 2, &content)
-        );
+        let accept = Accept::of(&start, 2, 129, ballot, value).expect("a place");
+        let vote = Vote::of(&start, 2, content).expect("a place");
+        assert_eq!(accept.signed_bytes(), vote.signed_bytes());
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::log::{RosterChange, RosterPeer, Start, Terms};
+use crate::log::{Accept, Document, RosterChange, RosterPeer, Start, Terms};
 use crate::sign::{KeyedHash, Signer};
 use crate::{Incarnation, MatchId, PeerId};
 use sim::{RulesId, Seat, Seed};
@@ -253,8 +253,8 @@ fn a_decision_is_proved_by_its_accepts() {
     let ballot = Ballot { round: 1, peer: 0 };
     let value = value(0b011, 9).expect("there is one");
     let accept = |peer: u8| {
-        let bytes = accept_signed_bytes(&start, peer, 4, ballot, value).expect("a place");
-        (peer, signers[usize::from(peer)].sign(&bytes))
+        let accept = Accept::of(&start, peer, 4, ballot, value).expect("a place");
+        (peer, accept.sign(&signers[usize::from(peer)]))
     };
     let change = RosterChange {
         epoch: 4,

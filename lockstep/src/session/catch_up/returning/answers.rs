@@ -2,7 +2,7 @@
 
 use super::{JoinerLog, Known, NO_HELP, Returning, Snapshot, World};
 use crate::limits::MAX_PEERS;
-use crate::log::{Codec, Record, RosterChange, SignedBatch, Start, start_hash, start_signed_bytes};
+use crate::log::{Codec, Record, RosterChange, SignedBatch, Start, start_hash};
 use crate::session::catch_up::message::{Answer, Ask, Offer, decode, encode};
 use crate::session::core::Core;
 use crate::session::lobby::Step;
@@ -280,12 +280,7 @@ pub(in crate::session) fn place_in(
     match_id: MatchId,
     rules: &RulesOf,
 ) -> Result<usize, Unfit> {
-    let signed = start_signed_bytes(start_hash(start));
-    let mut signatures = start.roster.iter().zip(&start.signatures);
-    let holds = start.match_id == match_id
-        && start.signatures.len() == start.roster.len()
-        && signatures.all(|(place, signature)| core.signer.verify(place.peer, &signed, signature));
-    if !holds {
+    if start.match_id != match_id || !start.is_signed(core.signer.verifier()) {
         return Err(Unfit::Forged);
     }
     let mut places = start.roster.iter();

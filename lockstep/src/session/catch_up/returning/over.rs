@@ -1,7 +1,7 @@
 //! The end of a match that a peer follows and has no part in: learnt from those who sign it, before they go.
 
 use super::{Returning, Snapshot, World};
-use crate::log::{End, Record, end_signed_bytes};
+use crate::log::{Document, End, Record};
 use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::lobby::Step;
@@ -28,10 +28,8 @@ impl Returning {
         if known.is_some_and(|(known, _)| *known == end) {
             return;
         }
-        if !core
-            .signer
-            .verify(place.peer, &end_signed_bytes(&end), &signature)
-        {
+        let signed = (&end).with(signature);
+        if !signed.is_by(place.peer, core.signer.verifier()) {
             return core.fault(link, Fault::Signature);
         }
         self.ends.insert(peer, (end, signature));

@@ -1,7 +1,7 @@
 //! Where to go on, and that all sign it.
 
 use super::{BEGIN_AFTER, Host, Stage};
-use crate::log::{NewRun, RosterChange, encode_change};
+use crate::log::{Document, NewRun, RosterChange, encode_change};
 use crate::session::catch_up::{Ask, encode};
 use crate::session::core::Core;
 use crate::session::lobby::Step;
@@ -157,10 +157,9 @@ impl Host {
             log_hash: self.book.tip(),
             runs: runs.collect(),
         };
-        let bytes = proposal
-            .reopening()
-            .signed_bytes(&self.book.start, epoch, cut);
-        let signature = core.signer.sign(&bytes);
+        let reopening = proposal.reopening();
+        let document = reopening.at(&self.book.start, epoch, cut);
+        let signature = document.sign(core.signer.as_ref());
         // Who is of no roster any more has no part in it, and waits until the match goes on.
         let propose = Control::Reopen(Said::Propose(proposal.clone()));
         let asked = proposal
@@ -199,9 +198,10 @@ impl Host {
         }
         let reopening = proposal.reopening();
         let start = &self.book.start;
-        let bytes = reopening.signed_bytes(start, proposal.epoch, proposal.cut);
+        let document = reopening.at(start, proposal.epoch, proposal.cut);
         let id = start.roster[usize::from(peer)].peer;
-        if !core.signer.verify(id, &bytes, &signature) {
+        let signed = document.with(signature);
+        if !signed.is_by(id, core.signer.verifier()) {
             core.event(Event::PeerFault {
                 peer: id,
                 fault: Fault::Signature,

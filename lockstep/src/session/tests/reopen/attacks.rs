@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::Incarnation;
-use crate::log::start_hash;
+use crate::log::{Document, start_hash};
 use crate::session::catch_up::message::{Answer, Ask, decode, encode};
-use crate::session::core::statement;
+use crate::session::core::Introduction;
 use crate::session::reopen::{Claim, Said};
 
 /// A member that says whatever it likes, on a link that it has dialled.
@@ -43,11 +43,17 @@ impl Hostile {
                 nonce: own,
             },
         );
-        let statement = statement(true, &binding, &own, nonce, run);
+        let introduction = Introduction {
+            dialled: true,
+            binding: &binding,
+            own_nonce: &own,
+            their_nonce: nonce,
+            run,
+        };
         let proof = Control::Proof {
             peer: id(key),
             incarnation: run,
-            signature: KeyedHash::new(id(key)).sign(&statement).into(),
+            signature: introduction.sign(&KeyedHash::new(id(key))).into(),
         };
         hostile.says(net, &proof);
         hostile
@@ -127,10 +133,9 @@ impl Hostile {
         let Some(proposal) = proposal else {
             return false;
         };
-        let bytes = proposal
-            .reopening()
-            .signed_bytes(start, proposal.epoch, proposal.cut);
-        let signature = KeyedHash::new(id(self.key)).sign(&bytes).into();
+        let reopening = proposal.reopening();
+        let document = reopening.at(start, proposal.epoch, proposal.cut);
+        let signature = document.sign(&KeyedHash::new(id(self.key))).into();
         let attempt = proposal.attempt;
         self.says(net, &Control::Reopen(Said::Sign { attempt, signature }));
         true
