@@ -51,4 +51,5 @@ pub use start::{Absent, OnDesync, OnSlow, PauseBudget, RosterPeer, SeatInfo, Sta
 pub use store::{LogStore, StoreError};
 pub(crate) use turn_fold::{Formed, TurnFold};
 pub use value::{Ballot, Joins, Value, decides};
+pub(crate) use value::{EXCLUSIONS, bars};
 pub(crate) use verified_log::{Mark, VerifiedLog};
