@@ -55,4 +55,5 @@ pub use store::{LogStore, StoreError};
 pub use terms::{Absent, OnDesync, OnSlow, PauseBudget, Terms};
 pub(crate) use turn_fold::{Formed, TurnFold};
 pub use value::{Ballot, Joins, Value, decides};
+pub(crate) use value::{EXCLUSIONS, bars};
 pub(crate) use verified_log::{Mark, VerifiedLog};

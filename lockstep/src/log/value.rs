@@ -95,3 +95,14 @@ pub fn decides(voters: Voters, value: Value, accepts: Peers) -> bool {
     let all_who_stay = value.joins.is_some() && value.stay().is_within(accepts);
     voters.is_quorum(accepts) && (all_who_stay || Voters::new(value.roster).is_quorum(accepts))
 }
+
+/// A peer that was excluded so often, for another world or log than a quorum's, is not let in again: once may be a bit
+/// that flipped, and the world that it begins with then is sound. Another time it would stray for ever, and each time the
+/// others wait.
+pub(crate) const EXCLUSIONS: u8 = 2;
+
+/// Whether these changes of a match bar a peer from coming back.
+pub(crate) fn bars<'a>(values: impl Iterator<Item = &'a Value>, peer: u8) -> bool {
+    let strayed = values.filter(|value| value.odd.contains(peer));
+    strayed.count() >= usize::from(EXCLUSIONS)
+}

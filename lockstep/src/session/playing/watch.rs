@@ -3,8 +3,8 @@
 
 use super::Playing;
 use super::epochs::ATTEMPTS_EVERY;
-use super::presence::GAP;
 use crate::log::STALL_BUDGET;
+use crate::session::clock_gap::GAP;
 use crate::session::core::Core;
 use crate::session::roster::Peers;
 use crate::{Event, LinkId, TurnNumber};

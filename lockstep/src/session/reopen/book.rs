@@ -3,8 +3,8 @@
 use super::message::Claim;
 use crate::log::{Head, Peers, Record, RosterChange, Start, VerifiedLog, start_hash};
 use crate::session::RulesOf;
-use crate::session::catch_up::{Answer, PART, Reopened, Unfit, place_in};
 use crate::session::core::Core;
+use crate::session::rejoin::{Answer, PART, Reopened, Unfit, place_in};
 use crate::{Event, Incarnation, JoinRefused, LobbyPeer, LogHash, MatchId};
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,10 +42,12 @@ impl Book {
         let Some((Record::Start(start), records)) = own.split_first() else {
             return Err(JoinRefused::OtherMatch);
         };
-        let me = place_in(core, start, match_id, rules).map_err(|unfit| match unfit {
-            Unfit::Forged => JoinRefused::OtherMatch,
-            Unfit::Refused(why) => why,
-        })?;
+        let me = place_in(core.signer.as_ref(), start, match_id, rules).map_err(
+            |unfit| match unfit {
+                Unfit::Forged => JoinRefused::OtherMatch,
+                Unfit::Refused(why) => why,
+            },
+        )?;
         Ok(Book {
             start: start.clone(),
             me,

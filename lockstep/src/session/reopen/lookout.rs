@@ -5,8 +5,8 @@
 use super::book::Book;
 use crate::log::{Codec, Head, Peers, Record, SignedBatch, start_hash};
 use crate::session::Output;
-use crate::session::catch_up::{Answer, Ask, Whole, encode};
 use crate::session::core::Core;
+use crate::session::rejoin::{Answer, Ask, RejoinContext, encode};
 use crate::{Fault, LinkId, LogHash, PeerId};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -57,7 +57,7 @@ impl Lookout {
     }
 
     /// Dials whom it is not linked with, and asks the others, where it is time to. Who is `here` waits as well.
-    pub(super) fn look(&mut self, core: &mut Core, known: &Whole, here: &[PeerId]) {
+    pub(super) fn look(&mut self, core: &mut Core, known: &RejoinContext, here: &[PeerId]) {
         if core.now < self.next {
             return;
         }
@@ -82,13 +82,13 @@ impl Lookout {
     }
 
     /// Somebody has proved who it is. Whoever this peer has dialled is asked at once.
-    pub(super) fn proved(&mut self, core: &mut Core, known: &Whole, link: LinkId) {
+    pub(super) fn proved(&mut self, core: &mut Core, known: &RejoinContext, link: LinkId) {
         if core.links.get(&link).is_some_and(|link| link.dialled) {
             self.ask(core, known, link);
         }
     }
 
-    fn ask(&mut self, core: &mut Core, known: &Whole, link: LinkId) {
+    fn ask(&mut self, core: &mut Core, known: &RejoinContext, link: LinkId) {
         let Some(at) = core.links.get_mut(&link) else {
             return;
         };
@@ -111,7 +111,7 @@ impl Lookout {
     pub(super) fn answered(
         &mut self,
         core: &mut Core,
-        known: &Whole,
+        known: &RejoinContext,
         link: LinkId,
         answer: Answer,
     ) -> bool {
@@ -156,7 +156,7 @@ impl Lookout {
 }
 
 impl Recorded {
-    fn of(core: &Core, known: &Whole) -> Option<Recorded> {
+    fn of(core: &Core, known: &RejoinContext) -> Option<Recorded> {
         let book = Book::open(core, known.match_id, &known.own, &known.rules);
         let mut book = book.ok()?;
         let (epoch, turns) = (book.epoch(), book.turns());

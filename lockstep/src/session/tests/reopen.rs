@@ -6,7 +6,7 @@ use super::lost::between;
 use super::rejoin::seats_of;
 use super::*;
 use crate::log::Keyframe;
-use crate::session::catch_up::{Answer, decode, encode};
+use crate::session::rejoin::{Answer, decode, encode};
 use crate::session::reopen::Said;
 use crate::session::wire::Control;
 use crate::{Contact, JoinRefused, Rejoin, RosterCause};

@@ -2,7 +2,7 @@
 
 use super::lost::between;
 use super::*;
-use crate::session::catch_up::{Answer, Ask, JoinerLog, decode, encode};
+use crate::session::rejoin::{Answer, Ask, JoinerLog, decode, encode};
 use crate::session::wire::Control;
 use crate::{Contact, Rejoin, RosterCause};
 

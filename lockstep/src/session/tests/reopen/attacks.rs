@@ -3,8 +3,8 @@
 use super::*;
 use crate::Incarnation;
 use crate::log::{Document, start_hash};
-use crate::session::catch_up::message::{Answer, Ask, decode, encode};
 use crate::session::core::Introduction;
+use crate::session::rejoin::message::{Answer, Ask, decode, encode};
 use crate::session::reopen::{Claim, Said};
 
 /// A member that says whatever it likes, on a link that it has dialled.

@@ -1,8 +1,7 @@
 //! The log of a joiner: what sources gave, and how much of it a quorum attests.
 
 use crate::log::{
-    Batch, Cursor, DoesNotFollow, Head, Keyframe, Mark, Record, RosterChange, SignedBatch, Start,
-    VerifiedLog,
+    Batch, Cursor, DoesNotFollow, Head, Mark, Record, RosterChange, SignedBatch, Start, VerifiedLog,
 };
 use crate::sign::Signer;
 use crate::{Limits, LogHash};
@@ -79,7 +78,7 @@ impl JoinerLog {
         more.then(|| self.log.encoded().read(cursor)).flatten()
     }
 
-    /// All confirmed records behind the start.
+    /// All confirmed records behind the start, in order.
     pub(in crate::session) fn confirmed_records(&self) -> impl Iterator<Item = Record> {
         let mut cursor = self.log.encoded().first();
         std::iter::from_fn(move || self.next_confirmed(&mut cursor))
@@ -196,15 +195,5 @@ impl JoinerLog {
     pub(in crate::session) fn forget_unconfirmed(&mut self) {
         self.log.truncate(&self.confirmed);
         self.attested.clear();
-    }
-
-    /// The record of a snapshot of the world after so many turns.
-    pub(in crate::session) fn keyframe(
-        &self,
-        turns: u32,
-        ticks: u64,
-        snapshot: Arc<[u8]>,
-    ) -> Option<Keyframe> {
-        self.log.keyframe(turns, ticks, snapshot)
     }
 }
