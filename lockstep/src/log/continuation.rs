@@ -60,7 +60,7 @@ impl Continuation {
                 .is_by(self.peer, verify)
     }
 
-    fn of<'a>(&'a self, before: &Start) -> ContinuationOf<'a> {
+    pub(crate) fn of<'a>(&'a self, before: &Start) -> ContinuationOf<'a> {
         ContinuationOf {
             match_id: before.match_id,
             continuation: self,
@@ -135,7 +135,7 @@ impl Continuation {
 }
 
 /// A continuation with the match that it binds.
-struct ContinuationOf<'a> {
+pub(crate) struct ContinuationOf<'a> {
     match_id: MatchId,
     continuation: &'a Continuation,
 }

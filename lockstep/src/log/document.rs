@@ -1,6 +1,6 @@
 //! Documents that peers sign, and their signatures.
 
-use super::peers::{Peers, Voters};
+use super::peers::Voters;
 use crate::PeerId;
 use crate::sign::Signer;
 use std::collections::BTreeMap;
@@ -170,13 +170,17 @@ impl SignatureSet {
         })
     }
 
-    /// Places of signers without a signature.
-    pub fn missing(&self) -> Peers {
-        let missing = self.signers.keys();
-        missing
-            .filter(|place| !self.signatures.contains_key(place))
-            .copied()
-            .collect()
+    /// The place at which a peer is to sign.
+    pub fn place_of(&self, signer: PeerId) -> Option<u8> {
+        let mut signers = self.signers.iter();
+        signers.find_map(|(place, peer)| (*peer == signer).then_some(*place))
+    }
+
+    /// Signers without a signature, by place.
+    pub fn missing(&self) -> impl Iterator<Item = (u8, PeerId)> + '_ {
+        let signers = self.signers.iter();
+        let missing = signers.filter(|(place, _)| !self.signatures.contains_key(place));
+        missing.map(|(place, signer)| (*place, *signer))
     }
 
     /// Whether the signatures are enough.
@@ -198,6 +202,7 @@ impl SignatureSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::Peers;
     use crate::log::fixture::signer;
 
     struct Text(&'static str);
@@ -279,11 +284,12 @@ mod tests {
         let mut set = set(3);
         for place in 0..3 {
             assert!(!set.fulfils(Rule::All));
-            assert!(set.missing().contains(place));
+            assert_eq!(set.missing().next(), Some((place, signer(place).id())));
+            assert_eq!(set.place_of(signer(place).id()), Some(place));
             assert!(set.add(place, signature(place), verify));
         }
         assert!(set.fulfils(Rule::All));
-        assert!(set.missing().is_empty());
+        assert_eq!(set.missing().count(), 0);
         assert_eq!(set.signatures().count(), 3);
     }
 
@@ -304,7 +310,7 @@ mod tests {
         assert!(!set.add(7, signature(7), verify), "no signer");
         let other = Signed::by(&signer(0), Text("two")).signature;
         assert!(!set.add(0, other, verify), "another document");
-        assert_eq!(set.missing(), Peers::first(2));
+        assert_eq!(set.missing().count(), 2);
         let twice = [(0, signature(0)), (0, signature(0))];
         assert!(!set.add_all(twice, verify), "a place comes twice");
     }

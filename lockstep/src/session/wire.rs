@@ -3,10 +3,10 @@
 use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_PEERS};
 use crate::log::{End, SignedBatch, Terms};
-use crate::session::reopen::Said;
+use crate::session::lobby::Said;
 use crate::session::roster::Request;
 use crate::text::{MAX_BUILD, tidy_name, tidy_text};
-use crate::{Incarnation, JoinRefused, Limits, LogHash, MatchId, PeerId, TurnNumber};
+use crate::{Incarnation, JoinRefused, Limits, LobbyPeer, LogHash, MatchId, PeerId, TurnNumber};
 use serde::{Deserialize, Serialize};
 use sim::{Checksum, Outcome, RulesId, Seat};
 
@@ -406,4 +406,16 @@ fn turn_packet(reader: &mut Reader<'_>, epoch: u32) -> Result<TurnPacket, Decode
         held,
         batches,
     })
+}
+
+impl From<LobbyEntry> for LobbyPeer {
+    fn from(entry: LobbyEntry) -> Self {
+        LobbyPeer {
+            peer: entry.peer,
+            name: entry.name,
+            build: entry.build,
+            seats: entry.seats,
+            ready: entry.ready,
+        }
+    }
 }

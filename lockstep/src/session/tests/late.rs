@@ -147,7 +147,7 @@ fn an_end_that_no_quorum_signs_ends_nothing() {
             outcome: end.outcome,
             signature: signature.into(),
         };
-        assert!(matches!(net.session(2).phase, Phase::Return(_)));
+        assert!(matches!(net.session(2).phase, Phase::Rejoin(_)));
         net.input(
             2,
             Input::Received {

@@ -1,11 +1,10 @@
-//! A recorded log that others are given what they lack of, and that takes what this peer lacks.
+//! The log that an earlier run has recorded. Others are given what they lack of it, and it takes what this peer lacks.
 
 use super::message::Claim;
 use crate::log::{Head, Peers, Record, RosterChange, Start, VerifiedLog, start_hash};
-use crate::session::RulesOf;
-use crate::session::core::Core;
-use crate::session::rejoin::{Answer, PART, Reopened, Unfit, place_in};
-use crate::{Event, Incarnation, JoinRefused, LobbyPeer, LogHash, MatchId};
+use crate::session::rejoin::{Answer, PART, RejoinContext, Reopened, Unfit, place_in};
+use crate::sign::Signer;
+use crate::{Incarnation, JoinRefused, Limits, LogHash};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,46 +13,42 @@ pub(super) const RECORD: usize = size_of::<Record>() + size_of::<LogHash>();
 /// Turns at the end of a log of an earlier epoch that may be the peer's alone: as many as the longest command delay.
 const PROVISIONAL: u32 = 8;
 
-pub(super) struct Book {
-    pub start: Arc<Start>,
-    pub me: usize,
+pub(super) struct RecoveredLog {
+    me: usize,
     log: VerifiedLog,
     /// Memory for what was taken from others.
     taken: u64,
 }
 
-impl Book {
-    /// These are here.
-    pub(super) fn lobby(&self, peers: Vec<LobbyPeer>) -> Event {
-        Event::Lobby {
-            peers,
-            seats: self.start.seats().len() as u8,
-            plan: self.start.terms.plan,
-        }
-    }
-
+impl RecoveredLog {
     /// What an earlier run of this process has recorded.
-    pub(super) fn open(
-        core: &Core,
-        match_id: MatchId,
-        own: &[Record],
-        rules: &RulesOf,
-    ) -> Result<Book, JoinRefused> {
-        let Some((Record::Start(start), records)) = own.split_first() else {
+    ///
+    /// # Errors
+    /// Why this peer cannot go on with it.
+    pub(super) fn open(signer: &dyn Signer, context: &RejoinContext) -> Result<Self, JoinRefused> {
+        let Some((Record::Start(start), records)) = context.own.split_first() else {
             return Err(JoinRefused::OtherMatch);
         };
-        let me = place_in(core.signer.as_ref(), start, match_id, rules).map_err(
-            |unfit| match unfit {
-                Unfit::Forged => JoinRefused::OtherMatch,
-                Unfit::Refused(why) => why,
-            },
-        )?;
-        Ok(Book {
-            start: start.clone(),
+        let me = place_in(signer, start, context.match_id, &context.rules);
+        let me = me.map_err(|unfit| match unfit {
+            Unfit::Forged => JoinRefused::OtherMatch,
+            Unfit::Refused(why) => why,
+        })?;
+        Ok(RecoveredLog {
             me,
-            log: VerifiedLog::of(start.clone(), records, core.signer.as_ref()),
+            log: VerifiedLog::of(start.clone(), records, signer),
             taken: 0,
         })
+    }
+
+    /// As the match began.
+    pub(super) fn start(&self) -> &Arc<Start> {
+        self.log.start()
+    }
+
+    /// This peer's place in the start's roster.
+    pub(super) fn me(&self) -> u8 {
+        self.me as u8
     }
 
     pub(super) fn turns(&self) -> u32 {
@@ -80,15 +75,15 @@ impl Book {
 
     pub(super) fn claim(&self) -> Claim {
         Claim {
-            start: start_hash(&self.start),
+            start: start_hash(self.start()),
             epoch: self.epoch(),
             turns: self.turns(),
             hash: self.log.head().hash(),
         }
     }
 
-    /// Turns of this log that who claims so has too; `None` where it has others. Of a claim that goes further in the same
-    /// epoch only who made it can tell whether it goes on from here: it signs, or refuses to.
+    /// Turns of this log that a peer with such a claim has too; `None` where it has others. Of a claim that goes further in
+    /// the same epoch only its peer can tell whether it goes on from here: it signs, or refuses to.
     pub(super) fn shared_with(&self, claim: &Claim) -> Option<u32> {
         let mut changes = self.log.head().changes().iter();
         let ended = changes.find(|change| change.epoch == claim.epoch);
@@ -110,7 +105,7 @@ impl Book {
     }
 
     /// Goes back to so many turns of an epoch that it has come to.
-    pub(super) fn cut_back(&mut self, core: &Core, epoch: u32, turns: u32) {
+    pub(super) fn cut_back(&mut self, signer: &dyn Signer, epoch: u32, turns: u32) {
         if (self.epoch(), self.turns()) == (epoch, turns) {
             return;
         }
@@ -121,13 +116,13 @@ impl Book {
         };
         let encoded = self.log.encoded();
         let records: Vec<Record> = encoded.records(encoded.first()).filter(stays).collect();
-        self.log = VerifiedLog::of(self.start.clone(), &records, core.signer.as_ref());
+        self.log = VerifiedLog::of(self.start().clone(), &records, signer);
     }
 
     /// Goes back behind what others may not have, to be given the turns of a later epoch.
-    pub(super) fn cut_back_provisional(&mut self, core: &Core) {
+    pub(super) fn cut_back_provisional(&mut self, signer: &dyn Signer) {
         let turns = self.turns().saturating_sub(PROVISIONAL);
-        self.cut_back(core, self.epoch(), turns);
+        self.cut_back(signer, self.epoch(), turns);
     }
 
     /// What follows on the turns before `from`.
@@ -142,31 +137,37 @@ impl Book {
     }
 
     /// Takes such a page. `None` where it does not follow, brings nothing new, or is too much.
-    pub(super) fn take(&mut self, core: &Core, from: u32, bytes: &[u8]) -> Option<()> {
+    pub(super) fn take(
+        &mut self,
+        signer: &dyn Signer,
+        limits: &Limits,
+        from: u32,
+        bytes: &[u8],
+    ) -> Option<()> {
         let log = &mut self.log;
         let before = (log.head().epoch(), log.head().turns());
         if from != log.head().turns() {
             return None;
         }
-        let records = log.decode(bytes, &core.limits).ok()?;
+        let records = log.decode(bytes, limits).ok()?;
         self.taken += (bytes.len() + records.len() * RECORD) as u64;
-        if self.taken > core.limits.catch_up_bytes {
+        if self.taken > limits.catch_up_bytes {
             return None;
         }
         for record in records {
             // The change that began the epoch stands where the page begins, too.
             if !log.head().is_past(&record) {
-                log.take(&record, core.signer.as_ref()).ok()?;
+                log.take(&record, signer).ok()?;
             }
         }
         (before != (log.head().epoch(), log.head().turns())).then_some(())
     }
 
-    /// Whether a change reopens the match where this log ends, decided by those whom it names.
-    pub(super) fn is_reopened_by(&self, core: &Core, change: &RosterChange) -> bool {
+    /// Whether a change reopens the match where this log ends, decided by the runs that it names.
+    pub(super) fn is_reopened_by(&self, signer: &dyn Signer, change: &RosterChange) -> bool {
         let head = self.log.head();
         change.reopening.is_some()
-            && head.is_next(change, core.signer.as_ref())
+            && head.is_next(change, signer)
             && change.follows_on(head.turns(), head.tip(), head.began(), head.roster())
     }
 
@@ -189,28 +190,23 @@ impl Book {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Limits;
-    use crate::log::fixture;
+    use crate::log::fixture::{self, signer};
 
-    /// A book of so many turns, every fifth of them with a long text.
-    fn book(turns: u32) -> (Core, Book) {
-        let core = Core::new(Limits::default(), Box::new(fixture::signer(0)), [3; 32]);
+    /// A log of so many turns, every fifth of them with a long text.
+    fn log(turns: u32) -> RecoveredLog {
         let (start, records) = (fixture::start(1), fixture::turns(turns));
-        let log = VerifiedLog::of(start.clone(), &records, core.signer.as_ref());
+        let log = VerifiedLog::of(start, &records, &signer(0));
         assert_eq!(log.head().turns(), turns);
-        let book = Book {
-            start,
+        RecoveredLog {
             me: 0,
             log,
             taken: 0,
-        };
-        (core, book)
+        }
     }
 
     #[test]
-    fn another_book_is_given_the_whole_log_page_by_page() {
-        let (core, giving) = book(2_000);
-        let (_, mut taking) = book(7);
+    fn another_peer_is_given_the_whole_log_page_by_page() {
+        let (giving, mut taking) = (log(2_000), log(7));
         let mut pages = 0;
         while taking.turns() < 2_000 {
             let from = taking.turns();
@@ -218,7 +214,8 @@ mod tests {
                 panic!("a page");
             };
             assert!(records.len() <= PART);
-            taking.take(&core, from, &records).expect("it follows");
+            let taken = taking.take(&signer(0), &Limits::default(), from, &records);
+            taken.expect("it follows");
             pages += 1;
         }
         assert_eq!(taking.claim(), giving.claim());
@@ -227,12 +224,37 @@ mod tests {
 
     #[test]
     fn what_is_taken_is_counted_with_the_memory_that_it_takes() {
-        let (mut core, mut book) = book(0);
-        core.limits.catch_up_bytes = 1_000 * (RECORD as u64 + 1);
-        assert!(book.take(&core, 0, &[1; 1_000]).is_some());
-        assert!(
-            book.take(&core, 1_000, &[1]).is_none(),
-            "idle turns are not free"
-        );
+        let mut log = log(0);
+        let limits = Limits {
+            catch_up_bytes: 1_000 * (RECORD as u64 + 1),
+            ..Limits::default()
+        };
+        assert!(log.take(&signer(0), &limits, 0, &[1; 1_000]).is_some());
+        let more = log.take(&signer(0), &limits, 1_000, &[1]);
+        assert!(more.is_none(), "idle turns are not free");
+    }
+
+    #[test]
+    fn a_log_shares_the_turns_of_a_claim_that_has_its_hash() {
+        let (log, short) = (log(9), log(5).claim());
+        assert_eq!(log.shared_with(&short), Some(5));
+        let other = Claim {
+            hash: LogHash([9; 16]),
+            ..short
+        };
+        assert_eq!(log.shared_with(&other), None);
+        let longer = Claim { turns: 12, ..other };
+        assert_eq!(log.shared_with(&longer), Some(9), "its peer can tell");
+        let later = Claim { epoch: 1, ..short };
+        assert_eq!(log.shared_with(&later), None);
+    }
+
+    #[test]
+    fn a_log_that_is_cut_back_ends_there() {
+        let mut log = log(9);
+        log.cut_back(&signer(0), 0, 5);
+        assert_eq!(log.claim(), self::log(5).claim());
+        log.cut_back_provisional(&signer(0));
+        assert_eq!(log.turns(), 0);
     }
 }

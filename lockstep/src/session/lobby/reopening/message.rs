@@ -1,4 +1,4 @@
-//! What those say to each other who reopen a match.
+//! What the host of a reopening and its guests say to each other.
 
 use crate::log::{NewRun, Reopening};
 use crate::session::wire::Signature;
@@ -11,22 +11,22 @@ pub(super) const PAGE_COST: u64 = 32 << 10;
 /// One message, on the control stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Said {
-    /// To who hosts: this peer is here, and what it has recorded.
+    /// To the host: this peer is here, and has recorded this.
     Come {
         claim: Claim,
         addresses: Vec<String>,
     },
-    /// From who hosts: those who are here can go on so.
+    /// From the host: the peers here can go on so.
     Propose(Proposal),
-    /// To who hosts: this peer has all turns up to the cut, and goes on there.
+    /// To the host: this peer has all turns up to the cut, and goes on there.
     Sign { attempt: u32, signature: Signature },
-    /// From who hosts: somebody did not sign. Wait for the next proposal.
+    /// From the host: a peer did not sign. Wait for the next proposal.
     Withdraw { attempt: u32 },
-    /// From who hosts: all have signed.
+    /// From the host: all have signed.
     Begin {
         /// The roster change, encoded as in the log.
         change: Vec<u8>,
-        /// Where those who go on can be dialled.
+        /// Where the peers can be dialled that go on.
         contacts: Vec<(PeerId, Vec<String>)>,
         /// When the first turn is due.
         in_ms: u32,
