@@ -163,7 +163,7 @@ impl Joiner {
         };
         let change = reopened.change;
         let mut follow = Follow::of(core.now, reopened.me as u8, log);
-        follow.set_told(change.value.cut, reopened.due);
+        follow.set_reported(change.value.cut, reopened.due);
         Joiner {
             follow: Some(follow),
             world,

@@ -148,7 +148,7 @@ impl Joiner {
                 ..
             }) => {
                 if let Some(follow) = &mut self.follow {
-                    follow.tell(core.now, turns, due_in_ms, self.sources.one_way());
+                    follow.source_reports(core.now, turns, due_in_ms, self.sources.one_way());
                 }
                 if let Stage::Fetching(fetch) = &mut self.stage {
                     fetch.source_has(turns);

@@ -162,3 +162,121 @@ pub(in crate::session) fn members_after(
     );
     runs
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::Value;
+    use crate::log::fixture::{decided, signer, start, turn, turns};
+
+    const ME: u8 = 2;
+    const RUN: Incarnation = Incarnation([99; 16]);
+
+    fn at(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// Five turns, the removal of the third peer, and four turns more.
+    fn records() -> Vec<Record> {
+        let mut records = turns(5);
+        let own = Follow::new(at(0), ME, start(3), &records, &signer(ME));
+        let value = Value::of(Peers(0b011), 5).with_log(own.ahead().hash());
+        records.push(Record::Roster(decided(&start(3), 0, value)));
+        records.extend((5..9).map(|at| turn(at, false, Vec::new())));
+        records
+    }
+
+    fn follow() -> Follow {
+        let mut follow = Follow::new(at(0), ME, start(3), &records(), &signer(ME));
+        follow.set_reported(9, at(700));
+        follow
+    }
+
+    fn change(cut: u32, follow: &Follow) -> RosterChange {
+        let mut value = Value::of(Peers::first(3), cut);
+        value.log_hash = follow.verified().hash_after(cut);
+        value.joins = Some(Joins {
+            peer: ME,
+            incarnation: RUN,
+        });
+        decided(&start(3), 1, value)
+    }
+
+    #[test]
+    fn requests_are_signed_for_the_epoch_and_leave_five_times_a_second() {
+        let (mut admission, follow) = (Admission::new(at(100)), follow());
+        let request = |admission: &mut Admission, ms: u64| {
+            admission.request(at(ms), &follow, RUN, 9, &signer(ME))
+        };
+        assert!(request(&mut admission, 99).is_none());
+        let first = request(&mut admission, 100).expect("due");
+        assert!(request(&mut admission, 299).is_none());
+        assert_eq!(admission.deadline(), at(300));
+        let (key, start) = (signer(ME).id(), start(3));
+        assert!(first.is_signed_by(key, &signer(0), &start, 1));
+        assert!(!first.is_signed_by(key, &signer(0), &start, 0));
+        assert_eq!((first.joins.incarnation, first.turns), (RUN, 9));
+    }
+
+    #[test]
+    fn a_part_begins_with_the_log_up_to_the_cut() {
+        let (mut admission, follow) = (Admission::new(at(0)), follow());
+        admission.keep_early(LinkId(4), Control::Bye);
+        let peers = |peer: PeerId| (vec![format!("{}", peer.0[0])], None);
+        let change = change(9, &follow);
+        let returned = admission
+            .returned(
+                at(800),
+                &change,
+                &follow,
+                (9, Checksum(3)),
+                peers,
+                &signer(ME),
+            )
+            .expect("the change ends the log");
+        assert_eq!(
+            (returned.me, returned.executed, returned.due),
+            (2, 9, at(700))
+        );
+        assert_eq!(returned.addresses, [["1"], ["2"], ["3"]]);
+        assert_eq!(returned.changes.last(), Some(&change));
+        assert_eq!(returned.hashes.len(), 10);
+        assert_eq!(returned.past, [vec![], vec![], vec![Incarnation([2; 16])]]);
+        assert_eq!(returned.early.len(), 1);
+    }
+
+    #[test]
+    fn no_part_begins_before_the_log_is_confirmed_up_to_the_cut() {
+        let (mut admission, follow) = (Admission::new(at(0)), follow());
+        for cut in [8, 10] {
+            let mut change = change(cut.min(9), &follow);
+            change.value.cut = cut;
+            let peers = |_: PeerId| (Vec::new(), None);
+            let world = (cut, Checksum(3));
+            let returned = admission.returned(at(0), &change, &follow, world, peers, &signer(ME));
+            assert!(returned.is_none(), "cut {cut}");
+        }
+    }
+
+    #[test]
+    fn of_early_messages_notes_go_first() {
+        let mut admission = Admission::new(at(0));
+        admission.keep_early(LinkId(1), Control::Evidence(Vec::new()));
+        for _ in 1..EARLY {
+            admission.keep_early(LinkId(2), Control::Roster(Vec::new()));
+        }
+        admission.keep_early(LinkId(3), Control::Evidence(Vec::new()));
+        assert_eq!(admission.early.len(), EARLY);
+        assert_eq!(admission.early[0].0, LinkId(1));
+        assert_eq!(admission.early[EARLY - 1].0, LinkId(3));
+    }
+
+    #[test]
+    fn members_after_a_decision_are_named_by_the_runs_that_speak_then() {
+        let follow = follow();
+        let members = members_after(&change(9, &follow), follow.ahead());
+        let id = |peer: u8| signer(peer).id();
+        assert!(members.contains(&(id(0), Incarnation([0; 16]))));
+        assert!(members.contains(&(id(ME), RUN)));
+    }
+}

@@ -185,10 +185,8 @@ impl Fetch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::Batch;
-    use crate::log::fixture::{signer, start, turns};
+    use crate::log::fixture::{report, signer, start, turns};
     use crate::session::wire::WireBatch;
-    use crate::{Incarnation, TurnNumber};
 
     const TURNS: u32 = 10;
     const WORLD: usize = 10 * PART;
@@ -205,23 +203,9 @@ mod tests {
     /// The keyframe, as so many peers have signed it.
     fn offer(signers: u8) -> Offer {
         let hash = SnapshotHash::of(&keyframe());
-        let batch = Batch {
-            turn: TurnNumber(TURNS + 3),
-            entries: Vec::new(),
-            first_numbers: Vec::new(),
-            executed: TURNS,
-            checksums: Vec::new(),
-            complete: TURNS,
-            log_hash: keyframe().log_hash,
-            slack_ms: Vec::new(),
-            load: 0,
-            leaving: false,
-            epoch: 0,
-            snapshot: Some((TURNS, hash)),
-        };
         let sealed = |peer: u8| {
-            let run = Incarnation([peer; 16]);
-            WireBatch::of(&batch.seal(peer, start(3).match_id, run, &signer(peer)))
+            let log = (TURNS, keyframe().log_hash);
+            WireBatch::of(&report(peer, 0, log, Some((TURNS, hash))))
         };
         Offer {
             turns: TURNS,

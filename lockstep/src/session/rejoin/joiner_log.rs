@@ -197,3 +197,71 @@ impl JoinerLog {
         self.attested.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::fixture::{signer, start, turn};
+    use crate::log::{Codec, What};
+
+    /// Turns with two pauses.
+    fn records() -> Vec<Record> {
+        let turn = |at: u32| match at {
+            3 | 8 => turn(at, false, vec![What::Pause]),
+            6 | 11 => turn(at, true, vec![What::Resume]),
+            _ => turn(at, matches!(at, 4..=6 | 9..=11), Vec::new()),
+        };
+        (0..15).map(turn).collect()
+    }
+
+    #[test]
+    fn a_log_is_read_on_from_any_turn_up_to_which_it_is_confirmed() {
+        let (records, signer) = (records(), signer(0));
+        for confirmed in 0..records.len() {
+            let mut codec = Codec::behind(&start(2));
+            let (mut before, mut page) = (Vec::new(), Vec::new());
+            for (at, record) in records.iter().enumerate() {
+                let out = if at < confirmed {
+                    &mut before
+                } else {
+                    &mut page
+                };
+                codec.encode(record, out);
+            }
+            let mut log = JoinerLog::new(start(2), &[], &signer);
+            for record in &records {
+                log.take(record, &signer).expect("it follows");
+            }
+            let turns = confirmed as u32;
+            let hash = log
+                .verified()
+                .hash_after(turns)
+                .expect("turns that are here");
+            log.attest_turns(0, turns, hash);
+            log.attest_turns(1, turns, hash);
+            assert_eq!(log.confirm(&signer, None), confirmed > 0);
+            assert!(log.has_unconfirmed());
+            assert!(
+                log.confirmed_records()
+                    .eq(records[..confirmed].iter().cloned())
+            );
+            log.forget_unconfirmed();
+            let read = log.decode(&page, &Limits::default());
+            assert_eq!(read.as_deref(), Some(&records[confirmed..]));
+        }
+    }
+
+    #[test]
+    fn a_source_gives_no_more_than_the_limits_allow() {
+        let mut log = JoinerLog::new(start(2), &[], &signer(0));
+        let limits = Limits {
+            catch_up_bytes: 5,
+            ..Limits::default()
+        };
+        let mut idle = Vec::new();
+        let mut codec = Codec::behind(&start(2));
+        (0..3).for_each(|at| codec.encode(&turn(at, false, Vec::new()), &mut idle));
+        assert_eq!(log.decode(&idle, &limits).map(|turns| turns.len()), Some(3));
+        assert_eq!(log.decode(&idle, &limits), None);
+    }
+}

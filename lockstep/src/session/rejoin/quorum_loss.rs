@@ -125,3 +125,85 @@ pub(in crate::session) fn seats_of(start: &Start, peers: Peers) -> Vec<SeatInfo>
     all.filter(|info| place(info.seat).is_some_and(|at| peers.contains(at as u8)))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::VerifiedLog;
+    use crate::log::fixture::{signer, start, turns};
+    use crate::{Incarnation, LinkId};
+
+    fn at(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn head() -> Head {
+        VerifiedLog::of(start(3), &turns(9), &signer(0))
+            .head()
+            .clone()
+    }
+
+    fn stopped(loss: &mut QuorumLoss, ms: u64, turns: u32, source_has: Option<u32>) -> bool {
+        loss.has_stopped(at(ms), (0, turns, false), source_has)
+    }
+
+    #[test]
+    fn a_log_has_stopped_once_no_turn_comes_and_none_is_announced() {
+        let mut loss = QuorumLoss::new(at(0), false);
+        assert!(!stopped(&mut loss, 1_000, 9, None));
+        assert!(!stopped(&mut loss, 4_999, 9, Some(9)));
+        assert!(stopped(&mut loss, 5_000, 9, Some(9)));
+        assert!(!stopped(&mut loss, 5_000, 9, Some(10)), "one is to come");
+        // What was forgotten and comes again is no news.
+        assert!(!stopped(&mut loss, 8_999, 3, Some(9)));
+        assert!(stopped(&mut loss, 9_000, 9, Some(9)));
+        assert!(!stopped(&mut loss, 9_000, 10, Some(10)));
+    }
+
+    #[test]
+    fn a_lost_quorum_is_told_once_until_it_is_back() {
+        let (mut loss, head) = (QuorumLoss::new(at(0), false), head());
+        let peers = |peers: &[u8]| peers.iter().copied().collect::<Peers>();
+        assert_eq!(
+            loss.check_quorum(&head, peers(&[]), false),
+            None,
+            "cut off itself"
+        );
+        assert_eq!(loss.check_quorum(&head, peers(&[0, 1]), false), None);
+        let missing = loss.check_quorum(&head, peers(&[1]), false);
+        assert_eq!(missing, Some(peers(&[0, 2])));
+        assert!(loss.is_lost());
+        assert_eq!(
+            loss.check_quorum(&head, peers(&[1]), false),
+            None,
+            "told before"
+        );
+        assert_eq!(loss.check_quorum(&head, peers(&[0, 1]), false), None);
+        assert!(!loss.is_lost() && loss.was_lost());
+        let missing = loss.check_quorum(&head, peers(&[]), true);
+        assert_eq!(
+            missing,
+            Some(peers(&[0, 1, 2])),
+            "another peer reopens the match"
+        );
+    }
+
+    #[test]
+    fn another_run_of_a_member_has_no_vote() {
+        let head = head();
+        let link = |peer: u8, run: u8| ProvedLink {
+            link: LinkId(u32::from(peer)),
+            peer: head.start().roster[usize::from(peer)].peer,
+            run: Incarnation([run; 16]),
+            heard_at: at(0),
+        };
+        let links = [link(0, 0), link(1, 77)];
+        assert_eq!(in_reach(&head, &links), Peers(0b001));
+        assert!(is_new_run(&head, &links[1]) && !is_new_run(&head, &links[0]));
+        let seats: Vec<Seat> = seats_of(head.start(), Peers(0b110))
+            .iter()
+            .map(|info| info.seat)
+            .collect();
+        assert_eq!(seats, [Seat(1), Seat(2)]);
+    }
+}

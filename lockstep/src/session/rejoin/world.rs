@@ -346,3 +346,168 @@ fn are_alike(own: &Record, other: &Record) -> bool {
         _ => own == other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::fixture::{decided, false_alarm, signer, start, turn, turns};
+    use crate::log::{Peers, RosterChange, Value, VerifiedLog};
+
+    fn log_of(records: &[Record]) -> JoinerLog {
+        JoinerLog::of(VerifiedLog::of(start(3), records, &signer(0)))
+    }
+
+    fn keyframe(log: &JoinerLog, turns: u32) -> Keyframe {
+        let snapshot = vec![turns as u8].into();
+        let keyframe = log.verified().keyframe(turns, 0, snapshot);
+        keyframe.expect("turns that are here")
+    }
+
+    fn load(world: &mut World, log: &JoinerLog) -> Vec<Output> {
+        let out = world.load(log, || Event::Contacts(Vec::new()));
+        world.loaded(Checksum(1));
+        out
+    }
+
+    /// Turns that are appended and executed, and the rest by name.
+    fn told(out: &[Output]) -> Vec<String> {
+        let one = |output: &Output| match output {
+            Output::Append(Record::Start(_)) => "start".to_owned(),
+            Output::Append(Record::Bundle(bundle)) => format!("+{}", bundle.turn.0),
+            Output::Append(Record::Roster(change)) => format!("+roster {}", change.value.cut),
+            Output::Append(Record::Keyframe(keyframe)) => format!("+keyframe {}", keyframe.turns),
+            Output::Execute(bundle) => format!("{}", bundle.turn.0),
+            Output::Load { turns, .. } => format!("load {turns}"),
+            Output::Undo { turns } => format!("undo {turns}"),
+            Output::New(_) => "new".to_owned(),
+            Output::Event(_) => "event".to_owned(),
+            other => format!("{other:?}"),
+        };
+        out.iter().map(one).collect()
+    }
+
+    /// A world that has executed all turns of a log.
+    fn caught_up(log: &JoinerLog) -> World {
+        let mut world = World::new();
+        world.begin_with(None);
+        load(&mut world, log);
+        world.hand_out(log, 100);
+        (0..log.confirmed().turns()).for_each(|_| world.executed(Checksum(2)));
+        world
+    }
+
+    #[test]
+    fn a_world_begins_with_the_start_and_is_handed_out_turns_as_it_executes() {
+        let log = log_of(&turns(4));
+        let mut world = World::new();
+        assert_eq!(told(&load(&mut world, &log)), [""; 0]);
+        assert!(!world.exists());
+        world.begin_with(None);
+        assert_eq!(told(&load(&mut world, &log)), ["start", "event", "new"]);
+        assert_eq!(told(&load(&mut world, &log)), [""; 0]);
+        assert_eq!(told(&world.hand_out(&log, 2)), ["+0", "0", "+1", "1"]);
+        assert_eq!(told(&world.hand_out(&log, 2)), [""; 0]);
+        world.executed(Checksum(2));
+        assert_eq!(told(&world.hand_out(&log, 2)), ["+2", "2"]);
+    }
+
+    #[test]
+    fn no_turn_is_handed_out_before_the_world_is_built() {
+        let log = log_of(&turns(3));
+        let mut world = World::new();
+        world.begin_with(None);
+        world.load(&log, || Event::Contacts(Vec::new()));
+        assert_eq!(told(&world.hand_out(&log, 9)), [""; 0]);
+        world.loaded(Checksum(1));
+        assert_eq!(world.hand_out(&log, 9).len(), 6);
+    }
+
+    #[test]
+    fn a_world_begins_with_a_keyframe_behind_the_log_up_to_it() {
+        let log = log_of(&turns(4));
+        let mut world = World::new();
+        world.begin_with(Some(keyframe(&log, 2)));
+        let out = load(&mut world, &log);
+        let expected = ["start", "event", "+0", "+1", "+keyframe 2", "load 2"];
+        assert_eq!(told(&out), expected);
+        assert_eq!(told(&world.hand_out(&log, 9)), ["+2", "2", "+3", "3"]);
+    }
+
+    #[test]
+    fn a_keyframe_of_another_log_is_no_beginning() {
+        let log = log_of(&turns(4));
+        let other = Keyframe {
+            log_hash: crate::LogHash([1; 16]),
+            ..keyframe(&log, 3)
+        };
+        let keyframes = [keyframe(&log, 2), other, keyframe(&log, 1)];
+        let mut world = World::of_log(&log, keyframes.into_iter());
+        assert_eq!(told(&load(&mut world, &log)).last().unwrap(), "load 2");
+    }
+
+    #[test]
+    fn a_detached_world_goes_on_where_all_that_it_followed_counts() {
+        let (short, long) = (log_of(&turns(4)), log_of(&turns(6)));
+        let held = caught_up(&short).detach(2, short).expect("it runs");
+        let mut world = World::reattached(held, &long, None);
+        assert_eq!(told(&load(&mut world, &long)), [""; 0]);
+        assert_eq!(told(&world.hand_out(&long, 9)), ["+4", "4", "+5", "5"]);
+        // One that is loading cannot be taken along.
+        let mut loading = World::new();
+        loading.begin_with(None);
+        assert!(loading.detach(2, log_of(&turns(4))).is_none());
+    }
+
+    #[test]
+    fn a_detached_world_begins_anew_where_its_end_does_not_count() {
+        let mut other = turns(6);
+        other[4] = turn(4, false, vec![crate::log::What::Chat("other".to_owned())]);
+        let (ours, theirs) = (log_of(&turns(6)), log_of(&other));
+        let held = caught_up(&ours).detach(2, ours).expect("it runs");
+        let mut world = World::reattached(held, &theirs, None);
+        assert_eq!(told(&load(&mut world, &theirs)), ["undo 4", "new"]);
+        // The store has the first four turns.
+        let out = world.hand_out(&theirs, 9);
+        let expected = ["0", "1", "2", "3", "+4", "4", "+5", "5"];
+        assert_eq!(told(&out), expected);
+    }
+
+    #[test]
+    fn a_change_that_does_not_count_goes_with_the_turn_before_it() {
+        let (start, mut records) = (start(3), turns(6));
+        let hash = log_of(&records[..4]).verified().head().hash();
+        let change: RosterChange = false_alarm(&start, 0, 4, hash);
+        let value = Value::of(Peers(0b011), 4).with_log(hash);
+        let other = decided(&start, 0, value);
+        records.insert(4, Record::Roster(change));
+        let ours = log_of(&records[..5]);
+        records[4] = Record::Roster(other);
+        let theirs = log_of(&records[..5]);
+        let held = caught_up(&ours).detach(2, ours).expect("it runs");
+        let mut world = World::reattached(held, &theirs, None);
+        assert_eq!(told(&load(&mut world, &theirs)), ["undo 3", "new"]);
+        let out = world.hand_out(&theirs, 9);
+        assert_eq!(told(&out), ["0", "1", "2", "+3", "3", "+roster 4"]);
+    }
+
+    #[test]
+    fn a_world_that_has_gone_too_far_has_strayed() {
+        let (ours, theirs) = (log_of(&turns(40)), log_of(&turns(19)));
+        let held = caught_up(&ours).detach(2, ours).expect("it runs");
+        assert!(World::reattached(held, &theirs, None).has_strayed());
+        let ours = log_of(&turns(39));
+        let held = caught_up(&ours).detach(2, ours).expect("it runs");
+        assert!(!World::reattached(held, &theirs, None).has_strayed());
+    }
+
+    #[test]
+    fn a_world_that_was_not_reopened_goes_on_following() {
+        let log = log_of(&turns(4));
+        let held = caught_up(&log).detach(2, log).expect("it runs");
+        assert_eq!(held.records().len(), 5);
+        let (mut world, log, me) = World::attach(held);
+        assert_eq!((me, world.hand_out(&log, 9).len()), (2, 0));
+        let running = world.running().expect("it runs on");
+        assert_eq!((running.executed, running.checksum), (4, Checksum(2)));
+    }
+}
