@@ -19,7 +19,7 @@ pub(crate) struct TurnFold {
     /// What seats become whose peer is gone.
     absent: SeatState,
     pauses: PauseBudget,
-    /// Who paused, while the next turn is paused.
+    /// The seat that paused, while the next turn is paused.
     pub paused_by: Option<Seat>,
     seats: BTreeMap<Seat, SeatFold>,
     /// Seat events of paused turns: they wait for a turn that has a tick.
@@ -63,8 +63,8 @@ impl TurnFold {
         }
     }
 
-    /// As it goes on for the one peer of this start, who has all seats: what is in the log is not counted again, and what
-    /// the world was told of absent players is taken back.
+    /// As it goes on for the one peer of this start, which has all seats. Commands of the log are not counted again, and
+    /// the world is told that absent players are back.
     pub(crate) fn continued(&self, start: &Start) -> Self {
         let mut fold = TurnFold {
             deferred: self.deferred.clone(),
@@ -89,7 +89,7 @@ impl TurnFold {
         self.metering.too_slow()
     }
 
-    /// Leaves these seats to nobody, or to the world's AI, from the next turn on, where they are not yet.
+    /// Leaves these seats idle, or to the world's AI, from the next turn on.
     pub(crate) fn close(&mut self, seats: &[Seat]) {
         for seat in seats {
             if self.turns_idle(*seat, true) {
@@ -98,7 +98,7 @@ impl TurnFold {
         }
     }
 
-    /// Whether nobody plays a seat any more: its peer left or is removed.
+    /// Whether no player has the seat any more: its peer left or is removed.
     pub(crate) fn is_idle(&self, seat: Seat) -> bool {
         self.seats.get(&seat).is_some_and(|seat| seat.idle)
     }

@@ -5,6 +5,7 @@
 
 mod advance;
 mod receive;
+mod source;
 
 use crate::log::{End, Keyframe, Record, RosterChange};
 use crate::session::RulesOf;

@@ -1,4 +1,4 @@
-//! What is said on the bulk channel between a peer that comes back and one that has the match.
+//! Messages of the bulk channel, between a joiner and a peer that has the match.
 
 use crate::encoding::DecodeError;
 use crate::session::SnapshotHash;
@@ -12,7 +12,7 @@ pub(in crate::session) const PART: usize = 32 << 10;
 /// Bytes of the largest answer: a part, and signed batches of all peers.
 const MESSAGE: usize = PART + (24 << 10);
 
-/// From the peer that comes back.
+/// From the joiner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::session) enum Ask {
     /// How the match began, and what snapshot there is.
@@ -23,7 +23,7 @@ pub(in crate::session) enum Ask {
     Snapshot { offset: u64 },
 }
 
-/// To it.
+/// To the joiner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::session) enum Answer {
     Outline {
@@ -50,7 +50,7 @@ pub(in crate::session) enum Answer {
     },
     /// No such match here, or not any more, or another part of the log is all there is.
     Nothing,
-    /// Nobody plays the match: this peer waits for the others to come back, to reopen it.
+    /// No peer plays the match: this one waits for the others to come back, to reopen it.
     Reopens,
 }
 
