@@ -146,11 +146,7 @@ impl Joiner {
     }
 
     /// The match was reopened, with this log: only the world has to come to its end.
-    pub(in crate::session) fn reopened(
-        core: &Core,
-        context: RejoinContext,
-        reopened: Reopened,
-    ) -> Self {
+    pub(crate) fn reopened(core: &Core, context: RejoinContext, reopened: Reopened) -> Self {
         let from = Rejoin {
             match_id: context.match_id,
             contacts: context.contacts,

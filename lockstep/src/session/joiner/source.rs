@@ -8,14 +8,14 @@ use crate::session::wire::Datagram;
 use crate::{EndReason, Fault, JoinRefused, LinkId};
 
 impl Joiner {
-    pub(super) fn dial(&mut self, core: &mut Core) {
+    pub(crate) fn dial(&mut self, core: &mut Core) {
         for (address, key) in self.sources.dials(core.now, &proved(core)) {
             core.out.push(Output::Dial { address, key });
         }
     }
 
     /// Keeps to a source that answers, or asks another peer.
-    pub(super) fn look_after_source(&mut self, core: &mut Core) {
+    pub(crate) fn look_after_source(&mut self, core: &mut Core) {
         let mut links = proved(core);
         let stands_still = self.quorum.is_lost();
         let last = match self.sources.check(core.now, &links, stands_still) {
@@ -45,7 +45,7 @@ impl Joiner {
         }
     }
 
-    pub(super) fn say(&self, core: &mut Core, ask: &Ask) {
+    pub(crate) fn say(&self, core: &mut Core, ask: &Ask) {
         if let Some(id) = self.sources.link() {
             if let Some(link) = core.links.get_mut(&id) {
                 link.asked = true;
@@ -55,7 +55,7 @@ impl Joiner {
     }
 
     /// Why it ends now for want of a source, if it does.
-    pub(super) fn give_up(&mut self, core: &Core) -> Option<EndReason> {
+    pub(crate) fn give_up(&mut self, core: &Core) -> Option<EndReason> {
         let (now, sources) = (core.now, &self.sources);
         if self.searches() && sources.no_source_left(now) && sources.gives_up(now) {
             return Some(self.why_no_source(core));
@@ -90,7 +90,7 @@ impl Joiner {
     }
 
     /// The link to the peer at which it waits for the others, once it does.
-    pub(super) fn gather(&mut self, core: &Core) -> Option<LinkId> {
+    pub(crate) fn gather(&mut self, core: &Core) -> Option<LinkId> {
         let links = proved(core);
         let facts = self.gathering_facts(core.now, &links);
         let sources = &self.sources;
@@ -99,7 +99,7 @@ impl Joiner {
     }
 
     /// Asks another peer, as the source does not have what is needed.
-    pub(super) fn pass_over(&mut self, core: &Core) {
+    pub(crate) fn pass_over(&mut self, core: &Core) {
         if self.sources.link().is_some() {
             self.sources.pass_over(core.now);
             self.reset_fetch();
@@ -107,7 +107,7 @@ impl Joiner {
     }
 
     /// The same, for longer each time.
-    pub(super) fn back_off(&mut self, core: &Core) {
+    pub(crate) fn back_off(&mut self, core: &Core) {
         if self.sources.link().is_some() {
             self.sources.back_off(core.now);
             self.reset_fetch();
@@ -115,7 +115,7 @@ impl Joiner {
     }
 
     /// The source has said what is not so: it is named, and another peer asked.
-    pub(super) fn distrust(&mut self, core: &mut Core, fault: Fault) {
+    pub(crate) fn distrust(&mut self, core: &mut Core, fault: Fault) {
         if let Some(link) = self.sources.link() {
             core.fault(link, fault);
             self.sources.distrust();
@@ -133,7 +133,7 @@ impl Joiner {
     }
 
     /// The source's log does not follow, or no quorum attests it.
-    pub(super) fn mistrust_log(&mut self, core: &mut Core) {
+    pub(crate) fn mistrust_log(&mut self, core: &mut Core) {
         let has_world = self.world.exists();
         let was_lost = self.quorum.was_lost();
         let Some(follow) = &mut self.follow else {

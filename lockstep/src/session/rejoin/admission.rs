@@ -18,7 +18,7 @@ const REQUEST_EVERY: Duration = Duration::from_millis(200);
 const EARLY: usize = 256;
 
 /// Requests, and what members say before the joiner has a part in it.
-pub(in crate::session) struct Admission {
+pub(crate) struct Admission {
     next_request: Duration,
     /// What members have told of the next change, of cheats and of the end, oldest first: they say it once.
     early: VecDeque<(LinkId, Control)>,
@@ -54,7 +54,7 @@ pub(crate) struct Returned {
 }
 
 impl Admission {
-    pub(in crate::session) fn new(now: Duration) -> Self {
+    pub(crate) fn new(now: Duration) -> Self {
         Admission {
             next_request: now,
             early: VecDeque::new(),
@@ -62,7 +62,7 @@ impl Admission {
     }
 
     /// Keeps what was said until this peer has a part in the match.
-    pub(in crate::session) fn keep_early(&mut self, link: LinkId, message: Control) {
+    pub(crate) fn keep_early(&mut self, link: LinkId, message: Control) {
         if self.early.len() == EARLY {
             // What is said of a change is said again in the next attempt.
             let is_note = |(_, early): &(_, Control)| matches!(early, Control::Roster(_));
@@ -73,7 +73,7 @@ impl Admission {
     }
 
     /// The request to be let in, where it is time for one, of a joiner whose world has executed so many turns.
-    pub(in crate::session) fn request(
+    pub(crate) fn request(
         &mut self,
         now: Duration,
         follow: &Follow,
@@ -100,13 +100,13 @@ impl Admission {
     }
 
     /// When the next request is due.
-    pub(in crate::session) fn deadline(&self) -> Duration {
+    pub(crate) fn deadline(&self) -> Duration {
         self.next_request
     }
 
     /// What this peer brings into its part, which `change` begins; `None` where it does not end the log. `peers` tells
     /// addresses of a peer, and since when it is not heard.
-    pub(in crate::session) fn returned(
+    pub(crate) fn returned(
         &mut self,
         now: Duration,
         change: &RosterChange,
@@ -145,10 +145,7 @@ impl Admission {
 }
 
 /// The runs of processes that are members once a decision has ended the log's last epoch.
-pub(in crate::session) fn members_after(
-    change: &RosterChange,
-    head: &Head,
-) -> Vec<(PeerId, Incarnation)> {
+pub(crate) fn members_after(change: &RosterChange, head: &Head) -> Vec<(PeerId, Incarnation)> {
     let roster = &head.start().roster;
     let places = change.value.roster.iter();
     let places = places.filter_map(|at| roster.get(usize::from(at)));

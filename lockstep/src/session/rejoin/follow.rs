@@ -13,7 +13,7 @@ use std::time::Duration;
 const CONFIRM: Duration = Duration::from_secs(5);
 
 /// The log, once a source has told how the match began.
-pub(in crate::session) struct Follow {
+pub(crate) struct Follow {
     /// This peer's place in the roster.
     me: u8,
     log: JoinerLog,
@@ -27,7 +27,7 @@ pub(in crate::session) struct Follow {
 
 /// What came of confirming.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::session) enum Confirmed {
+pub(crate) enum Confirmed {
     /// A quorum attests more.
     More,
     Waits,
@@ -39,7 +39,7 @@ pub(in crate::session) enum Confirmed {
 
 /// What is to be mistrusted where a log does not follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::session) enum Mistrust {
+pub(crate) enum Mistrust {
     /// The source holds a change back, or another one has it first.
     Source,
     /// The source has lied.
@@ -51,7 +51,7 @@ pub(in crate::session) enum Mistrust {
 }
 
 /// A page of the log, as a joiner takes it.
-pub(in crate::session) struct Page<'a> {
+pub(crate) struct Page<'a> {
     pub now: Duration,
     pub bytes: &'a [u8],
     /// This run of the joiner's process, where it may have been let in.
@@ -66,7 +66,7 @@ pub(in crate::session) struct Page<'a> {
 
 impl Follow {
     /// Begins with those of the own records that follow each other.
-    pub(in crate::session) fn new(
+    pub(crate) fn new(
         now: Duration,
         me: u8,
         start: Arc<Start>,
@@ -77,7 +77,7 @@ impl Follow {
     }
 
     /// Goes on with a log.
-    pub(in crate::session) fn of(now: Duration, me: u8, log: JoinerLog) -> Self {
+    pub(crate) fn of(now: Duration, me: u8, log: JoinerLog) -> Self {
         Follow {
             me,
             log,
@@ -88,13 +88,13 @@ impl Follow {
     }
 
     /// While its machine slept this peer has waited for nothing.
-    pub(in crate::session) fn skip(&mut self, away: Duration) {
+    pub(crate) fn skip(&mut self, away: Duration) {
         self.confirmed_at += away;
     }
 
     /// Takes what the source says of itself: its turns, and when the next one is due there. Whatever it says, that is soon
     /// where a match goes on.
-    pub(in crate::session) fn source_reports(
+    pub(crate) fn source_reports(
         &mut self,
         now: Duration,
         turns: u32,
@@ -109,7 +109,7 @@ impl Follow {
     }
 
     /// The others have so many turns, and the next one is due then.
-    pub(in crate::session) fn set_reported(&mut self, turns: u32, due: Duration) {
+    pub(crate) fn set_reported(&mut self, turns: u32, due: Duration) {
         self.reported = Some((turns, due));
     }
 
@@ -118,10 +118,7 @@ impl Follow {
     ///
     /// # Errors
     /// A record does not follow, or it is too much.
-    pub(in crate::session) fn page(
-        &mut self,
-        page: &Page<'_>,
-    ) -> Result<Option<RosterChange>, DoesNotFollow> {
+    pub(crate) fn page(&mut self, page: &Page<'_>) -> Result<Option<RosterChange>, DoesNotFollow> {
         let records = self.log.decode(page.bytes, page.limits);
         let records = records.ok_or(DoesNotFollow)?;
         if !self.log.has_unconfirmed() {
@@ -157,7 +154,7 @@ impl Follow {
 
     /// Whether this is a decision that lets the joiner in, of the epoch and at a turn that the log comes to. One of another
     /// epoch will be seen in the log, or is of the past.
-    pub(in crate::session) fn takes_decision(
+    pub(crate) fn takes_decision(
         &self,
         change: &RosterChange,
         run: Incarnation,
@@ -175,14 +172,14 @@ impl Follow {
     }
 
     /// Takes what signed batches say about the log.
-    pub(in crate::session) fn attest(&mut self, batches: &[SignedBatch], signer: &dyn Signer) {
+    pub(crate) fn attest(&mut self, batches: &[SignedBatch], signer: &dyn Signer) {
         for signed in batches.iter().take(2 * MAX_PEERS) {
             self.log.attest(signed, signer);
         }
     }
 
     /// Takes over what a quorum attests. `unexecuted_turns`: how many turns members may be ahead of their worlds.
-    pub(in crate::session) fn confirm(
+    pub(crate) fn confirm(
         &mut self,
         now: Duration,
         decided: Option<&RosterChange>,
@@ -217,7 +214,7 @@ impl Follow {
 
     /// The source's log did not follow, or no quorum attests it. `has_world`: a world has executed the log so far;
     /// `was_lost`: the match was seen without a quorum.
-    pub(in crate::session) fn mistrust(&mut self, has_world: bool, was_lost: bool) -> Mistrust {
+    pub(crate) fn mistrust(&mut self, has_world: bool, was_lost: bool) -> Mistrust {
         if self.log.lacks_a_change() {
             // A source may keep a change back; where another one tells the same, it is the turns before.
             return match (std::mem::replace(&mut self.doubts, true), has_world) {
@@ -235,60 +232,60 @@ impl Follow {
     }
 
     /// Another source is asked: what no quorum attests is forgotten.
-    pub(in crate::session) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.log.forget_unconfirmed();
     }
 
-    pub(in crate::session) fn me(&self) -> u8 {
+    pub(crate) fn me(&self) -> u8 {
         self.me
     }
 
     /// As the match began.
-    pub(in crate::session) fn start(&self) -> &Arc<Start> {
+    pub(crate) fn start(&self) -> &Arc<Start> {
         self.log.start()
     }
 
     /// What all comes to that sources gave.
-    pub(in crate::session) fn ahead(&self) -> &Head {
+    pub(crate) fn ahead(&self) -> &Head {
         self.log.ahead()
     }
 
-    pub(in crate::session) fn log(&self) -> &JoinerLog {
+    pub(crate) fn log(&self) -> &JoinerLog {
         &self.log
     }
 
-    pub(in crate::session) fn log_mut(&mut self) -> &mut JoinerLog {
+    pub(crate) fn log_mut(&mut self) -> &mut JoinerLog {
         &mut self.log
     }
 
-    pub(in crate::session) fn verified(&self) -> &VerifiedLog {
+    pub(crate) fn verified(&self) -> &VerifiedLog {
         self.log.verified()
     }
 
-    pub(in crate::session) fn into_log(self) -> JoinerLog {
+    pub(crate) fn into_log(self) -> JoinerLog {
         self.log
     }
 
     /// Whether the whole log before this change is here, and confirmed.
-    pub(in crate::session) fn is_at_cut(&self, change: &RosterChange) -> bool {
+    pub(crate) fn is_at_cut(&self, change: &RosterChange) -> bool {
         self.is_next(change) && !self.log.has_unconfirmed()
     }
 
     /// Whether a world that has executed so many turns is as far as a peer of the roster must be.
-    pub(in crate::session) fn is_near(&self, executed: u32) -> bool {
+    pub(crate) fn is_near(&self, executed: u32) -> bool {
         let delay = u32::from(self.start().plan.delay_turns);
         self.reported
             .is_some_and(|(turns, _)| executed + delay >= turns)
     }
 
     /// How many turns such a world is behind, where that is known.
-    pub(in crate::session) fn behind(&self, executed: u32) -> Option<u32> {
+    pub(crate) fn behind(&self, executed: u32) -> Option<u32> {
         self.reported
             .map(|(turns, _)| turns.saturating_sub(executed))
     }
 
     /// When the turn behind so many turns is due, if the source told so.
-    pub(in crate::session) fn due(&self, turns: u32, turn: Duration) -> Option<Duration> {
+    pub(crate) fn due(&self, turns: u32, turn: Duration) -> Option<Duration> {
         let (has, due) = self.reported?;
         Some(match turns.checked_sub(has) {
             Some(later) => due + turn * later,
@@ -297,13 +294,13 @@ impl Follow {
     }
 
     /// The newest turn of the others' that is here, where a source has told of turns.
-    pub(in crate::session) fn last_known_turn(&self) -> Option<TurnNumber> {
+    pub(crate) fn last_known_turn(&self) -> Option<TurnNumber> {
         self.reported?;
         self.ahead().turns().checked_sub(1).map(TurnNumber)
     }
 
     /// When a log that is not attested is to be looked at again.
-    pub(in crate::session) fn deadline(&self) -> Option<Duration> {
+    pub(crate) fn deadline(&self) -> Option<Duration> {
         let waits = self.log.has_unconfirmed();
         waits.then_some(self.confirmed_at + CONFIRM)
     }

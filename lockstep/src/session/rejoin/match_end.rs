@@ -12,7 +12,7 @@ use std::time::Duration;
 const SIGNED_WITHIN: Duration = Duration::from_secs(1);
 
 /// What members have signed of the end.
-pub(in crate::session) struct MatchEnd {
+pub(crate) struct MatchEnd {
     /// By place in the roster.
     signed: BTreeMap<u8, (End, [u8; 64])>,
     /// Since when a quorum has signed an end that the log has come to.
@@ -21,7 +21,7 @@ pub(in crate::session) struct MatchEnd {
 
 /// How it stands with the end.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::session) enum Settled {
+pub(crate) enum Settled {
     /// No quorum has signed it, or the log has not come to it.
     Open,
     /// Other members have time to sign it, too.
@@ -31,7 +31,7 @@ pub(in crate::session) enum Settled {
 }
 
 impl MatchEnd {
-    pub(in crate::session) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         MatchEnd {
             signed: BTreeMap::new(),
             since: None,
@@ -42,7 +42,7 @@ impl MatchEnd {
     ///
     /// # Errors
     /// There is no such place, or the signature is not its peer's.
-    pub(in crate::session) fn hear(
+    pub(crate) fn hear(
         &mut self,
         (at, end, signature): (u8, End, [u8; 64]),
         roster: &[RosterPeer],
@@ -60,29 +60,24 @@ impl MatchEnd {
     }
 
     /// All that is signed. An end attests the log up to there: of the last turns no batch tells.
-    pub(in crate::session) fn signed(&self) -> impl Iterator<Item = (u8, &End)> {
+    pub(crate) fn signed(&self) -> impl Iterator<Item = (u8, &End)> {
         self.signed.iter().map(|(at, (end, _))| (*at, end))
     }
 
     /// The end that a quorum of the log's last roster has signed alike.
-    pub(in crate::session) fn of_quorum(&self, head: &Head) -> Option<&End> {
+    pub(crate) fn of_quorum(&self, head: &Head) -> Option<&End> {
         let mut ends = self.signed.values().map(|(end, _)| end);
         ends.find(|end| head.is_quorum(self.signers(end)))
     }
 
     /// Whether a quorum has signed an end behind this cut: a joiner that is let in there might not learn the end.
-    pub(in crate::session) fn is_behind(&self, cut: u32, head: &Head) -> bool {
+    pub(crate) fn is_behind(&self, cut: u32, head: &Head) -> bool {
         self.of_quorum(head).is_some_and(|end| end.turns > cut)
     }
 
     /// Looks whether the match is over, once the log is here up to an end that a quorum has signed. `alone`: there is no
     /// link by which another signature could come.
-    pub(in crate::session) fn settle(
-        &mut self,
-        now: Duration,
-        follow: &Follow,
-        alone: bool,
-    ) -> Settled {
+    pub(crate) fn settle(&mut self, now: Duration, follow: &Follow, alone: bool) -> Settled {
         let here = |end: &&End| {
             let same = follow.verified().hash_after(end.turns) == Some(end.log_hash);
             same && follow.log().confirmed().turns() >= end.turns
@@ -102,13 +97,13 @@ impl MatchEnd {
     }
 
     /// Until when other members have time to sign.
-    pub(in crate::session) fn deadline(&self, now: Duration) -> Option<Duration> {
+    pub(crate) fn deadline(&self, now: Duration) -> Option<Duration> {
         let at = self.since? + SIGNED_WITHIN;
         (at > now).then_some(at)
     }
 
     /// The world of the joiner, at this place, is another one than those have that signed the end.
-    pub(in crate::session) fn desync(
+    pub(crate) fn desync(
         &self,
         end: &End,
         roster: &[RosterPeer],

@@ -13,7 +13,7 @@ use std::time::Duration;
 const STANDS_STILL: Duration = Duration::from_secs(4);
 
 /// How far the log has come, and whether it can go on.
-pub(in crate::session) struct QuorumLoss {
+pub(crate) struct QuorumLoss {
     /// Epochs, turns, and whether this peer is let in.
     at: (u32, u32, bool),
     /// Since when the log has not come farther.
@@ -24,7 +24,7 @@ pub(in crate::session) struct QuorumLoss {
 }
 
 impl QuorumLoss {
-    pub(in crate::session) fn new(now: Duration, was_lost: bool) -> Self {
+    pub(crate) fn new(now: Duration, was_lost: bool) -> Self {
         QuorumLoss {
             at: (0, 0, false),
             since: now,
@@ -34,17 +34,17 @@ impl QuorumLoss {
     }
 
     /// Time that does not count: this peer's machine slept, or there is no log to look at.
-    pub(in crate::session) fn skip(&mut self, away: Duration) {
+    pub(crate) fn skip(&mut self, away: Duration) {
         self.since += away;
     }
 
-    pub(in crate::session) fn postpone(&mut self, now: Duration) {
+    pub(crate) fn postpone(&mut self, now: Duration) {
         self.since = now;
     }
 
     /// Takes how far the log is and how many turns the source says to have. Whether it has stood still for so long that
     /// the quorum is to be looked at.
-    pub(in crate::session) fn has_stopped(
+    pub(crate) fn has_stopped(
         &mut self,
         now: Duration,
         at: (u32, u32, bool),
@@ -64,7 +64,7 @@ impl QuorumLoss {
 
     /// Takes the peers in reach. The missing ones where too few are, which is told once. Where no peer at all is in reach,
     /// it may be this one that is cut off.
-    pub(in crate::session) fn check_quorum(
+    pub(crate) fn check_quorum(
         &mut self,
         head: &Head,
         in_reach: Peers,
@@ -81,24 +81,24 @@ impl QuorumLoss {
     }
 
     /// Whether the match was last seen to stand still, with too few to go on.
-    pub(in crate::session) fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&self) -> bool {
         self.lost
     }
 
     /// Whether that was so at any time.
-    pub(in crate::session) fn was_lost(&self) -> bool {
+    pub(crate) fn was_lost(&self) -> bool {
         self.was_lost
     }
 
     /// When the quorum is to be looked at for the first time, if not before.
-    pub(in crate::session) fn deadline(&self, now: Duration) -> Option<Duration> {
+    pub(crate) fn deadline(&self, now: Duration) -> Option<Duration> {
         let at = self.since + STANDS_STILL;
         (!self.lost && at > now).then_some(at)
     }
 }
 
 /// Members of the roster that are in reach as the runs that have a vote.
-pub(in crate::session) fn in_reach(head: &Head, links: &[ProvedLink]) -> Peers {
+pub(crate) fn in_reach(head: &Head, links: &[ProvedLink]) -> Peers {
     let places = head.start().roster.iter().enumerate();
     let here = places.filter(|(_, place)| {
         let mut links = links.iter();
@@ -110,13 +110,13 @@ pub(in crate::session) fn in_reach(head: &Head, links: &[ProvedLink]) -> Peers {
 
 /// Whether a link leads to a run of a member's process that the log does not name: to a joiner, or to a peer that reopens
 /// the match.
-pub(in crate::session) fn is_new_run(head: &Head, link: &ProvedLink) -> bool {
+pub(crate) fn is_new_run(head: &Head, link: &ProvedLink) -> bool {
     let mut places = head.start().roster.iter();
     places.any(|place| place.peer == link.peer && place.incarnation != link.run)
 }
 
 /// The seats of these peers, ascending.
-pub(in crate::session) fn seats_of(start: &Start, peers: Peers) -> Vec<SeatInfo> {
+pub(crate) fn seats_of(start: &Start, peers: Peers) -> Vec<SeatInfo> {
     let place = |seat: Seat| {
         let mut places = start.roster.iter();
         places.position(|place| place.seats.contains(&seat))

@@ -8,7 +8,7 @@ use crate::{Ended, Event};
 use sim::Checksum;
 
 /// Turns of the log, and the world that runs them.
-pub(in crate::session) struct World {
+pub(crate) struct World {
     state: State,
     /// The keyframe that it begins or began with; `None`: with the start.
     began_with: Option<Keyframe>,
@@ -32,7 +32,7 @@ enum State {
 
 /// How far a world has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::session) struct Running {
+pub(crate) struct Running {
     /// Turns handed out to it.
     pub handed_out: u32,
     /// Turns that it has executed, and its checksum.
@@ -68,7 +68,7 @@ enum Common {
 }
 
 impl World {
-    pub(in crate::session) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         World {
             state: State::Absent,
             began_with: None,
@@ -79,10 +79,7 @@ impl World {
     }
 
     /// Begins, once it is asked for, with the newest of these keyframes that is of this log, or with the start.
-    pub(in crate::session) fn of_log(
-        log: &JoinerLog,
-        keyframes: impl Iterator<Item = Keyframe>,
-    ) -> Self {
+    pub(crate) fn of_log(log: &JoinerLog, keyframes: impl Iterator<Item = Keyframe>) -> Self {
         let of_the_log = |keyframe: &Keyframe| {
             log.verified().hash_after(keyframe.turns) == Some(keyframe.log_hash)
         };
@@ -94,11 +91,7 @@ impl World {
 
     /// Goes on with a world in a match that was reopened with this log: as it stands, or from the beginning where its end
     /// does not count.
-    pub(in crate::session) fn reattached(
-        held: DetachedWorld,
-        log: &JoinerLog,
-        own: Option<Keyframe>,
-    ) -> Self {
+    pub(crate) fn reattached(held: DetachedWorld, log: &JoinerLog, own: Option<Keyframe>) -> Self {
         let keyframes = own.into_iter().chain(held.began_with.clone());
         let world = World::of_log(log, keyframes);
         match held.common(log) {
@@ -119,7 +112,7 @@ impl World {
     }
 
     /// Takes the world along to where the match is reopened, with the log that it has followed.
-    pub(in crate::session) fn detach(self, me: u8, mut log: JoinerLog) -> Option<DetachedWorld> {
+    pub(crate) fn detach(self, me: u8, mut log: JoinerLog) -> Option<DetachedWorld> {
         let running = self.running()?;
         log.forget_unconfirmed();
         Some(DetachedWorld {
@@ -133,7 +126,7 @@ impl World {
     }
 
     /// The match was not reopened: the world goes on following its log, at its place in the roster.
-    pub(in crate::session) fn attach(held: DetachedWorld) -> (World, JoinerLog, u8) {
+    pub(crate) fn attach(held: DetachedWorld) -> (World, JoinerLog, u8) {
         let world = World {
             state: State::Running(held.running()),
             began_with: None,
@@ -145,17 +138,13 @@ impl World {
     }
 
     /// It is known what it begins with.
-    pub(in crate::session) fn begin_with(&mut self, keyframe: Option<Keyframe>) {
+    pub(crate) fn begin_with(&mut self, keyframe: Option<Keyframe>) {
         (self.state, self.began_with) = (State::Due, keyframe);
     }
 
     /// Has the world built, once it is known from what, and the log appended up to there. `started` is told where the match
     /// begins with it.
-    pub(in crate::session) fn load(
-        &mut self,
-        log: &JoinerLog,
-        started: impl FnOnce() -> Event,
-    ) -> Vec<Output> {
+    pub(crate) fn load(&mut self, log: &JoinerLog, started: impl FnOnce() -> Event) -> Vec<Output> {
         if !matches!(self.state, State::Due) {
             return Vec::new();
         }
@@ -205,7 +194,7 @@ impl World {
     }
 
     /// The world is built.
-    pub(in crate::session) fn loaded(&mut self, checksum: Checksum) {
+    pub(crate) fn loaded(&mut self, checksum: Checksum) {
         if matches!(self.state, State::Loading) {
             let turns = self.began_with.as_ref().map_or(0, |begin| begin.turns);
             self.state = State::Running(Running {
@@ -217,14 +206,14 @@ impl World {
     }
 
     /// The world has executed a turn.
-    pub(in crate::session) fn executed(&mut self, checksum: Checksum) {
+    pub(crate) fn executed(&mut self, checksum: Checksum) {
         if let State::Running(running) = &mut self.state {
             (running.executed, running.checksum) = (running.executed + 1, checksum);
         }
     }
 
     /// Appends and hands out confirmed turns, so many ahead of the world at most.
-    pub(in crate::session) fn hand_out(&mut self, log: &JoinerLog, most: u32) -> Vec<Output> {
+    pub(crate) fn hand_out(&mut self, log: &JoinerLog, most: u32) -> Vec<Output> {
         let mut out = Vec::new();
         let (State::Running(mut running), Some(mut at)) = (self.state, self.appended.clone())
         else {
@@ -254,21 +243,21 @@ impl World {
     }
 
     /// It has executed turns that do not count any more.
-    pub(in crate::session) fn stray(&mut self) {
+    pub(crate) fn stray(&mut self) {
         self.strayed = true;
     }
 
-    pub(in crate::session) fn has_strayed(&self) -> bool {
+    pub(crate) fn has_strayed(&self) -> bool {
         self.strayed
     }
 
     /// Whether it was asked for.
-    pub(in crate::session) fn exists(&self) -> bool {
+    pub(crate) fn exists(&self) -> bool {
         matches!(self.state, State::Loading | State::Running(_))
     }
 
     /// How far it has come, once it is built.
-    pub(in crate::session) fn running(&self) -> Option<Running> {
+    pub(crate) fn running(&self) -> Option<Running> {
         match self.state {
             State::Running(running) => Some(running),
             _ => None,
@@ -287,7 +276,7 @@ impl DetachedWorld {
     }
 
     /// Start and records of the log that it has followed.
-    pub(in crate::session) fn records(&self) -> Vec<Record> {
+    pub(crate) fn records(&self) -> Vec<Record> {
         let start = Record::Start(self.log.start().clone());
         std::iter::once(start)
             .chain(self.log.confirmed_records())
