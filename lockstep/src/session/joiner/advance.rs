@@ -1,10 +1,12 @@
 //! What a joiner does, in order, whenever something has come or time has passed.
 
-use super::{Joiner, Next, Stage, proved};
-use crate::log::{Record, encode_change};
+use super::{Joiner, Known, Next, Stage, proved};
+use crate::log::{Record, bars, encode_change};
 use crate::session::Output;
 use crate::session::core::Core;
-use crate::session::rejoin::{Ask, Confirmed, Settled, in_reach, members_after, seats_of};
+use crate::session::rejoin::{
+    Ask, Confirmed, Returned, Settled, head_at, in_reach, members_after, seats_of,
+};
 use crate::session::wire::Control;
 use crate::{Contact, EndReason, Event, JoinRefused, LinkId, TurnNumber};
 
@@ -44,10 +46,10 @@ impl Joiner {
     /// Looks whether the log goes on, and tells once where it cannot.
     fn check_quorum(&mut self, core: &mut Core) {
         let searches = self.searches();
-        let Some(follow) = self.follow.as_ref().filter(|_| searches) else {
+        let Some(known) = self.known.as_ref().filter(|_| searches) else {
             return self.quorum.postpone(core.now);
         };
-        let head = follow.ahead();
+        let head = known.log.ahead();
         let at = (head.epoch(), head.turns(), self.decided().is_some());
         let has = self.sources.source_has();
         if !self.quorum.has_stopped(core.now, at, has) {
@@ -57,7 +59,7 @@ impl Joiner {
         let host_in_reach = self.gathering.is_in_reach(&links);
         let here = in_reach(head, &links);
         if let Some(missing) = self.quorum.check_quorum(head, here, host_in_reach) {
-            let missing = seats_of(follow.start(), missing);
+            let missing = seats_of(known.start(), missing);
             core.event(Event::NoQuorum {
                 turn: TurnNumber(head.turns()),
                 missing: missing.iter().map(|info| info.seat).collect(),
@@ -71,14 +73,17 @@ impl Joiner {
             Stage::Decided(decision) => Some(&decision.change),
             _ => None,
         };
-        let Some(follow) = &mut self.follow else {
+        let Some(Known { log, .. }) = &mut self.known else {
             return;
         };
         for (at, end) in self.ends.signed() {
-            follow.log_mut().attest_turns(at, end.turns, end.log_hash);
+            log.attest_turns(at, end.turns, end.log_hash);
         }
-        let unexecuted = core.limits.unexecuted_turns;
-        match follow.confirm(core.now, decided, unexecuted, core.signer.as_ref()) {
+        let (unexecuted, signer) = (core.limits.unexecuted_turns, core.signer.as_ref());
+        match self
+            .follow
+            .confirm(core.now, log, decided, unexecuted, signer)
+        {
             Confirmed::More => self.sources.reset_failures(),
             Confirmed::Unattested => self.mistrust_log(core),
             Confirmed::Stuck => self.back_off(core),
@@ -96,26 +101,22 @@ impl Joiner {
         if self.world.has_strayed() {
             return Some(EndReason::Removed);
         }
-        let follow = self.follow.as_ref()?;
-        let mut changes = follow.log().confirmed().changes().iter();
-        let me = follow.me();
-        if changes
-            .clone()
-            .any(|change| change.value.cheats.contains(me))
-        {
+        let Known { me, log } = self.known.as_ref()?;
+        let mut decided = log.confirmed().changes().iter().map(|change| &change.value);
+        if decided.clone().any(|value| value.cheats.contains(*me)) {
             return Some(EndReason::Refused(JoinRefused::Cheated));
         }
-        let barred = crate::log::bars(changes.by_ref().map(|change| &change.value), me);
+        let barred = bars(decided.by_ref(), *me);
         barred.then_some(EndReason::Refused(JoinRefused::Desynced))
     }
 
     /// Once the match is over and the log is here, nothing is fetched any more, unless a snapshot is still to come by which
     /// the world gets there sooner.
     fn settle_end(&mut self, core: &mut Core) {
-        let Some(follow) = &self.follow else {
+        let Some(Known { log, .. }) = &self.known else {
             return;
         };
-        let end = match self.ends.settle(core.now, follow, core.links.is_empty()) {
+        let end = match self.ends.settle(core.now, log, core.links.is_empty()) {
             Settled::Open => return self.forget_late_decision(),
             Settled::Waits => return,
             Settled::Over(end) => end,
@@ -135,12 +136,12 @@ impl Joiner {
 
     /// A peer that was let in shortly before the end, and of whose cut no batch tells any more, goes on following.
     fn forget_late_decision(&mut self) {
-        let (Stage::Decided(decision), Some(follow)) = (&self.stage, &self.follow) else {
+        let (Stage::Decided(decision), Some(Known { log, .. })) = (&self.stage, &self.known) else {
             return;
         };
         let cut = decision.change.value.cut;
-        let late = follow.log().confirmed().turns() < cut;
-        if !decision.reopens && late && self.ends.is_behind(cut, follow.ahead()) {
+        let late = log.confirmed().turns() < cut;
+        if !decision.reopens && late && self.ends.is_behind(cut, log.ahead()) {
             self.stage = Stage::Following;
         }
     }
@@ -149,8 +150,8 @@ impl Joiner {
     fn come_to_end(&mut self, core: &mut Core) -> Next {
         self.load(core);
         self.hand_out(core);
-        let (Stage::Ended(end), Some(world), Some(follow)) =
-            (&self.stage, self.world.running(), &self.follow)
+        let (Stage::Ended(end), Some(world), Some(known)) =
+            (&self.stage, self.world.running(), &self.known)
         else {
             return Next::Stay;
         };
@@ -158,8 +159,8 @@ impl Joiner {
             return Next::Stay;
         }
         if world.executed == end.turns && world.checksum != end.checksum {
-            let roster = &follow.start().roster;
-            let desync = self.ends.desync(end, roster, follow.me(), world.checksum);
+            let roster = &known.start().roster;
+            let desync = self.ends.desync(end, roster, known.me, world.checksum);
             core.event(Event::Desync(desync));
             return Next::End(EndReason::Desync);
         }
@@ -171,13 +172,14 @@ impl Joiner {
     }
 
     fn settle_snapshot(&mut self, core: &mut Core) {
-        let (Stage::Fetching(fetch), Some(follow)) = (&mut self.stage, &self.follow) else {
+        let (Stage::Fetching(fetch), Some(Known { log, .. })) = (&mut self.stage, &self.known)
+        else {
             return;
         };
         let settled = fetch.settle(
             core.now,
-            follow.log().confirmed().turns(),
-            follow.ahead(),
+            log.confirmed().turns(),
+            log.ahead(),
             &mut self.keyframe,
             core.signer.as_ref(),
         );
@@ -194,17 +196,16 @@ impl Joiner {
             self.world.begin_with(keyframe);
             self.stage = Stage::Following;
         }
-        let Some(follow) = &self.follow else {
+        let Some(known) = &self.known else {
             return;
         };
-        let start = follow.start();
         let started = || Event::Started {
-            match_id: start.match_id,
-            own: start.roster[usize::from(follow.me())].seats.clone(),
-            seats: start.seat_infos(),
-            plan: start.plan,
+            match_id: known.start().match_id,
+            own: known.own_seats().to_vec(),
+            seats: known.start().seat_infos(),
+            plan: known.start().plan,
         };
-        let loads = self.world.load(follow.log(), started);
+        let loads = self.world.load(&known.log, started);
         if !loads.is_empty() {
             core.out.extend(loads);
             self.tells_contacts = true;
@@ -225,18 +226,19 @@ impl Joiner {
     }
 
     fn hand_out(&mut self, core: &mut Core) {
-        if let Some(follow) = &self.follow {
+        if let Some(known) = &self.known {
             let most = core.limits.unexecuted_turns;
-            core.out.extend(self.world.hand_out(follow.log(), most));
+            core.out.extend(self.world.hand_out(&known.log, most));
         }
     }
 
     /// Asks the source for the next page of the log, and pieces of the snapshot.
     fn ask(&mut self, core: &mut Core) {
-        let Some(follow) = self.follow.as_ref().filter(|_| self.sources.is_outlined()) else {
+        let Some(Known { log, .. }) = self.known.as_ref().filter(|_| self.sources.is_outlined())
+        else {
             return;
         };
-        let (from, attested) = (follow.ahead().turns(), follow.log().confirmed().turns());
+        let (from, attested) = (log.ahead().turns(), log.confirmed().turns());
         if self.sources.may_ask_log() && !self.is_at_cut() {
             self.sources.log_asked(core.now);
             self.say(core, &Ask::Log { from, attested });
@@ -255,13 +257,13 @@ impl Joiner {
         if !self.asks_to_be_let_in() {
             return;
         }
-        let (Some(world), Some(follow)) = (self.world.running(), &self.follow) else {
+        let (Some(world), Some(known)) = (self.world.running(), &self.known) else {
             return;
         };
-        let (run, signer) = (core.incarnation, core.signer.as_ref());
+        let (joins, signer) = (known.joins(core), core.signer.as_ref());
         let request = self
             .admission
-            .request(core.now, follow, run, world.executed, signer);
+            .request(core.now, &known.log, joins, world.executed, signer);
         let Some(request) = request else {
             return;
         };
@@ -269,7 +271,7 @@ impl Joiner {
             request,
             addresses: self.addresses.clone(),
         };
-        let roster = &follow.start().roster;
+        let roster = &known.start().roster;
         for link in proved(core) {
             if roster.iter().any(|place| place.peer == link.peer) {
                 core.send(link.link, &message);
@@ -280,10 +282,10 @@ impl Joiner {
     /// Tells members of the decision that lets this peer in: all others that knew of it may be gone, and without it the
     /// rest may be no quorum.
     fn forward_decision(&self, core: &mut Core) {
-        let (Some(change), Some(follow)) = (self.decided(), &self.follow) else {
+        let (Some(change), Some(known)) = (self.decided(), &self.known) else {
             return;
         };
-        let members = members_after(change, follow.ahead());
+        let members = members_after(change, known.log.ahead());
         let links = core.links.values_mut().filter(|link| {
             let member = link.proved.is_some_and(|proved| members.contains(&proved));
             member && link.decisions_sent <= change.epoch
@@ -301,26 +303,40 @@ impl Joiner {
 
     /// Begins this peer's part, once everything before it is handed out.
     fn begin_part(&mut self, core: &Core) -> Next {
-        let (Stage::Decided(decision), Some(follow)) = (&self.stage, &self.follow) else {
+        let (Some(change), Some(Known { me, log })) = (self.decided(), &self.known) else {
             return Next::Stay;
         };
-        let (change, cut) = (&decision.change, decision.change.value.cut);
+        let cut = change.value.cut;
         let world = self.world.running();
         let Some(world) = world.filter(|world| world.handed_out >= cut) else {
             return Next::Stay;
         };
-        if !follow.is_at_cut(change) {
+        let Some(head) = head_at(change, log, core.signer.as_ref()) else {
             return Next::Stay;
-        }
+        };
+        let due = self.follow.due(cut, head.fold().plan.turn());
+        let places = &head.start().roster;
         let sources = &self.sources;
-        let returned = self.admission.returned(
-            core.now,
-            change,
-            follow,
-            (world.executed, world.checksum),
-            |peer| (sources.addresses(peer), sources.unheard_since(peer)),
-            core.signer.as_ref(),
-        );
-        returned.map_or(Next::Stay, |returned| Next::Return(Box::new(returned)))
+        let addresses = places.iter().map(|place| sources.addresses(place.peer));
+        let unheard = places.iter().map(|place| sources.unheard_since(place.peer));
+        Next::Return(Box::new(Returned {
+            me: usize::from(*me),
+            addresses: addresses.collect(),
+            unheard_since: unheard.collect(),
+            past: (0..places.len() as u8)
+                .map(|at| head.past_runs(at))
+                .collect(),
+            chained: head.tip(),
+            start: head.start().clone(),
+            changes: head.changes().to_vec(),
+            left: head.left(),
+            course: head.fold().clone(),
+            ticks: head.ticks(),
+            hashes: log.verified().hashes().to_vec(),
+            executed: world.executed,
+            checksum: world.checksum,
+            due: due.unwrap_or(core.now),
+            early: self.admission.take_early(),
+        }))
     }
 }

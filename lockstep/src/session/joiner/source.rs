@@ -3,9 +3,11 @@
 use super::{Joiner, Stage, proved};
 use crate::session::Output;
 use crate::session::core::Core;
-use crate::session::rejoin::{Ask, Checked, Mistrust, encode, in_reach, is_new_run, seats_of};
+use crate::session::rejoin::{
+    Ask, Checked, Follow, Mistrust, encode, in_reach, is_new_run, seats_of,
+};
 use crate::session::wire::Datagram;
-use crate::{EndReason, Fault, JoinRefused, LinkId};
+use crate::{EndReason, Fault, JoinRefused, LinkId, TurnNumber};
 
 impl Joiner {
     pub(crate) fn dial(&mut self, core: &mut Core) {
@@ -33,8 +35,8 @@ impl Joiner {
             return;
         }
         // Of a match that stands still, a peer that has come since may know of more than its members.
-        let head = self.follow.as_ref().filter(|_| stands_still);
-        let head = head.map(|follow| follow.ahead());
+        let known = self.known.as_ref().filter(|_| stands_still);
+        let head = known.map(|known| known.log.ahead());
         let chosen = self.sources.choose(core.now, &links, last, |link| {
             head.is_some_and(|head| is_new_run(head, link))
         });
@@ -71,15 +73,18 @@ impl Joiner {
         if self.sources.meets_joiner(core.now, self.match_id) {
             return EndReason::NobodyPlays;
         }
-        if let Some(follow) = &self.follow {
-            let head = follow.ahead();
+        if let Some(known) = &self.known {
+            let head = known.log.ahead();
             if self.quorum.is_lost() {
-                let own = std::iter::once(follow.me()).collect();
+                let own = std::iter::once(known.me).collect();
                 let here = in_reach(head, &proved(core)).or(own);
-                let missing = seats_of(follow.start(), head.roster().without(here));
+                let missing = seats_of(known.start(), head.roster().without(here));
                 return EndReason::NoQuorum { missing };
             }
-            if let Some(after) = follow.last_known_turn() {
+            // The newest turn of the others' that is here, where a source has told of turns.
+            let told = self.follow.behind(0).is_some();
+            if let Some(after) = head.turns().checked_sub(1).filter(|_| told) {
+                let after = TurnNumber(after);
                 return EndReason::OthersWent { after };
             }
         }
@@ -126,7 +131,9 @@ impl Joiner {
 
     /// Forgets what was given and is not sure, as another source may give something else.
     fn reset_fetch(&mut self) {
-        self.follow.iter_mut().for_each(|follow| follow.reset());
+        if let Some(known) = &mut self.known {
+            known.log.forget_unconfirmed();
+        }
         if let Stage::Fetching(fetch) = &mut self.stage {
             fetch.reset();
         }
@@ -136,17 +143,18 @@ impl Joiner {
     pub(crate) fn mistrust_log(&mut self, core: &mut Core) {
         let has_world = self.world.exists();
         let was_lost = self.quorum.was_lost();
-        let Some(follow) = &mut self.follow else {
+        let Some(known) = &self.known else {
             return;
         };
-        match follow.mistrust(has_world, was_lost) {
+        match self.follow.mistrust(&known.log, has_world, was_lost) {
             Mistrust::Source => self.pass_over(core),
             Mistrust::Liar => self.distrust(core, Fault::Signature),
             Mistrust::World => self.world.stray(),
             Mistrust::Log => {
                 self.own.clear();
                 self.committed_records = 0;
-                self.follow = None;
+                self.known = None;
+                self.follow = Follow::new(core.now);
                 self.stage = Stage::Seeking;
                 if let Some(link) = self.sources.drop_source() {
                     core.close(link);

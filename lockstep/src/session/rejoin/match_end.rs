@@ -1,7 +1,6 @@
 //! The end of a match that a joiner follows and has no part in: it learns it from members that sign it, before they go.
 
-use super::follow::Follow;
-use crate::log::{End, Head, Peers, RosterPeer, end_signed_bytes};
+use crate::log::{AttestedLog, End, Head, Peers, RosterPeer, end_signed_bytes};
 use crate::sign::Signer;
 use crate::{Desync, DesyncSide, Fault, TurnNumber};
 use sim::Checksum;
@@ -77,12 +76,12 @@ impl MatchEnd {
 
     /// Looks whether the match is over, once the log is here up to an end that a quorum has signed. `alone`: there is no
     /// link by which another signature could come.
-    pub(crate) fn settle(&mut self, now: Duration, follow: &Follow, alone: bool) -> Settled {
+    pub(crate) fn settle(&mut self, now: Duration, log: &AttestedLog, alone: bool) -> Settled {
         let here = |end: &&End| {
-            let same = follow.verified().hash_after(end.turns) == Some(end.log_hash);
-            same && follow.log().confirmed().turns() >= end.turns
+            let same = log.verified().hash_after(end.turns) == Some(end.log_hash);
+            same && log.confirmed().turns() >= end.turns
         };
-        let head = follow.ahead();
+        let head = log.ahead();
         let Some(end) = self.of_quorum(head).filter(here).cloned() else {
             return Settled::Open;
         };
@@ -145,15 +144,14 @@ mod tests {
 
     const TURNS: u32 = 10;
 
-    fn follow(turns_here: u32) -> Follow {
-        let start = start(3);
-        Follow::new(Duration::ZERO, 2, start, &turns(turns_here), &signer(2))
+    fn log(turns_here: u32) -> AttestedLog {
+        AttestedLog::new(start(3), &turns(turns_here), &signer(2))
     }
 
     fn end() -> End {
         End {
             turns: TURNS,
-            log_hash: follow(TURNS).ahead().hash(),
+            log_hash: log(TURNS).ahead().hash(),
             checksum: Checksum(7),
             outcome: None,
             signatures: Vec::new(),
@@ -171,15 +169,15 @@ mod tests {
         let at = Duration::from_secs;
         assert_eq!(hear(&mut ends, 0, end()), Ok(true));
         assert_eq!(hear(&mut ends, 0, end()), Ok(false));
-        assert_eq!(ends.settle(at(1), &follow(TURNS), false), Settled::Open);
+        assert_eq!(ends.settle(at(1), &log(TURNS), false), Settled::Open);
         assert_eq!(hear(&mut ends, 1, end()), Ok(true));
-        let earlier = follow(TURNS - 1);
+        let earlier = log(TURNS - 1);
         assert_eq!(ends.settle(at(1), &earlier, false), Settled::Open);
         assert!(ends.is_behind(TURNS - 1, earlier.ahead()));
         assert!(!ends.is_behind(TURNS, earlier.ahead()));
-        assert_eq!(ends.settle(at(2), &follow(TURNS), false), Settled::Waits);
+        assert_eq!(ends.settle(at(2), &log(TURNS), false), Settled::Waits);
         assert_eq!(ends.deadline(at(2)), Some(at(3)));
-        let over = ends.settle(at(3), &follow(TURNS), false);
+        let over = ends.settle(at(3), &log(TURNS), false);
         let Settled::Over(over) = over else {
             panic!("{over:?}");
         };
@@ -194,7 +192,7 @@ mod tests {
             for peer in 0..signers {
                 hear(&mut ends, peer, end()).expect("a signature that holds");
             }
-            let settled = ends.settle(Duration::ZERO, &follow(TURNS), alone);
+            let settled = ends.settle(Duration::ZERO, &log(TURNS), alone);
             assert!(matches!(settled, Settled::Over(_)), "{settled:?}");
         }
     }

@@ -1,7 +1,6 @@
 //! The world of a joiner: what it begins with, and the turns that it is handed out.
 
-use super::joiner_log::JoinerLog;
-use crate::log::{Cursor, Keyframe, Record};
+use crate::log::{AttestedLog, Cursor, Keyframe, Record};
 use crate::session::Output;
 use crate::session::roster::RECENT;
 use crate::{Ended, Event};
@@ -49,7 +48,7 @@ struct Kept {
 /// A world that has executed all turns that there were before the match stood still. It can go on in a match that is
 /// reopened.
 pub(crate) struct DetachedWorld {
-    log: JoinerLog,
+    log: AttestedLog,
     began_with: Option<Keyframe>,
     me: u8,
     turns: u32,
@@ -79,7 +78,7 @@ impl World {
     }
 
     /// Begins, once it is asked for, with the newest of these keyframes that is of this log, or with the start.
-    pub(crate) fn of_log(log: &JoinerLog, keyframes: impl Iterator<Item = Keyframe>) -> Self {
+    pub(crate) fn of_log(log: &AttestedLog, keyframes: impl Iterator<Item = Keyframe>) -> Self {
         let of_the_log = |keyframe: &Keyframe| {
             log.verified().hash_after(keyframe.turns) == Some(keyframe.log_hash)
         };
@@ -91,7 +90,11 @@ impl World {
 
     /// Goes on with a world in a match that was reopened with this log: as it stands, or from the beginning where its end
     /// does not count.
-    pub(crate) fn reattached(held: DetachedWorld, log: &JoinerLog, own: Option<Keyframe>) -> Self {
+    pub(crate) fn reattached(
+        held: DetachedWorld,
+        log: &AttestedLog,
+        own: Option<Keyframe>,
+    ) -> Self {
         let keyframes = own.into_iter().chain(held.began_with.clone());
         let world = World::of_log(log, keyframes);
         match held.common(log) {
@@ -112,7 +115,7 @@ impl World {
     }
 
     /// Takes the world along to where the match is reopened, with the log that it has followed.
-    pub(crate) fn detach(self, me: u8, mut log: JoinerLog) -> Option<DetachedWorld> {
+    pub(crate) fn detach(self, me: u8, mut log: AttestedLog) -> Option<DetachedWorld> {
         let running = self.running()?;
         log.forget_unconfirmed();
         Some(DetachedWorld {
@@ -126,7 +129,7 @@ impl World {
     }
 
     /// The match was not reopened: the world goes on following its log, at its place in the roster.
-    pub(crate) fn attach(held: DetachedWorld) -> (World, JoinerLog, u8) {
+    pub(crate) fn attach(held: DetachedWorld) -> (World, AttestedLog, u8) {
         let world = World {
             state: State::Running(held.running()),
             began_with: None,
@@ -144,7 +147,11 @@ impl World {
 
     /// Has the world built, once it is known from what, and the log appended up to there. `started` is told where the match
     /// begins with it.
-    pub(crate) fn load(&mut self, log: &JoinerLog, started: impl FnOnce() -> Event) -> Vec<Output> {
+    pub(crate) fn load(
+        &mut self,
+        log: &AttestedLog,
+        started: impl FnOnce() -> Event,
+    ) -> Vec<Output> {
         if !matches!(self.state, State::Due) {
             return Vec::new();
         }
@@ -213,7 +220,7 @@ impl World {
     }
 
     /// Appends and hands out confirmed turns, so many ahead of the world at most.
-    pub(crate) fn hand_out(&mut self, log: &JoinerLog, most: u32) -> Vec<Output> {
+    pub(crate) fn hand_out(&mut self, log: &AttestedLog, most: u32) -> Vec<Output> {
         let mut out = Vec::new();
         let (State::Running(mut running), Some(mut at)) = (self.state, self.appended.clone())
         else {
@@ -291,7 +298,7 @@ impl DetachedWorld {
         }
     }
 
-    fn common(&self, log: &JoinerLog) -> Common {
+    fn common(&self, log: &AttestedLog) -> Common {
         let ours = self.log.verified().encoded();
         let (mut own, mut other) = (ours.first(), log.verified().encoded().first());
         let (mut turns, mut last_turn) = (0, None);
@@ -342,17 +349,17 @@ mod tests {
     use crate::log::fixture::{decided, false_alarm, signer, start, turn, turns};
     use crate::log::{Peers, RosterChange, Value, VerifiedLog};
 
-    fn log_of(records: &[Record]) -> JoinerLog {
-        JoinerLog::of(VerifiedLog::of(start(3), records, &signer(0)))
+    fn log_of(records: &[Record]) -> AttestedLog {
+        AttestedLog::of(VerifiedLog::of(start(3), records, &signer(0)))
     }
 
-    fn keyframe(log: &JoinerLog, turns: u32) -> Keyframe {
+    fn keyframe(log: &AttestedLog, turns: u32) -> Keyframe {
         let snapshot = vec![turns as u8].into();
         let keyframe = log.verified().keyframe(turns, 0, snapshot);
         keyframe.expect("turns that are here")
     }
 
-    fn load(world: &mut World, log: &JoinerLog) -> Vec<Output> {
+    fn load(world: &mut World, log: &AttestedLog) -> Vec<Output> {
         let out = world.load(log, || Event::Contacts(Vec::new()));
         world.loaded(Checksum(1));
         out
@@ -376,7 +383,7 @@ mod tests {
     }
 
     /// A world that has executed all turns of a log.
-    fn caught_up(log: &JoinerLog) -> World {
+    fn caught_up(log: &AttestedLog) -> World {
         let mut world = World::new();
         world.begin_with(None);
         load(&mut world, log);

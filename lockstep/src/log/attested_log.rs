@@ -1,15 +1,19 @@
-//! The log of a joiner: what sources gave, and how much of it a quorum attests.
+//! A log that other peers give, and how much of it a quorum attests.
 
-use crate::log::{
-    Batch, Cursor, DoesNotFollow, Head, Mark, Record, RosterChange, SignedBatch, Start, VerifiedLog,
-};
+use super::batch::{Batch, SignedBatch};
+use super::encoded_log::Cursor;
+use super::head::{DoesNotFollow, Head};
+use super::record::Record;
+use super::roster_change::RosterChange;
+use super::start::Start;
+use super::verified_log::{Mark, VerifiedLog};
 use crate::sign::Signer;
 use crate::{Limits, LogHash};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The log so far.
-pub(crate) struct JoinerLog {
+/// A verified log, with a mark up to which it counts.
+pub(crate) struct AttestedLog {
     log: VerifiedLog,
     /// Up to where a quorum attests it, or the own replay holds it.
     confirmed: Mark,
@@ -23,18 +27,18 @@ pub(crate) struct JoinerLog {
     bytes: u64,
 }
 
-impl JoinerLog {
+impl AttestedLog {
     /// Begins with those of the own records that follow each other.
     pub(crate) fn new(start: Arc<Start>, own: &[Record], signer: &dyn Signer) -> Self {
-        JoinerLog {
+        AttestedLog {
             of_own: !own.is_empty(),
-            ..JoinerLog::of(VerifiedLog::of(start, own, signer))
+            ..AttestedLog::of(VerifiedLog::of(start, own, signer))
         }
     }
 
     /// Begins with a log that counts as confirmed.
     pub(crate) fn of(log: VerifiedLog) -> Self {
-        JoinerLog {
+        AttestedLog {
             confirmed: log.mark(),
             log,
             attested: BTreeMap::new(),
@@ -62,6 +66,12 @@ impl JoinerLog {
     /// The log itself, up to the end of what sources gave.
     pub(crate) fn verified(&self) -> &VerifiedLog {
         &self.log
+    }
+
+    /// Whether this change comes next behind all that sources gave.
+    pub(crate) fn ends_with(&self, change: &RosterChange) -> bool {
+        let head = self.log.head();
+        (change.epoch, change.value.cut) == (head.epoch(), head.turns())
     }
 
     pub(crate) fn has_unconfirmed(&self) -> bool {
@@ -220,7 +230,7 @@ mod tests {
                 };
                 codec.encode(record, out);
             }
-            let mut log = JoinerLog::new(start(2), &[], &signer);
+            let mut log = AttestedLog::new(start(2), &[], &signer);
             for record in &records {
                 log.take(record, &signer).expect("it follows");
             }
@@ -245,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_source_gives_no_more_than_the_limits_allow() {
-        let mut log = JoinerLog::new(start(2), &[], &signer(0));
+        let mut log = AttestedLog::new(start(2), &[], &signer(0));
         let limits = Limits {
             catch_up_bytes: 5,
             ..Limits::default()
