@@ -19,3 +19,14 @@ pub mod simulator;
 pub mod targets;
 #[cfg(feature = "demo")]
 pub mod window;
+
+/// Code in the pages of `docs/` compiles and runs.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../docs/architecture.md")]
+    struct Architecture;
+    #[doc = include_str!("../../docs/operations.md")]
+    struct Operations;
+    #[doc = include_str!("../../docs/porting.md")]
+    struct Porting;
+}

@@ -1,4 +1,4 @@
-//! Prints the figures that the README quotes. Every row says what was measured, and for how long.
+//! Prints the figures that `docs/figures.md` quotes. Every row says what was measured, and for how long.
 //!
 //! `cargo run --release -p tests --bin numbers -- world`
 
