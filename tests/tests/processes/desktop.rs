@@ -150,7 +150,7 @@ fn a_skirmish_is_played_by_hand_and_its_recording_tells_what_was_clicked() {
     window.until_gone(&words::selected(5));
     window.press(&["Escape"]);
     window.click_on(words::SURRENDER);
-    window.click_on(words::SURRENDER_SURE);
+    window.click_on(words::SURRENDER_CONFIRM);
     window.until_seen("Defeat: bot 1 won");
     window.click_on(words::CLOSE_MATCH);
     window.until_seen(menu::SUBTITLE);
@@ -252,12 +252,12 @@ fn two_windows_meet_play_and_one_is_killed() {
         guests_home.path(),
         ("back", 1),
     );
-    guest.click_on(menu::COME_BACK);
-    host.until_seen(&words::back("Grace"));
+    guest.click_on(menu::REJOIN);
+    host.until_seen(&words::rejoined("Grace"));
     guest.until_seen(words::HELP_HINT);
     guest.press(&["Escape"]);
     guest.click_on(words::LEAVE_MATCH);
-    guest.click_on(words::LEAVE_NOW);
+    guest.click_on(words::LEAVE_IT);
     guest.until_seen(menu::SUBTITLE);
     host.until_seen(words::CLOSE_MATCH);
 
@@ -347,7 +347,7 @@ fn who_types_host_and_join_meets_in_the_same_lobby() {
     // Behind the match there is no menu, and the prompt is told how it ended.
     guest.press(&["Escape"]);
     guest.click_on(words::LEAVE_MATCH);
-    guest.click_on(words::LEAVE_NOW);
+    guest.click_on(words::LEAVE_IT);
     ends_well(&mut guest);
     host.click_on(words::CLOSE_MATCH);
     ends_well(&mut host);

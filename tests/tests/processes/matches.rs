@@ -312,7 +312,7 @@ fn a_full_disk_ends_a_recording_and_never_the_match() {
     let recording = guest.last("recording");
     let why = recording.and_then(|event| event["why"].as_str());
     assert_eq!(why, Some("cannot write the replay: no storage space"));
-    assert!(guest.errors.contains("the recording ended early"));
+    assert!(guest.errors.contains("recording stopped"));
     let whole = |line: &str| line.starts_with("small/guest.replay: whole up to its last turn");
     let verified = guest
         .events

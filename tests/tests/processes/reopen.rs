@@ -223,7 +223,7 @@ fn one_of_three_is_left_leaves_and_hosts_again_as_it_was_told() {
     left.leave();
     let left = left.finish(Duration::from_secs(20));
     assert_eq!(left.status.code(), Some(0), "{}", left.errors);
-    assert!(left.errors.contains("hosts it again"), "{}", left.errors);
+    assert!(left.errors.contains("reopens the match"), "{}", left.errors);
     let more = ["--listen", "127.0.0.1:0", "--record", "back0.replay"];
     let words = command.as_str().expect("a text").split_whitespace();
     // The first is the program's name.

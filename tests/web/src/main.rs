@@ -139,7 +139,7 @@ fn keeps(browser: &Browser, folder: &Path, size: (u32, u32)) -> Result<(), Strin
 
 /// What the page tells: its state, and the words to it.
 fn told(browser: &Browser) -> Result<Option<(String, String)>, String> {
-    let told = browser.run("return [document.body.dataset.told, document.body.dataset.text]")?;
+    let told = browser.run("return [document.body.dataset.state, document.body.dataset.text]")?;
     let word = |place: usize| told[place].as_str().map(str::to_owned);
     match word(0).zip(word(1)) {
         Some((state, text)) if state == "broken" => Err(text),
