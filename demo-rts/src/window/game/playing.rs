@@ -64,7 +64,7 @@ impl ExitReport {
     /// Prints the lines and returns the exit code.
     ///
     /// # Errors
-    /// [`Problem::Terminal`].
+    /// Stdout failed.
     pub fn say(&self) -> Result<ExitCode, Problem> {
         for line in &self.lines {
             plain::print(line).map_err(Problem::Terminal)?;
