@@ -378,7 +378,6 @@ fn a_slow_machine_is_named() {
     fs::write(&path, fixture::file_of(&forged)).unwrap();
     let verify = replay(&["verify", &path]);
     assert_eq!(verify.code, 3);
-    let wrong =
-        "turn 40 has ticks of 200 ms (800x2); the turns before it ask for 100 ms (400x2)";
+    let wrong = "turn 40 has ticks of 200 ms (800x2); the turns before it ask for 100 ms (400x2)";
     assert!(verify.err.contains(wrong), "{}", verify.err);
 }

@@ -1,4 +1,4 @@
-//! Prints the golden trace as this build computes it, compares it, or writes it anew.
+//! Prints, compares or rewrites the golden trace.
 
 use everywhere::{How, compare, everything, toolkit};
 use std::process::ExitCode;

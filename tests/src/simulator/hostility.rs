@@ -1,4 +1,4 @@
-//! What hostile peers and a stranger do: they send garbage, sign what they must not, keep back what others wait for.
+//! Hostile peers and a stranger: they send garbage, sign forbidden content, and withhold batches and votes.
 
 use super::event::Event;
 use super::network::Node;
@@ -15,40 +15,40 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What the hostile ones of a run know and want.
+/// Knowledge and plans of the hostile peers of a run.
 pub struct Mischief {
     random: Stream,
     /// Whether any node tampers or sends garbage.
     any: bool,
-    /// Real traffic to make garbage of.
+    /// Real traffic to derive garbage from.
     overheard: VecDeque<(Channel, Vec<u8>)>,
     /// By hostile peer.
     keys: BTreeMap<usize, Key>,
-    /// By node that sends garbage: messages that are left.
+    /// By node that sends garbage: messages left.
     garbage: BTreeMap<Node, u32>,
 }
 
-/// The key of a hostile peer, and what its session has signed with it of late.
+/// The key of a hostile peer, and what its session has recently signed with it.
 struct Key {
     signer: Box<dyn Signer>,
     signed: Signed,
 }
 
-/// What a listened-to signer has signed of late.
+/// Messages that a recorded signer has recently signed.
 #[derive(Clone, Default)]
 pub struct Signed(Arc<Mutex<VecDeque<Vec<u8>>>>);
 
-/// A signer that tells what it signs.
+/// A signer that records what it signs.
 struct Listened {
     signer: Box<dyn Signer>,
     signed: Signed,
 }
 
-/// Signed messages that are remembered: more than a packet has batches.
+/// Recorded messages: more than the batches of a packet.
 const REMEMBERED: usize = 64;
 
 impl Signed {
-    /// A signer that is the given one, and is listened to.
+    /// Wraps a signer so that its messages are recorded.
     pub fn listen_to(&self, signer: Box<dyn Signer>) -> Box<dyn Signer> {
         let signed = self.clone();
         Box::new(Listened { signer, signed })
@@ -82,7 +82,7 @@ impl Signer for Listened {
 }
 
 impl Mischief {
-    /// Of a scenario; `secrets` are those of its peers.
+    /// For a scenario; `secrets` are those of its peers.
     pub fn new(scenario: &Scenario, secrets: &[[u8; 32]]) -> Self {
         let key = |(peer, _): (usize, Hostile)| {
             let signer = super::signer(scenario, &secrets[peer]);
@@ -106,17 +106,17 @@ impl Mischief {
         }
     }
 
-    /// Whether there is any in this run.
+    /// Whether this run has any.
     pub fn is_any(&self) -> bool {
         self.any
     }
 
-    /// What the session of a hostile peer signs is to be told to this.
+    /// The recorder for the signatures of a hostile peer's session.
     pub fn listen(&self, peer: usize) -> Signed {
         self.keys[&peer].signed.clone()
     }
 
-    /// Real bytes pass by.
+    /// Keeps some real traffic.
     pub fn overhear(&mut self, channel: Channel, bytes: &[u8]) {
         if self.garbage.is_empty() {
             return;
@@ -165,7 +165,7 @@ impl Mischief {
 }
 
 impl Key {
-    /// The batch with another content, signed as that of the same run of the peer's process.
+    /// The batch with changed content, signed by the same run of the peer's process.
     fn resign(&self, batch: SignedBatch, change: impl FnOnce(&mut Batch) -> bool) -> SignedBatch {
         let Ok(mut content) = Batch::decode(&batch.content) else {
             return batch;
@@ -186,7 +186,7 @@ impl Key {
         }
     }
 
-    /// The batch with one bit changed, signed or not.
+    /// The batch with one flipped bit, signed or not.
     fn forge(&self, random: &mut Stream, batch: SignedBatch) -> SignedBatch {
         let Some(mut message) = self.signed.message_of(&batch.content) else {
             return batch;
@@ -206,7 +206,7 @@ impl Key {
 }
 
 impl<W: Playable> Simulator<W> {
-    /// What leaves a peer in the place of what its session sends; `None` where nothing does.
+    /// What leaves a peer in place of what its session sends; `None` for nothing.
     pub(super) fn tamper<'a>(
         &mut self,
         peer: usize,
@@ -271,7 +271,7 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// One disturbance, and the plan for the next.
+    /// Sends garbage once, and plans the next time.
     pub(super) fn disturb(&mut self, node: Node) {
         let burst = self.mischief.random.pick(&[1, 1, 3, 60]);
         for _ in 0..burst {
@@ -299,7 +299,7 @@ impl<W: Playable> Simulator<W> {
         }
         let link = self.mischief.random.pick(&links);
         let (channel, bytes) = self.mischief.concoct();
-        // A real transport refuses to carry these.
+        // A real transport refuses to carry larger ones.
         let most = match (channel, self.scenario.over) {
             (Channel::Turns, _) => 1_200,
             (_, Over::Messages) => usize::MAX,
@@ -310,7 +310,7 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// Begins the garbage: a stranger comes at any time, a member mostly waits for the match.
+    /// Plans the garbage: a stranger's begins at any time, a member's mostly with the match.
     pub(super) fn plan_mischief(&mut self) {
         for node in self.mischief.garbage.keys().copied().collect::<Vec<_>>() {
             let plan = self.scenario.peers.get(node);
@@ -326,7 +326,7 @@ impl<W: Playable> Simulator<W> {
     }
 }
 
-/// Makes the other batch of two for one turn.
+/// Makes the second of two batches for one turn.
 fn other_face(batch: &mut Batch, seat: Seat) -> bool {
     if batch.entries.is_empty() {
         let what = What::Chat("only some peers hear of this".to_owned());
@@ -338,11 +338,11 @@ fn other_face(batch: &mut Batch, seat: Seat) -> bool {
     true
 }
 
-/// Reports another checksum after so many turns, where the batch reports one.
+/// Replaces the checksum after this many turns, if the batch reports it.
 fn lie_of_world(batch: &mut Batch, turns: u32) -> bool {
     let at = turns.checked_sub(batch.executed);
-    let told = at.and_then(|at| batch.checksums.get_mut(at as usize));
-    told.is_some_and(|checksum| {
+    let reported = at.and_then(|at| batch.checksums.get_mut(at as usize));
+    reported.is_some_and(|checksum| {
         checksum.0 ^= 1;
         true
     })

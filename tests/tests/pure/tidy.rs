@@ -1,4 +1,4 @@
-//! Prose that is checked: what the README shows and names is there.
+//! Checks of prose and files: what the README shows and names exists.
 
 use std::path::{Path, PathBuf};
 

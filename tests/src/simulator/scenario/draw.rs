@@ -1,4 +1,4 @@
-//! What every seed draws: peers, plan, weather, and faults that are over when it heals.
+//! What every seed draws: peers, plan, weather, and faults that end at healing.
 
 use super::{Fault, Over, PeerPlan, Scenario, Ways, Weather, Workload};
 use crate::random::Stream;
@@ -6,7 +6,7 @@ use lockstep::Plan;
 use lockstep::log::{Absent, OnDesync, OnSlow};
 use std::time::Duration;
 
-/// A machine that was slow has worked off what it lies behind so long after.
+/// Time for a slow machine to catch up afterwards.
 const WORKS_OFF: Duration = Duration::from_secs(12);
 
 impl Scenario {
@@ -34,7 +34,7 @@ impl Scenario {
         scenario
     }
 
-    /// All but what goes wrong.
+    /// All but the faults.
     fn draw_frame(seed: u64) -> Scenario {
         let random = &mut Stream::new(seed, "scenario", 0);
         let count = random.between(2, 8) as usize;
@@ -66,13 +66,13 @@ impl Scenario {
         scenario
     }
 
-    /// The match lasts so long at least after the faults of calm peers have ended.
+    /// Makes the match last at least this long after healing.
     pub(super) fn lasts_beyond_healing(&mut self, beyond: Duration) {
         let turns = (self.heal_at + beyond).as_millis() / self.plan.turn().as_millis();
         self.turn_limit = self.turn_limit.max(turns as u32);
     }
 
-    /// The faults of calm peers end no sooner than this.
+    /// Postpones healing to this time, at least.
     pub(super) fn heals_after(&mut self, at: Duration) {
         let beyond = self.plan.turn() * self.turn_limit;
         let beyond = beyond.saturating_sub(self.heal_at);
@@ -84,7 +84,7 @@ impl Scenario {
         self.peers[peer].faults.push((at, fault));
     }
 
-    /// Machines that take longer for a tick than the match has for it.
+    /// Machines that take longer for a tick than the match allows.
     fn draw_slow_machines(&mut self, random: &mut Stream) {
         if !random.chance(130) {
             return;
@@ -99,7 +99,7 @@ impl Scenario {
         }
     }
 
-    /// What a slow machine takes for a tick.
+    /// The time that a slow machine takes for a tick.
     pub(super) fn slow_step(&self, random: &mut Stream) -> Duration {
         self.plan.tick() * random.between(11, 38) as u32 / 10
     }
@@ -115,7 +115,7 @@ impl Scenario {
         let at = random.millis(0, self.heal_at.as_millis() as u64);
         let one = random.below(count as u64) as usize;
         let victims = match random.below(4) {
-            // A machine with all of them on it.
+            // All peers on one machine.
             0 => 0..count,
             1 => 0..count.div_ceil(2),
             _ => one..one + 1,
@@ -153,7 +153,7 @@ impl Scenario {
         }
     }
 
-    /// A cut between a peer and one or all others, one way or both.
+    /// A cut between a peer and one or all others, in one or both directions.
     pub(super) fn draw_cut(&self, random: &mut Stream, peer: usize, lasts: Duration) -> Fault {
         let mut others: Vec<usize> = (0..self.peers.len()).filter(|at| *at != peer).collect();
         if random.chance(500) {
@@ -167,7 +167,7 @@ impl Scenario {
         }
     }
 
-    /// Full disks, jumping clocks, other addresses, pauses.
+    /// Full disks, clock jumps, address changes, pauses.
     fn draw_mishaps(&mut self, random: &mut Stream) {
         let healed = self.heal_at.as_millis() as u64;
         let count = self.peers.len() as u64;
@@ -181,7 +181,7 @@ impl Scenario {
                 self.befalls(peer, random.millis(0, healed), Fault::Jump(by));
             }
         }
-        // A peer that all others cannot dial must stay where it is.
+        // A peer that others cannot dial must keep its address.
         if self.unreachable.is_empty() && random.chance(120) {
             let at = random.millis(0, healed);
             self.befalls(random.below(count) as usize, at, Fault::Move);
