@@ -147,7 +147,7 @@ pub fn of_end(reason: &EndReason) -> u8 {
 }
 
 /// The `reason` of the JSON line `end`.
-pub fn word(reason: &EndReason) -> &'static str {
+pub fn reason_name(reason: &EndReason) -> &'static str {
     match reason {
         EndReason::Decided => "decided",
         EndReason::TurnLimit => "turn-limit",

@@ -159,7 +159,7 @@ impl Outcome {
         ))?;
         print(&format!(
             "\n$ demo-rts replay verify {}",
-            plain::word(record)
+            plain::quoted(record)
         ))?;
         let verified = replay::cli::run::<World>(["verify".into(), record.as_os_str().to_owned()]);
         print(&next_steps(record))?;
@@ -297,7 +297,7 @@ fn name(common: &Common, peer: u8) -> String {
 }
 
 fn next_steps(record: &Path) -> String {
-    let record = plain::word(record);
+    let record = plain::quoted(record);
     format!(
         "\nTry next:\n  \
          demo-rts watch {record}                      watch the replay: pause, seek, speed\n  \

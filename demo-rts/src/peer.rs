@@ -533,10 +533,10 @@ impl Peer {
         let replay = self.replay.as_ref().filter(|_| goes_on)?;
         let contacts = WayBack::beside(replay);
         contacts.path().exists().then(|| {
-            let replay = plain::word(replay);
+            let replay = plain::quoted(replay);
             match &self.identity {
                 Some(key) => {
-                    let key = plain::word(key);
+                    let key = plain::quoted(key);
                     format!("rejoin with: demo-rts rejoin {replay} --identity {key}")
                 }
                 None => format!("rejoin with: demo-rts rejoin {replay}"),

@@ -13,7 +13,7 @@ pub fn shown(path: &Path) -> String {
 }
 
 /// A path as one word of a command line that can be pasted.
-pub fn word(path: &Path) -> String {
+pub fn quoted(path: &Path) -> String {
     let text = shown(path);
     if cfg!(windows) {
         // Neither Windows shell takes anything else for one word; no file name there holds a quotation mark.
@@ -42,8 +42,8 @@ pub fn reopen_hint(replay: Option<&Path>, identity: Option<&Path>) -> String {
 
 /// The command that reopens a match from this replay and key.
 pub fn reopen_command(replay: Option<&Path>, identity: Option<&Path>) -> String {
-    let replay = replay.map_or_else(|| "FILE".to_owned(), word);
-    let key = identity.map_or_else(String::new, |key| format!(" --identity {}", word(key)));
+    let replay = replay.map_or_else(|| "FILE".to_owned(), quoted);
+    let key = identity.map_or_else(String::new, |key| format!(" --identity {}", quoted(key)));
     format!("demo-rts host --from {replay}{key}")
 }
 
@@ -288,14 +288,17 @@ mod tests {
 
     #[test]
     fn a_file_name_is_quoted_as_one_word() {
-        assert_eq!(word(Path::new("/tmp/a-1_b.replay")), "/tmp/a-1_b.replay");
+        assert_eq!(quoted(Path::new("/tmp/a-1_b.replay")), "/tmp/a-1_b.replay");
         if cfg!(unix) {
             let odd = "Ada and $(reboot); 'x'.replay";
-            let words = shlex::split(&format!("demo-rts rejoin {} --json", word(Path::new(odd))));
+            let words = shlex::split(&format!(
+                "demo-rts rejoin {} --json",
+                quoted(Path::new(odd))
+            ));
             let words = words.expect("quotes are closed");
             assert_eq!(words, ["demo-rts", "rejoin", odd, "--json"]);
         }
-        assert!(!word(Path::new("a\u{1b}[2J\u{202e}b")).contains('\u{1b}'));
+        assert!(!quoted(Path::new("a\u{1b}[2J\u{202e}b")).contains('\u{1b}'));
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub fn run(
     if let Some(path) = &peer.summary().replay {
         plain::print(&format!(
             "  watch the replay: demo-rts watch {}",
-            plain::word(path)
+            plain::quoted(path)
         ))
         .map_err(Problem::Terminal)?;
     }

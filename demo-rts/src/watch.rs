@@ -67,7 +67,7 @@ pub(crate) fn problems(
     let mut problems = Vec::new();
     if let Some(damage) = damage {
         problems.push(format!("{name}: {damage}"));
-        problems.push(format!("{name}: {}", damage.remedy(plain::word(path))));
+        problems.push(format!("{name}: {}", damage.remedy(plain::quoted(path))));
     }
     problems.extend(error.map(|error| format!("{name}: {error}")));
     problems

@@ -139,7 +139,7 @@ fn changes(reader: &mut Reader, until: u32) -> Result<Vec<Change>, Error> {
     Ok(changes)
 }
 
-/// The first turn where the two differ in who goes on alone.
+/// The first turn where the two differ in the player that goes on alone.
 fn first_continued(
     left: &[Arc<Continuation>],
     right: &[Arc<Continuation>],

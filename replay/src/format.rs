@@ -20,8 +20,8 @@
 //! | even, content `f0` | keyframe: turns (varint), offset of the previous keyframe or 0 (varint), unpacked length (varint), zstd of a keyframe record that a fresh codec wrote. It has a segment of its own |
 //! | even, content `f1` | index: number of keyframes (varint), and for each its turns (varint) and its offset (varint); only a seal follows it |
 //!
-//! The check of a content below 64 bytes is a CRC-8 (polynomial 07) of the previous checks in the segment, with the
-//! heads and contents between them. It begins with the lowest byte of the previous seal. The check of a longer
+//! The check of a content below 64 bytes is a CRC-8 (polynomial 07) of the previous checks in the segment, and of
+//! the heads and contents between. It begins with the lowest byte of the previous seal. The check of a longer
 //! content is a CRC-32 of that CRC-8, the head and the content.
 //!
 //! A seal's CRC-32 covers the CRC of the previous seal (for the first, that of the header) and everything since,
@@ -31,8 +31,8 @@
 //! Items are written as they come, so a crash leaves items behind the last seal, which only their checks cover. A
 //! segment has at most 256 items.
 //!
-//! A keyframe comes behind the bundles of the turns that its world has executed, and possibly behind later ones,
-//! because the world lags behind the log.
+//! A keyframe comes behind the bundles of the turns that its world has executed, and possibly behind later ones:
+//! the world lags behind the log.
 
 use std::io::{self, Read, Seek, SeekFrom};
 

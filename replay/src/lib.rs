@@ -1,7 +1,7 @@
 //! The log of a lockstep match on disk.
 //!
 //! A [`Recorder`] is the match's [`LogStore`](lockstep::log::LogStore): it writes every agreed turn on a thread of
-//! its own, so that a slow or full disk never disturbs the match. A [`Reader`] reads a file to its longest valid
+//! its own. A slow or full disk never disturbs the match. A [`Reader`] reads a file to its longest valid
 //! prefix, wherever it was cut or damaged. A [`Player`] feeds a world from a file, with seek and speed; [`open`]
 //! puts it under a [`Match`]. From a [`Moment`] a player can play on alone.
 //!

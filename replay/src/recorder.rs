@@ -18,8 +18,8 @@ use std::time::Duration;
 /// Writes a match's log to a file, turn by turn, on a thread of its own.
 ///
 /// [`append`](LogStore::append) only queues. A failing disk, or a disk so slow that the queue fills, ends the file
-/// after its last whole turn and is reported once; the match goes on. Dropping a recorder writes everything
-/// appended.
+/// after its last whole turn. The failure is reported once, and the match goes on. Dropping a recorder writes
+/// everything appended.
 ///
 /// Every turn reaches the file system at once, and the disk within a second. Checksums are thinned to one in five
 /// seconds of match, and the last; all mismatches are kept.

@@ -2,8 +2,8 @@
 //! that plays real matches.
 //!
 //! Its peers are [`lockstep::session::roster::Roster`], each with the few rules of turns that matter here. A peer
-//! seals at most `delay` turns ahead of what is complete, and completes a turn when it holds all required batches;
-//! a frozen peer does neither. Batches have no content: under crash faults a peer sends one batch for a turn or
+//! seals at most `delay` turns ahead of what is complete, and completes a turn when it holds all required batches.
+//! A frozen peer does neither. Batches have no content: under crash faults a peer sends one batch for a turn or
 //! none.
 //!
 //! A rejoining run follows a few more rules: it walks what a quorum attests, asks, and begins with the epoch of its

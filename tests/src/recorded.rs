@@ -2,7 +2,7 @@
 //! every batch is signed with Ed25519, and all share one world.
 //!
 //! Players are bots. Peaceful bots build without attacking, so that the match lasts. About once a second each moves
-//! a group, at the command rate of a busy player: seven of ten moves repeat the previous group, the others take up
+//! a group, at the command rate of a busy player. Seven of ten moves repeat the previous group; the others take up
 //! to 24 units in a box.
 
 use crate::simulator::{execute, to_bytes};
@@ -143,7 +143,7 @@ fn session(seat: u8, wanted: &Wanted<'_>) -> Session {
     Session::new(config, Box::new(Ed25519::new(&key(seat)))).expect("the config is in range")
 }
 
-/// Whether a player who wants peace issues this command.
+/// Whether a peaceful player issues this command.
 fn is_peaceful(command: &Command) -> bool {
     matches!(
         command,

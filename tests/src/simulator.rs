@@ -31,7 +31,7 @@ pub use toy::{Order, Toy, Want};
 use crate::judge::{Bounds, Judge, RECOVERY, Violation};
 use crate::random::Stream;
 use event::Event;
-use hostility::{Mischief, Signed};
+use hostility::{Hostility, Signed};
 use lockstep::harness::{Clock, Driver, Due};
 use lockstep::log::PauseBudget;
 use lockstep::session::{HostConfig, Input, Output, Role, RulesOf, Session, SessionConfig};
@@ -103,7 +103,7 @@ struct Simulator<W> {
     ids: Vec<PeerId>,
     judge: Judge<W>,
     trace: Trace,
-    mischief: Mischief,
+    hostility: Hostility,
     match_id: MatchId,
     begun_at: Option<Duration>,
     commands: u64,
@@ -156,13 +156,13 @@ impl<W: Playable> Simulator<W> {
         let setup = to_bytes(&W::setup(&mut random));
         let mut driver = Driver::default();
         let mut peers = Vec::new();
-        let mischief = Mischief::new(scenario, &secrets);
+        let hostility = Hostility::new(scenario, &secrets);
         for (at, plan) in scenario.peers.iter().enumerate() {
             let role = match at {
                 0 => host::<W>(scenario, invitation, &setup),
                 _ => join::<W>(invitation, ids[0]),
             };
-            let signed = plan.hostile.map(|_| mischief.listen(at));
+            let signed = plan.hostile.map(|_| hostility.listen(at));
             let session = session(scenario, at, 0, role, signed);
             driver.add(session, clock(plan, plan.begins_at));
             peers.push(Peer {
@@ -195,7 +195,7 @@ impl<W: Playable> Simulator<W> {
             network: Network::new(scenario, count + 1),
             quic,
             judge: Judge::new(scenario, &ids),
-            mischief,
+            hostility,
             match_id: invitation.0,
             peers,
             ids,
@@ -208,7 +208,7 @@ impl<W: Playable> Simulator<W> {
     }
 
     fn play(&mut self) {
-        self.plan_mischief();
+        self.plan_garbage();
         // The stranger is there from the beginning.
         self.open_port(self.peers.len());
         let turns = self.scenario.plan.turn() * self.scenario.turn_limit;
@@ -249,7 +249,7 @@ impl<W: Playable> Simulator<W> {
             Event::DialFailed(dial, why) => self.fail_dial(dial, why),
             Event::Up(end) => self.come_up(end),
             Event::Down(end, why) => self.go_down(end, why),
-            Event::Silent(from, to) => self.fall_silent(from, to),
+            Event::Silent(from, to) => self.time_out_links(from, to),
             Event::Fault(peer, number) => self.begin_fault(peer, number),
             Event::FaultOver(peer, number) => self.end_fault(peer, number),
             Event::Heal => self.heal(),
@@ -261,7 +261,7 @@ impl<W: Playable> Simulator<W> {
             Event::ManyDie => self.many_die(),
             Event::Die(peer) => self.crash(peer),
             Event::GiveUp(peer) => self.give_up(peer),
-            Event::BeginAgain(peer) => self.begin_again(peer),
+            Event::Restart(peer) => self.restart(peer),
             Event::Return(peer) => self.return_to_match(peer, true),
             Event::Disturb(node) => self.disturb(node),
         }
@@ -353,14 +353,14 @@ impl<W: Playable> Simulator<W> {
                 if self.begun_at.is_none() {
                     self.begun_at = Some(self.now());
                     self.plan_faults();
-                    self.plan_mischief();
+                    self.plan_garbage();
                 }
-                self.plan_doings(peer);
+                self.plan_actions(peer);
             }
             lockstep::Event::Ended(ended) => {
                 self.driver.remove(peer);
                 self.close_all(peer);
-                self.comes_back_to_reopened(peer, &ended.reason);
+                self.restart_if_reopened(peer, &ended.reason);
             }
             _ => {}
         }
@@ -371,7 +371,7 @@ impl<W: Playable> Simulator<W> {
         let peers = 0..self.peers.len();
         let calm: Vec<usize> = peers.filter(|peer| self.scenario.is_calm(*peer)).collect();
         self.network.heal(&calm, self.budget());
-        self.hasten_messages(&calm);
+        self.expedite_messages(&calm);
         self.driver
             .schedule(self.now() + RECOVERY, Event::Recovered);
     }
@@ -494,7 +494,7 @@ fn session(
     };
     let own = signer(scenario, &secrets(scenario)[peer]);
     let signer = match signed {
-        Some(signed) => signed.listen_to(own),
+        Some(signed) => signed.record(own),
         None => own,
     };
     Session::new(config, signer).expect("a scenario is a valid setting")

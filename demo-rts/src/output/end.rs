@@ -48,7 +48,7 @@ pub struct EndLine {
 impl EndLine {
     pub fn new(ended: &Ended, summary: &Summary) -> EndLine {
         EndLine {
-            reason: exit::word(&ended.reason),
+            reason: exit::reason_name(&ended.reason),
             turns: ended.turns,
             checksum: ended
                 .checksum

@@ -1,7 +1,7 @@
 //! Wrapping: lines break between choices and are never cut.
 
-/// Breaks `text` into lines of at most `width` characters: between choices, which two spaces separate, and within a
-/// choice only where it is longer than a line.
+/// Breaks `text` into lines of at most `width` characters. Lines break between choices, which two spaces separate,
+/// or within a choice longer than a line.
 pub(super) fn wrap(text: &str, width: u16) -> Vec<String> {
     let width = usize::from(width.max(1));
     let mut lines: Vec<String> = Vec::new();

@@ -35,7 +35,7 @@ where
     F: FnOnce() -> Box<dyn Screen> + 'static,
 {
     let first = Rc::new(RefCell::new(Some(first)));
-    // The library panics without GL. Its message is of no use to a player, whom the terminal serves instead.
+    // The library panics without GL. Its message is of no use to a player, because the terminal takes over.
     let usual_hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let usual_hook = Rc::new(RefCell::new(Some(usual_hook)));

@@ -458,7 +458,7 @@ fn say(chat: &mut VecDeque<String>, text: String) {
 
 fn note_changes(chat: &mut VecDeque<String>, before: &[LobbyPeer], now: &[LobbyPeer]) {
     let lacks = |all: &[LobbyPeer], peer: &LobbyPeer| all.iter().all(|one| one.peer != peer.peer);
-    // A player who enters finds others there: that is no news.
+    // Players present before one enters are no news.
     if !before.is_empty() {
         for peer in now.iter().filter(|peer| lacks(before, peer)) {
             say(chat, words::joined(&peer.name));

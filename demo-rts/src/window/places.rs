@@ -151,12 +151,12 @@ fn name_of(date: &str, start: &Start) -> String {
     let own = start.roster.first().map_or(0, |peer| peer.seats.len());
     let players = match start.roster.as_slice() {
         [alone] => match own {
-            0 | 1 => file_word(&alone.name),
-            2 => format!("{} and a bot", file_word(&alone.name)),
-            many => format!("{} and {} bots", file_word(&alone.name), many - 1),
+            0 | 1 => file_safe(&alone.name),
+            2 => format!("{} and a bot", file_safe(&alone.name)),
+            many => format!("{} and {} bots", file_safe(&alone.name), many - 1),
         },
         peers => {
-            let names: Vec<String> = peers.iter().map(|peer| file_word(&peer.name)).collect();
+            let names: Vec<String> = peers.iter().map(|peer| file_safe(&peer.name)).collect();
             let shown = names.len().min(MOST_NAMES);
             let more = names.len() - shown;
             match (names[..shown].split_last(), more) {
@@ -174,9 +174,9 @@ pub fn name_of_continued(date: &str, start: &Start, name: &str, time: Duration) 
     let map = setup.and_then(|setup| setup.map);
     let map = map.map_or("map", crate::world::MapKind::name);
     let players = match start.seats().len() {
-        0 | 1 => file_word(name),
-        2 => format!("{} and a bot", file_word(name)),
-        seats => format!("{} and {} bots", file_word(name), seats - 1),
+        0 | 1 => file_safe(name),
+        2 => format!("{} and a bot", file_safe(name)),
+        seats => format!("{} and {} bots", file_safe(name), seats - 1),
     };
     // Not every file system allows a colon.
     let clock = clock(time).replace(':', ".");
@@ -192,7 +192,7 @@ pub fn setup_of(bytes: &[u8]) -> Option<Setup> {
 }
 
 /// A player's name without characters that some file system refuses.
-fn file_word(name: &str) -> String {
+fn file_safe(name: &str) -> String {
     // Characters with a meaning in a shell are dropped too: people paste file names into command lines.
     let kept = |letter: char| match letter {
         ' ' | '-' => letter,

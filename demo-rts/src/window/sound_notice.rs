@@ -1,4 +1,4 @@
-//! A line on the screen that shows what the sound key did, for players who hear nothing.
+//! A line on the screen that shows what the sound key did, for players without sound.
 
 use super::canvas::{Canvas, Rect};
 use super::letters::Weight;

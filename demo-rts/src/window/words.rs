@@ -265,7 +265,7 @@ pub const KEYS: [(&str, &str); 20] = [
     ("Home", "Go to your base."),
     (
         "Arrows, edges, middle drag",
-        "Scroll. The wheel zooms in on the mouse.",
+        "Scroll. The wheel zooms around the mouse.",
     ),
     ("Alt", "Show all health bars."),
     ("Enter", "Chat with all players."),
@@ -291,7 +291,7 @@ pub fn behind(turns: u32) -> String {
 
 pub fn suspected(names: &str, seconds: u64) -> String {
     format!(
-        "No packets from {names} for {seconds} s: the match is about to go on without them. O: vote to wait."
+        "No packets from {names} for {seconds} s: a vote on going on without them has begun. O: vote to wait."
     )
 }
 

@@ -1,4 +1,4 @@
-//! Applies patches with bugs to a copy of the source, behind a switch: the environment variable `PLANTED` selects a
+//! Applies patches with bugs to a copy of the source, behind a switch. The environment variable `PLANTED` selects a
 //! patch by its number among the arguments, from 1 on.
 //!
 //! Each patched function keeps its old body beside the new ones, so that one build serves all patches.

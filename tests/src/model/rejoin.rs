@@ -102,8 +102,8 @@ impl RosterModel {
         })
     }
 
-    /// Walks the log: every turn that a quorum of its epoch or of a later one attests, and every decision with
-    /// complete turns, up to its admission.
+    /// Walks the log up to its admission: turns that a quorum of their epoch or of a later one attests, and
+    /// decisions with complete turns.
     pub(super) fn walk_log(&self, state: &State, run: u8) -> Peer {
         let mut peer = Peer::clone(&state.peers[usize::from(run)]);
         loop {

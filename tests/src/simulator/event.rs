@@ -51,7 +51,7 @@ pub enum Event {
     /// A stalled peer leaves, to begin another run.
     GiveUp(usize),
     /// Another run of such a process begins.
-    BeginAgain(usize),
+    Restart(usize),
     /// Another run of a dead process begins, with its log.
     Return(usize),
     /// A node sends garbage.

@@ -93,7 +93,7 @@ impl<W: Playable> Simulator<W> {
         self.peers[peer].frozen = None;
         if self.driver.remove(peer).is_some() {
             self.judge.crashed(peer);
-            self.fall_dead(peer);
+            self.drop_dead_links(peer);
         }
     }
 

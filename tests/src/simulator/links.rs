@@ -127,13 +127,13 @@ impl<W: Playable> Simulator<W> {
     }
 
     pub(super) fn send(&mut self, peer: usize, link: LinkId, channel: Channel, bytes: &[u8]) {
-        if !self.mischief.is_any() {
+        if !self.hostility.is_any() {
             return self.carry(peer, link, channel, bytes);
         }
         let Some(to) = self.other_end(peer, link) else {
             return;
         };
-        self.mischief.overhear(channel, bytes);
+        self.hostility.sample_traffic(channel, bytes);
         if let Some(bytes) = self.tamper(peer, to, channel, bytes) {
             self.carry(peer, link, channel, &bytes);
         }
@@ -224,9 +224,9 @@ impl<W: Playable> Simulator<W> {
     }
 
     /// Drops the links of a dead peer: their other ends find out by silence.
-    pub(super) fn fall_dead(&mut self, peer: usize) {
+    pub(super) fn drop_dead_links(&mut self, peer: usize) {
         if let Some(quic) = &mut self.quic {
-            return quic.vanish(peer);
+            return quic.drop_process(peer);
         }
         // A dead process does not resend lost messages.
         let now = self.now();
@@ -269,7 +269,7 @@ impl<W: Playable> Simulator<W> {
     }
 
     /// After healing, messages lost between calm peers must not arrive later than new ones.
-    pub(super) fn hasten_messages(&mut self, calm: &[Node]) {
+    pub(super) fn expedite_messages(&mut self, calm: &[Node]) {
         let is_calm = |end: &End| {
             let ends = [*end, end.other()].map(|end| self.network.at(end).0);
             ends.iter().all(|node| calm.contains(node))
@@ -287,7 +287,7 @@ impl<W: Playable> Simulator<W> {
     }
 
     /// After this much silence the receiver gives its links up, and the sender hears nothing from then on.
-    pub(super) fn fall_silent(&mut self, from: Node, to: Node) {
+    pub(super) fn time_out_links(&mut self, from: Node, to: Node) {
         let dark_since = self.network.dark_since(from, to);
         if dark_since.is_none_or(|since| since + IDLE > self.now()) {
             return;

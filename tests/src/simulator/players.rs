@@ -11,7 +11,7 @@ const GARBAGE: u32 = 20;
 
 impl<W: Playable> Simulator<W> {
     /// Plans the actions of this peer's players. The match has begun for it.
-    pub(super) fn plan_doings(&mut self, peer: usize) {
+    pub(super) fn plan_actions(&mut self, peer: usize) {
         let plan = self.scenario.peers[peer].clone();
         let now = self.now();
         let first = self.peers[peer].random.millis(0, 400);

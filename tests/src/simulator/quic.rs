@@ -108,7 +108,7 @@ impl Quic {
     }
 
     /// Drops the process of a node, without telling any peer.
-    pub fn vanish(&mut self, node: Node) {
+    pub fn drop_process(&mut self, node: Node) {
         self.nodes[node].1 = None;
     }
 
@@ -177,7 +177,7 @@ impl<W: Playable> Simulator<W> {
         while let Some(quic) = &mut self.quic {
             if let Some((node, link)) = quic.blocked.pop_front() {
                 let why = LinkError::Closed;
-                self.hear_link(node, LinkEvent::Down { link, why });
+                self.deliver_link_event(node, LinkEvent::Down { link, why });
             } else if let Some(node) = quic.touched.pop_first() {
                 self.drive_port(node);
             } else {
@@ -209,7 +209,7 @@ impl<W: Playable> Simulator<W> {
         let over = port.is_over(now);
         let deadline = port.deadline().map(|at| at.max(now));
         if over {
-            quic.vanish(node);
+            quic.drop_process(node);
             return;
         }
         if let Some(at) = deadline
@@ -219,7 +219,7 @@ impl<W: Playable> Simulator<W> {
             self.driver.schedule(at, Event::Timer(node));
         }
         while let Some(event) = self.next_link_event(node) {
-            self.hear_link(node, event);
+            self.deliver_link_event(node, event);
         }
     }
 
@@ -229,7 +229,7 @@ impl<W: Playable> Simulator<W> {
     }
 
     /// Tells a session the event of a link. The stranger has no session.
-    fn hear_link(&mut self, node: Node, event: LinkEvent) {
+    fn deliver_link_event(&mut self, node: Node, event: LinkEvent) {
         if node >= self.peers.len() {
             return;
         }

@@ -10,7 +10,7 @@ use lockstep::{Contact, EndReason, Rejoin};
 use std::time::Duration;
 
 /// The delay before a player of a removed peer begins another run.
-const COMES_BACK: Duration = Duration::from_secs(1);
+const RESTART_DELAY: Duration = Duration::from_secs(1);
 /// The longest time that a process takes to leave a stalled match.
 const LEAVES_WITHIN: Duration = Duration::from_secs(6);
 
@@ -63,7 +63,7 @@ impl<W: Playable> Simulator<W> {
         state.is_out = true;
         state.leaving = false;
         let hostile = self.scenario.is_hostile(peer);
-        let signed = hostile.then(|| self.mischief.listen(peer));
+        let signed = hostile.then(|| self.hostility.listen(peer));
         let session = super::session(&self.scenario, peer, state.run, role, signed);
         let clock = super::clock(plan, self.now());
         self.driver.restart(peer, session, clock);
@@ -118,7 +118,7 @@ impl<W: Playable> Simulator<W> {
                 continue;
             };
             match fate.dies {
-                Some(_) => self.begins_again_at(dead + begins, peer),
+                Some(_) => self.schedule_restart(dead + begins, peer),
                 // Time to notice the quorum loss.
                 None => {
                     let at = dead + SUSPICION * 2 + begins;
@@ -128,9 +128,9 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    fn begins_again_at(&mut self, at: Duration, peer: usize) {
+    fn schedule_restart(&mut self, at: Duration, peer: usize) {
         self.runs_to_begin += 1;
-        self.driver.schedule(at, Event::BeginAgain(peer));
+        self.driver.schedule(at, Event::Restart(peer));
     }
 
     /// A stalled peer leaves, to take part in the reopening.
@@ -140,18 +140,18 @@ impl<W: Playable> Simulator<W> {
     }
 
     /// Begins another run of a peer that gave up, or that was told of its removal.
-    pub(super) fn comes_back_to_reopened(&mut self, peer: usize, reason: &EndReason) {
+    pub(super) fn restart_if_reopened(&mut self, peer: usize, reason: &EndReason) {
         if self.scenario.reopening.is_none() {
             return;
         }
         let gave_up = self.peers[peer].gives_up_until.take().is_some();
         if *reason == EndReason::Removed || *reason == EndReason::Left && gave_up {
-            self.begins_again_at(self.now() + COMES_BACK, peer);
+            self.schedule_restart(self.now() + RESTART_DELAY, peer);
         }
     }
 
     /// Begins another run of a process with its disk's log, to reopen the match or to find it.
-    pub(super) fn begin_again(&mut self, peer: usize) {
+    pub(super) fn restart(&mut self, peer: usize) {
         self.runs_to_begin -= 1;
         let Some(reopening) = self.scenario.reopening.clone() else {
             return;

@@ -262,7 +262,7 @@ fn two_windows_meet_and_a_killed_one_rejoins() {
     guest.until_seen(menu::SUBTITLE);
     host.until_seen(words::CLOSE_MATCH);
 
-    // The recording tells what was visible: who played, was removed, and rejoined.
+    // The recording tells what was visible: the players, the removal and the return.
     let [replay] = &recordings(home.path())[..] else {
         panic!("one recording: {:?}", recordings(home.path()));
     };
@@ -455,7 +455,9 @@ fn every_seek_to_a_moment_shows_the_same_picture() {
     window.until_changed(&first, Some(SMALL_MAP));
 
     // A saved picture of the moment, drawn without a card, shows the same as the window.
+    let of_one_seat = window.still(None);
     window.press(&["0"]);
+    window.until_changed(&of_one_seat, Some(MAP));
     let seen = window.still(None);
     window.press(&["F2"]);
     let written = window.until("a PNG beside the replay", |_| {

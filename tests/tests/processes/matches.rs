@@ -43,7 +43,7 @@ fn agree(finished: &[Finished]) {
 }
 
 #[test]
-fn four_impaired_processes_play_one_match_and_keep_equal_replays() {
+fn four_impaired_processes_play_one_match_with_equal_replays() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let impair = "delay=20ms,jitter=5ms,loss=5%,dup=2%,reorder=2%,seed=7";
     let all = ["--turns", "60", "--impair", impair];
@@ -258,7 +258,9 @@ fn others_play_on_after_a_peer_leaves() {
     agree(&finished);
     assert_eq!(finished[0].checksums().len(), 60);
     assert_eq!(finished[0].checksums()[..20], left.checksums());
-    let roster = finished[0].last("roster").expect("the host says who left");
+    let roster = finished[0]
+        .last("roster")
+        .expect("the host reports the leaver");
     assert_eq!(roster["cause"], "left");
 }
 
@@ -387,7 +389,7 @@ fn join_hosted(rules: RulesId, change: impl FnOnce(&mut Ticket)) -> Finished {
 }
 
 #[test]
-fn a_host_with_other_rules_or_another_key_is_refused_with_code_4() {
+fn other_rules_or_another_key_of_the_host_end_with_code_4() {
     let other_rules = join_hosted(RulesId([1; 16]), |_| ());
     assert_eq!(other_rules.status.code(), Some(4));
     assert!(

@@ -46,8 +46,12 @@ impl ExitReport {
         self.lines = vec![plain::text(&end).unwrap_or_default()];
         let hint = peer.rejoin_hint(&ended.reason);
         self.lines.extend(hint.map(|how| format!("  {how}")));
-        let watch =
-            |path: PathBuf| format!("  watch the replay: demo-rts watch {}", plain::word(&path));
+        let watch = |path: PathBuf| {
+            format!(
+                "  watch the replay: demo-rts watch {}",
+                plain::quoted(&path)
+            )
+        };
         self.lines.extend(summary.replay.map(watch));
     }
 
@@ -503,7 +507,7 @@ impl Screen for Game {
         if self.draw_over(input, canvas) {
             return Next::Back;
         }
-        // A player who left by the menu returns straight to the menu below.
+        // A player that left by the menu returns straight to the menu below.
         let left = self.leaving.is_some() && !input.closing && self.may_close();
         if left { Next::Back } else { Next::Stay }
     }

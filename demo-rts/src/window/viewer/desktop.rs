@@ -56,7 +56,7 @@ pub fn run(path: &Path, asked: &QuitRequest) -> Result<Result<ExitCode, Problem>
         }
     };
     let mut refused = Refused::default();
-    let first: Box<dyn FnOnce() -> Box<dyn Screen>> = match opening.wait(WITHOUT_A_WORD) {
+    let first: Box<dyn FnOnce() -> Box<dyn Screen>> = match opening.wait(NOTICE_DELAY) {
         Some(Ok(opened)) => {
             let viewer = show(opened);
             Box::new(move || -> Box<dyn Screen> { Box::new(viewer) })
@@ -79,7 +79,7 @@ pub fn run(path: &Path, asked: &QuitRequest) -> Result<Result<ExitCode, Problem>
 }
 
 /// A replay that opens within this time needs no window with a notice.
-const WITHOUT_A_WORD: Duration = Duration::from_millis(300);
+const NOTICE_DELAY: Duration = Duration::from_millis(300);
 
 /// No window can be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -80,7 +80,7 @@ impl Scenario {
         self.lasts_beyond_healing(beyond);
     }
 
-    pub(super) fn befalls(&mut self, peer: usize, at: Duration, fault: Fault) {
+    pub(super) fn add_fault(&mut self, peer: usize, at: Duration, fault: Fault) {
         self.peers[peer].faults.push((at, fault));
     }
 
@@ -94,7 +94,7 @@ impl Scenario {
             let longest = random.pick(&[25_000, 40_000]);
             let (at, lasts) = (random.millis(0, 8_000), random.millis(500, longest));
             let step = self.slow_step(random);
-            self.befalls(peer, at, Fault::Slow { lasts, step });
+            self.add_fault(peer, at, Fault::Slow { lasts, step });
             self.heals_after(at + lasts + WORKS_OFF);
         }
     }
@@ -122,7 +122,7 @@ impl Scenario {
         };
         for victim in victims {
             let at = at + random.millis(0, 300);
-            self.befalls(victim, at, Fault::Freeze(lasts));
+            self.add_fault(victim, at, Fault::Freeze(lasts));
             self.heals_after(at + lasts);
         }
     }
@@ -137,7 +137,7 @@ impl Scenario {
                 let lasts = random.millis(100, longest);
                 let peer = random.below(count) as usize;
                 let cut = self.draw_cut(random, peer, lasts);
-                self.befalls(peer, at, cut);
+                self.add_fault(peer, at, cut);
                 self.heals_after(at + lasts);
             }
         }
@@ -178,18 +178,18 @@ impl Scenario {
             if random.chance(60) {
                 let longest = random.pick(&[300, 900, 5_000, 100_000]);
                 let by = random.millis(20, longest);
-                self.befalls(peer, random.millis(0, healed), Fault::Jump(by));
+                self.add_fault(peer, random.millis(0, healed), Fault::Jump(by));
             }
         }
         // A peer that others cannot dial must keep its address.
         if self.unreachable.is_empty() && random.chance(120) {
             let at = random.millis(0, healed);
-            self.befalls(random.below(count) as usize, at, Fault::Move);
+            self.add_fault(random.below(count) as usize, at, Fault::Move);
             self.heals_after(at + super::SUSPICION);
         }
         if random.chance(250) {
             let (at, lasts) = (random.millis(0, healed), random.millis(200, 6_000));
-            self.befalls(random.below(count) as usize, at, Fault::Pause(lasts));
+            self.add_fault(random.below(count) as usize, at, Fault::Pause(lasts));
         }
     }
 }

@@ -69,7 +69,7 @@ pub const KINDS: &[Kind] = &[
     ("crashed after healing", |each| {
         any_late(each, |fault| *fault == Fault::Crash)
     }),
-    ("crashed again and again", |each| {
+    ("crashed repeatedly", |each| {
         any(each, |peer| {
             let crashes = peer
                 .faults

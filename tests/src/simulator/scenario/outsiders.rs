@@ -58,7 +58,7 @@ impl Scenario {
         match kind {
             0..16 => self.draw_crash(random, peer),
             16..26 => {
-                self.befalls(peer, random.millis(0, end), Fault::Leave);
+                self.add_fault(peer, random.millis(0, end), Fault::Leave);
                 self.peers[peer].troubled = true;
             }
             26..56 => self.draw_hostile(random, peer),
@@ -78,7 +78,7 @@ impl Scenario {
                         1 => Fault::Pause(lasts),
                         _ => self.draw_cut(random, peer, lasts),
                     };
-                    self.befalls(peer, at, fault);
+                    self.add_fault(peer, at, fault);
                     at += lasts + random.millis(200, 6_000);
                 }
             }
@@ -93,7 +93,7 @@ impl Scenario {
                 let at = random.millis(healed / 2, healed + 4_000);
                 let lasts = random.millis(2_000, 60_000);
                 let step = self.slow_step(random);
-                self.befalls(peer, at, Fault::Slow { lasts, step });
+                self.add_fault(peer, at, Fault::Slow { lasts, step });
             }
             // Its links stay as bad as they are.
             _ => self.peers[peer].troubled = true,
@@ -103,12 +103,12 @@ impl Scenario {
     /// A process that dies before healing, with or without another run.
     fn draw_crash(&mut self, random: &mut Stream, peer: usize) {
         let at = random.millis(0, self.heal_at.as_millis() as u64);
-        self.befalls(peer, at, Fault::Crash);
+        self.add_fault(peer, at, Fault::Crash);
         if random.chance(700) {
             let longest = random.pick(&[1_000, 5_000, 15_000]);
             let back_at = at + random.millis(50, longest);
             let with_log = random.chance(500);
-            self.befalls(peer, back_at, Fault::Return { with_log });
+            self.add_fault(peer, back_at, Fault::Return { with_log });
             self.heals_after(back_at);
         }
     }
@@ -118,11 +118,11 @@ impl Scenario {
         self.peers[peer].troubled = true;
         let mut at = random.millis(500, self.heal_at.as_millis() as u64);
         while at < Duration::from_millis(end) {
-            self.befalls(peer, at, Fault::Crash);
+            self.add_fault(peer, at, Fault::Crash);
             let longest = random.pick(&[300, 4_000, 12_000]);
             at += random.millis(50, longest);
             let with_log = random.chance(500);
-            self.befalls(peer, at, Fault::Return { with_log });
+            self.add_fault(peer, at, Fault::Return { with_log });
             at += random.millis(1_000, 10_000);
         }
     }
@@ -162,7 +162,7 @@ impl Scenario {
                 }
                 _ => self.some_time(random),
             };
-            self.befalls(peer, at, Fault::Crash);
+            self.add_fault(peer, at, Fault::Crash);
         }
     }
 
@@ -263,8 +263,8 @@ impl Scenario {
             let longest = random.pick(&[1_000, 5_000, 12_000]);
             let back_at = dies + random.millis(50, longest);
             let with_log = random.chance(500);
-            self.befalls(peer, dies, Fault::Crash);
-            self.befalls(peer, back_at, Fault::Return { with_log });
+            self.add_fault(peer, dies, Fault::Crash);
+            self.add_fault(peer, back_at, Fault::Return { with_log });
             self.heals_after(back_at);
         }
         // The aftermath ends before that.

@@ -80,7 +80,7 @@ impl Scenario {
         let host = random.below(count as u64) as usize;
         let mut fates: Vec<Fate> = Vec::new();
         for peer in 0..count {
-            // At least one survives. An early death is that of the peer after the host, which survives: other peers
+            // At least one survives. An early death is that of the peer after the host, which survives. Other peers
             // might not have recorded its removal, and would not reopen that match.
             let is_early = early > 0 && peer == (host + 1) % count;
             let all_die = fates.iter().all(|fate| fate.dies.is_some());

@@ -56,7 +56,7 @@ fn smaller(scenario: &Scenario) -> Vec<Scenario> {
         add(&|each| part(&mut each.weather));
     }
     for peer in 0..scenario.peers.len() {
-        for part in DOINGS {
+        for part in ACTIONS {
             add(&|each| part(&mut each.peers[peer]));
         }
         for fault in 0..scenario.peers[peer].faults.len() {
@@ -74,7 +74,7 @@ const WEATHER: [fn(&mut Weather) -> bool; 5] = [
     |weather| !std::mem::take(&mut weather.jitter).is_zero(),
 ];
 
-const DOINGS: [fn(&mut PeerPlan) -> bool; 9] = [
+const ACTIONS: [fn(&mut PeerPlan) -> bool; 9] = [
     |peer| peer.hostile.take().is_some(),
     |peer| peer.flaw.take().is_some(),
     |peer| peer.log_takes.take().is_some(),
