@@ -1,4 +1,4 @@
-//! The proofs: simulator and judge, and the pure targets that fuzzing and property tests share.
+//! The proofs: simulator and judge, the model, and targets that fuzzing and property tests share.
 
 #[cfg(feature = "demo")]
 pub mod chaos;
