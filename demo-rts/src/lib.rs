@@ -60,4 +60,4 @@ pub mod window;
 mod words;
 
 #[cfg(feature = "play")]
-pub use program::run;
+pub use program::{command_line, run};

@@ -14,13 +14,18 @@ use crate::{
     terminal, watch,
     world::World,
 };
-use clap::Parser;
+use clap::{CommandFactory as _, Parser as _};
 use lockstep::{Rejoin, Ticket};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
+
+/// Commands and options of the program, for tests of its pages and for writers of completions.
+pub fn command_line() -> clap::Command {
+    Cli::command()
+}
 
 /// Runs the program with these arguments, the first of which is its name.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
