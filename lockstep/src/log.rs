@@ -4,6 +4,7 @@
 //! record before it says so: the turn's number, the plan, the pause.
 
 mod archive;
+mod attested_log;
 mod batch;
 mod bundle;
 mod chain;
@@ -31,6 +32,7 @@ mod verified_log;
 
 pub use crate::encoding::DecodeError;
 pub(crate) use archive::Archive;
+pub(crate) use attested_log::AttestedLog;
 pub(crate) use batch::seats_with_commands;
 pub use batch::{Batch, Equivocation, NO_SLACK, SignedBatch};
 pub use bundle::{Bundle, LogEntry, MAX_LOAD, What};
@@ -56,4 +58,4 @@ pub use terms::{Absent, OnDesync, OnSlow, PauseBudget, Terms};
 pub(crate) use turn_fold::{Formed, TurnFold};
 pub use value::{Ballot, Joins, Value, decides};
 pub(crate) use value::{EXCLUSIONS, bars};
-pub(crate) use verified_log::{Mark, VerifiedLog};
+pub(crate) use verified_log::VerifiedLog;

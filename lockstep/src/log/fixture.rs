@@ -1,8 +1,8 @@
 //! Logs for tests.
 
 use super::{
-    Accept, Ballot, Bundle, Document as _, LogEntry, Peers, Record, RosterChange, RosterPeer,
-    Start, Terms, Value, What,
+    Accept, Ballot, Batch, Bundle, Document as _, LogEntry, Peers, Record, RosterChange,
+    RosterPeer, SignedBatch, SnapshotHash, Start, Terms, Value, What,
 };
 use crate::sign::KeyedHash;
 use crate::{Incarnation, LogHash, MatchId, PeerId, Plan, TurnNumber};
@@ -62,10 +62,33 @@ pub(crate) fn turns(count: u32) -> Vec<Record> {
     (0..count).map(|at| turn(at, false, text(at))).collect()
 }
 
-/// A false alarm: the whole roster decides that it goes on after so many turns, with a log of this hash.
-pub(crate) fn false_alarm(start: &Start, epoch: u32, cut: u32, hash: LogHash) -> RosterChange {
-    let roster = Peers::first(start.roster.len());
-    let value = Value::of(roster, cut).with_log(hash);
+/// A batch by which the peer at this place reports a log of so many turns, in an epoch, and a snapshot.
+pub(crate) fn report(
+    peer: u8,
+    epoch: u32,
+    (complete, log_hash): (u32, LogHash),
+    snapshot: Option<(u32, SnapshotHash)>,
+) -> SignedBatch {
+    let batch = Batch {
+        turn: TurnNumber(complete + 3),
+        entries: Vec::new(),
+        first_numbers: Vec::new(),
+        executed: complete,
+        checksums: Vec::new(),
+        complete,
+        log_hash,
+        slack_ms: Vec::new(),
+        load: 0,
+        leaving: false,
+        epoch,
+        snapshot,
+    };
+    let run = Incarnation([peer; 16]);
+    batch.seal(peer, start(1).match_id, run, &signer(peer))
+}
+
+/// All of the start's roster decide on this value, which ends an epoch.
+pub(crate) fn decided(start: &Start, epoch: u32, value: Value) -> RosterChange {
     let ballot = Ballot { round: 1, peer: 0 };
     let accept = |peer: u8| {
         let accept = Accept::of(start, peer, epoch, ballot, value);
@@ -76,8 +99,14 @@ pub(crate) fn false_alarm(start: &Start, epoch: u32, cut: u32, hash: LogHash) ->
         epoch,
         ballot,
         value,
-        accepts: roster.iter().map(accept).collect(),
+        accepts: value.stay().iter().map(accept).collect(),
         proofs: Vec::new(),
         reopening: None,
     }
+}
+
+/// A false alarm: the whole roster goes on after so many turns, with a log of this hash.
+pub(crate) fn false_alarm(start: &Start, epoch: u32, cut: u32, hash: LogHash) -> RosterChange {
+    let roster = Peers::first(start.roster.len());
+    decided(start, epoch, Value::of(roster, cut).with_log(hash))
 }

@@ -93,7 +93,7 @@ impl Head {
         }
     }
 
-    /// Takes that one player went on alone. Only for a log that this peer itself goes on from, alone: to peers that play
+    /// Takes a continuation: one player went on alone. Only for a log that this peer goes on from alone; to peers that play
     /// together it is no history.
     pub(crate) fn continued(
         &mut self,

@@ -1,15 +1,14 @@
 //! What a joiner does, in order, whenever something has come or time has passed.
 
-use super::{Joiner, Next, Stage, proved};
-use crate::log::{Record, encode_change};
+use super::{Joiner, Known, Next, Stage, proved};
+use crate::log::{Record, bars, encode_change};
 use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::rejoin::{
-    Ask, Checked, Confirmed, Mistrust, Settled, encode, in_reach, is_new_run, members_after,
-    seats_of,
+    Ask, Confirmed, Returned, Settled, head_at, in_reach, members_after, seats_of,
 };
-use crate::session::wire::{Control, Datagram};
-use crate::{Contact, EndReason, Event, Fault, JoinRefused, LinkId, TurnNumber};
+use crate::session::wire::Control;
+use crate::{Contact, EndReason, Event, JoinRefused, LinkId, TurnNumber};
 
 impl Joiner {
     /// Does what is due.
@@ -44,19 +43,13 @@ impl Joiner {
         self.begin_part(core)
     }
 
-    fn dial(&mut self, core: &mut Core) {
-        for (address, key) in self.sources.dials(core.now, &proved(core)) {
-            core.out.push(Output::Dial { address, key });
-        }
-    }
-
     /// Looks whether the log goes on, and tells once where it cannot.
     fn check_quorum(&mut self, core: &mut Core) {
         let searches = self.searches();
-        let Some(follow) = self.follow.as_ref().filter(|_| searches) else {
+        let Some(known) = self.known.as_ref().filter(|_| searches) else {
             return self.quorum.postpone(core.now);
         };
-        let head = follow.ahead();
+        let head = known.log.ahead();
         let at = (head.epoch(), head.turns(), self.decided().is_some());
         let has = self.sources.source_has();
         if !self.quorum.has_stopped(core.now, at, has) {
@@ -66,96 +59,12 @@ impl Joiner {
         let host_in_reach = self.gathering.is_in_reach(&links);
         let here = in_reach(head, &links);
         if let Some(missing) = self.quorum.check_quorum(head, here, host_in_reach) {
-            let missing = seats_of(follow.start(), missing);
+            let missing = seats_of(known.start(), missing);
             core.event(Event::NoQuorum {
                 turn: TurnNumber(head.turns()),
                 missing: missing.iter().map(|info| info.seat).collect(),
             });
         }
-    }
-
-    /// Keeps to a source that answers, or asks another peer.
-    fn look_after_source(&mut self, core: &mut Core) {
-        let mut links = proved(core);
-        let stands_still = self.quorum.is_lost();
-        let last = match self.sources.check(core.now, &links, stands_still) {
-            Checked::Answers => return,
-            Checked::ToProbe(link) => return probe(core, link),
-            Checked::Silent(link) => {
-                core.close(link);
-                links.retain(|other| other.link != link);
-                Some(link)
-            }
-            Checked::Unanswered(link) => Some(link),
-            Checked::NoSource => None,
-        };
-        if !self.searches() {
-            return;
-        }
-        // Of a match that stands still, a peer that has come since may know of more than its members.
-        let head = self.follow.as_ref().filter(|_| stands_still);
-        let head = head.map(|follow| follow.ahead());
-        let chosen = self.sources.choose(core.now, &links, last, |link| {
-            head.is_some_and(|head| is_new_run(head, link))
-        });
-        if let Some(link) = chosen {
-            let match_id = self.match_id;
-            self.say(core, &Ask::Outline { match_id });
-            probe(core, link);
-        }
-    }
-
-    fn say(&self, core: &mut Core, ask: &Ask) {
-        if let Some(id) = self.sources.link() {
-            if let Some(link) = core.links.get_mut(&id) {
-                link.asked = true;
-            }
-            core.send_bulk(id, encode(ask));
-        }
-    }
-
-    /// Why it ends now for want of a source, if it does.
-    fn give_up(&mut self, core: &Core) -> Option<EndReason> {
-        let (now, sources) = (core.now, &self.sources);
-        if self.searches() && sources.no_source_left(now) && sources.gives_up(now) {
-            return Some(self.why_no_source(core));
-        }
-        let waits = !self.world.exists();
-        waits.then(|| self.gathering.end(now)).flatten()
-    }
-
-    fn why_no_source(&self, core: &Core) -> EndReason {
-        if let Some(why) = self.sources.refusal() {
-            return EndReason::Refused(why.clone());
-        }
-        if self.sources.meets_joiner(core.now, self.match_id) {
-            return EndReason::NobodyPlays;
-        }
-        if let Some(follow) = &self.follow {
-            let head = follow.ahead();
-            if self.quorum.is_lost() {
-                let own = std::iter::once(follow.me()).collect();
-                let here = in_reach(head, &proved(core)).or(own);
-                let missing = seats_of(follow.start(), head.roster().without(here));
-                return EndReason::NoQuorum { missing };
-            }
-            if let Some(after) = follow.last_known_turn() {
-                return EndReason::OthersWent { after };
-            }
-        }
-        match self.sources.passes_over_all(core.now) {
-            true => EndReason::Refused(JoinRefused::OtherMatch),
-            false => EndReason::NobodyThere,
-        }
-    }
-
-    /// The link to the peer at which it waits for the others, once it does.
-    fn gather(&mut self, core: &Core) -> Option<LinkId> {
-        let links = proved(core);
-        let facts = self.gathering_facts(core.now, &links);
-        let sources = &self.sources;
-        self.gathering
-            .join(&facts, |host| sources.passes_over_others(core.now, host))
     }
 
     /// Takes over what a quorum attests, and looks whether the source is any good.
@@ -164,14 +73,17 @@ impl Joiner {
             Stage::Decided(decision) => Some(&decision.change),
             _ => None,
         };
-        let Some(follow) = &mut self.follow else {
+        let Some(Known { log, .. }) = &mut self.known else {
             return;
         };
         for (at, end) in self.ends.signed() {
-            follow.log_mut().attest_turns(at, end.turns, end.log_hash);
+            log.attest_turns(at, end.turns, end.log_hash);
         }
-        let unexecuted = core.limits.unexecuted_turns;
-        match follow.confirm(core.now, decided, unexecuted, core.signer.as_ref()) {
+        let (unexecuted, signer) = (core.limits.unexecuted_turns, core.signer.as_ref());
+        match self
+            .follow
+            .confirm(core.now, log, decided, unexecuted, signer)
+        {
             Confirmed::More => self.sources.reset_failures(),
             Confirmed::Unattested => self.mistrust_log(core),
             Confirmed::Stuck => self.back_off(core),
@@ -189,26 +101,22 @@ impl Joiner {
         if self.world.has_strayed() {
             return Some(EndReason::Removed);
         }
-        let follow = self.follow.as_ref()?;
-        let mut changes = follow.log().confirmed().changes().iter();
-        let me = follow.me();
-        if changes
-            .clone()
-            .any(|change| change.value.cheats.contains(me))
-        {
+        let Known { me, log } = self.known.as_ref()?;
+        let mut decided = log.confirmed().changes().iter().map(|change| &change.value);
+        if decided.clone().any(|value| value.cheats.contains(*me)) {
             return Some(EndReason::Refused(JoinRefused::Cheated));
         }
-        let barred = crate::log::bars(changes.by_ref().map(|change| &change.value), me);
+        let barred = bars(decided.by_ref(), *me);
         barred.then_some(EndReason::Refused(JoinRefused::Desynced))
     }
 
     /// Once the match is over and the log is here, nothing is fetched any more, unless a snapshot is still to come by which
     /// the world gets there sooner.
     fn settle_end(&mut self, core: &mut Core) {
-        let Some(follow) = &self.follow else {
+        let Some(Known { log, .. }) = &self.known else {
             return;
         };
-        let end = match self.ends.settle(core.now, follow, core.links.is_empty()) {
+        let end = match self.ends.settle(core.now, log, core.links.is_empty()) {
             Settled::Open => return self.forget_late_decision(),
             Settled::Waits => return,
             Settled::Over(end) => end,
@@ -228,12 +136,12 @@ impl Joiner {
 
     /// A peer that was let in shortly before the end, and of whose cut no batch tells any more, goes on following.
     fn forget_late_decision(&mut self) {
-        let (Stage::Decided(decision), Some(follow)) = (&self.stage, &self.follow) else {
+        let (Stage::Decided(decision), Some(Known { log, .. })) = (&self.stage, &self.known) else {
             return;
         };
         let cut = decision.change.value.cut;
-        let late = follow.log().confirmed().turns() < cut;
-        if !decision.reopens && late && self.ends.is_behind(cut, follow.ahead()) {
+        let late = log.confirmed().turns() < cut;
+        if !decision.reopens && late && self.ends.is_behind(cut, log.ahead()) {
             self.stage = Stage::Following;
         }
     }
@@ -242,8 +150,8 @@ impl Joiner {
     fn come_to_end(&mut self, core: &mut Core) -> Next {
         self.load(core);
         self.hand_out(core);
-        let (Stage::Ended(end), Some(world), Some(follow)) =
-            (&self.stage, self.world.running(), &self.follow)
+        let (Stage::Ended(end), Some(world), Some(known)) =
+            (&self.stage, self.world.running(), &self.known)
         else {
             return Next::Stay;
         };
@@ -251,8 +159,8 @@ impl Joiner {
             return Next::Stay;
         }
         if world.executed == end.turns && world.checksum != end.checksum {
-            let roster = &follow.start().roster;
-            let desync = self.ends.desync(end, roster, follow.me(), world.checksum);
+            let roster = &known.start().roster;
+            let desync = self.ends.desync(end, roster, known.me, world.checksum);
             core.event(Event::Desync(desync));
             return Next::End(EndReason::Desync);
         }
@@ -264,13 +172,14 @@ impl Joiner {
     }
 
     fn settle_snapshot(&mut self, core: &mut Core) {
-        let (Stage::Fetching(fetch), Some(follow)) = (&mut self.stage, &self.follow) else {
+        let (Stage::Fetching(fetch), Some(Known { log, .. })) = (&mut self.stage, &self.known)
+        else {
             return;
         };
         let settled = fetch.settle(
             core.now,
-            follow.log().confirmed().turns(),
-            follow.ahead(),
+            log.confirmed().turns(),
+            log.ahead(),
             &mut self.keyframe,
             core.signer.as_ref(),
         );
@@ -287,17 +196,16 @@ impl Joiner {
             self.world.begin_with(keyframe);
             self.stage = Stage::Following;
         }
-        let Some(follow) = &self.follow else {
+        let Some(known) = &self.known else {
             return;
         };
-        let start = follow.start();
         let started = || Event::Started {
-            match_id: start.match_id,
-            own: start.roster[usize::from(follow.me())].seats.clone(),
-            seats: start.seat_infos(),
-            plan: start.terms.plan,
+            match_id: known.start().match_id,
+            own: known.own_seats().to_vec(),
+            seats: known.start().seat_infos(),
+            plan: known.start().terms.plan,
         };
-        let loads = self.world.load(follow.log(), started);
+        let loads = self.world.load(&known.log, started);
         if !loads.is_empty() {
             core.out.extend(loads);
             self.tells_contacts = true;
@@ -318,18 +226,19 @@ impl Joiner {
     }
 
     fn hand_out(&mut self, core: &mut Core) {
-        if let Some(follow) = &self.follow {
+        if let Some(known) = &self.known {
             let most = core.limits.unexecuted_turns;
-            core.out.extend(self.world.hand_out(follow.log(), most));
+            core.out.extend(self.world.hand_out(&known.log, most));
         }
     }
 
     /// Asks the source for the next page of the log, and pieces of the snapshot.
     fn ask(&mut self, core: &mut Core) {
-        let Some(follow) = self.follow.as_ref().filter(|_| self.sources.is_outlined()) else {
+        let Some(Known { log, .. }) = self.known.as_ref().filter(|_| self.sources.is_outlined())
+        else {
             return;
         };
-        let (from, attested) = (follow.ahead().turns(), follow.log().confirmed().turns());
+        let (from, attested) = (log.ahead().turns(), log.confirmed().turns());
         if self.sources.may_ask_log() && !self.is_at_cut() {
             self.sources.log_asked(core.now);
             self.say(core, &Ask::Log { from, attested });
@@ -348,13 +257,13 @@ impl Joiner {
         if !self.asks_to_be_let_in() {
             return;
         }
-        let (Some(world), Some(follow)) = (self.world.running(), &self.follow) else {
+        let (Some(world), Some(known)) = (self.world.running(), &self.known) else {
             return;
         };
-        let (run, signer) = (core.incarnation, core.signer.as_ref());
+        let (joins, signer) = (known.joins(core), core.signer.as_ref());
         let request = self
             .admission
-            .request(core.now, follow, run, world.executed, signer);
+            .request(core.now, &known.log, joins, world.executed, signer);
         let Some(request) = request else {
             return;
         };
@@ -362,7 +271,7 @@ impl Joiner {
             request,
             addresses: self.addresses.clone(),
         };
-        let roster = &follow.start().roster;
+        let roster = &known.start().roster;
         for link in proved(core) {
             if roster.iter().any(|place| place.peer == link.peer) {
                 core.send(link.link, &message);
@@ -373,10 +282,10 @@ impl Joiner {
     /// Tells members of the decision that lets this peer in: all others that knew of it may be gone, and without it the
     /// rest may be no quorum.
     fn forward_decision(&self, core: &mut Core) {
-        let (Some(change), Some(follow)) = (self.decided(), &self.follow) else {
+        let (Some(change), Some(known)) = (self.decided(), &self.known) else {
             return;
         };
-        let members = members_after(change, follow.ahead());
+        let members = members_after(change, known.log.ahead());
         let links = core.links.values_mut().filter(|link| {
             let member = link.proved.is_some_and(|proved| members.contains(&proved));
             member && link.decisions_sent <= change.epoch
@@ -394,88 +303,40 @@ impl Joiner {
 
     /// Begins this peer's part, once everything before it is handed out.
     fn begin_part(&mut self, core: &Core) -> Next {
-        let (Stage::Decided(decision), Some(follow)) = (&self.stage, &self.follow) else {
+        let (Some(change), Some(Known { me, log })) = (self.decided(), &self.known) else {
             return Next::Stay;
         };
-        let (change, cut) = (&decision.change, decision.change.value.cut);
+        let cut = change.value.cut;
         let world = self.world.running();
         let Some(world) = world.filter(|world| world.handed_out >= cut) else {
             return Next::Stay;
         };
-        if !follow.is_at_cut(change) {
+        let Some(head) = head_at(change, log, core.signer.as_ref()) else {
             return Next::Stay;
-        }
-        let sources = &self.sources;
-        let returned = self.admission.returned(
-            core.now,
-            change,
-            follow,
-            (world.executed, world.checksum),
-            |peer| (sources.addresses(peer), sources.unheard_since(peer)),
-            core.signer.as_ref(),
-        );
-        returned.map_or(Next::Stay, |returned| Next::Return(Box::new(returned)))
-    }
-
-    /// Asks another peer, as the source does not have what is needed.
-    pub(super) fn pass_over(&mut self, core: &Core) {
-        if self.sources.link().is_some() {
-            self.sources.pass_over(core.now);
-            self.reset_fetch();
-        }
-    }
-
-    /// The same, for longer each time.
-    fn back_off(&mut self, core: &Core) {
-        if self.sources.link().is_some() {
-            self.sources.back_off(core.now);
-            self.reset_fetch();
-        }
-    }
-
-    /// The source has said what is not so: it is named, and another peer asked.
-    pub(super) fn distrust(&mut self, core: &mut Core, fault: Fault) {
-        if let Some(link) = self.sources.link() {
-            core.fault(link, fault);
-            self.sources.distrust();
-            self.reset_fetch();
-            core.close(link);
-        }
-    }
-
-    /// Forgets what was given and is not sure, as another source may give something else.
-    fn reset_fetch(&mut self) {
-        self.follow.iter_mut().for_each(|follow| follow.reset());
-        if let Stage::Fetching(fetch) = &mut self.stage {
-            fetch.reset();
-        }
-    }
-
-    /// The source's log does not follow, or no quorum attests it.
-    pub(super) fn mistrust_log(&mut self, core: &mut Core) {
-        let has_world = self.world.exists();
-        let was_lost = self.quorum.was_lost();
-        let Some(follow) = &mut self.follow else {
-            return;
         };
-        match follow.mistrust(has_world, was_lost) {
-            Mistrust::Source => self.pass_over(core),
-            Mistrust::Liar => self.distrust(core, Fault::Signature),
-            Mistrust::World => self.world.stray(),
-            Mistrust::Log => {
-                self.own.clear();
-                self.committed_records = 0;
-                self.follow = None;
-                self.stage = Stage::Seeking;
-                if let Some(link) = self.sources.drop_source() {
-                    core.close(link);
-                }
-            }
-        }
+        let due = self.follow.due(cut, head.fold().plan.turn());
+        let places = &head.start().roster;
+        let sources = &self.sources;
+        let addresses = places.iter().map(|place| sources.addresses(place.peer));
+        let unheard = places.iter().map(|place| sources.unheard_since(place.peer));
+        Next::Return(Box::new(Returned {
+            me: usize::from(*me),
+            addresses: addresses.collect(),
+            unheard_since: unheard.collect(),
+            past: (0..places.len() as u8)
+                .map(|at| head.past_runs(at))
+                .collect(),
+            chained: head.tip(),
+            start: head.start().clone(),
+            changes: head.changes().to_vec(),
+            left: head.left(),
+            course: head.fold().clone(),
+            ticks: head.ticks(),
+            hashes: log.verified().hashes().to_vec(),
+            executed: world.executed,
+            checksum: world.checksum,
+            due: due.unwrap_or(core.now),
+            early: self.admission.take_early(),
+        }))
     }
-}
-
-fn probe(core: &mut Core, link: LinkId) {
-    let sent_us = core.now.as_micros() as u64;
-    core.send_datagram(link, &Datagram::Probe { sent_us });
 }

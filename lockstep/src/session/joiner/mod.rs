@@ -5,14 +5,15 @@
 
 mod advance;
 mod receive;
+mod source;
 
-use crate::log::{End, Keyframe, Record, RosterChange};
+use crate::log::{AttestedLog, End, Joins, Keyframe, Record, RosterChange, Start};
 use crate::session::RulesOf;
 use crate::session::clock_gap::{GAP, LOOK_AT_TIME};
 use crate::session::core::Core;
 use crate::session::rejoin::{
-    Admission, Fetch, Follow, GIVE_UP, Gathering, GatheringFacts, JoinerLog, MatchEnd, ProvedLink,
-    QuorumLoss, RejoinContext, Reopened, Returned, Sources, SourcesFacts, World,
+    Admission, Fetch, Follow, GIVE_UP, Gathering, GatheringFacts, MatchEnd, ProvedLink, QuorumLoss,
+    RejoinContext, Reopened, Returned, Sources, SourcesFacts, World,
 };
 use crate::session::roster::RECENT;
 use crate::{EndReason, Ended, JoinRefused, LinkId, MatchId, PeerId, Rejoin, Status};
@@ -36,13 +37,21 @@ pub(crate) struct Joiner {
     quorum: QuorumLoss,
     ends: MatchEnd,
     admission: Admission,
-    /// The log, from the first source on that told how the match began.
-    follow: Option<Follow>,
+    /// The match, from the first source on that told how it began.
+    known: Option<Known>,
+    follow: Follow,
     world: World,
     stage: Stage,
     /// The game is to be told where the other peers are.
     tells_contacts: bool,
     seen_at: Duration,
+}
+
+/// A match of which the start is known.
+struct Known {
+    /// This peer's place in the roster.
+    me: u8,
+    log: AttestedLog,
 }
 
 /// How far it has come.
@@ -105,7 +114,8 @@ impl Joiner {
             quorum: QuorumLoss::new(core.now, false),
             ends: MatchEnd::new(),
             admission: Admission::new(core.now),
-            follow: None,
+            known: None,
+            follow: Follow::new(core.now),
             world: World::new(),
             stage: Stage::Seeking,
             tells_contacts: false,
@@ -138,34 +148,32 @@ impl Joiner {
         if let Some(held) = context.held {
             let (world, log, me) = World::attach(*held);
             joiner.quorum = QuorumLoss::new(core.now, true);
-            joiner.follow = Some(Follow::of(core.now, me, log));
+            joiner.known = Some(Known { me, log });
             (joiner.world, joiner.stage) = (world, Stage::Following);
         }
         joiner
     }
 
     /// The match was reopened, with this log: only the world has to come to its end.
-    pub(in crate::session) fn reopened(
-        core: &Core,
-        context: RejoinContext,
-        reopened: Reopened,
-    ) -> Self {
+    pub(crate) fn reopened(core: &Core, context: RejoinContext, reopened: Reopened) -> Self {
         let from = Rejoin {
             match_id: context.match_id,
             contacts: context.contacts,
             log: Vec::new(),
             keyframe: None,
         };
-        let log = JoinerLog::of(reopened.log);
+        let log = AttestedLog::of(reopened.log);
         let world = match context.held {
             Some(held) => World::reattached(*held, &log, context.keyframe),
             None => World::of_log(&log, context.keyframe.into_iter()),
         };
         let change = reopened.change;
-        let mut follow = Follow::of(core.now, reopened.me as u8, log);
-        follow.set_told(change.value.cut, reopened.due);
+        let mut follow = Follow::new(core.now);
+        follow.set_reported(change.value.cut, reopened.due);
+        let me = reopened.me as u8;
         Joiner {
-            follow: Some(follow),
+            known: Some(Known { me, log }),
+            follow,
             world,
             stage: Stage::Decided(Decision {
                 change,
@@ -179,8 +187,8 @@ impl Joiner {
     /// What it goes on from where it waits for the other peers to reopen the match. The log that it has followed counts
     /// there as recorded.
     pub(crate) fn into_context(self) -> RejoinContext {
-        let followed = self.follow.map(|follow| (follow.me(), follow.into_log()));
-        let held = followed.and_then(|(me, log)| self.world.detach(me, log));
+        let known = self.known;
+        let held = known.and_then(|Known { me, log }| self.world.detach(me, log));
         let mut own = self.own;
         if let Some(held) = &held {
             let followed = held.records();
@@ -209,24 +217,22 @@ impl Joiner {
         }
         self.sources.skip(core.now, away);
         self.quorum.skip(away);
-        self.follow.iter_mut().for_each(|follow| follow.skip(away));
+        self.follow.skip(away);
         if let Stage::Fetching(fetch) = &mut self.stage {
             fetch.skip(away);
         }
     }
 
     pub(crate) fn own_seats(&self) -> &[Seat] {
-        match &self.follow {
-            Some(follow) if self.world.exists() => {
-                &follow.start().roster[usize::from(follow.me())].seats
-            }
+        match &self.known {
+            Some(known) if self.world.exists() => known.own_seats(),
             _ => &[],
         }
     }
 
     pub(crate) fn status(&self) -> Status {
-        let behind = self.world.running().zip(self.follow.as_ref());
-        let behind = behind.and_then(|(world, follow)| follow.behind(world.executed));
+        let world = self.world.running();
+        let behind = world.and_then(|world| self.follow.behind(world.executed));
         behind.map_or(Status::Loading, |behind| Status::CatchingUp { behind })
     }
 
@@ -246,14 +252,14 @@ impl Joiner {
             Stage::Ended(end) if agreed => Some(end),
             _ => None,
         };
-        let follow = self.follow.as_ref().filter(|_| agreed);
+        let known = self.known.as_ref().filter(|_| agreed);
         Ended {
             reason,
             turns: end.map_or(turns, |end| end.turns),
             checksum: end.map(|end| end.checksum).or(checksum),
             outcome: end.and_then(|end| end.outcome),
             agreed: end.map_or(0, |end| end.signatures.len() as u8),
-            of: follow.map_or(0, |follow| follow.ahead().roster().len() as u8),
+            of: known.map_or(0, |known| known.log.ahead().roster().len() as u8),
         }
     }
 
@@ -286,8 +292,8 @@ impl Joiner {
         });
         let waits = !self.world.exists();
         let gathering = self.gathering_facts(now, &links);
-        let follow = self.follow.as_ref();
-        let looks = follow.is_some() && searches;
+        let known = self.known.as_ref();
+        let looks = known.is_some() && searches;
         let fetch = match &self.stage {
             Stage::Fetching(fetch) => fetch.deadline(now),
             _ => None,
@@ -297,7 +303,7 @@ impl Joiner {
             sources,
             self.gathering.deadline(&gathering, waits),
             looks.then(|| self.quorum.deadline(now)).flatten(),
-            follow.and_then(Follow::deadline),
+            known.and_then(|known| self.follow.deadline(&known.log)),
             fetch,
             self.asks_to_be_let_in().then(|| self.admission.deadline()),
             self.ends.deadline(now),
@@ -320,21 +326,26 @@ impl Joiner {
 
     /// Whether the whole log before its part is here; what is left is that the world comes to it.
     fn is_at_cut(&self) -> bool {
-        let decided = self.decided().zip(self.follow.as_ref());
-        decided.is_some_and(|(change, follow)| follow.is_at_cut(change))
+        let decided = self.decided().zip(self.known.as_ref());
+        decided.is_some_and(|(change, Known { log, .. })| {
+            log.ends_with(change) && !log.has_unconfirmed()
+        })
     }
 
     /// Whether the source says that it has more of the log than it has given.
     fn source_is_ahead(&self) -> bool {
-        let has = self.sources.source_has().zip(self.follow.as_ref());
-        has.is_some_and(|(has, follow)| has > follow.ahead().turns()) && !self.is_at_cut()
+        let has = self.sources.source_has().zip(self.known.as_ref());
+        has.is_some_and(|(has, known)| has > known.log.ahead().turns()) && !self.is_at_cut()
     }
 
     /// Whether its world is near the others', and no decision lets it in yet.
     fn asks_to_be_let_in(&self) -> bool {
-        let world = self.world.running().zip(self.follow.as_ref());
-        matches!(self.stage, Stage::Following)
-            && world.is_some_and(|(world, follow)| follow.is_near(world.executed))
+        let world = self.world.running().zip(self.known.as_ref());
+        let near = world.is_some_and(|(world, known)| {
+            let delay = known.log.start().terms.plan.delay_turns;
+            self.follow.is_near(world.executed, delay)
+        });
+        near && matches!(self.stage, Stage::Following)
     }
 
     fn gathering_facts<'a>(&self, now: Duration, links: &'a [ProvedLink]) -> GatheringFacts<'a> {
@@ -349,6 +360,25 @@ impl Joiner {
             links,
             may_join,
             stands_still,
+        }
+    }
+}
+
+impl Known {
+    /// As the match began.
+    fn start(&self) -> &Start {
+        self.log.start()
+    }
+
+    fn own_seats(&self) -> &[Seat] {
+        &self.start().roster[usize::from(self.me)].seats
+    }
+
+    /// This run of the joiner's process, as a decision names it.
+    fn joins(&self, core: &Core) -> Joins {
+        Joins {
+            peer: self.me,
+            incarnation: core.incarnation,
         }
     }
 }

@@ -1,11 +1,15 @@
 //! What others say to a joiner, and answer.
 
-use super::{Decision, Joiner, Next, Stage};
+use super::{Decision, Joiner, Known, Next, Stage};
 use crate::encoding::Reader;
-use crate::log::{Codec, Record, RosterChange, SignedBatch, Start, decode_change, start_hash};
+use crate::limits::MAX_PEERS;
+use crate::log::{
+    AttestedLog, Codec, Record, RosterChange, SignedBatch, Start, decode_change, start_hash,
+};
 use crate::session::core::Core;
 use crate::session::rejoin::{
-    Answer, Answered, Ask, DialledLink, Fetch, Follow, Offer, Page, Unfit, decode, encode, place_in,
+    Answer, Answered, Ask, DialledLink, Fetch, Follow, Offer, Page, Unfit, decode, encode,
+    place_in, takes_decision,
 };
 use crate::session::wire::Control;
 use crate::{EndReason, Fault, JoinRefused, LinkId, PeerId};
@@ -50,7 +54,7 @@ impl Joiner {
     /// was dialled as one of the match's peers, and ends the way back once all of them say so: any peer may dial this one
     /// and say anything. A peer with a recording of the match knows that it has a seat, and other peers than the host.
     fn refused(&mut self, core: &mut Core, link: LinkId, why: JoinRefused) -> Next {
-        let knows_nothing = self.own.is_empty() && self.follow.is_none();
+        let knows_nothing = self.own.is_empty() && self.known.is_none();
         let counts = knows_nothing || matches!(why, JoinRefused::Protocol { .. });
         let dialled = core.links.get(&link).filter(|link| link.dialled && counts);
         let by_all = dialled.is_some_and(|link| {
@@ -70,10 +74,10 @@ impl Joiner {
     /// Takes what a member has signed of the end. Before there is a log it is not known whose signature that is: members
     /// tell it again to a peer that asks for the end of the log.
     fn hear_end(&mut self, core: &mut Core, link: LinkId, told: Control) {
-        let (Some(signed), Some(follow)) = (told.signed_end(), &self.follow) else {
+        let (Some(signed), Some(known)) = (told.signed_end(), &self.known) else {
             return;
         };
-        let roster = &follow.start().roster;
+        let roster = &known.start().roster;
         match self.ends.hear(signed, roster, core.signer.as_ref()) {
             // This peer may be let in a few turns before the end.
             Ok(true) => self.admission.keep_early(link, told),
@@ -83,11 +87,12 @@ impl Joiner {
     }
 
     fn hear_decision(&mut self, core: &Core, change: RosterChange) {
-        let Some(follow) = &self.follow else {
+        let Some(known) = &self.known else {
             return;
         };
-        let late = self.ends.is_behind(change.value.cut, follow.ahead());
-        if !late && follow.takes_decision(&change, core.incarnation, core.signer.as_ref()) {
+        let (head, joins) = (known.log.ahead(), known.joins(core));
+        let late = self.ends.is_behind(change.value.cut, head);
+        if !late && takes_decision(&change, joins, head, core.signer.as_ref()) {
             self.decide(change);
         }
     }
@@ -120,7 +125,8 @@ impl Joiner {
         }
         core.hears(link);
         let answer = decode(bytes);
-        let next = self.follow.as_ref().map(|follow| follow.ahead().turns());
+        let known = self.known.as_ref();
+        let next = known.map(|known| known.log.ahead().turns());
         let kind = match &answer {
             Ok(Answer::Outline { .. }) => Answered::Outline,
             Ok(Answer::Log { from, turns, .. }) => Answered::Page {
@@ -147,8 +153,10 @@ impl Joiner {
                 batches,
                 ..
             }) => {
-                if let Some(follow) = &mut self.follow {
-                    follow.tell(core.now, turns, due_in_ms, self.sources.one_way());
+                if let Some(Known { log, .. }) = &self.known {
+                    let (one_way, plan) = (self.sources.one_way(), log.ahead().fold().plan);
+                    self.follow
+                        .source_reports(core.now, turns, due_in_ms, one_way, plan);
                 }
                 if let Stage::Fetching(fetch) = &mut self.stage {
                     fetch.source_has(turns);
@@ -157,8 +165,8 @@ impl Joiner {
                 self.page(core, &records, &batches);
             }
             Ok(Answer::Snapshot { offset, bytes }) => {
-                if let (Stage::Fetching(fetch), Some(follow)) = (&mut self.stage, &self.follow)
-                    && let Err(fault) = fetch.piece(offset, &bytes, follow.verified())
+                if let (Stage::Fetching(fetch), Some(known)) = (&mut self.stage, &self.known)
+                    && let Err(fault) = fetch.piece(offset, &bytes, known.log.verified())
                 {
                     self.distrust(core, fault);
                 }
@@ -198,13 +206,13 @@ impl Joiner {
             self.distrust(core, Fault::Garbage);
             return Next::Stay;
         };
-        match &self.follow {
+        match &self.known {
             None => {
                 if let Err(why) = self.begin(core, start) {
                     return why;
                 }
             }
-            Some(follow) if start_hash(follow.start()) != start_hash(&start) => {
+            Some(known) if start_hash(known.start()) != start_hash(&start) => {
                 self.distrust(core, Fault::Signature);
                 return Next::Stay;
             }
@@ -213,9 +221,9 @@ impl Joiner {
         if let Stage::Fetching(fetch) = &mut self.stage {
             fetch.offered(core.now, offer, core.limits.snapshot_bytes);
         }
-        let follow = self.follow.as_ref().expect("just begun");
+        let known = self.known.as_ref().expect("just begun");
         for (peer, addresses) in contacts {
-            let mut roster = follow.start().roster.iter();
+            let mut roster = known.start().roster.iter();
             let of_the_match = roster.any(|place| place.peer == peer);
             if of_the_match && peer != core.id() {
                 self.sources.learn(peer, addresses);
@@ -239,38 +247,44 @@ impl Joiner {
             Some((Record::Start(first), own)) if start_hash(first) == start_hash(&start) => own,
             _ => &[],
         };
-        self.follow = Some(Follow::new(core.now, me, start, own, signer));
+        let log = AttestedLog::new(start, own, signer);
+        self.known = Some(Known { me, log });
+        self.follow = Follow::new(core.now);
         self.stage = Stage::Fetching(Fetch::new(core.now));
         Ok(())
     }
 
     /// Takes a page of the log, and batches that attest it.
     fn page(&mut self, core: &mut Core, bytes: &[u8], batches: &[SignedBatch]) {
+        let Some(known) = &mut self.known else {
+            return;
+        };
         // A joiner that has no world yet has not asked to be let in.
-        let run = Some(core.incarnation).filter(|_| !matches!(self.stage, Stage::Fetching(_)));
+        let asked = !matches!(self.stage, Stage::Fetching(_));
+        let joins = asked.then(|| known.joins(core));
         let decided = match &self.stage {
             Stage::Decided(decision) => Some(&decision.change),
             _ => None,
         };
-        let Some(follow) = &mut self.follow else {
-            return;
-        };
-        let over_at = self.ends.of_quorum(follow.ahead()).map(|end| end.turns);
-        let before = follow.ahead().turns();
-        let page = follow.page(&Page {
+        let log = &mut known.log;
+        let over_at = self.ends.of_quorum(log.ahead()).map(|end| end.turns);
+        let before = log.ahead().turns();
+        let page = Page {
             now: core.now,
             bytes,
-            run,
+            joins,
             decided,
             over_at,
             limits: &core.limits,
             signer: core.signer.as_ref(),
-        });
-        let Ok(change) = page else {
+        };
+        let Ok(change) = self.follow.page(log, &page) else {
             return self.mistrust_log(core);
         };
-        follow.attest(batches, core.signer.as_ref());
-        let moved = follow.ahead().turns() != before;
+        for signed in batches.iter().take(2 * MAX_PEERS) {
+            log.attest(signed, page.signer);
+        }
+        let moved = log.ahead().turns() != before;
         change.into_iter().for_each(|change| self.decide(change));
         if moved || !self.source_is_ahead() {
             self.sources.moved(core.now);

@@ -21,12 +21,12 @@ pub(crate) struct RejoinContext {
 }
 
 /// How its part begins in a match that was reopened.
-pub(in crate::session) struct Reopened {
+pub(crate) struct Reopened {
     /// The log up to the cut.
-    pub(in crate::session) log: VerifiedLog,
-    pub(in crate::session) me: usize,
+    pub(crate) log: VerifiedLog,
+    pub(crate) me: usize,
     /// What reopened the match.
-    pub(in crate::session) change: RosterChange,
+    pub(crate) change: RosterChange,
     /// When the turn behind the cut is due.
-    pub(in crate::session) due: Duration,
+    pub(crate) due: Duration,
 }

@@ -12,7 +12,7 @@ const WINDOW: u64 = 8;
 const CONFIRM: Duration = Duration::from_secs(5);
 
 /// The snapshot that a source offers.
-pub(in crate::session) struct Fetch {
+pub(crate) struct Fetch {
     snapshot: Snapshot,
     offered_at: Duration,
     /// Turns that the source had, as it told first after its offer.
@@ -35,7 +35,7 @@ enum Snapshot {
 
 impl Fetch {
     /// Before an offer.
-    pub(in crate::session) fn new(now: Duration) -> Self {
+    pub(crate) fn new(now: Duration) -> Self {
         Fetch {
             snapshot: Snapshot::Unknown,
             offered_at: now,
@@ -44,24 +44,24 @@ impl Fetch {
     }
 
     /// While its machine slept this peer has waited for nothing.
-    pub(in crate::session) fn skip(&mut self, away: Duration) {
+    pub(crate) fn skip(&mut self, away: Duration) {
         self.offered_at += away;
     }
 
     /// Takes a source's offer. Where there is none, or one above the limit, the world begins with the start.
-    pub(in crate::session) fn offered(&mut self, now: Duration, offer: Option<Offer>, most: u64) {
+    pub(crate) fn offered(&mut self, now: Duration, offer: Option<Offer>, most: u64) {
         let offer = offer.filter(|offer| (1..=most).contains(&offer.bytes));
         self.snapshot = offer.map_or(Snapshot::Start, Snapshot::Offered);
         (self.offered_at, self.offered_with) = (now, None);
     }
 
     /// The source has so many turns.
-    pub(in crate::session) fn source_has(&mut self, turns: u32) {
+    pub(crate) fn source_has(&mut self, turns: u32) {
         self.offered_with.get_or_insert(turns);
     }
 
     /// Forgets the offer, and what came of it.
-    pub(in crate::session) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.snapshot = Snapshot::Unknown;
     }
 
@@ -70,7 +70,7 @@ impl Fetch {
     ///
     /// # Errors
     /// No quorum has.
-    pub(in crate::session) fn settle(
+    pub(crate) fn settle(
         &mut self,
         now: Duration,
         confirmed: u32,
@@ -113,7 +113,7 @@ impl Fetch {
     }
 
     /// Offsets of the pieces that are to be asked for now.
-    pub(in crate::session) fn pieces(&mut self) -> Vec<u64> {
+    pub(crate) fn pieces(&mut self) -> Vec<u64> {
         let mut pieces = Vec::new();
         if let Snapshot::Fetching {
             offer,
@@ -135,7 +135,7 @@ impl Fetch {
     ///
     /// # Errors
     /// It is not the next one, or the whole is not the signed snapshot.
-    pub(in crate::session) fn piece(
+    pub(crate) fn piece(
         &mut self,
         offset: u64,
         piece: &[u8],
@@ -159,7 +159,7 @@ impl Fetch {
     }
 
     /// What the world begins with, once that is here: a keyframe, or the start.
-    pub(in crate::session) fn begin(&mut self) -> Option<Option<Keyframe>> {
+    pub(crate) fn begin(&mut self) -> Option<Option<Keyframe>> {
         match std::mem::replace(&mut self.snapshot, Snapshot::Unknown) {
             Snapshot::Start => Some(None),
             Snapshot::Here(keyframe) => Some(Some(keyframe)),
@@ -171,12 +171,12 @@ impl Fetch {
     }
 
     /// Whether a snapshot may still come.
-    pub(in crate::session) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         !matches!(self.snapshot, Snapshot::Start | Snapshot::Here(_))
     }
 
     /// When an offer is to be looked at again.
-    pub(in crate::session) fn deadline(&self, now: Duration) -> Option<Duration> {
+    pub(crate) fn deadline(&self, now: Duration) -> Option<Duration> {
         let at = self.offered_at + CONFIRM;
         (matches!(self.snapshot, Snapshot::Offered(_)) && at > now).then_some(at)
     }
@@ -185,10 +185,8 @@ impl Fetch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::Batch;
-    use crate::log::fixture::{signer, start, turns};
+    use crate::log::fixture::{report, signer, start, turns};
     use crate::session::wire::WireBatch;
-    use crate::{Incarnation, TurnNumber};
 
     const TURNS: u32 = 10;
     const WORLD: usize = 10 * PART;
@@ -205,23 +203,9 @@ mod tests {
     /// The keyframe, as so many peers have signed it.
     fn offer(signers: u8) -> Offer {
         let hash = SnapshotHash::of(&keyframe());
-        let batch = Batch {
-            turn: TurnNumber(TURNS + 3),
-            entries: Vec::new(),
-            first_numbers: Vec::new(),
-            executed: TURNS,
-            checksums: Vec::new(),
-            complete: TURNS,
-            log_hash: keyframe().log_hash,
-            slack_ms: Vec::new(),
-            load: 0,
-            leaving: false,
-            epoch: 0,
-            snapshot: Some((TURNS, hash)),
-        };
         let sealed = |peer: u8| {
-            let run = Incarnation([peer; 16]);
-            WireBatch::of(&batch.seal(peer, start(3).match_id, run, &signer(peer)))
+            let log = (TURNS, keyframe().log_hash);
+            WireBatch::of(&report(peer, 0, log, Some((TURNS, hash))))
         };
         Offer {
             turns: TURNS,

@@ -8,7 +8,7 @@ use std::time::Duration;
 const ASK_OTHERS: Duration = Duration::from_secs(3);
 
 /// The offer, if there is one, and how the joiner ends otherwise.
-pub(in crate::session) struct Gathering {
+pub(crate) struct Gathering {
     offer: Option<Offer>,
     /// An earlier offer came to this: how it ends where no source is found until then.
     otherwise: Option<(EndReason, Duration)>,
@@ -23,7 +23,7 @@ struct Offer {
 }
 
 /// What the joiner knows beside the offer.
-pub(in crate::session) struct GatheringFacts<'a> {
+pub(crate) struct GatheringFacts<'a> {
     pub now: Duration,
     pub links: &'a [ProvedLink],
     /// It can begin, or go on, in a match that is reopened.
@@ -32,7 +32,7 @@ pub(in crate::session) struct GatheringFacts<'a> {
 }
 
 impl Gathering {
-    pub(in crate::session) fn new(otherwise: Option<(EndReason, Duration)>) -> Self {
+    pub(crate) fn new(otherwise: Option<(EndReason, Duration)>) -> Self {
         Gathering {
             offer: None,
             otherwise,
@@ -40,20 +40,20 @@ impl Gathering {
     }
 
     /// The peer at the other end of a link offers to reopen the match.
-    pub(in crate::session) fn offered(&mut self, now: Duration, link: LinkId, host: PeerId) {
+    pub(crate) fn offered(&mut self, now: Duration, link: LinkId, host: PeerId) {
         let since = self.offer.map_or(now, |offer| offer.since);
         self.offer = Some(Offer { link, host, since });
     }
 
     /// Whether the peer that offers it is in reach.
-    pub(in crate::session) fn is_in_reach(&self, links: &[ProvedLink]) -> bool {
+    pub(crate) fn is_in_reach(&self, links: &[ProvedLink]) -> bool {
         let mut offer = self.offer.iter();
         offer.any(|offer| links.iter().any(|link| link.link == offer.link))
     }
 
     /// The link to the peer at which to wait, once no other peer may play: `passed_over` tells whether all peers but this
     /// one are passed over.
-    pub(in crate::session) fn join(
+    pub(crate) fn join(
         &mut self,
         facts: &GatheringFacts<'_>,
         passed_over: impl Fn(PeerId) -> bool,
@@ -65,22 +65,18 @@ impl Gathering {
     }
 
     /// How it ends, where no world was begun until the time for it.
-    pub(in crate::session) fn end(&mut self, now: Duration) -> Option<EndReason> {
+    pub(crate) fn end(&mut self, now: Duration) -> Option<EndReason> {
         let (why, _) = self.otherwise.take_if(|(_, by)| *by <= now)?;
         Some(why)
     }
 
     /// What [`new`](Self::new) is given where this peer goes on looking later.
-    pub(in crate::session) fn into_otherwise(self) -> Option<(EndReason, Duration)> {
+    pub(crate) fn into_otherwise(self) -> Option<(EndReason, Duration)> {
         self.otherwise
     }
 
     /// When to look again; `waits`: no world was begun yet.
-    pub(in crate::session) fn deadline(
-        &self,
-        facts: &GatheringFacts<'_>,
-        waits: bool,
-    ) -> Option<Duration> {
+    pub(crate) fn deadline(&self, facts: &GatheringFacts<'_>, waits: bool) -> Option<Duration> {
         let offer = self.offer.filter(|_| facts.may_join);
         let join = offer.map(|offer| offer.since + ASK_OTHERS);
         let otherwise = self.otherwise.as_ref().filter(|_| waits);

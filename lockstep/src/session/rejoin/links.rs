@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// A link whose other end has proved its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::session) struct ProvedLink {
+pub(crate) struct ProvedLink {
     pub link: LinkId,
     pub peer: PeerId,
     /// The run of the peer's process.
@@ -16,7 +16,7 @@ pub(in crate::session) struct ProvedLink {
 
 /// A link that this peer has dialled.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::session) struct DialledLink<'a> {
+pub(crate) struct DialledLink<'a> {
     /// The key that must answer, where one was asked for.
     pub expected: Option<PeerId>,
     pub address: &'a str,

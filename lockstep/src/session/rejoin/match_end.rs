@@ -1,7 +1,6 @@
 //! The end of a match that a joiner follows and has no part in: it learns it from members that sign it, before they go.
 
-use super::follow::Follow;
-use crate::log::{Document, End, Head, Peers, RosterPeer};
+use crate::log::{AttestedLog, Document, End, Head, Peers, RosterPeer};
 use crate::sign::Signer;
 use crate::{Desync, DesyncSide, Fault, TurnNumber};
 use sim::Checksum;
@@ -12,7 +11,7 @@ use std::time::Duration;
 const SIGNED_WITHIN: Duration = Duration::from_secs(1);
 
 /// What members have signed of the end.
-pub(in crate::session) struct MatchEnd {
+pub(crate) struct MatchEnd {
     /// By place in the roster.
     signed: BTreeMap<u8, (End, [u8; 64])>,
     /// Since when a quorum has signed an end that the log has come to.
@@ -21,7 +20,7 @@ pub(in crate::session) struct MatchEnd {
 
 /// How it stands with the end.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::session) enum Settled {
+pub(crate) enum Settled {
     /// No quorum has signed it, or the log has not come to it.
     Open,
     /// Other members have time to sign it, too.
@@ -31,7 +30,7 @@ pub(in crate::session) enum Settled {
 }
 
 impl MatchEnd {
-    pub(in crate::session) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         MatchEnd {
             signed: BTreeMap::new(),
             since: None,
@@ -42,7 +41,7 @@ impl MatchEnd {
     ///
     /// # Errors
     /// There is no such place, or the signature is not its peer's.
-    pub(in crate::session) fn hear(
+    pub(crate) fn hear(
         &mut self,
         (at, end, signature): (u8, End, [u8; 64]),
         roster: &[RosterPeer],
@@ -61,34 +60,29 @@ impl MatchEnd {
     }
 
     /// All that is signed. An end attests the log up to there: of the last turns no batch tells.
-    pub(in crate::session) fn signed(&self) -> impl Iterator<Item = (u8, &End)> {
+    pub(crate) fn signed(&self) -> impl Iterator<Item = (u8, &End)> {
         self.signed.iter().map(|(at, (end, _))| (*at, end))
     }
 
     /// The end that a quorum of the log's last roster has signed alike.
-    pub(in crate::session) fn of_quorum(&self, head: &Head) -> Option<&End> {
+    pub(crate) fn of_quorum(&self, head: &Head) -> Option<&End> {
         let mut ends = self.signed.values().map(|(end, _)| end);
         ends.find(|end| head.is_quorum(self.signers(end)))
     }
 
     /// Whether a quorum has signed an end behind this cut: a joiner that is let in there might not learn the end.
-    pub(in crate::session) fn is_behind(&self, cut: u32, head: &Head) -> bool {
+    pub(crate) fn is_behind(&self, cut: u32, head: &Head) -> bool {
         self.of_quorum(head).is_some_and(|end| end.turns > cut)
     }
 
     /// Looks whether the match is over, once the log is here up to an end that a quorum has signed. `alone`: there is no
     /// link by which another signature could come.
-    pub(in crate::session) fn settle(
-        &mut self,
-        now: Duration,
-        follow: &Follow,
-        alone: bool,
-    ) -> Settled {
+    pub(crate) fn settle(&mut self, now: Duration, log: &AttestedLog, alone: bool) -> Settled {
         let here = |end: &&End| {
-            let same = follow.verified().hash_after(end.turns) == Some(end.log_hash);
-            same && follow.log().confirmed().turns() >= end.turns
+            let same = log.verified().hash_after(end.turns) == Some(end.log_hash);
+            same && log.confirmed().turns() >= end.turns
         };
-        let head = follow.ahead();
+        let head = log.ahead();
         let Some(end) = self.of_quorum(head).filter(here).cloned() else {
             return Settled::Open;
         };
@@ -103,13 +97,13 @@ impl MatchEnd {
     }
 
     /// Until when other members have time to sign.
-    pub(in crate::session) fn deadline(&self, now: Duration) -> Option<Duration> {
+    pub(crate) fn deadline(&self, now: Duration) -> Option<Duration> {
         let at = self.since? + SIGNED_WITHIN;
         (at > now).then_some(at)
     }
 
     /// The world of the joiner, at this place, is another one than those have that signed the end.
-    pub(in crate::session) fn desync(
+    pub(crate) fn desync(
         &self,
         end: &End,
         roster: &[RosterPeer],
@@ -151,15 +145,14 @@ mod tests {
 
     const TURNS: u32 = 10;
 
-    fn follow(turns_here: u32) -> Follow {
-        let start = start(3);
-        Follow::new(Duration::ZERO, 2, start, &turns(turns_here), &signer(2))
+    fn log(turns_here: u32) -> AttestedLog {
+        AttestedLog::new(start(3), &turns(turns_here), &signer(2))
     }
 
     fn end() -> End {
         End {
             turns: TURNS,
-            log_hash: follow(TURNS).ahead().hash(),
+            log_hash: log(TURNS).ahead().hash(),
             checksum: Checksum(7),
             outcome: None,
             signatures: Vec::new(),
@@ -177,15 +170,15 @@ mod tests {
         let at = Duration::from_secs;
         assert_eq!(hear(&mut ends, 0, end()), Ok(true));
         assert_eq!(hear(&mut ends, 0, end()), Ok(false));
-        assert_eq!(ends.settle(at(1), &follow(TURNS), false), Settled::Open);
+        assert_eq!(ends.settle(at(1), &log(TURNS), false), Settled::Open);
         assert_eq!(hear(&mut ends, 1, end()), Ok(true));
-        let earlier = follow(TURNS - 1);
+        let earlier = log(TURNS - 1);
         assert_eq!(ends.settle(at(1), &earlier, false), Settled::Open);
         assert!(ends.is_behind(TURNS - 1, earlier.ahead()));
         assert!(!ends.is_behind(TURNS, earlier.ahead()));
-        assert_eq!(ends.settle(at(2), &follow(TURNS), false), Settled::Waits);
+        assert_eq!(ends.settle(at(2), &log(TURNS), false), Settled::Waits);
         assert_eq!(ends.deadline(at(2)), Some(at(3)));
-        let over = ends.settle(at(3), &follow(TURNS), false);
+        let over = ends.settle(at(3), &log(TURNS), false);
         let Settled::Over(over) = over else {
             panic!("{over:?}");
         };
@@ -200,7 +193,7 @@ mod tests {
             for peer in 0..signers {
                 hear(&mut ends, peer, end()).expect("a signature that holds");
             }
-            let settled = ends.settle(Duration::ZERO, &follow(TURNS), alone);
+            let settled = ends.settle(Duration::ZERO, &log(TURNS), alone);
             assert!(matches!(settled, Settled::Over(_)), "{settled:?}");
         }
     }

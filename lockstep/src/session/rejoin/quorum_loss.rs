@@ -13,7 +13,7 @@ use std::time::Duration;
 const STANDS_STILL: Duration = Duration::from_secs(4);
 
 /// How far the log has come, and whether it can go on.
-pub(in crate::session) struct QuorumLoss {
+pub(crate) struct QuorumLoss {
     /// Epochs, turns, and whether this peer is let in.
     at: (u32, u32, bool),
     /// Since when the log has not come farther.
@@ -24,7 +24,7 @@ pub(in crate::session) struct QuorumLoss {
 }
 
 impl QuorumLoss {
-    pub(in crate::session) fn new(now: Duration, was_lost: bool) -> Self {
+    pub(crate) fn new(now: Duration, was_lost: bool) -> Self {
         QuorumLoss {
             at: (0, 0, false),
             since: now,
@@ -34,17 +34,17 @@ impl QuorumLoss {
     }
 
     /// Time that does not count: this peer's machine slept, or there is no log to look at.
-    pub(in crate::session) fn skip(&mut self, away: Duration) {
+    pub(crate) fn skip(&mut self, away: Duration) {
         self.since += away;
     }
 
-    pub(in crate::session) fn postpone(&mut self, now: Duration) {
+    pub(crate) fn postpone(&mut self, now: Duration) {
         self.since = now;
     }
 
     /// Takes how far the log is and how many turns the source says to have. Whether it has stood still for so long that
     /// the quorum is to be looked at.
-    pub(in crate::session) fn has_stopped(
+    pub(crate) fn has_stopped(
         &mut self,
         now: Duration,
         at: (u32, u32, bool),
@@ -64,7 +64,7 @@ impl QuorumLoss {
 
     /// Takes the peers in reach. The missing ones where too few are, which is told once. Where no peer at all is in reach,
     /// it may be this one that is cut off.
-    pub(in crate::session) fn check_quorum(
+    pub(crate) fn check_quorum(
         &mut self,
         head: &Head,
         in_reach: Peers,
@@ -81,24 +81,24 @@ impl QuorumLoss {
     }
 
     /// Whether the match was last seen to stand still, with too few to go on.
-    pub(in crate::session) fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&self) -> bool {
         self.lost
     }
 
     /// Whether that was so at any time.
-    pub(in crate::session) fn was_lost(&self) -> bool {
+    pub(crate) fn was_lost(&self) -> bool {
         self.was_lost
     }
 
     /// When the quorum is to be looked at for the first time, if not before.
-    pub(in crate::session) fn deadline(&self, now: Duration) -> Option<Duration> {
+    pub(crate) fn deadline(&self, now: Duration) -> Option<Duration> {
         let at = self.since + STANDS_STILL;
         (!self.lost && at > now).then_some(at)
     }
 }
 
 /// Members of the roster that are in reach as the runs that have a vote.
-pub(in crate::session) fn in_reach(head: &Head, links: &[ProvedLink]) -> Peers {
+pub(crate) fn in_reach(head: &Head, links: &[ProvedLink]) -> Peers {
     let places = head.start().roster.iter().enumerate();
     let here = places.filter(|(_, place)| {
         let mut links = links.iter();
@@ -110,13 +110,13 @@ pub(in crate::session) fn in_reach(head: &Head, links: &[ProvedLink]) -> Peers {
 
 /// Whether a link leads to a run of a member's process that the log does not name: to a joiner, or to a peer that reopens
 /// the match.
-pub(in crate::session) fn is_new_run(head: &Head, link: &ProvedLink) -> bool {
+pub(crate) fn is_new_run(head: &Head, link: &ProvedLink) -> bool {
     let mut places = head.start().roster.iter();
     places.any(|place| place.peer == link.peer && place.incarnation != link.run)
 }
 
 /// The seats of these peers, ascending.
-pub(in crate::session) fn seats_of(start: &Start, peers: Peers) -> Vec<SeatInfo> {
+pub(crate) fn seats_of(start: &Start, peers: Peers) -> Vec<SeatInfo> {
     let place = |seat: Seat| {
         let mut places = start.roster.iter();
         places.position(|place| place.seats.contains(&seat))
@@ -124,4 +124,86 @@ pub(in crate::session) fn seats_of(start: &Start, peers: Peers) -> Vec<SeatInfo>
     let all = start.seat_infos().into_iter();
     all.filter(|info| place(info.seat).is_some_and(|at| peers.contains(at as u8)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::VerifiedLog;
+    use crate::log::fixture::{signer, start, turns};
+    use crate::{Incarnation, LinkId};
+
+    fn at(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn head() -> Head {
+        VerifiedLog::of(start(3), &turns(9), &signer(0))
+            .head()
+            .clone()
+    }
+
+    fn stopped(loss: &mut QuorumLoss, ms: u64, turns: u32, source_has: Option<u32>) -> bool {
+        loss.has_stopped(at(ms), (0, turns, false), source_has)
+    }
+
+    #[test]
+    fn a_log_has_stopped_once_no_turn_comes_and_none_is_announced() {
+        let mut loss = QuorumLoss::new(at(0), false);
+        assert!(!stopped(&mut loss, 1_000, 9, None));
+        assert!(!stopped(&mut loss, 4_999, 9, Some(9)));
+        assert!(stopped(&mut loss, 5_000, 9, Some(9)));
+        assert!(!stopped(&mut loss, 5_000, 9, Some(10)), "one is to come");
+        // What was forgotten and comes again is no news.
+        assert!(!stopped(&mut loss, 8_999, 3, Some(9)));
+        assert!(stopped(&mut loss, 9_000, 9, Some(9)));
+        assert!(!stopped(&mut loss, 9_000, 10, Some(10)));
+    }
+
+    #[test]
+    fn a_lost_quorum_is_told_once_until_it_is_back() {
+        let (mut loss, head) = (QuorumLoss::new(at(0), false), head());
+        let peers = |peers: &[u8]| peers.iter().copied().collect::<Peers>();
+        assert_eq!(
+            loss.check_quorum(&head, peers(&[]), false),
+            None,
+            "cut off itself"
+        );
+        assert_eq!(loss.check_quorum(&head, peers(&[0, 1]), false), None);
+        let missing = loss.check_quorum(&head, peers(&[1]), false);
+        assert_eq!(missing, Some(peers(&[0, 2])));
+        assert!(loss.is_lost());
+        assert_eq!(
+            loss.check_quorum(&head, peers(&[1]), false),
+            None,
+            "told before"
+        );
+        assert_eq!(loss.check_quorum(&head, peers(&[0, 1]), false), None);
+        assert!(!loss.is_lost() && loss.was_lost());
+        let missing = loss.check_quorum(&head, peers(&[]), true);
+        assert_eq!(
+            missing,
+            Some(peers(&[0, 1, 2])),
+            "another peer reopens the match"
+        );
+    }
+
+    #[test]
+    fn another_run_of_a_member_has_no_vote() {
+        let head = head();
+        let link = |peer: u8, run: u8| ProvedLink {
+            link: LinkId(u32::from(peer)),
+            peer: head.start().roster[usize::from(peer)].peer,
+            run: Incarnation([run; 16]),
+            heard_at: at(0),
+        };
+        let links = [link(0, 0), link(1, 77)];
+        assert_eq!(in_reach(&head, &links), Peers(0b001));
+        assert!(is_new_run(&head, &links[1]) && !is_new_run(&head, &links[0]));
+        let seats: Vec<Seat> = seats_of(head.start(), Peers(0b110))
+            .iter()
+            .map(|info| info.seat)
+            .collect();
+        assert_eq!(seats, [Seat(1), Seat(2)]);
+    }
 }

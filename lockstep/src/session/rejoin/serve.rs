@@ -27,7 +27,7 @@ struct Asking {
 
 /// What a question asks of the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::session) enum Asked {
+pub(crate) enum Asked {
     /// Nothing for now.
     Later,
     /// How this match began, and the newest snapshot.
@@ -40,7 +40,7 @@ pub(in crate::session) enum Asked {
 
 impl Serve {
     /// Takes a question of a peer of the match, whose log here has so many turns.
-    pub(in crate::session) fn asked(
+    pub(crate) fn asked(
         &mut self,
         link: LinkId,
         peer: PeerId,
@@ -81,14 +81,14 @@ impl Serve {
     }
 
     /// The peer is offered this snapshot, and may ask for its pieces.
-    pub(in crate::session) fn offer(&mut self, link: LinkId, snapshot: Option<Arc<Keyframe>>) {
+    pub(crate) fn offer(&mut self, link: LinkId, snapshot: Option<Arc<Keyframe>>) {
         if let Some(asking) = self.asking.get_mut(&link) {
             asking.snapshot = snapshot;
         }
     }
 
     /// A piece of the snapshot that the peer was offered.
-    pub(in crate::session) fn piece(&self, link: LinkId, offset: u64) -> Answer {
+    pub(crate) fn piece(&self, link: LinkId, offset: u64) -> Answer {
         let piece = || {
             let snapshot = self.asking.get(&link)?.snapshot.as_ref()?;
             let from = usize::try_from(offset).ok()?;
@@ -100,13 +100,13 @@ impl Serve {
     }
 
     /// Whether any peer waits for more of the log.
-    pub(in crate::session) fn is_waited_for(&self) -> bool {
+    pub(crate) fn is_waited_for(&self) -> bool {
         self.asking.values().any(|asking| asking.waits.is_some())
     }
 
     /// The peers for which there is more of a log of so many turns, of which so many are attested, and the turn from which
     /// on. They wait no more.
-    pub(in crate::session) fn due(&mut self, turns: u32, attested: u32) -> Vec<(LinkId, u32)> {
+    pub(crate) fn due(&mut self, turns: u32, attested: u32) -> Vec<(LinkId, u32)> {
         let more = |(from, known): &mut (u32, u32)| turns > *from || attested > *known;
         let due = self.asking.iter_mut().filter_map(|(link, asking)| {
             let (from, _) = asking.waits.take_if(more)?;
@@ -119,11 +119,7 @@ impl Serve {
     ///
     /// # Errors
     /// The peer was given all that there may be on one link.
-    pub(in crate::session) fn encode(
-        &mut self,
-        link: LinkId,
-        answer: &Answer,
-    ) -> Result<Vec<u8>, Fault> {
+    pub(crate) fn encode(&mut self, link: LinkId, answer: &Answer) -> Result<Vec<u8>, Fault> {
         let bytes = encode(answer);
         let asking = self.asking.get_mut(&link).ok_or(Fault::Flood)?;
         let left = asking.allowance.checked_sub(bytes.len() as u64);

@@ -16,7 +16,7 @@ const PROBE_EVERY: Duration = Duration::from_millis(300);
 /// more to say: then it answers within this time, or has gone.
 const UNHEARD: Duration = Duration::from_secs(3);
 /// The joiner gives up where no peer that has the match was reached for so long.
-pub(in crate::session) const GIVE_UP: Duration = Duration::from_secs(30);
+pub(crate) const GIVE_UP: Duration = Duration::from_secs(30);
 /// A peer that lacks the match may have it so much later: it may be a joiner itself.
 pub(super) const NO_HELP: Duration = Duration::from_secs(2);
 /// A peer is passed over for longer after each failure, up to so many times as long as after the first.
@@ -28,7 +28,7 @@ const ADDRESSES_TOLD: usize = 8;
 const ADDRESSES: usize = 16;
 
 /// Peers to ask, and the one that is asked.
-pub(in crate::session) struct Sources {
+pub(crate) struct Sources {
     contacts: BTreeMap<PeerId, Known>,
     /// Other peers that dialled this one and were asked, and until when they are not asked again.
     strangers: BTreeMap<PeerId, Duration>,
@@ -77,7 +77,7 @@ struct Source {
 
 /// What an answer is, as far as it matters which peer gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::session) enum Answered {
+pub(crate) enum Answered {
     Outline,
     /// A page from this turn on, of a log of so many turns.
     Page {
@@ -91,7 +91,7 @@ pub(in crate::session) enum Answered {
 
 /// How it stands with the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::session) enum Checked {
+pub(crate) enum Checked {
     NoSource,
     Answers,
     /// It is to be probed on this link.
@@ -103,7 +103,7 @@ pub(in crate::session) enum Checked {
 }
 
 /// What a deadline of the sources depends on.
-pub(in crate::session) struct SourcesFacts<'a> {
+pub(crate) struct SourcesFacts<'a> {
     pub now: Duration,
     pub links: &'a [ProvedLink],
     /// The match stands still for want of a quorum.
@@ -129,7 +129,7 @@ impl Known {
 }
 
 impl Sources {
-    pub(in crate::session) fn new(now: Duration, contacts: Vec<Contact>) -> Self {
+    pub(crate) fn new(now: Duration, contacts: Vec<Contact>) -> Self {
         let known = |contact: Contact| (contact.peer, Known::at(contact.addresses));
         Sources {
             contacts: contacts.into_iter().map(known).collect(),
@@ -143,7 +143,7 @@ impl Sources {
     }
 
     /// While its machine slept this peer has waited for no answer.
-    pub(in crate::session) fn skip(&mut self, now: Duration, away: Duration) {
+    pub(crate) fn skip(&mut self, now: Duration, away: Duration) {
         self.reached_at += away;
         self.helped_at += away;
         if let Some(source) = &mut self.source {
@@ -154,11 +154,7 @@ impl Sources {
     }
 
     /// Dials that are due: address and key.
-    pub(in crate::session) fn dials(
-        &mut self,
-        now: Duration,
-        links: &[ProvedLink],
-    ) -> Vec<(String, PeerId)> {
+    pub(crate) fn dials(&mut self, now: Duration, links: &[ProvedLink]) -> Vec<(String, PeerId)> {
         let due = self
             .contacts
             .iter_mut()
@@ -173,7 +169,7 @@ impl Sources {
     }
 
     /// Looks whether the source is heard and answers, and drops it where it does not.
-    pub(in crate::session) fn check(
+    pub(crate) fn check(
         &mut self,
         now: Duration,
         links: &[ProvedLink],
@@ -207,7 +203,7 @@ impl Sources {
 
     /// Chooses the link to ask on: of several one other than `last`, which just failed, and rather one of those that are
     /// `preferred`.
-    pub(in crate::session) fn choose(
+    pub(crate) fn choose(
         &mut self,
         now: Duration,
         links: &[ProvedLink],
@@ -244,38 +240,33 @@ impl Sources {
     }
 
     /// The link to the source.
-    pub(in crate::session) fn link(&self) -> Option<LinkId> {
+    pub(crate) fn link(&self) -> Option<LinkId> {
         self.source.as_ref().map(|source| source.link)
     }
 
     /// Whether the source has told how the match began.
-    pub(in crate::session) fn is_outlined(&self) -> bool {
+    pub(crate) fn is_outlined(&self) -> bool {
         self.source.as_ref().is_some_and(|source| source.outlined)
     }
 
     /// Turns that the source says to have.
-    pub(in crate::session) fn source_has(&self) -> Option<u32> {
+    pub(crate) fn source_has(&self) -> Option<u32> {
         self.source.as_ref().map(|source| source.has)
     }
 
     /// Half of the shortest round trip.
-    pub(in crate::session) fn one_way(&self) -> Duration {
+    pub(crate) fn one_way(&self) -> Duration {
         self.rtt.unwrap_or_default() / 2
     }
 
-    pub(in crate::session) fn probe_answered(&mut self, now: Duration, sent_us: u64) {
+    pub(crate) fn probe_answered(&mut self, now: Duration, sent_us: u64) {
         let rtt = now.checked_sub(Duration::from_micros(sent_us));
         self.rtt = [self.rtt, rtt].into_iter().flatten().min();
     }
 
     /// Takes note of an answer of the source, to a joiner that is to be given turn `next`. False where it answers what is
     /// not asked any more, as before another peer was asked for a while.
-    pub(in crate::session) fn answered(
-        &mut self,
-        now: Duration,
-        answer: Answered,
-        next: Option<u32>,
-    ) -> bool {
+    pub(crate) fn answered(&mut self, now: Duration, answer: Answered, next: Option<u32>) -> bool {
         let Some(source) = &mut self.source else {
             return false;
         };
@@ -301,49 +292,49 @@ impl Sources {
     }
 
     /// A page brought something, or the source has no more.
-    pub(in crate::session) fn moved(&mut self, now: Duration) {
+    pub(crate) fn moved(&mut self, now: Duration) {
         if let Some(source) = &mut self.source {
             source.moved_at = now;
         }
     }
 
     /// Whether the source, which is ahead, has brought nothing for too long.
-    pub(in crate::session) fn brings_nothing(&self, now: Duration) -> bool {
+    pub(crate) fn brings_nothing(&self, now: Duration) -> bool {
         let mut source = self.source.iter();
         source.any(|source| now >= source.moved_at + ANSWER)
     }
 
     /// Whether the source is to be asked for the next page of the log.
-    pub(in crate::session) fn may_ask_log(&self) -> bool {
+    pub(crate) fn may_ask_log(&self) -> bool {
         let mut source = self.source.iter();
         source.any(|source| source.outlined && !source.log_asked)
     }
 
-    pub(in crate::session) fn log_asked(&mut self, now: Duration) {
+    pub(crate) fn log_asked(&mut self, now: Duration) {
         if let Some(source) = &mut self.source {
             (source.log_asked, source.asked_at) = (true, now);
         }
     }
 
     /// What the source gave counts: it starts with a clean slate.
-    pub(in crate::session) fn reset_failures(&mut self) {
+    pub(crate) fn reset_failures(&mut self) {
         let peer = self.source.as_ref().map(|source| source.peer);
         let known = peer.and_then(|peer| self.contacts.get_mut(&peer));
         known.into_iter().for_each(|known| known.failures = 0);
     }
 
     /// Forgets the source, of which nothing bad is known. Its link.
-    pub(in crate::session) fn drop_source(&mut self) -> Option<LinkId> {
+    pub(crate) fn drop_source(&mut self) -> Option<LinkId> {
         self.source.take().map(|source| source.link)
     }
 
     /// Asks another peer: the source does not have what is needed.
-    pub(in crate::session) fn pass_over(&mut self, now: Duration) {
+    pub(crate) fn pass_over(&mut self, now: Duration) {
         self.pass_over_until(now + NO_HELP);
     }
 
     /// Asks another peer: nothing came of what the source said. The more often, the longer it is passed over.
-    pub(in crate::session) fn back_off(&mut self, now: Duration) {
+    pub(crate) fn back_off(&mut self, now: Duration) {
         let peer = self.source.as_ref().map(|source| source.peer);
         let known = peer.and_then(|peer| self.contacts.get_mut(&peer));
         let times = known.map_or(1, |known| {
@@ -355,7 +346,7 @@ impl Sources {
     }
 
     /// Asks another peer for good: the source has lied.
-    pub(in crate::session) fn distrust(&mut self) {
+    pub(crate) fn distrust(&mut self) {
         self.pass_over_until(Duration::MAX);
     }
 
@@ -371,7 +362,7 @@ impl Sources {
     }
 
     /// This peer, at which the match seemed to be reopened, turned the joiner away.
-    pub(in crate::session) fn turned_away(
+    pub(crate) fn turned_away(
         &mut self,
         now: Duration,
         host: PeerId,
@@ -384,7 +375,7 @@ impl Sources {
     }
 
     /// A peer refuses this one, on a link that was dialled to one of the contacts. True once all contacts have refused.
-    pub(in crate::session) fn refused(&mut self, on: DialledLink<'_>, why: JoinRefused) -> bool {
+    pub(crate) fn refused(&mut self, on: DialledLink<'_>, why: JoinRefused) -> bool {
         let mut contacts = self.contacts.iter_mut();
         let known = contacts.find(|(peer, known)| match on.expected {
             Some(expected) => expected == **peer,
@@ -398,59 +389,59 @@ impl Sources {
     }
 
     /// Why a contact refused this peer, if one did.
-    pub(in crate::session) fn refusal(&self) -> Option<&JoinRefused> {
+    pub(crate) fn refusal(&self) -> Option<&JoinRefused> {
         let mut contacts = self.contacts.values();
         contacts.find_map(|known| known.refused.as_ref())
     }
 
     /// Whether this contact refused this peer; `None` where it is no contact.
-    pub(in crate::session) fn has_refused(&self, peer: PeerId) -> Option<bool> {
+    pub(crate) fn has_refused(&self, peer: PeerId) -> Option<bool> {
         let known = self.contacts.get(&peer)?;
         Some(known.refused.is_some())
     }
 
     /// Whether all contacts but this one are passed over.
-    pub(in crate::session) fn passes_over_others(&self, now: Duration, but: PeerId) -> bool {
+    pub(crate) fn passes_over_others(&self, now: Duration, but: PeerId) -> bool {
         let mut others = self.contacts.iter().filter(|(peer, _)| **peer != but);
         others.all(|(_, known)| known.no_help_until > now)
     }
 
     /// Whether all contacts are passed over.
-    pub(in crate::session) fn passes_over_all(&self, now: Duration) -> bool {
+    pub(crate) fn passes_over_all(&self, now: Duration) -> bool {
         let mut contacts = self.contacts.values();
         contacts.all(|known| known.no_help_until > now)
     }
 
     /// Takes note of a peer that looks for a match itself.
-    pub(in crate::session) fn note_joiner(&mut self, now: Duration, peer: PeerId, of: MatchId) {
+    pub(crate) fn note_joiner(&mut self, now: Duration, peer: PeerId, of: MatchId) {
         if self.contacts.contains_key(&peer) || self.strangers.contains_key(&peer) {
             self.joiners.insert(peer, (of, now));
         }
     }
 
     /// Whether another peer looks for this match, too.
-    pub(in crate::session) fn meets_joiner(&self, now: Duration, of: MatchId) -> bool {
+    pub(crate) fn meets_joiner(&self, now: Duration, of: MatchId) -> bool {
         let mut joiners = self.joiners.values();
         joiners.any(|(other, at)| *other == of && now < *at + ANSWER)
     }
 
     /// Whether no peer is known to have the match: the source, if there is one, looks for it.
-    pub(in crate::session) fn no_source_left(&self, now: Duration) -> bool {
+    pub(crate) fn no_source_left(&self, now: Duration) -> bool {
         let has = |source: &Source| source.outlined || !is_joiner(&self.joiners, source.peer, now);
         !self.source.as_ref().is_some_and(has)
     }
 
     /// Whether that was so for too long.
-    pub(in crate::session) fn gives_up(&self, now: Duration) -> bool {
+    pub(crate) fn gives_up(&self, now: Duration) -> bool {
         now >= self.reached_at + GIVE_UP
     }
 
-    pub(in crate::session) fn is_contact(&self, peer: PeerId) -> bool {
+    pub(crate) fn is_contact(&self, peer: PeerId) -> bool {
         self.contacts.contains_key(&peer)
     }
 
     /// Takes addresses of another peer of the match that the source tells.
-    pub(in crate::session) fn learn(&mut self, peer: PeerId, addresses: Vec<String>) {
+    pub(crate) fn learn(&mut self, peer: PeerId, addresses: Vec<String>) {
         let new = || Known::at(Vec::new());
         let known = self.contacts.entry(peer).or_insert_with(new);
         for address in addresses.into_iter().take(ADDRESSES_TOLD) {
@@ -461,7 +452,7 @@ impl Sources {
     }
 
     /// All contacts, by key.
-    pub(in crate::session) fn contacts(&self) -> impl Iterator<Item = Contact> {
+    pub(crate) fn contacts(&self) -> impl Iterator<Item = Contact> {
         self.contacts.iter().map(|(peer, known)| Contact {
             peer: *peer,
             addresses: known.addresses.clone(),
@@ -469,18 +460,18 @@ impl Sources {
     }
 
     /// Where a peer can be dialled.
-    pub(in crate::session) fn addresses(&self, peer: PeerId) -> Vec<String> {
+    pub(crate) fn addresses(&self, peer: PeerId) -> Vec<String> {
         let known = self.contacts.get(&peer);
         known.map_or(Vec::new(), |known| known.addresses.clone())
     }
 
     /// When a peer was heard last that fell silent while it was asked.
-    pub(in crate::session) fn unheard_since(&self, peer: PeerId) -> Option<Duration> {
+    pub(crate) fn unheard_since(&self, peer: PeerId) -> Option<Duration> {
         self.contacts.get(&peer)?.unheard_since
     }
 
     /// When the sources are to be looked at again.
-    pub(in crate::session) fn deadline(&self, facts: &SourcesFacts<'_>) -> Option<Duration> {
+    pub(crate) fn deadline(&self, facts: &SourcesFacts<'_>) -> Option<Duration> {
         let SourcesFacts { now, links, .. } = *facts;
         let unreached = self.contacts.iter();
         let unreached = unreached.filter(|(peer, known)| is_unreached(**peer, known, links));
@@ -527,3 +518,6 @@ fn is_joiner(joiners: &BTreeMap<PeerId, (MatchId, Duration)>, peer: PeerId, now:
     let asked = joiners.get(&peer);
     asked.is_some_and(|(_, at)| now < *at + ANSWER)
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use crate::sign::Signer;
 use crate::{JoinRefused, MatchId};
 
 /// Why a start is none to go on from.
-pub(in crate::session) enum Unfit {
+pub(crate) enum Unfit {
     /// It is of another match, or not signed by all its peers.
     Forged,
     /// This peer cannot go on with it.
@@ -14,7 +14,7 @@ pub(in crate::session) enum Unfit {
 }
 
 /// This peer's place in the roster of a start that all its peers have signed, and by whose rules it can play.
-pub(in crate::session) fn place_in(
+pub(crate) fn place_in(
     signer: &dyn Signer,
     start: &Start,
     match_id: MatchId,

@@ -2,7 +2,7 @@
 
 use super::lost::between;
 use super::*;
-use crate::session::rejoin::{Answer, Ask, JoinerLog, decode, encode};
+use crate::session::rejoin::{Answer, Ask, decode, encode};
 use crate::session::wire::Control;
 use crate::{Contact, Rejoin, RosterCause};
 
@@ -226,57 +226,6 @@ fn who_is_let_in_is_told_the_same_of_who_goes_as_everybody_else() {
         "nobody comes back in the change by which another one goes"
     );
     assert!(left > 0);
-}
-
-#[test]
-fn a_log_is_read_on_from_wherever_it_is_confirmed() {
-    let mut net = Net::new(2, Plan::default(), None);
-    net.run(Duration::from_secs(2));
-    for pause in [Input::Pause, Input::Resume, Input::Pause, Input::Resume] {
-        net.input(0, pause);
-        net.run(net.now() + Duration::from_secs(1));
-    }
-    let peer = &net.peers[0];
-    let turns = peer.turns.len();
-    let changes = peer.turns.windows(2);
-    assert!(changes.filter(|two| two[0].paused != two[1].paused).count() == 4);
-    let Record::Start(start) = &peer.records[0] else {
-        panic!("a log begins with its start");
-    };
-    let turn = |bundle: &Bundle| Record::Bundle(bundle.clone());
-    let records: Vec<Record> = peer.turns.iter().map(turn).collect();
-    let signer = net.session(0).core.signer.as_ref();
-    let limits = Limits::default();
-    for confirmed in 0..turns {
-        let mut log = JoinerLog::new(start.clone(), &[], signer);
-        let mut codec = log.ahead().codec().clone();
-        for record in &records[..confirmed] {
-            codec.encode(record, &mut Vec::new());
-        }
-        let mut page = Vec::new();
-        for record in &records[confirmed..] {
-            codec.encode(record, &mut page);
-        }
-        for record in &records {
-            log.take(record, signer).unwrap();
-        }
-        let hash = log.verified().hash_after(confirmed as u32).unwrap();
-        for peer in [0, 1] {
-            log.attest_turns(peer, confirmed as u32, hash);
-        }
-        log.confirm(signer, None);
-        assert!(
-            log.confirmed_records()
-                .eq(records[..confirmed].iter().cloned())
-        );
-        log.forget_unconfirmed();
-        let read = log.decode(&page, &limits);
-        assert_eq!(
-            read.as_deref(),
-            Some(&records[confirmed..]),
-            "from turn {confirmed}"
-        );
-    }
 }
 
 #[test]
