@@ -1,6 +1,5 @@
 //! What happened in a match, found in its effects and its log: fights, buildings, losses, and people.
 
-use crate::news::tile_at;
 use crate::world::{Effect, Kind, TICKS_PER_SECOND, Tile, Upgrade, World};
 use lockstep::log::{Bundle, What};
 use lockstep::{RosterCause, Seat};
@@ -173,12 +172,12 @@ impl Finder {
             let (what, at) = match *effect {
                 Effect::Hit { target, at, .. } => {
                     struck.insert(target);
-                    let fight = self.fight(tick, tile_at(at), found);
+                    let fight = self.fight(tick, Tile::of(at), found);
                     fight.blows = fight.blows.saturating_add(1);
                     continue;
                 }
                 Effect::Died { id, kind, seat, at } => {
-                    let tile = tile_at(at);
+                    let tile = Tile::of(at);
                     // Who was torn down or sent away fell without a blow.
                     if !struck.contains(&id) {
                         let later = effects.iter().any(
@@ -196,7 +195,7 @@ impl Finder {
                     (Happened::Lost(seat, kind), Some(tile))
                 }
                 Effect::Built { id, kind, seat } => {
-                    let at = world.building(id).map(|building| tile_at(building.centre));
+                    let at = world.building(id).map(|building| Tile::of(building.centre));
                     (Happened::Built(seat, kind), at)
                 }
                 Effect::Researched {

@@ -46,7 +46,7 @@ macro_rules! integer_cells {
         }
     )*};
 }
-integer_cells!(u8, u16, u32, i32, u64);
+integer_cells!(u8, u16, u32, u64, sim::Num);
 
 /// An enum that is one byte in a column.
 macro_rules! byte_cell {

@@ -9,7 +9,7 @@ use super::{
     columns::{Reader, columns},
     map::Map,
     setup::MOST_SEATS,
-    space::Tile,
+    tile::Tile,
 };
 use sim::{Field, LoadError, Sink, Visit};
 

@@ -8,7 +8,7 @@ mod tests;
 
 use super::{
     map::{LARGEST_PLAYED, Map, SMALLEST},
-    space::Tile,
+    tile::Tile,
 };
 use brush::Brush;
 use serde::{Deserialize, Serialize};

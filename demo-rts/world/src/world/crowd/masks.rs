@@ -2,9 +2,10 @@
 
 use super::{
     Bodies,
-    bodies::{Body, COARSER},
+    bodies::{Body, Coarse},
 };
-use crate::world::{World, space::Point, space::Tile};
+use crate::world::{World, tile::Tile};
+use sim::{Num, Vec2};
 
 /// One bit for each seat in each block, and the buildings of each block.
 #[derive(Clone, Debug, Default)]
@@ -28,12 +29,11 @@ impl Masks {
         let blocks = self.wide * self.wide;
         self.units.clear();
         self.units.resize(blocks, 0);
-        let shift = BLOCK + 16 - COARSER as u32;
         // Many in a row are in the same block.
         let (mut here, mut seats) = (0, 0);
         let rows = bodies.x.iter().zip(&bodies.y).zip(&bodies.body);
         for ((x, y), body) in rows.take(bodies.len()) {
-            let block = (y >> shift) as usize * self.wide + (x >> shift) as usize;
+            let block = self.block(*x, *y);
             if block != here {
                 self.units[here] |= seats;
                 (here, seats) = (block, 0);
@@ -49,21 +49,20 @@ impl Masks {
 
     /// Whether anybody but `seat` has units within a block of the point.
     #[inline(always)]
-    pub fn has_others(&self, x: i32, y: i32, seat: u8) -> bool {
+    pub fn has_others(&self, x: Coarse, y: Coarse, seat: u8) -> bool {
         self.units[self.block(x, y)] & !bit(seat) != 0
     }
 
     /// Whether anybody but `seat` has buildings within a block of the point.
     #[inline(always)]
-    pub fn has_other_buildings(&self, x: i32, y: i32, seat: u8) -> bool {
+    pub fn has_other_buildings(&self, x: Coarse, y: Coarse, seat: u8) -> bool {
         !self.buildings.is_empty() && self.buildings[self.block(x, y)] & !bit(seat) != 0
     }
 
-    /// Rows of the buildings within `reach` tiles of a point, some more than once, and some beyond.
-    pub fn buildings_around(&self, at: Point, reach: i32) -> impl Iterator<Item = usize> + '_ {
+    /// Rows of the buildings within `reach` of a point, some more than once, and some beyond.
+    pub fn buildings_around(&self, at: Vec2, reach: Num) -> impl Iterator<Item = usize> + '_ {
         let last = self.wide as i32 - 1;
-        let block = move |at: i32| (at >> (16 + BLOCK)).clamp(0, last) as usize;
-        let reach = reach.saturating_mul(1 << 16);
+        let block = move |at: Num| (at.to_num::<i32>() >> BLOCK).clamp(0, last) as usize;
         let (left, right) = (
             block(at.x.saturating_sub(reach)),
             block(at.x.saturating_add(reach)),
@@ -134,9 +133,10 @@ impl Masks {
         out
     }
 
-    fn block(&self, x: i32, y: i32) -> usize {
-        let shift = BLOCK + 16 - COARSER as u32;
-        (y >> shift) as usize * self.wide + (x >> shift) as usize
+    #[inline(always)]
+    fn block(&self, x: Coarse, y: Coarse) -> usize {
+        let line = y.to_num::<i32>() >> BLOCK;
+        line as usize * self.wide + (x.to_num::<i32>() >> BLOCK) as usize
     }
 }
 
@@ -167,4 +167,4 @@ fn bit(seat: u8) -> u8 {
 /// A block's edge in tiles, as a power of two.
 pub const BLOCK: u32 = 3;
 /// Tiles within which a mask says who is near, wherever in its block one stands.
-pub const MASK_REACH: i32 = 1 << BLOCK;
+pub const MASK_REACH: Num = Num::const_from_int(1 << BLOCK);

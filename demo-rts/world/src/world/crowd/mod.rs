@@ -10,17 +10,16 @@ mod tests;
 mod threads;
 pub(super) mod wide;
 
-pub(super) use bodies::COARSER;
 pub(super) use scan::{News, Note, Sensed, scan};
 pub(super) use threads::{Parts, Threads, in_parts, of_parts, on_threads};
 
 use super::{
     Kind, World,
-    space::Point,
     units::{Load, Order, Units, Way},
 };
-use bodies::{Bodies, Body, CIVIL, FIRM, FIRM_AT, GHOST, GUARDS, LOOKS, SEAT_AT, TARGETS};
+use bodies::{Bodies, Body, CIVIL, Coarse, FIRM, FIRM_AT, GHOST, GUARDS, LOOKS, SEAT_AT, TARGETS};
 use masks::Masks;
+use sim::{Num, Vec2};
 
 /// All units on the map, sorted by cell, and which seats are where.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +29,7 @@ pub(super) struct Crowd {
     begin: Vec<u32>,
     /// Cells along an edge of the map.
     wide: i32,
-    /// A cell's edge is 2 to this, in the kernels' units.
+    /// A cell's edge is 2 to this, in bits of the kernels' numbers.
     shift: u32,
     /// Tiles along a cell's edge, as a power of two, that suit how crowded the last tick was.
     fitting: Option<u32>,
@@ -39,7 +38,7 @@ pub(super) struct Crowd {
     /// For each row, its place among the bodies.
     place: Vec<u32>,
     /// The widest unit's radius.
-    widest: i32,
+    widest: Coarse,
     masks: Masks,
     /// What each body found out, in the order of the bodies.
     found: Vec<Sensed>,
@@ -52,8 +51,8 @@ pub(super) struct Crowd {
 /// One unit on its way into the order of the cells.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
-    x: i32,
-    y: i32,
+    x: Coarse,
+    y: Coarse,
     /// See [`Body`].
     body: i32,
     /// [`NOWHERE`] for who is not on the map.
@@ -90,9 +89,9 @@ impl Crowd {
 
     /// Rows of the units that were within `reach` of a place, along each axis, when the tick began. Their
     /// order means nothing.
-    pub fn near(&self, at: Point, reach: i32) -> impl Iterator<Item = usize> + '_ {
-        let (x, y) = (at.x >> COARSER, at.y >> COARSER);
-        let reach = (reach >> COARSER) + 1;
+    pub fn near(&self, at: Vec2, reach: Num) -> impl Iterator<Item = usize> + '_ {
+        let (x, y) = (at.x.to_num::<Coarse>(), at.y.to_num::<Coarse>());
+        let reach = reach.to_num::<Coarse>() + Coarse::DELTA;
         // Cells reach farther, as far as their size has it, and that must show in no result.
         let near = move |place: &usize| {
             let (dx, dy) = (self.bodies.x[*place] - x, self.bodies.y[*place] - y);
@@ -181,8 +180,13 @@ impl Crowd {
 
     /// The bodies in all cells that come within `reach` of a place, one run for each line of cells.
     #[inline(always)]
-    fn around(&self, x: i32, y: i32, reach: i32) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let cell = |at: i32| (at >> self.shift).clamp(0, self.wide - 1);
+    fn around(
+        &self,
+        x: Coarse,
+        y: Coarse,
+        reach: Coarse,
+    ) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let cell = |at: Coarse| (at.to_bits() >> self.shift).clamp(0, self.wide - 1);
         let (left, right) = (cell(x - reach), cell(x + reach));
         (cell(y - reach)..=cell(y + reach)).map(move |line| {
             let line = line * self.wide;
@@ -222,7 +226,7 @@ impl RowMaker {
     fn new() -> Self {
         let mut kinds = [0; 16];
         for kind in Kind::ALL {
-            let body = Body::new(kind.stats().radius >> COARSER, 0, 0);
+            let body = Body::new(kind.stats().radius.to_num(), 0, 0);
             kinds[kind as usize] = body.with(CIVIL, !kind.is_soldier()).0;
         }
         let mut orders = [OrderTraits::default(); 16];
@@ -258,8 +262,9 @@ impl RowMaker {
         let (order, way) = (&units.order[rows.clone()], &units.way[rows.clone()]);
         let (target, load) = (&units.target[rows.clone()], &units.load[rows]);
         for (row, out) in out.iter_mut().enumerate() {
-            let (x, y) = (x[row] >> COARSER, y[row] >> COARSER);
-            let cell = (y >> shift).wrapping_mul(wide).wrapping_add(x >> shift);
+            let (x, y) = (x[row].to_num::<Coarse>(), y[row].to_num::<Coarse>());
+            let (column, line) = (x.to_bits() >> shift, y.to_bits() >> shift);
+            let cell = line.wrapping_mul(wide).wrapping_add(column);
             let kind = self.kinds[kind[row] as usize % 16];
             let traits = self.orders[order[row] as usize % 16];
             let is_on_map = traits.outside & (hp[row] > 0);
@@ -316,11 +321,11 @@ fn fitting_side(side: u32, tiles: i32, units: usize, crowded: u64) -> u32 {
     }
 }
 
-/// The widest unit's radius, in the kernels' units.
-fn widest() -> i32 {
+/// The widest unit's radius.
+fn widest() -> Coarse {
     let units = Kind::ALL.into_iter().filter(|kind| !kind.is_building());
     let widest = units.map(|kind| kind.stats().radius).max();
-    widest.unwrap_or_default() >> COARSER
+    widest.unwrap_or_default().to_num()
 }
 
 /// Everybody looks around once in so many ticks.

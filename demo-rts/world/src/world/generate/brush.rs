@@ -4,8 +4,8 @@ use super::{Dice, symmetry::Symmetry};
 use crate::world::{
     map::{Map, Terrain},
     nav::Nav,
-    space::Tile,
     tables::RULES,
+    tile::Tile,
 };
 
 pub(super) struct Brush {

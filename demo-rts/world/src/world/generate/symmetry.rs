@@ -1,6 +1,6 @@
 //! The ways in which a square map can be laid over itself.
 
-use crate::world::space::Tile;
+use crate::world::tile::Tile;
 
 /// A map of this size looks the same after each of so many turns and reflections.
 #[derive(Clone, Copy, Debug)]

@@ -35,11 +35,12 @@ mod tests;
 pub use direction::{Block, Direction, Ways};
 pub use goal::Goal;
 
-use super::space::{Point, Tile};
+use super::tile::Tile;
 use flow::Flow;
 use ground::{Ground, Rows, SIDES, TILES, edge, local};
 use land::Land;
 use sector::Sector;
+use sim::Vec2;
 use spread::Scratch;
 use std::collections::BTreeMap;
 
@@ -106,10 +107,10 @@ impl Nav {
         self.now.is_blocked(tile)
     }
 
-    /// Whether something of this half width, at most half a tile, can go straight from one point to the
-    /// other without touching a blocked tile, as of now. `false` beyond 64 tiles along an axis.
-    pub fn is_clear(&self, from: Point, to: Point, half_width: i32) -> bool {
-        line::is_clear(&self.now, from, to, half_width)
+    /// Whether the line from one point to the other touches no blocked tile, as of now. `false` beyond 64
+    /// tiles along an axis.
+    pub fn is_clear(&self, from: Vec2, to: Vec2) -> bool {
+        line::is_clear(&self.now, from, to)
     }
 
     /// Equal and not zero for two tiles between which a unit can walk; 0 for blocked ones.

@@ -7,12 +7,12 @@ use crate::world::{
     goals::{MOST_STEPS, most_goals},
     research::Job,
     setup::MOST_SEATS,
-    space::{ONE, Tile},
     tables::{CARRY, QUEUE_LENGTH, UPGRADES, Upgrade},
+    tile::Tile,
     units::{Load, Order, Way},
     victory::Verdict,
 };
-use sim::LoadError;
+use sim::{LoadError, Num};
 
 pub(super) fn check_seats(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
     let seats = &w.seats;
@@ -95,12 +95,8 @@ pub(super) fn check_units(w: &World, from: &Reader<'_>) -> Result<(), LoadError>
         from.require(!units.kind[row].is_building(), "unit kind")?;
         from.require(usize::from(units.seat[row]) < w.seats.len(), "unit seat")?;
         from.require(units.hp[row] <= stats.hit_points, "unit hit points")?;
-        let edge = i32::from(w.map.size()) * ONE;
         let at = units.at(row);
-        from.require(
-            (0..edge).contains(&at.x) && (0..edge).contains(&at.y),
-            "unit ground",
-        )?;
+        from.require(on_map(w, at.x) && on_map(w, at.y), "unit ground")?;
         // Something may have been built where a unit died.
         from.require(
             !units.is_on_map(row) || !w.map.is_blocked_at(at),
@@ -170,10 +166,9 @@ pub(super) fn check_garrisons(w: &World, from: &Reader<'_>) -> Result<(), LoadEr
 
 pub(super) fn check_projectiles(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
     let p = &w.projectiles;
-    let edge = i32::from(w.map.size()) * ONE;
-    let on_map = |places: &[i32]| places.iter().all(|at| (0..edge).contains(at));
     for places in [&p.x, &p.y, &p.to_x, &p.to_y] {
-        from.require(on_map(places), "projectile place")?;
+        let all_on_map = places.iter().all(|at| on_map(w, *at));
+        from.require(all_on_map, "projectile place")?;
     }
     for row in 0..p.len() {
         from.require(p.kind[row].stats().arrow_speed > 0, "projectile kind")?;
@@ -201,6 +196,11 @@ pub(super) fn check_goals(w: &World, from: &Reader<'_>) -> Result<(), LoadError>
     from.require(goals.pursuit.iter().all(|flag| *flag <= 1), "goal")?;
     let steps: u64 = goals.steps.iter().map(|steps| u64::from(*steps)).sum();
     from.require(steps <= MOST_STEPS, "steps of searches")
+}
+
+/// Whether points of the map have such a coordinate.
+fn on_map(w: &World, at: Num) -> bool {
+    at >= 0 && at < w.map.size()
 }
 
 fn in_map(w: &World, tiles: &[u32]) -> bool {
