@@ -200,6 +200,7 @@ impl World {
         World {
             tick: 0,
             setup,
+            crowd: crowd::Crowd::new(map.size()),
             map,
             seats: seats::Seats::default(),
             units: units::Units::default(),
@@ -215,7 +216,6 @@ impl World {
             random,
             ending: victory::Ending::default(),
             abilities: research::Abilities::default(),
-            crowd: crowd::Crowd::default(),
             bands: bands::Bands::default(),
             headings: Vec::new(),
             witnesses: Vec::new(),

@@ -78,14 +78,15 @@ impl Bodies {
         4 * (self.x.capacity() + self.y.capacity() + self.body.capacity() + self.row.capacity())
     }
 
-    /// Fetches what all rows are.
-    pub fn gather(&mut self, rows: &[Row], threads: usize) {
+    /// Fetches what the rows of this order are, and ends with empty lanes.
+    pub fn gather(&mut self, rows: &[Row], order: &[u32], threads: usize) {
+        self.resize(order.len());
+        self.row[..order.len()].copy_from_slice(order);
         let columns = Columns {
-            x: &mut self.x[..self.len],
-            y: &mut self.y[..self.len],
-            body: &mut self.body[..self.len],
+            x: &mut self.x[..order.len()],
+            y: &mut self.y[..order.len()],
+            body: &mut self.body[..order.len()],
         };
-        let order = &self.row;
         in_parts(threads, self.len, columns, |from, part| {
             let places = part.x.iter_mut().zip(part.y).zip(part.body);
             for (((x, y), body), row) in places.zip(&order[from..]) {
@@ -95,8 +96,7 @@ impl Bodies {
         });
     }
 
-    /// Makes room for so many, and ends with empty lanes.
-    pub fn resize(&mut self, len: usize) {
+    fn resize(&mut self, len: usize) {
         self.len = len;
         fn resize<T: Copy>(column: &mut Vec<T>, len: usize, empty: T) {
             column.truncate(len);

@@ -4,6 +4,7 @@
 //! the number of threads and the instruction set, changes no result.
 
 use super::bodies::{Bodies, CIVIL, Coarse, FIRM_AT, GHOST, LANES, RADIUS, SEAT_AT};
+use std::ops::Range;
 
 /// Who looks around.
 #[derive(Clone, Copy, Debug)]
@@ -47,18 +48,18 @@ fn lanes<T: Copy>(column: &[T], at: usize, of: impl Fn(T) -> i32) -> Lanes {
 
 /// The push of the bodies in `runs`.
 #[inline(always)]
-pub fn push(own: Own, bodies: &Bodies, runs: impl Iterator<Item = (usize, usize)>) -> Push {
+pub fn push(own: Own, bodies: &Bodies, runs: impl Iterator<Item = Range<usize>>) -> Push {
     let (mut sum_x, mut sum_y, mut same) = ([0_i32; LANES], [0_i32; LANES], [0_i32; LANES]);
     let (own_x, own_y) = (own.x.to_bits(), own.y.to_bits());
     let radius = own.body & RADIUS;
     let ghost = own.body & GHOST;
-    for (from, to) in runs {
-        let mut at = from;
-        while at < to {
+    for run in runs {
+        let mut at = run.start;
+        while at < run.end {
             let x = lanes(&bodies.x, at, Coarse::to_bits);
             let y = lanes(&bodies.y, at, Coarse::to_bits);
             let body = lanes(&bodies.body, at, |body| body);
-            let left = (to - at) as i32;
+            let left = (run.end - at) as i32;
             for lane in 0..LANES {
                 let live = -i32::from((lane as i32) < left);
                 let through = -i32::from(body[lane] & ghost != 0);
@@ -97,21 +98,21 @@ pub fn seek(
     far: i32,
     behind: i32,
     bodies: &Bodies,
-    runs: impl Iterator<Item = (usize, usize)>,
+    runs: impl Iterator<Item = Range<usize>>,
 ) -> Best {
     let mut best = [i32::MAX; LANES];
     let mut best_row = [u32::MAX; LANES];
     let (own_x, own_y) = (own.x.to_bits(), own.y.to_bits());
     let seat = own.body >> SEAT_AT & 0xff;
-    for (from, to) in runs {
-        let mut at = from;
-        while at < to {
+    for run in runs {
+        let mut at = run.start;
+        while at < run.end {
             let x = lanes(&bodies.x, at, Coarse::to_bits);
             let y = lanes(&bodies.y, at, Coarse::to_bits);
             let body = lanes(&bodies.body, at, |body| body);
             let mut row = [0; LANES];
             row.copy_from_slice(&bodies.row[at..at + LANES]);
-            let left = (to - at) as i32;
+            let left = (run.end - at) as i32;
             for lane in 0..LANES {
                 let dx = own_x.wrapping_sub(x[lane]);
                 let dy = own_y.wrapping_sub(y[lane]);

@@ -2,7 +2,7 @@
 //! threads may share the work.
 
 use super::{
-    Crowd, NOWHERE, Row,
+    Crowd, Row,
     bodies::{Body, Coarse, FIRM, GUARDS, LOOKS, TARGETS},
     kernel::{self, Best, Own},
     masks::MASK_REACH,
@@ -17,7 +17,7 @@ use crate::world::{
     tile::Tile,
     units::Order,
 };
-use sim::{Num, Vec2};
+use sim::{Grid, Num, Vec2};
 
 /// What one unit found out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,7 +99,7 @@ pub fn scan(w: &mut World, threads: usize) {
     // memory once and not for each unit.
     let mut sensed = std::mem::take(&mut w.crowd.sensed);
     let mut acts = std::mem::take(&mut w.crowd.acts);
-    let rows = w.crowd.place.len();
+    let rows = w.crowd.rows.len();
     sensed.resize(rows, Sensed::default());
     acts.resize(rows, false);
     let by_row = ByRow {
@@ -109,7 +109,7 @@ pub fn scan(w: &mut World, threads: usize) {
     let world = &*w;
     let occasions = Occasions::new();
     in_parts(threads, rows, by_row, |from, part| {
-        let places = &world.crowd.place[from..];
+        let places = &world.crowd.grid.places()[from..];
         for (sensed, place) in part.sensed.iter_mut().zip(places) {
             *sensed = found.get(*place as usize).copied().unwrap_or_default();
         }
@@ -169,8 +169,8 @@ pub fn scan_part(w: &World, from: usize, out: &mut [Sensed]) {
 fn part(crowd: &Crowd, place: usize, own: Own, push: &mut kernel::Push) {
     let bodies = &crowd.bodies;
     let row = bodies.row[place];
-    for (from, to) in crowd.around(own.x, own.y, Coarse::ZERO) {
-        for other in from..to {
+    for run in crowd.around(own.x, own.y, Coarse::ZERO) {
+        for other in run {
             let there = (bodies.x[other], bodies.y[other]);
             if there == (own.x, own.y) && other != place {
                 let away = if row < bodies.row[other] {
@@ -225,7 +225,7 @@ fn target_status(w: &World, row: usize, own: Own) -> u32 {
     let seat = Body(own.body).seat();
     let tile = Tile::new(there.x.wrapping_to_num(), there.y.wrapping_to_num());
     let seen = Body(there.body).seat() == seat || w.fog.sees(usize::from(seat), tile);
-    if there.cell == NOWHERE || !seen {
+    if there.cell == Grid::NOWHERE || !seen {
         return LOST;
     }
     let in_reach = is_in_reach(w, row, own, other, there);
@@ -357,8 +357,8 @@ fn search(w: &World, own: Own, sight: Coarse, suits: impl Fn(usize) -> bool) -> 
     let seat = Body(own.body).seat();
     let far = square(sight);
     let mut best: Option<(i32, u32)> = None;
-    for (from, to) in w.crowd.around(own.x, own.y, sight) {
-        for place in from..to {
+    for run in w.crowd.around(own.x, own.y, sight) {
+        for place in run {
             let body = Body(bodies.body[place]);
             let (dx, dy) = (own.x - bodies.x[place], own.y - bodies.y[place]);
             let apart = square(dx).wrapping_add(square(dy));

@@ -19,6 +19,7 @@ fn crowded(seed: u64, size: u16, units: u64) -> World {
     w.buildings = Buildings::default();
     w.map = Map::new(size, Vec::new(), Vec::new());
     w.fog = Fog::new(false, size, 4);
+    w.crowd = Crowd::new(size);
     for number in 0..units {
         let drawn = mix(seed ^ number << 8);
         let kind = [Kind::Worker, Kind::Swordsman, Kind::Archer][(drawn % 3) as usize];

@@ -12,7 +12,7 @@ use crate::world::{
     units::{Load, Order, Way},
     victory::Verdict,
 };
-use sim::{LoadError, Num};
+use sim::{Grid, LoadError, Num, Vec2};
 
 pub(super) fn check_seats(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
     let seats = &w.seats;
@@ -210,14 +210,12 @@ fn in_map(w: &World, tiles: &[u32]) -> bool {
 /// How many pairs of units are close enough to look at each other, at about a ninth: each block of 8 × 8
 /// tiles counts with the square of those in it.
 pub(in crate::world) fn crowding(w: &World) -> u64 {
-    let units = &w.units;
-    let mut blocks: Vec<(u16, u16)> = (0..units.len())
-        .filter(|row| units.is_on_map(*row))
-        .map(|row| (units.tile(row).x / 8, units.tile(row).y / 8))
-        .collect();
-    blocks.sort_unstable();
-    let crowds = blocks.chunk_by(|a, b| a == b);
-    crowds.map(|crowd| (crowd.len() as u64).pow(2)).sum()
+    let high = Tile::new(w.map.size(), w.map.size()).corner();
+    let mut blocks = Grid::new(Vec2::ZERO, high, Num::from_num(8));
+    let rows = (0..w.units.len()).filter(|row| w.units.is_on_map(*row));
+    let cells: Vec<u32> = rows.map(|row| blocks.cell_of(w.units.at(row))).collect();
+    blocks.fill(cells);
+    blocks.pairs()
 }
 
 /// Ascending, used up by `next_id`, and far from the end of all ids.
