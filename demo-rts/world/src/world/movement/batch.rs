@@ -8,7 +8,7 @@ use super::{MOST_PUSH, Walker, slide};
 use crate::world::{
     Kind, World,
     crowd::{LOOK_TICKS, Parts, Sensed, in_parts, wide},
-    nav::{Block, Direction, FieldId, Ways},
+    nav::{Block, Direction, Ways},
     tile::Tile,
     units::{Order, Way},
 };
@@ -80,32 +80,32 @@ pub(super) enum Ahead {
 
 /// What all units look up.
 pub(in crate::world) struct Known {
-    /// For each row of the goals its field and the field's stamp; 0 if nobody went there yet.
-    fields: Vec<(u32, FieldId)>,
+    /// For each row of the goals the stamp of its field; 0 if nobody went there yet.
+    stamps: Vec<u32>,
     /// Of each kind.
     speeds: [Num; 16],
 }
 
 impl Known {
     fn new(w: &World) -> Self {
-        let field = |row: usize| {
+        let stamp = |row: usize| {
             let field = w.goals.field(row as u16);
-            field.map_or_else(Default::default, |field| (w.map.stamp(field), field))
+            field.map_or(0, |field| w.map.stamp(field))
         };
         let mut speeds = [Num::ZERO; 16];
         for kind in Kind::ALL {
             speeds[kind as usize] = kind.stats().speed;
         }
         Self {
-            fields: (0..w.goals.len()).map(field).collect(),
+            stamps: (0..w.goals.len()).map(stamp).collect(),
             speeds,
         }
     }
 
     #[inline(always)]
-    fn field(&self, course: u16) -> (u32, FieldId) {
-        let field = self.fields.get(usize::from(course));
-        field.copied().unwrap_or_default()
+    fn stamp(&self, course: u16) -> u32 {
+        let stamp = self.stamps.get(usize::from(course));
+        stamp.copied().unwrap_or_default()
     }
 }
 
@@ -288,7 +288,7 @@ impl Batch {
             } else {
                 w.bands.speed(w, from + at, here, ways[at]).min(speed)
             };
-            let (stamp, _) = known.field(own.course[at]);
+            let stamp = known.stamp(own.course[at]);
             let heading = headings[at];
             let tile = Tile::of(here);
             let way = heading.ways.from(tile);
@@ -299,12 +299,13 @@ impl Batch {
         }
         for place in self.few.iter() {
             let at = self.at[place] as usize;
-            let (stamp, field) = known.field(w.units.course[from + at]);
+            let course = w.units.course[from + at];
             let tile = Tile::of(part.here(at));
-            if stamp == 0 {
+            let Some(field) = w.goals.field(course) else {
                 self.ahead[place] = Ahead::Unknown;
                 continue;
-            }
+            };
+            let stamp = known.stamp(course);
             let block = Block::of(tile);
             let ways = w.map.block(field, block);
             self.ahead[place] = match ways.and_then(|ways| ways.from(tile)) {
