@@ -5,6 +5,7 @@ use super::signs::{Sign, sign};
 use crate::window::canvas::{Canvas, Colour, Rect};
 use crate::window::theme;
 use crate::world::{Kind, Resource};
+use sim::Angle;
 
 /// How a unit is to be drawn.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +19,7 @@ pub struct UnitLook {
     /// Half its width, in pixels.
     pub size: f32,
     /// Which way it looks.
-    pub heading: f32,
+    pub heading: Angle,
     /// What it carries.
     pub carries: Option<Resource>,
     /// How much it was hit just now: 1 is at once.
@@ -29,7 +30,7 @@ pub struct UnitLook {
 pub fn unit(canvas: &mut Canvas, look: &UnitLook) {
     let own = theme::seat(look.seat);
     let body = theme::mix(own, [255; 4], look.struck * 0.8);
-    let (sin, cos) = look.heading.sin_cos();
+    let (sin, cos) = (look.heading.sin().to_num(), look.heading.cos().to_num());
     let (at, size) = (look.at, look.size);
     let mut pen = Pen {
         canvas,
@@ -414,7 +415,7 @@ mod tests {
                             seat: 0,
                             at: (100.0, 100.0),
                             size,
-                            heading: 0.3,
+                            heading: Angle::degrees(17),
                             carries: None,
                             struck: 0.0,
                         };

@@ -1,6 +1,11 @@
 //! Armies on ground made for them: to see many units at once, and to measure them.
 
-use super::{Kind, Map, Terrain, Tile, World, generate::mix, setup::Density, units::Order};
+use super::{
+    Kind, Map, Terrain, Tile, World,
+    generate::{eighth, mix},
+    setup::Density,
+    units::Order,
+};
 use sim::{Num, Vec2};
 
 /// A map and the armies on it, before they are part of a world.
@@ -30,7 +35,7 @@ pub(super) fn archers(seed: u64, seats: usize, units: u16) -> Stage {
     let middle = i32::from(size) / 2;
     let reach = middle - edge * 3 / 4 - 4;
     let groups = (0..seats).map(|seat| {
-        let (x, y) = CIRCLE[seat * CIRCLE.len() / seats % CIRCLE.len()];
+        let (x, y) = eighth(seat * 8 / seats, 64);
         let centre = (middle + x * reach / 64, middle + y * reach / 64);
         Group {
             seat: seat as u8,
@@ -248,16 +253,5 @@ impl Density {
     }
 }
 
-/// Eight directions, in 1/64.
-const CIRCLE: [(i32, i32); 8] = [
-    (64, 0),
-    (45, 45),
-    (0, 64),
-    (-45, 45),
-    (-64, 0),
-    (-45, -45),
-    (0, -64),
-    (45, -45),
-];
 /// Units that march together.
 const COMPANY: usize = 100;
