@@ -3,14 +3,8 @@
 //! Numbers are small, so that a selection of many is few bytes. A number goes to another unit only some
 //! time after a burial, so that a command on its way finds nobody rather than the wrong one.
 
-use super::{
-    Id,
-    columns::{Reader, columns},
-    selection::NAMELESS,
-    tables::NUMBER_REST,
-    units::Units,
-};
-use sim::{LoadError, Slots};
+use super::{Id, columns::columns, selection::NAMELESS, tables::NUMBER_REST, units::Units};
+use sim::{LoadError, Reader, Slots};
 
 columns! {
     /// Numbers that rest, by ascending end of their rest.
@@ -110,7 +104,7 @@ impl Roll {
     /// Reads the graves, and makes the rest from them and from the units.
     pub fn load(
         from: &mut Reader<'_>,
-        graves: usize,
+        graves: u32,
         units: &Units,
         seats: usize,
         tick: u32,

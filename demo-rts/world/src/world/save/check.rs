@@ -3,7 +3,6 @@
 use crate::world::{
     Id, World,
     bands::BANDS,
-    columns::Reader,
     goals::{MOST_STEPS, most_goals},
     research::Job,
     setup::MOST_SEATS,
@@ -12,7 +11,7 @@ use crate::world::{
     units::{Load, Order, Way},
     victory::Verdict,
 };
-use sim::{Grid, LoadError, Num, Vec2};
+use sim::{Grid, LoadError, Num, Reader, Vec2};
 
 pub(super) fn check_seats(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
     let seats = &w.seats;
