@@ -11,6 +11,7 @@ use crate::log::{RosterChange, SignedBatch, Start, encode_change};
 use crate::session::Output;
 use crate::session::catch_up::GIVE_UP;
 use crate::session::core::Core;
+use crate::session::link::Link;
 use crate::session::roster::{Joins, Message, Peers, Request};
 use crate::session::wire::{Control, TurnPacket};
 use crate::{
@@ -488,7 +489,11 @@ impl Playing {
 
     /// The member whose earlier run a link leads to.
     pub(super) fn past_member(&self, core: &Core, link: LinkId) -> Option<usize> {
-        let (peer, run) = core.links.get(&link)?.proved?;
+        self.past_member_at(core.links.get(&link)?)
+    }
+
+    pub(super) fn past_member_at(&self, link: &Link) -> Option<usize> {
+        let (peer, run) = link.proved?;
         let mut members = self.members.iter();
         members.position(|member| member.peer.peer == peer && member.past.contains(&run))
     }
