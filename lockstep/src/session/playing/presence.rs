@@ -10,6 +10,7 @@ use super::Playing;
 use super::patience::Votes;
 use super::watch::GIVEN_BACK;
 use crate::encoding::DecodeError;
+use crate::session::clock_gap::{GAP, LOOK_AT_TIME};
 use crate::session::core::Core;
 use crate::session::link::Link;
 use crate::session::roster::{Peers, Voters};
@@ -19,11 +20,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// After a longer gap in this peer's own time it may have been removed, and nobody is suspected for what was not
-/// heard in it.
-pub(crate) const GAP: Duration = Duration::from_secs(1);
-/// This peer looks at the time this often: what is longer than [`GAP`] is a gap.
-pub(crate) const LOOK_AT_TIME: Duration = Duration::from_millis(500);
 /// Time between two messages with words on one link.
 const WORDS_EVERY: Duration = Duration::from_millis(100);
 
