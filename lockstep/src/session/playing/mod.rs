@@ -603,9 +603,7 @@ impl Playing {
             link.proved.is_none()
                 || link.up_at + core.limits.handshake > core.now
                 || self.may_come_back(core, link.id)
-                || self
-                    .member_of(core, link.id)
-                    .is_some_and(|at| self.epochs.has(at))
+                || self.member_at(link).is_some_and(|at| self.epochs.has(at))
                 || self.epochs.began_at + core.limits.handshake > core.now
         };
         let strangers: Vec<LinkId> = core
@@ -620,7 +618,11 @@ impl Playing {
     }
 
     fn member_of(&self, core: &Core, link: LinkId) -> Option<usize> {
-        let link = core.links.get(&link)?;
+        self.member_at(core.links.get(&link)?)
+    }
+
+    /// The place of the member that a link leads to, where the other end is the run of its process that is of the match.
+    fn member_at(&self, link: &Link) -> Option<usize> {
         let (_, incarnation) = link.proved?;
         let at = self.leads_to(link)?;
         (self.members[at].peer.incarnation == incarnation).then_some(at)

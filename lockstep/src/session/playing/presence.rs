@@ -308,9 +308,12 @@ impl Playing {
             let Some(link) = core.links.get_mut(&id) else {
                 continue;
             };
-            let untold = self.untold(link);
             // A peer that comes back hears words only once it has its part, and tells its epoch then.
-            if link.epoch.is_none() || untold.is_empty() || link.words_at + WORDS_EVERY > core.now {
+            if link.epoch.is_none() || link.words_at + WORDS_EVERY > core.now {
+                continue;
+            }
+            let untold: Vec<&Heard> = self.untold(link).collect();
+            if untold.is_empty() {
                 continue;
             }
             link.words_at = core.now;
@@ -321,18 +324,18 @@ impl Playing {
         }
     }
 
-    fn untold(&self, link: &Link) -> Vec<&Heard> {
+    fn untold(&self, link: &Link) -> impl Iterator<Item = &Heard> {
         let words = self.presence.words.iter();
         let untold = words.filter(|(at, heard)| link.words_known.get(at) != Some(&heard.key));
-        untold.map(|(_, heard)| heard).collect()
+        untold.map(|(_, heard)| heard)
     }
 
     /// When the next message with words may leave on a link that waits for one.
     pub(super) fn words_deadline(&self, core: &Core) -> Option<Duration> {
         let waiting = core.links.values().filter(|link| {
-            let leads_to = self.member_of(core, link.id);
+            let leads_to = self.member_at(link);
             let other = leads_to.is_some_and(|at| at != self.me && self.epochs.has(at));
-            other && link.epoch.is_some() && !self.untold(link).is_empty()
+            other && link.epoch.is_some() && self.untold(link).next().is_some()
         });
         waiting.map(|link| link.words_at + WORDS_EVERY).min()
     }

@@ -10,6 +10,7 @@ use super::undo::Undone;
 use crate::log::{RosterChange, SignedBatch, encode_change};
 use crate::session::Output;
 use crate::session::core::Core;
+use crate::session::link::Link;
 use crate::session::rejoin::{GIVE_UP, Returned};
 use crate::session::roster::{Joins, Message, Peers, Request};
 use crate::session::wire::{Control, TurnPacket};
@@ -456,7 +457,11 @@ impl Playing {
 
     /// The member whose earlier run a link leads to.
     pub(super) fn past_member(&self, core: &Core, link: LinkId) -> Option<usize> {
-        let (peer, run) = core.links.get(&link)?.proved?;
+        self.past_member_at(core.links.get(&link)?)
+    }
+
+    pub(super) fn past_member_at(&self, link: &Link) -> Option<usize> {
+        let (peer, run) = link.proved?;
         let mut members = self.members.iter();
         members.position(|member| member.peer.peer == peer && member.past.contains(&run))
     }
