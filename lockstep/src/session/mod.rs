@@ -11,6 +11,7 @@ mod catch_up;
 mod continuing;
 mod contract;
 mod core;
+mod ledger;
 mod link;
 mod lobby;
 mod playing;

@@ -1,8 +1,7 @@
 //! Do all peers have the same world and the same log?
 
-use crate::LogHash;
 use sim::Checksum;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Checksums as they come in, until all peers have reported a turn.
@@ -116,66 +115,5 @@ impl Checksums {
             .enumerate()
             .filter_map(|(peer, checksum)| Some((peer as u8, (*checksum)?)))
             .collect()
-    }
-}
-
-/// The log's hash after each of the last turns.
-pub(crate) struct Hashes {
-    newest: u32,
-    hashes: VecDeque<LogHash>,
-    kept: usize,
-}
-
-impl Hashes {
-    /// Keeps those of the last `turns` turns and some more: what a world still has to execute is among them.
-    pub(crate) fn new(start: LogHash, turns: usize) -> Self {
-        Hashes {
-            newest: 0,
-            hashes: VecDeque::from([start]),
-            kept: turns + 64,
-        }
-    }
-
-    /// As [`new`](Self::new), of a log of `newest` turns whose last hashes are these.
-    pub(crate) fn resumed(newest: u32, last: &[LogHash], turns: usize) -> Self {
-        let kept = turns + 64;
-        let last = &last[last.len().saturating_sub(kept)..];
-        Hashes {
-            newest,
-            hashes: last.iter().copied().collect(),
-            kept,
-        }
-    }
-
-    pub(crate) fn push(&mut self, hash: LogHash) {
-        self.newest += 1;
-        self.hashes.push_back(hash);
-        if self.hashes.len() > self.kept {
-            self.hashes.pop_front();
-        }
-    }
-
-    /// Forgets those after more than `turns` turns.
-    pub(crate) fn truncate(&mut self, turns: u32) {
-        while self.newest > turns && self.hashes.len() > 1 {
-            self.newest -= 1;
-            self.hashes.pop_back();
-        }
-    }
-
-    /// The newest ones, the newest first.
-    pub(crate) fn recent(&self, count: usize) -> Vec<LogHash> {
-        self.hashes.iter().rev().take(count).copied().collect()
-    }
-
-    pub(crate) fn newest(&self) -> LogHash {
-        *self.hashes.back().expect("there is always the newest hash")
-    }
-
-    /// The hash after `turns` turns, if it is among those kept.
-    pub(crate) fn after(&self, turns: u32) -> Option<LogHash> {
-        let back = usize::try_from(self.newest.checked_sub(turns)?).ok()?;
-        let at = self.hashes.len().checked_sub(back + 1)?;
-        self.hashes.get(at).copied()
     }
 }

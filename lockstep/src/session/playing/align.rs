@@ -6,14 +6,13 @@
 //! answers with what *it* holds where that is different, and what one of them holds leads to the hash.
 
 use super::Playing;
-use super::member::Held;
-use crate::log::{Equivocation, SignedBatch, turn_hash};
+use crate::log::{Equivocation, SignedBatch};
 use crate::session::Batch;
 use crate::session::core::Core;
+use crate::session::ledger::Held;
 use crate::session::roster::Value;
 use crate::session::wire::{Control, WireBatch};
-use crate::{LinkId, LogHash, TurnNumber};
-use std::collections::BTreeMap;
+use crate::{LinkId, LogHash};
 use std::time::Duration;
 
 /// What is held is shown so often, while it leads to another hash.
@@ -21,20 +20,14 @@ const SHOWN_EVERY: Duration = Duration::from_secs(1);
 /// Who has found no batches that lead to the log of a decision for so long cannot follow it.
 const FOUND_WITHIN: Duration = Duration::from_secs(5);
 
-/// What others hold instead of what this peer does.
+/// The search for batches that lead to the log of a roster change.
 #[derive(Default)]
 pub(super) struct Others {
-    /// By who holds it, whose it is, and its turn, which was not complete when it came. Only while the roster changes.
-    held: BTreeMap<(u8, u8, u32), Held>,
     /// Since when this peer's batches lead to another log than is wanted, and when they were last shown.
     astray: Option<(Duration, Duration)>,
 }
 
 impl Others {
-    fn of(&self, by: Option<u8>, of: usize, turn: u32) -> Option<&Held> {
-        self.held.get(&(by?, of as u8, turn))
-    }
-
     /// What was slept through was not waited for.
     pub(super) fn skip(&mut self, away: Duration) {
         if let Some((since, shown_at)) = &mut self.astray {
@@ -54,62 +47,23 @@ impl Others {
 }
 
 impl Playing {
-    /// The log's hash after one turn more than are complete, after two, and so on, as far as this peer's batches go, or
-    /// those that another one holds where they differ.
-    pub(super) fn hashes_ahead(&self, by: Option<u8>) -> Vec<LogHash> {
-        let mut course = self.course.clone();
-        let mut before = self.epochs.chained.unwrap_or(self.hashes.newest());
-        let mut ahead = Vec::new();
-        let mut left_from: Vec<Option<u32>> = vec![None; self.members.len()];
-        let first = u32::from(self.start.plan.delay_turns);
-        for turn in self.complete.. {
-            let of_turn = |at: usize| {
-                let own = self.members[at].batches.get(turn);
-                self.others.of(by, at, turn).or(own)
-            };
-            let required = |at: &usize| {
-                let left = left_from[*at].is_some_and(|from| turn >= from);
-                self.members[*at].required(turn) && !left
-            };
-            let required: Vec<usize> = (0..self.members.len()).filter(required).collect();
-            let held = |at: &usize| turn < self.members[*at].held && of_turn(*at).is_some();
-            // The first turns of an epoch may need nobody's batches; those after everybody has left are none.
-            let begins =
-                |member: &super::Member| member.from > turn && member.required(member.from);
-            let is_last = required.is_empty() && !self.members.iter().any(begins);
-            if is_last || turn >= first && !required.iter().all(held) {
-                return ahead;
-            }
-            let batches = required.iter().filter_map(|at| {
-                let seats = self.members[*at].peer.seats.as_slice();
-                Some((seats, &of_turn(*at)?.batch))
-            });
-            let formed = course.form(TurnNumber(turn), batches);
-            before = turn_hash(before, &formed.bundle);
-            ahead.push(before);
-            for at in required {
-                if of_turn(at).is_some_and(|held| held.batch.leaving) {
-                    left_from[at] = Some(turn + 1);
-                }
-            }
-        }
-        ahead
+    fn hashes_ahead_by(&self, by: Option<u8>) -> Vec<LogHash> {
+        self.ledger.hashes_ahead(&self.course, by)
+    }
+
+    pub(super) fn hashes_ahead(&self) -> Vec<LogHash> {
+        self.hashes_ahead_by(None)
     }
 
     /// Whether the turns up to the cut of what is decided may be completed: what is held leads to its log. Of what
     /// reopens the match no turns are missing.
     pub(super) fn is_aligned(&self) -> bool {
         let pending = self.epochs.pending().map(|change| change.value);
-        let open = pending.filter(|value| value.cut > self.complete);
+        let open = pending.filter(|value| value.cut > self.ledger.window.complete());
         open.is_none_or(|value| {
-            let ahead = self.hashes_ahead(None);
-            value.log_hash.is_none() || self.at_cut(&value, &ahead) == value.log_hash
+            let ahead = self.hashes_ahead();
+            value.log_hash.is_none() || self.ledger.hash_at(value.cut, &ahead) == value.log_hash
         })
-    }
-
-    fn at_cut(&self, value: &Value, ahead: &[LogHash]) -> Option<LogHash> {
-        let more = value.cut.checked_sub(self.complete + 1)?;
-        ahead.get(more as usize).copied()
     }
 
     /// Goes over to what others hold where that leads to the log of the roster change, and this peer's batches do not.
@@ -126,10 +80,12 @@ impl Playing {
             None if self.epochs.is_changing() => told(),
             None => (None, false),
         };
-        let stays =
-            |value: &Value| value.roster.contains(self.me as u8) && value.log_hash.is_some();
-        let wanted = wanted.filter(|value| stays(value) && value.cut > self.complete);
-        let own = wanted.map(|value| self.at_cut(&value, &self.hashes_ahead(None)));
+        let stays = |value: &Value| {
+            value.roster.contains(self.ledger.places.me() as u8) && value.log_hash.is_some()
+        };
+        let wanted =
+            wanted.filter(|value| stays(value) && value.cut > self.ledger.window.complete());
+        let own = wanted.map(|value| self.ledger.hash_at(value.cut, &self.hashes_ahead()));
         // What is lacking comes by itself, unless it is of one who left in another history.
         let differs = wanted.zip(own).is_some_and(|(value, own)| {
             own != value.log_hash && (own.is_some() || pending.is_some())
@@ -138,15 +94,18 @@ impl Playing {
             self.others.astray = None;
             return;
         }
-        let mut holders: Vec<u8> = self.others.held.keys().map(|(by, ..)| *by).collect();
-        holders.dedup();
+        let mut holders = self.ledger.batches.alternate_holders().iter();
         let found = wanted.filter(|_| differs).and_then(|value| {
-            let leads =
-                |by: &u8| self.at_cut(&value, &self.hashes_ahead(Some(*by))) == value.log_hash;
-            Some((holders.into_iter().find(leads)?, value.cut))
+            let leads = |by: &u8| {
+                self.ledger
+                    .hash_at(value.cut, &self.hashes_ahead_by(Some(*by)))
+                    == value.log_hash
+            };
+            Some((holders.find(leads)?, value.cut))
         });
         if let Some((by, cut)) = found {
-            self.take_over(by, cut);
+            let complete = self.ledger.window.complete();
+            self.ledger.batches.take_alternates(by, complete, cut);
             self.others.astray = None;
             return;
         }
@@ -156,8 +115,8 @@ impl Playing {
         let due = core.now >= shown_at + SHOWN_EVERY || shown_at == Duration::ZERO;
         self.others.astray = Some((since, if due { core.now } else { shown_at }));
         if due {
-            let back = u32::from(self.start.plan.delay_turns) + 2;
-            self.show(core, self.complete.saturating_sub(back));
+            let back = u32::from(self.ledger.places.start().plan.delay_turns) + 2;
+            self.show(core, self.ledger.window.complete().saturating_sub(back));
         }
         if pending.is_some() && !lacks && core.now >= since + FOUND_WITHIN {
             self.give_up_stall(core.now);
@@ -171,21 +130,6 @@ impl Playing {
         (!self.ending.desynced()).then_some(shown_at + SHOWN_EVERY)
     }
 
-    fn take_over(&mut self, by: u8, cut: u32) {
-        let of_it = self
-            .others
-            .held
-            .extract_if(.., |(holder, ..), _| *holder == by);
-        let of_it: Vec<_> = of_it.collect();
-        for ((_, of, turn), held) in of_it {
-            let member = &mut self.members[usize::from(of)];
-            let counts = (self.complete..cut).contains(&turn) && turn < member.held;
-            if counts && let Some(before) = member.exchange(turn, held) {
-                self.others.held.insert((by, of, turn), before);
-            }
-        }
-    }
-
     /// Keeps what the peer at the other end of a link holds for a turn for which this one holds something else, both
     /// signed by whom they are of.
     pub(super) fn keep_other(&mut self, core: &mut Core, link: LinkId, signed: SignedBatch) {
@@ -195,16 +139,17 @@ impl Playing {
             return;
         };
         let (of, turn) = (usize::from(signed.peer), batch.turn.0);
-        let member = &self.members[of];
-        let held = member.batches.get(turn);
+        let batches = &self.ledger.batches;
+        let held = batches.get(of, turn);
         let differs = held.is_some_and(|held| held.signed.content != signed.content);
-        let open =
-            turn >= self.complete && member.required(turn) && batch.epoch <= self.epochs.epoch();
+        let open = turn >= self.ledger.window.complete()
+            && batches.required(of, turn)
+            && batch.epoch <= self.epochs.epoch();
         let honest = !self.cheats().contains(by as u8);
         if !changes || !differs || !open || !honest {
             return;
         }
-        if !signed.is_signed(&self.start, core.signer.as_ref()) {
+        if !signed.is_signed(self.ledger.places.start(), core.signer.as_ref()) {
             return core.strange(link);
         }
         let arrived = core.now;
@@ -213,7 +158,8 @@ impl Playing {
             batch,
             arrived,
         };
-        self.others.held.insert((by as u8, of as u8, turn), other);
+        let batches = &mut self.ledger.batches;
+        batches.keep_alternate(by as u8, of as u8, turn, other);
     }
 
     /// Answers whoever has shown what differs from what this peer holds of a proved cheat: first of each pair is what
@@ -226,12 +172,14 @@ impl Playing {
             return;
         }
         for signed in shown {
-            let member = &self.members[usize::from(signed.peer)];
+            let at = usize::from(signed.peer);
+            let member = &self.members[at];
             let turn = Batch::decode(&signed.content).map(|batch| batch.turn.0);
-            let held = turn.ok().and_then(|turn| member.batches.get(turn));
+            let held = turn.ok();
+            let held = held.and_then(|turn| self.ledger.batches.get(at, turn));
             let differs = |held: &&Held| held.signed.content != signed.content;
             let held = held.filter(differs).filter(|_| member.proof.is_some());
-            let is_signed = || signed.is_signed(&self.start, core.signer.as_ref());
+            let is_signed = || signed.is_signed(self.ledger.places.start(), core.signer.as_ref());
             if let Some(held) = held.filter(|_| is_signed()) {
                 let both = vec![WireBatch::of(&held.signed), WireBatch::of(signed)];
                 core.send(link, &Control::Evidence(both));
@@ -242,8 +190,9 @@ impl Playing {
     /// The two batches of a proof, first the one that this peer holds, if it does.
     pub(super) fn held_first(&self, Equivocation(one, other): &Equivocation) -> Vec<WireBatch> {
         let turn = Batch::decode(&one.content).map(|batch| batch.turn.0);
-        let member = &self.members[usize::from(one.peer)];
-        let held = turn.ok().and_then(|turn| member.batches.get(turn));
+        let at = usize::from(one.peer);
+        let held = turn.ok();
+        let held = held.and_then(|turn| self.ledger.batches.get(at, turn));
         let swapped = held.is_some_and(|held| held.signed.content == other.content);
         let both = if swapped { [other, one] } else { [one, other] };
         both.map(WireBatch::of).to_vec()

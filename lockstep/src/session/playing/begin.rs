@@ -1,6 +1,6 @@
 //! How a peer's part begins: with the match, with its return, or alone. What differs between these is [`Beginning`].
 
-use super::agreement::{Checksums, Hashes};
+use super::agreement::Checksums;
 use super::align::Others;
 use super::ending::Ending;
 use super::epochs::Epochs;
@@ -15,12 +15,11 @@ use super::snapshots::Snapshots;
 use super::undo::Past;
 use super::watch::Watch;
 use super::{Course, Playing};
-use crate::log::Start;
 use crate::session::contract::Stats;
 use crate::session::core::Core;
+use crate::session::ledger::Ledger;
 use sim::Checksum;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// What a session's settings say about the match itself; see [`SessionConfig`](crate::session::SessionConfig).
@@ -33,17 +32,12 @@ pub(crate) struct Settings {
 
 /// Where a part begins, and with whom.
 pub(super) struct Beginning {
-    pub start: Arc<Start>,
-    /// This peer's place in the roster.
-    pub me: usize,
+    pub ledger: Ledger,
     pub members: Vec<Member>,
     pub course: Course,
     pub epochs: Epochs,
-    /// Turns that are complete and handed out, and their ticks.
-    pub turns: u32,
+    /// Ticks of the turns that are complete and handed out.
     pub ticks: u64,
-    /// Hashes of the log up to there.
-    pub hashes: Hashes,
     /// When the next turn is due.
     pub due: Duration,
     /// Turns that the world has executed, and its checksum.
@@ -56,29 +50,24 @@ pub(super) struct Beginning {
 impl Playing {
     pub(super) fn begin(core: &mut Core, settings: Settings, beginning: Beginning) -> Self {
         let Beginning {
-            start,
-            me,
+            ledger,
             members,
             course,
             epochs,
-            turns,
             ticks,
-            hashes,
             due,
             executed,
             checksum,
             reports_from,
         } = beginning;
-        let (plan, peers) = (start.plan, members.len());
-        let own = start.roster[me].seats.iter();
+        let (plan, peers) = (ledger.places.start().plan, members.len());
+        let turns = ledger.window.complete();
+        let own = ledger.places.peer(ledger.places.me()).seats.iter();
         let own = own.map(|seat| OwnSeat::new(*seat, course.next_number(*seat)));
         let per_turn = |every: Duration| (every.as_millis() / plan.turn().as_millis()).max(1);
         let unreported = (executed >= reports_from).then_some(checksum);
         let playing = Playing {
-            me,
             own: own.collect(),
-            complete: turns,
-            hashes,
             sealed: turns + u32::from(plan.delay_turns),
             due,
             stall: None,
@@ -116,9 +105,9 @@ impl Playing {
             over: false,
             members,
             course,
-            start,
+            ledger,
         };
-        core.keys = playing.keys();
+        core.keys = playing.ledger.places.keys();
         playing
     }
 }

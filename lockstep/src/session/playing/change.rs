@@ -10,7 +10,6 @@ use crate::session::roster::{
 };
 use crate::session::wire::{Control, SignedNote};
 use crate::{Event, Fault, Gone, LinkId, LogHash, TurnNumber};
-use sim::Seat;
 use std::time::Duration;
 
 /// An attempt to decide that has come to nothing is followed by another, the second after twice this time, and so on.
@@ -68,7 +67,7 @@ impl Playing {
         if self.ending.desynced() {
             return false;
         }
-        let waited = !self.epochs.allows(self.complete);
+        let waited = !self.epochs.allows(self.ledger.window.complete());
         self.take_later_decision(core);
         self.hear_notes(core);
         self.coordinate_if_due(core);
@@ -78,7 +77,7 @@ impl Playing {
             self.hear_notes(core);
         }
         self.begin_epoch(core);
-        waited && !self.over && self.epochs.allows(self.complete)
+        waited && !self.over && self.epochs.allows(self.ledger.window.complete())
     }
 
     pub(super) fn change_deadline(&self) -> Option<Duration> {
@@ -100,7 +99,7 @@ impl Playing {
             return core.fault(link, Fault::Oversize);
         }
         for signed in notes {
-            if usize::from(signed.peer) >= self.members.len() {
+            if usize::from(signed.peer) >= self.ledger.places.len() {
                 return core.fault(link, Fault::OutOfPlace);
             }
             let Ok(note) = Note::decode(&signed.content) else {
@@ -115,8 +114,8 @@ impl Playing {
             if !self.epochs.is_news(key, ballot) {
                 continue;
             }
-            let bytes = note_signed_bytes(&self.start, signed.peer, &signed.content);
-            let author = self.members[usize::from(signed.peer)].peer.peer;
+            let bytes = note_signed_bytes(self.ledger.places.start(), signed.peer, &signed.content);
+            let author = self.ledger.places.key(usize::from(signed.peer));
             let signature = signed.signature.into();
             if !bytes.is_some_and(|bytes| core.signer.verify(author, &bytes, &signature)) {
                 if note.epoch > self.epochs.epoch() {
@@ -168,9 +167,11 @@ impl Playing {
 
     fn holds(&self, core: &Core, change: &RosterChange) -> bool {
         let voters = self.epochs.voters().members();
-        change.is_decided_by(&self.start, voters, |peer, bytes, signature| {
-            core.signer.verify(peer, bytes, signature)
-        })
+        change.is_decided_by(
+            self.ledger.places.start(),
+            voters,
+            |peer, bytes, signature| core.signer.verify(peer, bytes, signature),
+        )
     }
 
     fn take_later_decision(&mut self, core: &mut Core) {
@@ -190,7 +191,7 @@ impl Playing {
         let links: Vec<LinkId> = core.links.keys().copied().collect();
         for id in links {
             let told = self.member_of(core, id).or(self.past_member(core, id));
-            let Some(at) = told.filter(|at| *at != self.me) else {
+            let Some(at) = told.filter(|at| *at != self.ledger.places.me()) else {
                 continue;
             };
             // Before any note that needs it.
@@ -220,14 +221,15 @@ impl Playing {
     pub(super) fn notes_deadline(&self, core: &Core) -> Option<Duration> {
         let waiting = core.links.values().filter(|link| {
             let leads_to = self.member_of(core, link.id);
-            let other = leads_to.is_some_and(|at| at != self.me && self.epochs.has(at));
+            let other =
+                leads_to.is_some_and(|at| at != self.ledger.places.me() && self.epochs.has(at));
             other && !link.takes_notes(core.now) && self.epochs.has_untold(link)
         });
         waiting.map(|link| link.notes_at()).min()
     }
 
     fn coordinate_if_due(&mut self, core: &mut Core) {
-        let turn_of_another = self.alive().lowest() != Some(self.me as u8);
+        let turn_of_another = self.alive().lowest() != Some(self.ledger.places.me() as u8);
         let decided = self.epochs.pending().is_some();
         if !turn_of_another && !decided {
             self.tell_of_joiners(core);
@@ -285,8 +287,8 @@ impl Playing {
     /// where it began, and whom it has let in, and who votes in it, could not take its place: so the first one is sealed
     /// even if the turn that calls for it is not over.
     fn seal_before_promise(&mut self, core: &mut Core) {
-        let newest = self.members[self.me].newest_epoch();
-        if newest.is_none_or(|newest| newest < self.epochs.epoch()) {
+        let newest = self.ledger.batches.newest(self.ledger.places.me());
+        if newest.is_none_or(|newest| newest.batch.epoch < self.epochs.epoch()) {
             self.seal_what_is_due(core);
         }
     }
@@ -294,32 +296,34 @@ impl Playing {
     /// Two that hold different batches for one turn, or have different logs, find out.
     fn compare_promise(&mut self, core: &mut Core, from: u8, promise: &Promise) {
         let mut differs = u32::MAX;
-        for (member, holding) in self.members.iter().zip(&promise.holdings) {
+        let batches = &self.ledger.batches;
+        for (at, holding) in self.ledger.places.all().zip(&promise.holdings) {
             let turn = holding.until.wrapping_sub(1);
-            let own = member
-                .batches
-                .get(turn)
+            let own = batches
+                .get(at, turn)
                 .map(|held| newest_hash(&held.signed.content));
             if holding.newest != 0 && own.is_some_and(|own| own != holding.newest) {
                 differs = differs.min(turn.saturating_sub(2));
             }
         }
-        let ahead = promise.complete.checked_sub(self.complete + 1);
-        let ahead = ahead.and_then(|more| self.hashes_ahead(None).get(more as usize).copied());
+        let ahead = promise
+            .complete
+            .checked_sub(self.ledger.window.complete() + 1);
+        let ahead = ahead.and_then(|more| self.hashes_ahead().get(more as usize).copied());
         if ahead.is_some_and(|own| promise.hashes.first().is_some_and(|told| *told != own)) {
-            differs = differs.min(self.complete);
+            differs = differs.min(self.ledger.window.complete());
         }
         // Once for each who votes: what it sends then is much.
         let votes = self.epochs.has(usize::from(from));
         if differs != u32::MAX && votes && self.epochs.differs_first(from) {
             self.show(core, differs);
         }
-        if usize::from(from) != self.me && self.epochs.has(usize::from(from)) {
+        if usize::from(from) != self.ledger.places.me() && self.epochs.has(usize::from(from)) {
             let member = &mut self.members[usize::from(from)];
             let told = promise.hashes.first();
             let told = told.map(|hash| (promise.complete, *hash));
             // Nobody has completed more than this; a lie about it would stay for ever.
-            let most = self.complete.saturating_add(RECENT as u32);
+            let most = self.ledger.window.complete().saturating_add(RECENT as u32);
             member
                 .pending_hashes
                 .extend(told.filter(|(turns, _)| *turns <= most));
@@ -329,11 +333,11 @@ impl Playing {
 
     pub(super) fn sight(&self, joiner: Option<Joins>) -> Sight {
         let odd = self.evidently_odd();
-        let left = self.places(|at| self.members[at].leaves.is_some());
+        let left = self.places(|at| self.ledger.batches.leaves(at).is_some());
         let excused = self.epochs.unwanted_by_quorum().or(self.cheats()).or(left);
         let suspects = self.watch.suspects.or(self.watch.unwanted);
         let unwanted = self.watch.agreed.or(odd);
-        let holdings: Vec<Holding> = self.members.iter().map(|member| member.holding()).collect();
+        let holdings: Vec<Holding> = self.holdings();
         let present = match self.epochs.had_to_propose() {
             true => Peers::default(),
             false => self
@@ -343,10 +347,10 @@ impl Playing {
         let present = present.without(suspects.or(unwanted).or(excused));
         Sight {
             holdings,
-            complete: self.complete,
-            hashes: self.hashes.recent(RECENT),
+            complete: self.ledger.window.complete(),
+            hashes: self.ledger.window.recent(RECENT),
             ahead: match self.epochs.is_changing() {
-                true => self.hashes_ahead(None),
+                true => self.hashes_ahead(),
                 false => Vec::new(),
             },
             cheats: self.cheats(),
@@ -384,13 +388,13 @@ impl Playing {
 
     pub(super) fn say(&mut self, core: &mut Core, message: Message) {
         let epoch = self.epochs.epoch();
-        let me = self.me as u8;
+        let me = self.ledger.places.me() as u8;
         let content = Note {
             epoch,
             message: message.clone(),
         }
         .encode();
-        let bytes = note_signed_bytes(&self.start, me, &content)
+        let bytes = note_signed_bytes(self.ledger.places.start(), me, &content)
             .expect("this peer is in the start's roster");
         let note = SignedNote {
             peer: me,
@@ -416,7 +420,7 @@ impl Playing {
     fn decided(&mut self, core: &mut Core, change: RosterChange) {
         // What reopens the match was decided by other runs than this one.
         let reopened = change.reopening.is_some();
-        let stays = change.value.roster.contains(self.me as u8) && !reopened;
+        let stays = change.value.roster.contains(self.ledger.places.me() as u8) && !reopened;
         let (cut, roster) = (change.value.cut, change.value.roster);
         for proof in &change.proofs {
             self.note_proof(core, proof.clone());
@@ -424,14 +428,14 @@ impl Playing {
         let goes_back = stays && !change.value.cheats.is_empty();
         let too_far = match goes_back {
             true => !self.undo(core, &change),
-            false => stays && self.complete > cut,
+            false => stays && self.ledger.window.complete() > cut,
         };
         if too_far {
             // No correct peer decides so: whoever stays had told of all that it had completed.
             let side = self.side(
-                self.me as u8,
+                self.ledger.places.me() as u8,
                 self.last_checksum,
-                Some(self.hashes.newest()),
+                Some(self.ledger.window.newest()),
             );
             return self.desync(core, cut, vec![side]);
         }
@@ -449,7 +453,12 @@ impl Playing {
         }
         if stays {
             for at in goes.iter() {
-                self.members[usize::from(at)].cut_off(cut, core.now);
+                {
+                    let at = usize::from(at);
+                    let knows = self.ledger.batches.is_gone(at);
+                    self.members[at].tell_of_removal(knows, core.now);
+                    self.ledger.batches.cut_off(at, cut);
+                }
             }
         }
     }
@@ -457,13 +466,16 @@ impl Playing {
     /// Begins the next epoch, once all turns of this one are complete.
     pub(super) fn begin_epoch(&mut self, core: &mut Core) {
         let before = self.epochs.voters().members();
-        let Some(change) = self.epochs.begin_next(self.complete, core.now) else {
+        let Some(change) = self
+            .epochs
+            .begin_next(self.ledger.window.complete(), core.now)
+        else {
             return;
         };
-        let alike = |hash| hash == self.hashes.newest();
+        let alike = |hash| hash == self.ledger.window.newest();
         if !change.value.log_hash.is_none_or(alike) {
-            let own = Some(self.hashes.newest());
-            let side = self.side(self.me as u8, self.last_checksum, own);
+            let own = Some(self.ledger.window.newest());
+            let side = self.side(self.ledger.places.me() as u8, self.last_checksum, own);
             return self.desync(core, change.value.cut, vec![side]);
         }
         // All who begin it have one log.
@@ -472,16 +484,17 @@ impl Playing {
             self.forget_disputes();
         }
         self.others.begin_epoch();
+        self.ledger.batches.forget_alternates();
         self.ending.stay();
         let goes = before.without(change.value.roster);
         // Of who left before, the log says so already.
         let removed: Peers = goes
             .iter()
-            .filter(|at| self.members[usize::from(*at)].left_from.is_none())
+            .filter(|at| !self.ledger.batches.is_gone(usize::from(*at)))
             .collect();
-        self.course.close(&self.seats_of(removed));
+        self.course.close(&self.ledger.places.seats_of(removed));
         for at in removed.and(change.value.left).iter() {
-            let peer = &self.members[usize::from(at)].peer;
+            let peer = self.ledger.places.peer(usize::from(at));
             core.event(Event::Left {
                 peer: peer.peer,
                 seats: peer.seats.clone(),
@@ -489,8 +502,8 @@ impl Playing {
             });
         }
         for at in goes.iter() {
+            self.ledger.batches.leave(usize::from(at), change.value.cut);
             let member = &mut self.members[usize::from(at)];
-            member.left_from = member.left_from.or(Some(change.value.cut));
             // What it said of turns that only it had is not about this log.
             member.pending_hashes.clear();
             self.checksums
@@ -498,21 +511,24 @@ impl Playing {
         }
         self.note_odd(core, change.value, goes);
         self.keep_debts(removed, core.now);
-        let still_in = self.epochs.has(self.me);
+        let still_in = self.epochs.has(self.ledger.places.me());
         if let Some(leaving) = self.leaving.as_mut().filter(|_| still_in) {
             // The others could not decide on it before.
             leaving.since = core.now;
         }
         self.course.begin_epoch();
         self.readmit(core, &change);
-        let hash = self.epochs.chained.unwrap_or(self.hashes.newest());
-        self.epochs.chained = Some(roster_hash(hash, &change));
+        let hash = roster_hash(self.ledger.window.tip(), &change);
+        self.ledger.window.chain(hash);
         let gone = self.gone_by(&change, goes, removed);
         core.event(Event::RosterChanged {
             turn: TurnNumber(change.value.cut),
             epoch: self.epochs.epoch(),
-            seats: self.seats_of(change.value.roster),
-            back: self.seats_of(change.value.roster.without(before)),
+            seats: self.ledger.places.seats_of(change.value.roster),
+            back: self
+                .ledger
+                .places
+                .seats_of(change.value.roster.without(before)),
             cause: change.cause(&gone),
             gone,
         });
@@ -525,20 +541,21 @@ impl Playing {
         let gone = change.gone(goes, removed).into_iter();
         let gone = gone.map(|(cause, peers)| Gone {
             cause,
-            seats: self.seats_of(peers),
+            seats: self.ledger.places.seats_of(peers),
         });
         gone.collect()
     }
 
-    pub(super) fn seats_of(&self, peers: Peers) -> Vec<Seat> {
-        let members = peers
-            .iter()
-            .filter_map(|at| self.members.get(usize::from(at)));
-        let mut seats: Vec<Seat> = members
-            .flat_map(|member| member.peer.seats.iter().copied())
-            .collect();
-        seats.sort_unstable();
-        seats
+    fn holdings(&self) -> Vec<Holding> {
+        let batches = &self.ledger.batches;
+        let holding = |at: usize| Holding {
+            until: batches.held(at),
+            left: batches.leaves(at).is_some(),
+            newest: batches
+                .newest(at)
+                .map_or(0, |held| newest_hash(&held.signed.content)),
+        };
+        self.ledger.places.all().map(holding).collect()
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::Playing;
 use super::agreement::Compared;
-use super::member::Member;
 use super::odd::Verdict;
 use crate::log::Record;
 use crate::session::core::Core;
@@ -48,9 +47,9 @@ impl Playing {
         // Worlds that are reported already are not again: those before a peer came back, or went back.
         if self.executed == self.reported + self.unreported.len() as u32 {
             self.unreported.push_back(checksum);
-            self.report(core, self.me, self.executed, checksum);
+            self.report(core, self.ledger.places.me(), self.executed, checksum);
         }
-        let limit = self.start.turn_limit == Some(self.executed);
+        let limit = self.ledger.places.start().turn_limit == Some(self.executed);
         if outcome.is_some() || limit {
             let reason = if outcome.is_some() {
                 EndReason::Decided
@@ -87,7 +86,7 @@ impl Playing {
             let told = turns.checked_sub(batch.executed);
             told.is_some_and(|at| (at as usize) < batch.checksums.len())
         };
-        let held = self.members.iter().flat_map(Member::all_held);
+        let held = self.ledger.batches.all_from(0);
         let held = held.filter(|held| reports(&held.batch));
         self.show_batches(core, held.map(|held| WireBatch::of(&held.signed)).collect());
     }
@@ -105,7 +104,9 @@ impl Playing {
         // Who is the odd one out is known once everybody has reported.
         let reports = |at: u8| {
             let member = &self.members[usize::from(at)];
-            turns >= member.reports_from && !member.misreports && member.left_from.is_none()
+            turns >= member.reports_from
+                && !member.misreports
+                && !self.ledger.batches.is_gone(usize::from(at))
         };
         let told: Peers = checksums.iter().map(|(peer, _)| *peer).collect();
         let silent = self.epochs.voters().members().without(told);
@@ -135,7 +136,7 @@ impl Playing {
         let sides = self.sides_of_worlds(checksums);
         let turn = turns.saturating_sub(1);
         match verdict {
-            Verdict::Minority(odd) if !odd.contains(self.me as u8) => {
+            Verdict::Minority(odd) if !odd.contains(self.ledger.places.me() as u8) => {
                 self.go_without(core, odd, turn, sides);
             }
             _ => self.desync(core, turn, sides),
@@ -170,7 +171,7 @@ impl Playing {
     }
 
     pub(super) fn agree(&mut self, core: &mut Core) {
-        let members = &self.members;
+        let (members, batches) = (&self.members, &self.ledger.batches);
         let odd = self.odd.peers();
         while let Some((turns, checksum)) = self.checksums.next_agreed(core.now, |peer, turns| {
             if odd.contains(peer as u8) {
@@ -178,7 +179,7 @@ impl Playing {
             }
             let member = &members[peer];
             let reports = turns >= member.reports_from && !member.misreports;
-            member.left_from.is_none() && reports
+            !batches.is_gone(peer) && reports
         }) {
             core.out
                 .push(Output::Append(Record::Checksum { turns, checksum }));
@@ -191,11 +192,11 @@ impl Playing {
         checksum: Checksum,
         log_hash: Option<LogHash>,
     ) -> DesyncSide {
-        let member = &self.members[usize::from(peer)];
+        let member = self.ledger.places.peer(usize::from(peer));
         DesyncSide {
-            seat: member.peer.seats.first().copied().unwrap_or_default(),
-            peer: member.peer.peer,
-            own: usize::from(peer) == self.me,
+            seat: member.seats.first().copied().unwrap_or_default(),
+            peer: member.peer,
+            own: usize::from(peer) == self.ledger.places.me(),
             checksum,
             log_hash,
         }
@@ -243,12 +244,12 @@ impl Playing {
 
     /// What the peers say of the log after so many turns, as far as it is known.
     pub(super) fn sides_of_log(&self, turns: u32, other: usize, hash: LogHash) -> Vec<DesyncSide> {
-        let own = self.hashes.after(turns);
-        let members = 0..self.members.len();
+        let own = self.ledger.window.after(turns);
+        let members = self.ledger.places.all();
         let sides = members.filter_map(|at| {
             let told = match at {
                 _ if at == other => Some(hash),
-                _ if at == self.me || self.members[at].alike >= turns => own,
+                _ if at == self.ledger.places.me() || self.members[at].alike >= turns => own,
                 _ => None,
             };
             Some(self.side(at as u8, self.last_checksum, Some(told?)))
@@ -257,16 +258,16 @@ impl Playing {
     }
 
     pub(super) fn check_pending_hashes(&mut self, core: &mut Core) {
-        for at in 0..self.members.len() {
+        for at in 0..self.ledger.places.len() {
             while let Some((turns, hash)) = self.members[at].pending_hashes.front().copied() {
-                if turns > self.complete {
+                if turns > self.ledger.window.complete() {
                     break;
                 }
                 self.members[at].pending_hashes.pop_front();
                 if self.members[at].proof.is_some() || self.odd.peers().contains(at as u8) {
                     continue;
                 }
-                let own = self.hashes.after(turns);
+                let own = self.ledger.window.after(turns);
                 if own == Some(hash) {
                     let member = &mut self.members[at];
                     member.alike = member.alike.max(turns);

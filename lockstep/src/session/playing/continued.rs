@@ -1,6 +1,5 @@
 //! How the part of a player begins who goes on alone from a moment of a match.
 
-use super::agreement::Hashes;
 use super::begin::{Beginning, Settings};
 use super::epochs::Epochs;
 use super::member::Member;
@@ -8,7 +7,8 @@ use super::{Course, Playing};
 use crate::log::{Continuation, Keyframe, Record, Start};
 use crate::session::Output;
 use crate::session::core::Core;
-use crate::{Event, LogHash, TurnNumber};
+use crate::session::ledger::{Batches, Ledger, LogWindow, Places, Tenure};
+use crate::{Event, LogHash};
 use sim::{Checksum, Seat};
 use std::sync::Arc;
 
@@ -39,10 +39,9 @@ impl Playing {
         let first = turns + u32::from(plan.delay_turns);
         let peer = start.roster[0].clone();
         let member = Member {
-            from: first,
             reported: turns,
             reports_from: turns,
-            ..Member::new(peer.clone(), Vec::new(), TurnNumber(first), core.now)
+            ..Member::new(Vec::new(), core.now)
         };
         core.out
             .push(Output::Append(Record::Continued(continuation.clone())));
@@ -53,15 +52,18 @@ impl Playing {
             plan,
         });
         let kept = core.limits.unexecuted_turns as usize;
+        let mut window = LogWindow::new(turns, &[continued.hash], kept);
+        window.chain(continued.chained);
         let beginning = Beginning {
-            start,
-            me: 0,
+            ledger: Ledger {
+                places: Places::new(start, 0, Vec::new()),
+                batches: Batches::new(vec![Tenure::new(first, first, None)]),
+                window,
+            },
             members: vec![member],
             course: continued.course,
-            epochs: Epochs::continued(continuation.epoch + 1, continued.chained, core.now),
-            turns,
+            epochs: Epochs::continued(continuation.epoch + 1, core.now),
             ticks: continued.ticks,
-            hashes: Hashes::resumed(turns, &[continued.hash], kept),
             due: core.now,
             executed: turns,
             checksum: continued.checksum,

@@ -1,7 +1,6 @@
 //! The end of a match, agreed where that is possible.
 
 use super::Playing;
-use super::member::Member;
 use super::odd::Verdict;
 use super::rejoin::FRESH;
 use crate::log::{End, Record, end_signed_bytes};
@@ -137,7 +136,7 @@ impl Playing {
         if self.ending.holds_turns() {
             return;
         }
-        let log_hash = self.hashes.after(self.executed);
+        let log_hash = self.ledger.window.after(self.executed);
         let log_hash =
             log_hash.expect("the hashes of all that the world has not executed are kept");
         let end = End {
@@ -150,8 +149,8 @@ impl Playing {
         let signature = core.signer.sign(&end_signed_bytes(&end));
         self.give_up_stall(core.now);
         self.due_bundles.clear();
-        let message = message(self.me as u8, &end, signature);
-        self.ending.signed[self.me] = Some((end.clone(), signature));
+        let message = message(self.ledger.places.me() as u8, &end, signature);
+        self.ending.signed[self.ledger.places.me()] = Some((end.clone(), signature));
         let plan = self.course.plan;
         let delay = plan.turn() * u32::from(plan.delay_turns);
         self.ending.own = Some(OwnEnd {
@@ -168,7 +167,7 @@ impl Playing {
             return;
         };
         let at = usize::from(peer);
-        let signer = self.members.get(at).map(|member| member.peer.peer);
+        let signer = self.ledger.places.get(at).map(|peer| peer.peer);
         if !signer.is_some_and(|signer| {
             core.signer
                 .verify(signer, &end_signed_bytes(&end), &signature)
@@ -179,13 +178,13 @@ impl Playing {
         if !self.epochs.has(at) || self.epochs.is_out() {
             return;
         }
-        let reach = self.complete + 2 * u32::from(self.course.plan.delay_turns) + 8;
+        let reach = self.ledger.window.complete() + 2 * u32::from(self.course.plan.delay_turns) + 8;
         if end.turns > reach {
             // The others went on while this peer leaves, or without it, and it has not heard of that yet.
             return;
         }
         // Word of an end that is taken back may still be on its way, or may have come before the one that counts.
-        let again = self.past.took_back_before(end.turns);
+        let again = self.ledger.window.took_back_before(end.turns);
         let known = self.ending.signed[at].as_ref();
         if known.is_some_and(|(known, _)| !again || *known == end || self.ending.agrees(at)) {
             return;
@@ -197,7 +196,7 @@ impl Playing {
             return;
         }
         // What a peer signs at its end it reports: no batch of it follows.
-        if at != self.me {
+        if at != self.ledger.places.me() {
             self.members[at].pending_hashes.push_back((turns, log_hash));
             self.check_pending_hashes(core);
             self.report(core, at, turns, checksum);
@@ -243,7 +242,7 @@ impl Playing {
             return false;
         };
         let knows = |at: u8| {
-            let mut links = core.links_to(self.members[usize::from(at)].peer.peer);
+            let mut links = core.links_to(self.ledger.places.key(usize::from(at)));
             links.any(|link| link.epoch > Some(self.epochs.epoch()))
         };
         change.value.roster.iter().any(knows) || core.now >= since + LEAVE_WAIT
@@ -263,7 +262,7 @@ impl Playing {
         };
         let differs = ends().any(|(_, end)| *end != own.end);
         // Of an end that was taken back there may be word that is not true any more.
-        let unsure = differs && self.past.took_back_before(own.end.turns);
+        let unsure = differs && self.ledger.window.took_back_before(own.end.turns);
         if (!all || unsure) && core.now < own.since + own.wait {
             return;
         }
@@ -305,7 +304,7 @@ impl Playing {
             false => Verdict::Nobody,
         };
         match verdict {
-            Verdict::Minority(odd) if !odd.contains(self.me as u8) => {
+            Verdict::Minority(odd) if !odd.contains(self.ledger.places.me() as u8) => {
                 let checksums = told.iter().map(|(at, end)| (*at, end.checksum));
                 let checksums: Vec<(u8, Checksum)> = checksums.collect();
                 self.log_mismatch(core, turns, &checksums);
@@ -319,12 +318,10 @@ impl Playing {
     /// Peers that have not left, and do not go for cheating or for their world: they sign the end.
     pub(super) fn asked_to_sign(&self) -> impl Iterator<Item = usize> {
         let turns = self.ending.turns().unwrap_or(self.executed);
-        let members = self.members.iter().enumerate();
-        let asked = members.filter(move |(at, member)| {
-            let out = member.proof.is_some() || self.odd.peers().contains(*at as u8);
-            member.required(turns) && !out
-        });
-        asked.map(|(at, _)| at)
+        self.ledger.places.all().filter(move |at| {
+            let out = self.members[*at].proof.is_some() || self.odd.peers().contains(*at as u8);
+            self.ledger.batches.required(*at, turns) && !out
+        })
     }
 
     /// Whether this peer leaves and may go: the others have decided on a roster without it, or there is nobody who
@@ -334,38 +331,35 @@ impl Playing {
             return false;
         };
         // Who leaves, too, and has no link any more, has gone.
-        let gone = |member: &Member| {
-            let linked = core.links_to(member.peer.peer).next().is_some();
-            member.left_from.is_some() || member.leaves.is_some() && !linked
+        let (places, batches) = (&self.ledger.places, &self.ledger.batches);
+        let gone = |at: usize| {
+            let linked = core.links_to(places.key(at)).next().is_some();
+            batches.is_gone(at) || batches.leaves(at).is_some() && !linked
         };
         let known = leaving.sealed_for.is_some_and(|turn| {
-            self.members.iter().enumerate().all(|(at, member)| {
-                at == self.me
-                    || gone(member)
-                    || core.links_to(member.peer.peer).any(|link| {
+            places.all().all(|at| {
+                at == places.me()
+                    || gone(at)
+                    || core.links_to(places.key(at)).any(|link| {
                         link.quality
                             .held
-                            .get(self.me)
+                            .get(self.ledger.places.me())
                             .is_some_and(|held| held.0 > turn)
                     })
             })
         });
-        let others = |out: &dyn Fn(&Member) -> bool| {
-            let mut members = self.members.iter().enumerate();
-            members.all(|(at, member)| at == self.me || !self.epochs.has(at) || out(member))
+        let others = |out: &dyn Fn(usize) -> bool| {
+            let mut all = places.all();
+            all.all(|at| at == places.me() || !self.epochs.has(at) || out(at))
         };
         // Those who stay need this peer's vote until they know what is decided.
         let released = match self.epochs.pending() {
-            Some(change) if self.epochs.is_out() => others(&|member| {
-                let at = self
-                    .members
-                    .iter()
-                    .position(|other| std::ptr::eq(other, member));
-                let stays = at.is_some_and(|at| change.value.roster.contains(at as u8));
-                let mut links = core.links_to(member.peer.peer);
+            Some(change) if self.epochs.is_out() => others(&|at| {
+                let stays = change.value.roster.contains(at as u8);
+                let mut links = core.links_to(places.key(at));
                 !stays || links.any(|link| link.epoch > Some(self.epochs.epoch()))
             }),
-            _ => known && others(&|member| member.leaves.is_some()),
+            _ => known && others(&|at| batches.leaves(at).is_some()),
         };
         released || self.has_no_quorum() || core.now >= self.waits_until(leaving.since)
     }

@@ -1,11 +1,11 @@
 //! Epochs: what is said about the change that ends this one, and what ended those before.
 
+use crate::PeerId;
 use crate::limits::MAX_PEERS;
 use crate::log::RosterChange;
 use crate::session::link::{Link, NoteKey};
 use crate::session::roster::{Ballot, Holding, Message, Peers, Roster, Voters};
 use crate::session::wire::SignedNote;
-use crate::{LogHash, PeerId};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -28,8 +28,6 @@ pub(super) struct Epochs {
     /// The epoch that ended with the decision that let this peer in. Who has not heard of that sends it no turns, by which
     /// it would show what it lacks; and who decided it may be gone.
     let_in: Option<u32>,
-    /// Takes the place of the newest log hash for the first turn of this epoch.
-    pub chained: Option<LogHash>,
     /// Changes that wait for their place in the log.
     pub unlogged: VecDeque<RosterChange>,
     pub began_at: Duration,
@@ -78,7 +76,6 @@ impl Epochs {
             differing: Peers::default(),
             decisions: VecDeque::new(),
             let_in: None,
-            chained: None,
             unlogged: VecDeque::new(),
             began_at: now,
             attempt_at: now,
@@ -88,12 +85,7 @@ impl Epochs {
     }
 
     /// Of a peer that comes back by the last of these changes, which are all there were.
-    pub(super) fn resumed(
-        me: usize,
-        chained: LogHash,
-        changes: Vec<RosterChange>,
-        now: Duration,
-    ) -> Self {
+    pub(super) fn resumed(me: usize, changes: Vec<RosterChange>, now: Duration) -> Self {
         let last = changes
             .last()
             .expect("a peer comes back by a change")
@@ -105,17 +97,15 @@ impl Epochs {
             roster: Roster::new(me, Voters::new(last.value.roster)),
             decisions: changes.into_iter().skip(skipped).collect(),
             let_in: Some(last.epoch),
-            chained: Some(chained),
             unlogged: VecDeque::from([last]),
             ..Epochs::new(usize::from(me), 0, now)
         }
     }
 
-    /// Of a player that goes on alone in this epoch, with what takes the place of the newest hash for its first turn.
-    pub(super) fn continued(epoch: u32, chained: LogHash, now: Duration) -> Self {
+    /// Of a player that goes on alone in this epoch.
+    pub(super) fn continued(epoch: u32, now: Duration) -> Self {
         Epochs {
             epoch,
-            chained: Some(chained),
             ..Epochs::new(0, 1, now)
         }
     }

@@ -26,7 +26,7 @@ impl Playing {
             let turns = self.handed_out;
             let to_go_back = self.past.wants_world(turns, self.ticks_handed_out);
             let wanted = self.logs_keyframe(turns) || self.snapshots.are_due(turns);
-            if wanted && let Some(log_hash) = self.hashes.after(turns) {
+            if wanted && let Some(log_hash) = self.ledger.window.after(turns) {
                 self.snapshot_due = Some(self.keyframe(log_hash));
             }
             if to_go_back || self.snapshot_due.is_some() {
@@ -79,20 +79,21 @@ impl Playing {
     /// more than this log has might be of a peer that is removed before that.
     pub(super) fn append_attests(&self, core: &mut Core) {
         // What a peer signs that signs two histories, or has another world, says nothing.
-        let members =
-            self.members.iter().enumerate().filter(|(at, member)| {
-                member.proof.is_none() && !self.odd.peers().contains(*at as u8)
-            });
-        let newest = members.filter_map(|(at, member)| {
-            let known = match at == self.me {
-                true => self.complete,
-                false => self.complete.min(member.alike),
+        let says = |at: &usize| {
+            let odd = self.odd.peers().contains(*at as u8);
+            self.members[*at].proof.is_none() && !odd
+        };
+        let newest = self.ledger.places.all().filter(says).filter_map(|at| {
+            let known = match at == self.ledger.places.me() {
+                true => self.ledger.window.complete(),
+                false => self.ledger.window.complete().min(self.members[at].alike),
             };
-            member.newest_within(self.at_most(known))
+            let most = self.ledger.window.at_most(known);
+            self.ledger.batches.newest_within(at, most)
         });
         for newest in newest {
             core.out
-                .push(Output::Append(Record::Attest(newest.clone())));
+                .push(Output::Append(Record::Attest(newest.signed.clone())));
         }
     }
 }

@@ -4,7 +4,6 @@ mod agreement;
 mod align;
 mod begin;
 mod bundle;
-mod by_turn;
 mod change;
 mod compare;
 mod continued;
@@ -30,13 +29,14 @@ mod watch;
 use super::Output;
 use super::contract::Stats;
 use super::core::Core;
+use super::ledger::{Batches, Ledger, LogWindow, Places, Tenure};
 use super::link::Link;
 use super::lobby::Settled;
 use crate::limits::MAX_CHAT;
-use crate::log::{Bundle, Keyframe, Metered, Record, Start, What, start_hash, turn_hash};
+use crate::log::{Bundle, Keyframe, Metered, Record, What, start_hash};
 use crate::text::tidy_text;
 use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, Status, TurnNumber};
-use agreement::{Checksums, Hashes};
+use agreement::Checksums;
 use align::Others;
 use begin::Beginning;
 pub(crate) use begin::Settings;
@@ -71,14 +71,10 @@ use watch::Watch;
 const STALL_TOLD_AFTER: Duration = Duration::from_millis(100);
 
 pub(crate) struct Playing {
-    start: Arc<Start>,
-    me: usize,
+    ledger: Ledger,
     members: Vec<Member>,
     own: Vec<OwnSeat>,
     course: Course,
-    /// Turns complete; the number of the next one to complete.
-    complete: u32,
-    hashes: Hashes,
     /// The first turn that this peer has not sealed.
     sealed: u32,
     /// When the next turn is due.
@@ -151,12 +147,11 @@ impl Playing {
             .position(|peer| peer.peer == own_id)
             .expect("a settled roster holds this peer");
         let plan = start.plan;
-        let first = TurnNumber(u32::from(plan.delay_turns));
-        let members: Vec<Member> = start
-            .roster
-            .iter()
-            .zip(settled.addresses)
-            .map(|(peer, addresses)| Member::new(peer.clone(), addresses, first, core.now))
+        let first = u32::from(plan.delay_turns);
+        let tenures = start.roster.iter().map(|_| Tenure::new(0, first, None));
+        let addresses = settled.addresses.into_iter();
+        let members: Vec<Member> = addresses
+            .map(|addresses| Member::new(addresses, core.now))
             .collect();
         core.out.push(Output::Append(Record::Start(start.clone())));
         core.event(Event::Started {
@@ -167,18 +162,19 @@ impl Playing {
         });
         let kept = core.limits.unexecuted_turns as usize;
         let beginning = Beginning {
-            me,
+            ledger: Ledger {
+                batches: Batches::new(tenures.collect()),
+                window: LogWindow::new(0, &[start_hash(&start)], kept),
+                places: Places::new(start.clone(), me, Vec::new()),
+            },
             course: Course::new(&start),
             epochs: Epochs::new(me, members.len(), core.now),
-            turns: 0,
             ticks: 0,
-            hashes: Hashes::new(start_hash(&start), kept),
             due: settled.begin,
             executed: 0,
             checksum: initial,
             reports_from: 0,
             members,
-            start,
         };
         let mut playing = Playing::begin(core, settings, beginning);
         core.event(Event::Contacts(playing.contacts()));
@@ -189,13 +185,8 @@ impl Playing {
         playing
     }
 
-    fn keys(&self) -> Vec<PeerId> {
-        let roster = self.start.roster.iter();
-        roster.map(|peer| peer.peer).collect()
-    }
-
     pub(crate) fn own_seats(&self) -> &[Seat] {
-        &self.start.roster[self.me].seats
+        &self.ledger.places.start().roster[self.ledger.places.me()].seats
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -276,7 +267,7 @@ impl Playing {
             .leaving
             .as_ref()
             .is_some_and(|leaving| leaving.sealed_for.is_none());
-        let limit = self.start.turn_limit.unwrap_or(u32::MAX);
+        let limit = self.ledger.places.start().turn_limit.unwrap_or(u32::MAX);
         let held_up = self.ending.holds_turns()
             || self.epochs.is_frozen()
             || !self.may_say_leaving()
@@ -367,9 +358,11 @@ impl Playing {
     fn wants_turns(&self) -> bool {
         !self.ending.holds_turns()
             && self
-                .start
+                .ledger
+                .places
+                .start()
                 .turn_limit
-                .is_none_or(|limit| self.complete < limit)
+                .is_none_or(|limit| self.ledger.window.complete() < limit)
     }
 
     /// Whether this peer is to complete it: whoever has said that it leaves does so only where it must, to vote in the
@@ -382,11 +375,11 @@ impl Playing {
     }
 
     fn is_alone(&self) -> bool {
-        self.members.len() == 1
+        self.ledger.places.len() == 1
     }
 
     fn can_complete(&self, core: &Core) -> bool {
-        let turn = self.complete;
+        let turn = self.ledger.window.complete();
         // Alone there is nobody to keep up with: where the game does not poll, the match stands still.
         let ahead = if self.is_alone() {
             2
@@ -400,8 +393,13 @@ impl Playing {
         if held_up || !self.epochs.allows(turn) {
             return false;
         }
-        let by_rule = turn < u32::from(self.start.plan.delay_turns);
-        let is_held = by_rule || self.members.iter().all(|member| member.has(turn));
+        let by_rule = turn < u32::from(self.ledger.places.start().plan.delay_turns);
+        let is_held = by_rule
+            || self
+                .ledger
+                .places
+                .all()
+                .all(|at| self.ledger.batches.has(at, turn));
         world_follows && is_held && self.is_aligned()
     }
 
@@ -440,7 +438,7 @@ impl Playing {
         } else {
             return;
         };
-        let turn = TurnNumber(self.complete);
+        let turn = TurnNumber(self.ledger.window.complete());
         let stall = self.stall.as_mut().expect("just seen");
         let next = stall.told_at.map_or(stall.since + STALL_TOLD_AFTER, |at| {
             at + Duration::from_secs(1)
@@ -458,22 +456,26 @@ impl Playing {
     /// The seats whose batches, or answers to a roster change, the next turn waits for; own seats where only our world
     /// lags.
     fn waited_for(&self) -> Vec<Seat> {
-        let missing = self
-            .members
-            .iter()
-            .filter(|member| !member.has(self.complete));
+        let Ledger {
+            places,
+            batches,
+            window,
+        } = &self.ledger;
+        let missing = places
+            .all()
+            .filter(|at| !batches.has(*at, window.complete()));
         let mut seats: Vec<Seat> = missing
-            .flat_map(|member| member.peer.seats.iter().copied())
+            .flat_map(|at| places.peer(at).seats.iter().copied())
             .collect();
         if seats.is_empty() && self.epochs.is_changing() {
-            seats = self.seats_of(self.blockers());
+            seats = self.ledger.places.seats_of(self.blockers());
         }
         if seats.is_empty() {
-            seats = self.seats_of(self.unanswering());
+            seats = self.ledger.places.seats_of(self.unanswering());
         }
         // Some whose batch of this turn came before they were lost are missing as much as the others.
         if self.has_no_quorum() {
-            seats.extend(self.seats_of(self.suspects()));
+            seats.extend(self.ledger.places.seats_of(self.suspects()));
         }
         if seats.is_empty() {
             seats = self.own_seats().to_vec();
@@ -484,8 +486,9 @@ impl Playing {
     }
 
     fn complete_turn(&mut self, core: &mut Core, late: bool) {
-        let turn = TurnNumber(self.complete);
-        self.past.note(turn.0, &self.course, self.epochs.chained);
+        let turn = TurnNumber(self.ledger.window.complete());
+        self.past
+            .note(turn.0, &self.course, self.ledger.window.chained());
         let formed = self.form(turn);
         let began = if late { core.now } else { self.due };
         if let Some(stall) = self.stall.take() {
@@ -499,36 +502,36 @@ impl Playing {
             }
         }
         self.due = began + formed.bundle.plan.turn() + self.slew_step();
-        let before = self.epochs.chained.take();
-        let hash = turn_hash(before.unwrap_or(self.hashes.newest()), &formed.bundle);
-        self.hashes.push(hash);
-        self.complete = turn.next().0;
+        self.ledger.window.push(&formed.bundle);
         for own in &mut self.own {
             let executed = formed.executed.get(&own.seat).copied().unwrap_or(0);
             own.completed(turn.0, executed, self.course.paused_by.is_some());
         }
         self.tell(core, turn, &formed);
-        self.told = self.told.max(self.complete);
+        self.told = self.told.max(self.ledger.window.complete());
         self.note_leavers(core, turn);
         self.due_bundles.push_back(formed.bundle);
         self.hand_out(core);
         self.check_pending_hashes(core);
         let lag = core.limits.unexecuted_turns + 2 * u32::from(self.course.plan.delay_turns) + 8;
-        for at in 0..self.members.len() {
-            let member = &mut self.members[at];
-            member.forget_before(self.complete);
-            let silent = self.complete.saturating_sub(member.reported) > lag;
-            if silent && at != self.me && member.left_from.is_none() {
+        for at in 0..self.ledger.places.len() {
+            let complete = self.ledger.window.complete();
+            self.ledger.batches.forget_before(at, complete);
+            let silent = complete.saturating_sub(self.members[at].reported) > lag;
+            if silent && at != self.ledger.places.me() && !self.ledger.batches.is_gone(at) {
                 self.misreports(core, at);
             }
         }
     }
 
     fn form(&mut self, turn: TurnNumber) -> Formed {
-        let members = self.members.iter().filter(|member| member.required(turn.0));
-        let batches = members.filter_map(|member| {
-            let held = member.batches.get(turn.0)?;
-            Some((member.peer.seats.as_slice(), &held.batch))
+        let Ledger {
+            places, batches, ..
+        } = &self.ledger;
+        let required = places.all().filter(|at| batches.required(*at, turn.0));
+        let batches = required.filter_map(|at| {
+            let held = batches.get(at, turn.0)?;
+            Some((places.peer(at).seats.as_slice(), &held.batch))
         });
         self.course.form(turn, batches)
     }
@@ -541,7 +544,7 @@ impl Playing {
             core.event(Event::Resumed { seat, turn });
         }
         if let Some(Metered { plan, slow }) = formed.metered {
-            let slow = slow.and_then(|seat| self.start.peer_with(seat));
+            let slow = slow.and_then(|seat| self.ledger.places.start().peer_with(seat));
             core.event(Event::PlanChanged {
                 turn: turn.next(),
                 plan,
@@ -550,7 +553,7 @@ impl Playing {
         }
         let chats = formed.chats.iter().filter(|_| turn.0 >= self.told);
         for (seat, text) in chats {
-            let from = self.start.peer_with(*seat);
+            let from = self.ledger.places.start().peer_with(*seat);
             let from = from.map(|peer| peer.name.clone()).unwrap_or_default();
             core.event(Event::Chat {
                 from,
@@ -561,16 +564,19 @@ impl Playing {
     }
 
     fn note_leavers(&mut self, core: &mut Core, turn: TurnNumber) {
-        for member in &mut self.members {
-            let leaves = member
-                .batches
-                .get(turn.0)
+        let Ledger {
+            places, batches, ..
+        } = &mut self.ledger;
+        for at in places.all() {
+            let leaves = batches
+                .get(at, turn.0)
                 .is_some_and(|held| held.batch.leaving);
-            if leaves && member.left_from.is_none() {
-                member.left_from = Some(turn.next().0);
+            if leaves && !batches.is_gone(at) {
+                batches.leave(at, turn.next().0);
+                let peer = places.peer(at);
                 core.event(Event::Left {
-                    peer: member.peer.peer,
-                    seats: member.peer.seats.clone(),
+                    peer: peer.peer,
+                    seats: peer.seats.clone(),
                     turn,
                 });
             }
@@ -631,22 +637,23 @@ impl Playing {
         let link = core.links.get(&link)?;
         let (_, incarnation) = link.proved?;
         let at = self.leads_to(link)?;
-        (self.members[at].peer.incarnation == incarnation).then_some(at)
+        self.ledger.places.is_current(at, incarnation).then_some(at)
     }
 
     /// Where the peer that a link leads to stands in the roster, whatever run of its process it is.
     fn leads_to(&self, link: &Link) -> Option<usize> {
         let (peer, _) = link.proved?;
-        link.place.or_else(|| self.place_of(peer))
+        link.place.or_else(|| self.ledger.places.of(peer))
     }
 
     pub(crate) fn link_down(&mut self, core: &mut Core, peer: PeerId, why: LinkError) {
         if !self.over
             && core.links_to(peer).next().is_none()
             && self
-                .members
-                .iter()
-                .any(|m| m.peer.peer == peer && m.left_from.is_none())
+                .ledger
+                .places
+                .of(peer)
+                .is_some_and(|at| !self.ledger.batches.is_gone(at))
         {
             core.event(Event::LinkLost { peer, why });
         }

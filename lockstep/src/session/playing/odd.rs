@@ -51,7 +51,7 @@ impl Odd {
 impl Playing {
     /// Whether the others go on without those who differ from a quorum.
     pub(super) fn removes_odd_ones(&self) -> bool {
-        self.start.on_desync == OnDesync::RemoveMinority
+        self.ledger.places.start().on_desync == OnDesync::RemoveMinority
     }
 
     /// What the voters among those who reported have to say, where those in `open` may still report.
@@ -102,7 +102,7 @@ impl Playing {
         let told = self.checksums.row(turns);
         match self.verdict(&told, Peers::default()) {
             Verdict::Minority(odd) if self.are_alike(&told, turns) => {
-                let me: Peers = std::iter::once(self.me as u8).collect();
+                let me: Peers = std::iter::once(self.ledger.places.me() as u8).collect();
                 known.or(odd).without(me)
             }
             _ => known,
@@ -112,7 +112,7 @@ impl Playing {
     /// Whether all who reported are known to have this log up to then.
     pub(super) fn are_alike(&self, told: &[(u8, Checksum)], turns: u32) -> bool {
         told.iter().all(|(peer, _)| match usize::from(*peer) {
-            at if at == self.me => self.complete >= turns,
+            at if at == self.ledger.places.me() => self.ledger.window.complete() >= turns,
             at => self.members[at].alike >= turns,
         })
     }
@@ -126,7 +126,7 @@ impl Playing {
         reports: Vec<DesyncSide>,
     ) {
         self.odd.peers = self.odd.peers.or(odd);
-        let ids = odd.iter().map(|at| self.members[usize::from(at)].peer.peer);
+        let ids = odd.iter().map(|at| self.ledger.places.key(usize::from(at)));
         let odd_ids = ids.collect();
         // What they report from here on is known to be theirs alone.
         for at in odd.iter() {
@@ -154,7 +154,7 @@ impl Playing {
         let disputed = self
             .dispute
             .take_if(|dispute| value.odd.contains(dispute.other()));
-        let me = self.me as u8;
+        let me = self.ledger.places.me() as u8;
         let pending = self.mismatch.as_ref().map(|mismatch| mismatch.turns);
         let row = pending.map_or(Vec::new(), |turns| self.checksums.row(turns));
         let named = row.iter().any(|(peer, _)| news.contains(*peer));
@@ -218,7 +218,7 @@ impl Playing {
         sides: Vec<DesyncSide>,
     ) -> Option<bool> {
         let voters = self.epochs.voters().members();
-        let own = self.hashes.after(turns);
+        let own = self.ledger.window.after(turns);
         let differs = |dispute: &Dispute| {
             voters.contains(dispute.other()) && own.is_some_and(|own| dispute.differs_from(own))
         };
@@ -233,14 +233,14 @@ impl Playing {
         if !self.removes_odd_ones() {
             return Some(false);
         }
-        let place = |side: &DesyncSide| self.place_of(side.peer).map(|at| at as u8);
+        let place = |side: &DesyncSide| self.ledger.places.of(side.peer).map(|at| at as u8);
         let told = sides.iter();
         let told: Vec<(u8, Option<LogHash>)> = told
             .filter_map(|side| Some((place(side)?, side.log_hash)))
             .collect();
         let known: Peers = told.iter().map(|(peer, _)| *peer).collect();
         match self.verdict(&told, voters.without(known)) {
-            Verdict::Minority(odd) if !odd.contains(self.me as u8) => {
+            Verdict::Minority(odd) if !odd.contains(self.ledger.places.me() as u8) => {
                 // Nothing is left to find out, and turns must go on: a change that is decided may need some of them.
                 self.dispute = None;
                 self.go_without(core, odd, turns.saturating_sub(1), sides);

@@ -38,7 +38,7 @@ impl Playing {
             return;
         }
         let votes = self.presence.votes;
-        let turn = self.complete;
+        let turn = self.ledger.window.complete();
         // Others may be some turns before or behind this peer; in its own log another turn is another stall.
         let count = match votes.turn == turn {
             true => votes.count.saturating_add(1).min(VOTES),
@@ -78,8 +78,8 @@ impl Playing {
         }
         if !patience.patient.is_empty() {
             core.event(Event::Patience {
-                turn: TurnNumber(self.complete),
-                seats: self.seats_of(patience.patient),
+                turn: TurnNumber(self.ledger.window.complete()),
+                seats: self.ledger.places.seats_of(patience.patient),
                 longer: patience.longer,
             });
         }
@@ -94,7 +94,8 @@ impl Playing {
             .as_ref()
             .is_some_and(|stall| stall.told_at.is_some());
         let stalls = told || self.epochs.is_changing();
-        let near = votes.turn.abs_diff(self.complete) <= u32::from(self.course.plan.delay_turns);
+        let near = votes.turn.abs_diff(self.ledger.window.complete())
+            <= u32::from(self.course.plan.delay_turns);
         stalls && votes.count > 0 && near
     }
 }

@@ -162,7 +162,8 @@ impl Playing {
         // than that may have seen this peer go; its decision is on its way.
         let epoch = self.epochs.epoch() + u32::from(self.epochs.stays_for_next());
         let answering = self.words().filter(|(_, heard)| {
-            heard.word.epoch <= epoch && heard.word.answers.get(self.me) == Some(&asked)
+            heard.word.epoch <= epoch
+                && heard.word.answers.get(self.ledger.places.me()) == Some(&asked)
         });
         let answering: Peers = answering.map(|(at, _)| at).collect();
         answering.and(self.next_members())
@@ -172,8 +173,8 @@ impl Playing {
     pub(super) fn words(&self) -> impl Iterator<Item = (u8, &Heard)> {
         let words = self.presence.words.iter().map(|(at, heard)| (*at, heard));
         words.filter(|(at, heard)| {
-            let member = self.members.get(usize::from(*at));
-            member.is_some_and(|member| member.peer.incarnation == heard.key.0)
+            let places = &self.ledger.places;
+            places.is_current(usize::from(*at), heard.key.0)
         })
     }
 
@@ -182,7 +183,7 @@ impl Playing {
         if !self.presence.is_unsure() {
             return Peers::default();
         }
-        let me: Peers = std::iter::once(self.me as u8).collect();
+        let me: Peers = std::iter::once(self.ledger.places.me() as u8).collect();
         let others = self.epochs.voters().members().without(me);
         others.without(self.answered())
     }
@@ -195,9 +196,9 @@ impl Playing {
             return false;
         }
         let voters = Voters::new(self.next_members());
-        let me: Peers = std::iter::once(self.me as u8).collect();
+        let me: Peers = std::iter::once(self.ledger.places.me() as u8).collect();
         let answered = self.answered();
-        let alone = self.stays_next(self.me) && voters.members().len() == 1;
+        let alone = self.stays_next(self.ledger.places.me()) && voters.members().len() == 1;
         let sure = alone || !answered.is_empty() && voters.is_quorum(answered.or(me));
         if sure {
             self.presence.asking = None;
@@ -233,7 +234,7 @@ impl Playing {
         if !self.epochs.is_frozen() {
             for (at, heard) in self.words() {
                 let at = usize::from(at);
-                if at != self.me && heard.word.asks != 0 && self.stays_next(at) {
+                if at != self.ledger.places.me() && heard.word.asks != 0 && self.stays_next(at) {
                     word.answers[at] = heard.word.asks;
                 }
             }
@@ -244,9 +245,9 @@ impl Playing {
         }
         word.number += 1;
         let content = word.encode();
-        let bytes = signed_bytes(self.start.match_id, &content);
+        let bytes = signed_bytes(self.ledger.places.start().match_id, &content);
         let note = SignedNote {
-            peer: self.me as u8,
+            peer: self.ledger.places.me() as u8,
             content,
             signature: core.signer.sign(&bytes).into(),
         };
@@ -256,39 +257,41 @@ impl Playing {
             note,
         };
         self.presence.own = word;
-        self.presence.words.insert(self.me as u8, heard);
+        self.presence
+            .words
+            .insert(self.ledger.places.me() as u8, heard);
     }
 
     pub(super) fn receive_words(&mut self, core: &mut Core, id: LinkId, notes: Vec<SignedNote>) {
-        if notes.len() > self.members.len() {
+        if notes.len() > self.ledger.places.len() {
             return core.fault(id, Fault::Oversize);
         }
         for note in notes {
             let at = usize::from(note.peer);
-            let Some(member) = self.members.get(at) else {
+            let Some(peer) = self.ledger.places.get(at) else {
                 return core.fault(id, Fault::OutOfPlace);
             };
             let word = Word::decode(&note.content);
             let Some(word) = word
                 .ok()
-                .filter(|word| word.answers.len() == self.members.len())
+                .filter(|word| word.answers.len() == self.ledger.places.len())
             else {
                 return core.fault(id, Fault::Garbage);
             };
             // An earlier run may be quoted by who has not heard that it is over; a later one speaks in epochs to come.
-            let current = member.peer.incarnation == word.run;
+            let current = peer.incarnation == word.run;
             let of_the_match = current || word.epoch > self.epochs.epoch();
             let newer = |known: &Heard| match known.key.0 == word.run {
                 true => known.word.number < word.number,
                 false => known.word.epoch < word.epoch,
             };
             let news = self.presence.words.get(&note.peer).is_none_or(newer);
-            if at == self.me || !of_the_match || !news {
+            if at == self.ledger.places.me() || !of_the_match || !news {
                 continue;
             }
-            let bytes = signed_bytes(self.start.match_id, &note.content);
+            let bytes = signed_bytes(self.ledger.places.start().match_id, &note.content);
             let signature = note.signature.into();
-            if !core.signer.verify(member.peer.peer, &bytes, &signature) {
+            if !core.signer.verify(peer.peer, &bytes, &signature) {
                 return core.fault(id, Fault::Signature);
             }
             let key = (word.run, word.number);
@@ -304,7 +307,7 @@ impl Playing {
         let links: Vec<LinkId> = core.links.keys().copied().collect();
         for id in links {
             let leads_to = self.member_of(core, id);
-            if leads_to.is_none_or(|at| at == self.me || !self.epochs.has(at)) {
+            if leads_to.is_none_or(|at| at == self.ledger.places.me() || !self.epochs.has(at)) {
                 continue;
             }
             let Some(link) = core.links.get_mut(&id) else {
@@ -333,7 +336,8 @@ impl Playing {
     pub(super) fn words_deadline(&self, core: &Core) -> Option<Duration> {
         let waiting = core.links.values().filter(|link| {
             let leads_to = self.member_of(core, link.id);
-            let other = leads_to.is_some_and(|at| at != self.me && self.epochs.has(at));
+            let other =
+                leads_to.is_some_and(|at| at != self.ledger.places.me() && self.epochs.has(at));
             other && link.epoch.is_some() && !self.untold(link).is_empty()
         });
         waiting.map(|link| link.words_at + WORDS_EVERY).min()

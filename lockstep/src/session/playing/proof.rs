@@ -68,12 +68,12 @@ impl Playing {
     /// Two batches of one peer for one turn, of which one came by this link, differ.
     pub(super) fn two_batches(&mut self, core: &mut Core, link: LinkId, proof: Equivocation) {
         let at = usize::from(proof.0.peer);
-        if at == self.me || self.members[at].proof.is_some() {
+        if at == self.ledger.places.me() || self.members[at].proof.is_some() {
             return;
         }
         let verify =
             |peer, bytes: &[u8], signature: &[u8; 64]| core.signer.verify(peer, bytes, signature);
-        match proof.holds(&self.start, verify) {
+        match proof.holds(self.ledger.places.start(), verify) {
             Some(_) => self.note_proof(core, proof),
             None => core.strange(link),
         }
@@ -81,11 +81,13 @@ impl Playing {
 
     /// Names whoever is proved to have signed two batches.
     pub(super) fn note_proof(&mut self, core: &mut Core, proof: Equivocation) {
-        let member = &mut self.members[usize::from(proof.0.peer)];
+        let at = usize::from(proof.0.peer);
+        let member = &mut self.members[at];
         if member.proof.is_none() {
             member.proof = Some(proof);
+            let peer = self.ledger.places.key(at);
             core.event(Event::PeerFault {
-                peer: member.peer.peer,
+                peer,
                 fault: Fault::Equivocation,
             });
         }
@@ -96,7 +98,7 @@ impl Playing {
         if self.dispute.is_some() {
             return;
         }
-        let back = u32::from(self.start.plan.delay_turns) + 2;
+        let back = u32::from(self.ledger.places.start().plan.delay_turns) + 2;
         let from = turns.saturating_sub(back);
         let member = &mut self.members[other];
         let first = *member.disputed_since.get_or_insert(core.now);
@@ -208,14 +210,8 @@ impl Playing {
 
     /// Sends everybody all batches that are held of these turns: who holds others has the proof.
     pub(super) fn show(&self, core: &mut Core, from: u32) {
-        let held = self
-            .members
-            .iter()
-            .flat_map(|member| member.batches.range(from, u32::MAX));
-        self.show_batches(
-            core,
-            held.map(|(_, held)| WireBatch::of(&held.signed)).collect(),
-        );
+        let held = self.ledger.batches.all_from(from);
+        self.show_batches(core, held.map(|held| WireBatch::of(&held.signed)).collect());
     }
 
     pub(super) fn show_batches(&self, core: &mut Core, batches: Vec<WireBatch>) {
@@ -260,7 +256,7 @@ impl Playing {
         let shown: Vec<SignedBatch> = shown.into_iter().map(SignedBatch::from).collect();
         if shown
             .iter()
-            .any(|batch| usize::from(batch.peer) >= self.members.len())
+            .any(|batch| usize::from(batch.peer) >= self.ledger.places.len())
         {
             return core.fault(link, Fault::OutOfPlace);
         }

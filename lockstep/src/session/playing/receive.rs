@@ -1,9 +1,9 @@
 //! What arrives from other peers: their batches and reports, and the little that is said on streams during a match.
 
 use super::Playing;
-use super::member::Held;
 use crate::log::{Equivocation, SignedBatch};
 use crate::session::core::Core;
+use crate::session::ledger::Held;
 use crate::session::wire::{Control, Datagram};
 use crate::session::{Batch, NO_SLACK};
 use crate::{Event, Fault, JoinRefused, LinkId};
@@ -62,7 +62,7 @@ impl Playing {
             // It has been let in, which this peer has not heard.
             return;
         }
-        if self.member_of(core, link).is_none() || packet.held.len() != self.members.len() {
+        if self.member_of(core, link).is_none() || packet.held.len() != self.ledger.places.len() {
             return core.fault(link, Fault::OutOfPlace);
         }
         self.receive_packet(core, link, packet);
@@ -70,10 +70,12 @@ impl Playing {
 
     /// Takes a batch that came by `link`, whoever signed it.
     pub(super) fn receive_batch(&mut self, core: &mut Core, link: LinkId, signed: SignedBatch) {
-        let Some(member) = self.members.get(usize::from(signed.peer)) else {
+        let at = usize::from(signed.peer);
+        let Some(peer) = self.ledger.places.get(at) else {
             return core.fault(link, Fault::OutOfPlace);
         };
-        if usize::from(signed.peer) == self.me {
+        let batches = &self.ledger.batches;
+        if at == self.ledger.places.me() {
             return;
         }
         let Ok(batch) = Batch::decode(&signed.content) else {
@@ -84,7 +86,7 @@ impl Playing {
         if batch.epoch > self.epochs.epoch() {
             return;
         }
-        if let Some(held) = member.batches.get(turn) {
+        if let Some(held) = batches.get(at, turn) {
             if held.signed.content != signed.content {
                 let proof = Equivocation(held.signed.clone(), signed.clone());
                 self.two_batches(core, link, proof);
@@ -92,8 +94,8 @@ impl Playing {
             }
             return;
         }
-        let reach = self.complete + 2 * u32::from(self.course.plan.delay_turns) + 8;
-        if turn < u32::from(self.start.plan.delay_turns) || turn >= reach {
+        let reach = self.ledger.window.complete() + 2 * u32::from(self.course.plan.delay_turns) + 8;
+        if turn < u32::from(self.ledger.places.start().plan.delay_turns) || turn >= reach {
             // Who forwards may be further than we are; who signs may not, unless we stand still.
             let own = self.member_of(core, link) == Some(usize::from(signed.peer));
             if own && self.leaving.is_none() {
@@ -102,50 +104,40 @@ impl Playing {
             return;
         }
         // A cheat may leave in one history and not in the other.
-        let after_last = member.leaves.is_some_and(|last| turn > last) && member.proof.is_none();
-        if turn < member.held || after_last || !member.required(turn) {
+        let last = batches.leaves(at);
+        let after_last = last.is_some_and(|last| turn > last) && self.members[at].proof.is_none();
+        if turn < batches.held(at) || after_last || !batches.required(at, turn) {
             return;
         }
-        if !signed.is_signed(&self.start, core.signer.as_ref()) {
+        if !signed.is_signed(self.ledger.places.start(), core.signer.as_ref()) {
             return core.fault(link, Fault::Signature);
         }
         if batch
             .entries
             .iter()
-            .any(|entry| !member.peer.seats.contains(&entry.seat))
+            .any(|entry| !peer.seats.contains(&entry.seat))
         {
-            let peer = member.peer.peer;
             core.event(Event::PeerFault {
-                peer,
+                peer: peer.peer,
                 fault: Fault::WrongSeat,
             });
         }
-        let due = self.due + self.course.plan.turn() * turn.saturating_sub(self.complete);
+        let due =
+            self.due + self.course.plan.turn() * turn.saturating_sub(self.ledger.window.complete());
         let slack_ms = due.as_millis() as i64 - core.now.as_millis() as i64;
-        let at = usize::from(signed.peer);
         let member = &mut self.members[at];
         member.note_slack(slack_ms);
         if turn >= member.lives_from {
             member.heard_at = core.now;
         }
-        member.batches.insert(
-            turn,
-            Held {
-                signed,
-                batch,
-                arrived: core.now,
-            },
-        );
-        loop {
-            let member = &mut self.members[at];
-            let turn = member.held;
-            let Some(held) = member.batches.get(turn) else {
-                return;
-            };
-            if member.leaves.is_none() && held.batch.leaving {
-                member.leaves = Some(turn);
-            }
-            member.held += 1;
+        let arrived = core.now;
+        let held = Held {
+            signed,
+            batch,
+            arrived,
+        };
+        self.ledger.batches.store(at, turn, held);
+        while let Some(turn) = self.ledger.batches.advance(at) {
             self.take_reports(core, at, turn);
         }
     }
@@ -153,10 +145,13 @@ impl Playing {
     /// Takes the reports of a batch up to which all of its peer are held.
     fn take_reports(&mut self, core: &mut Core, at: usize, turn: u32) {
         let member = &mut self.members[at];
-        let held = member.batches.get(turn);
+        let held = self.ledger.batches.get(at, turn);
         let batch = &held.expect("it was just found to be held").batch;
-        let counts_up_to = self.past.counts_up_to(batch.epoch);
-        let again = self.past.reported_up_to(member.reported_in, batch.epoch);
+        let counts_up_to = self.ledger.window.counts_up_to(batch.epoch);
+        let again = self
+            .ledger
+            .window
+            .reported_up_to(member.reported_in, batch.epoch);
         member.reported = member.reported.min(again);
         member.reported_in = member.reported_in.max(batch.epoch);
         let (executed, complete, log_hash) = (batch.executed, batch.complete, batch.log_hash);
@@ -173,7 +168,7 @@ impl Playing {
         }
         if let Some(slack) = batch
             .slack_ms
-            .get(self.me)
+            .get(self.ledger.places.me())
             .filter(|slack| **slack != NO_SLACK)
         {
             member.slack_there_ms = Some(*slack);
@@ -196,7 +191,7 @@ impl Playing {
     pub(super) fn misreports(&mut self, core: &mut Core, at: usize) {
         let member = &mut self.members[at];
         if !std::mem::replace(&mut member.misreports, true) {
-            let (peer, fault) = (member.peer.peer, Fault::OutOfPlace);
+            let (peer, fault) = (self.ledger.places.key(at), Fault::OutOfPlace);
             core.event(Event::PeerFault { peer, fault });
         }
     }
@@ -206,8 +201,9 @@ impl Playing {
         let mut ahead: Vec<i64> = self
             .members
             .iter()
-            .filter(|member| member.left_from.is_none())
-            .filter_map(|member| {
+            .enumerate()
+            .filter(|(at, _)| !self.ledger.batches.is_gone(*at))
+            .filter_map(|(_, member)| {
                 Some(i64::from(member.slack_there_ms?) - i64::from(member.slack_here_ms?))
             })
             .map(|difference| difference / 2)

@@ -1,16 +1,15 @@
 //! Peers that come back: who asks to, what the decision to let one in does, and how its own part begins.
 
-use super::agreement::Hashes;
 use super::begin::{Beginning, Settings};
 use super::epochs::Epochs;
 use super::member::{Member, Returns};
 use super::snapshots::SignedSnapshot;
-use super::undo::Undone;
 use super::{Course, Playing};
 use crate::log::{RosterChange, SignedBatch, Start, encode_change};
 use crate::session::Output;
 use crate::session::catch_up::GIVE_UP;
 use crate::session::core::Core;
+use crate::session::ledger::{Batches, Held, Ledger, LogWindow, Places, Tenure};
 use crate::session::roster::{Joins, Message, Peers, Request};
 use crate::session::wire::{Control, TurnPacket};
 use crate::{
@@ -142,27 +141,32 @@ impl Playing {
         };
         let reopened = change.reopening.is_some();
         let member = |(at, addresses): (usize, Vec<String>)| {
-            let peer = start.roster[at].clone();
             let goes_on = roster.contains(at as u8);
             let begins = at == me || reopened && goes_on;
-            let from = from(at);
-            let held = from.max(cut);
             let unheard_since = returned.unheard_since[at];
             Member {
-                from,
-                left_from: (!goes_on).then_some(cut),
                 reported: cut + 1,
                 reports_from: cut + 1,
                 reports_anew: !begins,
-                past: returned.past.get(at).cloned().unwrap_or_default(),
                 heard_at: unheard_since.unwrap_or(core.now),
                 lives_from: match unheard_since {
                     Some(_) => cut + u32::from(plan.delay_turns) + 1,
                     None => 0,
                 },
-                ..Member::new(peer, addresses, TurnNumber(held), core.now)
+                ..Member::new(addresses, core.now)
             }
         };
+        let tenures = (0..start.roster.len()).map(|at| {
+            let left_from = (!roster.contains(at as u8)).then_some(cut);
+            Tenure::new(from(at), from(at).max(cut), left_from)
+        });
+        let batches = Batches::new(tenures.collect());
+        let kept = core.limits.unexecuted_turns as usize;
+        let mut window = LogWindow::new(cut, &returned.hashes, kept);
+        window.chain(returned.chained);
+        // What the others sealed before turns were taken back says nothing of those that took their place.
+        let changes = returned.changes.iter();
+        changes.for_each(|change| window.note_retraction(change));
         let mut members: Vec<Member> = returned
             .addresses
             .into_iter()
@@ -184,34 +188,30 @@ impl Playing {
             Some(at) => returned.changes[at].value.roster,
             None => Peers::first(members.len()),
         };
-        let undone = returned.changes.iter();
-        let undone: Vec<Undone> = undone.filter_map(Undone::by).collect();
-        let epochs = Epochs::resumed(me, returned.chained, returned.changes, core.now);
-        let kept = core.limits.unexecuted_turns as usize;
+        let epochs = Epochs::resumed(me, returned.changes, core.now);
         let beginning = Beginning {
-            start,
-            me,
+            ledger: Ledger {
+                places: Places::new(start, me, returned.past),
+                batches,
+                window,
+            },
             members,
             course: returned.course,
             epochs,
-            turns: cut,
             ticks: returned.ticks,
-            hashes: Hashes::resumed(cut, &returned.hashes, kept),
             due: returned.due,
             executed: returned.executed,
             checksum: returned.checksum,
             reports_from: cut + 1,
         };
         let mut playing = Playing::begin(core, settings, beginning);
-        // What the others sealed before turns were taken back says nothing of those that took their place.
-        playing.past.knows_of(undone);
         let gone = before.without(roster);
         let gone = playing.gone_by(&change, gone, gone.without(returned.left));
         core.event(Event::RosterChanged {
             turn: TurnNumber(cut),
             epoch: playing.epochs.epoch(),
-            seats: playing.seats_of(roster),
-            back: playing.seats_of(roster.without(before)),
+            seats: playing.ledger.places.seats_of(roster),
+            back: playing.ledger.places.seats_of(roster.without(before)),
             cause: change.cause(&gone),
             gone,
         });
@@ -247,7 +247,10 @@ impl Playing {
             return;
         };
         let address = link.address.clone();
-        let Some(at) = self.leads_to(link).filter(|at| *at != self.me) else {
+        let Some(at) = self
+            .leads_to(link)
+            .filter(|at| *at != self.ledger.places.me())
+        else {
             return;
         };
         let known = &mut self.members[at].addresses;
@@ -269,9 +272,8 @@ impl Playing {
         let place = usize::from(request.joins.peer);
         let proved = core.links.get(&link).and_then(|link| link.proved);
         let known = self.members.get(place);
-        let of_itself = known.zip(proved).is_some_and(|(member, proved)| {
-            (member.peer.peer, request.joins.incarnation) == proved
-        });
+        let of_itself = known.is_some()
+            && proved == Some((self.ledger.places.key(place), request.joins.incarnation));
         if !of_itself {
             return core.fault(link, Fault::OutOfPlace);
         }
@@ -286,9 +288,8 @@ impl Playing {
             return;
         }
         if self.epochs.has(place) {
+            let another = self.ledger.places.is_new(place, request.joins.incarnation);
             let member = &mut self.members[place];
-            let run = request.joins.incarnation;
-            let another = run != member.peer.incarnation && !member.past.contains(&run);
             member.replaced_at = another.then_some(core.now).or(member.replaced_at);
             return;
         }
@@ -306,7 +307,7 @@ impl Playing {
         };
         let news = due && self.requests.is_news(&request);
         if news && self.epochs.pending().is_none() && !self.over {
-            self.note_request(core, request, self.me as u8);
+            self.note_request(core, request, self.ledger.places.me() as u8);
             self.tell_request(core, request);
         }
     }
@@ -338,27 +339,26 @@ impl Playing {
     }
 
     fn is_signed(&self, core: &Core, request: &Request) -> bool {
-        let Some(member) = self.members.get(usize::from(request.joins.peer)) else {
+        let Some(peer) = self.ledger.places.get(usize::from(request.joins.peer)) else {
             return false;
         };
-        let (key, signer) = (member.peer.peer, core.signer.as_ref());
-        request.is_signed_by(key, signer, &self.start, self.epochs.epoch())
+        let (key, signer) = (peer.peer, core.signer.as_ref());
+        request.is_signed_by(key, signer, self.ledger.places.start(), self.epochs.epoch())
     }
 
     /// Takes a request that a voter passes on. A run of a process that has had its part does not come back, and nobody
     /// does who is proved to cheat, or has strayed too often.
     pub(super) fn note_request(&mut self, core: &Core, request: Request, by: u8) {
         let Request { joins, turns, .. } = request;
-        let Some(member) = self.members.get(usize::from(joins.peer)) else {
+        let at = usize::from(joins.peer);
+        let Some(member) = self.members.get(at) else {
             return;
         };
-        let over = member.peer.incarnation == joins.incarnation
-            || member.past.contains(&joins.incarnation)
-            || member.proof.is_some();
-        let over = over || self.is_barred(usize::from(joins.peer));
+        let over = !self.ledger.places.is_new(at, joins.incarnation) || member.proof.is_some();
+        let over = over || self.is_barred(at);
         let outside = !self.epochs.has(usize::from(joins.peer));
         // Nobody has followed to where nobody is.
-        let over = over || turns > self.complete.saturating_add(TURNS_AHEAD);
+        let over = over || turns > self.ledger.window.complete().saturating_add(TURNS_AHEAD);
         let counts = self.epochs.has(usize::from(by));
         if !over && outside && counts && self.is_signed(core, &request) {
             self.requests.note(request, by, core.now);
@@ -386,8 +386,8 @@ impl Playing {
     /// take its place.
     fn attests_what_is_decided_now(&self) -> bool {
         let delay = u32::from(self.course.plan.delay_turns);
-        let limit = self.start.turn_limit;
-        limit.is_none_or(|limit| self.complete + 2 * delay <= limit)
+        let limit = self.ledger.places.start().turn_limit;
+        limit.is_none_or(|limit| self.ledger.window.complete() + 2 * delay <= limit)
     }
 
     /// Whether who has asked follows, was heard of lately, and may come back by now.
@@ -398,7 +398,8 @@ impl Playing {
         let Request { joins, turns, .. } = asked.request;
         let member = self.members.get(usize::from(joins.peer));
         let may = member.is_some_and(|member| member.back_at <= now);
-        may && asked.heard_at + FRESH > now && turns.saturating_add(reach) >= self.complete
+        may && asked.heard_at + FRESH > now
+            && turns.saturating_add(reach) >= self.ledger.window.complete()
     }
 
     /// Tells a peer that comes back that it is decided: its first batches are due soon.
@@ -406,7 +407,7 @@ impl Playing {
         let Some(joins) = change.value.joins else {
             return;
         };
-        let peer = self.members[usize::from(joins.peer)].peer.peer;
+        let peer = self.ledger.places.key(usize::from(joins.peer));
         let links: Vec<LinkId> = core.links_to(peer).map(|link| link.id).collect();
         for link in links {
             core.send(link, &Control::Decided(encode_change(change)));
@@ -419,22 +420,23 @@ impl Playing {
         let Some(joins) = change.value.joins else {
             return;
         };
-        change.apply(Arc::make_mut(&mut self.start));
+        self.ledger.places.readmit(joins, change);
         let cut = change.value.cut;
         let first = cut + u32::from(self.course.plan.delay_turns);
-        let member = &mut self.members[usize::from(joins.peer)];
-        member.come_back(joins.incarnation, cut, first, core.now);
+        let at = usize::from(joins.peer);
+        self.ledger.batches.readmit(at, first);
+        let member = &mut self.members[at];
+        member.come_back(cut, core.now);
         // What was taken back in epochs before its own is nothing that it has ever reported.
         member.reported_in = change.epoch + 1;
         self.presence.readmit(joins.peer, joins.incarnation);
-        let seats = member.peer.seats.clone();
-        self.course.open(&seats);
+        self.course.open(&self.ledger.places.peer(at).seats);
     }
 
     /// Whether a link leads to another run of the process of a peer of the match, which may come back.
     pub(super) fn may_come_back(&self, core: &Core, link: LinkId) -> bool {
         let proved = core.links.get(&link).and_then(|link| link.proved);
-        proved.is_some_and(|(peer, _)| self.place_of(peer).is_some())
+        proved.is_some_and(|(peer, _)| self.ledger.places.of(peer).is_some())
     }
 
     /// Whether a link leads to a run of a peer of the match that has no part in it yet.
@@ -445,14 +447,12 @@ impl Playing {
     }
 
     pub(crate) fn match_id(&self) -> MatchId {
-        self.start.match_id
+        self.ledger.places.start().match_id
     }
 
     /// The place of a key in the start's roster.
     pub(crate) fn place_of(&self, peer: PeerId) -> Option<usize> {
-        self.members
-            .iter()
-            .position(|member| member.peer.peer == peer)
+        self.ledger.places.of(peer)
     }
 
     /// Closes all but the newest links that lead to nobody of the match.
@@ -460,7 +460,7 @@ impl Playing {
         let links = core.links.values();
         let nobodies = links.filter(|link| {
             let proved = link.proved;
-            proved.is_some_and(|(peer, _)| self.place_of(peer).is_none())
+            proved.is_some_and(|(peer, _)| self.ledger.places.of(peer).is_none())
         });
         let mut nobodies: Vec<_> = nobodies.map(|link| (link.up_at, link.id)).collect();
         nobodies.sort_unstable();
@@ -489,8 +489,9 @@ impl Playing {
     /// The member whose earlier run a link leads to.
     pub(super) fn past_member(&self, core: &Core, link: LinkId) -> Option<usize> {
         let (peer, run) = core.links.get(&link)?.proved?;
-        let mut members = self.members.iter();
-        members.position(|member| member.peer.peer == peer && member.past.contains(&run))
+        let places = &self.ledger.places;
+        let at = places.of(peer)?;
+        places.is_past(at, run).then_some(at)
     }
 
     pub(super) fn is_past(&self, core: &Core, link: LinkId) -> bool {
@@ -512,20 +513,25 @@ impl Playing {
 
     /// Each roster peer's newest batch that attests no more than so many turns.
     pub(crate) fn attests(&self, turns: u32) -> impl Iterator<Item = &SignedBatch> {
-        let members = self.members.iter().enumerate();
-        let voters = members.filter(|(at, _)| self.epochs.has(*at));
-        voters.filter_map(move |(_, member)| member.newest_within(self.at_most(turns)))
+        self.newest_attests(turns).map(|held| &held.signed)
+    }
+
+    fn newest_attests(&self, turns: u32) -> impl Iterator<Item = &Held> {
+        let Ledger {
+            places,
+            batches,
+            window,
+        } = &self.ledger;
+        let voters = places.all().filter(|at| self.epochs.has(*at));
+        voters.filter_map(move |at| batches.newest_within(at, window.at_most(turns)))
     }
 
     /// Up to how many turns a quorum's batches attest the log.
     pub(crate) fn attested(&self, turns: u32) -> u32 {
         let voters = self.epochs.voters();
-        let mut told: Vec<(u32, u8)> = (0..self.members.len() as u8)
-            .filter(|at| self.epochs.has(usize::from(*at)))
-            .filter_map(|at| {
-                let member = &self.members[usize::from(at)];
-                Some((member.attested_within(self.at_most(turns))?, at))
-            })
+        let newest = self.newest_attests(turns);
+        let mut told: Vec<(u32, u8)> = newest
+            .map(|held| (held.batch.complete, held.signed.peer))
             .collect();
         told.sort_unstable_by_key(|(turns, at)| (std::cmp::Reverse(*turns), *at));
         let quorum = (1..=told.len()).find(|count| {
@@ -537,7 +543,7 @@ impl Playing {
 
     /// When the turn after `turns` turns is due, in milliseconds from now.
     pub(crate) fn due_in_ms(&self, now: Duration, turns: u32) -> i32 {
-        let ahead = i64::from(turns) - i64::from(self.complete);
+        let ahead = i64::from(turns) - i64::from(self.ledger.window.complete());
         let turn = self.course.plan.turn().as_millis() as i64;
         let due = self.due.as_millis() as i64 - now.as_millis() as i64 + ahead * turn;
         due.clamp(-600_000, 600_000) as i32
@@ -545,9 +551,9 @@ impl Playing {
 
     /// Where the peers of the match can be dialled, by index in the start's roster.
     pub(crate) fn contacts(&self) -> Vec<Contact> {
-        let members = self.members.iter();
-        let contact = |member: &Member| Contact {
-            peer: member.peer.peer,
+        let members = self.members.iter().enumerate();
+        let contact = |(at, member): (usize, &Member)| Contact {
+            peer: self.ledger.places.key(at),
             addresses: member.addresses.clone(),
         };
         members.map(contact).collect()

@@ -1,10 +1,10 @@
 //! Sealing: one batch for every turn of this peer's tenure, in order.
 
 use super::Playing;
-use super::member::Held;
 use super::own;
 use crate::TurnNumber;
 use crate::session::core::Core;
+use crate::session::ledger::Held;
 use crate::session::{Batch, NO_SLACK};
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ const CHECKSUMS_PER_BATCH: usize = 32;
 impl Playing {
     /// Seals every turn up to the one that a turn which is over calls for.
     pub(super) fn seal_what_is_due(&mut self, core: &mut Core) {
-        let until = self.complete + u32::from(self.course.plan.delay_turns);
-        let limit = self.start.turn_limit.unwrap_or(u32::MAX);
+        let until = self.ledger.window.complete() + u32::from(self.course.plan.delay_turns);
+        let limit = self.ledger.places.start().turn_limit.unwrap_or(u32::MAX);
         while self.sealed < until.min(limit)
             && !self.epochs.is_frozen()
             && !self.presence.is_unsure()
@@ -40,8 +40,8 @@ impl Playing {
             first_numbers: Vec::new(),
             executed: self.reported,
             checksums: self.unreported.drain(..count).collect(),
-            complete: self.complete,
-            log_hash: self.hashes.newest(),
+            complete: self.ledger.window.complete(),
+            log_hash: self.ledger.window.newest(),
             load: match slack_ms.is_empty() {
                 true => 0,
                 false => self.load.report(),
@@ -62,8 +62,8 @@ impl Playing {
             last.sealed_for = Some(self.sealed);
         }
         let signed = batch.seal(
-            self.me as u8,
-            self.start.match_id,
+            self.ledger.places.me() as u8,
+            self.ledger.places.start().match_id,
             core.incarnation,
             core.signer.as_ref(),
         );
@@ -71,22 +71,18 @@ impl Playing {
             signed.content.len() + 64 <= core.limits.batch_bytes as usize,
             "a batch fits its limit"
         );
-        let own = &mut self.members[self.me];
-        if batch.leaving {
-            own.leaves = Some(self.sealed);
-        }
-        own.batches.insert(
-            self.sealed,
-            Held {
-                signed,
-                batch,
-                arrived: core.now,
-            },
-        );
+        let arrived = core.now;
+        let held = Held {
+            signed,
+            batch,
+            arrived,
+        };
         let turn = self.sealed;
+        self.ledger
+            .batches
+            .seal(self.ledger.places.me(), turn, held);
         self.sealed += 1;
-        own.held = self.sealed;
-        self.note_snapshot(self.me, turn);
+        self.note_snapshot(self.ledger.places.me(), turn);
         self.fresh_batch = true;
     }
 
@@ -95,7 +91,7 @@ impl Playing {
             .members
             .iter()
             .any(|member| member.slack_ms.is_some_and(|slack| slack < 0));
-        if self.members.len() == 1 || !late && now < self.slack_reported_at + SLACK_EVERY {
+        if self.ledger.places.len() == 1 || !late && now < self.slack_reported_at + SLACK_EVERY {
             return Vec::new();
         }
         self.slack_reported_at = now;

@@ -140,12 +140,12 @@ impl Playing {
 
     /// Takes note of the snapshot that a peer's batch reports, if it does.
     pub(super) fn note_snapshot(&mut self, at: usize, turn: u32) {
-        let Some(held) = self.members[at].batches.get(turn) else {
+        let Some(held) = self.ledger.batches.get(at, turn) else {
             return;
         };
         // No correct peer has saved a world of turns that it has not completed.
         let (report, complete) = (held.batch.snapshot, held.batch.complete);
-        let most = complete.min(self.past.counts_up_to(held.batch.epoch));
+        let most = complete.min(self.ledger.window.counts_up_to(held.batch.epoch));
         if let Some(report) = report.filter(|(turns, _)| *turns <= most) {
             let signed = held.signed.clone();
             self.snapshots.report(at as u8, report, signed);

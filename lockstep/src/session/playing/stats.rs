@@ -11,13 +11,12 @@ impl Playing {
         if let Some(stall) = &self.stall {
             stats.stalled += now.saturating_sub(stall.since);
         }
-        let there = |(at, member): &(usize, &super::Member)| {
-            *at != self.me && member.left_from.is_none() && member.void_from.is_none()
-        };
-        let others = self.members.iter().enumerate().filter(there);
+        let places = &self.ledger.places;
+        let there = |at: &usize| *at != places.me() && !self.ledger.batches.is_going(*at);
+        let others = places.all().filter(there).map(|at| (at, &self.members[at]));
         stats.peers = others
-            .map(|(_, member)| PeerStats {
-                peer: member.peer.peer,
+            .map(|(at, member)| PeerStats {
+                peer: places.key(at),
                 slack_ms: member.slack_here_ms,
                 slack_there_ms: member.slack_there_ms,
                 unheard: now.saturating_sub(member.heard_at),

@@ -1,9 +1,9 @@
 //! One peer's part by itself, with nobody at the other ends.
 
-use super::member::Held;
 use super::*;
 use crate::log::{RosterChange, SignedBatch};
 use crate::session::Batch;
+use crate::session::ledger::Held;
 use crate::session::roster::tests::start;
 use crate::session::roster::{Ballot, Joins, Peers, Value};
 use crate::sign::KeyedHash;
@@ -60,21 +60,22 @@ impl Playing {
 
     /// Turns that are complete, and a later batch of somebody that is held.
     pub(in crate::session) fn held_of(&self, of: usize, turn: u32) -> Option<(u32, &Batch)> {
-        let held = self.members[of].batches.get(turn)?;
-        Some((self.complete, &held.batch))
+        let held = self.ledger.batches.get(of, turn)?;
+        Some((self.ledger.window.complete(), &held.batch))
     }
 
     /// Has it that this batch came first.
     pub(in crate::session) fn hold_instead(&mut self, signed: SignedBatch) {
         let batch = Batch::decode(&signed.content).expect("a batch");
-        let member = &mut self.members[usize::from(signed.peer)];
+        let at = usize::from(signed.peer);
         let (turn, arrived) = (batch.turn.0, Duration::ZERO);
         let held = Held {
             signed,
             batch,
             arrived,
         };
-        member.exchange(turn, held).expect("another one is held");
+        let before = self.ledger.batches.exchange(at, turn, held);
+        before.expect("another one is held");
     }
 }
 
@@ -94,7 +95,7 @@ fn alone_at_first(core: &mut Core, peers: u8) -> Playing {
     let mut playing = Playing::new(core, settled, Checksum(0), settings);
     core.now = Duration::from_millis(500);
     playing.advance(core);
-    assert_eq!(playing.complete, 2);
+    assert_eq!(playing.ledger.window.complete(), 2);
     playing
 }
 
@@ -133,7 +134,11 @@ fn who_is_shown_nothing_that_leads_to_the_log_of_a_decision_is_out() {
     for ms in (0..20_000).step_by(50) {
         core.now = Duration::from_millis(ms);
         playing.advance(&mut core);
-        assert_eq!(playing.complete, 0, "no turn of another log is executed");
+        assert_eq!(
+            playing.ledger.window.complete(),
+            0,
+            "no turn of another log is executed"
+        );
         assert!(playing.is_over() || ms < 12_000, "{ms} ms");
         assert!(!playing.is_over() || ms > 5_000, "{ms} ms");
     }

@@ -1,11 +1,11 @@
 //! Turn packets: what leaves on which link, and when.
 
 use super::Playing;
-use super::member::Held;
 use crate::limits::MAX_PEERS;
 use crate::log::SignedBatch;
 use crate::session::Output;
 use crate::session::core::Core;
+use crate::session::ledger::Held;
 use crate::session::link::Link;
 use crate::session::roster::Peers;
 use crate::session::wire::{Control, Datagram, TurnPacket};
@@ -46,7 +46,7 @@ impl Playing {
         }
         // The other end may have heard it a while ago.
         let heard_at = now.saturating_sub(self.heard_window());
-        for at in (0..self.members.len()).filter(|at| packet.heard & bit(*at) != 0) {
+        for at in (0..self.ledger.places.len()).filter(|at| packet.heard & bit(*at) != 0) {
             let member = &mut self.members[at];
             member.heard_at = member.heard_at.max(heard_at);
         }
@@ -65,7 +65,7 @@ impl Playing {
         if !waits || self.epochs.epoch() > 0 {
             return;
         }
-        let signatures = self.start.signatures.iter().copied();
+        let signatures = self.ledger.places.start().signatures.iter().copied();
         let go = Control::Go {
             attempt: 0,
             signatures: signatures.map(Into::into).collect(),
@@ -118,7 +118,7 @@ impl Playing {
         let links = core.links.keys().filter_map(|id| {
             let at = self.member_of(core, *id)?;
             let is_best = best[at].is_some_and(|(_, best)| best == *id);
-            (is_best && at != self.me && self.epochs.has(at)).then_some((*id, at))
+            (is_best && at != self.ledger.places.me() && self.epochs.has(at)).then_some((*id, at))
         });
         links.collect()
     }
@@ -176,7 +176,7 @@ impl Playing {
             .map(|held| (held.batch.turn, held.signed.clone()))
             .collect();
         let heard = self.heard(core);
-        let head = TurnPacket::head_len(self.members.len());
+        let head = TurnPacket::head_len(self.ledger.places.len());
         let mut batches = batches.into_iter().peekable();
         for _ in 0..PACKETS_AT_ONCE {
             let mut room = MAX_DATAGRAM - head;
@@ -193,11 +193,7 @@ impl Playing {
                 turns.push((usize::from(batch.peer), turn));
                 packet.batches.push(batch);
             }
-            packet.held = self
-                .members
-                .iter()
-                .map(|member| TurnNumber(member.held))
-                .collect();
+            packet.held = self.ledger.batches.all_until().map(TurnNumber).collect();
             let link = core.links.get_mut(&id).expect("the link was just seen");
             if !link.quality.allows(core.now, MAX_DATAGRAM - room) {
                 // The pulse comes again; what it may send has grown by then. So does the acknowledgement, or its
@@ -218,7 +214,7 @@ impl Playing {
             let link = core.links.get_mut(&id).expect("the link was just seen");
             link.quality.sent(core.now, bytes);
             for (at, turn) in turns {
-                link.quality.note_sent(at, turn, self.members.len());
+                link.quality.note_sent(at, turn, self.ledger.places.len());
             }
             if batches.peek().is_none() {
                 break;
@@ -244,13 +240,17 @@ impl Playing {
             true => from,
             false => from.max(link.quality.sent_until(at)),
         };
-        let held = link.quality.held.get(self.me);
+        let held = link.quality.held.get(self.ledger.places.me());
         let from = held.map_or(0, |held| held.0);
-        let own = self.batches_from(self.me, first(self.me, from), None);
-        let others = (0..self.members.len())
-            .filter(move |at| *at != self.me && *at != to)
+        let own = self.batches_from(
+            self.ledger.places.me(),
+            first(self.ledger.places.me(), from),
+            None,
+        );
+        let others = (0..self.ledger.places.len())
+            .filter(move |at| *at != self.ledger.places.me() && *at != to)
             .filter_map(move |at| Some((at, link.quality.held.get(at)?.0)))
-            .filter(move |(at, held)| *held < self.members[*at].held)
+            .filter(move |(at, held)| *held < self.ledger.batches.held(*at))
             .flat_map(move |(at, held)| {
                 let at_once = self.epochs.is_changing() || self.forwards_at_once(core, at, link);
                 let before = match at_once {
@@ -269,23 +269,21 @@ impl Playing {
         from: u32,
         before: Option<Duration>,
     ) -> impl Iterator<Item = &Held> {
-        let member = &self.members[at];
-        member
-            .held_from(from)
-            .take_while(move |held| before.is_none_or(|before| held.arrived <= before))
+        let held = self.ledger.batches.held_from(at, from);
+        held.take_while(move |held| before.is_none_or(|before| held.arrived <= before))
     }
 
     /// When a batch that the other end lacks, and that never left on this link, has waited long enough for the direct
     /// way.
     fn next_grace(&self, core: &Core, to: usize, link: &Link) -> Option<Duration> {
         let grace = self.grace(link);
-        let others = (0..self.members.len()).filter(|at| *at != self.me && *at != to);
+        let others =
+            (0..self.ledger.places.len()).filter(|at| *at != self.ledger.places.me() && *at != to);
         others
             .filter_map(|at| {
                 let from = link.quality.held.get(at)?.0;
                 let from = from.max(link.quality.sent_until(at));
-                let member = &self.members[at];
-                let held = member.held_from(from).next()?;
+                let held = self.ledger.batches.held_from(at, from).next()?;
                 let at_once = self.epochs.is_changing() || self.forwards_at_once(core, at, link);
                 Some(if at_once {
                     core.now
@@ -308,9 +306,10 @@ impl Playing {
         if link.quality.held.is_empty() || link.quality.heard & bit(from) != 0 {
             return false;
         }
-        let earlier = (0..self.me).filter(|at| *at != from && link.quality.heard & bit(*at) != 0);
+        let earlier = (0..self.ledger.places.me())
+            .filter(|at| *at != from && link.quality.heard & bit(*at) != 0);
         let mut in_place = earlier.filter(|at| {
-            core.links_to(self.members[*at].peer.peer)
+            core.links_to(self.ledger.places.key(*at))
                 .any(|other| other.quality.heard & bit(from) != 0)
         });
         in_place.next().is_none()
@@ -324,7 +323,7 @@ impl Playing {
     /// The members heard directly of late.
     fn heard(&self, core: &Core) -> u16 {
         let window = self.heard_window();
-        let mut heard = bit(self.me);
+        let mut heard = bit(self.ledger.places.me());
         for link in core.links.values() {
             let lately = link.quality.last_sent.is_some() && link.heard_at + window > core.now;
             if let Some(at) = self.leads_to(link).filter(|_| lately) {
@@ -339,8 +338,8 @@ impl Playing {
     pub(super) fn in_reach(&self, core: &Core) -> Peers {
         let window = self.heard_window();
         let links = core.links.values().filter_map(|link| {
-            let carries =
-                link.heard_at + window > core.now && link.quality.heard & bit(self.me) != 0;
+            let carries = link.heard_at + window > core.now
+                && link.quality.heard & bit(self.ledger.places.me()) != 0;
             let member = self.member_of(core, link.id)?;
             carries.then_some((member, link.quality.heard))
         });
@@ -359,11 +358,11 @@ impl Playing {
     /// and that no link leads to which was heard of late. Who comes back says nothing on a link on which it does not ask.
     fn lost_peers<'a>(&'a self, core: &'a Core) -> impl Iterator<Item = usize> + 'a {
         let newest = self.newest_links(core);
-        (0..self.members.len()).filter(move |at| {
+        (0..self.ledger.places.len()).filter(move |at| {
             let member = &self.members[*at];
             let outside = !self.epochs.has(*at);
             let speaks = !outside || member.returns.as_ref().is_some_and(|returns| returns.asks);
-            *at != self.me
+            *at != self.ledger.places.me()
                 && member.found_at(outside, core.now).next().is_some()
                 && newest[*at].is_none_or(|(heard_at, _)| speaks && heard_at + SILENCE <= core.now)
         })
@@ -395,7 +394,7 @@ impl Playing {
             member.dials += 1;
             core.out.push(Output::Dial {
                 address,
-                key: member.peer.peer,
+                key: self.ledger.places.key(at),
             });
         }
     }
@@ -405,10 +404,10 @@ impl Playing {
         let Some(member) = self.member_of(core, proved) else {
             return;
         };
-        if member < self.me {
+        if member < self.ledger.places.me() {
             return;
         }
-        let peer = self.members[member].peer.peer;
+        let peer = self.ledger.places.key(member);
         let older: Vec<LinkId> = core
             .links_to(peer)
             .map(|link| link.id)

@@ -33,8 +33,6 @@ pub(super) struct Past {
     asked: VecDeque<(u32, u64)>,
     /// A world is to be replaced and is not yet: what is told of it means turns that are taken back.
     loading: bool,
-    /// What was taken back, oldest first.
-    undone: Vec<Undone>,
 }
 
 /// What stood before a turn.
@@ -51,20 +49,6 @@ struct World {
     snapshot: Arc<[u8]>,
 }
 
-pub(super) struct Undone {
-    /// The first epoch of the turns that took their place.
-    epoch: u32,
-    cut: u32,
-}
-
-impl Undone {
-    /// What a change has taken back, if anything.
-    pub(super) fn by(change: &RosterChange) -> Option<Undone> {
-        let (epoch, cut) = (change.epoch + 1, change.value.cut);
-        (!change.value.cheats.is_empty()).then_some(Undone { epoch, cut })
-    }
-}
-
 impl Past {
     pub(super) fn new(peers: usize) -> Self {
         Past {
@@ -74,7 +58,6 @@ impl Past {
             bundles: VecDeque::new(),
             asked: VecDeque::new(),
             loading: false,
-            undone: Vec::new(),
         }
     }
 
@@ -145,49 +128,16 @@ impl Past {
     pub(super) fn loaded(&mut self) {
         self.loading = false;
     }
-
-    /// Turns up to which what a batch of this epoch says of its sender's world and log is about the log that counts.
-    pub(super) fn counts_up_to(&self, epoch: u32) -> u32 {
-        let later = self.undone.iter().filter(|undone| undone.epoch > epoch);
-        later.map(|undone| undone.cut).min().unwrap_or(u32::MAX)
-    }
-
-    /// Whether somebody may have had so many turns of which the last were taken back.
-    pub(super) fn took_back_before(&self, turns: u32) -> bool {
-        let since = |undone: &Undone| turns.checked_sub(undone.cut);
-        let mut since = self.undone.iter().filter_map(since);
-        since.any(|turns| (1..=RECENT as u32).contains(&turns))
-    }
-
-    /// Who comes back was not there when these were taken back.
-    pub(super) fn knows_of(&mut self, undone: Vec<Undone>) {
-        self.undone = undone;
-    }
-
-    /// Turns that whoever begins to report in this epoch, and reported in one before, begins with at most.
-    pub(super) fn reported_up_to(&self, before: u32, epoch: u32) -> u32 {
-        let between = self.undone.iter();
-        let between = between.filter(|undone| (before + 1..=epoch).contains(&undone.epoch));
-        between
-            .map(|undone| undone.cut + 1)
-            .min()
-            .unwrap_or(u32::MAX)
-    }
 }
 
 impl Playing {
-    /// Of up to `turns` turns, those that a batch of each epoch can say something about: later ones are taken back.
-    pub(super) fn at_most(&self, turns: u32) -> impl Fn(u32) -> u32 {
-        move |epoch| turns.min(self.past.counts_up_to(epoch))
-    }
-
     /// Goes back to the turns before the cut. False where that is too far back.
     pub(super) fn undo(&mut self, core: &mut Core, change: &RosterChange) -> bool {
         let cut = change.value.cut;
-        if self.complete > cut && !self.take_back(core, cut) {
+        if self.ledger.window.complete() > cut && !self.take_back(core, cut) {
             return false;
         }
-        self.past.undone.extend(Undone::by(change));
+        self.ledger.window.note_retraction(change);
         self.reported = self.reported.min(cut + 1);
         self.unreported.truncate((cut + 1 - self.reported) as usize);
         self.checksums.forget_all_after(cut);
@@ -221,14 +171,10 @@ impl Playing {
             .next()
             .expect("a place that was just found");
         self.course = point.course;
-        self.epochs.chained = point.chained;
-        self.complete = cut;
-        self.hashes.truncate(cut);
+        self.ledger.window.truncate(cut, point.chained);
         self.due_bundles.retain(|bundle| bundle.turn.0 < cut);
         self.snapshot_due.take_if(|keyframe| keyframe.turns > cut);
-        for member in &mut self.members {
-            member.left_from = member.left_from.filter(|from| *from <= cut);
-        }
+        self.ledger.batches.retract(cut);
         self.take_back_own(cut);
         self.ending.reopen(cut);
         if let Some(world) = world {
@@ -239,7 +185,7 @@ impl Playing {
 
     /// What was executed of this peer's commands since, waits again; the batches that are sealed stand.
     fn take_back_own(&mut self, cut: u32) {
-        let batches = self.members[self.me].batches.range(cut, u32::MAX);
+        let batches = self.ledger.batches.range(self.ledger.places.me(), cut);
         let batches: Vec<_> = batches.map(|(turn, held)| (turn, &held.batch)).collect();
         let paused = self.course.paused_by.is_some();
         for own in &mut self.own {

@@ -82,7 +82,7 @@ impl Watch {
 impl Playing {
     /// Peers of the roster whose leaving is in the log.
     pub(super) fn leavers(&self) -> Peers {
-        self.places(|at| self.members[at].left_from.is_some())
+        self.places(|at| self.ledger.batches.is_gone(at))
     }
 
     pub(super) fn places(&self, of: impl Fn(usize) -> bool) -> Peers {
@@ -92,7 +92,7 @@ impl Playing {
 
     /// The peers that the next turn, or the change, waits for.
     pub(super) fn blockers(&self) -> Peers {
-        let me: Peers = std::iter::once(self.me as u8).collect();
+        let me: Peers = std::iter::once(self.ledger.places.me() as u8).collect();
         let waited_for = if self.epochs.is_changing() {
             let alive = self.alive();
             match self.epochs.roster.coordinates() {
@@ -104,7 +104,8 @@ impl Playing {
                 None => self.waits_for_coordinator(alive),
             }
         } else if self.stall.is_some() {
-            let missing = self.places(|at| !self.members[at].has(self.complete));
+            let missing =
+                self.places(|at| !self.ledger.batches.has(at, self.ledger.window.complete()));
             missing.or(self.unanswering())
         } else {
             Peers::default()
@@ -118,9 +119,11 @@ impl Playing {
     fn waits_for_coordinator(&self, alive: Peers) -> Peers {
         let promised = self.epochs.roster.promised();
         let promised = promised.filter(|ballot| alive.contains(ballot.peer));
-        let Some(ballot) = promised.filter(|ballot| usize::from(ballot.peer) != self.me) else {
+        let Some(ballot) =
+            promised.filter(|ballot| usize::from(ballot.peer) != self.ledger.places.me())
+        else {
             let first = alive.lowest();
-            if first != Some(self.me as u8) {
+            if first != Some(self.ledger.places.me() as u8) {
                 return first.into_iter().collect();
             }
             // It is this peer's turn: it waits for those who begin later rounds than its own.
@@ -128,7 +131,7 @@ impl Playing {
             return self.epochs.begun_after(own);
         };
         let gone = self.watch.suspects.or(self.watch.unwanted);
-        let answered = self.epochs.promised_in(ballot, self.members.len());
+        let answered = self.epochs.promised_in(ballot, self.ledger.places.len());
         let answered = answered.or(self.cheats());
         let silent = self.epochs.voters().members().without(answered.or(gone));
         let begins = self.watch.at < self.epochs.attempt_at + ATTEMPTS_EVERY;
@@ -146,7 +149,7 @@ impl Playing {
 
     /// Those who may coordinate. Who has said that it leaves does not, even if its last turn is not complete.
     pub(super) fn alive(&self) -> Peers {
-        let leaves = self.places(|at| self.members[at].leaves.is_some());
+        let leaves = self.places(|at| self.ledger.batches.leaves(at).is_some());
         let gone = self.watch.suspects.or(self.watch.unwanted).or(leaves);
         let gone = gone.or(self.cheats()).or(self.odd.peers());
         self.epochs.voters().members().without(gone)
@@ -164,17 +167,17 @@ impl Playing {
             .map(|stall| now.saturating_sub(stall.since));
         let silent = self.places(|at| {
             let member = &self.members[at];
-            at != self.me && member.heard_at + self.watch.suspicion <= now
+            at != self.ledger.places.me() && member.heard_at + self.watch.suspicion <= now
         });
         let unheard = self.places(|at| {
             let member = &self.members[at];
             // Nobody waits longer for who has said that it leaves.
-            let suspicion = match member.leaves {
+            let suspicion = match self.ledger.batches.leaves(at) {
                 Some(_) => self.watch.suspicion.min(GONE),
                 None => self.watch.suspicion + self.longer(),
             };
             let unheard = member.restarted || member.heard_at + suspicion <= now;
-            unheard && at != self.me
+            unheard && at != self.ledger.places.me()
         });
         // Silence alone is no reason to begin. Once there is one, nobody waits for who is silent.
         let begun = self.epochs.is_changing()
@@ -216,7 +219,7 @@ impl Playing {
             let member = &self.members[at];
             member.blocked >= STALL_BUDGET && member.kept_until <= now
         });
-        let me: Peers = std::iter::once(self.me as u8).collect();
+        let me: Peers = std::iter::once(self.ledger.places.me() as u8).collect();
         let disbelieved = self.places(|at| self.members[at].unproved >= PROVED_WITHIN);
         let unwanted = late.or(self.too_slow().without(me)).or(disbelieved);
         let unwanted = unwanted.or(self.odd_and_due(now));
@@ -228,9 +231,10 @@ impl Playing {
         let news = suspects.or(unwanted.without(self.watch.told));
         for at in news.without(known).iter() {
             let member = &self.members[usize::from(at)];
+            let peer = self.ledger.places.peer(usize::from(at));
             core.event(Event::Suspected {
-                peer: member.peer.peer,
-                seats: member.peer.seats.clone(),
+                peer: peer.peer,
+                seats: peer.seats.clone(),
                 unheard: now.saturating_sub(member.heard_at),
             });
         }
@@ -248,7 +252,9 @@ impl Playing {
         let lately = self.watch.suspicion.saturating_sub(AGREED_BEFORE);
         self.places(|at| {
             let member = &self.members[at];
-            at != self.me && !member.restarted && member.heard_at + lately > self.watch.at
+            at != self.ledger.places.me()
+                && !member.restarted
+                && member.heard_at + lately > self.watch.at
         })
     }
 
@@ -256,8 +262,9 @@ impl Playing {
     pub(super) fn too_slow(&self) -> Peers {
         let voters = self.epochs.voters();
         let slow = self.course.too_slow();
-        let slow =
-            self.places(|at| slow.is_some_and(|seat| self.members[at].peer.seats.contains(&seat)));
+        let slow = self.places(|at| {
+            slow.is_some_and(|seat| self.ledger.places.peer(at).seats.contains(&seat))
+        });
         match voters.is_quorum(voters.members().without(slow)) {
             true => slow,
             false => Peers::default(),
@@ -272,7 +279,7 @@ impl Playing {
             let member = &self.members[at];
             let due = member.run_since + REPLACED_AFTER * member.replaced.min(REPLACED_MOST);
             let may = member.kept_until <= now && due <= now;
-            at != self.me && may && member.is_asked_for(now)
+            at != self.ledger.places.me() && may && member.is_asked_for(now)
         });
         let replaced = replaced.and(voters.members());
         match voters.is_quorum(voters.members().without(replaced)) {
@@ -285,8 +292,8 @@ impl Playing {
         let told = std::mem::replace(&mut self.watch.told_no_quorum, lost);
         if lost && !told {
             core.event(Event::NoQuorum {
-                turn: TurnNumber(self.complete),
-                missing: self.seats_of(self.watch.suspects),
+                turn: TurnNumber(self.ledger.window.complete()),
+                missing: self.ledger.places.seats_of(self.watch.suspects),
             });
         }
     }
@@ -303,7 +310,7 @@ impl Playing {
 
     /// Whether this peer has a reason of its own to freeze when it is asked to.
     pub(super) fn sees_cause(&self) -> bool {
-        let leaves = |at: usize| self.members[at].leaves.is_some();
+        let leaves = |at: usize| self.ledger.batches.leaves(at).is_some();
         self.stall.is_some()
             || self.epochs.is_changing()
             || !self.too_slow().is_empty()
@@ -347,7 +354,7 @@ impl Playing {
                 continue;
             };
             let member = &mut self.members[at];
-            if run == member.peer.incarnation {
+            if self.ledger.places.is_current(at, run) {
                 member.heard_at = member.heard_at.max(link.heard_at);
                 let since = since.entry(at).or_insert(member.run_since);
                 *since = link.up_at.max(*since);
@@ -359,7 +366,7 @@ impl Playing {
             };
             let since = since.get(&at).copied();
             let member = &mut self.members[at];
-            let another = run != member.peer.incarnation && !member.past.contains(&run);
+            let another = self.ledger.places.is_new(at, run);
             member.restarted |= another && link.up_at >= since.unwrap_or(member.run_since);
         }
         // A run that is out and has not heard of it may know none of those who would tell: they are other runs, too.

@@ -34,10 +34,10 @@ fn who_comes_back_waits_for_no_batch_that_another_who_came_back_never_seals() {
     let delay = u32::from(plan.delay_turns);
     let firsts = [(0, 101), (1, 101), (2, 100 + delay), (3, 101 + delay)];
     for (at, first) in firsts {
-        let member = &playing.members[at];
-        let first_missing = (101..).find(|turn| !member.has(*turn));
+        let batches = &playing.ledger.batches;
+        let first_missing = (101..).find(|turn| !batches.has(at, *turn));
         assert_eq!(first_missing, Some(first), "of peer {at}");
-        assert_eq!(member.held, first, "of peer {at}");
+        assert_eq!(batches.held(at), first, "of peer {at}");
     }
 }
 
@@ -94,15 +94,23 @@ fn who_promises_has_attested_the_turns_before_its_epoch() {
     let mut playing = Playing::new(&mut core, settled, Checksum(0), SETTINGS);
     core.now = Duration::from_millis(300);
     playing.advance(&mut core);
-    assert_eq!(playing.complete, 2, "turns that are empty by rule");
+    assert_eq!(
+        playing.ledger.window.complete(),
+        2,
+        "turns that are empty by rule"
+    );
     playing.epochs.decide(change(0, 0b111, 2, None));
     playing.begin_epoch(&mut core);
-    let attests = |playing: &Playing| playing.members[0].attested_within(|_| u32::MAX);
+    let attests = |playing: &Playing| {
+        let newest = playing.ledger.batches.newest_within(0, |_| u32::MAX);
+        newest.map(|held| held.batch.complete)
+    };
     assert_eq!(attests(&playing), Some(1));
     // Somebody has left: the next change begins at once, before the turn is over that the next batch is sealed after.
-    playing.members[2].left_from = Some(2);
+    playing.ledger.batches.leave(2, 2);
     playing.advance_change(&mut core);
     assert!(playing.epochs.is_frozen());
     assert_eq!(attests(&playing), Some(2));
-    assert_eq!(playing.members[0].newest_epoch(), Some(1));
+    let newest = playing.ledger.batches.newest(0);
+    assert_eq!(newest.map(|held| held.batch.epoch), Some(1));
 }
