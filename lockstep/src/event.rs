@@ -1,6 +1,6 @@
 //! What a match tells the game.
 
-use crate::log::StoreError;
+use crate::log::{Gone, RosterCause, SeatInfo, StoreError};
 use crate::{CommandId, LinkError, LogHash, MatchId, PeerId, Plan, TurnNumber};
 use sim::{Checksum, Outcome, Seat};
 use std::path::PathBuf;
@@ -204,60 +204,6 @@ pub enum Event {
     Ended(Ended),
 }
 
-/// Seats that nobody plays any more by a change of the roster.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gone {
-    /// Why their peers are not in the roster any more.
-    pub cause: RosterCause,
-    /// The seats, ascending.
-    pub seats: Vec<Seat>,
-}
-
-impl Gone {
-    /// The seats of all, ascending.
-    pub fn seats(gone: &[Gone]) -> Vec<Seat> {
-        let seats = gone.iter().flat_map(|gone| &gone.seats);
-        let mut seats: Vec<Seat> = seats.copied().collect();
-        seats.sort_unstable();
-        seats
-    }
-}
-
-/// Why a roster changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RosterCause {
-    /// Peers left.
-    Left,
-    /// Peers were lost, blocked turns for too long, or another run of their process asked for their place.
-    Lost,
-    /// Peers had signed two different batches for one turn: the proof is in the log.
-    Cheated,
-    /// Peers had another world, or another log, than a quorum: see [`OnDesync`](crate::log::OnDesync).
-    Desynced,
-    /// Peers were suspected and answered: nobody is gone.
-    FalseAlarm,
-    /// A peer came back into its seats.
-    Rejoined,
-    /// The processes of all peers had died, or of so many that those who were left were no quorum: those who came play
-    /// on from the newest turn that they have in common.
-    Reopened,
-}
-
-impl RosterCause {
-    /// One word, for programs to read.
-    pub fn name(self) -> &'static str {
-        match self {
-            RosterCause::Left => "left",
-            RosterCause::Lost => "lost",
-            RosterCause::Cheated => "cheated",
-            RosterCause::Desynced => "desync",
-            RosterCause::FalseAlarm => "false-alarm",
-            RosterCause::Rejoined => "rejoined",
-            RosterCause::Reopened => "reopened",
-        }
-    }
-}
-
 /// Where a peer can be dialled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contact {
@@ -280,17 +226,6 @@ pub struct LobbyPeer {
     pub seats: Vec<Seat>,
     /// Whether it is ready.
     pub ready: bool,
-}
-
-/// One seat of a running match.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SeatInfo {
-    /// The seat.
-    pub seat: Seat,
-    /// Its peer.
-    pub peer: PeerId,
-    /// What its peer calls itself.
-    pub name: String,
 }
 
 /// Two worlds differ after the same turns.

@@ -128,14 +128,15 @@ pub mod ticket;
 mod transport;
 
 pub use event::{
-    Contact, Desync, DesyncSide, EndReason, Ended, Event, Fault, Gone, JoinRefused, LobbyPeer,
-    Refused, RosterCause, SeatInfo, Status,
+    Contact, Desync, DesyncSide, EndReason, Ended, Event, Fault, JoinRefused, LobbyPeer, Refused,
+    Status,
 };
 pub use game::{Counts, Match, world_entries};
 pub use ids::{CommandId, Incarnation, LinkId, LogHash, MatchId, PeerId, Plan, TurnNumber};
 pub use limits::Limits;
 #[cfg(feature = "live")]
 pub use live::{Config, Live, Network};
+pub use log::{Gone, RosterCause, SeatInfo};
 pub use moment::Moment;
 pub use rejoin::Rejoin;
 pub use sim::{Checksum, Outcome, Seat};

@@ -5,11 +5,15 @@
 //! margin, and comes down only after a time in which all that was measured would have fitted: steady beats fast. Every
 //! epoch begins it anew, from the plan in force alone.
 
-use super::{Bundle, OnSlow, What};
+use super::bundle::{Bundle, MAX_LOAD, What};
+use super::start::OnSlow;
 use crate::Plan;
-use crate::session::{MAX_LOAD, STALL_BUDGET};
 use sim::Seat;
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+/// Time that one peer may cost the others, by being late or by being slow; a tenth of the time since is given back.
+pub(crate) const STALL_BUDGET: Duration = Duration::from_secs(10);
 
 /// The longest tick, as a multiple of the one that the match began with.
 const FLOOR: u16 = 4;

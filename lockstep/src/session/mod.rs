@@ -6,7 +6,6 @@
 //! [`Session::handle`] takes one [`Input`] and returns what to do, in order; [`Session::deadline`] says when it wants
 //! [`Input::Timeout`]. Nothing else: it cannot be called in a wrong order.
 
-mod batch;
 mod catch_up;
 mod continuing;
 mod contract;
@@ -19,12 +18,11 @@ mod reopen;
 pub mod roster;
 mod wire;
 
-pub use batch::{Batch, MAX_LOAD, NO_SLACK, SnapshotHash};
+pub use crate::log::{Batch, MAX_LOAD, NO_SLACK, SnapshotHash};
 pub use contract::{
     Agreed, ConfigError, HostConfig, Input, LinkStats, Output, PeerStats, Role, RulesOf,
     SessionConfig, Stats,
 };
-pub(crate) use playing::STALL_BUDGET;
 #[cfg(any(test, feature = "harness"))]
 pub(crate) use wire::{Control, WireBatch};
 

@@ -1,12 +1,9 @@
 //! Walking a log: what it comes to, and whether each record follows on those before it.
 
 use crate::log::{
-    Codec, Continuation, Record, RosterChange, SignedBatch, Start, continued_hash, roster_hash,
-    start_hash, turn_hash,
+    Batch, Codec, Continuation, Peers, Record, RosterChange, SignedBatch, Start, TurnFold, Voters,
+    continued_hash, roster_hash, start_hash, turn_hash,
 };
-use crate::session::Batch;
-use crate::session::playing::Course;
-use crate::session::roster::{Peers, Voters};
 use crate::sign::Signer;
 use crate::{Incarnation, LogHash};
 use sim::Seat;
@@ -25,7 +22,7 @@ pub(in crate::session) struct Walk {
     pub(in crate::session) hash: LogHash,
     /// The same with the changes chained in that wait for their first turn.
     pub(in crate::session) chained: Option<LogHash>,
-    pub(in crate::session) course: Course,
+    pub(in crate::session) course: TurnFold,
     /// How what follows is encoded.
     pub(in crate::session) codec: Codec,
     pub(in crate::session) changes: Vec<RosterChange>,
@@ -52,7 +49,7 @@ impl Walk {
             roster: Peers::first(start.roster.len()),
             hash: start_hash(&start),
             chained: None,
-            course: Course::new(&start),
+            course: TurnFold::new(&start),
             codec: Codec::behind(&start),
             changes: Vec::new(),
             left: Peers::default(),

@@ -1,9 +1,7 @@
 //! The batches around the next turn, and the turns for which each peer owes any.
 
 use super::by_turn::ByTurn;
-use crate::log::SignedBatch;
-use crate::session::Batch;
-use crate::session::roster::Peers;
+use crate::log::{Batch, Peers, SignedBatch};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

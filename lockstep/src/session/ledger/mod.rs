@@ -11,8 +11,7 @@ pub(crate) use batches::{Batches, Held, Tenure};
 pub(crate) use log_window::LogWindow;
 pub(crate) use places::Places;
 
-use crate::log::turn_hash;
-use crate::session::playing::Course;
+use crate::log::{TurnFold, turn_hash};
 use crate::{LogHash, TurnNumber};
 
 pub(crate) struct Ledger {
@@ -24,7 +23,7 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// The log's hash after one turn more than are complete, after two, and so on, as far as this peer's batches go, or
     /// those of another holder where they differ.
-    pub(crate) fn hashes_ahead(&self, course: &Course, holder: Option<u8>) -> Vec<LogHash> {
+    pub(crate) fn hashes_ahead(&self, course: &TurnFold, holder: Option<u8>) -> Vec<LogHash> {
         let Ledger {
             places,
             batches,

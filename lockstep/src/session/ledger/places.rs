@@ -1,7 +1,6 @@
 //! Places: the start's roster, with the runs of processes that are in force and those that are over.
 
-use crate::log::{RosterChange, RosterPeer, Start};
-use crate::session::roster::{Joins, Peers};
+use crate::log::{Joins, Peers, RosterChange, RosterPeer, Start};
 use crate::{Incarnation, PeerId};
 use sim::Seat;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 //! How a peer's part begins: with the match, with its return, or alone. What differs between these is [`Beginning`].
 
+use super::Playing;
 use super::agreement::Checksums;
 use super::align::Others;
 use super::ending::Ending;
@@ -14,7 +15,7 @@ use super::rejoin::Requests;
 use super::snapshots::Snapshots;
 use super::undo::Past;
 use super::watch::Watch;
-use super::{Course, Playing};
+use crate::log::TurnFold;
 use crate::session::contract::Stats;
 use crate::session::core::Core;
 use crate::session::ledger::Ledger;
@@ -34,7 +35,7 @@ pub(crate) struct Settings {
 pub(super) struct Beginning {
     pub ledger: Ledger,
     pub members: Vec<Member>,
-    pub course: Course,
+    pub course: TurnFold,
     pub epochs: Epochs,
     /// Ticks of the turns that are complete and handed out.
     pub ticks: u64,

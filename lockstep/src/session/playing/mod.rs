@@ -3,7 +3,6 @@
 mod agreement;
 mod align;
 mod begin;
-mod bundle;
 mod change;
 mod compare;
 mod continued;
@@ -33,15 +32,13 @@ use super::ledger::{Batches, Ledger, LogWindow, Places, Tenure};
 use super::link::Link;
 use super::lobby::Settled;
 use crate::limits::MAX_CHAT;
-use crate::log::{Bundle, Keyframe, Metered, Record, What, start_hash};
+use crate::log::{Bundle, Formed, Keyframe, Metered, Record, TurnFold, What, start_hash};
 use crate::text::tidy_text;
 use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, Status, TurnNumber};
 use agreement::Checksums;
 use align::Others;
 use begin::Beginning;
 pub(crate) use begin::Settings;
-pub(crate) use bundle::Course;
-use bundle::Formed;
 use compare::Mismatch;
 pub(crate) use continued::Continued;
 use ending::Ending;
@@ -64,7 +61,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use undo::Past;
-pub(crate) use watch::STALL_BUDGET;
 use watch::Watch;
 
 /// A stall is told to the game from here on, and then once a second.
@@ -74,7 +70,7 @@ pub(crate) struct Playing {
     ledger: Ledger,
     members: Vec<Member>,
     own: Vec<OwnSeat>,
-    course: Course,
+    course: TurnFold,
     /// The first turn that this peer has not sealed.
     sealed: u32,
     /// When the next turn is due.
@@ -167,7 +163,7 @@ impl Playing {
                 window: LogWindow::new(0, &[start_hash(&start)], kept),
                 places: Places::new(start.clone(), me, Vec::new()),
             },
-            course: Course::new(&start),
+            course: TurnFold::new(&start),
             epochs: Epochs::new(me, members.len(), core.now),
             ticks: 0,
             due: settled.begin,

@@ -1,11 +1,11 @@
 //! Peers that come back: who asks to, what the decision to let one in does, and how its own part begins.
 
+use super::Playing;
 use super::begin::{Beginning, Settings};
 use super::epochs::Epochs;
 use super::member::{Member, Returns};
 use super::snapshots::SignedSnapshot;
-use super::{Course, Playing};
-use crate::log::{RosterChange, SignedBatch, Start, encode_change};
+use crate::log::{RosterChange, SignedBatch, Start, TurnFold, encode_change};
 use crate::session::Output;
 use crate::session::catch_up::GIVE_UP;
 use crate::session::core::Core;
@@ -105,7 +105,7 @@ pub(crate) struct Returned {
     pub changes: Vec<RosterChange>,
     /// Of those who are gone by the last one, who had left by itself.
     pub left: Peers,
-    pub course: Course,
+    pub course: TurnFold,
     pub ticks: u64,
     /// By place, the runs of each peer's process that are over.
     pub past: Vec<Vec<Incarnation>>,

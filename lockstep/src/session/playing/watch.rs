@@ -4,15 +4,14 @@
 use super::Playing;
 use super::epochs::ATTEMPTS_EVERY;
 use super::presence::GAP;
+use crate::log::STALL_BUDGET;
 use crate::session::core::Core;
 use crate::session::roster::Peers;
 use crate::{Event, LinkId, TurnNumber};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// For so long a peer may block turns although it is heard, all told.
-pub(crate) const STALL_BUDGET: Duration = Duration::from_secs(10);
-/// It is given back such a part of the time that passes: a tenth.
+/// Of [`STALL_BUDGET`], such a part of the time that passes is given back: a tenth.
 pub(super) const GIVEN_BACK: u32 = 10;
 /// Who has so much of it left is not begun without, but gone without where another one begins: clocks of peers that
 /// wait for the same are not quite the same.

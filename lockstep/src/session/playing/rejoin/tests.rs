@@ -19,7 +19,7 @@ fn who_comes_back_waits_for_no_batch_that_another_who_came_back_never_seals() {
             change(2, 0b1111, 101, Some(3)),
         ],
         left: Peers::default(),
-        course: Course::new(&start),
+        course: TurnFold::new(&start),
         start: Arc::new(start),
         ticks: 0,
         past: Vec::new(),

@@ -1,7 +1,10 @@
 //! From the batches of a turn to its bundle. Every peer computes the same from the same signed batches.
 
-use crate::log::{Bundle, Keyframe, LogEntry, Metered, Metering, PauseBudget, Start, What};
-use crate::session::Batch;
+use super::batch::Batch;
+use super::bundle::{Bundle, LogEntry, What};
+use super::keyframe::Keyframe;
+use super::metering::{Metered, Metering};
+use super::start::{PauseBudget, Start};
 use crate::{LogHash, Plan, TurnNumber};
 use sim::{Seat, SeatState};
 use std::collections::BTreeMap;
@@ -9,7 +12,7 @@ use std::sync::Arc;
 
 /// What earlier bundles left behind for later ones.
 #[derive(Clone)]
-pub(crate) struct Course {
+pub(crate) struct TurnFold {
     /// Of the next turn.
     pub plan: Plan,
     metering: Metering,
@@ -18,13 +21,13 @@ pub(crate) struct Course {
     pauses: PauseBudget,
     /// Who paused, while the next turn is paused.
     pub paused_by: Option<Seat>,
-    seats: BTreeMap<Seat, SeatCourse>,
+    seats: BTreeMap<Seat, SeatFold>,
     /// Seat events of paused turns: they wait for a turn that has a tick.
     deferred: Vec<LogEntry>,
 }
 
 #[derive(Clone, Default)]
-struct SeatCourse {
+struct SeatFold {
     /// Number of its next command.
     next: u32,
     pauses: u8,
@@ -46,16 +49,16 @@ pub(crate) struct Formed {
     pub metered: Option<Metered>,
 }
 
-impl Course {
+impl TurnFold {
     pub(crate) fn new(start: &Start) -> Self {
         let seats = start.seats().into_iter();
-        Course {
+        TurnFold {
             plan: start.plan,
             metering: Metering::new(start.plan.tick_ms, start.on_slow),
             absent: start.absent.state(),
             pauses: start.pauses,
             paused_by: None,
-            seats: seats.map(|seat| (seat, SeatCourse::default())).collect(),
+            seats: seats.map(|seat| (seat, SeatFold::default())).collect(),
             deferred: Vec::new(),
         }
     }
@@ -63,17 +66,17 @@ impl Course {
     /// As it goes on for the one peer of this start, who has all seats: what is in the log is not counted again, and what
     /// the world was told of absent players is taken back.
     pub(crate) fn continued(&self, start: &Start) -> Self {
-        let mut course = Course {
+        let mut fold = TurnFold {
             deferred: self.deferred.clone(),
-            ..Course::new(start)
+            ..TurnFold::new(start)
         };
         for (seat, known) in &self.seats {
-            if let Some(seat) = course.seats.get_mut(seat) {
+            if let Some(seat) = fold.seats.get_mut(seat) {
                 (seat.next, seat.idle) = (known.next, known.idle);
             }
         }
-        course.open(&start.seats());
-        course
+        fold.open(&start.seats());
+        fold
     }
 
     /// A roster change has begun an epoch, of whose peers all know no more than the plan in force.
@@ -246,7 +249,7 @@ impl Course {
                     let seat = self
                         .seats
                         .get_mut(&entry.seat)
-                        .expect("a roster seat has a course");
+                        .expect("every seat of the roster has a fold");
                     seat.next = seat.next.wrapping_add(1);
                     *executed.entry(entry.seat).or_default() += 1;
                 }
@@ -265,7 +268,7 @@ impl Course {
                 let seat = self
                     .seats
                     .get_mut(&entry.seat)
-                    .expect("a roster seat has a course");
+                    .expect("every seat of the roster has a fold");
                 let within = seat.pauses < self.pauses.pauses
                     && seat.paused_ms < u64::from(self.pauses.seconds) * 1_000;
                 if self.paused_by.is_some() || !within {
@@ -292,7 +295,10 @@ impl Course {
         let Some(by) = self.paused_by else {
             return;
         };
-        let seat = self.seats.get_mut(&by).expect("a roster seat has a course");
+        let seat = self
+            .seats
+            .get_mut(&by)
+            .expect("every seat of the roster has a fold");
         seat.paused_ms += self.plan.turn().as_millis() as u64;
         if seat.paused_ms >= u64::from(self.pauses.seconds) * 1_000 {
             self.paused_by = None;
