@@ -1,7 +1,7 @@
 //! One link: who is at its other end, and how well it carries.
 
+use super::membership::paxos::{Ballot, Peers};
 use super::playing::WordKey;
-use super::roster::{Ballot, Peers};
 use super::wire::TurnPacket;
 use crate::{Incarnation, LinkId, PeerId, TurnNumber};
 use std::collections::BTreeMap;

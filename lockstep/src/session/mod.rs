@@ -13,10 +13,15 @@ mod core;
 mod ledger;
 mod link;
 mod lobby;
+mod membership;
 mod playing;
 mod reopen;
-pub mod roster;
 mod wire;
+
+/// The agreement on a roster change.
+pub mod roster {
+    pub use super::membership::paxos::*;
+}
 
 pub use crate::log::{Batch, MAX_LOAD, NO_SLACK, SnapshotHash};
 pub use contract::{

@@ -2,7 +2,7 @@
 
 use crate::LogHash;
 use crate::log::{Bundle, RosterChange, turn_hash};
-use crate::session::roster::RECENT;
+use crate::session::membership::paxos::RECENT;
 use std::collections::VecDeque;
 
 pub(crate) struct LogWindow {

@@ -10,7 +10,7 @@ use crate::log::{Equivocation, SignedBatch};
 use crate::session::Batch;
 use crate::session::core::Core;
 use crate::session::ledger::Held;
-use crate::session::roster::Value;
+use crate::session::membership::paxos::Value;
 use crate::session::wire::{Control, WireBatch};
 use crate::{LinkId, LogHash};
 use std::time::Duration;

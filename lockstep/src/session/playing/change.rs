@@ -5,7 +5,7 @@ use super::epochs::{Posted, key};
 use crate::encoding::Reader;
 use crate::log::{Equivocation, RosterChange, decode_change, encode_change, roster_hash};
 use crate::session::core::Core;
-use crate::session::roster::{
+use crate::session::membership::paxos::{
     Do, Holding, Input, Joins, Message, Note, Peers, Promise, RECENT, View, note_signed_bytes,
 };
 use crate::session::wire::{Control, SignedNote};

@@ -5,7 +5,7 @@ use super::agreement::Compared;
 use super::odd::Verdict;
 use crate::log::Record;
 use crate::session::core::Core;
-use crate::session::roster::Peers;
+use crate::session::membership::paxos::Peers;
 use crate::session::wire::WireBatch;
 use crate::session::{Batch, Output};
 use crate::{Desync, DesyncSide, EndReason, Event, LogHash, PeerId, TurnNumber};

@@ -6,7 +6,7 @@ use super::rejoin::FRESH;
 use crate::log::{End, Record, end_signed_bytes};
 use crate::session::Output;
 use crate::session::core::Core;
-use crate::session::roster::Peers;
+use crate::session::membership::paxos::Peers;
 use crate::session::wire::Control;
 use crate::{EndReason, Fault, LinkId};
 use sim::{Checksum, Outcome};

@@ -4,7 +4,7 @@ use crate::PeerId;
 use crate::limits::MAX_PEERS;
 use crate::log::RosterChange;
 use crate::session::link::{Link, NoteKey};
-use crate::session::roster::{Ballot, Holding, Message, Peers, Roster, Voters};
+use crate::session::membership::paxos::{Ballot, Holding, Message, Peers, Roster, Voters};
 use crate::session::wire::SignedNote;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

@@ -10,7 +10,7 @@ use super::proof::Dispute;
 use crate::log::OnDesync;
 use crate::session::Output;
 use crate::session::core::Core;
-use crate::session::roster::{Peers, Value};
+use crate::session::membership::paxos::{Peers, Value};
 use crate::{Desync, DesyncSide, Event, LogHash, TurnNumber};
 use sim::Checksum;
 use std::time::Duration;

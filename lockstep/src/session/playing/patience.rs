@@ -5,7 +5,7 @@
 
 use super::Playing;
 use crate::session::core::Core;
-use crate::session::roster::Peers;
+use crate::session::membership::paxos::Peers;
 use crate::{Event, TurnNumber};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

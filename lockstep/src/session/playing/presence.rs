@@ -12,7 +12,7 @@ use super::watch::GIVEN_BACK;
 use crate::encoding::DecodeError;
 use crate::session::core::Core;
 use crate::session::link::Link;
-use crate::session::roster::{Peers, Voters};
+use crate::session::membership::paxos::{Peers, Voters};
 use crate::session::wire::{Control, SignedNote};
 use crate::{Event, Fault, Incarnation, LinkId, MatchId};
 use serde::{Deserialize, Serialize};

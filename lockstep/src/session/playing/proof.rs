@@ -3,7 +3,7 @@
 use super::Playing;
 use crate::log::{Equivocation, SignedBatch};
 use crate::session::core::Core;
-use crate::session::roster::Peers;
+use crate::session::membership::paxos::Peers;
 use crate::session::wire::{Control, WireBatch};
 use crate::{DesyncSide, Event, Fault, LinkId, LogHash};
 use std::time::Duration;

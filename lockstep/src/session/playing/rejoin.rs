@@ -10,7 +10,7 @@ use crate::session::Output;
 use crate::session::catch_up::GIVE_UP;
 use crate::session::core::Core;
 use crate::session::ledger::{Batches, Held, Ledger, LogWindow, Places, Tenure};
-use crate::session::roster::{Joins, Message, Peers, Request};
+use crate::session::membership::paxos::{Joins, Message, Peers, Request};
 use crate::session::wire::{Control, TurnPacket};
 use crate::{
     Contact, Event, Fault, Incarnation, JoinRefused, LinkId, LogHash, MatchId, PeerId, TurnNumber,

@@ -6,7 +6,7 @@
 use super::Playing;
 use crate::log::{Keyframe, SignedBatch};
 use crate::session::SnapshotHash;
-use crate::session::roster::Voters;
+use crate::session::membership::paxos::Voters;
 use crate::{Limits, LogHash, Plan};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

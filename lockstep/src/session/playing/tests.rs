@@ -4,8 +4,8 @@ use super::*;
 use crate::log::{RosterChange, SignedBatch};
 use crate::session::Batch;
 use crate::session::ledger::Held;
-use crate::session::roster::tests::start;
-use crate::session::roster::{Ballot, Joins, Peers, Value};
+use crate::session::membership::paxos::tests::start;
+use crate::session::membership::paxos::{Ballot, Joins, Peers, Value};
 use crate::sign::KeyedHash;
 use crate::{Incarnation, Limits, LogHash};
 

@@ -7,7 +7,7 @@ use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::ledger::Held;
 use crate::session::link::Link;
-use crate::session::roster::Peers;
+use crate::session::membership::paxos::Peers;
 use crate::session::wire::{Control, Datagram, TurnPacket};
 use crate::{LinkId, MAX_DATAGRAM, TurnNumber};
 use std::collections::BTreeMap;

@@ -9,7 +9,7 @@ use crate::LogHash;
 use crate::log::{Bundle, RosterChange, TurnFold, What, seats_with_commands};
 use crate::session::Output;
 use crate::session::core::Core;
-use crate::session::roster::RECENT;
+use crate::session::membership::paxos::RECENT;
 use std::collections::VecDeque;
 use std::sync::Arc;
 

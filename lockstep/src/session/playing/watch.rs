@@ -6,7 +6,7 @@ use super::epochs::ATTEMPTS_EVERY;
 use super::presence::GAP;
 use crate::log::STALL_BUDGET;
 use crate::session::core::Core;
-use crate::session::roster::Peers;
+use crate::session::membership::paxos::Peers;
 use crate::{Event, LinkId, TurnNumber};
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 use super::*;
 use crate::Incarnation;
 use crate::session::lobby::Settled;
+use crate::session::membership::paxos::tests::start;
 use crate::session::playing::epochs::key;
 use crate::session::playing::tests::{SETTINGS, change, core};
-use crate::session::roster::tests::start;
 
 #[test]
 fn who_comes_back_waits_for_no_batch_that_another_who_came_back_never_seals() {

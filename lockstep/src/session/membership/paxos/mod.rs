@@ -374,4 +374,4 @@ impl Roster {
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+pub(in crate::session) mod tests;

@@ -1,0 +1,3 @@
+//! Membership: who is of the match, and how that changes.
+
+pub mod paxos;
