@@ -16,6 +16,7 @@ mod lobby;
 mod membership;
 mod playing;
 mod reopen;
+mod verify;
 mod wire;
 
 /// The agreement on a roster change.

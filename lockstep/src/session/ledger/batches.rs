@@ -184,9 +184,11 @@ impl Batches {
     }
 
     /// Forgets batches that no peer can need any more.
-    pub(crate) fn forget_before(&mut self, at: usize, complete: u32) {
+    pub(crate) fn forget_before(&mut self, complete: u32) {
         let first = complete.saturating_sub(KEPT);
-        self.of[at].batches.forget_before(first);
+        for tenure in &mut self.of {
+            tenure.batches.forget_before(first);
+        }
     }
 
     /// Puts another batch of a turn in the place of the one that is held, which it returns.

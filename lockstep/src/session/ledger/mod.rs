@@ -4,12 +4,14 @@
 
 mod batches;
 mod by_turn;
+#[cfg(test)]
+pub(crate) mod fixture;
 mod log_window;
 mod places;
 
 pub(crate) use batches::{Batches, Held, Tenure};
 pub(crate) use log_window::LogWindow;
-pub(crate) use places::Places;
+pub(crate) use places::{DESYNCS, Places, bars};
 
 use crate::log::{TurnFold, turn_hash};
 use crate::{LogHash, TurnNumber};

@@ -1,13 +1,10 @@
 //! How a peer's part begins: with the match, with its return, or alone. What differs between these is [`Beginning`].
 
 use super::Playing;
-use super::agreement::Checksums;
-use super::align::Others;
 use super::ending::Ending;
 use super::epochs::Epochs;
 use super::load::Load;
 use super::member::Member;
-use super::odd::Odd;
 use super::own::OwnSeat;
 use super::patience::Patience;
 use super::presence::Presence;
@@ -19,6 +16,7 @@ use crate::log::TurnFold;
 use crate::session::contract::Stats;
 use crate::session::core::Core;
 use crate::session::ledger::Ledger;
+use crate::session::verify::Verify;
 use sim::Checksum;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -35,6 +33,7 @@ pub(crate) struct Settings {
 pub(super) struct Beginning {
     pub ledger: Ledger,
     pub members: Vec<Member>,
+    pub verify: Verify,
     pub course: TurnFold,
     pub epochs: Epochs,
     /// Ticks of the turns that are complete and handed out.
@@ -53,6 +52,7 @@ impl Playing {
         let Beginning {
             ledger,
             members,
+            verify,
             course,
             epochs,
             ticks,
@@ -80,7 +80,6 @@ impl Playing {
             unreported: unreported.into_iter().collect(),
             reported: reports_from,
             last_checksum: checksum,
-            checksums: Checksums::new(peers, reports_from),
             snapshot_due: None,
             snapshots: Snapshots::new(plan, peers),
             requests: Requests::default(),
@@ -97,10 +96,7 @@ impl Playing {
             patience: Patience::default(),
             ending: Ending::new(peers),
             fresh_batch: false,
-            dispute: None,
-            others: Others::default(),
-            mismatch: None,
-            odd: Odd::default(),
+            verify,
             past: Past::new(peers),
             stats: Stats::default(),
             over: false,

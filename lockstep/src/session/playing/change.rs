@@ -3,13 +3,15 @@
 use super::Playing;
 use super::epochs::{Posted, key};
 use crate::encoding::Reader;
-use crate::log::{Equivocation, RosterChange, decode_change, encode_change, roster_hash};
+use crate::log::{RosterChange, decode_change, encode_change, roster_hash};
 use crate::session::core::Core;
+use crate::session::ledger::Ledger;
 use crate::session::membership::paxos::{
     Do, Holding, Input, Joins, Message, Note, Peers, Promise, RECENT, View, note_signed_bytes,
 };
+use crate::session::verify::{Wanted, side};
 use crate::session::wire::{Control, SignedNote};
-use crate::{Event, Fault, Gone, LinkId, LogHash, TurnNumber};
+use crate::{DesyncSide, Event, Fault, Gone, LinkId, LogHash, TurnNumber};
 use std::time::Duration;
 
 /// An attempt to decide that has come to nothing is followed by another, the second after twice this time, and so on.
@@ -71,7 +73,7 @@ impl Playing {
         self.take_later_decision(core);
         self.hear_notes(core);
         self.coordinate_if_due(core);
-        self.align(core);
+        self.reconcile(core);
         if self.epochs.is_changing() {
             self.tell_roster(core, Input::Look);
             self.hear_notes(core);
@@ -241,7 +243,7 @@ impl Playing {
             || self.joiner(core.now).is_some()
             || !self.watch.suspects.or(self.watch.unwanted).is_empty();
         let alone = voters.members().len() == 1 && self.joiner(core.now).is_none();
-        let lost = self.watch.suspects.or(self.cheats());
+        let lost = self.watch.suspects.or(self.verify.cheats());
         let lost = !voters.is_quorum(voters.members().without(lost));
         if !cause || turn_of_another || alone || lost || decided {
             return;
@@ -267,7 +269,7 @@ impl Playing {
             let Some((from, message)) = self.epochs.next_unheard(asks, core.now) else {
                 return;
             };
-            if self.cheats().contains(from) {
+            if self.verify.cheats().contains(from) {
                 continue;
             }
             if let Message::Promise(promise) = &message {
@@ -309,32 +311,40 @@ impl Playing {
         let ahead = promise
             .complete
             .checked_sub(self.ledger.window.complete() + 1);
-        let ahead = ahead.and_then(|more| self.hashes_ahead().get(more as usize).copied());
+        let ahead = ahead.and_then(|more| {
+            self.ledger
+                .hashes_ahead(&self.course, None)
+                .get(more as usize)
+                .copied()
+        });
         if ahead.is_some_and(|own| promise.hashes.first().is_some_and(|told| *told != own)) {
             differs = differs.min(self.ledger.window.complete());
         }
         // Once for each who votes: what it sends then is much.
         let votes = self.epochs.has(usize::from(from));
-        if differs != u32::MAX && votes && self.epochs.differs_first(from) {
-            self.show(core, differs);
+        if differs != u32::MAX && votes {
+            let shown = self.verify.show_difference(from, differs, &self.ledger);
+            self.act_on(core, shown);
         }
         if usize::from(from) != self.ledger.places.me() && self.epochs.has(usize::from(from)) {
-            let member = &mut self.members[usize::from(from)];
             let told = promise.hashes.first();
             let told = told.map(|hash| (promise.complete, *hash));
             // Nobody has completed more than this; a lie about it would stay for ever.
             let most = self.ledger.window.complete().saturating_add(RECENT as u32);
-            member
-                .pending_hashes
-                .extend(told.filter(|(turns, _)| *turns <= most));
-            self.check_pending_hashes(core);
+            if let Some((turns, hash)) = told.filter(|(turns, _)| *turns <= most) {
+                self.verify.expect_hash(usize::from(from), turns, hash);
+            }
+            self.check_hashes(core);
         }
     }
 
     pub(super) fn sight(&self, joiner: Option<Joins>) -> Sight {
-        let odd = self.evidently_odd();
+        let odd = self
+            .verify
+            .evident_minority(&self.ledger, self.epochs.voters());
         let left = self.places(|at| self.ledger.batches.leaves(at).is_some());
-        let excused = self.epochs.unwanted_by_quorum().or(self.cheats()).or(left);
+        let cheats = self.verify.cheats();
+        let excused = self.epochs.unwanted_by_quorum().or(cheats).or(left);
         let suspects = self.watch.suspects.or(self.watch.unwanted);
         let unwanted = self.watch.agreed.or(odd);
         let holdings: Vec<Holding> = self.holdings();
@@ -350,10 +360,10 @@ impl Playing {
             complete: self.ledger.window.complete(),
             hashes: self.ledger.window.recent(RECENT),
             ahead: match self.epochs.is_changing() {
-                true => self.hashes_ahead(),
+                true => self.ledger.hashes_ahead(&self.course, None),
                 false => Vec::new(),
             },
-            cheats: self.cheats(),
+            cheats,
             odd,
             suspects,
             unwanted,
@@ -377,7 +387,7 @@ impl Playing {
                         ballot: decision.ballot,
                         value: decision.value,
                         accepts: decision.accepts.iter().filter_map(accept).collect(),
-                        proofs: self.proofs_of(decision.value.cheats),
+                        proofs: self.verify.proofs_against(decision.value.cheats),
                         reopening: None,
                     };
                     self.decided(core, change);
@@ -410,20 +420,14 @@ impl Playing {
         self.epochs.post(key(epoch, me, &message), posted);
     }
 
-    fn proofs_of(&self, cheats: Peers) -> Vec<Equivocation> {
-        let members = cheats
-            .iter()
-            .filter_map(|at| self.members.get(usize::from(at)));
-        members.filter_map(|member| member.proof.clone()).collect()
-    }
-
     fn decided(&mut self, core: &mut Core, change: RosterChange) {
         // What reopens the match was decided by other runs than this one.
         let reopened = change.reopening.is_some();
         let stays = change.value.roster.contains(self.ledger.places.me() as u8) && !reopened;
         let (cut, roster) = (change.value.cut, change.value.roster);
         for proof in &change.proofs {
-            self.note_proof(core, proof.clone());
+            let named = self.verify.convict(proof.clone());
+            self.act_on(core, named);
         }
         let goes_back = stays && !change.value.cheats.is_empty();
         let too_far = match goes_back {
@@ -432,33 +436,26 @@ impl Playing {
         };
         if too_far {
             // No correct peer decides so: whoever stays had told of all that it had completed.
-            let side = self.side(
-                self.ledger.places.me() as u8,
-                self.last_checksum,
-                Some(self.ledger.window.newest()),
-            );
+            let side = self.own_side();
             return self.desync(core, cut, vec![side]);
         }
         let goes = self.epochs.voters().members().without(roster);
         self.tell_joiner(core, &change);
         let value = change.value;
         self.epochs.decide(change);
-        self.others.look_anew();
-        if !value.odd.is_empty() {
-            self.others_go_without(core, value);
-        }
+        let around = self.around(core.now);
+        let findings = self.verify.note_decision(value, &self.ledger, &around);
+        self.act_on(core, findings);
         if !stays && (reopened || self.leaving.is_none()) {
             self.give_up_stall(core.now);
             self.ending.be_removed(core.now);
         }
         if stays {
             for at in goes.iter() {
-                {
-                    let at = usize::from(at);
-                    let knows = self.ledger.batches.is_gone(at);
-                    self.members[at].tell_of_removal(knows, core.now);
-                    self.ledger.batches.cut_off(at, cut);
-                }
+                let at = usize::from(at);
+                let knows = self.ledger.batches.is_gone(at) || self.verify.convicts(at);
+                self.members[at].tell_of_removal(knows, core.now);
+                self.ledger.batches.cut_off(at, cut);
             }
         }
     }
@@ -474,16 +471,9 @@ impl Playing {
         };
         let alike = |hash| hash == self.ledger.window.newest();
         if !change.value.log_hash.is_none_or(alike) {
-            let own = Some(self.ledger.window.newest());
-            let side = self.side(self.ledger.places.me() as u8, self.last_checksum, own);
+            let side = self.own_side();
             return self.desync(core, change.value.cut, vec![side]);
         }
-        // All who begin it have one log.
-        self.dispute.take_if(|_| change.value.log_hash.is_some());
-        if !change.value.cheats.is_empty() {
-            self.forget_disputes();
-        }
-        self.others.begin_epoch();
         self.ledger.batches.forget_alternates();
         self.ending.stay();
         let goes = before.without(change.value.roster);
@@ -503,13 +493,12 @@ impl Playing {
         }
         for at in goes.iter() {
             self.ledger.batches.leave(usize::from(at), change.value.cut);
-            let member = &mut self.members[usize::from(at)];
-            // What it said of turns that only it had is not about this log.
-            member.pending_hashes.clear();
-            self.checksums
-                .forget_after(usize::from(at), change.value.cut);
         }
-        self.note_odd(core, change.value, goes);
+        let around = self.around(core.now);
+        let findings = self
+            .verify
+            .begin_epoch(&change, goes, &self.ledger, &around);
+        self.act_on(core, findings);
         self.keep_debts(removed, core.now);
         let still_in = self.epochs.has(self.ledger.places.me());
         if let Some(leaving) = self.leaving.as_mut().filter(|_| still_in) {
@@ -544,6 +533,47 @@ impl Playing {
             seats: self.ledger.places.seats_of(peers),
         });
         gone.collect()
+    }
+
+    /// What this peer itself has, where the others cannot be right.
+    fn own_side(&self) -> DesyncSide {
+        let Ledger { places, window, .. } = &self.ledger;
+        let own = Some(window.newest());
+        side(places.me() as u8, self.last_checksum, own, places)
+    }
+
+    /// Goes over to what others hold where that leads to the log of the roster change, and this peer's batches do not.
+    fn reconcile(&mut self, core: &mut Core) {
+        let decided = self.epochs.pending().map(|change| change.value);
+        let told = || {
+            let sight = self.sight(None);
+            let roster = &self.epochs.roster;
+            let another = roster.is_told_another_log(&sight.view());
+            (roster.wanted(&sight.view()), another)
+        };
+        let (value, another) = match decided {
+            Some(value) => (Some(value), false),
+            None if self.epochs.is_changing() => told(),
+            None => (None, false),
+        };
+        let me = self.ledger.places.me() as u8;
+        let stays = value.filter(|value| value.roster.contains(me));
+        let wanted = Wanted {
+            log: stays.and_then(|value| Some((value.cut, value.log_hash?))),
+            decided: decided.is_some(),
+            another,
+        };
+        let ledger = &mut self.ledger;
+        let reconciled = self
+            .verify
+            .reconcile(ledger, &self.course, wanted, core.now);
+        if let Some(from) = reconciled.show {
+            self.show(core, from);
+        }
+        if reconciled.is_lost {
+            self.give_up_stall(core.now);
+            self.ending.be_removed(core.now);
+        }
     }
 
     fn holdings(&self) -> Vec<Holding> {

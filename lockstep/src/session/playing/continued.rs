@@ -4,10 +4,11 @@ use super::Playing;
 use super::begin::{Beginning, Settings};
 use super::epochs::Epochs;
 use super::member::Member;
-use crate::log::{Continuation, Keyframe, Record, Start, TurnFold};
+use crate::log::{Continuation, Keyframe, Peers, Record, Start, TurnFold};
 use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::ledger::{Batches, Ledger, LogWindow, Places, Tenure};
+use crate::session::verify::Verify;
 use crate::{Event, LogHash};
 use sim::{Checksum, Seat};
 use std::sync::Arc;
@@ -38,11 +39,7 @@ impl Playing {
         let (turns, plan) = (continuation.turns, start.plan);
         let first = turns + u32::from(plan.delay_turns);
         let peer = start.roster[0].clone();
-        let member = Member {
-            reported: turns,
-            reports_from: turns,
-            ..Member::new(Vec::new(), core.now)
-        };
+        let member = Member::new(Vec::new(), core.now);
         core.out
             .push(Output::Append(Record::Continued(continuation.clone())));
         core.event(Event::Started {
@@ -54,9 +51,11 @@ impl Playing {
         let kept = core.limits.unexecuted_turns as usize;
         let mut window = LogWindow::new(turns, &[continued.hash], kept);
         window.chain(continued.chained);
+        let places = Places::new(start, 0, Vec::new());
         let beginning = Beginning {
+            verify: Verify::new(&places, turns, Peers::default()),
             ledger: Ledger {
-                places: Places::new(start, 0, Vec::new()),
+                places,
                 batches: Batches::new(vec![Tenure::new(first, first, None)]),
                 window,
             },

@@ -1,12 +1,10 @@
 //! The end of a match, agreed where that is possible.
 
 use super::Playing;
-use super::odd::Verdict;
 use super::rejoin::FRESH;
 use crate::log::{End, Record, end_signed_bytes};
 use crate::session::Output;
 use crate::session::core::Core;
-use crate::session::membership::paxos::Peers;
 use crate::session::wire::Control;
 use crate::{EndReason, Fault, LinkId};
 use sim::{Checksum, Outcome};
@@ -123,7 +121,7 @@ impl Ending {
 impl Playing {
     pub(super) fn ending_deadline(&self) -> Option<Duration> {
         // The end waits for what becomes of logs that differ.
-        let waits = self.dispute.is_some() && !self.ending.desynced();
+        let waits = self.verify.is_disputed() && !self.ending.desynced();
         self.ending.deadline().filter(|_| !waits)
     }
 
@@ -197,8 +195,8 @@ impl Playing {
         }
         // What a peer signs at its end it reports: no batch of it follows.
         if at != self.ledger.places.me() {
-            self.members[at].pending_hashes.push_back((turns, log_hash));
-            self.check_pending_hashes(core);
+            self.verify.expect_hash(at, turns, log_hash);
+            self.check_hashes(core);
             self.report(core, at, turns, checksum);
         }
     }
@@ -224,7 +222,7 @@ impl Playing {
             if core.now >= since + DESYNC_WAIT {
                 self.finish(core, EndReason::Desync);
             }
-        } else if self.ending.own.is_some() && self.dispute.is_none() {
+        } else if self.ending.own.is_some() && !self.verify.is_disputed() {
             self.end_if_signed(core);
         } else if self.removed_and_known(core) {
             // Who is removed with it may hear of that from nobody else.
@@ -295,23 +293,11 @@ impl Playing {
 
     /// Peers have signed different ends: those who differ from a quorum have no part in it.
     fn ends_differ(&mut self, core: &mut Core, turns: u32, told: &[(u8, End)]) {
-        let turn = turns.saturating_sub(1);
-        let sides = told.iter();
-        let sides = sides.map(|(at, end)| self.side(*at, end.checksum, Some(end.log_hash)));
-        let sides = sides.collect();
-        let verdict = match self.removes_odd_ones() {
-            true => self.verdict(told, Peers::default()),
-            false => Verdict::Nobody,
-        };
-        match verdict {
-            Verdict::Minority(odd) if !odd.contains(self.ledger.places.me() as u8) => {
-                let checksums = told.iter().map(|(at, end)| (*at, end.checksum));
-                let checksums: Vec<(u8, Checksum)> = checksums.collect();
-                self.log_mismatch(core, turns, &checksums);
-                self.go_without(core, odd, turn, sides);
-                self.end_if_signed(core);
-            }
-            _ => self.desync(core, turn, sides),
+        let around = self.around(core.now);
+        let (findings, goes_on) = self.verify.judge_ends(turns, told, &self.ledger, &around);
+        self.act_on(core, findings);
+        if goes_on {
+            self.end_if_signed(core);
         }
     }
 
@@ -319,7 +305,7 @@ impl Playing {
     pub(super) fn asked_to_sign(&self) -> impl Iterator<Item = usize> {
         let turns = self.ending.turns().unwrap_or(self.executed);
         self.ledger.places.all().filter(move |at| {
-            let out = self.members[*at].proof.is_some() || self.odd.peers().contains(*at as u8);
+            let out = self.verify.convicts(*at) || self.verify.minority().contains(*at as u8);
             self.ledger.batches.required(*at, turns) && !out
         })
     }

@@ -21,8 +21,6 @@ pub(super) struct Epochs {
     pub later: BTreeMap<(u32, PeerId), RosterChange>,
     /// Of each voter, whom it wants to go, by all that it has promised in this epoch.
     against: BTreeMap<u8, Peers>,
-    /// The voters whose promises have shown another history.
-    differing: Peers,
     /// The last decisions, oldest first, and without a hole.
     decisions: VecDeque<RosterChange>,
     /// The epoch that ended with the decision that let this peer in. Who has not heard of that sends it no turns, by which
@@ -73,7 +71,6 @@ impl Epochs {
             pending: None,
             later: BTreeMap::new(),
             against: BTreeMap::new(),
-            differing: Peers::default(),
             decisions: VecDeque::new(),
             let_in: None,
             unlogged: VecDeque::new(),
@@ -182,20 +179,12 @@ impl Epochs {
         let epoch = self.epoch;
         self.board.retain(|(of, ..), _| *of >= epoch);
         self.later.retain(|(of, _), _| *of >= epoch);
-        self.differing = Peers::default();
         self.against.clear();
         self.began_at = now;
         self.attempt_at = now;
         self.attempts = 0;
         self.prepared.clear();
         Some(change)
-    }
-
-    /// Whether this is the first promise of a voter in this epoch that shows another history.
-    pub(super) fn differs_first(&mut self, from: u8) -> bool {
-        let first = !self.differing.contains(from);
-        self.differing = self.differing.or(std::iter::once(from).collect());
-        first
     }
 
     /// Whether notes of this key are kept now.

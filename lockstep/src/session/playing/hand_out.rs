@@ -80,13 +80,13 @@ impl Playing {
     pub(super) fn append_attests(&self, core: &mut Core) {
         // What a peer signs that signs two histories, or has another world, says nothing.
         let says = |at: &usize| {
-            let odd = self.odd.peers().contains(*at as u8);
-            self.members[*at].proof.is_none() && !odd
+            let odd = self.verify.minority().contains(*at as u8);
+            !self.verify.convicts(*at) && !odd
         };
         let newest = self.ledger.places.all().filter(says).filter_map(|at| {
             let known = match at == self.ledger.places.me() {
                 true => self.ledger.window.complete(),
-                false => self.ledger.window.complete().min(self.members[at].alike),
+                false => self.ledger.window.complete().min(self.verify.alike(at)),
             };
             let most = self.ledger.window.at_most(known);
             self.ledger.batches.newest_within(at, most)

@@ -2,9 +2,6 @@
 
 use super::rejoin::FRESH;
 use super::watch::HALF_SPENT;
-use crate::LogHash;
-use crate::log::Equivocation;
-use std::collections::VecDeque;
 use std::time::Duration;
 
 /// So long who is out is dialled to hear of it. Its own dials lead nowhere where this peer has moved.
@@ -12,14 +9,6 @@ const TELL_GONE: Duration = Duration::from_secs(10);
 
 pub(crate) struct Member {
     pub addresses: Vec<String>,
-    /// Worlds reported: checksums after `reports_from..reported` turns are in.
-    pub reported: u32,
-    /// It reports no world of fewer turns.
-    pub reports_from: u32,
-    /// Its next report begins wherever it does: this peer was not there for those before.
-    pub reports_anew: bool,
-    /// Log hashes that it reported and that we have not reached: turns complete, and the hash.
-    pub pending_hashes: VecDeque<(u32, LogHash)>,
     /// Least slack of its batches here, since we last reported.
     pub slack_ms: Option<i16>,
     /// Slack of our batches there, as it last reported.
@@ -32,12 +21,6 @@ pub(crate) struct Member {
     pub tell_until: Duration,
     pub next_dial: Duration,
     pub dials: usize,
-    /// Turns after which its log is known to be ours.
-    pub alike: u32,
-    /// Two batches of it for one turn.
-    pub proof: Option<Equivocation>,
-    /// The newest epoch in which it has reported.
-    pub reported_in: u32,
     /// When it was last heard, by any path.
     pub heard_at: Duration,
     /// Batches for turns before it may have been sealed before its peer fell silent: they are no sign of life.
@@ -50,10 +33,6 @@ pub(crate) struct Member {
     pub unproved: Duration,
     /// How often it was removed after it had held the others up for long.
     pub held_up: u32,
-    /// Since when it attests another log than this peer, and nobody is proved to be behind it.
-    pub disputed_since: Option<Duration>,
-    /// How often it was removed for its world, or its log.
-    pub desyncs: u8,
     /// From when on this peer proposes to let it in again.
     pub back_at: Duration,
     /// Another run of its process has shown up.
@@ -64,8 +43,6 @@ pub(crate) struct Member {
     pub replaced: u32,
     /// Since when this run of its process is of the roster, where another one was before.
     pub run_since: Duration,
-    /// Its reports do not follow each other: they are not taken any more.
-    pub misreports: bool,
 }
 
 /// What was last seen of a peer that may be coming back.
@@ -82,10 +59,6 @@ impl Member {
     pub(crate) fn new(addresses: Vec<String>, now: Duration) -> Self {
         Member {
             addresses,
-            reported: 0,
-            reports_from: 0,
-            reports_anew: false,
-            pending_hashes: VecDeque::new(),
             slack_ms: None,
             slack_there_ms: None,
             slack_here_ms: None,
@@ -93,23 +66,17 @@ impl Member {
             tell_until: Duration::ZERO,
             next_dial: now + Duration::from_secs(2),
             dials: 0,
-            alike: 0,
-            proof: None,
-            reported_in: 0,
             heard_at: now,
             lives_from: 0,
             blocked: Duration::ZERO,
             kept_until: Duration::ZERO,
             unproved: Duration::ZERO,
             held_up: 0,
-            disputed_since: None,
-            desyncs: 0,
             back_at: Duration::ZERO,
             restarted: false,
             replaced_at: None,
             replaced: 0,
             run_since: Duration::ZERO,
-            misreports: false,
         }
     }
 
@@ -125,16 +92,12 @@ impl Member {
             .chain(known)
     }
 
-    /// It comes back after `cut` turns.
-    pub(crate) fn come_back(&mut self, cut: u32, now: Duration) {
+    /// It comes back.
+    pub(crate) fn come_back(&mut self, now: Duration) {
         let addresses = std::mem::take(&mut self.addresses);
         *self = Member {
-            reported: cut + 1,
-            reports_from: cut + 1,
             blocked: self.blocked.min(HALF_SPENT),
             held_up: self.held_up,
-            disputed_since: self.disputed_since,
-            desyncs: self.desyncs,
             replaced: self.replaced,
             run_since: now,
             ..Member::new(addresses, now)
@@ -149,7 +112,6 @@ impl Member {
 
     /// It is to hear that it is removed, unless it `knows`.
     pub(crate) fn tell_of_removal(&mut self, knows: bool, now: Duration) {
-        let knows = knows || self.proof.is_some();
         self.tell_until = if knows {
             Duration::ZERO
         } else {

@@ -1,21 +1,18 @@
 //! The match itself: seal, collect, complete, hand out, compare, end.
 
-mod agreement;
-mod align;
 mod begin;
 mod change;
 mod compare;
 mod continued;
 mod ending;
 mod epochs;
+mod findings;
 mod hand_out;
 mod load;
 mod member;
-mod odd;
 mod own;
 mod patience;
 mod presence;
-mod proof;
 mod receive;
 mod rejoin;
 mod seal;
@@ -31,28 +28,23 @@ use super::core::Core;
 use super::ledger::{Batches, Ledger, LogWindow, Places, Tenure};
 use super::link::Link;
 use super::lobby::Settled;
+use super::verify::Verify;
 use crate::limits::MAX_CHAT;
-use crate::log::{Bundle, Formed, Keyframe, Metered, Record, TurnFold, What, start_hash};
+use crate::log::{Bundle, Formed, Keyframe, Metered, Peers, Record, TurnFold, What, start_hash};
 use crate::text::tidy_text;
 use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, Status, TurnNumber};
-use agreement::Checksums;
-use align::Others;
 use begin::Beginning;
 pub(crate) use begin::Settings;
-use compare::Mismatch;
 pub(crate) use continued::Continued;
 use ending::Ending;
 pub(crate) use ending::signed_end;
 use epochs::Epochs;
 use load::Load;
 use member::Member;
-use odd::Odd;
-pub(crate) use odd::bars;
 use own::OwnSeat;
 use patience::Patience;
 use presence::Presence;
 pub(crate) use presence::{GAP, LOOK_AT_TIME, WordKey};
-use proof::Dispute;
 use rejoin::Requests;
 pub(crate) use rejoin::Returned;
 use sim::{Checksum, Seat};
@@ -87,7 +79,6 @@ pub(crate) struct Playing {
     unreported: VecDeque<Checksum>,
     reported: u32,
     last_checksum: Checksum,
-    checksums: Checksums,
     snapshot_due: Option<Keyframe>,
     snapshots: Snapshots,
     requests: Requests,
@@ -106,11 +97,7 @@ pub(crate) struct Playing {
     ending: Ending,
     /// A batch was sealed that has not left yet.
     fresh_batch: bool,
-    /// Logs differ.
-    dispute: Option<Dispute>,
-    others: Others,
-    mismatch: Option<Mismatch>,
-    odd: Odd,
+    verify: Verify,
     past: Past,
     pub(crate) stats: Stats,
     over: bool,
@@ -157,11 +144,13 @@ impl Playing {
             plan,
         });
         let kept = core.limits.unexecuted_turns as usize;
+        let places = Places::new(start.clone(), me, Vec::new());
         let beginning = Beginning {
+            verify: Verify::new(&places, 0, Peers::default()),
             ledger: Ledger {
                 batches: Batches::new(tenures.collect()),
                 window: LogWindow::new(0, &[start_hash(&start)], kept),
-                places: Places::new(start.clone(), me, Vec::new()),
+                places,
             },
             course: TurnFold::new(&start),
             epochs: Epochs::new(me, members.len(), core.now),
@@ -340,9 +329,7 @@ impl Playing {
             self.words_deadline(core),
             self.notes_deadline(core),
             self.ending_deadline(),
-            self.dispute_deadline(),
-            self.align_deadline(),
-            self.mismatch_deadline(),
+            self.verify.deadlines(&self.around(core.now)).min(),
             self.traffic_deadline(core),
         ]
         .into_iter()
@@ -384,7 +371,7 @@ impl Playing {
         };
         let world_follows = turn.saturating_sub(self.executed) < ahead;
         // What is decided says which log counts.
-        let disputed = self.dispute.is_some() && self.epochs.pending().is_none();
+        let disputed = self.verify.is_disputed() && self.epochs.pending().is_none();
         let held_up = disputed || self.presence.is_unsure();
         if held_up || !self.epochs.allows(turn) {
             return false;
@@ -397,6 +384,17 @@ impl Playing {
                 .all()
                 .all(|at| self.ledger.batches.has(at, turn));
         world_follows && is_held && self.is_aligned()
+    }
+
+    /// Whether the turns up to the cut of what is decided may be completed: what is held leads to its log. Of what reopens
+    /// the match no turns are missing.
+    fn is_aligned(&self) -> bool {
+        let pending = self.epochs.pending().map(|change| change.value);
+        let open = pending.filter(|value| value.cut > self.ledger.window.complete());
+        open.is_none_or(|value| {
+            let ahead = self.ledger.hashes_ahead(&self.course, None);
+            value.log_hash.is_none() || self.ledger.hash_at(value.cut, &ahead) == value.log_hash
+        })
     }
 
     fn stall(&mut self, core: &mut Core) {
@@ -508,16 +506,13 @@ impl Playing {
         self.note_leavers(core, turn);
         self.due_bundles.push_back(formed.bundle);
         self.hand_out(core);
-        self.check_pending_hashes(core);
+        self.check_hashes(core);
         let lag = core.limits.unexecuted_turns + 2 * u32::from(self.course.plan.delay_turns) + 8;
-        for at in 0..self.ledger.places.len() {
-            let complete = self.ledger.window.complete();
-            self.ledger.batches.forget_before(at, complete);
-            let silent = complete.saturating_sub(self.members[at].reported) > lag;
-            if silent && at != self.ledger.places.me() && !self.ledger.batches.is_gone(at) {
-                self.misreports(core, at);
-            }
-        }
+        self.ledger
+            .batches
+            .forget_before(self.ledger.window.complete());
+        let late = self.verify.end_late_reports(lag, &self.ledger);
+        self.act_on(core, late);
     }
 
     fn form(&mut self, turn: TurnNumber) -> Formed {

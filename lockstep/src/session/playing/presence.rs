@@ -135,9 +135,8 @@ impl Playing {
             stall.told_at = None;
         }
         // Why logs or worlds differ may be what it was shown meanwhile.
-        self.wait_anew_for_proof(core.now);
+        self.verify.skip(away, core.now);
         self.ending.skip(away);
-        self.others.skip(away);
         if let Some(leaving) = &mut self.leaving {
             leaving.since += away;
         }

@@ -89,8 +89,8 @@ impl Playing {
         if let Some(held) = batches.get(at, turn) {
             if held.signed.content != signed.content {
                 let proof = Equivocation(held.signed.clone(), signed.clone());
-                self.two_batches(core, link, proof);
-                self.keep_other(core, link, signed);
+                self.weigh(core, link, proof);
+                self.keep_alternate(core, link, signed);
             }
             return;
         }
@@ -105,7 +105,7 @@ impl Playing {
         }
         // A cheat may leave in one history and not in the other.
         let last = batches.leaves(at);
-        let after_last = last.is_some_and(|last| turn > last) && self.members[at].proof.is_none();
+        let after_last = last.is_some_and(|last| turn > last) && !self.verify.convicts(at);
         if turn < batches.held(at) || after_last || !batches.required(at, turn) {
             return;
         }
@@ -144,55 +144,21 @@ impl Playing {
 
     /// Takes the reports of a batch up to which all of its peer are held.
     fn take_reports(&mut self, core: &mut Core, at: usize, turn: u32) {
-        let member = &mut self.members[at];
         let held = self.ledger.batches.get(at, turn);
         let batch = &held.expect("it was just found to be held").batch;
-        let counts_up_to = self.ledger.window.counts_up_to(batch.epoch);
-        let again = self
-            .ledger
-            .window
-            .reported_up_to(member.reported_in, batch.epoch);
-        member.reported = member.reported.min(again);
-        member.reported_in = member.reported_in.max(batch.epoch);
-        let (executed, complete, log_hash) = (batch.executed, batch.complete, batch.log_hash);
-        let checksums = batch.checksums.clone();
-        let last = u64::from(executed) + checksums.len() as u64;
-        if member.misreports {
-            return;
-        }
-        if std::mem::take(&mut member.reports_anew) {
-            member.reported = executed;
-        }
-        if executed != member.reported || complete > turn || last > u64::from(complete) + 1 {
-            return self.misreports(core, at);
-        }
-        if let Some(slack) = batch
-            .slack_ms
-            .get(self.ledger.places.me())
-            .filter(|slack| **slack != NO_SLACK)
-        {
-            member.slack_there_ms = Some(*slack);
+        let report = match self.verify.take_reports(at, batch, &self.ledger) {
+            Ok(report) => report,
+            Err(named) => return self.act_on(core, named),
+        };
+        let slack = batch.slack_ms.get(self.ledger.places.me()).copied();
+        if let Some(slack) = slack.filter(|slack| *slack != NO_SLACK) {
+            self.members[at].slack_there_ms = Some(slack);
             self.update_slew();
         }
-        let member = &mut self.members[at];
-        member.reported += checksums.len() as u32;
-        if complete <= counts_up_to {
-            member.pending_hashes.push_back((complete, log_hash));
-        }
         self.note_snapshot(at, turn);
-        self.check_pending_hashes(core);
-        let counting = (executed..).zip(checksums);
-        for (turns, checksum) in counting.take_while(|(turns, _)| *turns <= counts_up_to) {
+        self.check_hashes(core);
+        for (turns, checksum) in (report.from..).zip(report.checksums) {
             self.report(core, at, turns, checksum);
-        }
-    }
-
-    /// A peer whose reports have a hole cannot be compared any more: it is named, once, and not waited for.
-    pub(super) fn misreports(&mut self, core: &mut Core, at: usize) {
-        let member = &mut self.members[at];
-        if !std::mem::replace(&mut member.misreports, true) {
-            let (peer, fault) = (self.ledger.places.key(at), Fault::OutOfPlace);
-            core.event(Event::PeerFault { peer, fault });
         }
     }
 

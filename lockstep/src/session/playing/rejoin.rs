@@ -11,6 +11,7 @@ use crate::session::catch_up::GIVE_UP;
 use crate::session::core::Core;
 use crate::session::ledger::{Batches, Held, Ledger, LogWindow, Places, Tenure};
 use crate::session::membership::paxos::{Joins, Message, Peers, Request};
+use crate::session::verify::Verify;
 use crate::session::wire::{Control, TurnPacket};
 use crate::{
     Contact, Event, Fault, Incarnation, JoinRefused, LinkId, LogHash, MatchId, PeerId, TurnNumber,
@@ -141,13 +142,8 @@ impl Playing {
         };
         let reopened = change.reopening.is_some();
         let member = |(at, addresses): (usize, Vec<String>)| {
-            let goes_on = roster.contains(at as u8);
-            let begins = at == me || reopened && goes_on;
             let unheard_since = returned.unheard_since[at];
             Member {
-                reported: cut + 1,
-                reports_from: cut + 1,
-                reports_anew: !begins,
                 heard_at: unheard_since.unwrap_or(core.now),
                 lives_from: match unheard_since {
                     Some(_) => cut + u32::from(plan.delay_turns) + 1,
@@ -167,23 +163,19 @@ impl Playing {
         // What the others sealed before turns were taken back says nothing of those that took their place.
         let changes = returned.changes.iter();
         changes.for_each(|change| window.note_retraction(change));
-        let mut members: Vec<Member> = returned
+        let places = Places::new(start, me, returned.past);
+        let begins = |at: u8| usize::from(at) == me || reopened && roster.contains(at);
+        let joined_late = Peers::first(places.len()).iter();
+        let joined_late = joined_late.filter(|at| !begins(*at)).collect();
+        let mut verify = Verify::new(&places, cut + 1, joined_late);
+        let changes = returned.changes.iter();
+        changes.for_each(|change| verify.note_earlier(change));
+        let members: Vec<Member> = returned
             .addresses
             .into_iter()
             .enumerate()
             .map(member)
             .collect();
-        for proof in returned.changes.iter().flat_map(|change| &change.proofs) {
-            members[usize::from(proof.0.peer)].proof = Some(proof.clone());
-        }
-        for at in returned
-            .changes
-            .iter()
-            .flat_map(|change| change.value.odd.iter())
-        {
-            let member = &mut members[usize::from(at)];
-            member.desyncs = member.desyncs.saturating_add(1);
-        }
         let before = match returned.changes.len().checked_sub(2) {
             Some(at) => returned.changes[at].value.roster,
             None => Peers::first(members.len()),
@@ -191,11 +183,12 @@ impl Playing {
         let epochs = Epochs::resumed(me, returned.changes, core.now);
         let beginning = Beginning {
             ledger: Ledger {
-                places: Places::new(start, me, returned.past),
+                places: places,
                 batches,
                 window,
             },
             members,
+            verify,
             course: returned.course,
             epochs,
             ticks: returned.ticks,
@@ -277,10 +270,10 @@ impl Playing {
         if !of_itself {
             return core.fault(link, Fault::OutOfPlace);
         }
-        if known.is_some_and(|member| member.proof.is_some()) {
+        if self.verify.convicts(place) {
             return core.refuse(link, JoinRefused::Cheated);
         }
-        if self.is_barred(place) {
+        if self.verify.is_barred(place) {
             return core.refuse(link, JoinRefused::Desynced);
         }
         // It may speak of the epoch before, or of one that this peer has not come to.
@@ -351,11 +344,11 @@ impl Playing {
     pub(super) fn note_request(&mut self, core: &Core, request: Request, by: u8) {
         let Request { joins, turns, .. } = request;
         let at = usize::from(joins.peer);
-        let Some(member) = self.members.get(at) else {
+        if at >= self.ledger.places.len() {
             return;
-        };
-        let over = !self.ledger.places.is_new(at, joins.incarnation) || member.proof.is_some();
-        let over = over || self.is_barred(at);
+        }
+        let over = !self.ledger.places.is_new(at, joins.incarnation) || self.verify.convicts(at);
+        let over = over || self.verify.is_barred(at);
         let outside = !self.epochs.has(usize::from(joins.peer));
         // Nobody has followed to where nobody is.
         let over = over || turns > self.ledger.window.complete().saturating_add(TURNS_AHEAD);
@@ -426,9 +419,9 @@ impl Playing {
         let at = usize::from(joins.peer);
         self.ledger.batches.readmit(at, first);
         let member = &mut self.members[at];
-        member.come_back(cut, core.now);
+        member.come_back(core.now);
         // What was taken back in epochs before its own is nothing that it has ever reported.
-        member.reported_in = change.epoch + 1;
+        self.verify.readmit(at, cut, change.epoch + 1);
         self.presence.readmit(joins.peer, joins.incarnation);
         self.course.open(&self.ledger.places.peer(at).seats);
     }

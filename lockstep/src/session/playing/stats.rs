@@ -1,7 +1,7 @@
 //! What has been measured of a running match.
 
 use super::Playing;
-use crate::session::{Agreed, PeerStats, Stats};
+use crate::session::{PeerStats, Stats};
 use std::time::Duration;
 
 impl Playing {
@@ -22,10 +22,7 @@ impl Playing {
                 unheard: now.saturating_sub(member.heard_at),
             })
             .collect();
-        stats.agreed = self.checksums.newest_agreed().map(|(turns, at)| Agreed {
-            turns,
-            ago: now.saturating_sub(at),
-        });
+        stats.agreed = self.verify.agreed(now);
         stats
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::log::{RosterChange, SignedBatch};
 use crate::session::Batch;
 use crate::session::ledger::Held;
-use crate::session::membership::paxos::tests::start;
+use crate::session::ledger::fixture::start;
 use crate::session::membership::paxos::{Ballot, Joins, Peers, Value};
 use crate::sign::KeyedHash;
 use crate::{Incarnation, Limits, LogHash};
@@ -142,46 +142,6 @@ fn who_is_shown_nothing_that_leads_to_the_log_of_a_decision_is_out() {
         assert!(playing.is_over() || ms < 12_000, "{ms} ms");
         assert!(!playing.is_over() || ms > 5_000, "{ms} ms");
     }
-}
-
-#[test]
-fn turns_go_on_once_it_is_settled_whose_log_is_another() {
-    let mut core = core(0);
-    let mut playing = alone_at_first(&mut core, 3);
-    playing.members[1].alike = 2;
-    playing.dispute(&mut core, 2, 2, LogHash([9; 16]));
-    core.now += Duration::from_secs(4);
-    playing.advance_dispute(&mut core);
-    assert!(playing.dispute.is_some(), "there may be a proof yet");
-    core.now += Duration::from_secs(10);
-    playing.advance_dispute(&mut core);
-    assert_eq!(
-        playing.odd_voters(),
-        Peers::default(),
-        "nothing leads to who may have it"
-    );
-    core.now += Duration::from_secs(2);
-    playing.advance_dispute(&mut core);
-    assert_eq!(playing.odd_voters(), Peers(0b100));
-    // A change that is decided by now may need some of them before the next one can say who goes.
-    assert!(playing.dispute.is_none());
-}
-
-#[test]
-fn whose_log_is_another_matters_no_more_once_it_is_out() {
-    let mut core = core(0);
-    let mut playing = alone_at_first(&mut core, 4);
-    playing.members[1].alike = 2;
-    playing.dispute(&mut core, 2, 2, LogHash([9; 16]));
-    playing.epochs.decide(change(0, 0b1011, 2, None));
-    playing.begin_epoch(&mut core);
-    core.now += Duration::from_secs(6);
-    playing.advance_dispute(&mut core);
-    assert!(playing.dispute.is_none());
-    assert_eq!(playing.odd_voters(), Peers::default());
-    let told = core.out.iter();
-    let told = told.filter(|out| matches!(out, Output::Event(Event::Desync(_))));
-    assert_eq!(told.count(), 0);
 }
 
 #[test]

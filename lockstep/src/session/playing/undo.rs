@@ -137,14 +137,8 @@ impl Playing {
         self.ledger.window.note_retraction(change);
         self.reported = self.reported.min(cut + 1);
         self.unreported.truncate((cut + 1 - self.reported) as usize);
-        self.checksums.forget_all_after(cut);
         self.snapshots.undo(cut);
-        self.mismatch.take_if(|mismatch| mismatch.turns > cut);
-        for member in &mut self.members {
-            member.pending_hashes.clear();
-            member.alike = member.alike.min(cut);
-        }
-        self.forget_disputes();
+        self.verify.retract(cut);
         true
     }
 

@@ -96,7 +96,7 @@ impl Playing {
             let alive = self.alive();
             match self.epochs.roster.coordinates() {
                 Some(_) => {
-                    let answered = self.epochs.roster.answered().or(self.cheats());
+                    let answered = self.epochs.roster.answered().or(self.verify.cheats());
                     let silent = self.epochs.voters().members().without(answered);
                     silent.or(self.unproved())
                 }
@@ -131,7 +131,7 @@ impl Playing {
         };
         let gone = self.watch.suspects.or(self.watch.unwanted);
         let answered = self.epochs.promised_in(ballot, self.ledger.places.len());
-        let answered = answered.or(self.cheats());
+        let answered = answered.or(self.verify.cheats());
         let silent = self.epochs.voters().members().without(answered.or(gone));
         let begins = self.watch.at < self.epochs.attempt_at + ATTEMPTS_EVERY;
         match begins || silent.is_empty() {
@@ -150,7 +150,7 @@ impl Playing {
     pub(super) fn alive(&self) -> Peers {
         let leaves = self.places(|at| self.ledger.batches.leaves(at).is_some());
         let gone = self.watch.suspects.or(self.watch.unwanted).or(leaves);
-        let gone = gone.or(self.cheats()).or(self.odd.peers());
+        let gone = gone.or(self.verify.cheats()).or(self.verify.minority());
         self.epochs.voters().members().without(gone)
     }
 
@@ -221,7 +221,7 @@ impl Playing {
         let me: Peers = std::iter::once(self.ledger.places.me() as u8).collect();
         let disbelieved = self.places(|at| self.members[at].unproved >= PROVED_WITHIN);
         let unwanted = late.or(self.too_slow().without(me)).or(disbelieved);
-        let unwanted = unwanted.or(self.odd_and_due(now));
+        let unwanted = unwanted.or(self.verify.minority_due(&self.around(now)));
         let unwanted = unwanted.or(self.replaced(now));
         let known = self.watch.suspects.or(self.watch.unwanted);
         // Who is odd was named when that was found.

@@ -4,9 +4,10 @@ use super::{ANSWER, CONFIRM, Known, REQUEST_EVERY, Returning, Snapshot, WINDOW, 
 use crate::log::{Record, SignedBatch, encode_change};
 use crate::session::catch_up::message::{Ask, PART};
 use crate::session::core::Core;
+use crate::session::ledger::bars;
 use crate::session::link::Link;
 use crate::session::lobby::Step;
-use crate::session::playing::{Returned, bars};
+use crate::session::playing::Returned;
 use crate::session::roster::{Joins, Peers, Request};
 use crate::session::wire::Control;
 use crate::session::{Output, SnapshotHash};

@@ -374,4 +374,4 @@ impl Roster {
 }
 
 #[cfg(test)]
-pub(in crate::session) mod tests;
+mod tests;

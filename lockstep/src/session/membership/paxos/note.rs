@@ -90,7 +90,7 @@ impl Request {
 mod tests {
     use super::*;
     use crate::log::{Ballot, Peers, Value, accept_signed_bytes, note_signed_bytes};
-    use crate::session::membership::paxos::tests::start;
+    use crate::session::ledger::fixture::start;
     use crate::{Incarnation, LogHash};
 
     #[test]

@@ -1,8 +1,8 @@
 use super::*;
-use crate::log::{Absent, OnDesync, OnSlow, PauseBudget, RosterChange, RosterPeer, Start};
+use crate::PeerId;
+use crate::log::RosterChange;
+use crate::session::ledger::fixture::start;
 use crate::sign::{KeyedHash, Signer};
-use crate::{Incarnation, MatchId, PeerId, Plan};
-use sim::{RulesId, Seat, Seed};
 use std::collections::VecDeque;
 
 /// The log's hash after any turn.
@@ -219,33 +219,6 @@ fn who_is_no_voter_is_not_heard() {
         Input::Heard(1, Message::Prepare(Ballot { round: 1, peer: 2 })),
     );
     assert!(!table.rosters[0].is_frozen());
-}
-
-/// How a match of so many peers began, each with the seat of its place.
-pub(in crate::session) fn start(peers: u8) -> Start {
-    let place = |at: u8| RosterPeer {
-        peer: PeerId([at; 32]),
-        incarnation: Incarnation([at; 16]),
-        name: String::new(),
-        seats: vec![Seat(at)],
-        share: [0; 32],
-    };
-    Start {
-        protocol: crate::PROTOCOL,
-        match_id: MatchId([1; 16]),
-        rules: RulesId([0; 16]),
-        setup: [].into(),
-        seed: Seed([0; 32]),
-        plan: Plan::default(),
-        turn_limit: None,
-        pauses: PauseBudget::default(),
-        on_slow: OnSlow::default(),
-        on_desync: OnDesync::default(),
-        absent: Absent::default(),
-        roster: (0..peers).map(place).collect(),
-        build: String::new(),
-        signatures: Vec::new(),
-    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Incarnation;
+use crate::session::ledger::fixture::start;
 use crate::session::lobby::Settled;
-use crate::session::membership::paxos::tests::start;
 use crate::session::playing::epochs::key;
 use crate::session::playing::tests::{SETTINGS, change, core};
 

@@ -1,11 +1,11 @@
-//! Do all peers have the same world and the same log?
+//! The checksums of worlds, turn by turn, as peers report them.
 
 use sim::Checksum;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Checksums as they come in, until all peers have reported a turn.
-pub(crate) struct Checksums {
+pub(super) struct Checksums {
     peers: usize,
     /// Reports of fewer turns are not about this peer.
     from: u32,
@@ -16,14 +16,14 @@ pub(crate) struct Checksums {
 }
 
 /// What a report led to.
-pub(crate) enum Compared {
+pub(super) enum Compared {
     Waiting,
     Differs,
 }
 
 impl Checksums {
-    /// Of so many peers; worlds of fewer turns than `from` are none of its business.
-    pub(crate) fn new(peers: usize, from: u32) -> Self {
+    /// Of so many peers; worlds of fewer turns than `from` are not compared.
+    pub(super) fn new(peers: usize, from: u32) -> Self {
         Checksums {
             peers,
             from,
@@ -32,7 +32,7 @@ impl Checksums {
         }
     }
 
-    pub(crate) fn report(&mut self, peer: usize, turns: u32, checksum: Checksum) -> Compared {
+    pub(super) fn report(&mut self, peer: usize, turns: u32, checksum: Checksum) -> Compared {
         if turns < self.from {
             return Compared::Waiting;
         }
@@ -48,8 +48,8 @@ impl Checksums {
         }
     }
 
-    /// The next turn that everybody who still must has reported, alike.
-    pub(crate) fn next_agreed(
+    /// The next turn that all peers that still `must` have reported, alike.
+    pub(super) fn next_agreed(
         &mut self,
         now: Duration,
         must: impl Fn(usize, u32) -> bool,
@@ -74,26 +74,26 @@ impl Checksums {
     }
 
     /// The newest turn that [`next_agreed`](Self::next_agreed) gave, and when.
-    pub(crate) fn newest_agreed(&self) -> Option<(u32, Duration)> {
+    pub(super) fn newest_agreed(&self) -> Option<(u32, Duration)> {
         self.newest
     }
 
     /// Forgets what a peer that is out reported of more than `turns` turns.
-    pub(crate) fn forget_after(&mut self, peer: usize, turns: u32) {
+    pub(super) fn forget_after(&mut self, peer: usize, turns: u32) {
         for (_, row) in self.rows.range_mut(turns + 1..) {
             row[peer] = None;
         }
     }
 
     /// Forgets what a peer reported of at least so many turns.
-    pub(crate) fn forget_from(&mut self, peer: usize, turns: u32) {
+    pub(super) fn forget_from(&mut self, peer: usize, turns: u32) {
         for (_, row) in self.rows.range_mut(turns..) {
             row[peer] = None;
         }
     }
 
     /// The fewest turns of which reports differ.
-    pub(crate) fn first_difference(&self) -> Option<u32> {
+    pub(super) fn first_difference(&self) -> Option<u32> {
         let differs = |row: &[Option<Checksum>]| {
             let mut told = row.iter().flatten();
             let first = told.next();
@@ -103,13 +103,13 @@ impl Checksums {
         rows.find(|(_, row)| differs(row)).map(|(turns, _)| *turns)
     }
 
-    /// Forgets what anybody reported of more than `turns` turns.
-    pub(crate) fn forget_all_after(&mut self, turns: u32) {
+    /// Forgets all reports of more than `turns` turns.
+    pub(super) fn forget_all_after(&mut self, turns: u32) {
         self.rows.split_off(&(turns + 1));
     }
 
     /// What was reported of a turn.
-    pub(crate) fn row(&self, turns: u32) -> Vec<(u8, Checksum)> {
+    pub(super) fn row(&self, turns: u32) -> Vec<(u8, Checksum)> {
         let row = self.rows.get(&turns).map(Vec::as_slice).unwrap_or_default();
         row.iter()
             .enumerate()
