@@ -16,6 +16,7 @@ mod lobby;
 mod membership;
 mod playing;
 mod reopen;
+mod turns;
 mod verify;
 mod wire;
 

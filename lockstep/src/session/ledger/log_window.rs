@@ -2,8 +2,11 @@
 
 use crate::LogHash;
 use crate::log::{Bundle, RosterChange, turn_hash};
-use crate::session::membership::paxos::RECENT;
 use std::collections::VecDeque;
+
+/// Log hashes that peers tell of: no peer has completed so many turns more than another one, or than turns are complete
+/// when logs are found to differ.
+pub const RECENT: usize = 20;
 
 pub(crate) struct LogWindow {
     /// Turns complete; the number of the next one to complete.

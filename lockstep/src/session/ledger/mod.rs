@@ -11,6 +11,7 @@ mod places;
 
 pub(crate) use batches::{Batches, Held, Tenure};
 pub(crate) use log_window::LogWindow;
+pub use log_window::RECENT;
 pub(crate) use places::{DESYNCS, Places, bars};
 
 use crate::log::{TurnFold, turn_hash};

@@ -83,7 +83,7 @@ impl Playing {
     }
 
     pub(super) fn change_deadline(&self) -> Option<Duration> {
-        let looks = self.stall.is_some()
+        let looks = self.turns.stalled_since().is_some()
             || self.epochs.is_changing()
             || self.epochs.is_asked()
             || !self.cheating_voters().is_empty()
@@ -291,7 +291,7 @@ impl Playing {
     fn seal_before_promise(&mut self, core: &mut Core) {
         let newest = self.ledger.batches.newest(self.ledger.places.me());
         if newest.is_none_or(|newest| newest.batch.epoch < self.epochs.epoch()) {
-            self.seal_what_is_due(core);
+            self.seal_due(core);
         }
     }
 
@@ -313,7 +313,7 @@ impl Playing {
             .checked_sub(self.ledger.window.complete() + 1);
         let ahead = ahead.and_then(|more| {
             self.ledger
-                .hashes_ahead(&self.course, None)
+                .hashes_ahead(self.turns.fold(), None)
                 .get(more as usize)
                 .copied()
         });
@@ -360,7 +360,7 @@ impl Playing {
             complete: self.ledger.window.complete(),
             hashes: self.ledger.window.recent(RECENT),
             ahead: match self.epochs.is_changing() {
-                true => self.ledger.hashes_ahead(&self.course, None),
+                true => self.ledger.hashes_ahead(self.turns.fold(), None),
                 false => Vec::new(),
             },
             cheats,
@@ -431,7 +431,7 @@ impl Playing {
         }
         let goes_back = stays && !change.value.cheats.is_empty();
         let too_far = match goes_back {
-            true => !self.undo(core, &change),
+            true => !self.retract(core, &change),
             false => stays && self.ledger.window.complete() > cut,
         };
         if too_far {
@@ -447,7 +447,7 @@ impl Playing {
         let findings = self.verify.note_decision(value, &self.ledger, &around);
         self.act_on(core, findings);
         if !stays && (reopened || self.leaving.is_none()) {
-            self.give_up_stall(core.now);
+            self.turns.give_up_stall(core.now);
             self.ending.be_removed(core.now);
         }
         if stays {
@@ -482,7 +482,8 @@ impl Playing {
             .iter()
             .filter(|at| !self.ledger.batches.is_gone(usize::from(*at)))
             .collect();
-        self.course.close(&self.ledger.places.seats_of(removed));
+        self.turns
+            .close_seats(&self.ledger.places.seats_of(removed));
         for at in removed.and(change.value.left).iter() {
             let peer = self.ledger.places.peer(usize::from(at));
             core.event(Event::Left {
@@ -505,7 +506,7 @@ impl Playing {
             // The others could not decide on it before.
             leaving.since = core.now;
         }
-        self.course.begin_epoch();
+        self.turns.begin_epoch();
         self.readmit(core, &change);
         let hash = roster_hash(self.ledger.window.tip(), &change);
         self.ledger.window.chain(hash);
@@ -521,7 +522,7 @@ impl Playing {
             cause: change.cause(&gone),
             gone,
         });
-        self.epochs.unlogged.push_back(change);
+        self.turns.push_change(change);
         self.agree(core);
     }
 
@@ -539,7 +540,7 @@ impl Playing {
     fn own_side(&self) -> DesyncSide {
         let Ledger { places, window, .. } = &self.ledger;
         let own = Some(window.newest());
-        side(places.me() as u8, self.last_checksum, own, places)
+        side(places.me() as u8, self.turns.checksum(), own, places)
     }
 
     /// Goes over to what others hold where that leads to the log of the roster change, and this peer's batches do not.
@@ -566,12 +567,12 @@ impl Playing {
         let ledger = &mut self.ledger;
         let reconciled = self
             .verify
-            .reconcile(ledger, &self.course, wanted, core.now);
+            .reconcile(ledger, self.turns.fold(), wanted, core.now);
         if let Some(from) = reconciled.show {
             self.show(core, from);
         }
         if reconciled.is_lost {
-            self.give_up_stall(core.now);
+            self.turns.give_up_stall(core.now);
             self.ending.be_removed(core.now);
         }
     }

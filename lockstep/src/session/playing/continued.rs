@@ -8,6 +8,7 @@ use crate::log::{Continuation, Keyframe, Peers, Record, Start, TurnFold};
 use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::ledger::{Batches, Ledger, LogWindow, Places, Tenure};
+use crate::session::turns::{self as turn, World};
 use crate::session::verify::Verify;
 use crate::{Event, LogHash};
 use sim::{Checksum, Seat};
@@ -60,18 +61,23 @@ impl Playing {
                 window,
             },
             members: vec![member],
-            course: continued.course,
+            turns: turn::Beginning {
+                fold: continued.course,
+                world: World {
+                    turns,
+                    ticks: continued.ticks,
+                    executed: turns,
+                    checksum: continued.checksum,
+                },
+                reports_from: turns,
+                due: core.now,
+            },
             epochs: Epochs::continued(continuation.epoch + 1, core.now),
-            ticks: continued.ticks,
-            due: core.now,
-            executed: turns,
-            checksum: continued.checksum,
-            reports_from: turns,
         };
         let mut playing = Playing::begin(core, settings, beginning);
         let keyframe = Keyframe {
             snapshot: continued.snapshot,
-            ..playing.keyframe(continued.hash)
+            ..playing.turns.keyframe(continued.hash)
         };
         core.out.push(Output::Append(Record::Keyframe(keyframe)));
         playing.report(core, 0, turns, continued.checksum);

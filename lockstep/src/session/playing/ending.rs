@@ -134,22 +134,21 @@ impl Playing {
         if self.ending.holds_turns() {
             return;
         }
-        let log_hash = self.ledger.window.after(self.executed);
+        let log_hash = self.ledger.window.after(self.turns.executed());
         let log_hash =
             log_hash.expect("the hashes of all that the world has not executed are kept");
         let end = End {
-            turns: self.executed,
+            turns: self.turns.executed(),
             log_hash,
-            checksum: self.last_checksum,
+            checksum: self.turns.checksum(),
             outcome,
             signatures: Vec::new(),
         };
         let signature = core.signer.sign(&end_signed_bytes(&end));
-        self.give_up_stall(core.now);
-        self.due_bundles.clear();
+        self.turns.end(core.now);
         let message = message(self.ledger.places.me() as u8, &end, signature);
         self.ending.signed[self.ledger.places.me()] = Some((end.clone(), signature));
-        let plan = self.course.plan;
+        let plan = self.turns.plan();
         let delay = plan.turn() * u32::from(plan.delay_turns);
         self.ending.own = Some(OwnEnd {
             since: core.now,
@@ -176,7 +175,7 @@ impl Playing {
         if !self.epochs.has(at) || self.epochs.is_out() {
             return;
         }
-        let reach = self.ledger.window.complete() + 2 * u32::from(self.course.plan.delay_turns) + 8;
+        let reach = self.turns.reach(self.ledger.window.complete());
         if end.turns > reach {
             // The others went on while this peer leaves, or without it, and it has not heard of that yet.
             return;
@@ -303,7 +302,7 @@ impl Playing {
 
     /// Peers that have not left, and do not go for cheating or for their world: they sign the end.
     pub(super) fn asked_to_sign(&self) -> impl Iterator<Item = usize> {
-        let turns = self.ending.turns().unwrap_or(self.executed);
+        let turns = self.ending.turns().unwrap_or(self.turns.executed());
         self.ledger.places.all().filter(move |at| {
             let out = self.verify.convicts(*at) || self.verify.minority().contains(*at as u8);
             self.ledger.batches.required(*at, turns) && !out
@@ -353,7 +352,7 @@ impl Playing {
     /// Until when who began to leave then waits for the others: its last batch counts only after the command delay, and
     /// turns may be long.
     pub(super) fn waits_until(&self, since: Duration) -> Duration {
-        let plan = self.course.plan;
+        let plan = self.turns.plan();
         since + LEAVE_WAIT + plan.turn() * u32::from(plan.delay_turns)
     }
 

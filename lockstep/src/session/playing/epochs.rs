@@ -26,8 +26,6 @@ pub(super) struct Epochs {
     /// The epoch that ended with the decision that let this peer in. Who has not heard of that sends it no turns, by which
     /// it would show what it lacks; and who decided it may be gone.
     let_in: Option<u32>,
-    /// Changes that wait for their place in the log.
-    pub unlogged: VecDeque<RosterChange>,
     pub began_at: Duration,
     /// When an attempt to decide was last taken up.
     pub attempt_at: Duration,
@@ -73,7 +71,6 @@ impl Epochs {
             against: BTreeMap::new(),
             decisions: VecDeque::new(),
             let_in: None,
-            unlogged: VecDeque::new(),
             began_at: now,
             attempt_at: now,
             attempts: 0,
@@ -94,7 +91,6 @@ impl Epochs {
             roster: Roster::new(me, Voters::new(last.value.roster)),
             decisions: changes.into_iter().skip(skipped).collect(),
             let_in: Some(last.epoch),
-            unlogged: VecDeque::from([last]),
             ..Epochs::new(usize::from(me), 0, now)
         }
     }

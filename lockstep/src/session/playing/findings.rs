@@ -1,16 +1,15 @@
 //! What verification is told, and what is done about what it finds.
 
 use super::Playing;
-use crate::log::{Equivocation, SignedBatch};
+use crate::log::{Equivocation, Peers, SignedBatch};
 use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::verify::{Finding, Surroundings, Weighed, odd_ones, show_from};
 use crate::session::wire::{Control, WireBatch};
 use crate::{Desync, DesyncSide, Event, Fault, LinkId, TurnNumber};
+use sim::Checksum;
 use std::time::Duration;
 
-/// Batches that report the last checksums once turns have stopped: as far as the others take batches in advance.
-const LAST_BATCHES: u32 = 8;
 /// Batches in one message, at most.
 const BATCHES: usize = 24;
 
@@ -21,8 +20,8 @@ impl Playing {
             voters: self.epochs.voters(),
             epoch_began: self.epochs.began_at,
             desynced: self.ending.desynced(),
-            executed: self.executed,
-            checksum: self.last_checksum,
+            executed: self.turns.executed(),
+            checksum: self.turns.checksum(),
             extension: self.longer(),
         }
     }
@@ -42,13 +41,42 @@ impl Playing {
                     core.event(Event::PeerFault { peer, fault });
                 }
                 Finding::Excluded(desync) => {
-                    let turns = self.handed_out;
+                    let turns = self.turns.handed_out();
                     core.out.push(Output::Save { turns });
                     core.event(Event::Desync(desync));
                 }
                 Finding::Desync(turn, reports) => self.desync(core, turn, reports),
             }
         }
+    }
+
+    pub(super) fn report(&mut self, core: &mut Core, at: usize, turns: u32, checksum: Checksum) {
+        let around = self.around(core.now);
+        let told = (at, turns, checksum);
+        let findings = self.verify.report(told, &self.ledger, &around);
+        self.act_on(core, findings);
+    }
+
+    pub(super) fn check_mismatch(&mut self, core: &mut Core) {
+        let around = self.around(core.now);
+        let findings = self.verify.check_mismatch(&self.ledger, &around);
+        self.act_on(core, findings);
+    }
+
+    pub(super) fn advance_dispute(&mut self, core: &mut Core) {
+        let around = self.around(core.now);
+        let findings = self.verify.advance_dispute(&self.ledger, &around);
+        self.act_on(core, findings);
+    }
+
+    /// The convicted cheats among the voters.
+    pub(super) fn cheating_voters(&self) -> Peers {
+        self.verify.cheats().and(self.epochs.voters().members())
+    }
+
+    /// The voters that are to go for what they reported.
+    pub(super) fn odd_voters(&self) -> Peers {
+        self.verify.minority().and(self.epochs.voters().members())
     }
 
     pub(super) fn check_hashes(&mut self, core: &mut Core) {
@@ -79,17 +107,12 @@ impl Playing {
         if !self.ending.begin_desync(core.now) {
             return;
         }
-        self.give_up_stall(core.now);
-        // The others must see the mismatch too, and turns, with what they report, go no further.
-        for batch in 0..LAST_BATCHES {
-            let goes = self.leaving.is_some() || self.epochs.is_out();
-            if self.unreported.is_empty() && batch > 0 || goes {
-                break;
-            }
-            self.seal(core);
+        self.turns.give_up_stall(core.now);
+        if self.leaving.is_none() && !self.epochs.is_out() {
+            self.seal_last_reports(core);
         }
         core.out.push(Output::Save {
-            turns: self.handed_out,
+            turns: self.turns.handed_out(),
         });
         let odd = odd_ones(&reports, self.epochs.voters());
         core.event(Event::Desync(Desync {

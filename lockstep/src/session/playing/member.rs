@@ -9,12 +9,6 @@ const TELL_GONE: Duration = Duration::from_secs(10);
 
 pub(crate) struct Member {
     pub addresses: Vec<String>,
-    /// Least slack of its batches here, since we last reported.
-    pub slack_ms: Option<i16>,
-    /// Slack of our batches there, as it last reported.
-    pub slack_there_ms: Option<i16>,
-    /// Slack of its batches here over the time of that report.
-    pub slack_here_ms: Option<i16>,
     /// It is out of the roster, and may be coming back.
     pub returns: Option<Returns>,
     /// It may not know that it is out: where no link leads to it, it is dialled until then.
@@ -59,9 +53,6 @@ impl Member {
     pub(crate) fn new(addresses: Vec<String>, now: Duration) -> Self {
         Member {
             addresses,
-            slack_ms: None,
-            slack_there_ms: None,
-            slack_here_ms: None,
             returns: None,
             tell_until: Duration::ZERO,
             next_dial: now + Duration::from_secs(2),
@@ -117,10 +108,5 @@ impl Member {
         } else {
             now + TELL_GONE
         };
-    }
-
-    pub(crate) fn note_slack(&mut self, slack_ms: i64) {
-        let slack = slack_ms.clamp(-30_000, 30_000) as i16;
-        self.slack_ms = Some(self.slack_ms.map_or(slack, |least| least.min(slack)));
     }
 }

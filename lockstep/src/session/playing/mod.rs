@@ -2,93 +2,51 @@
 
 mod begin;
 mod change;
-mod compare;
 mod continued;
 mod ending;
 mod epochs;
 mod findings;
-mod hand_out;
-mod load;
 mod member;
-mod own;
+mod messages;
 mod patience;
 mod presence;
-mod receive;
 mod rejoin;
-mod seal;
-mod snapshots;
 mod stats;
 mod traffic;
-mod undo;
+mod turns;
 mod watch;
 
 use super::Output;
-use super::contract::Stats;
 use super::core::Core;
 use super::ledger::{Batches, Ledger, LogWindow, Places, Tenure};
 use super::link::Link;
 use super::lobby::Settled;
+use super::turns::{self as turn, Turns, World};
 use super::verify::Verify;
-use crate::limits::MAX_CHAT;
-use crate::log::{Bundle, Formed, Keyframe, Metered, Peers, Record, TurnFold, What, start_hash};
-use crate::text::tidy_text;
-use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, Status, TurnNumber};
+use crate::log::{Peers, Record, TurnFold, What, start_hash};
+use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, Status};
 use begin::Beginning;
 pub(crate) use begin::Settings;
 pub(crate) use continued::Continued;
 use ending::Ending;
 pub(crate) use ending::signed_end;
 use epochs::Epochs;
-use load::Load;
 use member::Member;
-use own::OwnSeat;
 use patience::Patience;
 use presence::Presence;
 pub(crate) use presence::{GAP, LOOK_AT_TIME, WordKey};
 use rejoin::Requests;
 pub(crate) use rejoin::Returned;
 use sim::{Checksum, Seat};
-use snapshots::Snapshots;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
-use undo::Past;
 use watch::Watch;
-
-/// A stall is told to the game from here on, and then once a second.
-const STALL_TOLD_AFTER: Duration = Duration::from_millis(100);
 
 pub(crate) struct Playing {
     ledger: Ledger,
     members: Vec<Member>,
-    own: Vec<OwnSeat>,
-    course: TurnFold,
-    /// The first turn that this peer has not sealed.
-    sealed: u32,
-    /// When the next turn is due.
-    due: Duration,
-    stall: Option<Stall>,
-    /// Bundles that are due but wait for a snapshot before them.
-    due_bundles: VecDeque<Bundle>,
-    handed_out: u32,
-    /// Of turns before this one all texts are told.
-    told: u32,
-    ticks_handed_out: u64,
-    executed: u32,
-    /// Checksums of our world that no batch has reported yet, the first after `reported` turns.
-    unreported: VecDeque<Checksum>,
-    reported: u32,
-    last_checksum: Checksum,
-    snapshot_due: Option<Keyframe>,
-    snapshots: Snapshots,
+    turns: Turns,
     requests: Requests,
-    keyframe_every: Option<u32>,
-    stall_limit: Option<Duration>,
-    slack_reported_at: Duration,
-    load: Load,
-    /// How much longer turns are to be, in all, for this peer to fall back in line.
-    slew: Duration,
-    chats: VecDeque<Duration>,
     leaving: Option<Leaving>,
     epochs: Epochs,
     watch: Watch,
@@ -98,14 +56,7 @@ pub(crate) struct Playing {
     /// A batch was sealed that has not left yet.
     fresh_batch: bool,
     verify: Verify,
-    past: Past,
-    pub(crate) stats: Stats,
     over: bool,
-}
-
-struct Stall {
-    since: Duration,
-    told_at: Option<Duration>,
 }
 
 /// This peer leaves.
@@ -113,6 +64,12 @@ struct Leaving {
     since: Duration,
     /// The turn of the batch that says so, once sealed.
     sealed_for: Option<u32>,
+}
+
+impl Leaving {
+    fn said(&self) -> bool {
+        self.sealed_for.is_some()
+    }
 }
 
 impl Playing {
@@ -152,21 +109,24 @@ impl Playing {
                 window: LogWindow::new(0, &[start_hash(&start)], kept),
                 places,
             },
-            course: TurnFold::new(&start),
+            turns: turn::Beginning {
+                fold: TurnFold::new(&start),
+                world: World {
+                    turns: 0,
+                    ticks: 0,
+                    executed: 0,
+                    checksum: initial,
+                },
+                reports_from: 0,
+                due: settled.begin,
+            },
             epochs: Epochs::new(me, members.len(), core.now),
-            ticks: 0,
-            due: settled.begin,
-            executed: 0,
-            checksum: initial,
-            reports_from: 0,
             members,
         };
         let mut playing = Playing::begin(core, settings, beginning);
         core.event(Event::Contacts(playing.contacts()));
         playing.report(core, me, 0, initial);
-        if playing.past.begins_with(0, 0) {
-            core.out.push(Output::Save { turns: 0 });
-        }
+        core.out.extend(playing.turns.first_world());
         playing
     }
 
@@ -183,12 +143,12 @@ impl Playing {
             Status::Ended
         } else if self.ending.desynced() {
             Status::Desynced
-        } else if let Some(stall) = &self.stall {
+        } else if let Some(since) = self.turns.stalled_since() {
             Status::Stalled {
                 on: self.waited_for(),
-                since: now.saturating_sub(stall.since),
+                since: now.saturating_sub(since),
             }
-        } else if self.course.paused_by.is_some() {
+        } else if self.turns.is_paused() {
             Status::Paused
         } else {
             Status::Running
@@ -196,34 +156,16 @@ impl Playing {
     }
 
     pub(crate) fn issue(&mut self, seat: Seat, command: Vec<u8>) {
-        if let Some(own) = self.own.iter_mut().find(|own| own.seat == seat) {
-            own.issue(command);
-        }
+        self.turns.issue(seat, command);
     }
 
     pub(crate) fn chat(&mut self, core: &Core, text: &str) {
-        while self
-            .chats
-            .front()
-            .is_some_and(|at| *at + Duration::from_secs(10) <= core.now)
-        {
-            self.chats.pop_front();
-        }
-        let text = tidy_text(text, core.limits.chat_bytes);
-        if self.chats.len() < core.limits.chats_per_10_s as usize && !text.is_empty() {
-            self.chats.push_back(core.now);
-            self.note(What::Chat(text));
-        }
+        self.turns.chat(text, &core.limits, core.now);
     }
 
     /// Pause or resume, for this peer's first seat.
     pub(crate) fn note(&mut self, what: What) {
-        let bound = 16;
-        if let Some(own) = self.own.first_mut()
-            && own.notes() < bound
-        {
-            own.note(what);
-        }
+        self.turns.note(what);
     }
 
     /// The batch that says so is sealed at once: a match that stands still must hear of it too. From now on this peer
@@ -236,31 +178,8 @@ impl Playing {
             since: core.now,
             sealed_for: None,
         });
-        self.give_up_stall(core.now);
-        self.seal_last(core);
-    }
-
-    /// Whether the next batch may say that this peer leaves: not between a decision and the epoch that it begins. Who is
-    /// removed by that decision and has not heard of it would take the word as given in the old epoch, and go on alone.
-    fn may_say_leaving(&self) -> bool {
-        self.epochs.pending().is_none()
-    }
-
-    /// Seals the batch that says that this peer leaves.
-    fn seal_last(&mut self, core: &mut Core) {
-        let unsaid = self
-            .leaving
-            .as_ref()
-            .is_some_and(|leaving| leaving.sealed_for.is_none());
-        let limit = self.ledger.places.start().turn_limit.unwrap_or(u32::MAX);
-        let held_up = self.ending.holds_turns()
-            || self.epochs.is_frozen()
-            || !self.may_say_leaving()
-            || self.presence.is_unsure()
-            || self.sealed >= limit;
-        if unsaid && !held_up {
-            self.seal(core);
-        }
+        self.turns.give_up_stall(core.now);
+        self.seal_leaving(core);
     }
 
     /// Advances to `core.now`: everything that is due happens, in order.
@@ -276,7 +195,7 @@ impl Playing {
             self.advance_turns(core);
         }
         if !self.over {
-            self.seal_last(core);
+            self.seal_leaving(core);
             self.tell_stall(core);
             self.advance_dispute(core);
             self.check_mismatch(core);
@@ -291,31 +210,11 @@ impl Playing {
         }
     }
 
-    fn advance_turns(&mut self, core: &mut Core) {
-        while !self.over && self.completes_turns() && core.now >= self.due {
-            self.seal_what_is_due(core);
-            if !self.can_complete(core) {
-                self.stall(core);
-                break;
-            }
-            let late = self.stall.is_some();
-            self.complete_turn(core, late);
-            self.begin_epoch(core);
-        }
-    }
-
     pub(crate) fn deadline(&self, core: &Core) -> Option<Duration> {
         if self.over {
             return None;
         }
-        let turn = match &self.stall {
-            None if self.completes_turns() => Some(self.due),
-            Some(stall) => Some(match stall.told_at {
-                None => stall.since + STALL_TOLD_AFTER,
-                Some(at) => at + Duration::from_secs(1),
-            }),
-            None => None,
-        };
+        let turn = self.turns.deadline(&self.gate(core.now), &self.ledger);
         let leaving = self
             .leaving
             .as_ref()
@@ -335,116 +234,6 @@ impl Playing {
         .into_iter()
         .flatten()
         .min()
-    }
-
-    /// Whether another turn is to be completed.
-    fn wants_turns(&self) -> bool {
-        !self.ending.holds_turns()
-            && self
-                .ledger
-                .places
-                .start()
-                .turn_limit
-                .is_none_or(|limit| self.ledger.window.complete() < limit)
-    }
-
-    /// Whether this peer is to complete it: whoever has said that it leaves does so only where it must, to vote in the
-    /// next epoch.
-    fn completes_turns(&self) -> bool {
-        let said = |leaving: &Leaving| leaving.sealed_for.is_some();
-        let plays = !self.leaving.as_ref().is_some_and(said);
-        let removed = self.epochs.is_out();
-        self.wants_turns() && !removed && (plays || self.epochs.stays_for_next())
-    }
-
-    fn is_alone(&self) -> bool {
-        self.ledger.places.len() == 1
-    }
-
-    fn can_complete(&self, core: &Core) -> bool {
-        let turn = self.ledger.window.complete();
-        // Alone there is nobody to keep up with: where the game does not poll, the match stands still.
-        let ahead = if self.is_alone() {
-            2
-        } else {
-            core.limits.unexecuted_turns
-        };
-        let world_follows = turn.saturating_sub(self.executed) < ahead;
-        // What is decided says which log counts.
-        let disputed = self.verify.is_disputed() && self.epochs.pending().is_none();
-        let held_up = disputed || self.presence.is_unsure();
-        if held_up || !self.epochs.allows(turn) {
-            return false;
-        }
-        let by_rule = turn < u32::from(self.ledger.places.start().plan.delay_turns);
-        let is_held = by_rule
-            || self
-                .ledger
-                .places
-                .all()
-                .all(|at| self.ledger.batches.has(at, turn));
-        world_follows && is_held && self.is_aligned()
-    }
-
-    /// Whether the turns up to the cut of what is decided may be completed: what is held leads to its log. Of what reopens
-    /// the match no turns are missing.
-    fn is_aligned(&self) -> bool {
-        let pending = self.epochs.pending().map(|change| change.value);
-        let open = pending.filter(|value| value.cut > self.ledger.window.complete());
-        open.is_none_or(|value| {
-            let ahead = self.ledger.hashes_ahead(&self.course, None);
-            value.log_hash.is_none() || self.ledger.hash_at(value.cut, &ahead) == value.log_hash
-        })
-    }
-
-    fn stall(&mut self, core: &mut Core) {
-        if self.stall.is_none() {
-            self.stall = Some(Stall {
-                since: self.due,
-                told_at: None,
-            });
-            self.stats.late_turns += u64::from(!self.is_alone());
-        }
-        if self.is_alone() {
-            return;
-        }
-        let (Some(stall), Some(limit)) = (&self.stall, self.stall_limit) else {
-            return;
-        };
-        // Whoever is waited for since a change is not who was waited for before it.
-        let since = stall.since.max(self.epochs.began_at);
-        if core.now.saturating_sub(since) >= limit + self.longer() {
-            let on = self.waited_for();
-            self.finish(core, EndReason::StallLimit { on });
-        }
-    }
-
-    /// The turn that is waited for does not come any more, or not to this peer. The wait counts all the same.
-    fn give_up_stall(&mut self, now: Duration) {
-        if let Some(stall) = self.stall.take() {
-            self.stats.stalled += now.saturating_sub(stall.since);
-        }
-    }
-
-    fn tell_stall(&mut self, core: &mut Core) {
-        let on = if self.stall.is_some() {
-            self.waited_for()
-        } else {
-            return;
-        };
-        let turn = TurnNumber(self.ledger.window.complete());
-        let stall = self.stall.as_mut().expect("just seen");
-        let next = stall.told_at.map_or(stall.since + STALL_TOLD_AFTER, |at| {
-            at + Duration::from_secs(1)
-        });
-        if core.now >= next {
-            stall.told_at = Some(core.now);
-            core.event(Event::Stalled {
-                turn,
-                on,
-                since: core.now.saturating_sub(stall.since),
-            });
-        }
     }
 
     /// The seats whose batches, or answers to a roster change, the next turn waits for; own seats where only our world
@@ -479,102 +268,6 @@ impl Playing {
         seats
     }
 
-    fn complete_turn(&mut self, core: &mut Core, late: bool) {
-        let turn = TurnNumber(self.ledger.window.complete());
-        self.past
-            .note(turn.0, &self.course, self.ledger.window.chained());
-        let formed = self.form(turn);
-        let began = if late { core.now } else { self.due };
-        if let Some(stall) = self.stall.take() {
-            let lateness = core.now.saturating_sub(stall.since);
-            self.stats.stalled += lateness;
-            if stall.told_at.is_some() {
-                core.event(Event::StallEnded {
-                    turn,
-                    late: lateness,
-                });
-            }
-        }
-        self.due = began + formed.bundle.plan.turn() + self.slew_step();
-        self.ledger.window.push(&formed.bundle);
-        for own in &mut self.own {
-            let executed = formed.executed.get(&own.seat).copied().unwrap_or(0);
-            own.completed(turn.0, executed, self.course.paused_by.is_some());
-        }
-        self.tell(core, turn, &formed);
-        self.told = self.told.max(self.ledger.window.complete());
-        self.note_leavers(core, turn);
-        self.due_bundles.push_back(formed.bundle);
-        self.hand_out(core);
-        self.check_hashes(core);
-        let lag = core.limits.unexecuted_turns + 2 * u32::from(self.course.plan.delay_turns) + 8;
-        self.ledger
-            .batches
-            .forget_before(self.ledger.window.complete());
-        let late = self.verify.end_late_reports(lag, &self.ledger);
-        self.act_on(core, late);
-    }
-
-    fn form(&mut self, turn: TurnNumber) -> Formed {
-        let Ledger {
-            places, batches, ..
-        } = &self.ledger;
-        let required = places.all().filter(|at| batches.required(*at, turn.0));
-        let batches = required.filter_map(|at| {
-            let held = batches.get(at, turn.0)?;
-            Some((places.peer(at).seats.as_slice(), &held.batch))
-        });
-        self.course.form(turn, batches)
-    }
-
-    fn tell(&self, core: &mut Core, turn: TurnNumber, formed: &Formed) {
-        if let Some(seat) = formed.paused {
-            core.event(Event::Paused { seat, turn });
-        }
-        if let Some(seat) = formed.resumed {
-            core.event(Event::Resumed { seat, turn });
-        }
-        if let Some(Metered { plan, slow }) = formed.metered {
-            let slow = slow.and_then(|seat| self.ledger.places.start().peer_with(seat));
-            core.event(Event::PlanChanged {
-                turn: turn.next(),
-                plan,
-                slow: slow.map_or(Vec::new(), |peer| peer.seats.clone()),
-            });
-        }
-        let chats = formed.chats.iter().filter(|_| turn.0 >= self.told);
-        for (seat, text) in chats {
-            let from = self.ledger.places.start().peer_with(*seat);
-            let from = from.map(|peer| peer.name.clone()).unwrap_or_default();
-            core.event(Event::Chat {
-                from,
-                seat: Some(*seat),
-                text: tidy_text(text, MAX_CHAT as u32),
-            });
-        }
-    }
-
-    fn note_leavers(&mut self, core: &mut Core, turn: TurnNumber) {
-        let Ledger {
-            places, batches, ..
-        } = &mut self.ledger;
-        for at in places.all() {
-            let leaves = batches
-                .get(at, turn.0)
-                .is_some_and(|held| held.batch.leaving);
-            if leaves && !batches.is_gone(at) {
-                batches.leave(at, turn.next().0);
-                let peer = places.peer(at);
-                core.event(Event::Left {
-                    peer: peer.peer,
-                    seats: peer.seats.clone(),
-                    turn,
-                });
-            }
-        }
-        self.agree(core);
-    }
-
     pub(crate) fn finish(&mut self, core: &mut Core, reason: EndReason) {
         if std::mem::replace(&mut self.over, true) {
             return;
@@ -584,13 +277,13 @@ impl Playing {
         }
         if !matches!(reason, EndReason::Decided | EndReason::TurnLimit) {
             // What was just decided has no turn behind it yet, and may be what the newest batches speak of.
-            self.log_changes(core, self.handed_out);
+            self.log_changes(core, self.turns.handed_out());
             self.append_attests(core);
         }
         let ended = Ended {
             reason,
-            turns: self.ending.turns().unwrap_or(self.executed),
-            checksum: Some(self.ending.checksum().unwrap_or(self.last_checksum)),
+            turns: self.ending.turns().unwrap_or(self.turns.executed()),
+            checksum: Some(self.ending.checksum().unwrap_or(self.turns.checksum())),
             outcome: self.ending.outcome(),
             agreed: self
                 .asked_to_sign()

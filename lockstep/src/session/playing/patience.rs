@@ -34,7 +34,7 @@ pub(super) struct Patience {
 impl Playing {
     /// The players of this peer want to wait longer. Means nothing while no turn waits.
     pub(crate) fn wait_longer(&mut self) {
-        if self.stall.is_none() && !self.epochs.is_changing() {
+        if self.turns.stalled_since().is_none() && !self.epochs.is_changing() {
             return;
         }
         let votes = self.presence.votes;
@@ -89,13 +89,10 @@ impl Playing {
     /// Whether these are votes of the stall that this peer sees: others may be some turns before or behind.
     fn concerns(&self, votes: Votes) -> bool {
         // A moment in one of the next turns is no stall that anybody was told of.
-        let told = self
-            .stall
-            .as_ref()
-            .is_some_and(|stall| stall.told_at.is_some());
+        let told = self.turns.is_stall_told();
         let stalls = told || self.epochs.is_changing();
         let near = votes.turn.abs_diff(self.ledger.window.complete())
-            <= u32::from(self.course.plan.delay_turns);
+            <= u32::from(self.turns.plan().delay_turns);
         stalls && votes.count > 0 && near
     }
 }

@@ -128,12 +128,7 @@ impl Playing {
             member.blocked = member.blocked.saturating_sub(away / GIVEN_BACK);
         }
         self.watch.skip(core.now);
-        // What was not lived through was not waited for.
-        self.due = self.due.max(core.now);
-        if let Some(stall) = &mut self.stall {
-            stall.since += away;
-            stall.told_at = None;
-        }
+        self.turns.skip(away, core.now);
         // Why logs or worlds differ may be what it was shown meanwhile.
         self.verify.skip(away, core.now);
         self.ending.skip(away);

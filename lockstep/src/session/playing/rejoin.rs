@@ -4,13 +4,12 @@ use super::Playing;
 use super::begin::{Beginning, Settings};
 use super::epochs::Epochs;
 use super::member::{Member, Returns};
-use super::snapshots::SignedSnapshot;
 use crate::log::{RosterChange, SignedBatch, Start, TurnFold, encode_change};
-use crate::session::Output;
 use crate::session::catch_up::GIVE_UP;
 use crate::session::core::Core;
 use crate::session::ledger::{Batches, Held, Ledger, LogWindow, Places, Tenure};
 use crate::session::membership::paxos::{Joins, Message, Peers, Request};
+use crate::session::turns::{self as turn, SignedSnapshot, World};
 use crate::session::verify::Verify;
 use crate::session::wire::{Control, TurnPacket};
 use crate::{
@@ -180,6 +179,7 @@ impl Playing {
             Some(at) => returned.changes[at].value.roster,
             None => Peers::first(members.len()),
         };
+        let last = change.clone();
         let epochs = Epochs::resumed(me, returned.changes, core.now);
         let beginning = Beginning {
             ledger: Ledger {
@@ -189,15 +189,21 @@ impl Playing {
             },
             members,
             verify,
-            course: returned.course,
+            turns: turn::Beginning {
+                fold: returned.course,
+                world: World {
+                    turns: cut,
+                    ticks: returned.ticks,
+                    executed: returned.executed,
+                    checksum: returned.checksum,
+                },
+                reports_from: cut + 1,
+                due: returned.due,
+            },
             epochs,
-            ticks: returned.ticks,
-            due: returned.due,
-            executed: returned.executed,
-            checksum: returned.checksum,
-            reports_from: cut + 1,
         };
         let mut playing = Playing::begin(core, settings, beginning);
+        playing.turns.push_change(last);
         let gone = before.without(roster);
         let gone = playing.gone_by(&change, gone, gone.without(returned.left));
         core.event(Event::RosterChanged {
@@ -208,9 +214,7 @@ impl Playing {
             cause: change.cause(&gone),
             gone,
         });
-        if playing.past.begins_with(cut, playing.ticks_handed_out) {
-            core.out.push(Output::Save { turns: cut });
-        }
+        core.out.extend(playing.turns.first_world());
         for (link, message) in returned.early {
             if core.links.contains_key(&link) {
                 playing.received(core, link, message);
@@ -378,15 +382,15 @@ impl Playing {
     /// before its end. Who is let in behind them could not know that the log it has is the others', and would never
     /// take its place.
     fn attests_what_is_decided_now(&self) -> bool {
-        let delay = u32::from(self.course.plan.delay_turns);
+        let delay = u32::from(self.turns.plan().delay_turns);
         let limit = self.ledger.places.start().turn_limit;
         limit.is_none_or(|limit| self.ledger.window.complete() + 2 * delay <= limit)
     }
 
     /// Whether who has asked follows, was heard of lately, and may come back by now.
     fn follows(&self, asked: &Asked, now: Duration) -> bool {
-        let delay = u32::from(self.course.plan.delay_turns);
-        let lately = FRESH.as_millis() / self.course.plan.turn().as_millis().max(1);
+        let delay = u32::from(self.turns.plan().delay_turns);
+        let lately = FRESH.as_millis() / self.turns.plan().turn().as_millis().max(1);
         let reach = delay + lately as u32 + 1;
         let Request { joins, turns, .. } = asked.request;
         let member = self.members.get(usize::from(joins.peer));
@@ -415,7 +419,7 @@ impl Playing {
         };
         self.ledger.places.readmit(joins, change);
         let cut = change.value.cut;
-        let first = cut + u32::from(self.course.plan.delay_turns);
+        let first = cut + u32::from(self.turns.plan().delay_turns);
         let at = usize::from(joins.peer);
         self.ledger.batches.readmit(at, first);
         let member = &mut self.members[at];
@@ -423,7 +427,8 @@ impl Playing {
         // What was taken back in epochs before its own is nothing that it has ever reported.
         self.verify.readmit(at, cut, change.epoch + 1);
         self.presence.readmit(joins.peer, joins.incarnation);
-        self.course.open(&self.ledger.places.peer(at).seats);
+        let seats = &self.ledger.places.peer(at).seats;
+        self.turns.readmit(at, seats);
     }
 
     /// Whether a link leads to another run of the process of a peer of the match, which may come back.
@@ -501,7 +506,7 @@ impl Playing {
 
     /// The newest snapshot that a quorum has signed.
     pub(crate) fn signed_snapshot(&self) -> Option<&SignedSnapshot> {
-        self.snapshots.signed()
+        self.turns.signed_snapshot()
     }
 
     /// Each roster peer's newest batch that attests no more than so many turns.
@@ -536,10 +541,8 @@ impl Playing {
 
     /// When the turn after `turns` turns is due, in milliseconds from now.
     pub(crate) fn due_in_ms(&self, now: Duration, turns: u32) -> i32 {
-        let ahead = i64::from(turns) - i64::from(self.ledger.window.complete());
-        let turn = self.course.plan.turn().as_millis() as i64;
-        let due = self.due.as_millis() as i64 - now.as_millis() as i64 + ahead * turn;
-        due.clamp(-600_000, 600_000) as i32
+        let complete = self.ledger.window.complete();
+        self.turns.due_in_ms(turns, complete, now)
     }
 
     /// Where the peers of the match can be dialled, by index in the start's roster.

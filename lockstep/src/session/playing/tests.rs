@@ -47,10 +47,9 @@ impl Playing {
 
     /// The stall is over, and the next turn waits for a moment: so soon nobody is told of that.
     pub(in crate::session) fn next_stall(&mut self, core: &mut Core) {
-        let mut stall = self.stall.take().expect("a turn waits");
+        let since = self.turns.take_stall().expect("a turn waits");
         self.count_votes(core);
-        stall.told_at = None;
-        self.stall = Some(stall);
+        self.turns.put_stall(since);
         self.count_votes(core);
     }
 
@@ -105,13 +104,13 @@ fn who_is_waited_for_since_a_change_is_waited_for_anew() {
     let mut playing = alone_at_first(&mut core, 4);
     core.now = Duration::from_secs(19);
     playing.advance(&mut core);
-    assert!(playing.stall.is_some() && !playing.is_over());
+    assert!(playing.turns.stalled_since().is_some() && !playing.is_over());
     // The others are still to send what they have for the turn that waits.
     playing.epochs.decide(change(0, 0b0111, 2, None));
     playing.begin_epoch(&mut core);
     core.now = Duration::from_secs(30);
     playing.advance(&mut core);
-    assert!(playing.stall.is_some() && !playing.is_over());
+    assert!(playing.turns.stalled_since().is_some() && !playing.is_over());
     core.now = Duration::from_secs(40);
     playing.advance(&mut core);
     assert!(playing.is_over());
@@ -142,21 +141,4 @@ fn who_is_shown_nothing_that_leads_to_the_log_of_a_decision_is_out() {
         assert!(playing.is_over() || ms < 12_000, "{ms} ms");
         assert!(!playing.is_over() || ms > 5_000, "{ms} ms");
     }
-}
-
-#[test]
-fn turns_wait_for_the_snapshot_by_which_they_could_be_taken_back() {
-    let mut core = core(0);
-    let mut playing = alone_at_first(&mut core, 3);
-    let executed = |core: &Core| {
-        let execute = |output: &&Output| matches!(output, Output::Execute(_));
-        core.out.iter().filter(execute).count()
-    };
-    assert_eq!(executed(&core), 0);
-    playing.snapshot(&mut core, 0, Arc::from([7; 4]));
-    assert_eq!(executed(&core), 2);
-    // Two compare nothing, and never go back.
-    let mut core = self::core(0);
-    alone_at_first(&mut core, 2);
-    assert_eq!(executed(&core), 2);
 }

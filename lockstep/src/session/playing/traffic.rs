@@ -58,10 +58,7 @@ impl Playing {
     /// The host may be lost while it tells all that the match has begun: whoever waits, and has heard nothing from a peer
     /// that sends turns, shows it that all have signed the start.
     pub(super) fn pass_on_the_beginning(&self, core: &mut Core) {
-        let waits = self
-            .stall
-            .as_ref()
-            .is_some_and(|stall| stall.told_at.is_some());
+        let waits = self.turns.is_stall_told();
         if !waits || self.epochs.epoch() > 0 {
             return;
         }
@@ -297,7 +294,7 @@ impl Playing {
     /// How long a batch may take the direct way before others forward it: until an acknowledgement should be here.
     fn grace(&self, link: &Link) -> Duration {
         let rtt = link.quality.rtt.unwrap_or(Duration::from_millis(200));
-        self.course.plan.turn() + rtt + Duration::from_millis(30)
+        self.turns.plan().turn() + rtt + Duration::from_millis(30)
     }
 
     /// Whether this peer is the one that forwards `from`'s batches over `link` without waiting: the other end does
@@ -317,7 +314,7 @@ impl Playing {
 
     /// Who was last heard longer ago is not said to be heard.
     fn heard_window(&self) -> Duration {
-        Duration::from_millis(500).max(self.course.plan.turn() * 5 / 2)
+        Duration::from_millis(500).max(self.turns.plan().turn() * 5 / 2)
     }
 
     /// The members heard directly of late.

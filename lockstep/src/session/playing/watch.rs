@@ -102,7 +102,7 @@ impl Playing {
                 }
                 None => self.waits_for_coordinator(alive),
             }
-        } else if self.stall.is_some() {
+        } else if self.turns.stalled_since().is_some() {
             let missing =
                 self.places(|at| !self.ledger.batches.has(at, self.ledger.window.complete()));
             missing.or(self.unanswering())
@@ -160,10 +160,8 @@ impl Playing {
         self.watch.at = now;
         self.look_at_links(core);
         let blockers = self.blockers();
-        let stalls_for = self
-            .stall
-            .as_ref()
-            .map(|stall| now.saturating_sub(stall.since));
+        let stalls_for = self.turns.stalled_since();
+        let stalls_for = stalls_for.map(|since| now.saturating_sub(since));
         let silent = self.places(|at| {
             let member = &self.members[at];
             at != self.ledger.places.me() && member.heard_at + self.watch.suspicion <= now
@@ -260,7 +258,7 @@ impl Playing {
     /// The peer that has slowed the match down for longer than it may, where the others can go on without it.
     pub(super) fn too_slow(&self) -> Peers {
         let voters = self.epochs.voters();
-        let slow = self.course.too_slow();
+        let slow = self.turns.fold().too_slow();
         let slow = self.places(|at| {
             slow.is_some_and(|seat| self.ledger.places.peer(at).seats.contains(&seat))
         });
@@ -310,7 +308,7 @@ impl Playing {
     /// Whether this peer has a reason of its own to freeze when it is asked to.
     pub(super) fn sees_cause(&self) -> bool {
         let leaves = |at: usize| self.ledger.batches.leaves(at).is_some();
-        self.stall.is_some()
+        self.turns.stalled_since().is_some()
             || self.epochs.is_changing()
             || !self.too_slow().is_empty()
             || !self.places(leaves).is_empty()
@@ -319,7 +317,9 @@ impl Playing {
             || !self.replaced(self.watch.at).is_empty()
             || self.leaving.is_some()
             || !self.requests.is_empty()
-            || !self.wants_turns()
+            || !self
+                .turns
+                .wants_more(&self.gate(self.watch.at), &self.ledger)
     }
 
     /// The roster changes. What a peer has held up of late stays with it, or whoever holds up as much as is allowed would

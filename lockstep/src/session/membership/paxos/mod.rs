@@ -34,6 +34,7 @@ mod note;
 
 pub(crate) use crate::log::note_signed_bytes;
 pub use crate::log::{Ballot, Joins, Peers, Value, Voters, accept_signed_bytes, decides};
+pub use crate::session::ledger::RECENT;
 use message::hash_after;
 pub use message::{Holding, Message, Promise, Request};
 pub(crate) use note::Note;
@@ -41,9 +42,6 @@ pub(crate) use note::Note;
 use crate::LogHash;
 use std::collections::BTreeMap;
 
-/// Log hashes that a promise tells: nobody has completed so many turns more than somebody else, or than turns are
-/// complete when logs are found to differ.
-pub const RECENT: usize = 20;
 /// A round that is further ahead is none that correct coordinators have come to: it would only use up the numbers.
 const ROUNDS_AHEAD: u32 = 1_000;
 

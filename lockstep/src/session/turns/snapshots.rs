@@ -1,13 +1,11 @@
-//! Snapshots that a quorum has signed: what a peer that comes back may trust.
+//! Snapshots that a quorum has signed: what a joiner may trust.
 //!
 //! Every ten seconds of match each peer saves its world and reports the snapshot's hash in its next batch. Once a quorum
 //! has reported the hash of the own one, that is the snapshot that others are given.
 
-use super::Playing;
-use crate::log::{Keyframe, SignedBatch};
-use crate::session::SnapshotHash;
-use crate::session::membership::paxos::Voters;
-use crate::{Limits, LogHash, Plan};
+use crate::log::{Keyframe, SignedBatch, SnapshotHash, Voters};
+use crate::session::ledger::{Held, LogWindow};
+use crate::{Limits, Plan};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,12 +45,12 @@ impl Snapshots {
         }
     }
 
-    /// Whether everybody saves its world after so many turns.
+    /// Whether each peer saves its world after so many turns.
     pub(super) fn are_due(&self, turns: u32) -> bool {
         self.every.is_some_and(|every| turns.is_multiple_of(every))
     }
 
-    /// Takes the own snapshot; one above its limit nobody would load.
+    /// Takes the own snapshot; no peer would load one above its limit.
     pub(super) fn keep(&mut self, keyframe: &Keyframe, limits: &Limits) {
         if keyframe.snapshot.len() as u64 > limits.snapshot_bytes {
             return;
@@ -70,12 +68,23 @@ impl Snapshots {
         self.unreported.take()
     }
 
-    fn report(&mut self, peer: u8, (turns, hash): (u32, SnapshotHash), batch: SignedBatch) {
+    /// Takes note of the snapshot that a peer's batch reports, if it does.
+    pub(super) fn note(&mut self, held: &Held, window: &LogWindow, voters: Voters) {
+        // No correct peer has saved a world of turns that it has not completed.
+        let most = window.counts_up_to(held.batch.epoch);
+        let most = held.batch.complete.min(most);
+        if let Some(report) = held.batch.snapshot.filter(|(turns, _)| *turns <= most) {
+            self.report(report, held.signed.clone());
+            self.look(voters);
+        }
+    }
+
+    fn report(&mut self, (turns, hash): (u32, SnapshotHash), batch: SignedBatch) {
         if !self.are_due(turns) {
             return;
         }
         let reports = self.reports.entry(turns).or_default();
-        reports.entry(peer).or_insert((hash, batch));
+        reports.entry(batch.peer).or_insert((hash, batch));
         while self.reports.len() > KEPT {
             self.reports.pop_first();
         }
@@ -103,7 +112,7 @@ impl Snapshots {
     }
 
     /// Forgets what is of more than so many turns, which are taken back.
-    pub(super) fn undo(&mut self, turns: u32) {
+    pub(super) fn retract(&mut self, turns: u32) {
         self.own.retain(|(own, _)| own.turns <= turns);
         self.unreported.take_if(|(of, _)| *of > turns);
         self.reports.split_off(&(turns + 1));
@@ -116,40 +125,53 @@ impl Snapshots {
     }
 }
 
-impl Playing {
-    /// Whether the log wants a snapshot of the world after so many turns.
-    pub(super) fn logs_keyframe(&self, turns: u32) -> bool {
-        self.keyframe_every
-            .is_some_and(|every| turns.is_multiple_of(every))
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LogHash;
+    use crate::log::{Batch, Peers};
+    use crate::session::ledger::fixture::{batch, held};
 
-    /// What a keyframe says beside the world, after the turns that are handed out.
-    pub(super) fn keyframe(&self, log_hash: LogHash) -> Keyframe {
-        let of_course = self
-            .course
-            .keyframe(self.handed_out, self.ticks_handed_out, log_hash);
-        match self.due_bundles.front() {
-            Some(next) => Keyframe {
-                plan: next.plan,
-                paused: next.paused,
-                ..of_course
-            },
-            None => of_course,
+    fn keyframe(turns: u32) -> Keyframe {
+        Keyframe {
+            turns,
+            ticks: 0,
+            plan: Plan::default(),
+            paused: false,
+            log_hash: LogHash([0; 16]),
+            snapshot: Arc::from([1; 8]),
         }
     }
 
-    /// Takes note of the snapshot that a peer's batch reports, if it does.
-    pub(super) fn note_snapshot(&mut self, at: usize, turn: u32) {
-        let Some(held) = self.ledger.batches.get(at, turn) else {
-            return;
+    #[test]
+    fn a_snapshot_counts_once_a_quorum_reports_its_hash() {
+        let mut snapshots = Snapshots::new(Plan::default(), 3);
+        let window = LogWindow::new(0, &[LogHash([0; 16])], 8);
+        let voters = Voters::new(Peers::first(3));
+        let every = snapshots.every.expect("there are others");
+        snapshots.keep(&keyframe(every), &Limits::default());
+        let (turns, hash) = snapshots
+            .take_unreported()
+            .expect("the next batch reports it");
+        assert_eq!((turns, snapshots.take_unreported()), (every, None));
+        let report = |hash: SnapshotHash, complete: u32| Batch {
+            snapshot: Some((every, hash)),
+            complete,
+            ..batch(every + 2)
         };
-        // No correct peer has saved a world of turns that it has not completed.
-        let (report, complete) = (held.batch.snapshot, held.batch.complete);
-        let most = complete.min(self.ledger.window.counts_up_to(held.batch.epoch));
-        if let Some(report) = report.filter(|(turns, _)| *turns <= most) {
-            let signed = held.signed.clone();
-            self.snapshots.report(at as u8, report, signed);
-            self.snapshots.look(self.epochs.voters());
-        }
+        snapshots.note(&held(0, report(hash, every)), &window, voters);
+        let other = SnapshotHash([9; 16]);
+        snapshots.note(&held(1, report(other, every)), &window, voters);
+        assert!(snapshots.signed().is_none(), "two that differ");
+        snapshots.note(&held(2, report(hash, every - 1)), &window, voters);
+        assert!(
+            snapshots.signed().is_none(),
+            "of turns that are not complete"
+        );
+        snapshots.note(&held(2, report(hash, every)), &window, voters);
+        let signed = snapshots.signed().expect("a quorum");
+        assert_eq!((signed.hash, signed.batches.len()), (hash, 2));
+        snapshots.retract(every - 1);
+        assert!(snapshots.signed().is_none());
     }
 }
