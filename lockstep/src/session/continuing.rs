@@ -3,7 +3,7 @@
 use super::catch_up::Walk;
 use super::core::Core;
 use super::lobby::Step;
-use super::playing::Continued;
+use super::player::Continued;
 use super::{ConfigError, Output};
 use crate::log::{Continuation, Record, continued_hash};
 use crate::text::tidy_name;

@@ -10,11 +10,13 @@ mod catch_up;
 mod continuing;
 mod contract;
 mod core;
+mod ending;
+mod facts;
 mod ledger;
-mod link;
+mod links;
 mod lobby;
 mod membership;
-mod playing;
+mod player;
 mod reopen;
 mod turns;
 mod verify;
@@ -36,9 +38,9 @@ pub(crate) use wire::{Control, WireBatch};
 use self::catch_up::{Answer, Archive, Ask, Returning, Server, decode, encode};
 use self::continuing::Continuing;
 use self::core::{Core, Introduced};
-use self::link::Link;
+use self::links::link::Link;
 use self::lobby::{Host, Invitation, Joiner, OwnPeer, Step};
-use self::playing::{Playing, Settings};
+use self::player::{Player, Settings};
 pub(crate) use self::wire::Datagram;
 use crate::log::What;
 use crate::sign::Signer;
@@ -71,7 +73,7 @@ enum Phase {
     Reopen(Box<reopen::Host>),
     Gather(Box<reopen::Guest>),
     Continue(Box<Continuing>),
-    Playing(Box<Playing>),
+    Playing(Box<Player>),
     /// It cannot begin at all, which its first call tells.
     Refused(JoinRefused),
     Over,
@@ -172,7 +174,7 @@ impl Session {
             self.step(step);
         }
         match &mut self.phase {
-            Phase::Playing(playing) => playing.look_at_time(&mut self.core),
+            Phase::Playing(playing) => playing.detect_clock_gap(&mut self.core),
             Phase::Return(returning) => returning.look_at_time(&mut self.core),
             _ => {}
         }
@@ -470,12 +472,7 @@ impl Session {
                 Step::Stay
             }
             (Introduced::Proved, Phase::Playing(playing)) => {
-                playing.note_return(core, link, false);
-                playing.note_address(core, link);
-                playing.close_nobodies(core);
-                playing.close_crowd(core, link);
-                playing.close_doubles(core, link);
-                playing.tell_ends(core, link);
+                playing.proved(core, link);
                 Step::Stay
             }
             (Introduced::Other(message), Phase::Host(host)) => host.received(core, link, message),
@@ -626,20 +623,20 @@ impl Session {
                 let initial = self
                     .initial
                     .expect("a match begins once the world is loaded");
-                let mut playing = Playing::new(&mut self.core, *settled, initial, self.settings);
+                let playing = Player::new(&mut self.core, *settled, initial, self.settings);
                 for link in self.core.links.keys().copied().collect::<Vec<_>>() {
                     playing.close_doubles(&mut self.core, link);
                 }
                 self.phase = Phase::Playing(Box::new(playing));
             }
             Step::Return(returned) => {
-                let playing = Playing::returned(&mut self.core, *returned, self.settings);
+                let playing = Player::returned(&mut self.core, *returned, self.settings);
                 self.phase = Phase::Playing(Box::new(playing));
             }
             Step::PlayOn(checksum) => {
                 if let Phase::Continue(continuing) = std::mem::replace(&mut self.phase, Phase::Over)
                 {
-                    let playing = Playing::continued(
+                    let playing = Player::continued(
                         &mut self.core,
                         continuing.loaded(checksum),
                         self.settings,

@@ -14,7 +14,7 @@ use crate::log::{End, Keyframe, Record, RosterChange, decode_change};
 use crate::session::RulesOf;
 use crate::session::core::Core;
 use crate::session::lobby::Step;
-use crate::session::playing::{GAP, LOOK_AT_TIME};
+use crate::session::membership::{DETECT_EVERY, GAP};
 use crate::session::roster::RECENT;
 use crate::session::wire::Control;
 use crate::{EndReason, Fault, JoinRefused, LinkId, MatchId, PeerId, Rejoin, Status};
@@ -321,7 +321,7 @@ impl Returning {
         let otherwise = self.otherwise.as_ref().filter(|_| waits);
         let otherwise = otherwise.map(|(_, by)| *by);
         let gathers = self.gathers_at(core).filter(|_| self.may_gather());
-        let look = Some(self.seen_at + LOOK_AT_TIME);
+        let look = Some(self.seen_at + DETECT_EVERY);
         let times = [
             dials,
             answer,

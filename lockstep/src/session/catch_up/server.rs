@@ -4,7 +4,7 @@ use super::archive::Archive;
 use super::message::{Answer, Ask, Offer, PART, decode, encode};
 use crate::log::Keyframe;
 use crate::session::core::Core;
-use crate::session::playing::Playing;
+use crate::session::player::Player;
 use crate::session::wire::WireBatch;
 use crate::{Fault, JoinRefused, LinkId};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ impl Server {
     pub(crate) fn received(
         &mut self,
         core: &mut Core,
-        playing: &Playing,
+        playing: &Player,
         archive: &Archive,
         link: LinkId,
         bytes: &[u8],
@@ -106,7 +106,7 @@ impl Server {
     }
 
     /// Answers those for whom there is more of the log.
-    pub(crate) fn advance(&mut self, core: &mut Core, playing: &Playing, archive: &Archive) {
+    pub(crate) fn advance(&mut self, core: &mut Core, playing: &Player, archive: &Archive) {
         if self.asking.values().all(|asking| asking.waits.is_none()) {
             return;
         }
@@ -167,7 +167,7 @@ impl Asking {
 
 /// Nobody else has a part in the match. Who comes back by a ticket cannot know that its key is another one, and is
 /// told; who looks for another match than this one, that it is not here.
-fn refuse_stranger(core: &mut Core, playing: &Playing, link: LinkId, bytes: &[u8]) {
+fn refuse_stranger(core: &mut Core, playing: &Player, link: LinkId, bytes: &[u8]) {
     let is_known = core
         .links
         .get(&link)
@@ -187,7 +187,7 @@ fn refuse_stranger(core: &mut Core, playing: &Playing, link: LinkId, bytes: &[u8
     }
 }
 
-fn contacts(playing: &Playing) -> Vec<(crate::PeerId, Vec<String>)> {
+fn contacts(playing: &Player) -> Vec<(crate::PeerId, Vec<String>)> {
     let contacts = playing.contacts().into_iter();
     contacts
         .map(|contact| (contact.peer, contact.addresses))

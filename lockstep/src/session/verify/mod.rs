@@ -259,15 +259,16 @@ impl Verify {
         at: usize,
         batch: &Batch,
         ledger: &Ledger,
-    ) -> Result<Report, Option<Finding>> {
+    ) -> Result<Report, Vec<Finding>> {
         let report = self.reports[at].take(batch, &ledger.window);
         report.ok_or_else(|| self.end_reports(at))
     }
 
     /// A peer whose reports have a hole cannot be compared any more: it is named, once, and not waited for.
-    fn end_reports(&mut self, at: usize) -> Option<Finding> {
+    fn end_reports(&mut self, at: usize) -> Vec<Finding> {
         let news = self.reports[at].end();
-        news.then_some(Finding::Fault(at, Fault::OutOfPlace))
+        let named = news.then_some(Finding::Fault(at, Fault::OutOfPlace));
+        named.into_iter().collect()
     }
 
     /// Names the peers whose reports are `lag` turns behind.

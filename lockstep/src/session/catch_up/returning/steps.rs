@@ -5,9 +5,9 @@ use crate::log::{Record, SignedBatch, encode_change};
 use crate::session::catch_up::message::{Ask, PART};
 use crate::session::core::Core;
 use crate::session::ledger::bars;
-use crate::session::link::Link;
+use crate::session::links::link::Link;
 use crate::session::lobby::Step;
-use crate::session::playing::Returned;
+use crate::session::player::Returned;
 use crate::session::roster::{Joins, Peers, Request};
 use crate::session::wire::Control;
 use crate::session::{Output, SnapshotHash};
@@ -274,14 +274,14 @@ impl Returning {
         }));
         let lacks = |link: &&mut Link| {
             let member = link.proved.is_some_and(|proved| runs.contains(&proved));
-            member && link.decisions_sent <= change.epoch
+            member && link.board.lacks_decision(change.epoch)
         };
         let lack: Vec<LinkId> = core
             .links
             .values_mut()
             .filter(lacks)
             .map(|link| {
-                link.decisions_sent = change.epoch + 1;
+                link.board.note_decision(change.epoch);
                 link.id
             })
             .collect();

@@ -1,13 +1,14 @@
 //! Turn packets: what leaves on which link, and when.
 
-use super::Playing;
+use super::Player;
 use crate::limits::MAX_PEERS;
-use crate::log::SignedBatch;
+use crate::log::{Peers, SignedBatch, encode_change};
 use crate::session::Output;
 use crate::session::core::Core;
+use crate::session::facts::{Topic, Version};
 use crate::session::ledger::Held;
-use crate::session::link::Link;
-use crate::session::membership::paxos::Peers;
+use crate::session::links::link::Link;
+use crate::session::membership::HeardLink;
 use crate::session::wire::{Control, Datagram, TurnPacket};
 use crate::{LinkId, MAX_DATAGRAM, TurnNumber};
 use std::collections::BTreeMap;
@@ -23,10 +24,12 @@ const PULSE: Duration = Duration::from_millis(25);
 const PACKETS_AT_ONCE: usize = 4;
 /// A peer that was not heard for so long is dialled anew: its address may have changed, or ours.
 const SILENCE: Duration = Duration::from_secs(1);
-/// A roster peer without a link is dialled this often.
-const DIAL_EVERY: Duration = Duration::from_secs(1);
+/// Links to strangers that have proved that they are no peer of the match: they may ask, and are told so.
+const UNKNOWN: usize = 8;
+/// Links to one peer of the match that is not in the roster.
+const OUTSIDE: usize = 2;
 
-impl Playing {
+impl Player {
     pub(super) fn receive_packet(&mut self, core: &mut Core, id: LinkId, packet: TurnPacket) {
         let now = core.now;
         let Some(link) = core.links.get_mut(&id) else {
@@ -47,19 +50,17 @@ impl Playing {
         // The other end may have heard it a while ago.
         let heard_at = now.saturating_sub(self.heard_window());
         for at in (0..self.ledger.places.len()).filter(|at| packet.heard & bit(*at) != 0) {
-            let member = &mut self.members[at];
-            member.heard_at = member.heard_at.max(heard_at);
+            self.membership.note_heard(at, heard_at);
         }
         for batch in packet.batches {
             self.receive_batch(core, id, batch);
         }
     }
 
-    /// The host may be lost while it tells all that the match has begun: whoever waits, and has heard nothing from a peer
+    /// The host may be lost while it tells all that the match has begun: a peer that waits, and has heard nothing from one
     /// that sends turns, shows it that all have signed the start.
-    pub(super) fn pass_on_the_beginning(&self, core: &mut Core) {
-        let waits = self.turns.is_stall_told();
-        if !waits || self.epochs.epoch() > 0 {
+    pub(super) fn forward_start(&self, core: &mut Core) {
+        if !self.turns.is_stall_told() || self.membership.epoch() > 0 {
             return;
         }
         let signatures = self.ledger.places.start().signatures.iter().copied();
@@ -68,15 +69,190 @@ impl Playing {
             signatures: signatures.map(Into::into).collect(),
             begin_ms: 0,
         };
-        let links: Vec<LinkId> = core.links.keys().copied().collect();
-        for id in links {
+        for id in core.links.keys().copied().collect::<Vec<_>>() {
             let member = self.member_of(core, id).is_some();
             let link = core.links.get_mut(&id);
-            let link = link.filter(|link| member && link.epoch.is_none() && !link.begin_told);
-            if let Some(link) = link {
-                link.begin_told = true;
+            let lacks = |link: &&mut Link| {
+                let lacks = link.board.lacks(Topic::Start, Version::Only);
+                member && link.epoch.is_none() && lacks
+            };
+            if let Some(link) = link.filter(lacks) {
+                link.board.note(Topic::Start, Version::Only);
                 core.send(id, &go);
             }
+        }
+    }
+
+    /// Passes on what others lack: votes to the roster, proofs and decisions to every peer of the match.
+    pub(super) fn send_facts(&self, core: &mut Core) {
+        for id in core.links.keys().copied().collect::<Vec<_>>() {
+            let told = self.member_of(core, id).or(self.past_member(core, id));
+            let Some(at) = told.filter(|at| *at != self.ledger.places.me()) else {
+                continue;
+            };
+            let votes = self.voter_of(core, id) == Some(at);
+            let now = core.now;
+            let Some(link) = core.links.get_mut(&id) else {
+                continue;
+            };
+            let neighbour = &mut link.board;
+            // Before any vote that needs them.
+            let proofs = self.board.proofs_for(neighbour);
+            let from = link.epoch.or(self.membership.let_in());
+            let decisions =
+                from.map_or(Vec::new(), |from| self.board.decisions_for(neighbour, from));
+            let me = self.ledger.places.me() as u8;
+            let votes = match votes {
+                true => self.board.votes_for(neighbour, me, now),
+                false => Vec::new(),
+            };
+            for both in proofs {
+                core.send(id, &Control::Evidence(both));
+            }
+            for change in decisions {
+                core.send(id, &Control::Decided(encode_change(change)));
+            }
+            if !votes.is_empty() {
+                core.send(id, &Control::Roster(votes));
+            }
+        }
+    }
+
+    /// Passes on to the roster what peers have said of themselves. A joiner hears that only once it has its part, and tells
+    /// its epoch then.
+    pub(super) fn send_statuses(&self, core: &mut Core) {
+        for id in core.links.keys().copied().collect::<Vec<_>>() {
+            let votes = self.voter_of(core, id).is_some();
+            let now = core.now;
+            let link = core.links.get_mut(&id);
+            if let Some(link) = link.filter(|link| votes && link.epoch.is_some()) {
+                let statuses = self.board.statuses_for(&mut link.board, now);
+                if !statuses.is_empty() {
+                    core.send(id, &Control::Words(statuses));
+                }
+            }
+        }
+    }
+
+    /// When facts may leave on a link that waits for them.
+    pub(super) fn facts_deadline(&self, core: &Core) -> Option<Duration> {
+        let links = core.links.values();
+        let voters = links.filter(|link| self.voter_of(core, link.id).is_some());
+        let due = voters.flat_map(|link| {
+            let votes = self.board.votes_due(&link.board);
+            let statuses = self.board.statuses_due(&link.board);
+            let statuses = statuses.filter(|_| link.epoch.is_some());
+            [votes.filter(|at| *at > core.now), statuses]
+        });
+        due.flatten().min()
+    }
+
+    /// The peer of the match that a link leads to, as the run in force of its process.
+    pub(super) fn member_of(&self, core: &Core, link: LinkId) -> Option<usize> {
+        let link = core.links.get(&link)?;
+        let (_, run) = link.proved?;
+        let at = self.leads_to(link)?;
+        self.ledger.places.is_current(at, run).then_some(at)
+    }
+
+    /// The other voter that a link leads to.
+    pub(super) fn voter_of(&self, core: &Core, link: LinkId) -> Option<usize> {
+        let member = self.member_of(core, link);
+        member.filter(|at| *at != self.ledger.places.me() && self.membership.has(*at))
+    }
+
+    /// Where the peer that a link leads to stands in the roster, whatever run of its process it is.
+    pub(super) fn leads_to(&self, link: &Link) -> Option<usize> {
+        let (peer, _) = link.proved?;
+        link.place.or_else(|| self.ledger.places.of(peer))
+    }
+
+    /// Whether a link leads to a peer of the match, which may come back as another run of its process.
+    pub(super) fn may_come_back(&self, core: &Core, link: LinkId) -> bool {
+        let proved = core.links.get(&link).and_then(|link| link.proved);
+        proved.is_some_and(|(peer, _)| self.ledger.places.of(peer).is_some())
+    }
+
+    /// The peer whose earlier run a link leads to.
+    pub(super) fn past_member(&self, core: &Core, link: LinkId) -> Option<usize> {
+        let (peer, run) = core.links.get(&link)?.proved?;
+        let at = self.ledger.places.of(peer)?;
+        self.ledger.places.is_past(at, run).then_some(at)
+    }
+
+    /// Whether a link leads to a run of a peer of the match that has no part in it yet.
+    pub(super) fn is_follower(&self, core: &Core, link: LinkId) -> bool {
+        self.may_come_back(core, link)
+            && self.member_of(core, link).is_none()
+            && self.past_member(core, link).is_none()
+    }
+
+    /// Which peers are heard on links. A run that is out and has not heard of it may know none of those that would tell:
+    /// they are other runs, too.
+    pub(super) fn note_links(&mut self, core: &mut Core) {
+        let places = &self.ledger.places;
+        let heard = core.links.values().filter_map(|link| {
+            let (at, (_, run)) = (self.leads_to(link)?, link.proved?);
+            Some(HeardLink {
+                at,
+                is_current: places.is_current(at, run),
+                is_new: places.is_new(at, run),
+                up_at: link.up_at,
+                heard_at: link.heard_at,
+            })
+        });
+        let heard: Vec<HeardLink> = heard.collect();
+        self.membership.note_links(&heard);
+        for id in core.links.keys().copied().collect::<Vec<_>>() {
+            let member = self.member_of(core, id);
+            let past = self.past_member(core, id).is_some();
+            let out = past || member.is_some_and(|at| !self.membership.has(at));
+            if let Some(link) = core.links.get_mut(&id).filter(|_| out) {
+                link.epoch = link.epoch.max(Some(0));
+            }
+        }
+    }
+
+    /// A link that leads to no peer of the match may ask to join, and is told that it is too late; it may not stay. One that
+    /// leads to a peer that is out stays until that one knows.
+    pub(super) fn close_strangers(&self, core: &mut Core) {
+        let began_at = self.membership.epoch_began_at();
+        let stays = |link: &Link| {
+            link.proved.is_none()
+                || link.up_at + core.limits.handshake > core.now
+                || self.may_come_back(core, link.id)
+                || began_at + core.limits.handshake > core.now
+        };
+        let strangers = core.links.values().filter(|link| !stays(link));
+        let strangers: Vec<LinkId> = strangers.map(|link| link.id).collect();
+        strangers.into_iter().for_each(|link| core.close(link));
+    }
+
+    /// Closes all but the newest links that lead to no peer of the match.
+    pub(super) fn close_unknown_links(&self, core: &mut Core) {
+        let unknown = core.links.values().filter(|link| {
+            let proved = link.proved;
+            proved.is_some_and(|(peer, _)| self.ledger.places.of(peer).is_none())
+        });
+        let mut unknown: Vec<_> = unknown.map(|link| (link.up_at, link.id)).collect();
+        unknown.sort_unstable();
+        let most = unknown.len().saturating_sub(UNKNOWN);
+        for (_, link) in &unknown[..most] {
+            core.close(*link);
+        }
+    }
+
+    /// Closes all but the newest links to a peer of the match that is not in the roster as the run that it proved.
+    pub(super) fn close_excess_links(&self, core: &mut Core, proved: LinkId) {
+        let Some((peer, _)) = core.links.get(&proved).and_then(|link| link.proved) else {
+            return;
+        };
+        let links = core.links_to(peer).map(|link| link.id);
+        let outside = links.filter(|link| self.member_of(core, *link).is_none());
+        let outside: Vec<LinkId> = outside.collect();
+        let most = outside.len().saturating_sub(OUTSIDE);
+        for link in &outside[..most] {
+            core.close(*link);
         }
     }
 
@@ -101,9 +277,9 @@ impl Playing {
         let packets =
             best.filter_map(|(link, member)| self.packet_due(core, member, &core.links[&link]));
         // Nobody is dialled after a desync: a time for it would be a deadline that no call ever meets.
-        let dialling = !self.ending.desynced();
+        let dialling = !self.ending.is_desynced();
         let lost = self.lost_peers(core).filter(|_| dialling);
-        let dials = lost.map(|at| self.members[at].next_dial);
+        let dials = lost.map(|at| self.dialling.next_at(at));
         let silence = self.silence_deadline(core).filter(|_| dialling);
         packets.chain(dials).chain(silence).min()
     }
@@ -115,7 +291,8 @@ impl Playing {
         let links = core.links.keys().filter_map(|id| {
             let at = self.member_of(core, *id)?;
             let is_best = best[at].is_some_and(|(_, best)| best == *id);
-            (is_best && at != self.ledger.places.me() && self.epochs.has(at)).then_some((*id, at))
+            (is_best && at != self.ledger.places.me() && self.membership.has(at))
+                .then_some((*id, at))
         });
         links.collect()
     }
@@ -179,7 +356,7 @@ impl Playing {
             let mut room = MAX_DATAGRAM - head;
             let mut packet = TurnPacket {
                 heard,
-                epoch: self.epochs.epoch(),
+                epoch: self.membership.epoch(),
                 ..TurnPacket::default()
             };
             let mut turns = Vec::new();
@@ -249,7 +426,8 @@ impl Playing {
             .filter_map(move |at| Some((at, link.quality.held.get(at)?.0)))
             .filter(move |(at, held)| *held < self.ledger.batches.held(*at))
             .flat_map(move |(at, held)| {
-                let at_once = self.epochs.is_changing() || self.forwards_at_once(core, at, link);
+                let at_once =
+                    self.membership.is_changing() || self.forwards_at_once(core, at, link);
                 let before = match at_once {
                     true => None,
                     false => Some(core.now.saturating_sub(self.grace(link))),
@@ -281,7 +459,8 @@ impl Playing {
                 let from = link.quality.held.get(at)?.0;
                 let from = from.max(link.quality.sent_until(at));
                 let held = self.ledger.batches.held_from(at, from).next()?;
-                let at_once = self.epochs.is_changing() || self.forwards_at_once(core, at, link);
+                let at_once =
+                    self.membership.is_changing() || self.forwards_at_once(core, at, link);
                 Some(if at_once {
                     core.now
                 } else {
@@ -348,7 +527,12 @@ impl Playing {
                 .filter(|(by, heard)| **by != at && **heard & bit(at) != 0);
             hear.count() >= 2
         };
-        self.places(|at| links.contains_key(&at) || by_others(at))
+        let voters = self.membership.voters().members().iter();
+        let reached = voters.filter(|at| {
+            let at = usize::from(*at);
+            links.contains_key(&at) || by_others(at)
+        });
+        reached.collect()
     }
 
     /// Members that batches are still needed from or by, that may be coming back, or that may not know that they are out,
@@ -356,11 +540,10 @@ impl Playing {
     fn lost_peers<'a>(&'a self, core: &'a Core) -> impl Iterator<Item = usize> + 'a {
         let newest = self.newest_links(core);
         (0..self.ledger.places.len()).filter(move |at| {
-            let member = &self.members[*at];
-            let outside = !self.epochs.has(*at);
-            let speaks = !outside || member.returns.as_ref().is_some_and(|returns| returns.asks);
+            let outside = !self.membership.has(*at);
+            let speaks = self.dialling.speaks(*at, outside);
             *at != self.ledger.places.me()
-                && member.found_at(outside, core.now).next().is_some()
+                && self.dialling.is_wanted(*at, outside, core.now)
                 && newest[*at].is_none_or(|(heard_at, _)| speaks && heard_at + SILENCE <= core.now)
         })
     }
@@ -375,20 +558,15 @@ impl Playing {
     }
 
     pub(super) fn dial_lost_peers(&mut self, core: &mut Core) {
-        if self.ending.desynced() {
+        if self.ending.is_desynced() {
             return;
         }
         let lost: Vec<usize> = self.lost_peers(core).collect();
         for at in lost {
-            let outside = !self.epochs.has(at);
-            let member = &mut self.members[at];
-            if member.next_dial > core.now {
+            let outside = !self.membership.has(at);
+            let Some(address) = self.dialling.dial(at, outside, core.now) else {
                 continue;
-            }
-            member.next_dial = core.now + DIAL_EVERY;
-            let found_at: Vec<&String> = member.found_at(outside, core.now).collect();
-            let address = found_at[member.dials % found_at.len()].clone();
-            member.dials += 1;
+            };
             core.out.push(Output::Dial {
                 address,
                 key: self.ledger.places.key(at),
@@ -397,7 +575,7 @@ impl Playing {
     }
 
     /// Closes all but the newest of several links to one member, once it carries. The peer with the lower index does.
-    pub(crate) fn close_doubles(&mut self, core: &mut Core, proved: LinkId) {
+    pub(crate) fn close_doubles(&self, core: &mut Core, proved: LinkId) {
         let Some(member) = self.member_of(core, proved) else {
             return;
         };

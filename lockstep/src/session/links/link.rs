@@ -1,14 +1,9 @@
 //! One link: who is at its other end, and how well it carries.
 
-use super::membership::paxos::{Ballot, Peers};
-use super::playing::WordKey;
-use super::wire::TurnPacket;
+use super::board::Neighbour;
+use crate::session::wire::TurnPacket;
 use crate::{Incarnation, LinkId, PeerId, TurnNumber};
-use std::collections::BTreeMap;
 use std::time::Duration;
-
-/// Epoch, speaker, and which kind of message.
-pub(crate) type NoteKey = (u32, u8, u8);
 
 /// One link of a session.
 pub(crate) struct Link {
@@ -37,22 +32,8 @@ pub(crate) struct Link {
     pub strange: u32,
     /// The epoch that the other end was last heard to be in, once it has told.
     pub epoch: Option<u32>,
-    /// Decisions of epochs before this one were sent on it.
-    pub decisions_sent: u32,
-    /// The other end was told on it that the match has begun.
-    pub begin_told: bool,
-    /// What both ends know of notes on roster changes: which note, and its ballot.
-    pub notes_known: BTreeMap<NoteKey, Ballot>,
-    /// Up to this time notes are paid for that were sent on it.
-    pub notes_paid: Duration,
-    /// Of whom notes are sent next.
-    pub notes_from: u8,
-    /// Peers of whom both ends know that they signed two batches for one turn.
-    pub proofs_known: Peers,
-    /// By peer: the word of it that both ends know of.
-    pub words_known: BTreeMap<u8, WordKey>,
-    /// When words were last sent on it.
-    pub words_at: Duration,
+    /// What both ends know of the board.
+    pub board: Neighbour,
     pub quality: Quality,
 }
 
@@ -64,21 +45,6 @@ impl Link {
         self.messages <= allowed
     }
 
-    /// When the next message with notes may leave.
-    pub(crate) fn notes_at(&self) -> Duration {
-        self.notes_paid.saturating_sub(NOTES_EVERY * NOTES_AT_ONCE)
-    }
-
-    /// Whether one may leave now.
-    pub(crate) fn takes_notes(&self, now: Duration) -> bool {
-        self.notes_at() <= now
-    }
-
-    /// One leaves.
-    pub(crate) fn notes_sent(&mut self, now: Duration) {
-        self.notes_paid = self.notes_paid.max(now) + NOTES_EVERY;
-    }
-
     /// Whether a signature that does not hold may still be that of a run that only the other end knows.
     pub(crate) fn takes_strange(&mut self) -> bool {
         self.strange += 1;
@@ -86,10 +52,6 @@ impl Link {
     }
 }
 
-/// Messages with notes that leave at once on one link, and time for each of the rest: whoever is given more than the
-/// other end may pass on blames the one who does. Words need most of the rest of what [`MESSAGES_PER_S`] allows.
-const NOTES_AT_ONCE: u32 = 32;
-const NOTES_EVERY: Duration = Duration::from_millis(200);
 /// Signatures on one link that may be of runs of processes that this peer does not know: of epochs before or to come.
 const STRANGE: u32 = 64;
 /// Bounds on the control messages of one link.
