@@ -1,6 +1,7 @@
 //! The board: signed facts that every neighbour should hold. Of each topic it keeps the newest, and of each neighbour what
 //! both ends know that it holds.
 
+use crate::Incarnation;
 use crate::limits::MAX_PEERS;
 use crate::log::RosterChange;
 use crate::session::facts::{Body, Fact, Topic, Version};
@@ -115,9 +116,15 @@ impl Board {
         });
     }
 
-    /// No proof stands against the new run of a peer's process.
-    pub(crate) fn acquit(&mut self, at: u8) {
+    /// Another run of a peer's process has its place: no proof stands against that run, and the status of the one before
+    /// is no more.
+    pub(crate) fn readmit(&mut self, at: u8, run: Incarnation) {
         self.facts.remove(&Topic::Proof(at));
+        let status = self.facts.get(&Topic::Status(at));
+        let of_run = |fact: &Fact| matches!(fact.version, Version::Status(of, _) if of == run);
+        if !status.is_none_or(of_run) {
+            self.facts.remove(&Topic::Status(at));
+        }
     }
 
     /// The proofs that a neighbour lacks; from now on it holds them.
@@ -321,7 +328,7 @@ mod tests {
     #[test]
     fn statuses_and_proofs_are_told_once() {
         let (mut board, mut neighbour) = (Board::new(0), Neighbour::default());
-        let run = crate::Incarnation([1; 16]);
+        let run = Incarnation([1; 16]);
         board.post(Fact {
             topic: Topic::Status(1),
             version: Version::Status(run, 1),
@@ -343,6 +350,23 @@ mod tests {
         assert_eq!(due, Some(MS * 200 + STATUSES.every));
         assert_eq!(board.proofs_for(&mut neighbour).len(), 1);
         assert!(board.proofs_for(&mut neighbour).is_empty());
+    }
+
+    #[test]
+    fn a_new_run_ends_the_proof_and_the_status_of_the_one_before() {
+        let (mut board, run) = (Board::new(0), Incarnation([2; 16]));
+        let status = |run| Fact {
+            topic: Topic::Status(1),
+            version: Version::Status(run, 1),
+            body: Body::Status(signed(1)),
+        };
+        board.post(Fact::proof(1, Vec::new()));
+        board.post(status(Incarnation([1; 16])));
+        board.readmit(1, run);
+        assert!(board.facts.is_empty());
+        board.post(status(run));
+        board.readmit(1, run);
+        assert_eq!(board.facts.len(), 1);
     }
 
     fn decision(epoch: u32) -> Fact {

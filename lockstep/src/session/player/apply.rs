@@ -371,7 +371,7 @@ impl Player {
         self.dialling.readmit(at, core.now);
         // What was taken back in epochs before its own is nothing that the joiner has ever reported.
         self.verify.readmit(at, cut, change.epoch + 1);
-        self.board.acquit(joins.peer);
+        self.board.readmit(joins.peer, joins.incarnation);
         self.membership.readmit(at, joins.incarnation, core.now);
         let seats = &self.ledger.places.peer(at).seats;
         self.turns.readmit(at, seats);
