@@ -624,9 +624,6 @@ impl Session {
                     .initial
                     .expect("a match begins once the world is loaded");
                 let playing = Player::new(&mut self.core, *settled, initial, self.settings);
-                for link in self.core.links.keys().copied().collect::<Vec<_>>() {
-                    playing.close_doubles(&mut self.core, link);
-                }
                 self.phase = Phase::Playing(Box::new(playing));
             }
             Step::Return(returned) => {

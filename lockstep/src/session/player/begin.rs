@@ -130,6 +130,9 @@ impl Player {
         core.event(Event::Contacts(player.contacts()));
         player.report(core, me, 0, initial);
         core.out.extend(player.turns.first_world());
+        for link in core.links.keys().copied().collect::<Vec<_>>() {
+            player.close_doubles(core, link);
+        }
         player
     }
 
