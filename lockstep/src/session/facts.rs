@@ -2,7 +2,7 @@
 //!
 //! Each is signed by the peer that it is of, or proves itself, so any peer may pass it on.
 
-use super::wire::{SignedNote, WireBatch};
+use super::wire::SignedNote;
 use crate::Incarnation;
 use crate::log::{Ballot, RosterChange};
 
@@ -58,8 +58,8 @@ pub(crate) struct Fact {
 pub(crate) enum Body {
     Vote(SignedNote),
     Status(SignedNote),
-    /// Two batches of one peer for one turn.
-    Proof(Vec<WireBatch>),
+    /// Which batches, and in which order, follows from what is held when the proof leaves.
+    Proof,
     Decision(Box<RosterChange>),
 }
 
@@ -74,11 +74,11 @@ impl Fact {
     }
 
     /// The proof that the peer at this place cheats.
-    pub(crate) fn proof(at: u8, both: Vec<WireBatch>) -> Fact {
+    pub(crate) fn proof(at: u8) -> Fact {
         Fact {
             topic: Topic::Proof(at),
             version: Version::Only,
-            body: Body::Proof(both),
+            body: Body::Proof,
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::Incarnation;
 use crate::limits::MAX_PEERS;
 use crate::log::RosterChange;
 use crate::session::facts::{Body, Fact, Topic, Version};
-use crate::session::wire::{SignedNote, WireBatch};
+use crate::session::wire::SignedNote;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -127,16 +127,16 @@ impl Board {
         }
     }
 
-    /// The proofs that a neighbour lacks; from now on it holds them.
-    pub(crate) fn proofs_for(&self, neighbour: &mut Neighbour) -> Vec<Vec<WireBatch>> {
+    /// The peers whose proofs a neighbour lacks; from now on it holds them.
+    pub(crate) fn proofs_for(&self, neighbour: &mut Neighbour) -> Vec<u8> {
         let proofs = self.facts.range(Topic::Proof(0)..=Topic::Proof(u8::MAX));
         let mut untold = Vec::new();
         for (topic, fact) in proofs {
-            if let Body::Proof(both) = &fact.body
+            if let Topic::Proof(at) = *topic
                 && neighbour.lacks_fact(fact)
             {
                 neighbour.note(*topic, fact.version);
-                untold.push(both.clone());
+                untold.push(at);
             }
         }
         untold
@@ -334,11 +334,7 @@ mod tests {
             version: Version::Status(run, 1),
             body: Body::Status(signed(1)),
         });
-        board.post(Fact {
-            topic: Topic::Proof(2),
-            version: Version::Only,
-            body: Body::Proof(Vec::new()),
-        });
+        board.post(Fact::proof(2));
         assert_eq!(board.statuses_for(&mut neighbour, MS * 200).len(), 1);
         assert_eq!(board.statuses_due(&neighbour), None);
         board.post(Fact {
@@ -348,7 +344,7 @@ mod tests {
         });
         let due = board.statuses_due(&neighbour);
         assert_eq!(due, Some(MS * 200 + STATUSES.every));
-        assert_eq!(board.proofs_for(&mut neighbour).len(), 1);
+        assert_eq!(board.proofs_for(&mut neighbour), [2]);
         assert!(board.proofs_for(&mut neighbour).is_empty());
     }
 
@@ -360,7 +356,7 @@ mod tests {
             version: Version::Status(run, 1),
             body: Body::Status(signed(1)),
         };
-        board.post(Fact::proof(1, Vec::new()));
+        board.post(Fact::proof(1));
         board.post(status(Incarnation([1; 16])));
         board.readmit(1, run);
         assert!(board.facts.is_empty());

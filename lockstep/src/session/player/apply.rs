@@ -105,9 +105,7 @@ impl Player {
     fn convict(&mut self, core: &mut Core, proof: Equivocation) {
         let at = proof.0.peer;
         if let Some(named) = self.verify.convict(proof) {
-            let evidence = self.verify.evidence(usize::from(at), &self.ledger);
-            let evidence = evidence.expect("the proof was just taken");
-            self.board.post(Fact::proof(at, evidence));
+            self.board.post(Fact::proof(at));
             self.act_on(core, [named]);
         }
     }

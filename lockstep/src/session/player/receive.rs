@@ -389,8 +389,8 @@ impl Player {
         self.board.post(Fact::decision(change.clone()));
         for proof in &change.proofs {
             let at = proof.0.peer;
-            if let Some(both) = self.verify.evidence(usize::from(at), &self.ledger) {
-                self.board.post(Fact::proof(at, both));
+            if self.verify.convicts(usize::from(at)) {
+                self.board.post(Fact::proof(at));
             }
         }
     }

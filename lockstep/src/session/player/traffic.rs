@@ -106,7 +106,9 @@ impl Player {
                 true => self.board.votes_for(neighbour, me, now),
                 false => Vec::new(),
             };
-            for both in proofs {
+            for cheat in proofs.into_iter().map(usize::from) {
+                let both = self.verify.evidence(cheat, &self.ledger);
+                let both = both.expect("a proof on the board was taken");
                 core.send(id, &Control::Evidence(both));
             }
             for change in decisions {
@@ -575,7 +577,7 @@ impl Player {
     }
 
     /// Closes all but the newest of several links to one member, once it carries. The peer with the lower index does.
-    pub(crate) fn close_doubles(&self, core: &mut Core, proved: LinkId) {
+    pub(super) fn close_doubles(&self, core: &mut Core, proved: LinkId) {
         let Some(member) = self.member_of(core, proved) else {
             return;
         };
