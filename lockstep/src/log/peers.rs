@@ -55,12 +55,17 @@ impl Peers {
 
     /// The lowest.
     pub fn lowest(self) -> Option<u8> {
-        self.iter().next()
+        (!self.is_empty()).then(|| self.0.trailing_zeros() as u8)
     }
 
     /// All, ascending.
     pub fn iter(self) -> impl Iterator<Item = u8> + Clone {
-        (0..16).filter(move |peer| self.contains(*peer))
+        let mut rest = self;
+        std::iter::from_fn(move || {
+            let lowest = rest.lowest()?;
+            rest.0 &= rest.0 - 1;
+            Some(lowest)
+        })
     }
 }
 

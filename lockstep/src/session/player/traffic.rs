@@ -29,6 +29,9 @@ const UNKNOWN: usize = 8;
 /// Links to one peer of the match that is not in the roster.
 const OUTSIDE: usize = 2;
 
+/// By place in the roster: the link to that peer that was heard last, and when.
+type Newest = [Option<(Duration, LinkId)>; MAX_PEERS];
+
 impl Player {
     pub(super) fn receive_packet(&mut self, core: &mut Core, id: LinkId, packet: TurnPacket) {
         let now = core.now;
@@ -86,15 +89,16 @@ impl Player {
     /// Passes on what others lack: votes to the roster, proofs and decisions to every peer of the match.
     pub(super) fn send_facts(&self, core: &mut Core) {
         for id in core.links.keys().copied().collect::<Vec<_>>() {
-            let told = self.member_of(core, id).or(self.past_member(core, id));
-            let Some(at) = told.filter(|at| *at != self.ledger.places.me()) else {
-                continue;
-            };
-            let votes = self.voter_of(core, id) == Some(at);
             let now = core.now;
             let Some(link) = core.links.get_mut(&id) else {
                 continue;
             };
+            let member = self.member_at(link);
+            let told = member.or_else(|| self.past_member_at(link));
+            let Some(at) = told.filter(|at| *at != self.ledger.places.me()) else {
+                continue;
+            };
+            let votes = member.is_some() && self.membership.has(at);
             let neighbour = &mut link.board;
             // Before any vote that needs them.
             let proofs = self.board.proofs_for(neighbour);
@@ -124,10 +128,10 @@ impl Player {
     /// its epoch then.
     pub(super) fn send_statuses(&self, core: &mut Core) {
         for id in core.links.keys().copied().collect::<Vec<_>>() {
-            let votes = self.voter_of(core, id).is_some();
             let now = core.now;
             let link = core.links.get_mut(&id);
-            if let Some(link) = link.filter(|link| votes && link.epoch.is_some()) {
+            let hears = |link: &&mut Link| link.epoch.is_some() && self.voter_at(link).is_some();
+            if let Some(link) = link.filter(hears) {
                 let statuses = self.board.statuses_for(&mut link.board, now);
                 if !statuses.is_empty() {
                     core.send(id, &Control::Words(statuses));
@@ -139,7 +143,7 @@ impl Player {
     /// When facts may leave on a link that waits for them.
     pub(super) fn facts_deadline(&self, core: &Core) -> Option<Duration> {
         let links = core.links.values();
-        let voters = links.filter(|link| self.voter_of(core, link.id).is_some());
+        let voters = links.filter(|link| self.voter_at(link).is_some());
         let due = voters.flat_map(|link| {
             let votes = self.board.votes_due(&link.board);
             let statuses = self.board.statuses_due(&link.board);
@@ -151,7 +155,10 @@ impl Player {
 
     /// The peer of the match that a link leads to, as the run in force of its process.
     pub(super) fn member_of(&self, core: &Core, link: LinkId) -> Option<usize> {
-        let link = core.links.get(&link)?;
+        self.member_at(core.links.get(&link)?)
+    }
+
+    fn member_at(&self, link: &Link) -> Option<usize> {
         let (_, run) = link.proved?;
         let at = self.leads_to(link)?;
         self.ledger.places.is_current(at, run).then_some(at)
@@ -159,7 +166,11 @@ impl Player {
 
     /// The other voter that a link leads to.
     pub(super) fn voter_of(&self, core: &Core, link: LinkId) -> Option<usize> {
-        let member = self.member_of(core, link);
+        self.voter_at(core.links.get(&link)?)
+    }
+
+    fn voter_at(&self, link: &Link) -> Option<usize> {
+        let member = self.member_at(link);
         member.filter(|at| *at != self.ledger.places.me() && self.membership.has(*at))
     }
 
@@ -177,8 +188,12 @@ impl Player {
 
     /// The peer whose earlier run a link leads to.
     pub(super) fn past_member(&self, core: &Core, link: LinkId) -> Option<usize> {
-        let (peer, run) = core.links.get(&link)?.proved?;
-        let at = self.ledger.places.of(peer)?;
+        self.past_member_at(core.links.get(&link)?)
+    }
+
+    fn past_member_at(&self, link: &Link) -> Option<usize> {
+        let (_, run) = link.proved?;
+        let at = self.leads_to(link)?;
         self.ledger.places.is_past(at, run).then_some(at)
     }
 
@@ -205,11 +220,12 @@ impl Player {
         });
         let heard: Vec<HeardLink> = heard.collect();
         self.membership.note_links(&heard);
-        for id in core.links.keys().copied().collect::<Vec<_>>() {
-            let member = self.member_of(core, id);
-            let past = self.past_member(core, id).is_some();
-            let out = past || member.is_some_and(|at| !self.membership.has(at));
-            if let Some(link) = core.links.get_mut(&id).filter(|_| out) {
+        for link in core.links.values_mut() {
+            let out = match self.member_at(link) {
+                Some(at) => !self.membership.has(at),
+                None => self.past_member_at(link).is_some(),
+            };
+            if out {
                 link.epoch = link.epoch.max(Some(0));
             }
         }
@@ -260,27 +276,29 @@ impl Player {
 
     pub(super) fn send_what_is_due(&mut self, core: &mut Core) {
         let fresh = std::mem::take(&mut self.fresh_batch);
-        for (id, member) in self.best_links(core) {
+        let newest = self.newest_links(core);
+        let is_due = |(link, member): &(&Link, usize)| {
+            let due = || self.packet_due(core, *member, link);
+            fresh || due().is_some_and(|at| at <= core.now)
+        };
+        // A packet on one link changes nothing about the others.
+        let due = self.best_links(core, &newest).filter(is_due);
+        let due: Vec<(LinkId, usize)> = due.map(|(link, member)| (link.id, member)).collect();
+        for (id, member) in due {
             if fresh && let Some(link) = core.links.get_mut(&id) {
                 link.quality.copies = 0;
             }
-            let due = core
-                .links
-                .get(&id)
-                .and_then(|link| self.packet_due(core, member, link));
-            if fresh || due.is_some_and(|at| at <= core.now) {
-                self.send_packets(core, id, member);
-            }
+            self.send_packets(core, id, member);
         }
     }
 
     pub(super) fn traffic_deadline(&self, core: &Core) -> Option<Duration> {
-        let best = self.best_links(core).into_iter();
-        let packets =
-            best.filter_map(|(link, member)| self.packet_due(core, member, &core.links[&link]));
+        let newest = self.newest_links(core);
+        let best = self.best_links(core, &newest);
+        let packets = best.filter_map(|(link, member)| self.packet_due(core, member, link));
         // Nobody is dialled after a desync: a time for it would be a deadline that no call ever meets.
         let dialling = !self.ending.is_desynced();
-        let lost = self.lost_peers(core).filter(|_| dialling);
+        let lost = self.lost_peers(core, &newest).filter(|_| dialling);
         let dials = lost.map(|at| self.dialling.next_at(at));
         let silence = self.silence_deadline(core).filter(|_| dialling);
         packets.chain(dials).chain(silence).min()
@@ -288,19 +306,19 @@ impl Player {
 
     /// The links that carry turns, with the peers of the roster that they lead to: of several links to one only that which
     /// was heard last.
-    fn best_links(&self, core: &Core) -> Vec<(LinkId, usize)> {
-        let best = self.newest_links(core);
-        let links = core.links.keys().filter_map(|id| {
-            let at = self.member_of(core, *id)?;
-            let is_best = best[at].is_some_and(|(_, best)| best == *id);
-            (is_best && at != self.ledger.places.me() && self.membership.has(at))
-                .then_some((*id, at))
-        });
-        links.collect()
+    fn best_links<'a>(
+        &'a self,
+        core: &'a Core,
+        newest: &'a Newest,
+    ) -> impl Iterator<Item = (&'a Link, usize)> {
+        core.links.values().filter_map(|link| {
+            let at = self.voter_at(link)?;
+            let is_best = newest[at].is_some_and(|(_, newest)| newest == link.id);
+            is_best.then_some((link, at))
+        })
     }
 
-    /// By place in the roster: the link to that peer that was heard last, and when.
-    fn newest_links(&self, core: &Core) -> [Option<(Duration, LinkId)>; MAX_PEERS] {
+    fn newest_links(&self, core: &Core) -> Newest {
         let mut newest = [None; MAX_PEERS];
         for link in core.links.values() {
             if let Some(at) = self.leads_to(link) {
@@ -459,6 +477,9 @@ impl Player {
         others
             .filter_map(|at| {
                 let from = link.quality.held.get(at)?.0;
+                if from >= self.ledger.batches.held(at) {
+                    return None;
+                }
                 let from = from.max(link.quality.sent_until(at));
                 let held = self.ledger.batches.held_from(at, from).next()?;
                 let at_once =
@@ -518,7 +539,7 @@ impl Player {
         let links = core.links.values().filter_map(|link| {
             let carries = link.heard_at + window > core.now
                 && link.quality.heard & bit(self.ledger.places.me()) != 0;
-            let member = self.member_of(core, link.id)?;
+            let member = self.member_at(link)?;
             carries.then_some((member, link.quality.heard))
         });
         // By place: of several links to one any.
@@ -539,8 +560,7 @@ impl Player {
 
     /// Members that batches are still needed from or by, that may be coming back, or that may not know that they are out,
     /// and that no link leads to which was heard of late. Who comes back says nothing on a link on which it does not ask.
-    fn lost_peers<'a>(&'a self, core: &'a Core) -> impl Iterator<Item = usize> + 'a {
-        let newest = self.newest_links(core);
+    fn lost_peers<'a>(&'a self, core: &'a Core, newest: &'a Newest) -> impl Iterator<Item = usize> {
         (0..self.ledger.places.len()).filter(move |at| {
             let outside = !self.membership.has(*at);
             let speaks = self.dialling.speaks(*at, outside);
@@ -563,7 +583,7 @@ impl Player {
         if self.ending.is_desynced() {
             return;
         }
-        let lost: Vec<usize> = self.lost_peers(core).collect();
+        let lost: Vec<usize> = self.lost_peers(core, &self.newest_links(core)).collect();
         for at in lost {
             let outside = !self.membership.has(at);
             let Some(address) = self.dialling.dial(at, outside, core.now) else {
