@@ -14,7 +14,7 @@
 //! use sim::{Entry, Outcome, RulesId, Simulation, Start};
 //! use std::time::Duration;
 //!
-//! /// Whoever presses ten times first has won.
+//! /// The first seat with ten presses has won.
 //! #[derive(Serialize, Deserialize)]
 //! struct World {
 //!     presses: Vec<u8>,

@@ -3,12 +3,18 @@
 //! Wire catch-up and the replay file use these same bytes. [`Codec`] holds what a record leaves out because the
 //! record before it says so: the turn's number, the plan, the pause.
 
+mod archive;
+mod attested_log;
 mod batch;
 mod bundle;
 mod chain;
 mod codec;
 mod continuation;
+mod encoded_log;
+#[cfg(test)]
+pub(crate) mod fixture;
 mod hash;
+mod head;
 mod keyframe;
 mod memory;
 mod metering;
@@ -20,15 +26,20 @@ mod start;
 mod store;
 mod turn_fold;
 mod value;
+mod verified_log;
 
 pub use crate::encoding::DecodeError;
+pub(crate) use archive::Archive;
+pub(crate) use attested_log::AttestedLog;
 pub(crate) use batch::seats_with_commands;
 pub use batch::{Batch, Equivocation, NO_SLACK, SignedBatch};
 pub use bundle::{Bundle, LogEntry, MAX_LOAD, What};
 pub(crate) use chain::Chain;
 pub use codec::Codec;
 pub use continuation::{Continuation, continued_hash};
+pub(crate) use encoded_log::Cursor;
 pub use hash::{end_signed_bytes, roster_hash, start_hash, start_signed_bytes, turn_hash};
+pub(crate) use head::{DoesNotFollow, Head};
 pub use keyframe::{Keyframe, SnapshotHash};
 pub use memory::Memory;
 pub(crate) use metering::STALL_BUDGET;
@@ -42,3 +53,5 @@ pub use start::{Absent, OnDesync, OnSlow, PauseBudget, RosterPeer, SeatInfo, Sta
 pub use store::{LogStore, StoreError};
 pub(crate) use turn_fold::{Formed, TurnFold};
 pub use value::{Ballot, Joins, Value, decides};
+pub(crate) use value::{EXCLUSIONS, bars};
+pub(crate) use verified_log::VerifiedLog;

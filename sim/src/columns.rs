@@ -149,6 +149,14 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
+    /// Checks what was just read.
+    ///
+    /// # Errors
+    /// [`fail`](Self::fail) with `what` unless `good`.
+    pub const fn require(&self, good: bool, what: &'static str) -> Result<(), LoadError> {
+        if good { Ok(()) } else { Err(self.fail(what)) }
+    }
+
     /// An error about what was just read.
     #[must_use]
     pub const fn fail(&self, what: &'static str) -> LoadError {

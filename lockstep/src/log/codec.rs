@@ -194,6 +194,14 @@ impl Codec {
         Ok(records)
     }
 
+    /// Decodes the first of some records that were encoded here, and tells its bytes.
+    pub(super) fn decode_first(&mut self, bytes: &[u8]) -> (Record, usize) {
+        let mut reader = Reader::new(bytes);
+        let record = self.decode_next(&mut reader, &Limits::default());
+        let record = record.expect("what was encoded here decodes");
+        (record, bytes.len() - reader.remaining())
+    }
+
     fn decode_next(
         &mut self,
         reader: &mut Reader<'_>,

@@ -87,7 +87,7 @@ fn bit(peer: u8) -> u16 {
     1u16.checked_shl(u32::from(peer)).unwrap_or(0)
 }
 
-/// The peers that vote in one epoch: one vote each, and the tie-break for the lowest of them, who holds the lowest
+/// The peers that vote in one epoch: one vote each, and the tie-break for the lowest of them, which holds the lowest
 /// seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Voters {
@@ -155,7 +155,7 @@ mod tests {
         let voters = Voters::new(Peers::first(2));
         assert!(voters.is_quorum(Peers(0b01)));
         assert!(!voters.is_quorum(Peers(0b10)));
-        // Whoever is no voter counts for nothing.
+        // A peer that is no voter counts for nothing.
         assert!(!voters.is_quorum(Peers(0b1110)));
     }
 }

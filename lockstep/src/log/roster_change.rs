@@ -29,10 +29,10 @@ pub struct RosterChange {
     pub reopening: Option<Reopening>,
 }
 
-/// Seats that nobody plays any more by a change of the roster.
+/// Seats that a roster change left empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gone {
-    /// Why their peers are not in the roster any more.
+    /// Why their peers are out of the roster.
     pub cause: RosterCause,
     /// The seats, ascending.
     pub seats: Vec<Seat>,
@@ -53,18 +53,18 @@ impl Gone {
 pub enum RosterCause {
     /// Peers left.
     Left,
-    /// Peers were lost, blocked turns for too long, or another run of their process asked for their place.
+    /// Peers fell silent, blocked turns for too long, or another incarnation of theirs asked for the place.
     Lost,
-    /// Peers had signed two different batches for one turn: the proof is in the log.
+    /// Peers signed two different batches for one turn. The log holds the proof.
     Cheated,
-    /// Peers had another world, or another log, than a quorum: see [`OnDesync`](crate::log::OnDesync).
+    /// Peers had another world or log than a quorum: see [`OnDesync`](crate::log::OnDesync).
     Desynced,
-    /// Peers were suspected and answered: nobody is gone.
+    /// The suspected peers answered, so all stay.
     FalseAlarm,
-    /// A peer came back into its seats.
+    /// A joiner was admitted into its seats.
     Rejoined,
-    /// The processes of all peers had died, or of so many that those who were left were no quorum: those who came play
-    /// on from the newest turn that they have in common.
+    /// The match was reopened after quorum loss, or after all processes had died. Its peers play on from the newest turn
+    /// that a quorum recorded.
     Reopened,
 }
 

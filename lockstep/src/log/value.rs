@@ -13,7 +13,7 @@ pub struct Ballot {
     pub peer: u8,
 }
 
-/// What is decided: who votes and must send batches in the next epoch, and where it begins.
+/// What is decided: which peers vote and must send batches in the next epoch, and where it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Value {
     /// The next epoch's roster.
@@ -22,13 +22,13 @@ pub struct Value {
     pub cut: u32,
     /// The peer that comes back, if one does. Its batches are empty by rule until the command delay has passed.
     pub joins: Option<Joins>,
-    /// Who goes because two different batches of it for one turn are known. Where there are any, nothing counts that
-    /// is not complete, and alike, at everybody who stays: who is beyond the cut goes back to it.
+    /// Peers that go because two different batches of theirs for one turn are known. Where there are any, only turns count
+    /// that are complete, and alike, at all peers that stay. A peer with more turns goes back to the cut.
     pub cheats: Peers,
-    /// Who goes because a quorum has another world than they, or another log.
+    /// The minority: peers that go because a quorum has another world than they, or another log.
     pub odd: Peers,
-    /// Who of those who go had said that it leaves, as whoever proposes this knows: its last batch may be behind the
-    /// cut, and in nobody's log. No more depends on it than what is told.
+    /// Peers that go and had said that they leave, as the coordinator knows: their last batches may be behind the cut, and
+    /// in no log. Only what the game is told depends on it.
     pub left: Peers,
     /// Hash of the log after the turns before the cut: no two peers begin the next epoch on different ones. What reopens
     /// a match names it elsewhere.
@@ -45,7 +45,7 @@ pub struct Joins {
 }
 
 impl Value {
-    /// This roster goes on after so many turns; nobody comes back, cheats, is odd or leaves, and no hash is named.
+    /// This roster goes on after so many turns. No peer comes back, cheats, differs or leaves, and no hash is named.
     pub fn of(roster: Peers, cut: u32) -> Self {
         Value {
             roster,
@@ -71,7 +71,7 @@ impl Value {
         self.roster.without(self.joiner())
     }
 
-    /// Whether it can follow on this roster: some of it stay, and beside them there is at most one, who was not in it.
+    /// Whether it can follow on this roster: some peers stay, and beside them there is at most one, which was not in it.
     pub fn can_follow(&self, before: Peers) -> bool {
         let (joiner, stay) = (self.joiner(), self.stay());
         let comes_back = joiner.is_within(self.roster) && joiner.and(before).is_empty();
@@ -94,4 +94,15 @@ impl Value {
 pub fn decides(voters: Voters, value: Value, accepts: Peers) -> bool {
     let all_who_stay = value.joins.is_some() && value.stay().is_within(accepts);
     voters.is_quorum(accepts) && (all_who_stay || Voters::new(value.roster).is_quorum(accepts))
+}
+
+/// A peer that was excluded so often, for another world or log than a quorum's, is not let in again: once may be a bit
+/// that flipped, and the world that it begins with then is sound. Another time it would stray for ever, and each time the
+/// others wait.
+pub(crate) const EXCLUSIONS: u8 = 2;
+
+/// Whether these changes of a match bar a peer from coming back.
+pub(crate) fn bars<'a>(values: impl Iterator<Item = &'a Value>, peer: u8) -> bool {
+    let strayed = values.filter(|value| value.odd.contains(peer));
+    strayed.count() >= usize::from(EXCLUSIONS)
 }

@@ -307,29 +307,6 @@ fn waits_until(since: Duration, plan: Plan) -> Duration {
     since + LEAVE_WAIT + plan.turn() * u32::from(plan.delay_turns)
 }
 
-/// What a peer has signed of the end, where this message says it.
-pub(crate) fn signed_end(told: &Control) -> Option<(u8, End, [u8; 64])> {
-    let Control::End {
-        peer,
-        turns,
-        log_hash,
-        checksum,
-        outcome,
-        signature,
-    } = told
-    else {
-        return None;
-    };
-    let end = End {
-        turns: *turns,
-        log_hash: *log_hash,
-        checksum: *checksum,
-        outcome: *outcome,
-        signatures: Vec::new(),
-    };
-    Some((*peer, end, (*signature).into()))
-}
-
 fn end_message(peer: u8, end: &End, signature: [u8; 64]) -> Control {
     Control::End {
         peer,
@@ -382,7 +359,7 @@ mod tests {
             Plan::default(),
             Duration::ZERO,
         );
-        assert_eq!(signed_end(&told), Some((0, end(1), [0; 64])));
+        assert_eq!(told.signed_end(), Some((0, end(1), [0; 64])));
         ending
     }
 

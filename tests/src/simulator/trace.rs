@@ -1,11 +1,12 @@
-//! The trace of a run: a hash over everything that went in and out, and on demand the same as text.
+//! The trace of a run: a hash over all inputs and outputs, and on request their text.
 
 use lockstep::session::{Input, Output};
+use std::fmt::{self, Write as _};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::time::Duration;
 
-/// Hashes a run, and writes it where somebody wants to read it.
+/// Hashes a run, and optionally writes it.
 pub struct Trace {
     hasher: DefaultHasher,
     out: Option<Box<dyn Write>>,
@@ -13,7 +14,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Writes lines to `out`, if there is one.
+    /// Writes lines to `out`, if any.
     pub fn new(out: Option<Box<dyn Write>>) -> Self {
         Trace {
             hasher: DefaultHasher::new(),
@@ -22,14 +23,15 @@ impl Trace {
         }
     }
 
-    /// A session is called.
+    /// Records a call of a session.
     pub fn input(&mut self, now: Duration, peer: usize, input: &Input<'_>) {
         self.now = now;
         (now, peer).hash(&mut self.hasher);
         match input {
             Input::Received { link, bytes, .. } => (link, bytes).hash(&mut self.hasher),
+            Input::Snapshot { turns, bytes } => (turns, bytes).hash(&mut self.hasher),
             Input::Timeout => {}
-            input => format!("{input:?}").hash(&mut self.hasher),
+            input => self.text(format_args!("{input:?}")),
         }
         if let Some(out) = &mut self.out {
             let line = match input {
@@ -43,18 +45,18 @@ impl Trace {
                 Input::Snapshot { turns, bytes } => format!("Snapshot {turns} {}", brief(bytes)),
                 input => format!("{input:?}"),
             };
-            // A trace that cannot be written spoils nothing but the trace.
+            // A failed write of the trace must not change the run.
             let _ = writeln!(out, "{now:>12.3?} {peer} <- {line}");
         }
     }
 
-    /// A session wants something done.
+    /// Records an output of a session.
     pub fn output(&mut self, peer: usize, output: &Output) {
         match output {
             Output::Send { link, bytes, .. } => (link, bytes).hash(&mut self.hasher),
             Output::Execute(bundle) => bundle.turn.hash(&mut self.hasher),
             Output::Append(_) => {}
-            output => format!("{output:?}").hash(&mut self.hasher),
+            output => self.text(format_args!("{output:?}")),
         }
         if let Some(out) = &mut self.out {
             let line = match output {
@@ -74,9 +76,23 @@ impl Trace {
         }
     }
 
+    /// Hashes text as it is formatted.
+    fn text(&mut self, text: fmt::Arguments<'_>) {
+        write!(Hashed(&mut self.hasher), "{text}").expect("a hasher takes any text");
+    }
+
     /// The hash so far.
     pub fn hash(&self) -> u64 {
         self.hasher.finish()
+    }
+}
+
+struct Hashed<'a>(&'a mut DefaultHasher);
+
+impl fmt::Write for Hashed<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.write(text.as_bytes());
+        Ok(())
     }
 }
 

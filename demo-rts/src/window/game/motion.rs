@@ -1,58 +1,58 @@
-//! Where things are between two ticks, and which way they look.
+//! Positions and headings between two ticks.
 
 use super::camera::{Place, place_of};
 use super::land::Eye;
 use crate::world::{BuildingView, Id, Order, UnitView, World};
 use lockstep::Seat;
+use sim::Angle;
+use std::f32::consts::TAU;
 
-/// A unit as it is drawn.
+/// A unit as drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct Walker {
-    /// As the world has it.
+    /// The unit in the world.
     pub unit: UnitView,
-    /// Where it was a tick ago.
+    /// Its place a tick ago.
     pub from: Place,
-    /// Where it is.
+    /// Its place now.
     pub to: Place,
-    /// Which way it looks, as an angle from the right clockwise.
-    pub heading: f32,
-    /// Which way it is to look, as soon as it has turned.
-    aim: f32,
+    /// Its heading, clockwise from the right.
+    pub heading: Angle,
+    /// The heading that it turns towards.
+    aim: Angle,
 }
 
 impl Walker {
-    /// Where it is so far from the last tick to the next, 0 to 1.
+    /// Its place, `alpha` of the way from the last tick to the next.
     pub fn at(&self, alpha: f32) -> Place {
         between(self.from, self.to, alpha)
     }
 }
 
-/// An arrow as it is drawn.
+/// An arrow as drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrow {
-    /// Whose.
     pub seat: Seat,
-    /// Where it was a tick ago.
+    /// Its place a tick ago.
     pub from: Place,
-    /// Where it is.
+    /// Its place now.
     pub to: Place,
-    /// Where it will strike.
+    /// The place that it will hit.
     pub goal: Place,
 }
 
-/// What one eye sees of a world, ready to be drawn at any moment of a tick.
+/// What an eye sees of the world, at any moment of a tick.
 #[derive(Clone, Debug, Default)]
 pub struct Motion {
     /// Units outside of buildings, by ascending id.
     pub walkers: Vec<Walker>,
-    /// Buildings, those remembered last.
+    /// Visible buildings, then remembered ones.
     pub buildings: Vec<BuildingView>,
-    /// Arrows.
     pub arrows: Vec<Arrow>,
 }
 
 impl Motion {
-    /// Takes in a tick. To be called once for each; what leaps or is new stands where it is.
+    /// Advances by a tick; call it once for each. New units, and units that jump, do not glide.
     pub fn step(&mut self, world: &World, eye: Eye) {
         let old = std::mem::take(&mut self.walkers);
         let mut before = old.iter().peekable();
@@ -101,7 +101,6 @@ impl Motion {
         }));
     }
 
-    /// A unit, as it is drawn.
     pub fn walker(&self, id: Id) -> Option<&Walker> {
         let place = self
             .walkers
@@ -109,12 +108,11 @@ impl Motion {
         place.ok().map(|place| &self.walkers[place])
     }
 
-    /// A building, as it is drawn.
     pub fn building(&self, id: Id) -> Option<&BuildingView> {
         self.buildings.iter().find(|building| building.id == id)
     }
 
-    /// Turns the heads of these units to a place at once: an order is answered before it is executed.
+    /// Turns units towards a place at once, before the order is executed.
     pub fn face(&mut self, units: &[Id], place: Place) {
         for id in units {
             if let Ok(at) = self
@@ -128,12 +126,11 @@ impl Motion {
         }
     }
 
-    /// Lets heads turn for so many seconds.
+    /// Turns units for this long.
     pub fn turn(&mut self, seconds: f32) {
-        let most = TURN_RATE * seconds;
+        let most = Angle((TURN_RATE * seconds) as u16);
         for walker in &mut self.walkers {
-            let apart = wrap(walker.aim - walker.heading);
-            walker.heading = wrap(walker.heading + apart.clamp(-most, most));
+            walker.heading = walker.heading.turn_towards(walker.aim, most);
         }
     }
 }
@@ -154,7 +151,7 @@ fn walker(unit: UnitView, last: Option<&Walker>) -> Walker {
     }
 }
 
-/// Between two places: 0 is the first.
+/// Interpolates from `from` to `to`.
 pub fn between(from: Place, to: Place, part: f32) -> Place {
     (
         from.0 + (to.0 - from.0) * part,
@@ -162,7 +159,7 @@ pub fn between(from: Place, to: Place, part: f32) -> Place {
     )
 }
 
-/// Tiles from one place to another.
+/// Distance in tiles.
 pub fn distance(from: Place, to: Place) -> f32 {
     (to.0 - from.0).hypot(to.1 - from.1)
 }
@@ -171,32 +168,32 @@ fn nearer(before: Place, now: Place, goal: Place) -> bool {
     distance(now, goal) < distance(before, goal)
 }
 
-fn angle(from: Place, to: Place) -> Option<f32> {
-    (distance(from, to) > 0.004).then(|| (to.1 - from.1).atan2(to.0 - from.0))
+fn angle(from: Place, to: Place) -> Option<Angle> {
+    (distance(from, to) > 0.004).then(|| {
+        let radians = (to.1 - from.1).atan2(to.0 - from.0);
+        Angle((radians / TAU * TURN) as i32 as u16)
+    })
 }
 
-fn wrap(angle: f32) -> f32 {
-    use std::f32::consts::{PI, TAU};
-    (angle + PI).rem_euclid(TAU) - PI
-}
-
-/// Nothing goes so many tiles in a tick.
+/// No unit moves this many tiles in a tick.
 const LEAP: f32 = 1.5;
-/// More arrows than this are not told apart from tick to tick.
+/// Beyond this many pairs, arrows are not matched from tick to tick.
 const MOST_PAIRS: usize = 250_000;
-/// Radians a second.
-const TURN_RATE: f32 = 12.0;
-/// Units that have not moved yet look down to the right.
-const FIRST_HEADING: f32 = 0.8;
+/// Units of an angle in a full turn.
+const TURN: f32 = 65_536.0;
+/// Units of an angle that a unit turns in a second.
+const TURN_RATE: f32 = 1.9 * TURN;
+/// Units that have not moved yet face down and right.
+const FIRST_HEADING: Angle = Angle::degrees(46);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::world::{Command, Tile};
-    use sim::{Entry, Simulation};
+    use sim::{Entry, Num, Simulation};
 
     #[test]
-    fn who_walks_is_drawn_between_where_it_was_and_where_it_is() {
+    fn a_walking_unit_is_drawn_between_two_ticks() {
         let mut world = World::of_two();
         let eye = Eye::Seat(Seat(0));
         let mut motion = Motion::default();
@@ -223,13 +220,13 @@ mod tests {
         motion.turn(1.0);
         let heading = motion.walker(first.unit.id).map(|walker| walker.heading);
         assert!(
-            heading.is_some_and(|heading| heading.sin() > 0.3),
+            heading.is_some_and(|heading| heading.sin() > Num::lit("0.3")),
             "{heading:?}"
         );
     }
 
     #[test]
-    fn heads_turn_at_once_to_where_somebody_is_sent() {
+    fn units_turn_to_their_target_at_once() {
         let world = World::of_two();
         let mut motion = Motion::default();
         motion.step(&world, Eye::Seat(Seat(0)));
@@ -237,12 +234,12 @@ mod tests {
         let left = (walker.to.0 - 5.0, walker.to.1);
         motion.face(&[walker.unit.id], left);
         let heading = motion.walkers[0].heading;
-        assert!(heading.cos() < -0.99, "{heading}");
+        assert!(heading.cos() < Num::lit("-0.99"), "{heading:?}");
         assert_ne!(motion.walkers[1].heading, heading);
     }
 
     #[test]
-    fn an_eye_sees_no_more_than_its_seat_may_know() {
+    fn an_eye_sees_no_more_than_its_seat() {
         let world = World::of_two();
         let (mut own, mut all) = (Motion::default(), Motion::default());
         own.step(&world, Eye::Seat(Seat(0)));

@@ -5,10 +5,11 @@ use super::{
     columns::columns,
     economy,
     research::{self, Job},
-    space::{Point, Tile, middle_of},
     tables::QUEUE_LENGTH,
+    tile::{Tile, middle_of},
     units::{Order, Unit},
 };
+use sim::Vec2;
 
 columns! {
     /// All standing buildings and foundations, by ascending id.
@@ -27,11 +28,11 @@ columns! {
         queued: u8,
         /// Work done on the first in the queue. 0: not begun.
         trained: u16,
-        /// Tile for the trained.
+        /// Tile that trained units go to.
         rally: u32,
         /// Ticks until it can shoot again.
         cooldown: u16,
-        /// The worker who has taken this farm. 0: nobody has.
+        /// The worker that has taken this farm. 0: no worker.
         farmer: u32,
         /// Units inside.
         inside: u8,
@@ -53,7 +54,7 @@ impl Buildings {
         self.progress[row] >= self.kind[row].stats().build_ticks
     }
 
-    /// Whether nobody can walk there any more: from the first work on.
+    /// Whether its ground is blocked: from the first work on.
     pub fn is_solid(&self, row: usize) -> bool {
         self.progress[row] > 0
     }
@@ -88,7 +89,7 @@ pub(super) struct Room {
 }
 
 impl World {
-    /// Counts everybody, and who is being trained.
+    /// Counts all units, and those in training.
     pub(super) fn room(&self) -> Vec<Room> {
         let mut room = vec![Room::default(); self.seats.len()];
         for row in 0..self.units.len() {
@@ -126,7 +127,7 @@ impl World {
     }
 
     /// The middle of a building.
-    pub(super) fn building_centre(&self, row: usize) -> Point {
+    pub(super) fn building_centre(&self, row: usize) -> Vec2 {
         let tile = self.map.tile_of(self.buildings.tile[row]);
         middle_of(tile, self.buildings.kind[row].stats().size)
     }
@@ -229,7 +230,7 @@ fn release(w: &mut World, row: usize, kind: Kind, effects: &mut Vec<Effect>) -> 
 
 impl World {
     /// A new unit; ids ascend, so it is the last row.
-    pub(super) fn spawn_unit(&mut self, kind: Kind, seat: u8, at: Point) -> Id {
+    pub(super) fn spawn_unit(&mut self, kind: Kind, seat: u8, at: Vec2) -> Id {
         let id = self.fresh_id();
         let post = self.map.index_at(at);
         let number = self.roll.enlist(usize::from(seat), id);

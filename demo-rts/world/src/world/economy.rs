@@ -4,11 +4,12 @@ use super::{
     Effect, Id, Kind, Resource, World,
     combat::distance_to_square,
     farms,
-    space::{ONE, Tile},
     tables::{CARRY, RULES},
+    tile::Tile,
     units::{Load, Order, Way},
     waypoints,
 };
+use sim::Num;
 
 /// Orders a worker to fetch from a tile.
 pub(super) fn send_to_gather(w: &mut World, row: usize, from: u32) {
@@ -139,11 +140,11 @@ pub(super) fn construct(w: &mut World, row: usize, effects: &mut Vec<Effect>) {
 
 /// Whether the unit stands at the side of a square of tiles.
 pub(super) fn is_beside(w: &World, row: usize, tile: Tile, size: u16) -> bool {
-    // Who has begun may be pushed about a little before it has to walk again.
+    // A worker that has begun may be pushed a little before it has to walk again.
     let reach = if w.units.work[row] > 0 {
-        ONE * 3 / 2
+        Num::lit("1.5")
     } else {
-        ONE * 7 / 8
+        Num::lit("0.875")
     };
     distance_to_square(w.units.at(row), tile, size) <= reach
 }
@@ -262,7 +263,7 @@ fn nearest_hall(w: &World, row: usize) -> Option<usize> {
         .min_by_key(|b| w.building_centre(*b).distance_squared(at))
 }
 
-/// Makes the ground of a foundation solid, after moving everybody off it.
+/// Makes the ground of a foundation solid, after moving all units off it.
 fn clear_site(w: &mut World, tile: Tile, size: u16) {
     w.map.set_solid(tile, size, true);
     for row in 0..w.units.len() {
@@ -270,7 +271,7 @@ fn clear_site(w: &mut World, tile: Tile, size: u16) {
         if !w.units.is_on_map(row) || !w.map.is_blocked(stands) {
             continue;
         }
-        // Never to the other side of a wall: regions are still those of before the site became solid.
+        // No unit may end up beyond a wall: the regions still predate the solid site.
         if let Some(exit) = w.map.nearest_in_region(stands, w.map.region(stands)) {
             w.units.place(row, exit.centre());
         }

@@ -2,10 +2,9 @@
 
 use super::{
     Id, Refusal, Selection, World,
-    columns::{Listed, Reader, Shown},
     tables::{SELECTION, SELECTION_WORTH_KEEPING, SELECTIONS_KEPT, SELECTIONS_NAMED},
 };
-use sim::{LoadError, Seat, Sink, Visit};
+use sim::{LoadError, Reader, Seat, Sink, Visit};
 use std::collections::VecDeque;
 
 /// The last selections that a seat spelled out.
@@ -48,14 +47,14 @@ impl Recent {
 
     /// `is_number` says which numbers the seat's units have.
     pub fn load(from: &mut Reader<'_>, is_number: impl Fn(u16) -> bool) -> Result<Self, LoadError> {
-        let newest = from.value::<u8>("newest selection")?;
-        let count = usize::from(from.value::<u8>("selections")?);
+        let newest = from.value::<u8>()?;
+        let count = usize::from(from.value::<u8>()?);
         from.require(count <= SELECTIONS_KEPT, "selections")?;
         let mut lists = VecDeque::with_capacity(count);
         for _ in 0..count {
-            let length = usize::from(from.value::<u16>("selection")?);
-            from.require(length <= SELECTION, "selection")?;
-            let list = from.column::<u16>(length, "selection")?;
+            let length = from.value::<u16>()?;
+            from.require(usize::from(length) <= SELECTION, "selection")?;
+            let list = from.column::<u16>(length.into())?;
             from.require(list.is_sorted_by(|a, b| a < b), "selection")?;
             from.require(list.iter().all(|number| is_number(*number)), "selection")?;
             lists.push_back(list);
@@ -64,8 +63,7 @@ impl Recent {
     }
 }
 
-/// Describes the lists of all seats as a section. A row is named by the row of its seat, and its age
-/// below 256.
+/// Describes the lists of all seats as a section. A row's name joins its seat's row, and its age below 256.
 pub(super) fn visit(recents: &[Recent], to: &mut dyn Visit) {
     let rows = recents.iter().map(|recent| recent.lists.len()).sum();
     if !to.section("selections", rows) {
@@ -74,16 +72,16 @@ pub(super) fn visit(recents: &[Recent], to: &mut dyn Visit) {
     for (seat, recent) in (0_u64..).zip(recents) {
         for (age, list) in (0_u8..).zip(&recent.lists) {
             if to.row(seat << 8 | u64::from(age)) {
-                to.field("serial", &Shown(recent.newest.wrapping_sub(age)));
-                to.field("numbers", &Listed(list));
+                to.field("serial", &recent.newest.wrapping_sub(age));
+                to.field("numbers", &list.as_slice());
             }
         }
     }
 }
 
 impl World {
-    /// How a command of this seat names these units in few bytes. The dead and those of others are left
-    /// out; of too many, those with the lowest numbers are taken.
+    /// The shortest selection by which a command of this seat names these units. It leaves out dead units and
+    /// other seats' units. Of too many, it keeps those with the lowest numbers.
     ///
     /// Ask the world as of the newest executed turn. If it remembers the very same units, the answer is
     /// a reference, good for as long as fewer than eight further selections of this seat are executed
@@ -101,7 +99,7 @@ impl World {
         }
     }
 
-    /// Rows of the living units of a selection, for who only wants to know.
+    /// Rows of the living units of a selection, which is not remembered.
     pub(super) fn named(&self, seat: usize, selection: &Selection) -> Vec<usize> {
         let numbers = match selection.numbers() {
             Ok(numbers) => numbers,

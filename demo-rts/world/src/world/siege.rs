@@ -1,19 +1,19 @@
-//! Weapons that hit a place, and whoever is there: friends as well.
+//! Weapons that hit a place and everything on it, friends as well.
 
 use super::{
     Effect, Id, World,
     combat::{Blow, Target, distance_to_square, launch},
     damage,
     economy::become_idle,
-    space::{ONE, Point},
     tables::RULES,
     units::Way,
 };
+use sim::Num;
 
 /// A tick of a unit that attacks a place.
 pub(super) fn attack_ground(w: &mut World, row: usize, effects: &mut Vec<Effect>) {
     let to = w.map.tile_of(w.units.goal[row]).centre();
-    let gap = w.units.at(row).distance(to) as i32 - w.units.stats(row).radius;
+    let gap = w.units.at(row).distance(to) - w.units.stats(row).radius;
     if gap > w.able(row).range {
         if w.units.way[row] != Way::None {
             return;
@@ -36,27 +36,24 @@ pub(super) fn attack_ground(w: &mut World, row: usize, effects: &mut Vec<Effect>
     }
 }
 
-/// A throw lands: hits everybody and every building within its splash.
+/// A throw lands: hits all units and buildings within its splash.
 pub(super) fn burst(w: &mut World, projectile: usize, blows: &mut Vec<Blow>) {
     let arrows = &w.projectiles;
-    let at = Point {
-        x: arrows.to_x[projectile],
-        y: arrows.to_y[projectile],
-    };
+    let at = arrows.to(projectile);
     let (kind, seat, by) = (
         arrows.kind[projectile],
         arrows.seat[projectile],
         Id(arrows.by[projectile]),
     );
     let splash = kind.stats().splash;
-    // Two tiles more: for the width of whoever is hit, and for this tick's moves.
+    // Two tiles more: for the widest unit, and for this tick's moves.
     let mut rows: Vec<usize> = w
         .crowd
-        .near(at, splash + 2 * ONE)
+        .near(at, splash + Num::from_num(2))
         .filter(|row| w.units.is_on_map(*row))
         .filter(|row| {
             let reach = splash + w.units.stats(*row).radius;
-            w.units.at(*row).distance(at) as i32 <= reach
+            w.units.at(*row).distance(at) <= reach
         })
         .collect();
     rows.sort_unstable();

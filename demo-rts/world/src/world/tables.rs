@@ -12,7 +12,9 @@ pub use common::Common;
 pub(super) use upgrades::UPGRADES;
 pub use upgrades::{Ability, Change, Upgrade, UpgradeStats};
 
-/// What a thing is. Numbers are never reused: new kinds are appended.
+use sim::Num;
+
+/// A kind of unit or building. Numbers are never reused: new kinds are appended.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
@@ -36,7 +38,7 @@ pub enum Kind {
     Range = 7,
     /// Trains knights.
     Stable = 8,
-    /// Shoots at whoever comes near; shelters.
+    /// Shoots at enemies that come near; shelters.
     Tower = 9,
     /// Yields a little gold for ever to one worker.
     Farm = 10,
@@ -85,7 +87,7 @@ impl Kind {
         self.stats().size > 0
     }
 
-    /// Whether its business is to fight.
+    /// Whether it is a soldier: a unit for fighting.
     pub fn is_soldier(self) -> bool {
         let stats = self.stats();
         stats.size == 0 && stats.gather_ticks == 0
@@ -97,7 +99,7 @@ impl Kind {
     }
 }
 
-/// A line of the table. Distances in 1/65,536 of a tile, times in ticks.
+/// A line of the table. Distances in tiles, times in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stats {
     /// Its name, in lower case.
@@ -119,23 +121,23 @@ pub struct Stats {
     /// Damage of one hit on a building.
     pub siege: u16,
     /// How far it reaches, from edge to edge.
-    pub range: i32,
+    pub range: Num,
     /// From one hit to the next.
     pub cooldown: u16,
     /// Way of one arrow in a tick. 0: hits at once.
-    pub arrow_speed: i32,
-    /// Around the place hit, how far everybody is hit. 0: only the target.
-    pub splash: i32,
+    pub arrow_speed: Num,
+    /// Radius in which a hit on a place hits all units and buildings. 0: only the target.
+    pub splash: Num,
     /// Arrows that a building shoots at a time by itself.
     pub arrows: u16,
     /// How far it looks for enemies of its own accord.
-    pub alert: i32,
+    pub alert: Num,
     /// How far its seat sees from it, in whole tiles.
     pub sight: u16,
     /// Way of one tick.
-    pub speed: i32,
+    pub speed: Num,
     /// Half its width. A building's is given by `size`.
-    pub radius: i32,
+    pub radius: Num,
     /// Work to train or build it: ticks of one worker, or of the building that trains.
     pub build_ticks: u16,
     /// Ticks to cut or dig one of something. 0: is no worker.
@@ -194,7 +196,7 @@ pub const QUEUE_LENGTH: usize = 5;
 pub const SELECTION: usize = 250;
 /// Selections of each seat that the world remembers.
 pub const SELECTIONS_KEPT: usize = 16;
-/// Of these, so many of the newest are referred to by new commands; the others are for commands on their way.
+/// Of these, new commands may refer to so many of the newest; the rest are for commands on their way.
 pub const SELECTIONS_NAMED: usize = 9;
 /// Fewer units are spelled out faster than remembered.
 pub const SELECTION_WORTH_KEEPING: usize = 3;

@@ -4,11 +4,11 @@ use super::{
     Effect, Id, Kind, World,
     combat::{Target, distance_to_square, launch},
     garrison,
-    space::ONE,
     tables::RULES,
 };
+use sim::Num;
 
-/// Lets every building shoot whose weapon is ready and that has somebody in reach.
+/// Lets every building shoot that has a ready weapon and an enemy in reach.
 pub(super) fn shoot(w: &mut World, effects: &mut Vec<Effect>) {
     for row in 0..w.buildings.len() {
         let armed = w.buildings.kind[row].stats().damage > 0;
@@ -16,7 +16,7 @@ pub(super) fn shoot(w: &mut World, effects: &mut Vec<Effect>) {
             continue;
         }
         w.buildings.cooldown[row] = w.buildings.cooldown[row].saturating_sub(1);
-        // Who sees nobody looks again a little later, spread over the ticks by id.
+        // A building that sees no enemy looks again a little later; ids spread the looks over the ticks.
         let looks = w
             .tick
             .wrapping_add(w.buildings.id[row])
@@ -48,7 +48,7 @@ fn nearest_enemy(w: &World, row: usize) -> Option<usize> {
     let stats = w.able_building(row);
     let tile = w.map.tile_of(w.buildings.tile[row]);
     let seat = w.buildings.seat[row];
-    let reach = stats.range + i32::from(stats.size) * ONE;
+    let reach = stats.range + Num::from_num(stats.size);
     w.crowd
         .near(w.building_centre(row), reach)
         .filter(|unit| w.units.seat[*unit] != seat && w.units.is_on_map(*unit))

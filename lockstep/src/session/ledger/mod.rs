@@ -12,7 +12,7 @@ mod places;
 pub(crate) use batches::{Batches, Held, Tenure};
 pub(crate) use log_window::LogWindow;
 pub use log_window::RECENT;
-pub(crate) use places::{DESYNCS, Places, bars};
+pub(crate) use places::Places;
 
 use crate::log::{TurnFold, turn_hash};
 use crate::{LogHash, TurnNumber};

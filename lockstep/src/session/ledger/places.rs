@@ -1,15 +1,12 @@
 //! Places: the start's roster, with the runs of processes that are in force and those that are over.
 
-use crate::log::{Joins, Peers, RosterChange, RosterPeer, Start, Value};
+use crate::log::{Joins, Peers, RosterChange, RosterPeer, Start};
 use crate::{Incarnation, PeerId};
 use sim::Seat;
 use std::sync::Arc;
 
 /// Earlier runs of a peer's process that are remembered: no peer comes back so often while its earlier runs still speak.
 const PAST_KEPT: usize = 64;
-/// A peer removed so often for its world, or its log, does not come back. Once may be a bit that flipped, and the world
-/// that the peer begins with then is sound; a peer that strays again would do so for ever, and the others wait each time.
-pub(crate) const DESYNCS: u8 = 2;
 
 pub(crate) struct Places {
     start: Arc<Start>,
@@ -105,10 +102,4 @@ impl Places {
         past.push(self.start.roster[at].incarnation);
         change.apply(Arc::make_mut(&mut self.start));
     }
-}
-
-/// Whether these changes of a match bar a peer from coming back.
-pub(crate) fn bars<'a>(values: impl Iterator<Item = &'a Value>, peer: u8) -> bool {
-    let strayed = values.filter(|value| value.odd.contains(peer));
-    strayed.count() >= usize::from(DESYNCS)
 }

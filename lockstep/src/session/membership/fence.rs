@@ -10,6 +10,7 @@
 use super::extensions::Votes;
 use super::paxos::Peers;
 use crate::encoding::DecodeError;
+use crate::session::clock_gap::{GAP, LOOK_AT_TIME};
 use crate::session::ledger::Places;
 use crate::session::wire::SignedNote;
 use crate::sign::Signer;
@@ -17,12 +18,6 @@ use crate::{Incarnation, MatchId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
-
-/// After a longer gap in this peer's own time it may have been removed, and no peer is suspected for what was not heard
-/// in it.
-pub(crate) const GAP: Duration = Duration::from_secs(1);
-/// The clock is looked at this often: what is longer than [`GAP`] is a gap.
-pub(crate) const DETECT_EVERY: Duration = Duration::from_millis(500);
 
 /// What a peer says of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,7 +86,7 @@ impl Fence {
     }
 
     pub(super) fn deadline(&self) -> Duration {
-        self.seen_at + DETECT_EVERY
+        self.seen_at + LOOK_AT_TIME
     }
 
     /// Challenges the others, with a number that could not be foreseen.

@@ -16,7 +16,6 @@ mod tests;
 mod vote_log;
 
 pub(crate) use coordination::{Action, first_difference, promised_log};
-pub(crate) use fence::{DETECT_EVERY, GAP};
 pub(crate) use readmission::FRESH;
 pub(crate) use suspicion::HeardLink;
 

@@ -12,10 +12,10 @@ use crate::session::links::board::Board;
 use crate::session::links::dialling::Dialling;
 use crate::session::lobby::Settled;
 use crate::session::membership::{Membership, Since};
+use crate::session::rejoin::Returned;
 use crate::session::turns::{self, Turns, World};
 use crate::session::verify::Verify;
-use crate::session::wire::Control;
-use crate::{Event, Incarnation, LinkId, LogHash};
+use crate::{Event, LogHash};
 use sim::{Checksum, Seat};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,35 +37,6 @@ struct Beginning {
     turns: turns::Beginning,
     /// Peers whose reports this peer has not taken from their beginning on.
     joined_late: Peers,
-}
-
-/// What a joiner brings: the log up to the cut of the decision that lets it in.
-pub(crate) struct Returned {
-    /// As the last change left it.
-    pub start: Arc<Start>,
-    pub me: usize,
-    pub addresses: Vec<Vec<String>>,
-    /// By place, since when a peer that was asked is not heard.
-    pub unheard_since: Vec<Option<Duration>>,
-    /// The changes of all epochs. The last one lets this peer in.
-    pub changes: Vec<RosterChange>,
-    /// Of the peers that are gone by the last one, those that had left by themselves.
-    pub left: Peers,
-    pub course: TurnFold,
-    pub ticks: u64,
-    /// By place, the runs of each peer's process that are over.
-    pub past: Vec<Vec<Incarnation>>,
-    /// Hashes of the log, oldest first, up to the one after the cut.
-    pub hashes: Vec<LogHash>,
-    /// The same with the last change chained in.
-    pub chained: LogHash,
-    /// Turns that the world has executed, and its checksum.
-    pub executed: u32,
-    pub checksum: Checksum,
-    /// When the turn behind the cut is due.
-    pub due: Duration,
-    /// What peers have told of roster changes and cheats, oldest first, and may not say again.
-    pub early: Vec<(LinkId, Control)>,
 }
 
 /// What a player goes on alone from.

@@ -9,7 +9,7 @@ mod facts;
 mod receive;
 mod traffic;
 
-pub(crate) use begin::{Continued, Returned, Settings};
+pub(crate) use begin::{Continued, Settings};
 
 use super::Output;
 use super::contract::{PeerStats, Stats};

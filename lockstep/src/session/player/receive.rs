@@ -6,11 +6,10 @@ use crate::encoding::Reader;
 use crate::log::{
     Equivocation, NO_SLACK, RosterChange, SignedBatch, decode_change, end_signed_bytes,
 };
-use crate::session::catch_up::GIVE_UP;
 use crate::session::core::Core;
-use crate::session::ending::signed_end;
 use crate::session::facts::Fact;
 use crate::session::membership::paxos::Request;
+use crate::session::rejoin::GIVE_UP;
 use crate::session::turns::{Arrival, Collected};
 use crate::session::wire::{Control, Datagram, SignedNote, TurnPacket, WireBatch};
 use crate::{Event, Fault, JoinRefused, LinkError, LinkId, PeerId};
@@ -293,7 +292,7 @@ impl Player {
     }
 
     fn receive_end(&mut self, core: &mut Core, link: LinkId, told: Control) {
-        let Some((peer, end, signature)) = signed_end(&told) else {
+        let Some((peer, end, signature)) = told.signed_end() else {
             return;
         };
         let at = usize::from(peer);

@@ -1,10 +1,10 @@
 //! One player by itself, with no peer at the other ends.
 
 use super::*;
-use crate::log::TurnFold;
-use crate::log::{Ballot, Batch, Joins, Peers, RosterChange, Value};
+use crate::log::{Ballot, Batch, Joins, Peers, RosterChange, TurnFold, Value};
 use crate::session::ledger::fixture::start;
 use crate::session::lobby::Settled;
+use crate::session::rejoin::Returned;
 use crate::sign::KeyedHash;
 use crate::{Incarnation, Limits, LogHash};
 

@@ -5,8 +5,7 @@
 //! others, remove only themselves. The tie-break is no help to a half: it settles which half goes on where both are
 //! right.
 
-use crate::log::{Peers, Voters};
-use crate::session::ledger::DESYNCS;
+use crate::log::{EXCLUSIONS, Peers, Voters};
 use std::time::Duration;
 
 /// After a change that has kept one of the minority, as not all knew of it, the next one begins so much later, and so on.
@@ -99,7 +98,9 @@ impl Minority {
 
     /// Whether a peer has strayed too often to come back.
     pub(super) fn is_barred(&self, at: usize) -> bool {
-        self.removals.get(at).is_some_and(|count| *count >= DESYNCS)
+        self.removals
+            .get(at)
+            .is_some_and(|count| *count >= EXCLUSIONS)
     }
 
     /// An epoch begins that has removed some. False where changes have kept the others too often.

@@ -1,0 +1,82 @@
+//! Messages of the bulk channel, between a joiner and a peer that has the match.
+
+use crate::encoding::DecodeError;
+use crate::session::SnapshotHash;
+use crate::session::wire::WireBatch;
+use crate::{MatchId, PeerId};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Bytes of log or snapshot in one answer, at most: with what goes around it a message holds them.
+pub(crate) const PART: usize = 32 << 10;
+/// Bytes of the largest answer: a part, and signed batches of all peers.
+const MESSAGE: usize = PART + (24 << 10);
+
+/// From the joiner.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Ask {
+    /// How the match began, and what snapshot there is.
+    Outline { match_id: MatchId },
+    /// The log from this turn on. Answered once there is a turn, or more than `attested` turns are attested.
+    Log { from: u32, attested: u32 },
+    /// A piece of the outline's snapshot.
+    Snapshot { offset: u64 },
+}
+
+/// To the joiner.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    Outline {
+        /// The start's record, encoded.
+        start: Vec<u8>,
+        snapshot: Option<Offer>,
+        /// Where the peers of the match can be dialled.
+        contacts: Vec<(PeerId, Vec<String>)>,
+    },
+    Log {
+        from: u32,
+        /// Records, encoded as they follow on those before turn `from`.
+        records: Vec<u8>,
+        /// Turns that the sender has.
+        turns: u32,
+        /// When the turn after those is due at the sender, in milliseconds.
+        due_in_ms: i32,
+        /// Newest batches, which attest the log.
+        batches: Vec<WireBatch>,
+    },
+    Snapshot {
+        offset: u64,
+        bytes: Vec<u8>,
+    },
+    /// No such match here, or not any more, or another part of the log is all there is.
+    Nothing,
+    /// No peer plays the match: this one waits for the others to come back, to reopen it.
+    Reopens,
+}
+
+/// A snapshot, and the batches of a quorum that report its hash.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Offer {
+    pub turns: u32,
+    pub ticks: u64,
+    pub bytes: u64,
+    pub hash: SnapshotHash,
+    pub batches: Vec<WireBatch>,
+}
+
+pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
+    postcard::to_allocvec(message).expect("a catch-up message always encodes")
+}
+
+/// Strict: every byte belongs to the message, and its length is bounded before it is read.
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
+    let fail = |what, at| Err(DecodeError { what, at });
+    if bytes.len() > MESSAGE {
+        return fail("a message above its limit", bytes.len());
+    }
+    match postcard::take_from_bytes(bytes) {
+        Ok((message, [])) => Ok(message),
+        Ok((_, rest)) => fail("more bytes than expected", bytes.len() - rest.len()),
+        Err(_) => fail("no such message", 0),
+    }
+}

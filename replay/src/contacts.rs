@@ -1,0 +1,227 @@
+//! Addresses of a match's peers, kept beside the replay so that a player can rejoin after a crash.
+
+use crate::{Error, Reader};
+use lockstep::log::Record;
+use lockstep::{Contact, MatchId, Rejoin, Ticket};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// The file of addresses beside a replay: `match.replay.peers`, one ticket a line.
+#[derive(Clone, Debug)]
+pub struct WayBack {
+    path: PathBuf,
+}
+
+impl WayBack {
+    /// The file beside this replay.
+    pub fn beside(replay: &Path) -> WayBack {
+        let mut path = replay.as_os_str().to_owned();
+        path.push(".peers");
+        WayBack { path: path.into() }
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Stores the addresses of the match's peers in place of older ones.
+    ///
+    /// # Errors
+    /// The error of the disk.
+    pub fn keep(&self, match_id: MatchId, contacts: &[Contact]) -> io::Result<()> {
+        let lines: String = contacts
+            .iter()
+            .map(|contact| line(match_id, contact))
+            .collect();
+        let mut beside = self.path.clone().into_os_string();
+        beside.push(".new");
+        let kept = std::fs::write(&beside, lines);
+        let kept = kept.and_then(|()| std::fs::rename(&beside, &self.path));
+        if kept.is_err() {
+            // A full disk, or a taken name, must leave no file behind. The first error is the one to report.
+            let _ = std::fs::remove_file(&beside);
+        }
+        kept
+    }
+
+    /// Removes the file once the match is over.
+    pub fn forget(&self) {
+        // A file that is missing or cannot be removed does no harm.
+        let _ = std::fs::remove_file(&self.path);
+    }
+
+    /// The stored addresses of this match.
+    ///
+    /// # Errors
+    /// The error of the disk; a foreign file counts as empty.
+    pub fn read(&self, match_id: MatchId) -> io::Result<Vec<Contact>> {
+        let mut text = String::new();
+        let file = std::fs::File::open(&self.path)?;
+        if file.take(MOST_BYTES).read_to_string(&mut text).is_err() {
+            return Ok(Vec::new());
+        }
+        let tickets = text.lines().filter_map(|line| line.parse::<Ticket>().ok());
+        let of_the_match = tickets.filter(|ticket| ticket.match_id == match_id);
+        Ok(of_the_match
+            .map(|ticket| Contact {
+                peer: ticket.host,
+                addresses: ticket.addresses,
+            })
+            .collect())
+    }
+}
+
+/// Reads a replay, and the addresses beside it, for rejoining its match.
+///
+/// # Errors
+/// [`Error`]: no replay, no addresses beside it, or a match too long to load.
+pub fn rejoin(replay: &Path) -> Result<Rejoin, Error> {
+    let mut reader = Reader::open(replay)?;
+    let contacts = contacts(replay, &reader)?;
+    if contacts.is_empty() {
+        return Err(Error::NoWayBack);
+    }
+    load(&mut reader, contacts)
+}
+
+/// Reads a replay for reopening its match, as the host or by the host's ticket. Needs no addresses.
+///
+/// # Errors
+/// [`Error`]: no replay, another match than the ticket's, a match that has ended, or one too long to load.
+pub fn reopen(replay: &Path, host: Option<&Ticket>) -> Result<Rejoin, Error> {
+    let mut reader = Reader::open(replay)?;
+    if host.is_some_and(|ticket| ticket.match_id != reader.start().match_id) {
+        return Err(Error::OtherMatch);
+    }
+    if reader.end().is_some() {
+        return Err(Error::Over);
+    }
+    let contacts = match host {
+        Some(ticket) => Rejoin::from(ticket).contacts,
+        None => contacts(replay, &reader)?,
+    };
+    load(&mut reader, contacts)
+}
+
+fn contacts(replay: &Path, reader: &Reader) -> Result<Vec<Contact>, Error> {
+    match WayBack::beside(replay).read(reader.start().match_id) {
+        Ok(contacts) => Ok(contacts),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn load(reader: &mut Reader, contacts: Vec<Contact>) -> Result<Rejoin, Error> {
+    load_within(reader, contacts, MOST_TURNS)
+}
+
+fn load_within(reader: &mut Reader, contacts: Vec<Contact>, most: u32) -> Result<Rejoin, Error> {
+    let match_id = reader.start().match_id;
+    // An idle turn is one byte in the file, and many in memory.
+    if reader.turns() > most {
+        return Err(Error::TooLong {
+            turns: reader.turns(),
+            most,
+        });
+    }
+    let mut log = Vec::new();
+    for record in reader.records() {
+        let record = record?;
+        if let Record::Continued(continuation) = &record {
+            let turns = continuation.turns;
+            return Err(Error::Continued { turns });
+        }
+        if matches!(
+            record,
+            Record::Start(_) | Record::Bundle(_) | Record::Roster(_)
+        ) {
+            log.push(record);
+        }
+    }
+    // The last turns may not count in the end: a keyframe among them would be useless.
+    let turns = reader.turns();
+    let mut keyframes = reader.keyframes().iter().rev();
+    let sure = keyframes.find(|keyframe| keyframe.turns.saturating_add(PROVISIONAL_TURNS) <= turns);
+    let newest = sure.copied();
+    // A keyframe that does not unpack is fetched from a peer.
+    let keyframe = newest.and_then(|newest| reader.keyframe(&newest).ok());
+    Ok(Rejoin {
+        match_id,
+        contacts,
+        log,
+        keyframe,
+    })
+}
+
+/// A ticket that cannot join a lobby: its peer's key is enough to rejoin.
+fn line(match_id: MatchId, contact: &Contact) -> String {
+    let ticket = Ticket {
+        match_id,
+        secret: [0; 16],
+        host: contact.peer,
+        addresses: contact.addresses.clone(),
+        expires_unix_s: 0,
+    };
+    format!("{ticket}\n")
+}
+
+/// Turns at the end of a recording that may be provisional.
+const PROVISIONAL_TURNS: u32 = 8;
+/// The longest match to rejoin, in turns, which are held in memory meanwhile: two days at 5 turns a second.
+const MOST_TURNS: u32 = 1_000_000;
+/// More than the tickets of all peers of a match.
+const MOST_BYTES: u64 = 64 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lockstep::PeerId;
+
+    #[test]
+    fn a_file_of_too_many_turns_is_not_loaded() {
+        let bytes = crate::fixture::file_of(&crate::fixture::play(50).records);
+        let within = |most: u32| {
+            let mut reader = Reader::from_bytes(bytes.clone()).unwrap();
+            load_within(&mut reader, Vec::new(), most)
+        };
+        let load = within(50).unwrap();
+        let bundles = load.log.iter();
+        let bundles = bundles.filter(|record| matches!(record, Record::Bundle(_)));
+        assert_eq!(bundles.count(), 50);
+        assert!(matches!(
+            within(49),
+            Err(Error::TooLong {
+                turns: 50,
+                most: 49
+            })
+        ));
+    }
+
+    #[test]
+    fn addresses_are_read_back_for_the_same_match() {
+        let folder = tempfile::tempdir().unwrap();
+        let way_back = WayBack::beside(&folder.path().join("x.replay"));
+        let contact = |at: u8| Contact {
+            peer: PeerId([at; 32]),
+            addresses: vec![format!("10.0.0.{at}:4000")],
+        };
+        let contacts = [contact(1), contact(2)];
+        way_back.keep(MatchId([3; 16]), &contacts).unwrap();
+        assert_eq!(way_back.read(MatchId([3; 16])).unwrap(), contacts);
+        assert_eq!(way_back.read(MatchId([4; 16])).unwrap(), []);
+        std::fs::write(way_back.path(), [0xff, 0xfe, 7]).unwrap();
+        assert_eq!(way_back.read(MatchId([3; 16])).unwrap(), []);
+        way_back.forget();
+        assert!(way_back.read(MatchId([3; 16])).is_err());
+    }
+
+    #[test]
+    fn a_failed_store_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let way_back = WayBack::beside(&folder.path().join("x.replay"));
+        std::fs::create_dir(way_back.path()).unwrap();
+        way_back.keep(MatchId([3; 16]), &[]).unwrap_err();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}
