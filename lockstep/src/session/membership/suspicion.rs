@@ -464,19 +464,19 @@ mod tests {
             is_current: !is_new,
             is_new,
             up_at: SECOND * up_at,
-            heard_at: SECOND * 4,
+            heard_at: SECOND * 2,
         };
         let blocked = Seen {
             blockers: Peers(0b10),
-            ..seen(3, SECOND * 4)
+            ..seen(3, SECOND * 2)
         };
-        suspicion.note_links(&[link(3, false), link(2, true)]);
+        suspicion.note_links(&[link(1, false), link(0, true)]);
         suspicion.watch(&blocked, &ledger(3));
         assert!(
             suspicion.suspects.is_empty(),
             "the link is of an earlier run"
         );
-        suspicion.note_links(&[link(3, false), link(4, true)]);
+        suspicion.note_links(&[link(1, false), link(2, true)]);
         suspicion.watch(&blocked, &ledger(3));
         assert_eq!(suspicion.suspects, Peers(0b10));
     }
