@@ -2,7 +2,7 @@
 
 use super::core::Core;
 use super::lobby::Step;
-use super::playing::Continued;
+use super::player::Continued;
 use super::{ConfigError, Output};
 use crate::log::{Continuation, Head, Record, continued_hash};
 use crate::text::tidy_name;

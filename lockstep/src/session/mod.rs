@@ -10,16 +10,22 @@ mod clock_gap;
 mod continuing;
 mod contract;
 mod core;
+mod ending;
+mod facts;
 mod joiner;
-mod link;
+mod ledger;
+mod links;
 mod lobby;
-mod playing;
+mod membership;
+mod player;
 mod rejoin;
 mod reopen;
-pub mod roster;
 mod serving;
+mod turns;
+mod verify;
 mod wire;
 
+pub use self::membership::paxos as roster;
 pub use crate::log::{Batch, MAX_LOAD, NO_SLACK, SnapshotHash};
 pub use contract::{
     Agreed, ConfigError, HostConfig, Input, LinkStats, Output, PeerStats, Role, RulesOf,
@@ -31,9 +37,9 @@ pub(crate) use wire::{Control, WireBatch};
 use self::continuing::Continuing;
 use self::core::{Core, Introduced};
 use self::joiner::Next;
-use self::link::Link;
+use self::links::link::Link;
 use self::lobby::{Host, Invitation, Joiner, OwnPeer, Step};
-use self::playing::{Playing, Settings};
+use self::player::{Player, Settings};
 use self::rejoin::{Answer, Ask, Serve, decode, encode};
 pub(crate) use self::wire::Datagram;
 use crate::log::{Archive, What};
@@ -67,7 +73,7 @@ enum Phase {
     Reopen(Box<reopen::Host>),
     Gather(Box<reopen::Guest>),
     Continue(Box<Continuing>),
-    Playing(Box<Playing>),
+    Playing(Box<Player>),
     /// It cannot begin at all, which its first call tells.
     Refused(JoinRefused),
     Over,
@@ -168,7 +174,7 @@ impl Session {
             self.step(step);
         }
         match &mut self.phase {
-            Phase::Playing(playing) => playing.look_at_time(&mut self.core),
+            Phase::Playing(playing) => playing.detect_clock_gap(&mut self.core),
             Phase::Return(joiner) => joiner.detect_clock_gap(&self.core),
             _ => {}
         }
@@ -453,12 +459,7 @@ impl Session {
                 Step::Stay
             }
             (Introduced::Proved, Phase::Playing(playing)) => {
-                playing.note_return(core, link, false);
-                playing.note_address(core, link);
-                playing.close_nobodies(core);
-                playing.close_crowd(core, link);
-                playing.close_doubles(core, link);
-                playing.tell_ends(core, link);
+                playing.proved(core, link);
                 Step::Stay
             }
             (Introduced::Other(message), Phase::Host(host)) => host.received(core, link, message),
@@ -609,20 +610,17 @@ impl Session {
                 let initial = self
                     .initial
                     .expect("a match begins once the world is loaded");
-                let mut playing = Playing::new(&mut self.core, *settled, initial, self.settings);
-                for link in self.core.links.keys().copied().collect::<Vec<_>>() {
-                    playing.close_doubles(&mut self.core, link);
-                }
+                let playing = Player::new(&mut self.core, *settled, initial, self.settings);
                 self.phase = Phase::Playing(Box::new(playing));
             }
             Step::Return(returned) => {
-                let playing = Playing::returned(&mut self.core, *returned, self.settings);
+                let playing = Player::returned(&mut self.core, *returned, self.settings);
                 self.phase = Phase::Playing(Box::new(playing));
             }
             Step::PlayOn(checksum) => {
                 if let Phase::Continue(continuing) = std::mem::replace(&mut self.phase, Phase::Over)
                 {
-                    let playing = Playing::continued(
+                    let playing = Player::continued(
                         &mut self.core,
                         continuing.loaded(checksum),
                         self.settings,

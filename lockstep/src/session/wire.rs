@@ -3,8 +3,8 @@
 use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_PEERS};
 use crate::log::{Absent, End, OnDesync, OnSlow, PauseBudget, SignedBatch};
+use crate::session::membership::paxos::Request;
 use crate::session::reopen::Said;
-use crate::session::roster::Request;
 use crate::text::{MAX_BUILD, tidy_name, tidy_text};
 use crate::{Incarnation, JoinRefused, Limits, LogHash, MatchId, PeerId, Plan, TurnNumber};
 use serde::{Deserialize, Serialize};

@@ -5,7 +5,7 @@ mod again;
 use super::{OwnPeer, Pings, Settled, Step, commitment, share_of_attempt, start_of};
 use crate::log::{Start, start_hash, start_signed_bytes};
 use crate::session::core::Core;
-use crate::session::link::Link;
+use crate::session::links::link::Link;
 use crate::session::wire::{Control, LobbyEntry, LockedPeer, Terms};
 use crate::session::{HostConfig, Output};
 use crate::text::{MAX_BUILD, tidy_name, tidy_text};

@@ -6,7 +6,7 @@ use super::{Invitation, OwnPeer, Settled, Step, commitment, share_of_attempt, st
 use crate::limits::MAX_PEERS;
 use crate::log::{Start, start_hash, start_signed_bytes};
 use crate::session::core::Core;
-use crate::session::link::Link;
+use crate::session::links::link::Link;
 use crate::session::wire::{Control, Datagram, LobbyEntry, LockedPeer, Terms};
 use crate::session::{Output, RulesOf};
 use crate::text::{tidy_name, tidy_text};
