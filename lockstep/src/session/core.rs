@@ -1,7 +1,7 @@
 //! What lobby and match share: links and who is at their ends, signatures, randomness, outputs.
 
 use super::Output;
-use super::link::{Link, Quality};
+use super::links::link::{Link, Quality};
 use super::wire::{Control, Datagram};
 use crate::log::{Chain, Document, Kind};
 use crate::sign::Signer;
@@ -217,14 +217,7 @@ impl Core {
             messages: 0,
             strange: 0,
             epoch: None,
-            decisions_sent: 0,
-            begin_told: false,
-            proofs_known: Default::default(),
-            notes_known: BTreeMap::new(),
-            notes_paid: Duration::ZERO,
-            notes_from: 0,
-            words_known: BTreeMap::new(),
-            words_at: Duration::ZERO,
+            board: Default::default(),
             probed: None,
             quality: Quality::new(self.now),
         };

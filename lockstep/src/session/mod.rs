@@ -9,15 +9,21 @@
 mod clock_gap;
 mod contract;
 mod core;
+mod ending;
+mod facts;
 mod joiner;
-mod link;
+mod ledger;
+mod links;
 mod lobby;
-mod playing;
+mod membership;
+mod player;
 mod rejoin;
-pub mod roster;
 mod serving;
+mod turns;
+mod verify;
 mod wire;
 
+pub use self::membership::paxos as roster;
 pub use crate::log::{Batch, MAX_LOAD, NO_SLACK, SnapshotHash};
 pub use contract::{
     Agreed, ConfigError, HostConfig, Input, LinkStats, Output, PeerStats, Role, RulesOf,
@@ -28,9 +34,9 @@ pub(crate) use wire::{Control, WireBatch};
 
 use self::core::{Core, Introduced};
 use self::joiner::{Joiner, Next};
-use self::link::Link;
+use self::links::link::Link;
 use self::lobby::{Invitation, Lobby, OwnPeer, Step};
-use self::playing::{Playing, Settings};
+use self::player::{Player, Settings};
 use self::rejoin::Serve;
 pub(crate) use self::wire::Datagram;
 use crate::log::{Archive, What};
@@ -61,7 +67,7 @@ enum Phase {
     Lobby(Box<Lobby>),
     /// It comes back to a match.
     Rejoin(Box<Joiner>),
-    Playing(Box<Playing>),
+    Playing(Box<Player>),
     Over,
 }
 
@@ -152,7 +158,7 @@ impl Session {
             }
         }
         match &mut self.phase {
-            Phase::Playing(playing) => playing.look_at_time(&mut self.core),
+            Phase::Playing(playing) => playing.detect_clock_gap(&mut self.core),
             Phase::Rejoin(joiner) => joiner.detect_clock_gap(&self.core),
             _ => {}
         }
@@ -398,12 +404,7 @@ impl Session {
             }
             (Introduced::Proved, Phase::Rejoin(_)) => Step::Stay,
             (Introduced::Proved, Phase::Playing(playing)) => {
-                playing.note_return(core, link, false);
-                playing.note_address(core, link);
-                playing.close_nobodies(core);
-                playing.close_crowd(core, link);
-                playing.close_doubles(core, link);
-                playing.tell_ends(core, link);
+                playing.proved(core, link);
                 Step::Stay
             }
             (Introduced::Other(message), Phase::Lobby(lobby)) => {
@@ -536,18 +537,15 @@ impl Session {
                 let initial = self
                     .initial
                     .expect("a match begins once the world is loaded");
-                let mut playing = Playing::new(&mut self.core, *settled, initial, self.settings);
-                for link in self.core.links.keys().copied().collect::<Vec<_>>() {
-                    playing.close_doubles(&mut self.core, link);
-                }
+                let playing = Player::new(&mut self.core, *settled, initial, self.settings);
                 self.phase = Phase::Playing(Box::new(playing));
             }
             Step::Return(returned) => {
-                let playing = Playing::returned(&mut self.core, *returned, self.settings);
+                let playing = Player::returned(&mut self.core, *returned, self.settings);
                 self.phase = Phase::Playing(Box::new(playing));
             }
             Step::PlayOn(continued) => {
-                let playing = Playing::continued(&mut self.core, *continued, self.settings);
+                let playing = Player::continued(&mut self.core, *continued, self.settings);
                 self.phase = Phase::Playing(Box::new(playing));
             }
             Step::Agreed(signatures) => {

@@ -4,7 +4,7 @@ use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_PEERS};
 use crate::log::{End, SignedBatch, Terms};
 use crate::session::lobby::Said;
-use crate::session::roster::Request;
+use crate::session::membership::paxos::Request;
 use crate::text::{MAX_BUILD, tidy_name, tidy_text};
 use crate::{Incarnation, JoinRefused, Limits, LobbyPeer, LogHash, MatchId, PeerId, TurnNumber};
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 use super::Step;
 use crate::log::RosterChange;
 use crate::session::core::Core;
-use crate::session::link::Link;
+use crate::session::links::link::Link;
 use crate::session::wire::Control;
 use crate::{EndReason, Ended, JoinRefused, LinkError, LinkId, PeerId};
 use sim::Seat;

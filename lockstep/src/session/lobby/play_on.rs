@@ -6,7 +6,7 @@ use super::room::Occupant;
 use super::{OwnPeer, Step};
 use crate::log::{Continuation, Head, Record, SignatureSet, continued_hash};
 use crate::session::core::Core;
-use crate::session::playing::Continued;
+use crate::session::player::Continued;
 use crate::session::{ConfigError, Output};
 use crate::{EndReason, Moment, PeerId, Plan};
 use sim::Checksum;

@@ -7,7 +7,7 @@ use super::host_lost::{HostLost, Wait};
 use super::seed::OwnShare;
 use crate::limits::MAX_PEERS;
 use crate::session::core::Core;
-use crate::session::link::Link;
+use crate::session::links::link::Link;
 use crate::session::lobby::guest::GuestBase;
 use crate::session::lobby::{Invitation, OwnPeer, Settled, Step, decline};
 use crate::session::wire::{Control, Datagram, LobbyEntry, LockedPeer, Offer};

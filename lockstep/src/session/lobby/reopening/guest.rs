@@ -8,7 +8,7 @@ use super::{carry_out, probe_others, probe_proved};
 use crate::log::RosterChange;
 use crate::session::core::Core;
 use crate::session::joiner::Joiner;
-use crate::session::link::Link;
+use crate::session::links::link::Link;
 use crate::session::lobby::Step;
 use crate::session::lobby::guest::{Exit, GuestBase};
 use crate::session::rejoin::{Answer, Ask, RejoinContext, decode, encode};
