@@ -21,6 +21,7 @@ mod player;
 mod rejoin;
 mod reopen;
 mod serving;
+mod timers;
 mod turns;
 mod verify;
 mod wire;
@@ -41,6 +42,7 @@ use self::links::link::Link;
 use self::lobby::{Host, Invitation, Joiner, OwnPeer, Step};
 use self::player::{Player, Settings};
 use self::rejoin::{Answer, Ask, Serve, decode, encode};
+use self::timers::{Timer, Timers};
 pub(crate) use self::wire::Datagram;
 use crate::log::{Archive, What};
 use crate::sign::Signer;
@@ -196,19 +198,18 @@ impl Session {
         if !self.begun {
             return Some(self.core.now);
         }
-        let phase = match &self.phase {
-            Phase::Host(host) => host.deadline(),
-            Phase::Join(join) => join.deadline(&self.core),
-            Phase::Return(joiner) => joiner.deadline(&self.core),
-            Phase::Reopen(host) => host.deadline(&self.core),
-            Phase::Playing(playing) => playing.deadline(&self.core),
-            Phase::Gather(guest) => Some(guest.deadline()),
+        let mut timers = Timers::default();
+        self.core.timers(&mut timers);
+        match &self.phase {
+            Phase::Host(host) => timers.set(Timer::Gathering, host.deadline()),
+            Phase::Join(join) => timers.set(Timer::Gathering, join.deadline(&self.core)),
+            Phase::Return(joiner) => timers.set(Timer::Gathering, joiner.deadline(&self.core)),
+            Phase::Reopen(host) => timers.set(Timer::Gathering, host.deadline(&self.core)),
+            Phase::Gather(guest) => timers.set(Timer::Gathering, Some(guest.deadline())),
+            Phase::Playing(playing) => playing.timers(&self.core, &mut timers),
             Phase::Continue(_) | Phase::Refused(_) | Phase::Over => return None,
-        };
-        [phase, self.core.prove_deadline()]
-            .into_iter()
-            .flatten()
-            .min()
+        }
+        timers.first()
     }
 
     /// Where the match stands.
