@@ -2,6 +2,7 @@
 
 use super::Output;
 use super::links::link::{Link, Quality};
+use super::timers::{Timer, Timers};
 use super::wire::{Control, Datagram};
 use crate::log::{Chain, Document, Kind};
 use crate::sign::Signer;
@@ -358,13 +359,10 @@ impl Core {
         }
     }
 
-    /// When the next link must have proved who it is.
-    pub(crate) fn prove_deadline(&self) -> Option<Duration> {
-        self.links
-            .values()
-            .filter(|link| link.proved.is_none())
-            .map(|link| link.up_at + self.limits.handshake)
-            .min()
+    pub(crate) fn timers(&self, timers: &mut Timers) {
+        let unproved = self.links.values().filter(|link| link.proved.is_none());
+        let due = unproved.map(|link| link.up_at + self.limits.handshake);
+        timers.set(Timer::Handshake, due);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The end of a match, agreed where that is possible; and the end of one peer's part: it leaves, or is removed.
 
+use super::timers::{Timer, Timers};
 use super::wire::Control;
 use crate::log::{End, Peers};
 use crate::{EndReason, Plan};
@@ -164,12 +165,7 @@ impl Ending {
         }
     }
 
-    /// When the wait for others is over.
-    pub(crate) fn deadlines(
-        &self,
-        is_disputed: bool,
-        plan: Plan,
-    ) -> impl Iterator<Item = Duration> {
+    pub(crate) fn timers(&self, is_disputed: bool, plan: Plan, timers: &mut Timers) {
         let desync = self.desync_since.map(|since| since + DESYNC_WAIT);
         let own = self.own.as_ref().map(|own| own.since + own.wait);
         let removed = self.removed_since.map(|since| since + LEAVE_WAIT);
@@ -177,7 +173,8 @@ impl Ending {
         let end = end.filter(|_| !is_disputed || self.is_desynced());
         let leaving = self.leaving.as_ref().filter(|_| !self.holds_turns());
         let leaving = leaving.map(|leaving| waits_until(leaving.since, plan));
-        [end, leaving].into_iter().flatten()
+        timers.set(Timer::End, end);
+        timers.set(Timer::Leave, leaving);
     }
 
     /// Turns of the end that this peer has signed.

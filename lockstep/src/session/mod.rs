@@ -19,6 +19,7 @@ mod membership;
 mod player;
 mod rejoin;
 mod serving;
+mod timers;
 mod turns;
 mod verify;
 mod wire;
@@ -38,6 +39,7 @@ use self::links::link::Link;
 use self::lobby::{Invitation, Lobby, OwnPeer, Step};
 use self::player::{Player, Settings};
 use self::rejoin::Serve;
+use self::timers::{Timer, Timers};
 pub(crate) use self::wire::Datagram;
 use crate::log::{Archive, What};
 use crate::sign::Signer;
@@ -180,16 +182,15 @@ impl Session {
         if !self.begun {
             return Some(self.core.now);
         }
-        let phase = match &self.phase {
-            Phase::Lobby(lobby) => lobby.deadline(&self.core),
-            Phase::Rejoin(joiner) => joiner.deadline(&self.core),
-            Phase::Playing(playing) => playing.deadline(&self.core),
+        let mut timers = Timers::default();
+        self.core.timers(&mut timers);
+        match &self.phase {
+            Phase::Lobby(lobby) => timers.set(Timer::Gathering, lobby.deadline(&self.core)),
+            Phase::Rejoin(joiner) => timers.set(Timer::Gathering, joiner.deadline(&self.core)),
+            Phase::Playing(playing) => playing.timers(&self.core, &mut timers),
             Phase::Over => return None,
-        };
-        [phase, self.core.prove_deadline()]
-            .into_iter()
-            .flatten()
-            .min()
+        }
+        timers.first()
     }
 
     /// Where the match stands.

@@ -86,7 +86,8 @@ impl Fence {
         (away > GAP).then_some(away)
     }
 
-    pub(super) fn deadline(&self) -> Duration {
+    /// When the clock is looked at again.
+    pub(super) fn look_at(&self) -> Duration {
         self.seen_at + LOOK_AT_TIME
     }
 

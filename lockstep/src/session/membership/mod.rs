@@ -21,6 +21,7 @@ pub(crate) use suspicion::HeardLink;
 
 use super::facts::{Body, Fact, Topic, Version};
 use super::ledger::{Ledger, Places};
+use super::timers::{Timer, Timers};
 use super::wire::SignedNote;
 use crate::log::{Document, RosterChange, Value, Vote};
 use crate::sign::Signer;
@@ -47,6 +48,8 @@ pub(crate) struct Surroundings {
     /// Another turn belongs to the match.
     pub wants_turns: bool,
     pub has_ended: bool,
+    /// The match has stopped for a difference.
+    pub is_desynced: bool,
     pub is_leaving: bool,
     /// Peers that are convicted of signing two batches for one turn.
     pub cheats: Peers,
@@ -385,12 +388,12 @@ impl Membership {
         members.filter(|at| of(usize::from(*at))).collect()
     }
 
-    /// When peers are looked at again, while there is a reason to.
-    pub(crate) fn watch_deadline(
-        &self,
-        around: &Surroundings,
-        ledger: &Ledger,
-    ) -> Option<Duration> {
+    /// Peers are looked at again while there is a reason to, the clock always.
+    pub(crate) fn timers(&self, around: &Surroundings, ledger: &Ledger, timers: &mut Timers) {
+        timers.set(Timer::ClockGap, Some(self.fence.look_at()));
+        if around.is_desynced {
+            return;
+        }
         let voters = self.epochs.voters().members();
         let reasons = around.cheats.or(around.minority).or(ledger.batches.gone());
         let looks = around.stalled_since.is_some()
@@ -400,12 +403,8 @@ impl Membership {
             || !reasons.and(voters).is_empty()
             || !self.replaced(self.suspicion.at, ledger).is_empty()
             || !self.too_slow(around, ledger).is_empty();
-        looks.then_some(self.suspicion.at + WATCH_EVERY)
-    }
-
-    /// When the clock is looked at again.
-    pub(crate) fn clock_deadline(&self) -> Duration {
-        self.fence.deadline()
+        let at = self.suspicion.at + WATCH_EVERY;
+        timers.set(Timer::Watch, looks.then_some(at));
     }
 
     /// Another run of a voter's process, which has followed, asks for its place.

@@ -69,6 +69,7 @@ impl Player {
             is_stall_told: self.turns.is_stall_told(),
             wants_turns: self.turns.wants_more(&self.gate(now), ledger),
             has_ended: self.ending.holds_turns(),
+            is_desynced: around.desynced,
             is_leaving: self.ending.is_leaving(),
             cheats: self.verify.cheats(),
             minority: self.verify.minority(),

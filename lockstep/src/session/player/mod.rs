@@ -19,6 +19,7 @@ use super::ledger::{Held, Ledger};
 use super::links::board::Board;
 use super::links::dialling::Dialling;
 use super::membership::Membership;
+use super::timers::Timers;
 use super::turns::{Seal, Sealed, SignedSnapshot, Step, Turns};
 use super::verify::Verify;
 use crate::log::{Peers, Record, SignedBatch, What};
@@ -211,29 +212,19 @@ impl Player {
         }
     }
 
-    pub(crate) fn deadline(&self, core: &Core) -> Option<Duration> {
+    pub(crate) fn timers(&self, core: &Core, timers: &mut Timers) {
         if self.over {
-            return None;
+            return;
         }
-        let around = self.around_membership(core.now);
-        let watch = self.membership.watch_deadline(&around, &self.ledger);
+        let (now, ledger) = (core.now, &self.ledger);
+        let around = self.around_membership(now);
         let disputed = self.verify.is_disputed();
-        let single = [
-            self.turns.deadline(&self.gate(core.now), &self.ledger),
-            watch.filter(|_| !self.ending.is_desynced()),
-            Some(self.membership.clock_deadline()),
-            self.facts_deadline(core),
-            self.traffic_deadline(core),
-        ];
-        let ending = self.ending.deadlines(disputed, self.turns.plan());
-        let around = self.around_verify(core.now);
-        let verify = self.verify.deadlines(&around);
-        single
-            .into_iter()
-            .flatten()
-            .chain(ending)
-            .chain(verify)
-            .min()
+        self.turns.timers(&self.gate(now), ledger, timers);
+        self.membership.timers(&around, ledger, timers);
+        self.verify.timers(&self.around_verify(now), timers);
+        self.ending.timers(disputed, self.turns.plan(), timers);
+        self.facts_timers(core, timers);
+        self.traffic_timers(core, timers);
     }
 
     pub(crate) fn own_seats(&self) -> &[Seat] {

@@ -3,9 +3,7 @@
 use super::Player;
 use super::apply::BATCHES;
 use crate::encoding::Reader;
-use crate::log::{
-    Document, Equivocation, NO_SLACK, RosterChange, SignedBatch, decode_change,
-};
+use crate::log::{Document, Equivocation, NO_SLACK, RosterChange, SignedBatch, decode_change};
 use crate::session::core::Core;
 use crate::session::facts::Fact;
 use crate::session::membership::paxos::Request;

@@ -9,6 +9,7 @@ use crate::session::facts::{Topic, Version};
 use crate::session::ledger::Held;
 use crate::session::links::link::Link;
 use crate::session::membership::HeardLink;
+use crate::session::timers::{Timer, Timers};
 use crate::session::wire::{Control, Datagram, TurnPacket};
 use crate::{LinkId, MAX_DATAGRAM, TurnNumber};
 use std::collections::BTreeMap;
@@ -140,17 +141,16 @@ impl Player {
         }
     }
 
-    /// When facts may leave on a link that waits for them.
-    pub(super) fn facts_deadline(&self, core: &Core) -> Option<Duration> {
+    /// Votes that may leave already leave with the next input.
+    pub(super) fn facts_timers(&self, core: &Core, timers: &mut Timers) {
         let links = core.links.values();
-        let voters = links.filter(|link| self.voter_at(link).is_some());
-        let due = voters.flat_map(|link| {
+        for link in links.filter(|link| self.voter_at(link).is_some()) {
             let votes = self.board.votes_due(&link.board);
-            let statuses = self.board.statuses_due(&link.board);
-            let statuses = statuses.filter(|_| link.epoch.is_some());
-            [votes.filter(|at| *at > core.now), statuses]
-        });
-        due.flatten().min()
+            timers.set(Timer::Votes, votes.filter(|at| *at > core.now));
+            if link.epoch.is_some() {
+                timers.set(Timer::Statuses, self.board.statuses_due(&link.board));
+            }
+        }
     }
 
     /// The peer of the match that a link leads to, as the run in force of its process.
@@ -292,16 +292,18 @@ impl Player {
         }
     }
 
-    pub(super) fn traffic_deadline(&self, core: &Core) -> Option<Duration> {
+    pub(super) fn traffic_timers(&self, core: &Core, timers: &mut Timers) {
         let newest = self.newest_links(core);
         let best = self.best_links(core, &newest);
         let packets = best.filter_map(|(link, member)| self.packet_due(core, member, link));
-        // Nobody is dialled after a desync: a time for it would be a deadline that no call ever meets.
-        let dialling = !self.ending.is_desynced();
-        let lost = self.lost_peers(core, &newest).filter(|_| dialling);
-        let dials = lost.map(|at| self.dialling.next_at(at));
-        let silence = self.silence_deadline(core).filter(|_| dialling);
-        packets.chain(dials).chain(silence).min()
+        timers.set(Timer::Packet, packets);
+        // No peer is dialled after a desync: a time for it would be one that no call ever meets.
+        if !self.ending.is_desynced() {
+            let lost = self.lost_peers(core, &newest);
+            timers.set(Timer::Dial, lost.map(|at| self.dialling.next_at(at)));
+            let silent_at = core.links.values().map(|link| link.heard_at + SILENCE);
+            timers.set(Timer::Silence, silent_at.filter(|at| *at > core.now));
+        }
     }
 
     /// The links that carry turns, with the peers of the roster that they lead to: of several links to one only that which
@@ -568,15 +570,6 @@ impl Player {
                 && self.dialling.is_wanted(*at, outside, core.now)
                 && newest[*at].is_none_or(|(heard_at, _)| speaks && heard_at + SILENCE <= core.now)
         })
-    }
-
-    /// When the next link falls silent for so long that its peer is dialled anew.
-    fn silence_deadline(&self, core: &Core) -> Option<Duration> {
-        let links = core
-            .links
-            .values()
-            .filter(|link| link.heard_at + SILENCE > core.now);
-        links.map(|link| link.heard_at + SILENCE).min()
     }
 
     pub(super) fn dial_lost_peers(&mut self, core: &mut Core) {

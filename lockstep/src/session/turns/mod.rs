@@ -22,6 +22,7 @@ pub(crate) use snapshots::SignedSnapshot;
 
 use super::Output;
 use super::ledger::{Ledger, LogWindow};
+use super::timers::{Timer, Timers};
 use crate::limits::MAX_CHAT;
 use crate::log::{Formed, Keyframe, Metered, RosterChange, TurnFold, Voters, What};
 use crate::text::tidy_text;
@@ -210,10 +211,10 @@ impl Turns {
         self.delivery.checksum()
     }
 
-    /// When something is due.
-    pub(crate) fn deadline(&self, gate: &Gate, ledger: &Ledger) -> Option<Duration> {
+    pub(crate) fn timers(&self, gate: &Gate, ledger: &Ledger, timers: &mut Timers) {
         let told = self.stalls.tell_at();
-        told.or_else(|| self.completes(gate, ledger).then_some(self.clock.due()))
+        let due = || self.completes(gate, ledger).then_some(self.clock.due());
+        timers.set(Timer::Turn, told.or_else(due));
     }
 
     /// Whether another turn belongs to the match.

@@ -121,7 +121,8 @@ impl Disputes {
         dispute.since + lasts
     }
 
-    pub(super) fn deadline(&self, convicted: bool, extension: Duration) -> Option<Duration> {
+    /// When its batches are shown again, or it is judged.
+    pub(super) fn next_at(&self, convicted: bool, extension: Duration) -> Option<Duration> {
         let dispute = self.open.as_ref()?;
         let ends = self.ends(dispute, convicted, extension);
         Some(ends.min(dispute.shown_at + SHOWN_EVERY))

@@ -20,6 +20,7 @@ pub(crate) use reconcile::{Reconciled, Wanted};
 
 use super::Agreed;
 use super::ledger::{Ledger, Places};
+use super::timers::{Timer, Timers};
 use super::wire::WireBatch;
 use crate::log::{
     Batch, End, Equivocation, OnDesync, Peers, Record, RosterChange, TurnFold, Value, Voters,
@@ -186,13 +187,14 @@ impl Verify {
     }
 
     /// When the difference of worlds, or of logs, is looked at again.
-    pub(crate) fn deadlines(&self, around: &Surroundings) -> impl Iterator<Item = Duration> {
-        let convicted = self.convicted(around.voters);
-        let dispute = self.disputes.deadline(convicted, around.extension);
-        let dispute = dispute.filter(|_| !around.desynced);
-        let search = self.search.deadline().filter(|_| !around.desynced);
-        let due = [dispute, search, self.mismatch_due(around)];
-        due.into_iter().flatten()
+    pub(crate) fn timers(&self, around: &Surroundings, timers: &mut Timers) {
+        timers.set(Timer::Mismatch, self.mismatch_due(around));
+        if !around.desynced {
+            let convicted = self.convicted(around.voters);
+            let dispute = self.disputes.next_at(convicted, around.extension);
+            timers.set(Timer::Dispute, dispute);
+            timers.set(Timer::Search, self.search.show_at());
+        }
     }
 
     /// What was slept through is no time in which a proof was shown, or batches.

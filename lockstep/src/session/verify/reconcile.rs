@@ -59,7 +59,8 @@ impl Search {
         self.astray = None;
     }
 
-    pub(super) fn deadline(&self) -> Option<Duration> {
+    /// When batches are shown again.
+    pub(super) fn show_at(&self) -> Option<Duration> {
         let (_, shown_at) = self.astray?;
         Some(shown_at + SHOWN_EVERY)
     }

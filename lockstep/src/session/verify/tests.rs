@@ -219,5 +219,5 @@ fn batches_of_another_holder_are_taken_where_they_lead_to_the_log_of_a_decision(
         ledger.hashes_ahead(&fold, None)[0],
         wanted.log.expect("one").1
     );
-    assert_eq!(verify.search.deadline(), None);
+    assert_eq!(verify.search.show_at(), None);
 }
