@@ -3,6 +3,7 @@
 use super::event::Event;
 use super::{Playable, Simulator, Workload, to_bytes};
 use lockstep::Limits;
+use lockstep::log::{LogEntry, What};
 use lockstep::session::Input;
 use std::time::Duration;
 
@@ -68,7 +69,8 @@ impl<W: Playable> Simulator<W> {
             false => to_bytes(&W::command(&mut state.random, mark, bytes)),
         };
         self.commands += 1;
-        self.judge.issued(peer, seat, command.clone());
+        let what = What::Command(command.clone().into());
+        self.judge.says(peer, LogEntry { seat, what });
         self.feed(peer, Input::Issue { seat, command });
     }
 
@@ -80,14 +82,21 @@ impl<W: Playable> Simulator<W> {
             return;
         }
         let text = format!("at {:?} from {peer}", self.now());
-        self.judge.wrote(peer, text.clone());
-        self.feed(peer, Input::Chat(text));
+        self.say(peer, What::Chat(text.clone()), Input::Chat(text));
         self.driver.schedule(self.now() + every, Event::Chat(peer));
+    }
+
+    /// A player of the peer's first seat says something beside commands.
+    pub(super) fn say(&mut self, peer: usize, what: What, input: Input<'static>) {
+        if let Some(seat) = self.peers[peer].own.first().copied() {
+            self.judge.says(peer, LogEntry { seat, what });
+        }
+        self.feed(peer, input);
     }
 
     /// Whether its players can do anything.
     pub(super) fn is_playing(&self, peer: usize) -> bool {
-        let state = &self.peers[peer];
-        self.driver.session(peer).is_some() && !state.leaving && !state.is_out
+        let notes = &self.judge.peers[peer].notes;
+        self.driver.session(peer).is_some() && !notes.leaves && !notes.is_out
     }
 }
