@@ -1,11 +1,11 @@
-//! How long a frame takes: draws scenarios of many units and prints percentiles.
+//! Measures frame times: draws scenarios of many units and prints percentiles.
 //!
 //! ```sh
 //! cargo run --release -p demo-rts --example frames -- 200 2000 10000
 //! ```
 
 use demo_rts::facts::Facts;
-use demo_rts::signals::Asked;
+use demo_rts::signals::QuitRequest;
 use demo_rts::window::canvas::Canvas;
 use demo_rts::window::game::table::{Around, Table};
 use demo_rts::window::input::Input;
@@ -28,11 +28,11 @@ fn main() {
     let settings = Shared::default();
     settings.borrow_mut().most_frames = 100_000;
     settings.borrow_mut().edge_scroll = false;
-    let asked = Asked::listen().expect("signals can be listened to");
+    let asked = QuitRequest::listen().expect("signals can be listened to");
     let shared = settings.clone();
     let first = move || -> Box<dyn Screen> { Box::new(Bench::new(units, shared.borrow().clone())) };
     if window::open("frames", &settings, &asked, first).is_err() {
-        eprintln!("no window can be opened here");
+        eprintln!("cannot open a window");
     }
 }
 
@@ -67,7 +67,7 @@ impl Bench {
 
 impl Stage {
     fn new(units: u32) -> Stage {
-        // They march and do not fight: as many are drawn at the end.
+        // Marching units do not fight, so their number stays the same.
         let scenario = Scenario::March { units };
         let setup = Setup {
             scenario,
@@ -121,7 +121,7 @@ impl Stage {
 
     fn report(&mut self, canvas: &Canvas) {
         self.frames.drain(..WARM.min(self.frames.len()));
-        // A click falls anywhere into a frame, is heard by the next and seen at its end.
+        // A click happens anywhere within a frame, takes effect in the next, and shows at its end.
         let mut answers: Vec<Duration> = self
             .frames
             .windows(2)
@@ -179,13 +179,13 @@ fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1_000.0
 }
 
-#[expect(clippy::disallowed_methods, reason = "it measures")]
+#[expect(clippy::disallowed_methods, reason = "a measurement")]
 fn now() -> Instant {
     Instant::now()
 }
 
 const TICK: f32 = 0.05;
-/// Frames that are measured.
+/// Measured frames.
 const FRAMES: usize = 300;
-/// Frames before that.
+/// Frames before the measured ones.
 const WARM: usize = 20;

@@ -1,5 +1,5 @@
-//! How long the viewer's seeks take: goes to moments all over of a replay and prints percentiles, with the file's own
-//! keyframes alone and with the snapshots that the viewer makes while it reads the match.
+//! Measures the viewer's seeks: goes to moments throughout a replay and prints percentiles, with the file's
+//! keyframes alone, and with the viewer's own snapshots.
 //!
 //! ```sh
 //! cargo run --release -p demo-rts --example seeks -- match.replay 200
@@ -55,7 +55,7 @@ fn measure(path: PathBuf, many: u32) -> Result<(), replay::Error> {
 fn seeks(reel: &mut Reel, many: u32) -> String {
     let mut times: Vec<Duration> = (1..=u64::from(many.max(1)))
         .map(|place| {
-            // Steps of the golden ratio lead everywhere alike, far away each time.
+            // Steps of the golden ratio cover the replay evenly, with long jumps.
             let part = place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
             let to = (part * (reel.ticks() + 1)) >> 32;
             let begun = now();
@@ -74,7 +74,7 @@ fn seeks(reel: &mut Reel, many: u32) -> String {
     )
 }
 
-#[expect(clippy::disallowed_methods, reason = "it measures")]
+#[expect(clippy::disallowed_methods, reason = "a measurement")]
 fn now() -> Instant {
     Instant::now()
 }

@@ -1,4 +1,4 @@
-//! The command line: what can be typed, and nothing of what it does.
+//! The command line as types. Parsing only; `program` decides what a command starts.
 
 use crate::bot::Level;
 use crate::log::LogLevel;
@@ -21,24 +21,22 @@ use std::path::PathBuf;
                   Exit codes: 0 good, 1 I/O, 2 usage, 3 desync, 4 network, 5 damaged or foreign file."
 )]
 pub struct Cli {
-    /// What to do. Without any: the menu in the window; without a display `local`, four peers in the terminal.
+    /// What to do. Without a command: the menu in a window, or, without a display, `local` with four peers.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// Options of every match.
     #[command(flatten)]
     pub common: Common,
 }
 
-/// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Several real peers on this machine, each with its own session and QUIC endpoint; bots play.
+    /// Run several real peers on this machine, each with its own session and QUIC endpoint; bots play.
     #[command(
         mut_arg("identity", |option| option.hide(true)),
         after_help = "Example: demo-rts local --peers 4 --impair delay=50ms,loss=5%"
     )]
     Local(Local),
-    /// You against bots, without a network.
+    /// Play against bots, without a network.
     #[command(
         mut_arg("identity", |option| option.hide(true)),
         mut_arg("impair", |option| option.hide(true)),
@@ -47,52 +45,51 @@ pub enum Command {
         after_help = "Example: demo-rts skirmish --bots 3 --level easy"
     )]
     Skirmish(Skirmish),
-    /// Opens a match and prints its ticket.
+    /// Open a match and print its ticket.
     #[command(
         after_help = "Example: demo-rts host --seats 4 --plan 200x2 --ticket-file match.ticket\n\
                       Example: demo-rts host --headless --bot normal --json --turns 500 --record host.replay\n\n\
-                      When all players were lost, or too few are left to go on, one leaves and hosts the match again with\n\
-                      its recording, and each of the others joins with its own and the identity that it played with. New\n\
-                      recordings go on from turn 0 on.\n\n\
+                      After quorum loss, or after all peers crashed, one player reopens the match from its recording:\n\
+                      `host --from`. The other players join with `join --from`, their own recordings and their identity\n\
+                      of that match. The new recordings hold the match from turn 0.\n\n\
                       Example: demo-rts host --from match.replay --wait 30"
     )]
     Host(Host),
-    /// Joins the match of a ticket.
+    /// Join the match of a ticket.
     #[command(
         mut_arg("map_seed", |option| option.hide(true)),
         mut_arg("map", |option| option.hide(true)),
         mut_arg("scenario", |option| option.hide(true)),
         mut_arg("minutes", |option| option.hide(true)),
         mut_arg("plan", |option| option.hide(true)),
-        after_help = "The host decides about map, scenario, length and plan.\n\n\
+        after_help = "The host chooses map, scenario, length and plan.\n\n\
                       Example: demo-rts join @match.ticket --name Ada\n\
                       Example: demo-rts join TICKET --headless --bot hard --json\n\
                       Example: demo-rts join TICKET --from match.replay"
     )]
     Join(Join),
-    /// Comes back into a match that goes on, or that is hosted again: after a crash, or when the others went on without
-    /// this peer.
+    /// Rejoin a running or reopened match: after a crash, or after the other peers removed this one.
     #[command(
         mut_arg("map_seed", |option| option.hide(true)),
         mut_arg("map", |option| option.hide(true)),
         mut_arg("scenario", |option| option.hide(true)),
         mut_arg("minutes", |option| option.hide(true)),
         mut_arg("plan", |option| option.hide(true)),
-        after_help = "It takes the identity that the match was played with. Beside the replay lies a file .peers that says\n\
-                      where the others are; a ticket of any of them does as well. Records to a new file beside the replay.\n\n\
+        after_help = "Needs the identity of the match. The file .peers beside the replay holds the addresses of the other\n\
+                      peers; the ticket of any peer serves as well. Records to a new file beside the replay.\n\n\
                       Example: demo-rts rejoin match.replay\n\
                       Example: demo-rts rejoin TICKET --headless --bot hard --json --record back.replay"
     )]
     Rejoin(Rejoin),
-    /// Watches a replay.
+    /// Watch a replay.
     #[command(after_help = "Example: demo-rts watch match.replay")]
     Watch(Watch),
-    /// Forwards a match between peers that cannot reach each other. Comes in a later version.
+    /// Forward a match between peers that cannot reach each other. Not available in this version.
     #[command(after_help = "Example: demo-rts relay --listen 0.0.0.0:4433")]
-    Relay(Later),
-    /// Plays on from a moment of a replay, against bots.
+    Relay(Unavailable),
+    /// Play on from a moment of a replay, against bots.
     #[command(
-        mut_arg("identity", |option| option.help("The key that the match was played with: its seat is taken")),
+        mut_arg("identity", |option| option.help("The key of the match: you take its seat")),
         mut_arg("map_seed", |option| option.hide(true)),
         mut_arg("map", |option| option.hide(true)),
         mut_arg("scenario", |option| option.hide(true)),
@@ -100,15 +97,15 @@ pub enum Command {
         mut_arg("impair", |option| option.hide(true)),
         mut_arg("patient", |option| option.hide(true)),
         mut_arg("plan", |option| option.help(PLAN_ALONE)),
-        mut_arg("turns", |option| option.help("End after so many turns more")),
-        mut_arg("record", |option| option.help("Record to this new file. Without it, to one beside the replay")),
-        after_help = "The new recording holds the old match up to that turn, as it was played and signed, and says that one\n\
-                      player went on from there: `replay info` and `verify` name the turn.\n\n\
+        mut_arg("turns", |option| option.help("End after this many more turns")),
+        mut_arg("record", |option| option.help("Record to this new file. Default: a file beside the replay")),
+        after_help = "The new recording begins with the old match up to that turn, signatures included, and marks the turn\n\
+                      where play went on: `replay info` and `verify` name it.\n\n\
                       Example: demo-rts continue match.replay --turn 500\n\
                       Example: demo-rts continue match.replay --turn 500 --seat 1 --level hard --headless --bot normal --turns 300"
     )]
     Continue(Continue),
-    /// Looks into replay files: info, verify, show, stats, diff, trim, export.
+    /// Read replay files: info, verify, show, stats, diff, trim, export.
     #[command(
         disable_help_flag = true,
         after_help = "Example: demo-rts replay verify match.replay"
@@ -116,11 +113,11 @@ pub enum Command {
     Replay(Replay),
 }
 
-/// Alone nobody is waited for, so a skirmish begins with less delay than a match over a network may have.
+/// A peer alone waits for no other, so a skirmish begins with less delay than a networked match may have.
 const PLAN_ALONE: &str =
     "Milliseconds in a turn x command delay in turns: 50, 100, 200 or 400 by 1 to 8. Default 100x1";
 
-/// Options of `host` that a recording has decided about. `--turns` is none of them: whoever gives it leaves then.
+/// Options of `host` that a recording has fixed. `--turns` is not one: it only makes this peer leave.
 const FIXED: [&str; 9] = [
     "seats",
     "on_slow",
@@ -133,141 +130,128 @@ const FIXED: [&str; 9] = [
     "plan",
 ];
 
-/// `local`.
 #[derive(Debug, Args)]
 pub struct Local {
     /// Peers, each with one seat.
     #[arg(long, value_name = "N", default_value_t = 4, allow_negative_numbers = true, value_parser = options::whole(2, 8_u8))]
     pub peers: u8,
-    /// Options of every match.
     #[command(flatten)]
     pub common: Common,
 }
 
-/// `skirmish`.
 #[derive(Debug, Args)]
 pub struct Skirmish {
     /// Opponents.
     #[arg(long, value_name = "N", default_value_t = 3, allow_negative_numbers = true, value_parser = options::whole(1, 7_u8))]
     pub bots: u8,
-    /// How well they play: easy, normal or hard.
+    /// Level of the bots: easy, normal or hard.
     #[arg(long, default_value = "normal", value_parser = str::parse::<Level>)]
     pub level: Level,
-    /// Options of every match.
     #[command(flatten)]
     pub common: Common,
 }
 
-/// `host`.
 #[derive(Debug, Args)]
 pub struct Host {
-    /// Where to listen.
+    /// Address to listen on.
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:0", value_parser = options::address)]
     pub listen: SocketAddr,
-    /// Seats of the match; it begins when all are taken, unless somebody in a window says there that they are not ready.
+    /// Seats of the match. It begins once all are taken and every player in a window is ready.
     #[arg(long, value_name = "N", default_value_t = 2, allow_negative_numbers = true, value_parser = options::whole(1, 8_u8))]
     pub seats: u8,
-    /// Also writes the ticket to this file, whole or not at all.
+    /// Also write the ticket to this file, atomically.
     #[arg(long, value_name = "F")]
     pub ticket_file: Option<PathBuf>,
-    /// What becomes of a peer whose machine is too slow: `meter`, the match slows down for it, or `remove`, it does so
-    /// for ten seconds and then goes on without it.
+    /// What to do about a slow machine: `meter` slows the match down for it, `remove` does so for ten seconds and
+    /// then removes the peer.
     #[arg(long, value_name = "POLICY", default_value = "meter", value_parser = options::on_slow)]
     pub on_slow: OnSlow,
-    /// What becomes of the match when worlds differ: `remove`, the others go on without those who differ from more than
-    /// half, or `pause`, nobody plays a turn more. Where no such half is, as with two players, it is `pause`.
+    /// What to do when worlds differ: `remove` goes on without the minority, `pause` stops the match. Without a
+    /// majority, as in a match of two, it is `pause`.
     #[arg(long, value_name = "POLICY", default_value = "remove", value_parser = options::on_desync)]
     pub on_desync: OnDesync,
-    /// Who plays a seat while its player is gone: `idle`, nobody, or `ai`, a bot of the world.
-    #[arg(long, value_name = "WHO", default_value = "idle", value_parser = options::absent)]
+    /// A missing player's seat: `idle` leaves it idle, `ai` has a bot play it.
+    #[arg(long, value_name = "POLICY", default_value = "idle", value_parser = options::absent)]
     pub absent: Absent,
-    /// Reopens the match that this recording is of, after so many of its players were lost that it stands still: from the
-    /// newest turn that more than half of them recorded. Give the recording that goes furthest.
+    /// Reopen the match of this recording after quorum loss, from the newest turn that more than half of its
+    /// players recorded. Give your longest recording.
     #[arg(long, value_name = "REPLAY", conflicts_with_all = FIXED)]
     pub from: Option<PathBuf>,
-    /// With --from: goes on without those who have not come after this many seconds, if the others are enough.
+    /// With --from: begin after this many seconds without the missing players, if the others are a quorum.
     #[arg(long, value_name = "S", default_value_t = 60, requires = "from", allow_negative_numbers = true, value_parser = options::whole(0, 3_600_u16))]
     pub wait: u16,
-    /// A relay for peers that cannot be reached. Comes in a later version.
+    /// A relay for peers that cannot reach each other. Not available in this version.
     #[arg(long, value_name = "ADDR")]
     pub relay: Option<String>,
-    /// Options of every match.
     #[command(flatten)]
     pub common: Common,
 }
 
-/// `join`.
 #[derive(Debug, Args)]
 pub struct Join {
     /// The ticket, or @FILE for one in a file.
     #[arg(value_name = "TICKET|@FILE")]
     pub ticket: String,
-    /// What this player recorded of the match, where it is reopened. Give the recording that goes furthest.
+    /// Your recording of a match that is being reopened. Give your longest one.
     #[arg(long, value_name = "REPLAY")]
     pub from: Option<PathBuf>,
-    /// Where to listen for the other peers.
+    /// Address to listen on for other peers.
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:0", value_parser = options::address)]
     pub listen: SocketAddr,
-    /// Options of every match.
     #[command(flatten)]
     pub common: Common,
 }
 
-/// `rejoin`.
 #[derive(Debug, Args)]
 pub struct Rejoin {
-    /// What an earlier run recorded, or the ticket of a peer that is in the match, or @FILE for one in a file.
+    /// The recording of an earlier run, the ticket of a peer in the match, or @FILE with that ticket.
     #[arg(value_name = "REPLAY|TICKET|@FILE")]
     pub what: String,
-    /// Where to listen for the other peers.
+    /// Address to listen on for other peers.
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:0", value_parser = options::address)]
     pub listen: SocketAddr,
-    /// Options of every match.
     #[command(flatten)]
     pub common: Common,
 }
 
-/// `watch`.
 #[derive(Debug, Args)]
 pub struct Watch {
-    /// A replay file. Watching a running match by its ticket comes in a later version.
+    /// A replay file. Watching a running match by its ticket is not available in this version.
     #[arg(value_name = "REPLAY|TICKET")]
     pub what: String,
-    /// In the terminal, though there is a display for the window.
+    /// Use the terminal even where a window could open.
     #[arg(long)]
     pub terminal: bool,
-    /// Without a terminal. Comes in a later version.
+    /// Without a terminal. Not available in this version.
     #[arg(long, hide = true)]
     pub headless: bool,
-    /// As lines of JSON. Comes in a later version.
+    /// JSON lines. Not available in this version.
     #[arg(long, hide = true)]
     pub json: bool,
 }
 
-/// `continue`.
 #[derive(Debug, Args)]
 pub struct Continue {
     /// The replay.
     #[arg(value_name = "REPLAY")]
     pub replay: PathBuf,
-    /// The turn to play on from: those before it are as they were recorded. Without it, where the recording ends.
+    /// The first turn to play; earlier turns stay as recorded. Default: the end of the recording.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = options::whole(0, u32::MAX))]
     pub turn: Option<u32>,
-    /// The seat to take. Without it the one that you played, or else the lowest that is still in the match.
+    /// The seat to take. Default: the seat you played, or else the lowest seat still in the match.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = options::whole(0, u8::MAX))]
     pub seat: Option<u8>,
-    /// How well the others play: easy, normal or hard.
+    /// Level of the bots: easy, normal or hard.
     #[arg(long, default_value = "normal", value_parser = str::parse::<Level>)]
     pub level: Level,
-    /// Options of every match.
     #[command(flatten)]
     pub common: Common,
 }
 
-/// A command that comes in a later version: whatever is typed behind it is taken and not used.
+/// A command of a later version. Its arguments are accepted and ignored.
 #[derive(Debug, Args)]
-pub struct Later {
-    /// Taken, so that the answer is the same whatever is asked.
+pub struct Unavailable {
+    /// Accepted, so that any arguments get the same answer.
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -276,10 +260,9 @@ pub struct Later {
     pub rest: Vec<OsString>,
 }
 
-/// `replay`.
 #[derive(Debug, Args)]
 pub struct Replay {
-    /// What to do with which file; `demo-rts replay --help` lists it.
+    /// A command and its files; `demo-rts replay --help` lists the commands.
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -288,65 +271,66 @@ pub struct Replay {
     pub rest: Vec<OsString>,
 }
 
-/// What every command that runs a match takes.
+/// Options of every command that runs a match.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Common {
-    /// Draw nothing: run without a window or terminal.
+    /// Run without a window or terminal view.
     #[arg(long)]
     pub headless: bool,
-    /// In the terminal, though there is a display for the window.
+    /// Use the terminal even where a window could open.
     #[arg(long)]
     pub terminal: bool,
     /// A bot plays this peer's seat: easy, normal or hard.
     #[arg(long, value_name = "LEVEL", value_parser = str::parse::<Level>)]
     pub bot: Option<Level>,
-    /// End after this many turns. A joiner that gives fewer than the host leaves then.
+    /// End after this many turns. A joiner with a smaller number than the host's leaves then.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = options::whole(1, u32::MAX))]
     pub turns: Option<u32>,
     /// Record the match to this new file.
     #[arg(long, value_name = "F")]
     pub record: Option<PathBuf>,
-    /// Fixes this peer's own randomness: its bot, and its share of the match seed.
+    /// Seed of this peer's own randomness: its bot, and its share of the match seed.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = options::whole(0, u64::MAX))]
     pub seed: Option<u64>,
-    /// Draws the map. Without it the match seed does.
+    /// Seed of the map. Default: drawn from the match seed.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = options::whole(0, u64::MAX))]
     pub map_seed: Option<u64>,
-    /// What the land looks like: plains, valleys or lakes. Without it the map's seed draws it.
+    /// Kind of map: plains, valleys or lakes. Default: drawn from the map's seed.
     #[arg(long, value_name = "KIND", value_parser = options::map)]
     pub map: Option<MapKind>,
-    /// How the match begins: `standard`, `skirmish[:N]`, `archers[:N]`, `march[:N]` or `swarm[:sparse|:normal|:dense]`.
+    /// Starting position: `standard`, `skirmish[:N]`, `archers[:N]`, `march[:N]` or
+    /// `swarm[:sparse|:normal|:dense]`.
     #[arg(long, value_name = "NAME", value_parser = options::scenario)]
     pub scenario: Option<Scenario>,
-    /// Minutes of match time after which the highest score wins, if nobody has won by then. Default 60.
+    /// Time limit in minutes of match time; the highest score then wins. Default 60.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = options::whole(SHORTEST_MINUTES, LONGEST_MINUTES))]
     pub minutes: Option<u16>,
-    /// The key to be known by; made if the file does not exist.
+    /// This peer's key file; created if it does not exist.
     #[arg(long, value_name = "F")]
     pub identity: Option<PathBuf>,
-    /// What to be called, up to 32 bytes.
+    /// Your name, up to 32 bytes.
     #[arg(long, value_name = "S", value_parser = options::name)]
     pub name: Option<String>,
     /// Milliseconds in a turn x command delay in turns: 50, 100, 200 or 400 by 2 to 8. Default 200x2.
     #[arg(long, value_name = "WxD", value_parser = options::plan)]
     pub plan: Option<Plan>,
-    /// Makes this peer's ways out worse: delay=50ms,jitter=10ms,loss=5%,dup=1%,reorder=1%,burst=100ms,seed=7, or @FILE
-    /// with that and lines `to ADDRESS loss=100%`, read again whenever it changes.
+    /// Impair this peer's outgoing packets: delay=50ms,jitter=10ms,loss=5%,dup=1%,reorder=1%,burst=100ms,seed=7.
+    /// @FILE reads that text, and lines `to ADDRESS loss=100%`, from a file, again whenever it changes.
     #[arg(long, value_name = "..", value_parser = options::impair)]
     pub impair: Option<options::Impair>,
-    /// Vote to wait longer, up to ten minutes, for whoever is lost.
+    /// Vote to wait longer for a lost player, up to ten minutes.
     #[arg(long)]
     pub patient: bool,
-    /// One JSON object per line on stdout, and nothing else there. Implies --headless.
+    /// Write one JSON object per line to stdout and nothing else. Implies --headless.
     #[arg(long)]
     pub json: bool,
-    /// How much to say on stderr.
+    /// Verbosity on stderr.
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t = LogLevel::Warn)]
     pub log: LogLevel,
 }
 
 impl Common {
-    /// The options among these that were given, by name. For commands that cannot use every one.
+    /// Names of those of these options that were given: for commands that cannot use every one.
     pub fn given(&self, options: &[&'static str]) -> Vec<&'static str> {
         let given = |name: &&'static str| match *name {
             "--headless" => self.headless,
@@ -370,12 +354,11 @@ impl Common {
         options.iter().copied().filter(given).collect()
     }
 
-    /// Whether nothing is to be drawn.
     pub fn without_screen(&self) -> bool {
         self.headless || self.json
     }
 
-    /// These options, and where one is missing, that of `outer`: options may stand before the command too.
+    /// These options, completed by those of `outer`: options may also stand before the command.
     #[must_use]
     pub fn or(self, outer: &Common) -> Common {
         Common {
@@ -424,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn the_definition_holds_and_every_command_shows_an_example() {
+    fn every_command_shows_an_example() {
         let mut command = Cli::command();
         command.clone().debug_assert();
         assert!(command.render_help().to_string().contains("Example: "));
@@ -436,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_of_each_command_names_the_plan_that_it_begins_with() {
+    fn help_names_the_default_plan_of_each_command() {
         let mut command = Cli::command();
         for (sub, plan) in [
             ("skirmish", crate::peer::ALONE),
@@ -454,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn help_lists_only_what_a_command_uses() {
+    fn help_lists_only_options_that_the_command_uses() {
         let mut command = Cli::command();
         for (sub, shown, hidden) in [
             (
@@ -503,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_documented_is_taken() {
+    fn documented_command_lines_parse() {
         for line in [
             "demo-rts",
             "demo-rts --turns 50",
@@ -531,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_recording_has_decided_is_refused_by_name() {
+    fn options_fixed_by_a_recording_are_refused_by_name() {
         for (id, value) in FIXED.into_iter().zip([
             "3", "remove", "pause", "ai", "7", "lakes", "standard", "90", "200x2",
         ]) {
@@ -551,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_refused_by_name() {
+    fn options_out_of_range_are_refused_by_name() {
         for (line, word) in [
             ("demo-rts local --peers 1", "--peers"),
             ("demo-rts local --peers 9", "--peers"),
@@ -585,7 +568,7 @@ mod tests {
             ("demo-rts continue f --level brutal", "easy, normal or hard"),
             ("demo-rts local --plan 170x2", "50, 100, 200 or 400"),
             ("demo-rts local --plan 200x9", "out of range"),
-            ("demo-rts local --plan adaptive", "later version"),
+            ("demo-rts local --plan adaptive", "not available"),
             ("demo-rts local --impair loss=101%", "--impair"),
             ("demo-rts local --impair speed=3", "speed"),
             ("demo-rts local --scenario chess", "chess"),

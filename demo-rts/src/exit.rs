@@ -1,4 +1,4 @@
-//! How the program ends: one number for scripts, one sentence for people.
+//! Exit codes, and the error messages that end the program.
 
 use lockstep::EndReason;
 use lockstep::session::ConfigError;
@@ -6,102 +6,100 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// All went well.
+/// Success.
 pub const GOOD: u8 = 0;
-/// A file, a device or the operating system refused.
+/// A file, a device or the operating system failed.
 pub const IO: u8 = 1;
-/// The command line makes no sense.
+/// The command line is invalid.
 pub const USAGE: u8 = 2;
 /// Two worlds differ.
 pub const DESYNC: u8 = 3;
-/// The network, or the other side.
+/// The network or the other side failed.
 pub const NETWORK: u8 = 4;
-/// A file that is damaged or is something else.
+/// A file is damaged or foreign.
 pub const DAMAGED: u8 = 5;
 
-/// Why a command could not do what was asked.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// The command line asks for something out of range, or for what comes later.
+    /// An option is out of range, or of a later version.
     #[error("{0}")]
     Usage(#[from] crate::options::OptionError),
-    /// A text that is no ticket.
+    /// A text that is not a ticket.
     #[error(transparent)]
     Ticket(lockstep::ticket::TicketError),
     /// A file could not be read.
     #[error("cannot read {path}: {source}")]
     Read {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// A file could not be written.
     #[error("cannot write {path}: {source}")]
     Write {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// A recording could not be begun.
     #[error("cannot record to {path}: {source}")]
     Record {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: replay::Error,
     },
     /// A replay could not be opened.
     #[error("cannot watch {path}: {source}")]
     Replay {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: replay::Error,
     },
-    /// A replay does not lead back into its match.
-    #[error("cannot come back with {path}: {source}")]
+    /// A replay does not identify its match.
+    #[error("cannot rejoin with {path}: {source}")]
     Rejoin {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: replay::Error,
     },
     /// A replay does not hold the moment to play on from.
     #[error("cannot play on from {path}: {source}{}", damage.as_ref().map_or_else(String::new, |damage| format!("; the file {damage}")))]
     PlayOn {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: replay::Error,
-        /// Where the file breaks off, in words, if the turn may lie behind that.
+        /// Where the file breaks off, if the turn may lie behind that.
         damage: Option<String>,
     },
-    /// Another key than the one the match was played with.
-    #[error(
-        "this key has no seat in that match: name the one it was played with by --identity FILE"
-    )]
-    Stranger,
-    /// No key to be known by.
+    /// A key without a seat in the match.
+    #[error("this key has no seat in that match: give the key of the match with --identity FILE")]
+    KeyWithoutSeat,
+    /// This peer's key cannot be read or made.
     #[error(transparent)]
     Identity(#[from] lockstep::quic::IdentityError),
-    /// No socket.
+    /// The network endpoint failed.
     #[error(transparent)]
     Quic(#[from] lockstep::quic::Error),
     /// The match could not be opened.
     #[error(transparent)]
     Live(#[from] lockstep::live::Error),
-    /// The terminal or the standard output failed.
+    /// The terminal or stdout failed.
     #[error("the terminal, or stdout, cannot be used: {0}")]
     Terminal(#[source] std::io::Error),
 }
 
 impl Problem {
-    /// The number that the program ends with.
+    /// The exit code.
     pub fn code(&self) -> u8 {
         match self {
-            Problem::Usage(_) | Problem::Ticket(_) | Problem::Stranger => USAGE,
+            Problem::Usage(_) | Problem::Ticket(_) | Problem::KeyWithoutSeat => USAGE,
             Problem::Live(lockstep::live::Error::Config(ConfigError::OnlySelf)) => USAGE,
             Problem::Rejoin {
                 source: replay::Error::NoWayBack | replay::Error::Over,
@@ -123,13 +121,13 @@ impl Problem {
         }
     }
 
-    /// Whether whoever read the output has enough of it, as `head` has.
+    /// Whether the reader of the output has closed it, as `head` does.
     fn is_closed_pipe(&self) -> bool {
         matches!(self, Problem::Terminal(error) if error.kind() == std::io::ErrorKind::BrokenPipe)
     }
 }
 
-/// The number for a match that ended so.
+/// The exit code of a match that ended this way.
 pub fn of_end(reason: &EndReason) -> u8 {
     match reason {
         EndReason::Decided | EndReason::TurnLimit | EndReason::Left | EndReason::ReplayEnd => GOOD,
@@ -148,8 +146,8 @@ pub fn of_end(reason: &EndReason) -> u8 {
     }
 }
 
-/// The word for a match that ended so, as scripts read it.
-pub fn word(reason: &EndReason) -> &'static str {
+/// The `reason` of the JSON line `end`.
+pub fn reason_name(reason: &EndReason) -> &'static str {
     match reason {
         EndReason::Decided => "decided",
         EndReason::TurnLimit => "turn-limit",
@@ -170,10 +168,10 @@ pub fn word(reason: &EndReason) -> &'static str {
     }
 }
 
-/// Says what went wrong on stderr, and gives the exit code.
+/// Writes the problem to stderr and returns the exit code.
 pub fn report(problem: &Problem) -> ExitCode {
     if !problem.is_closed_pipe() {
-        // Where stderr is closed, nobody is left to tell.
+        // A closed stderr leaves no way to report its own failure.
         let _ = writeln!(std::io::stderr(), "demo-rts: {problem}");
     }
     ExitCode::from(problem.code())
@@ -192,22 +190,22 @@ mod tests {
     use lockstep::{JoinRefused, LinkError, Seat, TurnNumber};
 
     #[test]
-    fn a_closed_pipe_is_no_problem_and_a_full_disk_is_one() {
+    fn a_closed_pipe_is_good_and_a_full_disk_is_io() {
         let problem = |kind: std::io::ErrorKind| Problem::Terminal(kind.into());
         assert_eq!(problem(std::io::ErrorKind::BrokenPipe).code(), GOOD);
         assert_eq!(problem(std::io::ErrorKind::StorageFull).code(), IO);
     }
 
     #[test]
-    fn ones_own_ticket_is_no_way_back_and_a_slip_of_who_typed_it() {
+    fn rejoin_with_own_ticket_is_a_usage_error() {
         let problem = Problem::Live(ConfigError::OnlySelf.into());
         assert_eq!(problem.code(), USAGE);
-        let said = problem.to_string();
-        assert!(said.contains("nobody but this peer itself"), "{said}");
+        let message = problem.to_string();
+        assert!(message.contains("nobody but this peer itself"), "{message}");
     }
 
     #[test]
-    fn every_end_has_its_documented_number() {
+    fn every_end_reason_has_its_documented_exit_code() {
         let table = [
             (EndReason::Decided, 0),
             (EndReason::TurnLimit, 0),

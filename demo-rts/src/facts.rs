@@ -1,64 +1,66 @@
-//! What the panels show beside the world: gathered from events.
+//! What the panels show about a match beside its world, gathered from events.
 
 use crate::names::players;
 use crate::output::LatencyLine;
 use crate::plain;
-use crate::words::clock;
+use crate::words::{clock, remaining};
 use lockstep::{Checksum, Ended, Event, Gone, PeerId, RosterCause, Seat, SeatInfo, Status};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-/// What is known of a match from its events.
+/// What the events of a match have told so far.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    /// What it is, in a word or two.
+    /// The kind of match, in a word or two.
     pub title: String,
-    /// Who plays which seat.
+    /// Names of players, by seat.
     pub names: BTreeMap<Seat, String>,
-    /// What peers call themselves.
+    /// Names of peers.
     peers: BTreeMap<PeerId, String>,
-    /// Seats that nobody plays any more.
+    /// Peers by seat, as the match began.
+    owners: BTreeMap<Seat, PeerId>,
+    /// Seats without a player.
     pub left: Vec<Seat>,
-    /// The newest turn executed.
+    /// The newest executed turn.
     pub turn: Option<u32>,
-    /// Turns there are, where that is known.
+    /// Turns of the match, where that is known.
     pub turns: Option<u32>,
     /// Ticks stepped.
     pub tick: u64,
-    /// Milliseconds in a tick, at full speed.
+    /// Milliseconds in a tick at full speed.
     pub tick_ms: u16,
     /// The plan in force, as text.
     pub plan: String,
-    /// Checksum of the world after the newest turn.
+    /// Checksum of the world after that turn.
     pub checksum: Option<Checksum>,
     /// From issue to execution on this peer.
     pub latency: LatencyLine,
     /// Turns that were late.
     pub late_turns: u64,
-    /// Where the match stands.
+    /// What the session is doing.
     pub status: Option<Status>,
-    /// Turns on which all peers agree, where all are in reach.
+    /// Turns on which all peers agree; known only where one process runs all of them.
     pub agreed: Option<u32>,
     /// How it ended.
     pub ended: Option<Ended>,
     /// Newest last.
     pub log: VecDeque<Note>,
-    /// Lines that were ever added to the log.
-    pub told: u64,
+    /// Lines ever added to the log.
+    pub notes_added: u64,
     stall_told: Option<u32>,
 }
 
 /// A line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// When, in ticks of the match.
+    /// Match time in ticks.
     pub tick: u64,
-    /// The time and what happened.
+    /// Match time and event.
     pub text: String,
 }
 
 impl Facts {
-    /// Of a match with this title.
+    /// An empty collection under this title.
     pub fn new(title: impl Into<String>) -> Facts {
         Facts {
             title: title.into(),
@@ -88,6 +90,7 @@ impl Facts {
             } => {
                 let peers = seats.iter().map(|info| (info.peer, info.name.clone()));
                 self.peers = peers.collect();
+                self.owners = seats.iter().map(|info| (info.seat, info.peer)).collect();
                 self.names = players(seats);
                 self.plan = plan.to_string();
                 self.tick_ms = plan.tick_ms;
@@ -100,8 +103,8 @@ impl Facts {
                     (100.., _) => "full speed again".to_owned(),
                     (_, []) => format!("{percent} % of full speed"),
                     (_, of) => {
-                        let who = self.all_named(of);
-                        format!("{percent} % of full speed: the machine of {who} is slow")
+                        let names = self.all_named(of);
+                        format!("{percent} % of full speed: {names} has a slow machine")
                     }
                 });
             }
@@ -109,7 +112,7 @@ impl Facts {
                 for peer in peers {
                     let known = peer.seats.iter().all(|seat| self.names.contains_key(seat));
                     if !known {
-                        self.note(format!("{} is here", peer.name));
+                        self.note(format!("{} joined", peer.name));
                     }
                 }
                 let seats = peers.iter().flat_map(|peer| {
@@ -126,43 +129,49 @@ impl Facts {
             Event::Stalled { turn, on, .. } => {
                 if self.stall_told != Some(turn.0) {
                     self.stall_told = Some(turn.0);
-                    self.note(format!("turn {turn} waits for {}", self.all_named(on)));
+                    self.note(format!("turn {turn} is waiting for {}", self.all_named(on)));
                 }
             }
             Event::StallEnded { turn, late } => {
                 let ms = late.as_millis();
                 if self.stall_told == Some(turn.0) {
-                    self.note(format!("turn {turn} came {ms} ms late"));
+                    self.note(format!("turn {turn} was {ms} ms late"));
                 }
             }
             Event::Paused { seat, .. } => self.note(format!("{} paused", self.name(*seat))),
-            Event::Resumed { .. } => self.note("the match goes on"),
+            Event::Resumed { .. } => self.note("the match resumes"),
             Event::Chat { from, text, .. } => self.note(format!("{from}: {text}")),
             Event::Left { seats: gone, .. } => {
                 self.left.extend(gone);
                 self.note(format!("{} left", self.all_named(gone)));
             }
             Event::SeatResigned { seat, .. } => {
-                self.note(format!("the seat of {} was closed", self.name(*seat)));
+                self.note(format!(
+                    "seat of {} closed: invalid commands",
+                    self.name(*seat)
+                ));
             }
             Event::Suspected { seats: of, .. } => {
-                self.note(format!("{} is not heard", self.all_named(of)));
+                self.note(format!("no packets from {}", self.all_named(of)));
             }
             Event::Slept { away } => {
                 let seconds = away.as_secs_f32();
-                self.note(format!("stood still for {seconds:.1} s, asking the others"));
+                self.note(format!(
+                    "this process stopped for {seconds:.1} s: checking with the other peers"
+                ));
             }
             Event::Patience { seats, longer, .. } => {
-                let who = self.all_named(seats);
+                let names = self.all_named(seats);
                 self.note(match longer.as_secs() {
-                    0 => format!("{who} would wait longer, too few to"),
-                    seconds => format!("{who}: wait {seconds} s longer"),
+                    0 => format!("{names} voted to wait longer: too few votes so far"),
+                    seconds => format!("{names} voted: waiting {seconds} s longer"),
                 });
             }
             Event::NoQuorum { missing, .. } => {
                 self.note(format!(
-                    "too few are left without {}: wait, or one hosts it again",
-                    self.all_named(missing)
+                    "connection to {} lost, {}: wait, or reopen the match",
+                    self.all_named(missing),
+                    remaining(self.peers_without(missing))
                 ));
             }
             Event::RosterChanged {
@@ -174,12 +183,12 @@ impl Facts {
                 ..
             } => {
                 if *cause == RosterCause::Reopened {
-                    self.note(format!("the match goes on from turn {turn}"));
+                    self.note(format!("the match resumes at turn {turn}"));
                 }
                 for gone in gone {
-                    self.note_gone(gone);
+                    self.note_removed(gone);
                 }
-                self.note_back(seats, !back.is_empty());
+                self.note_rejoined(seats, !back.is_empty());
             }
             Event::Contacts(_) => {}
             Event::PeerFault { peer, fault } => {
@@ -193,15 +202,15 @@ impl Facts {
                 let odd = desync.reports.iter();
                 let odd = odd.filter(|side| desync.odd.contains(&side.peer));
                 let odd: Vec<Seat> = odd.map(|side| side.seat).collect();
-                let who = match odd.as_slice() {
+                let names = match odd.as_slice() {
                     [] => String::new(),
-                    odd => format!(": {} differs from most", self.all_named(odd)),
+                    odd => format!(": {} differ from the majority", self.all_named(odd)),
                 };
-                self.note(format!("DESYNC after turn {}{who}", desync.turn));
+                self.note(format!("DESYNC after turn {}{names}", desync.turn));
             }
             Event::Ended(ended) => {
                 let reason = ended.reason.to_string();
-                // A replay ends anew after every seek to its end.
+                // A replay ends again after every seek to its end.
                 if self
                     .log
                     .back()
@@ -215,47 +224,56 @@ impl Facts {
         }
     }
 
-    /// Some are not in the match any more. Of who left by itself the log says so already.
-    fn note_gone(&mut self, Gone { cause, seats }: &Gone) {
-        let who = self.all_named(seats);
+    /// Notes which seats a roster change removed. `Event::Left` has already told of a leaver.
+    fn note_removed(&mut self, Gone { cause, seats }: &Gone) {
+        let names = self.all_named(seats);
         let line = match cause {
             RosterCause::Left => return,
             RosterCause::Cheated => {
-                format!("{who} removed: cheated, as two signed batches prove")
+                format!("{names} removed: two signed batches prove cheating")
             }
-            RosterCause::Desynced => format!("{who} removed: another world than most"),
-            RosterCause::Reopened => format!("{who} not back"),
-            _ => format!("{who} removed: lost, the match goes on"),
+            RosterCause::Desynced => format!("{names} removed: world differed from the majority"),
+            RosterCause::Reopened => format!("{names} did not return"),
+            _ => format!("{names} removed: connection lost"),
         };
         self.left.extend(seats);
         self.note(line);
     }
 
-    /// Who was gone and is among these seats again, or this peer itself.
-    fn note_back(&mut self, seats: &[Seat], rejoined: bool) {
-        let back: Vec<Seat> = self.back_among(seats);
+    /// Notes which seats are played again; `rejoined` means by this peer itself.
+    fn note_rejoined(&mut self, seats: &[Seat], rejoined: bool) {
+        let back: Vec<Seat> = self.absent_among(seats);
         self.left.retain(|seat| !seats.contains(seat));
         match back.as_slice() {
-            [] if rejoined => self.note("back in the match"),
+            [] if rejoined => self.note("you rejoined the match"),
             [] => {}
-            back => self.note(format!("{} back in the match", self.all_named(back))),
+            back => self.note(format!("{} rejoined the match", self.all_named(back))),
         }
     }
 
-    /// Those of these seats that nobody had played.
-    pub fn back_among(&self, seats: &[Seat]) -> Vec<Seat> {
+    /// How many peers still play if those of `missing` do not, and how many began.
+    pub fn peers_without(&self, missing: &[Seat]) -> (usize, usize) {
+        let plays = |seat: &Seat| !missing.contains(seat) && !self.left.contains(seat);
+        let playing = self.owners.iter().filter(|(seat, _)| plays(seat));
+        let playing: BTreeSet<PeerId> = playing.map(|(_, peer)| *peer).collect();
+        let all: BTreeSet<PeerId> = self.owners.values().copied().collect();
+        (playing.len(), all.len())
+    }
+
+    /// Those of these seats that were without a player.
+    pub fn absent_among(&self, seats: &[Seat]) -> Vec<Seat> {
         let left = self.left.iter().copied();
         left.filter(|seat| seats.contains(seat)).collect()
     }
 
-    /// Adds a line to the log.
+    /// Adds a line to the log, with the match time before it.
     pub fn note(&mut self, line: impl Into<String>) {
         let line: String = line
             .into()
             .chars()
             .filter(|c| lockstep::is_shown(*c))
             .collect();
-        self.told += 1;
+        self.notes_added += 1;
         self.log.push_back(Note {
             tick: self.tick,
             text: format!("{} {line}", self.clock()),
@@ -265,7 +283,7 @@ impl Facts {
         }
     }
 
-    /// Forgets what the log tells of later than `tick`, where a replay goes back to it.
+    /// Forgets log lines later than `tick`, when a replay seeks backward.
     pub fn rewind(&mut self, tick: u64) {
         self.log.retain(|note| note.tick <= tick);
     }
@@ -276,7 +294,7 @@ impl Facts {
         clock(Duration::from_millis(time))
     }
 
-    /// Where the match stands, in words.
+    /// The state of the match, as text.
     pub fn standing(&self) -> String {
         if let Some(ended) = &self.ended {
             let winner = ended.outcome.and_then(|outcome| outcome.winner);
@@ -294,7 +312,7 @@ impl Facts {
                 let names = self.all_named(on);
                 let seconds = since.as_millis() / 1_000;
                 let tenths = since.as_millis() % 1_000 / 100;
-                format!("waiting for {names} for {seconds}.{tenths} s, o: hold on")
+                format!("waiting for {names} for {seconds}.{tenths} s, o: wait longer")
             }
             Some(Status::CatchingUp { behind }) => {
                 format!("{} behind", plain::count(u64::from(*behind), "turn"))
@@ -305,13 +323,13 @@ impl Facts {
         }
     }
 
-    /// What a seat's player is called.
+    /// The name of a seat's player.
     pub fn name(&self, seat: Seat) -> String {
         let name = self.names.get(&seat).filter(|name| !name.is_empty());
         name.map_or_else(|| format!("seat {}", seat.0), Clone::clone)
     }
 
-    /// What a peer calls itself; its key where it has not said.
+    /// The name of a peer, or its key where it has none.
     fn peer_name(&self, peer: PeerId) -> String {
         let name = self.peers.get(&peer).filter(|name| !name.is_empty());
         name.map_or_else(|| peer.to_string(), Clone::clone)
@@ -345,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bot_of_another_does_not_carry_their_name() {
+    fn bots_of_a_peer_do_not_carry_its_name() {
         let seats = [(0, 1, "Anna"), (1, 1, "Anna"), (2, 2, "Bo"), (3, 1, "Anna")];
         for own in [&[0, 1, 3][..], &[2]] {
             let mut facts = Facts::new("test");
@@ -358,12 +376,12 @@ mod tests {
                 seat,
             });
             let newest = facts.log.back().map(|note| note.text.as_str());
-            assert_eq!(newest, Some("0:00 the seat of bot 1 was closed"));
+            assert_eq!(newest, Some("0:00 seat of bot 1 closed: invalid commands"));
         }
     }
 
     #[test]
-    fn a_link_that_is_lost_is_told_by_the_name_of_its_other_end() {
+    fn a_lost_link_names_the_peer_at_its_other_end() {
         let mut facts = Facts::new("test");
         facts.take(&started(&[1], &[(0, 1, "Anna"), (1, 2, "Bo")]));
         facts.take(&Event::LinkLost {
@@ -375,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn people_of_one_name_are_told_apart() {
+    fn players_with_one_name_are_numbered() {
         let seats = [(0, 1, "ann"), (1, 2, "bob"), (2, 3, "ann"), (3, 3, "ann")];
         let mut facts = Facts::new("test");
         facts.take(&started(&[1], &seats));

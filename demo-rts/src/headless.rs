@@ -5,22 +5,19 @@ use crate::log::{LogLevel, say};
 use crate::output::{EndLine, Line, write_json};
 use crate::peer::{Peer, now};
 use crate::plain;
-use crate::signals::Asked;
+use crate::signals::QuitRequest;
 use lockstep::{Ended, Event};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Plays until the match ends or somebody asks the program to end.
-///
-/// # Errors
-/// [`Problem`]: standard output or the ticket's file failed.
+/// Plays until the match ends, or until a signal asks the program to leave.
 pub fn run(
     mut peer: Peer,
     json: bool,
     ticket_file: Option<&Path>,
-    asked: &Asked,
+    asked: &QuitRequest,
 ) -> Result<ExitCode, Problem> {
     let mut out = Out {
         to: io::stdout().lock(),
@@ -34,23 +31,27 @@ pub fn run(
         let reopens = peer.reopens();
         out.write(&Line::Ticket { ticket, reopens })?;
     }
-    if peer.looks_for_others() && !json {
-        plain::print("looking for the others of the match").map_err(Problem::Terminal)?;
+    if peer.seeks_match() && !json {
+        plain::print("looking for the other peers of the match").map_err(Problem::Terminal)?;
     }
     let done = follow(&mut peer, &mut out, asked);
     if done.is_err() {
-        // Nobody reads any more; the other peers need not wait for us all the same.
+        // A failed output must not keep the other peers waiting for this one.
         leave_quietly(&mut peer);
     }
     done
 }
 
-fn follow<W: Write>(peer: &mut Peer, out: &mut Out<W>, asked: &Asked) -> Result<ExitCode, Problem> {
+fn follow<W: Write>(
+    peer: &mut Peer,
+    out: &mut Out<W>,
+    asked: &QuitRequest,
+) -> Result<ExitCode, Problem> {
     loop {
         if asked.is_set() && !peer.is_leaving() {
             say(
                 LogLevel::Info,
-                format_args!("asked to end: leaving the match"),
+                format_args!("signal received: leaving the match"),
             );
             peer.leave();
         }
@@ -82,10 +83,7 @@ fn leave_quietly(peer: &mut Peer) {
     }
 }
 
-/// Writes a file whole or not at all: readers never see half of it.
-///
-/// # Errors
-/// [`Problem::Write`].
+/// Writes a file atomically: readers never see half of it.
 pub fn write_whole(path: &Path, text: &str) -> Result<(), Problem> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.new", std::process::id()));
@@ -93,7 +91,7 @@ pub fn write_whole(path: &Path, text: &str) -> Result<(), Problem> {
     std::fs::write(&beside, format!("{text}\n"))
         .and_then(|()| std::fs::rename(&beside, path))
         .map_err(|source| {
-            // The rename failed after the write: leave nothing behind. The first error is the one to tell.
+            // The rename failed after the write. Its error is the one to report, not that of this clean-up.
             let _ = std::fs::remove_file(&beside);
             Problem::Write {
                 path: path.to_owned(),
@@ -102,7 +100,7 @@ pub fn write_whole(path: &Path, text: &str) -> Result<(), Problem> {
         })
 }
 
-/// Says an event on stderr, as loud as it matters.
+/// Logs an event on stderr, at the level that it deserves.
 pub fn note(event: &Event) {
     match event {
         Event::Turn { .. } | Event::Executed { .. } => {}
@@ -111,17 +109,14 @@ pub fn note(event: &Event) {
             format_args!("the worlds differ after turn {}", desync.turn),
         ),
         Event::RecordingStopped { why } => {
-            say(
-                LogLevel::Warn,
-                format_args!("the recording ended early: {why}"),
-            );
+            say(LogLevel::Warn, format_args!("recording stopped: {why}"));
         }
         Event::PlanChanged { plan, slow, .. } if !slow.is_empty() => {
             let seats: Vec<u8> = slow.iter().map(|seat| seat.0).collect();
             let (seats, tick_ms) = (plain::seats(&seats), plan.tick_ms);
             say(
                 LogLevel::Info,
-                format_args!("for the slow machine of {seats}: ticks take {tick_ms} ms"),
+                format_args!("slow machine ({seats}): a tick now takes {tick_ms} ms"),
             );
         }
         Event::PeerFault { peer, fault } => {
@@ -130,7 +125,7 @@ pub fn note(event: &Event) {
         Event::LinkLost { peer, why } => {
             say(LogLevel::Info, format_args!("link to {peer}: {why}"));
         }
-        Event::Ended(ended) if !crate::peer::went_well(&ended.reason) => {
+        Event::Ended(ended) if !crate::peer::ended_as_planned(&ended.reason) => {
             say(LogLevel::Error, format_args!("{}", ended.reason));
         }
         other => say(LogLevel::Debug, format_args!("{other:?}")),
@@ -140,13 +135,12 @@ pub fn note(event: &Event) {
 fn finish<W: Write>(peer: &mut Peer, ended: &Ended, out: &mut Out<W>) -> Result<ExitCode, Problem> {
     let end = EndLine::new(ended, &peer.summary());
     out.write(&Line::End(end))?;
-    if let Some(how) = peer.way_back(&ended.reason) {
+    if let Some(how) = peer.rejoin_hint(&ended.reason) {
         say(LogLevel::Error, format_args!("{how}"));
     }
     Ok(ExitCode::from(exit::of_end(&ended.reason)))
 }
 
-/// Where lines go, and in which form.
 struct Out<W> {
     to: W,
     json: bool,
@@ -166,8 +160,8 @@ impl<W: Write> Out<W> {
     }
 }
 
-/// A match ends sooner than this once it is left: five seconds and the command delay, of at most 8 turns of 400 ms, which
-/// a slow machine makes four times as long.
+/// Longer than leaving takes: five seconds, and the command delay of at most 8 turns of 400 ms, which a slow
+/// machine stretches fourfold.
 const LEAVING: Duration = Duration::from_secs(20);
 const LONGEST_WAIT: Duration = Duration::from_millis(50);
 
@@ -176,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_appears_whole_and_alone() {
+    fn write_whole_leaves_one_whole_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("match.ticket");
         write_whole(&path, "one").unwrap();

@@ -1,10 +1,9 @@
-//! Where a seat is at home on the map.
+//! Where a seat's base is on the map.
 
 use crate::world::{Id, Kind, Tile, World};
 use lockstep::Seat;
 
-/// Where somebody who plays or follows a seat looks first: at its town hall, else at its first unit; in the
-/// middle of the map where it has neither.
+/// The view's first centre for a seat: its town hall, else its first unit, else the middle of the map.
 pub fn look_at_first(seat: Seat, world: &World) -> Tile {
     let middle = Tile::new(world.map().size() / 2, world.map().size() / 2);
     let hall = hall_of(seat, world).map(|(_, tile)| tile);
@@ -12,7 +11,7 @@ pub fn look_at_first(seat: Seat, world: &World) -> Tile {
         .unwrap_or(middle)
 }
 
-/// The first town hall of a seat, and its middle.
+/// A seat's first town hall, and its middle.
 pub fn hall_of(seat: Seat, world: &World) -> Option<(Id, Tile)> {
     let hall = world
         .buildings()
@@ -20,7 +19,7 @@ pub fn hall_of(seat: Seat, world: &World) -> Option<(Id, Tile)> {
     Some((hall.id, Tile::new(hall.tile.x + 1, hall.tile.y + 1)))
 }
 
-/// Where a seat's first unit stands.
+/// The tile of a seat's first unit.
 pub fn first_unit_of(seat: Seat, world: &World) -> Option<Tile> {
     let unit = world.units().find(|unit| unit.seat == seat)?;
     Some(unit.tile)

@@ -1,58 +1,63 @@
-//! A small real-time strategy game over the lockstep kit: world, bot, terminal and command line.
+//! A small real-time strategy game over the lockstep kit.
 //!
-//! Without its features only the world and its bots are built: no network, no terminal, no clock. So they build for
-//! targets that have none of these. `viewer` adds what a replay is watched with in a window or in a browser's page.
+//! Without features only the world and its bots are built, for targets without network, terminal or clock. `viewer`
+//! adds the replay viewer, in a window or a browser's page; `play` and `window` add the game.
+
+#![cfg_attr(
+    not(feature = "window"),
+    allow(dead_code, reason = "smaller builds share modules with the window")
+)]
 
 pub use demo_world::{bot, world};
 
 #[cfg(feature = "play")]
-pub mod cli;
+mod cli;
 #[cfg(feature = "play")]
-pub mod exit;
+mod exit;
 #[cfg(feature = "play")]
 pub mod facts;
 #[cfg(feature = "play")]
-pub mod headless;
+mod headless;
 #[cfg(any(feature = "play", feature = "viewer"))]
-pub mod home;
+mod home;
 #[cfg(feature = "play")]
-pub mod local;
+mod local;
 #[cfg(feature = "play")]
-pub mod log;
+mod log;
 #[cfg(any(feature = "play", feature = "viewer"))]
-pub mod names;
+mod names;
 #[cfg(any(feature = "play", feature = "viewer"))]
-pub mod news;
+mod news;
 #[cfg(feature = "play")]
-pub mod options;
+mod options;
 #[cfg(feature = "play")]
-pub mod output;
+mod output;
 #[cfg(feature = "play")]
-pub mod pacing;
+mod pacing;
 #[cfg(feature = "play")]
-pub mod peer;
+mod peer;
 #[cfg(feature = "play")]
-pub mod plain;
+mod plain;
 #[cfg(feature = "play")]
-pub mod play;
+mod play;
 #[cfg(feature = "play")]
-pub mod play_on;
+mod play_on;
 #[cfg(feature = "play")]
 mod program;
 #[cfg(feature = "play")]
-pub mod recording;
+mod recording;
 #[cfg(any(feature = "play", feature = "viewer"))]
 pub mod signals;
 #[cfg(feature = "play")]
-pub mod tally;
+mod tally;
 #[cfg(feature = "play")]
-pub mod terminal;
+mod terminal;
 #[cfg(feature = "play")]
-pub mod watch;
+mod watch;
 #[cfg(feature = "viewer")]
 pub mod window;
 #[cfg(any(feature = "play", feature = "viewer"))]
 mod words;
 
 #[cfg(feature = "play")]
-pub use program::run;
+pub use program::{command_line, run};

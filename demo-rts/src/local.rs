@@ -1,4 +1,4 @@
-//! Several real peers on this machine, each with its own thread, session and QUIC endpoint; bots play.
+//! Several real peers in one process, each with its own thread, session and QUIC endpoint; bots play.
 
 mod agreement;
 mod show;
@@ -9,7 +9,7 @@ use crate::exit::{self, Problem};
 use crate::options;
 use crate::peer::{Bots, KeyChoice, Part, Peer, now};
 use crate::plain;
-use crate::signals::Asked;
+use crate::signals::QuitRequest;
 use crate::tally::Summary;
 use crate::terminal;
 use crate::world::{Effect, World};
@@ -24,16 +24,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Plays a match of that many peers, then checks that all of them computed the same.
-///
-/// # Errors
-/// [`Problem`]: no socket, no file, or no terminal.
+/// Plays a match of that many peers, then checks that all computed the same.
 pub fn run(peers: u8, common: &Common) -> Result<ExitCode, Problem> {
     options::networked(common.plan.unwrap_or_default())?;
     if let Some(name) = &common.name {
         options::short_name(name, options::NAME_BYTES - NUMBERED)?;
     }
-    let asked = Asked::listen().map_err(Problem::Terminal)?;
+    let asked = QuitRequest::listen().map_err(Problem::Terminal)?;
     let record = common.record.clone().unwrap_or_else(free_name);
     let started = start_all(peers, common, &record)?;
     let mut show = if common.json {
@@ -53,7 +50,7 @@ pub fn run(peers: u8, common: &Common) -> Result<ExitCode, Problem> {
     let mut outcome = Outcome::of(threads.len());
     let watched = outcome.gather(&news, &mut show, &asked);
     if watched.is_err() {
-        // The peers still leave as they should.
+        // The other peers still leave gracefully.
         asked.set();
         for _ in news.iter() {}
     }
@@ -64,22 +61,21 @@ pub fn run(peers: u8, common: &Common) -> Result<ExitCode, Problem> {
     }
     let closed = show.close();
     watched.and(closed).map_err(Problem::Terminal)?;
-    Ok(ExitCode::from(outcome.tell(&record, common)?))
+    Ok(ExitCode::from(outcome.report(&record, common)?))
 }
 
-/// What the peers' threads tell.
+/// What peer threads report.
 enum News {
-    /// What has happened.
     Events(Vec<Event>),
-    /// The world of the first peer, some times a second.
+    /// The first peer's world, a few times a second.
     World(Box<World>, Status, Summary),
-    /// Who is out, in the world of the first peer.
+    /// Defeats in the first peer's world.
     Defeated(Vec<Effect>),
-    /// A peer is through.
+    /// The peer has ended.
     Over(Ended, Summary),
 }
 
-/// What became of all the peers.
+/// The results of all peers.
 struct Outcome {
     agreement: Agreement,
     ends: Vec<Option<(Ended, Summary)>>,
@@ -93,12 +89,12 @@ impl Outcome {
         }
     }
 
-    /// Takes in everything until the last peer is through.
+    /// Collects reports until the last peer has ended.
     fn gather(
         &mut self,
         news: &Receiver<(usize, News)>,
         show: &mut Show,
-        asked: &Asked,
+        asked: &QuitRequest,
     ) -> std::io::Result<()> {
         loop {
             match news.recv_timeout(FRAME) {
@@ -125,8 +121,8 @@ impl Outcome {
         }
     }
 
-    /// Checks, verifies, and says what to try next. Gives the exit code.
-    fn tell(&self, record: &Path, common: &Common) -> Result<u8, Problem> {
+    /// Prints and verifies the results, suggests commands, and returns the exit code.
+    fn report(&self, record: &Path, common: &Common) -> Result<u8, Problem> {
         let worst = self
             .ends
             .iter()
@@ -144,29 +140,29 @@ impl Outcome {
         }
         for (peer, end) in self.ends.iter().enumerate() {
             if let Some((ended, summary)) = end {
-                tell(&show::peer_line(peer, ended, summary))?;
+                print(&show::peer_line(peer, ended, summary))?;
             }
         }
         let turns = self.agreement.agreed();
         if differed > 0 {
-            tell(&format!(
+            print(&format!(
                 "\nDESYNC: checksums differ after {}",
                 plain::count(u64::from(differed), "turn")
             ))?;
             return Ok(exit::DESYNC);
         }
         let lost = worst != exit::GOOD;
-        tell(&format!(
+        print(&format!(
             "\nall {} peers computed equal checksums on {}",
             self.ends.len(),
             plain::count(u64::from(turns), "turn")
         ))?;
-        tell(&format!(
+        print(&format!(
             "\n$ demo-rts replay verify {}",
-            plain::word(record)
+            plain::quoted(record)
         ))?;
         let verified = replay::cli::run::<World>(["verify".into(), record.as_os_str().to_owned()]);
-        tell(&next_steps(record))?;
+        print(&next_steps(record))?;
         if lost {
             return Ok(worst);
         }
@@ -178,7 +174,7 @@ impl Outcome {
     }
 }
 
-fn tell(text: &str) -> Result<(), Problem> {
+fn print(text: &str) -> Result<(), Problem> {
     plain::print(text).map_err(Problem::Terminal)
 }
 
@@ -227,7 +223,7 @@ fn start_all(peers: u8, common: &Common, record: &Path) -> Result<Vec<Peer>, Pro
 fn spawn(
     index: usize,
     mut peer: Peer,
-    asked: Asked,
+    asked: QuitRequest,
     sender: SyncSender<(usize, News)>,
 ) -> JoinHandle<()> {
     std::thread::spawn(move || {
@@ -245,7 +241,7 @@ fn spawn(
                 Event::Ended(ended) => Some(ended.clone()),
                 _ => None,
             });
-            // A receiver that is gone has a problem of its own; this peer leaves all the same.
+            // A receiver that is gone has reported its own problem; this peer leaves all the same.
             if !events.is_empty() {
                 let _ = sender.send((index, News::Events(events)));
             }
@@ -269,7 +265,7 @@ fn spawn(
     })
 }
 
-/// The files that are recorded: the first peer's, and with `all` the others' beside it.
+/// The files of the recordings: the first peer's, and with `all` the others' beside it.
 fn recordings(peers: usize, record: &Path, all: bool) -> Vec<PathBuf> {
     let mut paths = vec![record.to_owned()];
     if all {
@@ -284,7 +280,7 @@ fn recordings(peers: usize, record: &Path, all: bool) -> Vec<PathBuf> {
     paths
 }
 
-/// `local.replay`, or `local-2.replay` and so on where that exists: recordings are never overwritten.
+/// `local.replay`, or the first free `local-N.replay`: a recording is never overwritten.
 fn free_name() -> PathBuf {
     let names = (2..).map(|number| PathBuf::from(format!("local-{number}.replay")));
     std::iter::once(PathBuf::from("local.replay"))
@@ -301,20 +297,20 @@ fn name(common: &Common, peer: u8) -> String {
 }
 
 fn next_steps(record: &Path) -> String {
-    let record = plain::word(record);
+    let record = plain::quoted(record);
     format!(
-        "\nWhat to try next:\n  \
-         demo-rts watch {record}                      see the match again: pause, seek, speed\n  \
+        "\nTry next:\n  \
+         demo-rts watch {record}                      watch the replay: pause, seek, speed\n  \
          demo-rts local --peers 8 --impair delay=50ms,loss=5%\n  \
-         demo-rts skirmish --bots 1 --level easy      play it yourself\n  \
-         demo-rts host --seats 2                      and on another machine: demo-rts join TICKET\n  \
+         demo-rts skirmish --bots 1 --level easy      play against a bot\n  \
+         demo-rts host --seats 2                      then, on another machine: demo-rts join TICKET\n  \
          (from a clone: `cargo run --release -- watch {record}`)"
     )
 }
 
 /// Five minutes at the default plan.
 const TURNS: u32 = 1_500;
-/// Bytes of what a peer's number adds to its name.
+/// Bytes that a peer's number adds to its name.
 const NUMBERED: usize = 2;
 const NEWS: usize = 1_024;
 const FRAME: Duration = Duration::from_millis(100);
@@ -328,7 +324,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_peer_records_beside_the_first() {
+    fn other_peers_record_beside_the_first() {
         let all = recordings(3, Path::new("a/b.replay"), true);
         let names = ["a/b.replay", "a/b-peer1.replay", "a/b-peer2.replay"];
         assert_eq!(all, names.map(PathBuf::from));

@@ -1,25 +1,25 @@
-//! What the program says on stderr while it runs.
+//! Log lines on stderr.
 
 use std::fmt;
 use std::io::Write;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// How much to say. Each level includes those before it.
+/// Verbosity. Each level includes those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
-    /// What ends or spoils the match.
+    /// Events that end or spoil the match.
     Error,
-    /// What a player should know.
+    /// Events that a player should know.
     #[default]
     Warn,
-    /// Each step of the match's life.
+    /// Each stage of the match.
     Info,
-    /// Each event but turns.
+    /// Every event except turns.
     Debug,
 }
 
 impl LogLevel {
-    /// All of them, ascending.
+    /// All levels, ascending.
     pub const ALL: [LogLevel; 4] = [
         LogLevel::Error,
         LogLevel::Warn,
@@ -27,7 +27,7 @@ impl LogLevel {
         LogLevel::Debug,
     ];
 
-    /// As it is typed.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             LogLevel::Error => "error",
@@ -38,15 +38,15 @@ impl LogLevel {
     }
 }
 
-/// Says everything up to `level`; `None` says nothing, so that a drawn screen stays whole.
+/// Sets the loudest level to write; `None` writes nothing, so that a drawn screen stays whole.
 pub fn set(level: Option<LogLevel>) {
     LOUDEST.store(level.map_or(0, |level| level as u8 + 1), Ordering::Relaxed);
 }
 
-/// Writes a line, if `level` is to be said.
+/// Writes a line, if its level is enabled.
 pub fn say(level: LogLevel, text: fmt::Arguments<'_>) {
     if (level as u8) < LOUDEST.load(Ordering::Relaxed) {
-        // Where stderr is closed, nobody is left to tell.
+        // A closed stderr leaves no way to report its own failure.
         let _ = writeln!(std::io::stderr(), "{:5} {text}", level.name());
     }
 }

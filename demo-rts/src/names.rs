@@ -1,10 +1,9 @@
-//! What seats are called, on every machine alike.
+//! Names of seats, equal on every machine.
 
 use lockstep::{Seat, SeatInfo};
 use std::collections::BTreeMap;
 
-/// What the players of these seats are called, on every machine alike: a peer's first seat has its name, and its other
-/// seats are its bots'.
+/// Names by seat, equal on every machine: a peer's first seat has the peer's name, its other seats are bots.
 pub fn players(seats: &[SeatInfo]) -> BTreeMap<Seat, String> {
     let mut seats: Vec<&SeatInfo> = seats.iter().collect();
     seats.sort_by_key(|info| info.seat);
@@ -14,12 +13,12 @@ pub fn players(seats: &[SeatInfo]) -> BTreeMap<Seat, String> {
         peers.push(info.peer);
         (info.seat, is_person.then(|| info.name.clone()))
     });
-    called(people.collect())
+    name_seats(people.collect())
 }
 
-/// What seats are called, ascending, by the names of those that people play. Bots are counted from 1, as are people who
-/// have one name.
-pub fn called(people: Vec<(Seat, Option<String>)>) -> BTreeMap<Seat, String> {
+/// Names by ascending seat, from the names of the seats that persons play. Bots are numbered from 1, and so are
+/// persons with one name.
+pub fn name_seats(people: Vec<(Seat, Option<String>)>) -> BTreeMap<Seat, String> {
     let many = |name: &str, among: &[(Seat, Option<String>)]| {
         let alike = among.iter().filter(|(_, of)| of.as_deref() == Some(name));
         alike.count()
@@ -41,7 +40,7 @@ pub fn called(people: Vec<(Seat, Option<String>)>) -> BTreeMap<Seat, String> {
     named.collect()
 }
 
-/// What a bot is called; they are counted from 1.
+/// The name of a bot; bots are numbered from 1.
 pub fn bot(number: usize) -> String {
     format!("bot {number}")
 }

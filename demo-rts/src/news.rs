@@ -1,25 +1,25 @@
-//! What a player should hear of though they look elsewhere.
+//! Log lines about events that a player may not see on the screen.
 
 use crate::words;
 use crate::world::{Effect, Id, Kind, ONE, Point, TICKS_PER_SECOND, Tile, World};
 use lockstep::Seat;
 use std::collections::BTreeMap;
 
-/// Finds in the effects of a tick what is worth a line.
+/// Finds the effects of a tick that deserve a line.
 #[derive(Clone, Debug, Default)]
 pub struct News {
-    /// Attacks told, with the tick; each keeps its surroundings quiet for a while.
-    told: Vec<(u32, Tile)>,
-    /// Where the newest of them was, until it is asked for.
+    /// Reported attacks, with their tick. Each suppresses further reports nearby for a while.
+    reported: Vec<(u32, Tile)>,
+    /// The tile of the newest reported attack, until it is taken.
     alarm: Option<Tile>,
-    /// Where the newest attack was, told or seen.
+    /// The tile of the newest attack, reported or seen.
     attacked_at: Option<Tile>,
-    /// Lines name no tiles: who reads them is led there otherwise.
+    /// Lines name no tiles: another part of the screen leads to the place.
     without_tiles: bool,
 }
 
 impl News {
-    /// Whose lines name no tiles.
+    /// News whose lines name no tiles.
     pub fn without_tiles() -> News {
         News {
             without_tiles: true,
@@ -27,8 +27,8 @@ impl News {
         }
     }
 
-    /// The lines that a tick is worth: who is out; and of the own seat, where there is one, what is finished and where it
-    /// is attacked out of sight. `named` says what a seat is called, `shown` whether a tile is on the screen.
+    /// The lines for a tick: defeats of any seat; for the own seat, finished work and attacks off the screen.
+    /// `named` gives a seat's name, `shown` whether a tile is on the screen.
     pub fn of(
         &mut self,
         world: &World,
@@ -69,7 +69,7 @@ impl News {
                     }
                 }
                 Effect::Died { id, kind, seat, at } if Some(seat) == own && kind.is_building() => {
-                    // One that was torn down fell without a blow.
+                    // A building that its owner tore down fell without a hit.
                     let struck = |effect: &Effect| matches!(effect, Effect::Hit { target, .. } if *target == id);
                     if effects.iter().any(struck) {
                         let tile = tile_at(at);
@@ -82,12 +82,12 @@ impl News {
         lines
     }
 
-    /// Where the newest attack on the own seat was, on the screen or off it.
+    /// The tile of the newest attack on the own seat, on the screen or not.
     pub fn attacked_at(&self) -> Option<Tile> {
         self.attacked_at
     }
 
-    /// Where an attack was told since this was asked last.
+    /// The tile of an attack reported since the last call.
     pub fn take_alarm(&mut self) -> Option<Tile> {
         self.alarm.take()
     }
@@ -100,26 +100,27 @@ impl News {
     }
 
     fn is_new(&mut self, tick: u32, tile: Tile) -> bool {
-        self.told
-            .retain(|(told, _)| tick.saturating_sub(*told) < QUIET_TICKS);
-        let known = |told: &(u32, Tile)| {
-            tick.saturating_sub(told.0) < TICKS_PER_SECOND || told.1.king_steps(tile) <= AREA_TILES
+        self.reported
+            .retain(|(reported, _)| tick.saturating_sub(*reported) < QUIET_TICKS);
+        let known = |reported: &(u32, Tile)| {
+            tick.saturating_sub(reported.0) < TICKS_PER_SECOND
+                || reported.1.king_steps(tile) <= AREA_TILES
         };
-        if self.told.iter().any(known) {
+        if self.reported.iter().any(known) {
             return false;
         }
-        self.told.push((tick, tile));
+        self.reported.push((tick, tile));
         true
     }
 }
 
-/// The tile that holds a point of the map.
+/// The tile that contains a point of the map.
 pub fn tile_at(point: Point) -> Tile {
     let tile = |at: i32| (at / ONE).max(0) as u16;
     Tile::new(tile(point.x), tile(point.y))
 }
 
-/// Whose the dead of a tick were, and what.
+/// Owners and kinds of the units and buildings that fell in this tick.
 fn fallen(effects: &[Effect]) -> BTreeMap<Id, (Seat, Kind)> {
     let died = effects.iter().filter_map(|effect| match effect {
         Effect::Died { id, kind, seat, .. } => Some((*id, (*seat, *kind))),
@@ -128,16 +129,15 @@ fn fallen(effects: &[Effect]) -> BTreeMap<Id, (Seat, Kind)> {
     died.collect()
 }
 
-/// Whose a thing is that was struck in this tick, and what. One that the blow ended is known by its death only.
+/// Owner and kind of the target of a hit. A target that the hit destroyed is only in `fallen`.
 fn owner(world: &World, fallen: &BTreeMap<Id, (Seat, Kind)>, target: Id) -> Option<(Seat, Kind)> {
     let unit = world.unit(target).map(|unit| (unit.seat, unit.kind));
     let standing = unit.or_else(|| world.building(target).map(|b| (b.seat, b.kind)));
     standing.or_else(|| fallen.get(&target).copied())
 }
 
-/// An attack is told once in this time, and any attack at most once a second,
+/// An attack is reported once in this time within `AREA_TILES`, and any attack at most once a second.
 const QUIET_TICKS: u32 = 10 * TICKS_PER_SECOND;
-/// within so many tiles.
 const AREA_TILES: u16 = 12;
 
 #[cfg(test)]
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn attacks_out_of_sight_are_told_once_a_while_and_place() {
+    fn attacks_off_the_screen_are_reported_once_per_area() {
         let mut world = World::of_two();
         let (own, other) = (of(&world, 0), of(&world, 1));
         let mut news = News::default();
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(lines(&world, hit(own, at(9, 9)), true), 0);
         assert_eq!(lines(&world, hit(own, at(9, 9)), false), 1);
         assert_eq!(lines(&world, hit(own, at(20, 9)), false), 0);
-        // Another place is told of too, but not in the same second.
+        // Another area is reported too, but not within the same second.
         assert_eq!(lines(&world, hit(own, at(40, 9)), false), 0);
         for _ in 0..TICKS_PER_SECOND {
             world.step(&[], &mut Vec::new());
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_attack_is_known_also_where_it_was_on_the_screen() {
+    fn the_last_attack_is_known_even_if_it_was_on_the_screen() {
         let mut world = World::of_two();
         let own = of(&world, 0);
         let mut news = News::default();
@@ -204,7 +204,7 @@ mod tests {
         let tile = |x, y| Some(Tile::new(x, y));
         assert_eq!(struck(&world, at(9, 9), true), (0, tile(9, 9), None));
         assert_eq!(struck(&world, at(9, 9), false), (1, tile(9, 9), tile(9, 9)));
-        // Another one that began in view; and the first place once more, told lately.
+        // An attack elsewhere, on the screen; then the first area again, reported a moment ago.
         assert_eq!(struck(&world, at(60, 9), true), (0, tile(60, 9), None));
         assert_eq!(struck(&world, at(9, 9), false), (0, tile(9, 9), None));
         world.step(&[], &mut Vec::new());
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_falls_at_the_first_blow_is_missed_too() {
+    fn a_unit_killed_by_the_first_hit_is_reported() {
         let world = World::of_two();
         let id = Id(1_000_000);
         let died = Effect::Died {
@@ -233,14 +233,14 @@ mod tests {
         let tick = [hit(id, at(3, 4)), died];
         let lines = News::default().of(&world, &tick, Some(Seat(0)), |_| String::new(), |_| false);
         assert_eq!(lines, ["ATTACK at 3,4: archer"]);
-        // Nobody struck.
+        // No hit in this tick.
         let lines =
             News::default().of(&world, &[died], Some(Seat(0)), |_| String::new(), |_| false);
         assert!(lines.is_empty());
     }
 
     #[test]
-    fn a_building_that_is_struck_down_is_lost_and_one_torn_down_is_not() {
+    fn a_destroyed_building_is_lost_a_demolished_one_is_not() {
         let world = World::of_two();
         let id = Id(1_000_000);
         let died = Effect::Died {
@@ -249,20 +249,20 @@ mod tests {
             seat: Seat(0),
             at: at(3, 4),
         };
-        let told = |tick: &[Effect]| {
+        let reported = |tick: &[Effect]| {
             News::default().of(&world, tick, Some(Seat(0)), |_| String::new(), |_| true)
         };
         let tick = [hit(id, at(3, 4)), died];
-        assert_eq!(told(&tick), ["LOST at 3,4: farm"]);
+        assert_eq!(reported(&tick), ["LOST at 3,4: farm"]);
         let mut in_a_window = News::without_tiles();
         let named = |_| String::new();
         let lines = in_a_window.of(&world, &tick, Some(Seat(0)), named, |_| false);
         assert_eq!(lines, ["ATTACK: farm", "LOST: farm"]);
-        assert!(told(&[died]).is_empty());
+        assert!(reported(&[died]).is_empty());
     }
 
     #[test]
-    fn what_is_finished_is_told_to_its_owner_and_defeat_to_all() {
+    fn finished_work_is_news_to_its_owner_defeat_to_all() {
         let world = World::of_two();
         let kind = Kind::Barracks;
         let (id, upgrade, level) = (Id(7), Upgrade::Blades, 2);
@@ -277,7 +277,7 @@ mod tests {
                 Effect::Defeated { seat },
             ]
         };
-        let told = |seat, own| {
+        let reported = |seat, own| {
             let named = |seat: Seat| format!("bot {}", seat.0);
             News::default().of(&world, &effects(seat), own, named, |_| true)
         };
@@ -287,8 +287,8 @@ mod tests {
             "blades 2 researched",
             "you are defeated",
         ];
-        assert_eq!(told(Seat(0), own), all);
-        assert_eq!(told(Seat(1), own), ["bot 1 is defeated"]);
-        assert_eq!(told(Seat(1), None), ["bot 1 is defeated"]);
+        assert_eq!(reported(Seat(0), own), all);
+        assert_eq!(reported(Seat(1), own), ["bot 1 is defeated"]);
+        assert_eq!(reported(Seat(1), None), ["bot 1 is defeated"]);
     }
 }

@@ -1,4 +1,4 @@
-//! What the values on the command line may be.
+//! Values of command line options.
 
 use crate::world::{Density, MapKind, Scenario};
 use lockstep::Plan;
@@ -9,118 +9,75 @@ use std::io::Read as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// A value that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionError {
-    /// A policy that does not exist.
     #[error("`{0}` is no policy for slow machines: meter or remove")]
     OnSlow(String),
-    /// A policy that does not exist.
     #[error("`{0}` is no policy for worlds that differ: pause or remove")]
     OnDesync(String),
-    /// Nobody who could play.
-    #[error("`{0}` plays no seats: idle or ai")]
+    #[error("`{0}` is no policy for a missing player's seat: idle or ai")]
     Absent(String),
-    /// Not `WxD`.
     #[error("`{0}` is no plan: write turn milliseconds x command delay, such as 200x2")]
     PlanShape(String),
-    /// A turn length that does not exist.
     #[error("a turn of {0} ms does not exist: 50, 100, 200 or 400 (1, 2, 4 or 8 ticks of 50 ms)")]
     PlanTurn(u32),
-    /// A delay out of range.
     #[error("a command delay of {given} turns is out of range: 2 to 8, or 1 in a skirmish")]
-    PlanDelay {
-        /// What was given.
-        given: u32,
-    },
-    /// A scenario that does not exist.
+    PlanDelay { given: u32 },
     #[error(
         "`{0}` is no scenario: standard, skirmish[:N], archers[:N], march[:N], or \
          swarm[:sparse|normal|dense]"
     )]
     Scenario(String),
-    /// A number of units that a scenario does not take.
     #[error("{scenario} takes 1 to {most} units{each}, not `{given}`")]
     ScenarioUnits {
-        /// Which.
         scenario: &'static str,
-        /// What was given.
         given: String,
-        /// The largest number it takes.
         most: u32,
-        /// Whether they are counted by seat.
+        /// ` a seat`, or empty where the number is that of the match.
         each: &'static str,
     },
-    /// A density that does not exist.
     #[error(
         "`{0}` is no density of a swarm: sparse, normal or dense (.01, .05, .25 a square tile)"
     )]
     ScenarioDensity(String),
-    /// A kind of map that does not exist.
     #[error("`{0}` is no kind of map: plains, valleys or lakes")]
     Map(String),
-    /// Not a number in the range of an option.
     #[error("a whole number from {least} to {most} is expected, not `{given}`")]
     Whole {
-        /// What was given.
         given: String,
-        /// The smallest number it takes.
         least: u64,
-        /// The largest.
         most: u64,
     },
-    /// A name that would not be shown whole.
+    /// A name that would be cut.
     #[error("a name of {bytes} bytes is too long: {most} bytes at most, here")]
-    LongName {
-        /// What was given.
-        bytes: usize,
-        /// What fits.
-        most: usize,
-    },
-    /// A name of which nothing would be seen.
+    LongName { bytes: usize, most: usize },
+    /// A name without a visible letter.
     #[error("a name of at least one visible letter is expected")]
     EmptyName,
-    /// Not an address with a port.
     #[error("an address and port such as 0.0.0.0:4433 are expected, not `{0}`")]
     Address(String),
-    /// A seat that the match does not have.
     #[error("the match has no seat {seat}: its seats are {}", listed(seats))]
-    NoSeat {
-        /// What was given.
-        seat: u8,
-        /// Those that there are.
-        seats: Vec<u8>,
-    },
-    /// A seat that is out of the match.
+    NoSeat { seat: u8, seats: Vec<u8> },
     #[error(
         "seat {seat} is out of the match before turn {turn}: choose another one, or an earlier turn"
     )]
-    Defeated {
-        /// What was given.
-        seat: u8,
-        /// Before which turn.
-        turn: u32,
-    },
-    /// Every seat is out of the match.
+    Defeated { seat: u8, turn: u32 },
     #[error("every seat is out of the match by then: choose an earlier turn")]
-    NobodyLeft,
-    /// An option that means nothing for a command.
-    #[error("{command} takes no {options}")]
+    AllSeatsOut,
+    /// An option that has no meaning for a command.
+    #[error("{command} does not take {options}")]
     NotTaken {
-        /// Which command.
         command: &'static str,
-        /// Which options, parted by commas.
+        /// Separated by commas.
         options: String,
     },
-    /// Something that this version cannot do yet.
-    #[error("{what} comes in a later version; {instead}")]
-    Later {
-        /// What.
+    /// A feature that this version lacks.
+    #[error("{what} is not available in this version; {instead}")]
+    NotAvailable {
         what: &'static str,
-        /// What can be done now.
+        /// What to do instead.
         instead: &'static str,
     },
-    /// A way of playing that needs a terminal.
     #[error("stdout is no terminal: add --headless (and --bot normal to have the bot play)")]
     NoTerminal,
 }
@@ -130,10 +87,10 @@ fn listed(seats: &[u8]) -> String {
     seats.join(", ")
 }
 
-/// Reads what becomes of slow machines.
+/// Parses a policy for slow machines.
 ///
 /// # Errors
-/// [`OptionError`], naming what is allowed.
+/// [`OptionError`], naming the policies.
 pub fn on_slow(text: &str) -> Result<OnSlow, OptionError> {
     match text {
         "meter" => Ok(OnSlow::Meter),
@@ -142,10 +99,10 @@ pub fn on_slow(text: &str) -> Result<OnSlow, OptionError> {
     }
 }
 
-/// Reads what becomes of a match whose worlds differ.
+/// Parses a policy for worlds that differ.
 ///
 /// # Errors
-/// [`OptionError`], naming what is allowed.
+/// [`OptionError`], naming the policies.
 pub fn on_desync(text: &str) -> Result<OnDesync, OptionError> {
     match text {
         "pause" => Ok(OnDesync::Pause),
@@ -154,10 +111,10 @@ pub fn on_desync(text: &str) -> Result<OnDesync, OptionError> {
     }
 }
 
-/// Reads who plays the seats of players that are gone.
+/// Parses a policy for the seats of missing players.
 ///
 /// # Errors
-/// [`OptionError`], naming what is allowed.
+/// [`OptionError`], naming the policies.
 pub fn absent(text: &str) -> Result<Absent, OptionError> {
     match text {
         "idle" => Ok(Absent::Idle),
@@ -166,13 +123,13 @@ pub fn absent(text: &str) -> Result<Absent, OptionError> {
     }
 }
 
-/// Reads a plan such as `200x2`.
+/// Parses a plan such as `200x2`.
 ///
 /// # Errors
-/// [`OptionError`], naming what is allowed.
+/// [`OptionError`], naming the range.
 pub fn plan(text: &str) -> Result<Plan, OptionError> {
     if text == "adaptive" {
-        return Err(OptionError::Later {
+        return Err(OptionError::NotAvailable {
             what: "the adaptive plan",
             instead: "use a fixed one, such as --plan 200x2",
         });
@@ -202,7 +159,7 @@ pub fn plan(text: &str) -> Result<Plan, OptionError> {
     }
 }
 
-/// The plan of a match over a network: a delay of one turn leaves it no time at all.
+/// Checks the plan of a networked match: a delay of one turn would leave the network no time.
 ///
 /// # Errors
 /// [`OptionError::PlanDelay`].
@@ -215,10 +172,10 @@ pub fn networked(plan: Plan) -> Result<Plan, OptionError> {
     })
 }
 
-/// Reads the name of a scenario.
+/// Parses a scenario.
 ///
 /// # Errors
-/// [`OptionError`], naming what is allowed.
+/// [`OptionError`], naming the scenarios.
 pub fn scenario(text: &str) -> Result<Scenario, OptionError> {
     let (name, number) = match text.split_once(':') {
         Some((name, number)) => (name, Some(number)),
@@ -264,7 +221,7 @@ pub fn scenario(text: &str) -> Result<Scenario, OptionError> {
     }
 }
 
-/// Reads the name of a kind of map.
+/// Parses a kind of map.
 ///
 /// # Errors
 /// [`OptionError::Map`].
@@ -275,8 +232,7 @@ pub fn map(text: &str) -> Result<MapKind, OptionError> {
         .ok_or_else(|| OptionError::Map(text.to_owned()))
 }
 
-/// A parser of whole numbers from `least` to `most`. It says what is expected in the words of a person, unlike that
-/// of the library.
+/// A parser of whole numbers from `least` to `most`. Its errors name the range; those of clap do not.
 pub fn whole<N>(
     least: N,
     most: N,
@@ -299,15 +255,15 @@ where
     }
 }
 
-/// Reads a player's name.
+/// Parses a player's name.
 ///
 /// # Errors
-/// [`OptionError`]: too long, or nothing to be seen.
+/// [`OptionError`]: too long, or invisible.
 pub fn name(text: &str) -> Result<String, OptionError> {
     short_name(text, NAME_BYTES)
 }
 
-/// As [`name`], where something of so many bytes is added to it.
+/// Like [`name`], for a name of at most `most` bytes.
 ///
 /// # Errors
 /// As [`name`].
@@ -322,7 +278,7 @@ pub fn short_name(text: &str, most: usize) -> Result<String, OptionError> {
     Ok(text.to_owned())
 }
 
-/// Reads where to listen.
+/// Parses an address to listen on.
 ///
 /// # Errors
 /// [`OptionError::Address`].
@@ -331,19 +287,19 @@ pub fn address(text: &str) -> Result<SocketAddr, OptionError> {
         .map_err(|_| OptionError::Address(text.to_owned()))
 }
 
-/// How much worse the ways out of a peer are.
+/// An impairment of a peer's outgoing packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Impair {
-    /// At first.
+    /// The impairment at the start.
     pub ways: Ways,
-    /// Where it stands from then on.
+    /// The file to follow from then on.
     pub file: Option<PathBuf>,
 }
 
-/// Reads an impairment such as `delay=50ms,loss=5%`, or `@FILE` with the text of one.
+/// Parses an impairment such as `delay=50ms,loss=5%`, or `@FILE` with the text of one.
 ///
 /// # Errors
-/// What is wrong with it.
+/// [`ImpairError`].
 pub fn impair(text: &str) -> Result<Impair, ImpairError> {
     let Some(path) = text.strip_prefix('@') else {
         let ways = text.parse()?;
@@ -371,27 +327,21 @@ pub fn ways_in(path: &Path) -> Result<Ways, ImpairError> {
     Ok(text.parse()?)
 }
 
-/// What is wrong with an impairment.
 #[derive(Debug, thiserror::Error)]
 pub enum ImpairError {
-    /// The text.
     #[error(transparent)]
     Text(#[from] ImpairmentError),
-    /// The file that holds it.
     #[error("cannot read {}: {source}", path.display())]
     File {
-        /// Which.
         path: PathBuf,
-        /// Why not.
         source: std::io::Error,
     },
 }
 
 const IMPAIR_FILE_BYTES: u64 = 16 << 10;
 
-/// What a session keeps of a name.
+/// The session cuts a name to this.
 pub const NAME_BYTES: usize = 32;
-/// Milliseconds in a tick of this world.
 const TICK_MS: u16 = 50;
 
 #[cfg(test)]
@@ -427,7 +377,10 @@ mod tests {
             let text = format!("200x{given}");
             assert_eq!(plan(&text), Err(OptionError::PlanDelay { given }));
         }
-        assert!(matches!(plan("adaptive"), Err(OptionError::Later { .. })));
+        assert!(matches!(
+            plan("adaptive"),
+            Err(OptionError::NotAvailable { .. })
+        ));
         assert!(networked(plan("200x1").unwrap()).is_err());
         assert!(networked(plan("200x2").unwrap()).is_ok());
     }

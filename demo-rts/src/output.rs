@@ -1,4 +1,4 @@
-//! What a match tells scripts: JSON objects, one a line. Fields may be added, never renamed or dropped.
+//! What a match writes for scripts: JSON objects, one a line. Fields may be added, never renamed or dropped.
 
 mod end;
 
@@ -8,68 +8,59 @@ use lockstep::{Event, Gone, Seat};
 use serde::Serialize;
 use std::io::Write;
 
-/// Seats that nobody plays any more by a change of the roster.
+/// Seats that a roster change left without a player, for one cause.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GoneLine {
-    /// Why, in the words of the change's `cause`.
+    /// A `cause` of [`Line::Roster`].
     pub cause: &'static str,
-    /// Which.
     pub seats: Vec<u8>,
 }
 
-/// One line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Line {
-    /// The invitation of the host.
+    /// The ticket of the match that this peer hosts.
     Ticket {
-        /// Its text.
         ticket: String,
-        /// Where it is true the match is reopened: who joins needs a recording of it.
+        /// The match is reopened: a joiner needs a recording of it.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         reopens: bool,
     },
     /// The lobby changed.
-    Lobby {
-        /// Who is in it.
-        peers: Vec<LobbyLine>,
-    },
+    Lobby { peers: Vec<LobbyLine> },
     /// Turn 0 begins.
     Start {
         /// This peer's first seat.
         seat: u8,
         /// Seats of the match.
         seats: usize,
-        /// The match.
         match_id: String,
         /// All of this peer's seats.
         own: Vec<u8>,
-        /// Who plays, by seat.
+        /// Names of players, by seat.
         names: Vec<String>,
         /// Turn milliseconds x command delay.
         plan: String,
     },
     /// A turn was executed.
     Turn {
-        /// Which.
         turn: u32,
         /// Ticks stepped so far.
         tick: u64,
-        /// Checksum of the world after it: 8 hex digits.
+        /// Checksum of the world after the turn: 8 hex digits.
         checksum: String,
     },
     /// A turn is due and cannot be executed yet.
     Stall {
-        /// Which.
         turn: u32,
-        /// Whose batches are missing.
+        /// Seats of the missing batches.
         waiting_on: Vec<u8>,
-        /// For how long already.
+        /// Milliseconds of waiting so far.
         ms: u64,
     },
     /// A plan is in force.
     Plan {
-        /// From which turn on.
+        /// The first turn under the plan.
         turn: u32,
         /// Ticks in a turn.
         ticks: u8,
@@ -77,155 +68,136 @@ pub enum Line {
         delay: u8,
         /// Milliseconds in a tick.
         tick_ms: u16,
-        /// Seats of the peer whose machine is so slow that ticks are longer for it; empty where they are not.
+        /// Seats of the peer whose slow machine makes ticks longer; empty for none.
         slow: Vec<u8>,
     },
     /// The roster changed.
     Roster {
-        /// Its first turn.
+        /// The first turn of the new roster.
         turn: u32,
-        /// Changes of the roster so far, this one included.
+        /// Roster changes so far, this one included.
         epoch: u32,
         /// Seats that peers still play.
         seats: Vec<u8>,
-        /// Seats that nobody plays any more by this change.
+        /// Seats that lost their player by this change.
         left: Vec<u8>,
-        /// The same, by why.
+        /// The same seats, by cause.
         gone: Vec<GoneLine>,
-        /// Seats of whoever came back by this change.
+        /// Seats that got their player back by this change.
         back: Vec<u8>,
-        /// Why: `left`, `lost`, `cheated`, `desync`, of the first of those who are gone; where nobody is, `rejoined`
-        /// where a peer came back, or `false-alarm`; `reopened` where all had died.
+        /// The cause of the first of `gone`: `left`, `lost`, `cheated` or `desync`. Otherwise `rejoined`,
+        /// `false-alarm`, or, after a reopening, `reopened`.
         cause: &'static str,
     },
-    /// A peer that turns wait for is not heard, or blocks them for too long.
+    /// A peer that turns wait for became a suspect: silent, or blocking turns for too long.
     Suspected {
         /// Its seats.
         seats: Vec<u8>,
-        /// For how long it has not been heard.
+        /// Milliseconds since its last packet.
         ms: u64,
     },
-    /// This process stood still, or its machine slept.
+    /// This process was stopped, or its machine slept.
     Slept {
-        /// For how long, in milliseconds.
+        /// Milliseconds.
         ms: u64,
     },
-    /// Players vote to wait longer for whom turns wait for.
+    /// Players vote for an extension.
     Patience {
         /// The turn that waits.
         turn: u32,
-        /// Seats of those who want to.
+        /// Seats of the voters.
         seats: Vec<u8>,
-        /// Milliseconds for which nobody is suspected beyond the usual time; 0 until they are a quorum.
+        /// Milliseconds that the vote adds to the suspicion time; 0 until the voters are a quorum.
         longer_ms: u64,
     },
-    /// Too many peers are lost for the others to go on without them.
+    /// Quorum loss: too few peers are left to change the roster.
     NoQuorum {
         /// The turn that waits.
         turn: u32,
-        /// Seats of those who are lost.
+        /// Seats of the lost peers.
         missing: Vec<u8>,
-        /// The command that hosts the match again from what is recorded here; empty where nothing is.
+        /// The command that reopens the match from this peer's recording; empty without a recording.
         reopen: String,
     },
-    /// The match pauses or goes on.
+    /// The match pauses or resumes.
     Pause {
-        /// In which turn.
         turn: u32,
-        /// Whether it is paused from then on.
         paused: bool,
-        /// Who called it; `null` when a pause's budget was spent.
+        /// The seat that asked for it; `null` where a pause's budget was spent.
         seat: Option<u8>,
     },
-    /// Somebody wrote to all.
+    /// A chat message to all.
     Chat {
-        /// As the lobby names them.
+        /// The sender's name in the lobby.
         from: String,
-        /// Their seat, once given.
+        /// The sender's seat, once the match has begun.
         seat: Option<u8>,
-        /// What.
         text: String,
     },
-    /// A seat was closed for commands that no build of these rules writes.
-    Resigned {
-        /// Which.
-        seat: u8,
-        /// In which turn.
-        turn: u32,
-    },
-    /// A peer did what no correct peer does.
+    /// A seat was closed: its batch held bytes that are no command.
+    Resigned { seat: u8, turn: u32 },
+    /// A peer broke the protocol.
     Fault {
-        /// Who: the beginning of its key.
+        /// The beginning of its key.
         peer: String,
-        /// What.
         what: String,
     },
-    /// A link went down. Batches may still travel by others.
+    /// A link was lost. Batches may still travel by others.
     Link {
-        /// Who was at its other end.
+        /// The beginning of the key at its other end.
         peer: String,
-        /// Why.
         why: String,
     },
-    /// The recording ended early; the match goes on.
-    Recording {
-        /// Why.
-        why: String,
-    },
+    /// The recording stopped early; the match goes on.
+    Recording { why: String },
     /// Two worlds differ.
     Desync {
-        /// After which turn.
+        /// The turn after which they differ.
         turn: u32,
-        /// Whose world differs from ours.
+        /// The seat whose world differs from this peer's.
         seat: u8,
-        /// Our checksum, or our log's hash where logs differ.
+        /// This peer's checksum, or its log hash where logs differ.
         ours: String,
-        /// Theirs.
+        /// The other peer's.
         theirs: String,
-        /// Lowest seats of the peers whose world differs from that of more than half of all; empty where nobody can
-        /// tell.
+        /// Lowest seats of the minority's peers; empty without a majority.
         odd: Vec<u8>,
-        /// The match goes on without those, and we play on.
+        /// Whether the match goes on without the minority, with this peer in it.
         goes_on: bool,
-        /// The folder with what was written about it; empty where there is none.
+        /// The folder of the desync report; empty without one.
         report: String,
     },
-    /// The match is over for this peer. Its last line.
+    /// The match is over for this peer. Always the last line.
     End(EndLine),
     /// `local`: whether all peers computed the same.
     Verify {
-        /// Turns that all peers executed to equal checksums.
+        /// Turns with equal checksums on all peers.
         agreed: u32,
-        /// Turns after which checksums differed.
+        /// Turns with differing checksums.
         differed: u32,
-        /// The recorded files.
+        /// The recordings.
         replays: Vec<String>,
     },
 }
 
-/// One peer of the lobby.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LobbyLine {
-    /// What it calls itself.
     pub name: String,
-    /// Its seats.
     pub seats: Vec<u8>,
-    /// Whether it is ready.
     pub ready: bool,
 }
 
 /// A line of one of several peers.
 #[derive(Serialize)]
 pub struct OfPeer<'a> {
-    /// The line.
     #[serde(flatten)]
     pub line: &'a Line,
-    /// Which peer's, from 0.
+    /// The peer's number, from 0.
     pub peer: usize,
 }
 
 impl Line {
-    /// The lines of an event. An end has none: it needs a [`Summary`](crate::tally::Summary).
+    /// The lines for an event. An end has none: it needs a [`Summary`](crate::tally::Summary).
     pub fn of(event: &Event) -> Vec<Line> {
         let line = match event {
             Event::Lobby { peers, .. } => Line::Lobby {
@@ -276,7 +248,7 @@ impl Line {
                 tick_ms: plan.tick_ms,
                 slow: numbers(slow),
             },
-            // What all agree on follows.
+            // The roster change that follows tells of it.
             Event::Left { .. } => return Vec::new(),
             Event::Suspected { seats, unheard, .. } => Line::Suspected {
                 seats: numbers(seats),
@@ -360,10 +332,10 @@ impl Line {
     }
 }
 
-/// Writes one object and a line's end at once, so that a reader never sees half of it.
+/// Writes an object and its newline in one call, so that a reader never sees half a line.
 ///
 /// # Errors
-/// What the output says.
+/// The error of `to`.
 pub fn write_json(to: &mut impl Write, line: &impl Serialize) -> std::io::Result<()> {
     let mut bytes = serde_json::to_vec(line)?;
     bytes.push(b'\n');

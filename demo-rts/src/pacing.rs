@@ -1,4 +1,4 @@
-//! When a bot thinks and acts: spread over time like a person, whatever turns and frames do.
+//! When a bot thinks and acts: at a person's pace, independent of turns and frames.
 
 use crate::bot::{self, Level};
 use crate::world::{Command, World};
@@ -6,18 +6,17 @@ use lockstep::{Plan, Seat};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// A bot's hands on one seat.
+/// A bot's control of one seat.
 pub struct BotHands {
     seat: Seat,
     level: Level,
     draws: Draws,
     next_thought: Duration,
-    /// Commands of the last thought, and when each is to be issued.
+    /// Commands of the last thought, with their times of issue.
     intended: VecDeque<(Duration, Command)>,
 }
 
 impl BotHands {
-    /// Hands that draw their times from `seed`.
     pub fn new(seat: Seat, level: Level, seed: u64) -> BotHands {
         BotHands {
             seat,
@@ -28,12 +27,11 @@ impl BotHands {
         }
     }
 
-    /// The seat it plays.
     pub fn seat(&self) -> Seat {
         self.seat
     }
 
-    /// The commands to issue at `now`, a clock that never goes back.
+    /// The commands to issue at `now`, which never goes backward.
     pub fn act(&mut self, now: Duration, world: &World, plan: &Plan) -> Vec<Command> {
         if now >= self.next_thought {
             self.think(now, world, plan);
@@ -45,14 +43,14 @@ impl BotHands {
         due
     }
 
-    /// When there is something to do again.
+    /// When `act` has work again.
     pub fn next_at(&self) -> Duration {
         let intended = self.intended.front().map(|(at, _)| *at);
         intended.map_or(self.next_thought, |at| at.min(self.next_thought))
     }
 
-    /// The next thought comes when the commands of this one are executed on a healthy network: a bot that sees the
-    /// world before would want everything twice.
+    /// Thinks again once a healthy network has executed this thought's commands: an earlier world would make the
+    /// bot issue them twice.
     fn think(&mut self, now: Duration, world: &World, plan: &Plan) {
         self.intended.clear();
         let span = self.draws.between(self.span());
@@ -77,16 +75,15 @@ impl BotHands {
     }
 }
 
-/// Draws of one seed.
+/// A small random generator.
 pub struct Draws(u64);
 
 impl Draws {
-    /// Draws that `seed` fixes.
     pub fn new(seed: u64) -> Draws {
         Draws(seed)
     }
 
-    /// Evenly spread from the first to the second.
+    /// Uniform between the two.
     fn between(&mut self, (least, most): (Duration, Duration)) -> Duration {
         let span = u64::try_from(most.saturating_sub(least).as_micros()).unwrap_or(u64::MAX);
         least + Duration::from_micros(self.next() % span.saturating_add(1).max(1))
@@ -122,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn times_repeat_with_the_seed_and_fall_anywhere_in_a_turn() {
+    fn times_repeat_with_the_seed_and_cover_a_turn() {
         let first = times(3);
         assert_eq!(first, times(3));
         assert_ne!(first, times(4));

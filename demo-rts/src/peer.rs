@@ -1,4 +1,4 @@
-//! One peer of a match: its game, the bots on its seats, and what it all took.
+//! One peer of a match: its game, the bots on its seats, and its totals.
 
 mod network;
 
@@ -25,57 +25,56 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// A peer that plays.
 pub struct Peer {
     game: Match<World>,
-    /// Whose seats bots play, once seats are given.
+    /// Which of its seats bots play, once seats are given.
     bots: Bots,
     hands: Vec<BotHands>,
     seed: u64,
     plan: Plan,
     tally: Tally,
     replay: Option<PathBuf>,
-    /// Where a recording is that is named once the match begins.
+    /// The path of a recording that is named once the match begins.
     recorded_to: Option<RecordedTo>,
     identity: Option<PathBuf>,
-    /// Leaves after that many turns.
+    /// The number of turns after which it leaves.
     leave_after: Option<u32>,
     leaving: bool,
-    /// It votes to wait longer, and has done so that often in this stall.
-    patient: Option<u32>,
-    /// Turn 0 is executed: before, nobody plays.
+    /// With `--patient`, the votes for an extension cast in this stall.
+    extension_votes: Option<u32>,
+    /// Turn 0 is executed; commands count from then on.
     playing: bool,
-    /// It comes back and has not been let in: commands would be refused.
-    returns: bool,
-    /// It hosts a match that is reopened.
-    reopens: bool,
-    /// Turns that an earlier run has recorded, and where.
+    /// A joiner that is not yet admitted: its commands would be refused.
+    rejoining: bool,
+    /// It hosts a reopening.
+    reopening: bool,
+    /// Turns that an earlier run has recorded.
     recorded: u32,
     came_from: Option<PathBuf>,
-    /// Turns that this one has executed.
+    /// Turns that this run has executed.
     executed: u32,
     match_id: Option<MatchId>,
-    /// Too few are left to go on.
-    stands: bool,
+    /// Quorum loss: too few peers are left to change the roster.
+    quorum_lost: bool,
     id: Option<PeerId>,
-    /// What the host of a lobby has set, once it has let this peer in.
+    /// The host's setup, once the lobby has accepted this peer.
     setup: Arc<OnceLock<Setup>>,
-    /// Events that were taken and are to be told once more.
-    untold: Vec<Event>,
+    /// Events that `poll` returns once more.
+    redelivered: Vec<Event>,
     clock: Instant,
 }
 
 /// How a peer begins, beside its options.
-pub struct Beginning {
-    /// Whether it is ready from the beginning, or says so later.
+pub struct Launch {
+    /// Whether it is ready at once; otherwise it says so later.
     pub ready: bool,
-    /// A recording other than to the file that the options name, and where it is once it is begun.
+    /// A recording other than to the file of the options, and the cell for its path.
     pub recording: Option<(Box<dyn LogStore>, RecordedTo)>,
 }
 
-impl Default for Beginning {
+impl Default for Launch {
     fn default() -> Self {
-        Beginning {
+        Launch {
             ready: true,
             recording: None,
         }
@@ -85,103 +84,83 @@ impl Default for Beginning {
 /// Which of a peer's seats bots play.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bots {
-    /// None.
-    Nobody,
-    /// Every seat.
+    None,
     All(Level),
-    /// Every seat: the first and the others by different levels.
+    /// Every seat; the first seat's level differs from that of the others.
     FirstAndOthers(Level, Level),
-    /// Every seat but the first, which a person plays.
+    /// Every seat except the first, which a person plays.
     AllButFirst(Level),
 }
 
 impl Bots {
-    /// How well one plays the first seat, unless a person does.
+    /// The level of the first seat's bot, unless a person plays it.
     pub fn first(self) -> Option<Level> {
         match self {
             Bots::All(level) | Bots::FirstAndOthers(level, _) => Some(level),
-            Bots::Nobody | Bots::AllButFirst(_) => None,
+            Bots::None | Bots::AllButFirst(_) => None,
         }
     }
 
-    /// How well they play the other seats.
+    /// The level of the other seats' bots.
     pub fn others(self) -> Option<Level> {
         match self {
             Bots::All(level) | Bots::FirstAndOthers(_, level) | Bots::AllButFirst(level) => {
                 Some(level)
             }
-            Bots::Nobody => None,
+            Bots::None => None,
         }
     }
 }
 
-/// How a peer takes part.
+/// How a peer takes part in a match.
 pub enum Part<'a> {
-    /// It opens a match of so many seats, listening there.
+    /// It hosts a new match.
     Host {
-        /// Seats of the match.
         seats: u8,
-        /// How many of them are the host's bots'.
+        /// Seats for bots of the host.
         bots: u8,
-        /// Where to listen.
         listen: SocketAddr,
-        /// What becomes of a peer whose machine is too slow.
+        /// What to do about a slow machine.
         on_slow: OnSlow,
-        /// What becomes of the match when worlds differ.
+        /// What to do when worlds differ.
         on_desync: OnDesync,
-        /// Who plays the seats of players that are gone.
+        /// What to do with a missing player's seats.
         absent: Absent,
     },
-    /// It joins.
     Join {
-        /// Whose match.
         ticket: &'a Ticket,
-        /// Where to listen for the other peers.
         listen: SocketAddr,
     },
-    /// It comes back.
     Rejoin {
-        /// What it knows of the match.
         from: &'a Rejoin,
-        /// Where it knows that from, where it does from a replay.
+        /// The replay that `from` was read from, if any.
         replay: Option<&'a Path>,
-        /// Where to listen for the other peers.
         listen: SocketAddr,
     },
-    /// It waits for the others of a match whose processes have all died, and goes on with them.
+    /// It hosts a reopening.
     Reopen {
-        /// What it has recorded of the match.
         from: &'a Rejoin,
-        /// Where.
         replay: &'a Path,
-        /// For so long it waits for all.
+        /// How long it waits for missing players.
         wait: Duration,
-        /// Where to listen.
         listen: SocketAddr,
     },
-    /// It plays alone, on that many seats.
-    Alone {
-        /// Seats.
-        seats: u8,
-    },
-    /// It goes on alone from a moment of a recorded match, on all seats.
-    PlayOn {
-        /// The moment.
-        from: &'a Moment,
-    },
+    /// It plays without a network.
+    Alone { seats: u8 },
+    /// It plays on from a moment of a recording, on all seats and without a network.
+    PlayOn { from: &'a Moment },
 }
 
-/// Which key a peer is known by.
+/// Which key a peer uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyChoice {
-    /// That of the identity file.
+    /// The key in the identity file.
     Kept,
-    /// One that is forgotten at the end.
+    /// A new key that no file keeps.
     Ephemeral,
 }
 
 impl Part<'_> {
-    /// The replay of an earlier run.
     fn replay(&self) -> Option<&Path> {
         match self {
             Part::Rejoin { replay, .. } => *replay,
@@ -192,7 +171,6 @@ impl Part<'_> {
         }
     }
 
-    /// Turns that an earlier run has recorded.
     fn recorded(&self) -> u32 {
         let (Part::Rejoin { from, .. } | Part::Reopen { from, .. }) = self else {
             return 0;
@@ -205,7 +183,7 @@ impl Part<'_> {
 }
 
 impl Peer {
-    /// Opens or joins a match. Files are made before anything starts.
+    /// Opens or joins a match. Creates its files first.
     ///
     /// # Errors
     /// [`Problem`].
@@ -215,10 +193,10 @@ impl Peer {
         common: &Common,
         key: KeyChoice,
     ) -> Result<Peer, Problem> {
-        Peer::begin(part, bots, common, key, Beginning::default())
+        Peer::begin(part, bots, common, key, Launch::default())
     }
 
-    /// The same, beginning otherwise.
+    /// Like [`start`](Self::start), with a choice of key and beginning.
     ///
     /// # Errors
     /// [`Problem`].
@@ -227,7 +205,7 @@ impl Peer {
         bots: Bots,
         common: &Common,
         key: KeyChoice,
-        beginning: Beginning,
+        beginning: Launch,
     ) -> Result<Peer, Problem> {
         let mut config = Config {
             ready: beginning.ready,
@@ -247,7 +225,7 @@ impl Peer {
             config.log = Some(store);
             recorded_to = Some(path);
         }
-        let told_setup = Arc::new(OnceLock::new());
+        let host_setup = Arc::new(OnceLock::new());
         let mut id = None;
         let mut leave_after = None;
         let game = match part {
@@ -275,7 +253,7 @@ impl Peer {
                 let network = network(*listen, common, key)?;
                 id = Some(network.signer.id());
                 config.network = Some(network);
-                join(ticket, config, told_setup.clone())?
+                join(ticket, config, host_setup.clone())?
             }
             Part::Rejoin { from, listen, .. } => {
                 leave_after = common.turns;
@@ -322,38 +300,38 @@ impl Peer {
             identity: common.identity.clone(),
             leave_after,
             leaving: false,
-            patient: common.patient.then_some(0),
+            extension_votes: common.patient.then_some(0),
             playing: false,
-            returns: matches!(part, Part::Rejoin { .. } | Part::Reopen { .. }),
-            reopens: matches!(part, Part::Reopen { .. }),
+            rejoining: matches!(part, Part::Rejoin { .. } | Part::Reopen { .. }),
+            reopening: matches!(part, Part::Reopen { .. }),
             recorded: part.recorded(),
             came_from: part.replay().map(Path::to_owned),
             executed: 0,
             match_id: None,
-            stands: false,
+            quorum_lost: false,
             id,
-            setup: told_setup,
-            untold: Vec::new(),
+            setup: host_setup,
+            redelivered: Vec::new(),
             clock: now(),
         })
     }
 
-    /// The invitation, where this peer is the host.
+    /// The ticket, where this peer is the host.
     pub fn ticket(&mut self) -> Option<Ticket> {
         self.game.source().ticket().cloned()
     }
 
-    /// Whether it hosts a match that is reopened: who joins needs a recording of it.
+    /// Whether it hosts a reopening: a joiner needs a recording of the match.
     pub fn reopens(&self) -> bool {
-        self.reopens
+        self.reopening
     }
 
-    /// Whether it looks for others who play the match that it comes back to.
-    pub fn looks_for_others(&self) -> bool {
-        self.returns && !self.reopens
+    /// Whether it is looking for the peers of a match to rejoin.
+    pub fn seeks_match(&self) -> bool {
+        self.rejoining && !self.reopening
     }
 
-    /// Steps what is due, lets bots act, and returns what has happened. Never waits.
+    /// Steps due ticks, lets bots act, and returns new events. Never blocks.
     pub fn poll(&mut self, seen: impl FnMut(&World, &[crate::world::Effect])) -> Vec<Event> {
         self.let_bots_act();
         let new = self.game.poll_each_tick(seen);
@@ -362,28 +340,28 @@ impl Peer {
             self.tally.take(event, at);
             self.take(event);
         }
-        let mut events = std::mem::take(&mut self.untold);
+        let mut events = std::mem::take(&mut self.redelivered);
         events.extend(new);
         events
     }
 
-    /// Tells these events once more at the next [`poll`](Self::poll): for who follows the match from here on.
-    pub fn tell_again(&mut self, events: Vec<Event>) {
-        self.untold.extend(events);
+    /// Has the next [`poll`](Self::poll) return these events once more, for a new screen.
+    pub fn redeliver(&mut self, events: Vec<Event>) {
+        self.redelivered.extend(events);
     }
 
-    /// The key that it is known by, where there is a network.
+    /// This peer's key, where there is a network.
     pub fn id(&self) -> Option<PeerId> {
         self.id
     }
 
-    /// Whether its commands count: who comes back must be let in first.
-    pub fn is_in(&self) -> bool {
-        self.playing && !self.returns
+    /// Whether its commands count.
+    pub fn is_admitted(&self) -> bool {
+        self.playing && !self.rejoining
     }
 
-    /// What the host of a lobby has set, once it has let this peer in.
-    pub fn told_setup(&self) -> Option<&Setup> {
+    /// The host's setup, once the lobby has accepted this peer.
+    pub fn host_setup(&self) -> Option<&Setup> {
         self.setup.get()
     }
 
@@ -392,7 +370,7 @@ impl Peer {
         self.replay.as_deref()
     }
 
-    /// Waits until there may be something to do, at most `most`.
+    /// Waits until there may be work, for at most `most`.
     pub fn wait(&mut self, most: Duration) {
         let elapsed = self.clock.elapsed();
         let hands = self.hands.iter().filter(|_| self.playing);
@@ -401,7 +379,7 @@ impl Peer {
         self.game.wait(most.min(until_bots.max(SHORTEST_WAIT)));
     }
 
-    /// Issues a command of the person who plays the first seat.
+    /// Issues a command for the first seat.
     pub fn issue(&mut self, command: Command) -> Result<(), lockstep::Refused> {
         self.game.issue(command).map(drop)
     }
@@ -414,7 +392,6 @@ impl Peer {
         }
     }
 
-    /// Whether it is on its way out.
     pub fn is_leaving(&self) -> bool {
         self.leaving
     }
@@ -424,33 +401,31 @@ impl Peer {
         self.game.world()
     }
 
-    /// Whether a person plays here, or will once seats are given.
-    pub fn plays_a_person(&self) -> bool {
+    /// Whether a person plays here, now or once seats are given.
+    pub fn has_person(&self) -> bool {
         self.bots.first().is_none()
     }
 
-    /// Which of its seats bots play.
     pub fn bots(&self) -> Bots {
         self.bots
     }
 
-    /// The seat that a person plays here, if one does.
+    /// The seat that a person plays here, if any.
     pub fn person(&self) -> Option<Seat> {
         let own = self.game.own_seats().first().copied();
-        own.filter(|_| self.plays_a_person())
+        own.filter(|_| self.has_person())
     }
 
-    /// Commands of a seat, anybody's, that the world was given here.
+    /// How many commands of any peer's seat the world has received.
     pub fn given(&self, seat: Seat) -> u32 {
         self.game.given(seat)
     }
 
-    /// The game itself.
     pub fn game(&mut self) -> &mut Match<World> {
         &mut self.game
     }
 
-    /// What it took so far.
+    /// Totals so far.
     pub fn summary(&mut self) -> Summary {
         let stats = self.game.source().stats();
         Summary {
@@ -480,16 +455,16 @@ impl Peer {
                 self.plan = *plan;
                 self.hands = bot_hands(self.bots, own, self.seed);
             }
-            Event::Contacts(contacts) => self.keep_way_back(contacts),
-            Event::NoQuorum { .. } => self.stands = true,
+            Event::Contacts(contacts) => self.save_contacts(contacts),
+            Event::NoQuorum { .. } => self.quorum_lost = true,
             Event::RosterChanged { turn, cause, .. } => {
-                (self.returns, self.stands) = (false, false);
+                (self.rejoining, self.quorum_lost) = (false, false);
                 let lost = self.recorded.saturating_sub(turn.0);
                 if *cause == RosterCause::Reopened && lost > 0 {
                     say(
                         LogLevel::Warn,
                         format_args!(
-                            "the last {lost} recorded turns do not count: too few players have them"
+                            "the last {lost} recorded turns do not count: too few players recorded them"
                         ),
                     );
                 }
@@ -497,8 +472,9 @@ impl Peer {
             Event::Ended(ended) => {
                 let over = match ended.reason {
                     EndReason::Decided | EndReason::TurnLimit => true,
-                    // Where too few are left, whoever leaves may host the match again; who never got in may try later.
-                    EndReason::Left => !self.stands && !self.returns,
+                    // After quorum loss a leaver may reopen the match; a joiner may try again later. Both need
+                    // their addresses.
+                    EndReason::Left => !self.quorum_lost && !self.rejoining,
                     _ => false,
                 };
                 let recordings = [&self.replay, &self.came_from];
@@ -509,14 +485,18 @@ impl Peer {
             Event::PlanChanged { plan, .. } => self.plan = *plan,
             Event::Stalled { since, .. } => {
                 let wanted = since.as_secs() as u32 / VOTE_EVERY_S + u32::from(since.as_secs() > 0);
-                if let Some(voted) = self.patient.as_mut().filter(|voted| **voted < wanted) {
+                if let Some(voted) = self
+                    .extension_votes
+                    .as_mut()
+                    .filter(|voted| **voted < wanted)
+                {
                     *voted += 1;
                     self.game.source().wait_longer();
                 }
             }
             Event::StallEnded { .. } => {
-                self.stands = false;
-                self.patient = self.patient.map(|_| 0);
+                self.quorum_lost = false;
+                self.extension_votes = self.extension_votes.map(|_| 0);
             }
             Event::Turn { turn, .. } => {
                 (self.playing, self.executed) = (true, turn.0 + 1);
@@ -528,65 +508,67 @@ impl Peer {
         }
     }
 
-    /// How to come back, where the match goes on without this peer, or may go on.
-    pub fn way_back(&self, reason: &EndReason) -> Option<String> {
-        let stands = match reason {
+    /// How to get back into a match that goes on, or may go on, without this peer.
+    pub fn rejoin_hint(&self, reason: &EndReason) -> Option<String> {
+        let is_over = match reason {
             EndReason::NobodyPlays => true,
-            // Another run of this program has no vote in what the others wait for: nobody could let it in.
-            EndReason::StallLimit { .. } | EndReason::Left => self.stands && self.replay.is_some(),
-            EndReason::NoQuorum { .. } => self.looks_for_others(),
+            // A new run of this program has no vote in the change that the others wait for: no peer could admit it.
+            EndReason::StallLimit { .. } | EndReason::Left => {
+                self.quorum_lost && self.replay.is_some()
+            }
+            EndReason::NoQuorum { .. } => self.seeks_match(),
             _ => false,
         };
-        let by = || plain::host_again(self.newest_recording(), self.identity.as_deref());
-        if stands {
+        let by = || plain::reopen_hint(self.newest_recording(), self.identity.as_deref());
+        if is_over {
             return Some(by());
         }
         if let EndReason::NobodyThere | EndReason::OthersWent { .. } = reason {
-            return Some(format!("if nobody plays it any more, {}", by()));
+            return Some(format!("if no peer runs this match any more, {}", by()));
         }
         if *reason == EndReason::Refused(JoinRefused::Started) {
-            return Some(plain::BACK_IN.to_owned());
+            return Some(plain::REJOIN_HINT.to_owned());
         }
         let goes_on = matches!(reason, EndReason::Removed | EndReason::StallLimit { .. });
         let replay = self.replay.as_ref().filter(|_| goes_on)?;
-        let way_back = WayBack::beside(replay);
-        way_back.path().exists().then(|| {
-            let replay = plain::word(replay);
+        let contacts = WayBack::beside(replay);
+        contacts.path().exists().then(|| {
+            let replay = plain::quoted(replay);
             match &self.identity {
                 Some(key) => {
-                    let key = plain::word(key);
-                    format!("come back with: demo-rts rejoin {replay} --identity {key}")
+                    let key = plain::quoted(key);
+                    format!("rejoin with: demo-rts rejoin {replay} --identity {key}")
                 }
-                None => format!("come back with: demo-rts rejoin {replay}"),
+                None => format!("rejoin with: demo-rts rejoin {replay}"),
             }
         })
     }
 
-    /// The command that hosts the match again, where something is recorded to do it from.
+    /// The command that reopens the match from its newest recording, if any.
     pub fn reopen_command(&self) -> Option<String> {
         let recording = self.newest_recording()?;
         let identity = self.identity.as_deref();
-        Some(plain::host_command(Some(recording), identity))
+        Some(plain::reopen_command(Some(recording), identity))
     }
 
-    /// What holds the match as far as this peer had it: at first, while it comes back, what it came with.
+    /// The recording that holds most of the match: until a joiner has caught up, that is the one it came with.
     fn newest_recording(&self) -> Option<&Path> {
         let replay = self.replay.as_deref().filter(|_| self.match_id.is_some());
         let came_from = self.came_from.as_deref();
-        match self.returns && self.executed < self.recorded {
+        match self.rejoining && self.executed < self.recorded {
             true => came_from.or(replay),
             false => replay.or(came_from),
         }
     }
 
-    fn keep_way_back(&self, contacts: &[Contact]) {
+    fn save_contacts(&self, contacts: &[Contact]) {
         let (Some(path), Some(match_id)) = (&self.replay, self.match_id) else {
             return;
         };
         if contacts.len() < 2 {
             return;
         }
-        // Nobody comes back by its own address.
+        // A peer's own address does not lead back into the match.
         let others = contacts
             .iter()
             .filter(|contact| Some(contact.peer) != self.id);
@@ -595,13 +577,13 @@ impl Peer {
         if let Err(why) = kept {
             say(
                 LogLevel::Warn,
-                format_args!("cannot keep where the others are: {why}"),
+                format_args!("cannot save the addresses of the other peers: {why}"),
             );
         }
     }
 
     fn let_bots_act(&mut self) {
-        if !self.playing || self.returns {
+        if !self.playing || self.rejoining {
             return;
         }
         let elapsed = self.clock.elapsed();
@@ -610,23 +592,23 @@ impl Peer {
                 return;
             };
             for command in hands.act(elapsed, world, &self.plan) {
-                // A refusal is counted by the match, and a bot thinks anew anyway.
+                // The match counts refusals, and the bot's next thought replaces the command.
                 let _ = self.game.issue_for(hands.seat(), command);
             }
         }
     }
 }
 
-/// Whether a match that ended so was played as intended.
-pub fn went_well(reason: &EndReason) -> bool {
+/// Whether a match that ended this way was played as intended.
+pub fn ended_as_planned(reason: &EndReason) -> bool {
     crate::exit::of_end(reason) == crate::exit::GOOD
 }
 
-/// Joins, and keeps what the host has set.
+/// Joins, and keeps the host's setup.
 fn join(
     ticket: &Ticket,
     config: Config,
-    told: Arc<OnceLock<Setup>>,
+    setup_cell: Arc<OnceLock<Setup>>,
 ) -> Result<Match<World>, lockstep::live::Error> {
     let budget = config.budget;
     let rules = move |bytes: &[u8]| {
@@ -635,8 +617,8 @@ fn join(
             _ => return None,
         };
         let rules = World::rules(&setup);
-        // A host has one setup.
-        let _ = told.set(setup);
+        // Set once: a host has one setup.
+        let _ = setup_cell.set(setup);
         Some(rules)
     };
     Ok(Match::over(Live::join(ticket, Box::new(rules), config)?).with_budget(budget))
@@ -644,13 +626,13 @@ fn join(
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the edge of the program: people and bots act in real time"
+    reason = "the edge of the program: persons and bots act in real time"
 )]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// What is played, as the options say.
+/// The setup of the match, as the options give it.
 pub(crate) fn setup(common: &Common) -> Setup {
     let usual = Setup::default();
     Setup {
@@ -670,7 +652,7 @@ fn bot_hands(bots: Bots, own: &[Seat], seed: u64) -> Vec<BotHands> {
         .collect()
 }
 
-/// What the system calls the user.
+/// The user's name in the operating system.
 pub(crate) fn user_name() -> String {
     let names = ["USER", "LOGNAME", "USERNAME"];
     let named = names.iter().find_map(|name| std::env::var(name).ok());
@@ -683,16 +665,15 @@ pub(crate) fn user_name() -> String {
     }
 }
 
-/// The plan of a match without a network, unless another is asked for: there is nobody to wait for.
+/// Default plan of a match without a network, which waits for no peer.
 pub const ALONE: Plan = Plan {
     ticks: 2,
     delay_turns: 1,
     tick_ms: 50,
 };
-/// Bytes of a player's name.
 const NAME_BYTES: usize = 32;
-/// This build, as others are told.
+/// This build, as other peers are told.
 pub const BUILD: &str = concat!("demo-rts ", env!("CARGO_PKG_VERSION"));
-/// Who waits for as long as it may votes after the first second, and then as often.
+/// A vote adds 25 seconds. A patient peer votes after the first second of a stall, and then every 25.
 const VOTE_EVERY_S: u32 = 25;
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);

@@ -1,4 +1,4 @@
-//! The lines of a match as people read them.
+//! The lines of a match as text for people.
 
 use crate::output::{EndLine, GoneLine, Line};
 use crate::words::clock;
@@ -6,58 +6,57 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-/// A file as it can be shown: without what a terminal would take for more than text.
+/// A path without control characters of a terminal.
 pub fn shown(path: &Path) -> String {
     let text = path.to_string_lossy();
     text.chars().filter(|c| lockstep::is_shown(*c)).collect()
 }
 
-/// A file as one word of a command line that can be pasted.
-pub fn word(path: &Path) -> String {
+/// A path as one word of a command line that can be pasted.
+pub fn quoted(path: &Path) -> String {
     let text = shown(path);
     if cfg!(windows) {
-        // Neither shell there takes anything else for one word; no file's name holds a quotation mark.
+        // Neither Windows shell takes anything else for one word; no file name there holds a quotation mark.
         return match text.contains(' ') {
             true => format!("\"{text}\""),
             false => text,
         };
     }
-    // Only a zero byte cannot be quoted, and it is not shown.
+    // Only a zero byte cannot be quoted, and it is filtered out above.
     shlex::try_quote(&text)
         .map(String::from)
         .unwrap_or_default()
 }
 
-/// How whoever played in a match that has begun gets back into it.
-pub const BACK_IN: &str =
-    "whoever played in it comes back with: demo-rts rejoin FILE.replay, or rejoin TICKET";
+/// Tells a refused joiner how a player of the match rejoins it.
+pub const REJOIN_HINT: &str = "if you played in this match, rejoin it: demo-rts rejoin FILE.replay, or: demo-rts rejoin TICKET";
 
-/// How those go on who all look for a match that nobody plays any more, of whom one has this replay and key.
-pub fn host_again(replay: Option<&Path>, identity: Option<&Path>) -> String {
-    let command = host_command(replay, identity);
+/// How to reopen a match that no peer runs any more, from this replay and key.
+pub fn reopen_hint(replay: Option<&Path>, identity: Option<&Path>) -> String {
+    let command = reopen_command(replay, identity);
     format!(
-        "one of you hosts it again: {command}\n  the others come with its ticket, each with \
+        "one player reopens the match: {command}\n  each of the others joins with its ticket and \
          their own replay: demo-rts join TICKET --from FILE"
     )
 }
 
-/// The command that hosts a match again by this replay and key.
-pub fn host_command(replay: Option<&Path>, identity: Option<&Path>) -> String {
-    let replay = replay.map_or_else(|| "FILE".to_owned(), word);
-    let key = identity.map_or_else(String::new, |key| format!(" --identity {}", word(key)));
+/// The command that reopens a match from this replay and key.
+pub fn reopen_command(replay: Option<&Path>, identity: Option<&Path>) -> String {
+    let replay = replay.map_or_else(|| "FILE".to_owned(), quoted);
+    let key = identity.map_or_else(String::new, |key| format!(" --identity {}", quoted(key)));
     format!("demo-rts host --from {replay}{key}")
 }
 
-/// How a match goes on of which too few are left to let anybody in.
-fn hosted_again_by(command: &str) -> String {
+/// How to reopen a match after quorum loss.
+fn quorum_loss_hint(command: &str) -> String {
     format!(
-        "if a program has died, nobody can let it in again: one of you leaves and hosts the match again: \
-         {command}\n  who waits with rejoin FILE is let in then; the others come with the new ticket: \
+        "a player whose program crashed cannot rejoin any more. One of you leaves and reopens the match: {command}\n  \
+         Peers waiting in `rejoin FILE` join it by themselves; the others join with its new ticket: \
          demo-rts join TICKET --from FILE"
     )
 }
 
-/// One line as a sentence; `None` for what nobody wants to read.
+/// A line as a sentence; `None` for lines of no interest to a person.
 pub fn text(line: &Line) -> Option<String> {
     Some(match line {
         Line::Ticket { ticket, reopens } => {
@@ -96,7 +95,7 @@ pub fn text(line: &Line) -> Option<String> {
             waiting_on,
             ms,
         } => format!(
-            "turn {turn} waits for {} for {}.{} s",
+            "turn {turn} has waited for {} for {}.{} s",
             seats(waiting_on),
             ms / 1_000,
             ms % 1_000 / 100
@@ -112,7 +111,7 @@ pub fn text(line: &Line) -> Option<String> {
             let plan = format!("from turn {turn} on: {turn_ms} ms x {delay}");
             match slow.is_empty() {
                 true => plan,
-                false => format!("{plan}, for the slow machine of {}", seats(slow)),
+                false => format!("{plan}, slowed down for {}", seats(slow)),
             }
         }
         Line::Roster {
@@ -123,25 +122,28 @@ pub fn text(line: &Line) -> Option<String> {
             seats: playing,
             ..
         } => match *cause {
-            "rejoined" => format!("a player is back in turn {turn}: {} play", seats(playing)),
-            "reopened" => format!(
-                "the match goes on from turn {turn}: {} play",
+            "rejoined" => format!(
+                "a player rejoined at turn {turn}: playing {}",
                 seats(playing)
             ),
-            "false-alarm" => format!("all answered in turn {turn}: the match goes on"),
+            "reopened" => format!(
+                "the match resumes at turn {turn}: playing {}",
+                seats(playing)
+            ),
+            "false-alarm" => format!("false alarm at turn {turn}: all peers answered"),
             _ => {
                 let gone = gone.iter();
-                let mut said: Vec<String> = gone.map(|gone| gone_in(gone, *turn)).collect();
+                let mut sentence: Vec<String> = gone.map(|gone| removal(gone, *turn)).collect();
                 if !back.is_empty() {
-                    said.push(format!("{} back in turn {turn}", seats(back)));
+                    sentence.push(format!("{} rejoined at turn {turn}", seats(back)));
                 }
-                said.join("; ")
+                sentence.join("; ")
             }
         },
-        Line::Suspected { seats: of, .. } => format!("{} not heard", seats(of)),
+        Line::Suspected { seats: of, .. } => format!("no packets from {}", seats(of)),
         Line::Slept { ms } => {
             format!(
-                "stood still for {:.1} s, asking the others",
+                "this process stopped for {:.1} s: checking with the other peers",
                 *ms as f64 / 1_000.0
             )
         }
@@ -150,28 +152,34 @@ pub fn text(line: &Line) -> Option<String> {
             longer_ms,
             ..
         } => match longer_ms {
-            0 => format!("{} would wait longer, too few to", seats(of)),
-            _ => format!("{} wait {} s longer", seats(of), longer_ms / 1_000),
+            0 => format!("{} voted to wait longer: too few votes so far", seats(of)),
+            _ => format!(
+                "{} voted: waiting {} s longer",
+                seats(of),
+                longer_ms / 1_000
+            ),
         },
         Line::NoQuorum {
             missing, reopen, ..
         } => {
             let how = match reopen.as_str() {
                 "" => String::new(),
-                host => format!("\n  {}", hosted_again_by(host)),
+                host => format!("\n  {}", quorum_loss_hint(host)),
             };
             format!(
-                "too few are left without {}: the match waits for them{how}",
+                "connection to {} lost: too few players remain, the match waits{how}",
                 seats(missing)
             )
         }
         Line::Pause { paused: true, .. } => "paused".to_owned(),
-        Line::Pause { paused: false, .. } => "the match goes on".to_owned(),
+        Line::Pause { paused: false, .. } => "the match resumes".to_owned(),
         Line::Chat { from, text, .. } => format!("{from}: {text}"),
-        Line::Resigned { seat, turn } => format!("seat {seat} was closed in turn {turn}"),
+        Line::Resigned { seat, turn } => {
+            format!("seat {seat} closed at turn {turn}: invalid commands")
+        }
         Line::Fault { peer, what } => format!("peer {peer} {what}"),
         Line::Link { peer, why } => format!("link to {peer}: {why}"),
-        Line::Recording { why } => format!("the recording ended early: {why}"),
+        Line::Recording { why } => format!("recording stopped: {why}"),
         Line::Desync {
             turn,
             seat,
@@ -183,11 +191,14 @@ pub fn text(line: &Line) -> Option<String> {
         } => {
             let odd = match (odd.as_slice(), goes_on) {
                 ([], _) => String::new(),
-                (odd, false) => format!("; {} differs from most", seats(odd)),
-                (odd, true) => format!("; {} differs from most, we go on without", seats(odd)),
+                (odd, false) => format!("; {} in the minority", seats(odd)),
+                (odd, true) => format!(
+                    "; {} in the minority, the match goes on without it",
+                    seats(odd)
+                ),
             };
             format!(
-                "desync after turn {turn}: seat {seat} has {theirs}, we have {ours}{odd}; see {report}"
+                "desync after turn {turn}: seat {seat} has {theirs}, this peer {ours}{odd}; see {report}"
             )
         }
         Line::End(end) => end_text(end),
@@ -203,10 +214,10 @@ pub fn text(line: &Line) -> Option<String> {
     })
 }
 
-/// Writes a line to stdout. Unlike `println!` it does not panic when nobody reads any more.
+/// Prints a line to stdout. Unlike `println!` it does not panic on a closed pipe.
 ///
 /// # Errors
-/// What stdout says.
+/// The error of stdout.
 pub fn print(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{text}")?;
@@ -219,7 +230,7 @@ pub fn count(number: u64, what: &str) -> String {
     format!("{number} {what}{plural}")
 }
 
-/// Milliseconds, or a dash where nothing was measured.
+/// Milliseconds, or a dash for no measurement.
 pub fn ms(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}"))
 }
@@ -253,14 +264,14 @@ fn end_text(end: &EndLine) -> String {
     text
 }
 
-/// Who is out from a turn on, and why.
-fn gone_in(gone: &GoneLine, turn: u32) -> String {
-    let who = seats(&gone.seats);
+/// Which seats a roster change removed, and why.
+fn removal(gone: &GoneLine, turn: u32) -> String {
+    let names = seats(&gone.seats);
     match gone.cause {
-        "desync" => format!("{who} had another world than most: out in turn {turn}"),
-        "cheated" => format!("{who} signed two histories, which is proved: out in turn {turn}"),
-        "lost" => format!("{who} lost in turn {turn}: the match goes on"),
-        _ => format!("{who} left in turn {turn}"),
+        "desync" => format!("{names} removed at turn {turn}: world differed from the majority"),
+        "cheated" => format!("{names} removed at turn {turn}: proven to have signed two histories"),
+        "lost" => format!("{names} removed at turn {turn}: connection lost"),
+        _ => format!("{names} left at turn {turn}"),
     }
 }
 
@@ -276,21 +287,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_one_word_and_nothing_more() {
-        assert_eq!(word(Path::new("/tmp/a-1_b.replay")), "/tmp/a-1_b.replay");
+    fn a_file_name_is_quoted_as_one_word() {
+        assert_eq!(quoted(Path::new("/tmp/a-1_b.replay")), "/tmp/a-1_b.replay");
         if cfg!(unix) {
             let odd = "Ada and $(reboot); 'x'.replay";
-            let words = shlex::split(&format!("demo-rts rejoin {} --json", word(Path::new(odd))));
+            let words = shlex::split(&format!(
+                "demo-rts rejoin {} --json",
+                quoted(Path::new(odd))
+            ));
             let words = words.expect("quotes are closed");
             assert_eq!(words, ["demo-rts", "rejoin", odd, "--json"]);
         }
-        assert!(!word(Path::new("a\u{1b}[2J\u{202e}b")).contains('\u{1b}'));
+        assert!(!quoted(Path::new("a\u{1b}[2J\u{202e}b")).contains('\u{1b}'));
     }
 
     #[test]
-    fn who_look_for_a_match_that_nobody_plays_are_told_what_to_type() {
-        let said = host_again(Some(Path::new("ours of may.replay")), Some(Path::new("k")));
-        let commands: Vec<Vec<String>> = said
+    fn a_match_without_peers_is_reopened_by_a_printed_command() {
+        let sentence = reopen_hint(Some(Path::new("ours of may.replay")), Some(Path::new("k")));
+        let commands: Vec<Vec<String>> = sentence
             .lines()
             .filter_map(|line| shlex::split(line.split_once(": ")?.1))
             .collect();
@@ -298,29 +312,32 @@ mod tests {
         assert_eq!(Some(&commands[0]), shlex::split(host).as_ref());
         let join = "demo-rts join TICKET --from FILE";
         assert_eq!(Some(&commands[1]), shlex::split(join).as_ref());
-        assert!(host_again(None, None).contains("host --from FILE"));
+        assert!(reopen_hint(None, None).contains("host --from FILE"));
     }
 
     #[test]
-    fn who_are_too_few_are_told_the_command_that_goes_on() {
-        let reopen = host_command(Some(Path::new("b.replay")), None);
+    fn quorum_loss_prints_the_command_that_reopens() {
+        let reopen = reopen_command(Some(Path::new("b.replay")), None);
         let line = |reopen: &str| Line::NoQuorum {
             turn: 29,
             missing: vec![0, 5],
             reopen: reopen.to_owned(),
         };
-        let said = text(&line(&reopen)).expect("it is told");
+        let sentence = text(&line(&reopen)).expect("the line has a text");
         assert!(
-            said.starts_with("too few are left without seats 0, 5: "),
-            "{said}"
+            sentence.starts_with("connection to seats 0, 5 lost: "),
+            "{sentence}"
         );
-        assert!(said.contains(": demo-rts host --from b.replay\n"), "{said}");
-        let nothing_recorded = text(&line("")).expect("it is told");
+        assert!(
+            sentence.contains(": demo-rts host --from b.replay\n"),
+            "{sentence}"
+        );
+        let nothing_recorded = text(&line("")).expect("the line has a text");
         assert!(!nothing_recorded.contains("demo-rts"), "{nothing_recorded}");
     }
 
     #[test]
-    fn only_who_left_is_told_to_have_left() {
+    fn only_a_leaver_is_said_to_have_left() {
         use lockstep::RosterCause::{Cheated, Desynced, Left, Lost};
         for cause in [Left, Lost, Cheated, Desynced] {
             let gone = |cause: lockstep::RosterCause, seat| GoneLine {
@@ -336,21 +353,24 @@ mod tests {
                 back: vec![3],
                 cause: cause.name(),
             };
-            let said = text(&line).expect("it is told");
-            assert_eq!(said.contains(" left "), cause == Left, "{said}");
-            assert!(said.contains("seat 2 lost"), "{said}");
-            assert!(said.ends_with("seat 3 back in turn 9"), "{said}");
+            let sentence = text(&line).expect("the line has a text");
+            assert_eq!(sentence.contains(" left "), cause == Left, "{sentence}");
+            assert!(sentence.contains("seat 2 removed"), "{sentence}");
+            assert!(
+                sentence.ends_with("seat 3 rejoined at turn 9"),
+                "{sentence}"
+            );
         }
     }
 
     #[test]
-    fn gaps() {
+    fn missing_measurements_are_dashes() {
         assert_eq!(ms(None), "-");
         assert_eq!(ms(Some(300.04)), "300.0");
     }
 
     #[test]
-    fn one_is_not_many() {
+    fn plurals_follow_the_number() {
         assert_eq!(count(0, "turn"), "0 turns");
         assert_eq!(count(1, "turn"), "1 turn");
         assert_eq!(count(12, "late turn"), "12 late turns");
@@ -361,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn only_every_so_many_turns_are_told() {
+    fn every_25th_turn_is_printed() {
         let turn = |turn| Line::Turn {
             turn,
             tick: 0,

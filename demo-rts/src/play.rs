@@ -1,14 +1,14 @@
-//! A match on the terminal: a person plays, or watches a bot play.
+//! A match on the terminal: a person plays, or watches a bot.
 
 use crate::exit::{self, Problem};
 use crate::facts::Facts;
 use crate::home::look_at_first;
-use crate::names::called;
+use crate::names::name_seats;
 use crate::news::News;
 use crate::output::{EndLine, Line};
 use crate::peer::{Peer, now};
 use crate::plain;
-use crate::signals::Asked;
+use crate::signals::QuitRequest;
 use crate::terminal::controls::{Act, Hand, KEYS, lies_in, stepped};
 use crate::terminal::{Console, Screen};
 use crate::world::{Effect, Tile, World};
@@ -17,7 +17,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Plays until the match has ended and the screen is closed. `notes` stand at the beginning of the log.
+/// Plays until the match has ended and the screen is closed. The log begins with `notes`.
 ///
 /// # Errors
 /// [`Problem::Terminal`].
@@ -25,11 +25,11 @@ pub fn run(
     mut peer: Peer,
     title: &str,
     notes: &[String],
-    asked: &Asked,
+    asked: &QuitRequest,
 ) -> Result<ExitCode, Problem> {
     let ticket = peer.ticket().map(|ticket| ticket.to_string());
     let notice = notice(ticket.as_deref(), peer.reopens());
-    let mut table = Table::new(title, notice, peer.plays_a_person());
+    let mut table = Table::new(title, notice, peer.has_person());
     notes.iter().for_each(|note| table.facts.note(note));
     let console = Console::open().map_err(Problem::Terminal)?;
     let played = table.play(&mut peer, console, asked);
@@ -40,41 +40,44 @@ pub fn run(
     };
     let end = Line::End(EndLine::new(&ended, &peer.summary()));
     plain::print(&plain::text(&end).unwrap_or_default()).map_err(Problem::Terminal)?;
-    if let Some(how) = peer.way_back(&ended.reason) {
+    if let Some(how) = peer.rejoin_hint(&ended.reason) {
         plain::print(&format!("  {how}")).map_err(Problem::Terminal)?;
     }
     if let Some(path) = &peer.summary().replay {
-        plain::print(&format!("  watch it: demo-rts watch {}", plain::word(path)))
-            .map_err(Problem::Terminal)?;
+        plain::print(&format!(
+            "  watch the replay: demo-rts watch {}",
+            plain::quoted(path)
+        ))
+        .map_err(Problem::Terminal)?;
     }
     Ok(ExitCode::from(exit::of_end(&ended.reason)))
 }
 
-/// What a person sits at.
+/// The screen of one player.
 struct Table {
     facts: Facts,
     hand: Option<Hand>,
     notice: String,
     close: bool,
-    /// What is being typed.
+    /// The chat message being typed.
     chat: Option<String>,
     /// Why the last key did nothing.
-    said: String,
-    /// Why the last command did nothing, and since when.
+    message: String,
+    /// Why the last command was refused, and since when.
     flash: Option<(String, Instant)>,
     news: News,
-    /// The corners of the part of the map that is on the screen, where it is shown closely.
+    /// The corners of the part of the map on the screen, in the close view.
     shown: Option<(Tile, Tile)>,
-    /// Where a watcher looks.
+    /// The centre of a watcher's view.
     centre: Option<Tile>,
-    /// Whether the next key decides about leaving the match.
+    /// Whether the next key answers the question about leaving.
     asking: bool,
     ended: Option<Ended>,
     closing: bool,
 }
 
 impl Table {
-    /// Before the match; `close` is how the map is shown.
+    /// The screen before the match; `close` selects the close view.
     fn new(title: &str, notice: String, close: bool) -> Table {
         Table {
             facts: Facts::new(title),
@@ -82,7 +85,7 @@ impl Table {
             notice,
             close,
             chat: None,
-            said: String::new(),
+            message: String::new(),
             flash: None,
             news: News::default(),
             shown: None,
@@ -97,7 +100,7 @@ impl Table {
         &mut self,
         peer: &mut Peer,
         mut console: Console,
-        asked: &Asked,
+        asked: &QuitRequest,
     ) -> std::io::Result<()> {
         let mut drawn_at: Option<Instant> = None;
         loop {
@@ -144,7 +147,7 @@ impl Table {
             if let Event::Started { own, seats, .. } = event
                 && own.len() == seats.len()
             {
-                self.name_alone(own, person.is_some() || peer.person().is_some());
+                self.name_sole_person(own, person.is_some() || peer.person().is_some());
             }
             if let Event::Ended(ended) = event {
                 self.ended = Some(ended.clone());
@@ -164,17 +167,17 @@ impl Table {
             self.centre = Some(home(world));
         }
         if let (Some(hand), Some(world)) = (&mut self.hand, peer.world()) {
-            hand.forget_the_dead(world);
+            hand.deselect_removed(world);
         }
     }
 
-    /// Who plays alone, or lets bots play, is no other than the reader.
-    fn name_alone(&mut self, own: &[Seat], first_is_person: bool) {
+    /// Without other persons, the person's seat is called "you".
+    fn name_sole_person(&mut self, own: &[Seat], first_is_person: bool) {
         let people = own.iter().enumerate().map(|(place, seat)| {
             let is_person = place == 0 && first_is_person;
             (*seat, is_person.then(|| "you".to_owned()))
         });
-        self.facts.names = called(people.collect());
+        self.facts.names = name_seats(people.collect());
     }
 
     fn draw(&mut self, peer: &mut Peer, console: &mut Console) -> std::io::Result<()> {
@@ -207,7 +210,7 @@ impl Table {
 
     fn prompt(&self, world: Option<&World>) -> String {
         if let Some(text) = &self.chat {
-            return format!("to all: {text}_  (enter sends, esc does not)");
+            return format!("to all: {text}_  (enter sends, esc cancels)");
         }
         if self.ended.is_some() {
             return format!("{}  -  press q", self.facts.standing());
@@ -218,8 +221,8 @@ impl Table {
         if self.asking {
             return "leave the match?  q or y = leave  any other key = stay".to_owned();
         }
-        if !self.said.is_empty() {
-            return self.said.clone();
+        if !self.message.is_empty() {
+            return self.message.clone();
         }
         let (Some(hand), Some(world)) = (&self.hand, world) else {
             return String::new();
@@ -231,7 +234,7 @@ impl Table {
     }
 
     fn press(&mut self, key: KeyEvent, peer: &mut Peer) {
-        self.said.clear();
+        self.message.clear();
         self.flash = None;
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
             self.leave(peer);
@@ -282,7 +285,7 @@ impl Table {
         if key.code == KeyCode::Char('k') && !hand.is_choosing() {
             match self.news.attacked_at() {
                 Some(tile) => hand.cursor = tile,
-                None => self.said = "nothing of yours was attacked".to_owned(),
+                None => self.message = "no attack on you so far".to_owned(),
             }
             return;
         }
@@ -292,7 +295,7 @@ impl Table {
                     self.facts.note(why.to_string());
                 }
             }
-            Act::Say(text) => self.said = text,
+            Act::Say(text) => self.message = text,
             Act::Moved | Act::Nothing => {}
         }
     }
@@ -318,13 +321,13 @@ impl Table {
     }
 }
 
-/// Where a watcher looks first: at the first seat.
+/// A watcher's first centre: the home of the first seat.
 pub(crate) fn home(world: &World) -> Tile {
     let first = world.seats().next().map_or(Seat(0), |seat| seat.seat);
     look_at_first(first, world)
 }
 
-/// A seat as people name it.
+/// The name of a seat for people.
 pub fn seat_name(seat: Seat) -> String {
     format!("seat {} ({})", seat.0, crate::terminal::colour_name(seat))
 }
@@ -332,24 +335,24 @@ pub fn seat_name(seat: Seat) -> String {
 fn notice(ticket: Option<&str>, reopens: bool) -> String {
     match ticket {
         Some(ticket) if reopens => format!(
-            "Waiting for the other players. They join with this command, each with the recording and the identity that\n\
-             they had:\n\ndemo-rts join {ticket} --from REPLAY\n"
+            "Waiting for the other players. Each joins with this command, their recording and their identity of that\n\
+             match:\n\ndemo-rts join {ticket} --from REPLAY\n"
         ),
         Some(ticket) => format!(
             "Waiting for the other players. They join with this command:\n\ndemo-rts join {ticket}\n\n\
-             `host --ticket-file F` writes it to a file too, for `demo-rts join @F`.\n"
+             `host --ticket-file F` also writes the ticket to a file, for `demo-rts join @F`.\n"
         ),
         None => "Waiting for the match to begin.".to_owned(),
     }
 }
 
 const WATCHING: [&str; 1] = ["z zoom  arrows move (shift: far)  c chat  p pause  q leave"];
-/// How long a refusal stands above the keys.
+/// How long a refusal is shown above the keys.
 const FLASH: Duration = Duration::from_secs(3);
 const FRAME: Duration = Duration::from_millis(50);
-/// How long a key is waited for: short, because ticks are stepped on this thread too.
+/// How long to wait for a key: briefly, because this thread also steps ticks.
 const SHORT: Duration = Duration::from_millis(5);
-/// What the session's default limit lets through.
+/// The session's default limit.
 const CHAT_BYTES: usize = 200;
 
 #[cfg(test)]

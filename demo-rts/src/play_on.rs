@@ -1,9 +1,9 @@
-//! Playing on from a moment of a recorded match: one takes a seat, and bots the others.
+//! Playing on from a moment of a recorded match: a person takes one seat, bots take the others.
 
 use crate::cli::Common;
 use crate::exit::Problem;
 use crate::options::OptionError;
-use crate::peer::{Beginning, Bots, KeyChoice, Part, Peer};
+use crate::peer::{Bots, KeyChoice, Launch, Part, Peer};
 use crate::plain::shown;
 use crate::recording::RecordedTo;
 use crate::words::clock;
@@ -14,15 +14,15 @@ use lockstep::{PeerId, Seat, TurnNumber};
 use replay::{Moment, Reader, Recorder};
 use std::path::{Path, PathBuf};
 
-/// A moment that was looked up, and what the player should know of it.
+/// A moment of a recording, and what the player should know about it.
 pub struct Found {
     path: PathBuf,
     moment: Moment<World>,
-    /// Where the file breaks off, in words.
+    /// Where the file breaks off.
     pub damage: Option<String>,
 }
 
-/// Looks up the moment before a turn; without a number, where the recording ends.
+/// Finds the moment before a turn, or the end of the recording.
 ///
 /// # Errors
 /// [`Problem::PlayOn`].
@@ -45,29 +45,28 @@ pub fn find(path: &Path, turn: Option<u32>) -> Result<Found, Problem> {
 }
 
 impl Found {
-    /// The world then.
     pub fn world(&self) -> &World {
         self.moment.world()
     }
 
-    /// The turn before which it is.
+    /// The first turn to play.
     pub fn turn(&self) -> TurnNumber {
         TurnNumber(self.moment.turns())
     }
 
-    /// The seat that was asked for; else that of whoever plays now, if their key, or else that of `identity`, has one;
-    /// else the lowest that is still in the match.
+    /// The seat that was asked for. Otherwise a seat of this player's key or of `identity`, or else the lowest in
+    /// the match.
     ///
     /// # Errors
-    /// [`OptionError`]: there is no such seat, or it is out of the match.
+    /// [`OptionError`]: no such seat, or it is out of the match.
     pub fn seat(&self, asked: Option<u8>, identity: Option<&Path>) -> Result<Seat, OptionError> {
         let plays = |seat: &Seat| self.world().seat(*seat).is_some_and(|seat| !seat.defeated);
         let Some(asked) = asked.map(Seat) else {
             let own = self.own_seats(identity).into_iter().find(plays);
             let mut all = self.world().seats().map(|seat| seat.seat);
-            // A match that is not decided has somebody in it.
+            // An undecided match has at least one seat in it.
             let any = own.or_else(|| all.find(plays));
-            return any.ok_or(OptionError::NobodyLeft);
+            return any.ok_or(OptionError::AllSeatsOut);
         };
         if self.world().seat(asked).is_none() {
             let seats = self.world().seats().map(|seat| seat.seat.0).collect();
@@ -85,7 +84,7 @@ impl Found {
         }
     }
 
-    /// The seats of whoever recorded it, as far as that can be known, the one that a person played first.
+    /// The seats of the recording's owner, as far as known, beginning with the one that a person played.
     fn own_seats(&self, identity: Option<&Path>) -> Vec<Seat> {
         let reader = self.moment.reader();
         let start = reader.start();
@@ -100,7 +99,7 @@ impl Found {
         }
         let peers: Vec<PeerId> = start.roster.iter().map(|peer| peer.peer).collect();
         let key = match identity {
-            // One that is made only now has played nothing.
+            // A key that does not exist yet has played nothing.
             Some(path) if !path.exists() => None,
             Some(path) => Identity::at(path).ok(),
             None => Identity::default_for_user_among(&peers).ok().flatten(),
@@ -110,12 +109,11 @@ impl Found {
         own.map_or_else(Vec::new, |peer| peer.seats.clone())
     }
 
-    /// How the match began.
     pub fn start(&self) -> &Start {
         self.moment.reader().start()
     }
 
-    /// Begins to play from there, and to record, if there is a new file for it.
+    /// Begins to play from there, and to record where a file is named.
     ///
     /// # Errors
     /// [`Problem`].
@@ -135,7 +133,7 @@ impl Found {
                 source,
             })?;
             let recorded_to = RecordedTo::default();
-            // Set once: it was made just now.
+            // Set once: the cell is new.
             let _ = recorded_to.set(path);
             let store: Box<dyn LogStore> = Box::new(recorder);
             recording = Some((store, recorded_to));
@@ -145,7 +143,7 @@ impl Found {
             record: None,
             ..common.clone()
         };
-        let beginning = Beginning {
+        let beginning = Launch {
             ready: true,
             recording,
         };
@@ -153,7 +151,7 @@ impl Found {
         Peer::begin(&part, bots, &common, KeyChoice::Ephemeral, beginning)
     }
 
-    /// What is said of it before it begins.
+    /// Lines to show before play begins.
     pub fn notes(&self, seat: Seat, record: Option<&Path>) -> Vec<String> {
         let time = self.moment.reader().time_of(self.turn());
         let path = shown(&self.path);
@@ -173,7 +171,7 @@ impl Found {
     }
 }
 
-/// Where a file breaks off, in words, if it does.
+/// Where a file breaks off, if it does.
 fn broken_off(path: &Path) -> Option<String> {
     let reader = Reader::open(path).ok()?;
     reader.damage().map(|damage| damage.to_string())

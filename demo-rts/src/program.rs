@@ -10,11 +10,11 @@ use crate::{
     peer::{Bots, KeyChoice, Part, Peer},
     plain, play_on,
     recording::{beside, recorder},
-    signals::Asked,
+    signals::QuitRequest,
     terminal, watch,
     world::World,
 };
-use clap::Parser;
+use clap::{CommandFactory as _, Parser as _};
 use lockstep::{Rejoin, Ticket};
 use std::ffi::OsString;
 use std::io::Write;
@@ -22,25 +22,30 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// Commands and options of the program, for tests of its pages and for writers of completions.
+pub fn command_line() -> clap::Command {
+    Cli::command()
+}
+
 /// Runs the program with these arguments, the first of which is its name.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
-            // Where stdout or stderr is closed, nobody is left to tell.
+            // A closed stdout or stderr leaves no way to report its own failure.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(exit::USAGE));
         }
     };
     let done = match cli.command {
-        None => bare(cli.common),
+        None => run_without_command(cli.common),
         Some(command) => dispatch(command, &cli.common),
     };
     done.unwrap_or_else(|problem| exit::report(&problem))
 }
 
-/// Without a command: the game itself; where there is no display four peers, so that a fresh machine shows what this is.
-fn bare(common: Common) -> Result<ExitCode, Problem> {
+/// Without a command: the menu, or, without a display, four peers that show what the program is.
+fn run_without_command(common: Common) -> Result<ExitCode, Problem> {
     log::set(Some(common.log));
     if !wants_window(&common) {
         return local::run(4, &common);
@@ -52,8 +57,8 @@ fn bare(common: Common) -> Result<ExitCode, Problem> {
     }
 }
 
-/// Opens the window with the menu. `None` where no window can be opened, which is said.
-fn menu(common: &Common, asked: &Asked) -> Option<Result<ExitCode, Problem>> {
+/// Opens the window with the menu. `None`, with a message, where no window opens.
+fn menu(common: &Common, asked: &QuitRequest) -> Option<Result<ExitCode, Problem>> {
     #[cfg(feature = "window")]
     if let Ok(done) = crate::window::menu::run(common, asked) {
         return Some(done);
@@ -68,12 +73,12 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
     match command {
         Command::Local(local) => {
             let common = begin(local.common, outer);
-            not_used(&common, &["--identity"], "each peer makes a key of its own");
+            warn_unused(&common, &["--identity"], "each peer makes its own key");
             local::run(local.peers, &common)
         }
         Command::Skirmish(skirmish) => {
             let common = begin(skirmish.common, outer);
-            let notes = not_used(
+            let notes = warn_unused(
                 &common,
                 &["--identity", "--impair", "--patient"],
                 "there is no network",
@@ -90,13 +95,15 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
         Command::Host(host) => {
             let common = begin(host.common, outer);
             if host.relay.is_some() {
-                return Err(later("--relay", "peers must reach the host directly").into());
+                return Err(
+                    not_available("--relay", "all peers must reach the host directly").into(),
+                );
             }
-            let bots = common.bot.map_or(Bots::Nobody, Bots::All);
+            let bots = common.bot.map_or(Bots::None, Bots::All);
             let file = host.ticket_file.as_deref();
             if let Some(path) = &host.from {
                 let mut common = common;
-                not_taken(&common, &HOST_DECIDES, "host --from")?;
+                refuse_options(&common, &HOST_DECIDES, "host --from")?;
                 let from = recorded(path, None, &mut common)?;
                 let part = Part::Reopen {
                     from: &from,
@@ -119,9 +126,9 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
         }
         Command::Join(join) => {
             let mut common = begin(join.common, outer);
-            let notes = not_used(&common, &HOST_DECIDES, "the host decides that");
+            let notes = warn_unused(&common, &HOST_DECIDES, "the host chooses that");
             let ticket = ticket(&join.ticket)?;
-            let bots = common.bot.map_or(Bots::Nobody, Bots::All);
+            let bots = common.bot.map_or(Bots::None, Bots::All);
             if let Some(path) = &join.from {
                 let from = recorded(path, Some(&ticket), &mut common)?;
                 let part = Part::Rejoin {
@@ -138,18 +145,18 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             play(&part, bots, ("join", notes), &common, None)
         }
         Command::Watch(watch) => {
-            not_taken(outer, &NO_MATCH, "watch")?;
+            refuse_options(outer, &NO_MATCH, "watch")?;
             let without_screen = watch.headless || watch.json || outer.without_screen();
             if watch.what.parse::<Ticket>().is_ok() {
-                let instead = "watch its replay once it is recorded";
-                return Err(later("watching a running match", instead).into());
+                let instead = "record the match and watch the replay";
+                return Err(not_available("watching a running match", instead).into());
             }
             let path = PathBuf::from(&watch.what);
             if !path.exists() && watch.what.starts_with("ls1-") {
                 return ticket(&watch.what).map(|_| ExitCode::from(exit::USAGE));
             }
             let instead = "`demo-rts replay info FILE` and `show` work without a terminal";
-            let nowhere = || later("watching without a terminal", instead);
+            let nowhere = || not_available("watching without a terminal", instead);
             if without_screen {
                 return Err(nowhere().into());
             }
@@ -168,9 +175,9 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
         Command::Replay(replay) => Ok(replay::cli::run::<World>(replay.rest)),
         Command::Rejoin(back) => {
             let mut common = begin(back.common, outer);
-            let notes = not_used(&common, &HOST_DECIDES, "the match goes on as it is");
-            let from = way_back(&back.what, &mut common)?;
-            let bots = common.bot.map_or(Bots::Nobody, Bots::All);
+            let notes = warn_unused(&common, &HOST_DECIDES, "the match keeps its own");
+            let from = rejoin_source(&back.what, &mut common)?;
+            let bots = common.bot.map_or(Bots::None, Bots::All);
             let part = Part::Rejoin {
                 from: &from,
                 replay: Some(Path::new(&back.what)).filter(|path| path.exists()),
@@ -178,10 +185,12 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
             };
             play(&part, bots, ("rejoin", notes), &common, None)
         }
-        Command::Relay(_) => Err(later("relay", "peers must reach the host directly").into()),
+        Command::Relay(_) => {
+            Err(not_available("relay", "all peers must reach the host directly").into())
+        }
         Command::Continue(on) => {
             let common = begin(on.common, outer);
-            let mut notes = not_used(
+            let mut notes = warn_unused(
                 &common,
                 &[
                     "--map-seed",
@@ -191,20 +200,21 @@ fn dispatch(command: Command, outer: &Common) -> Result<ExitCode, Problem> {
                     "--impair",
                     "--patient",
                 ],
-                "the match goes on as it was, without a network",
+                "the match keeps its own and runs without a network",
             );
             let found = play_on::find(&on.replay, on.turn)?;
             let seat = found.seat(on.seat, common.identity.as_deref())?;
             let record = common.record.clone();
             let record = record.unwrap_or_else(|| beside(&on.replay));
-            let told = found.notes(seat, Some(&record));
-            told.iter()
+            let message = found.notes(seat, Some(&record));
+            message
+                .iter()
                 .for_each(|note| say(LogLevel::Info, format_args!("{note}")));
             if let Some(damage) = &found.damage {
                 let path = plain::shown(&on.replay);
                 say(LogLevel::Warn, format_args!("{path}: {damage}"));
             }
-            notes.extend(told);
+            notes.extend(message);
             let bots = match common.bot {
                 Some(first) => Bots::FirstAndOthers(first, on.level),
                 None => Bots::AllButFirst(on.level),
@@ -229,7 +239,7 @@ fn play(
     play_begun(begun, Some(part), (title, notes), common, ticket_file)
 }
 
-/// Plays a match that is begun once it is known that there is something to play on.
+/// Plays a match that begins once a screen or output for it exists.
 fn play_begun(
     begun: impl FnOnce(&Common) -> Result<Peer, Problem>,
     part: Option<&Part<'_>>,
@@ -253,9 +263,9 @@ fn play_begun(
     if in_a_window {
         if let Some(ticket) = peer.ticket().map(|ticket| ticket.to_string()) {
             let reopens = peer.reopens();
-            let told = plain::text(&Line::Ticket { ticket, reopens });
-            // Where nobody reads it, the window shows it all the same.
-            let _ = plain::print(&told.unwrap_or_default());
+            let message = plain::text(&Line::Ticket { ticket, reopens });
+            // The window shows the message even where stdout is closed.
+            let _ = plain::print(&message.unwrap_or_default());
         }
         peer = match in_window(peer, part, (title, &notes), common, &asked) {
             Ok(done) => return done,
@@ -268,7 +278,7 @@ fn play_begun(
     crate::play::run(peer, title, &notes, &asked)
 }
 
-/// With the name that a person has given itself, unless the command line says one.
+/// With the name in the menu's settings, unless the command line names one.
 fn named(common: &Common, kept: impl FnOnce() -> Option<String>) -> Common {
     let mut common = common.clone();
     if common.name.is_none() && !common.without_screen() {
@@ -277,7 +287,6 @@ fn named(common: &Common, kept: impl FnOnce() -> Option<String>) -> Common {
     common
 }
 
-/// The name in the menu's settings.
 fn kept_name() -> Option<String> {
     #[cfg(feature = "window")]
     let name = crate::window::kept_name();
@@ -286,7 +295,7 @@ fn kept_name() -> Option<String> {
     name
 }
 
-/// Whether a match is to be played in the window.
+/// Whether the match opens in a window.
 fn wants_window(common: &Common) -> bool {
     #[cfg(feature = "window")]
     let there = crate::window::has_display();
@@ -295,13 +304,13 @@ fn wants_window(common: &Common) -> bool {
     there && !common.without_screen() && !common.terminal
 }
 
-/// Plays in the window. Where none can be opened that is said, and the peer comes back.
+/// Plays in the window. Where none opens, prints so and returns the peer.
 fn in_window(
     peer: Peer,
     part: Option<&Part<'_>>,
     (title, notes): (&str, &[String]),
     common: &Common,
-    asked: &Asked,
+    asked: &QuitRequest,
 ) -> Result<Result<ExitCode, Problem>, Box<Peer>> {
     #[cfg(feature = "window")]
     let peer = match crate::window::play(peer, part, (title, notes), common, asked) {
@@ -314,8 +323,8 @@ fn in_window(
     Err(peer)
 }
 
-/// Shows a replay in the window. `None` where none can be opened, which is said.
-fn watch_in_window(path: &Path, asked: &Asked) -> Option<Result<ExitCode, Problem>> {
+/// Shows a replay in the window. `None`, with a message, where no window opens.
+fn watch_in_window(path: &Path, asked: &QuitRequest) -> Option<Result<ExitCode, Problem>> {
     #[cfg(feature = "window")]
     if let Ok(done) = crate::window::viewer::run(path, asked) {
         return Some(done);
@@ -327,13 +336,14 @@ fn watch_in_window(path: &Path, asked: &Asked) -> Option<Result<ExitCode, Proble
 }
 
 fn say_no_window() {
-    let told = "No window can be opened (no display, or no OpenGL): going on in the terminal.";
-    // Where stderr is closed, nobody is left to tell.
-    let _ = writeln!(std::io::stderr(), "{told}");
+    let message = "Cannot open a window (no display, or no OpenGL): using the terminal instead.";
+    // A closed stderr leaves no way to report its own failure.
+    let _ = writeln!(std::io::stderr(), "{message}");
 }
 
-/// What is known of a match to come back to. Of a replay the new recording stands beside it, unless another was named.
-fn way_back(what: &str, common: &mut Common) -> Result<Rejoin, Problem> {
+/// Reads how to rejoin the match. Its new recording stands beside a given replay, unless `--record` names another
+/// place.
+fn rejoin_source(what: &str, common: &mut Common) -> Result<Rejoin, Problem> {
     let path = PathBuf::from(what);
     if !path.exists() {
         let looks_like_one = what.starts_with('@') || what.trim().starts_with("ls1-");
@@ -352,7 +362,7 @@ fn way_back(what: &str, common: &mut Common) -> Result<Rejoin, Problem> {
     Ok(from)
 }
 
-/// What was recorded of a match that is to be reopened. The new recording stands beside it, unless another was named.
+/// Reads the recording of a match to reopen. The new one stands beside it, unless `--record` names another place.
 fn recorded(path: &Path, host: Option<&Ticket>, common: &mut Common) -> Result<Rejoin, Problem> {
     let from = replay::reopen(path, host).map_err(|source| Problem::Rejoin {
         path: path.to_owned(),
@@ -370,8 +380,8 @@ fn begin(common: Common, outer: &Common) -> Common {
     common
 }
 
-/// Refuses these options, of which some may stand before the command.
-fn not_taken(
+/// Refuses these options, which may also stand before the command.
+fn refuse_options(
     common: &Common,
     options: &[&'static str],
     command: &'static str,
@@ -383,11 +393,11 @@ fn not_taken(
     }
 }
 
-/// Says which of these options mean nothing here, and why. Returns it too, for a screen that covers stderr.
-fn not_used(common: &Common, options: &[&'static str], why: &str) -> Vec<String> {
+/// Warns of options that have no effect, and why. Also returns the lines, for a screen that covers stderr.
+fn warn_unused(common: &Common, options: &[&'static str], why: &str) -> Vec<String> {
     let given = common.given(options).into_iter();
     let notes: Vec<String> = given
-        .map(|option| format!("{option} is not used: {why}"))
+        .map(|option| format!("{option} has no effect: {why}"))
         .collect();
     for note in &notes {
         say(LogLevel::Warn, format_args!("{note}"));
@@ -395,11 +405,11 @@ fn not_used(common: &Common, options: &[&'static str], why: &str) -> Vec<String>
     notes
 }
 
-fn listen() -> Result<Asked, Problem> {
-    Asked::listen().map_err(Problem::Terminal)
+fn listen() -> Result<QuitRequest, Problem> {
+    QuitRequest::listen().map_err(Problem::Terminal)
 }
 
-/// Reads a ticket, or the file that holds one.
+/// Parses a ticket, or reads the file that holds one.
 fn ticket(text: &str) -> Result<Ticket, Problem> {
     let text = match text.strip_prefix('@') {
         None => text.to_owned(),
@@ -408,7 +418,7 @@ fn ticket(text: &str) -> Result<Ticket, Problem> {
     text.trim().parse().map_err(Problem::Ticket)
 }
 
-/// A ticket is short: what is longer is not read to its end.
+/// A longer file is no ticket, and is not read to its end.
 fn read_ticket(path: &Path) -> Result<String, Problem> {
     use std::io::Read;
     let mut bytes = Vec::new();
@@ -421,13 +431,13 @@ fn read_ticket(path: &Path) -> Result<String, Problem> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn later(what: &'static str, instead: &'static str) -> OptionError {
-    OptionError::Later { what, instead }
+fn not_available(what: &'static str, instead: &'static str) -> OptionError {
+    OptionError::NotAvailable { what, instead }
 }
 
-/// What a joiner takes over from the host.
+/// Options that a joiner takes from the host.
 const HOST_DECIDES: [&str; 5] = ["--map-seed", "--map", "--scenario", "--minutes", "--plan"];
-/// What means nothing where no match is run.
+/// Options without a meaning where no match runs.
 const NO_MATCH: [&str; 13] = [
     "--bot",
     "--turns",
@@ -450,14 +460,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_typed_match_is_played_by_the_name_that_is_kept() {
+    fn a_match_from_the_command_line_uses_the_kept_name() {
         let kept = || Some("Anna".to_owned());
         let name = |common: &Common| named(common, kept).name;
         let mut common = Common::default();
         assert_eq!(name(&common).as_deref(), Some("Anna"));
         common.name = Some("Bo".to_owned());
         assert_eq!(name(&common).as_deref(), Some("Bo"));
-        // What scripts start depends on nobody's settings.
+        // Scripts do not depend on a person's settings.
         common = Common {
             json: true,
             ..Common::default()

@@ -1,13 +1,13 @@
-//! Where a match is recorded to.
+//! Where a match is recorded.
 
 use crate::exit::Problem;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Where a recording is, once it is begun.
+/// The path of a recording, set once it begins.
 pub type RecordedTo = Arc<OnceLock<PathBuf>>;
 
-/// A recording in a new file.
+/// A recorder to a new file.
 ///
 /// # Errors
 /// [`Problem::Record`].
@@ -18,7 +18,7 @@ pub fn recorder(path: &Path) -> Result<replay::Recorder, Problem> {
     })
 }
 
-/// The next free name after that of a replay: `match-2.replay` after `match.replay`.
+/// The next free name after a replay's: `match-2.replay` after `match.replay`.
 pub(crate) fn beside(replay: &Path) -> PathBuf {
     let stem = replay.file_stem().unwrap_or_default().to_string_lossy();
     let (name, first) = match stem.rsplit_once('-') {

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first asks the match to be left gracefully, the second ends the program at once.
+//! Ctrl-C and SIGTERM: the first leaves the match gracefully, the second ends the program at once.
 
 #[cfg(feature = "play")]
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -9,16 +9,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether the user or the system has asked the program to end.
 #[derive(Clone, Debug, Default)]
-pub struct Asked(Arc<AtomicBool>);
+pub struct QuitRequest(Arc<AtomicBool>);
 
-impl Asked {
-    /// Listens from now on.
+impl QuitRequest {
+    /// Installs the signal handlers.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     #[cfg(feature = "play")]
-    pub fn listen() -> io::Result<Asked> {
-        let asked = Asked::default();
+    pub fn listen() -> io::Result<QuitRequest> {
+        let asked = QuitRequest::default();
         for signal in [SIGINT, SIGTERM] {
             // In this order: the first signal finds the flag unset and only sets it.
             let code = 128 + signal;
@@ -28,12 +28,12 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Whether it was asked to.
+    /// Whether it has.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Asks, as a signal would.
+    /// Sets the flag, as a signal would.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! What a match took: times and counts, in bounded memory however long it runs.
+//! Times and counts of a match, in bounded memory however long it runs.
 
 use crate::output::{LatencyLine, StepLine};
 use hdrhistogram::Histogram;
@@ -6,17 +6,16 @@ use lockstep::{Event, Traffic};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Counts along with the events of one match.
+/// Counts the events of one match.
 pub struct Tally {
     latency_us: Histogram<u32>,
     step_us: Histogram<u32>,
     began: Option<Instant>,
 }
 
-/// What it came to.
+/// Totals of a match.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// What became of the commands.
     pub counts: lockstep::Counts,
     /// From issue to execution.
     pub latency: LatencyLine,
@@ -24,18 +23,15 @@ pub struct Summary {
     pub step: StepLine,
     /// Time spent waiting for late turns.
     pub stalled: Duration,
-    /// Turns that were late.
     pub late_turns: u64,
     /// From turn 0 to now.
     pub wall: Duration,
-    /// What was carried.
     pub traffic: Traffic,
-    /// The recorded file.
+    /// The recording.
     pub replay: Option<PathBuf>,
 }
 
 impl Tally {
-    /// Counts from nothing.
     pub fn new() -> Tally {
         let histogram = || {
             Histogram::new_with_bounds(1, HIGHEST_US, 3).expect("the bounds are in order, 3 digits")
@@ -47,7 +43,7 @@ impl Tally {
         }
     }
 
-    /// Takes in an event that happened `now`.
+    /// Counts an event that happened `now`.
     pub fn take(&mut self, event: &Event, now: Instant) {
         match event {
             Event::Started { .. } => self.began = Some(now),
@@ -99,7 +95,7 @@ fn tenths_of_ms(us: u64) -> f64 {
     (us as f64 / 100.0).round() / 10.0
 }
 
-/// An hour: more than a match waits for anything.
+/// An hour: longer than any wait of a match.
 const HIGHEST_US: u64 = 3_600_000_000;
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::news::News;
 use crate::peer::now;
 use crate::plain;
 use crate::play::{home, seat_name};
-use crate::signals::Asked;
+use crate::signals::QuitRequest;
 use crate::terminal::controls::stepped;
 use crate::terminal::{Console, Screen};
 use crate::world::{Tile, World};
@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 /// Shows a replay until the screen is closed.
 ///
 /// # Errors
-/// [`Problem`]: no replay of this game, or no terminal.
-pub fn run(path: &Path, asked: &Asked) -> Result<ExitCode, Problem> {
+/// [`Problem`]: not a replay of this game, or no terminal.
+pub fn run(path: &Path, asked: &QuitRequest) -> Result<ExitCode, Problem> {
     let mut game = replay::open::<World>(path).map_err(|source| Problem::Replay {
         path: path.to_owned(),
         source,
@@ -50,32 +50,36 @@ pub fn run(path: &Path, asked: &Asked) -> Result<ExitCode, Problem> {
         plain::print(&format!("{} won", seat_name(seat))).map_err(Problem::Terminal)?;
     }
     let source = game.source();
-    Ok(tell(&wrong(path, source.reader().damage(), source.error())))
+    Ok(print_problems(&problems(
+        path,
+        source.reader().damage(),
+        source.error(),
+    )))
 }
 
-/// What is wrong with a file that was watched, in lines.
-pub(crate) fn wrong(
+/// What is wrong with a watched file, in lines.
+pub(crate) fn problems(
     path: &Path,
     damage: Option<replay::Damage>,
     error: Option<&replay::Error>,
 ) -> Vec<String> {
     let name = plain::shown(path);
-    let mut wrong = Vec::new();
+    let mut problems = Vec::new();
     if let Some(damage) = damage {
-        wrong.push(format!("{name}: {damage}"));
-        wrong.push(format!("{name}: {}", damage.remedy(plain::word(path))));
+        problems.push(format!("{name}: {damage}"));
+        problems.push(format!("{name}: {}", damage.remedy(plain::quoted(path))));
     }
-    wrong.extend(error.map(|error| format!("{name}: {error}")));
-    wrong
+    problems.extend(error.map(|error| format!("{name}: {error}")));
+    problems
 }
 
-/// Tells it, and what the program ends with.
-pub(crate) fn tell(wrong: &[String]) -> ExitCode {
-    for line in wrong {
-        // Where stderr is closed, nobody is left to tell.
+/// Prints these lines and returns the exit code.
+pub(crate) fn print_problems(problems: &[String]) -> ExitCode {
+    for line in problems {
+        // A closed stderr leaves no way to report its own failure.
         let _ = writeln!(std::io::stderr(), "demo-rts: {line}");
     }
-    ExitCode::from(match wrong {
+    ExitCode::from(match problems {
         [] => exit::GOOD,
         _ => exit::DAMAGED,
     })
@@ -83,15 +87,15 @@ pub(crate) fn tell(wrong: &[String]) -> ExitCode {
 
 struct Viewer {
     facts: Facts,
-    /// Where the file breaks off, and what to do about it.
+    /// Where the file breaks off, and the remedy.
     damage: Option<String>,
-    /// Place in [`speeds`].
+    /// An index into [`speeds`].
     speed: usize,
     paused: bool,
     close: bool,
-    /// Where the viewer looks.
+    /// The centre of the view.
     centre: Option<Tile>,
-    /// The world runs to where a seek leads; what happens on the way is not told.
+    /// Whether the world runs to the target of a seek. Events on the way are not logged.
     seeking: bool,
     turn_ms: u64,
 }
@@ -101,7 +105,7 @@ impl Viewer {
         &mut self,
         game: &mut Match<World, Player>,
         console: &mut Console,
-        asked: &Asked,
+        asked: &QuitRequest,
     ) -> std::io::Result<()> {
         let mut drawn_at: Option<Instant> = None;
         while !asked.is_set() {
@@ -122,14 +126,14 @@ impl Viewer {
             }
             self.facts.status = Some(game.status());
             self.facts.turns = Some(game.source().turns());
-            // A seek runs silently, so events alone do not tell where it ended.
+            // A seek emits no events, so they do not tell where it ended.
             self.facts.turn = game.source().next_turn().0.checked_sub(1);
             self.facts.tick = game.ticks();
             let busy = matches!(game.status(), Status::CatchingUp { .. });
             if std::mem::replace(&mut self.seeking, busy) && !busy {
                 self.facts.checksum = game.world().map(State::checksum);
             }
-            // Once: who stands there may walk away or die, and the view shall not jump.
+            // Set once: the unit at the centre may move or die, and the view must not jump.
             self.centre = self.centre.or_else(|| game.world().map(home));
             if drawn_at.is_none_or(|at| at.elapsed() >= FRAME) {
                 drawn_at = Some(now());
@@ -155,7 +159,7 @@ impl Viewer {
         Ok(())
     }
 
-    /// `false` when the viewer wants to go.
+    /// `false` when the viewer quits.
     fn press(&mut self, key: KeyEvent, game: &mut Match<World, Player>) -> bool {
         let minute = u32::try_from(60_000 / self.turn_ms.max(1))
             .unwrap_or(1)
@@ -191,7 +195,7 @@ impl Viewer {
         true
     }
 
-    /// Moves the view: the arrows are for time here.
+    /// Moves the view by letters: the arrows move in time here.
     fn look(&mut self, letter: char, game: &Match<World, Player>) {
         let arrow = match letter.to_ascii_lowercase() {
             'a' => KeyCode::Left,
@@ -237,7 +241,7 @@ impl Viewer {
     }
 }
 
-/// The speeds that can be chosen, ascending.
+/// Speeds to choose from, ascending.
 fn speeds() -> [(Speed, &'static str); 9] {
     [
         (Speed::QUARTER, "1/4"),
@@ -248,7 +252,7 @@ fn speeds() -> [(Speed, &'static str); 9] {
         (Speed::times(8), "8"),
         (Speed::times(16), "16"),
         (Speed::times(64), "64"),
-        (Speed::UNLIMITED, "as fast as it goes"),
+        (Speed::UNLIMITED, "unlimited"),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! Kinds, their numbers and match time, as people say them.
+//! Numbers of units and buildings, and match time, as English text.
 
 use crate::world::Kind;
 
@@ -26,12 +26,22 @@ pub(crate) fn one(kind: Kind) -> String {
     format!("{article} {name}")
 }
 
+/// `1 of 2 players remains`; without a number where a joiner does not know how many began.
+#[cfg(feature = "play")]
+pub(crate) fn remaining((playing, all): (usize, usize)) -> String {
+    match (playing, all) {
+        (_, 0) => "too few players remain".to_owned(),
+        (1, _) => format!("1 of {all} players remains"),
+        _ => format!("{playing} of {all} players remain"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn one_and_many() {
+    fn plurals_and_articles() {
         assert_eq!(kinds(1, Kind::Worker), "1 worker");
         assert_eq!(kinds(2, Kind::Archer), "2 archers");
         assert_eq!(kinds(3, Kind::Swordsman), "3 swordsmen");

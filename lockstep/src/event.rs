@@ -11,7 +11,7 @@ use std::time::Duration;
 pub enum Event {
     /// The lobby changed.
     Lobby {
-        /// Who is in it, with which seats.
+        /// The peers in it, with their seats.
         peers: Vec<LobbyPeer>,
         /// How many seats the match has.
         seats: u8,
@@ -29,13 +29,12 @@ pub enum Event {
         /// The plan in force.
         plan: Plan,
     },
-    /// Where the peers of this match can be dialled, as they say and are found: told when the match begins, and again
-    /// whenever one of them is found elsewhere, or the match is reopened. Kept, the newest lets a later run of this
-    /// process come back:
+    /// Addresses at which the peers of this match can be dialled. Comes when the match begins, and again when a peer's
+    /// address changes or the match is reopened. A game that keeps the newest can return after a crash:
     /// [`Match::rejoin`](crate::Match::rejoin).
     Contacts(Vec<Contact>),
-    /// The world executed a turn. Turns that were taken back come again as they are now; all of them may, where who came
-    /// back had followed a match farther than where it was then reopened.
+    /// The world executed a turn. Turns that were taken back come again as they are now. All turns may come again at a
+    /// joiner that had followed a match beyond the turn at which it was reopened.
     Turn {
         /// The turn.
         turn: TurnNumber,
@@ -97,67 +96,66 @@ pub enum Event {
     },
     /// The match goes on.
     Resumed {
-        /// Who resumed it; `None` when the pausing seat's budget was spent.
+        /// The seat that resumed it; `None` when the pausing seat's budget was spent.
         seat: Option<Seat>,
         /// In which turn; the turns after it have ticks again.
         turn: TurnNumber,
     },
-    /// Somebody wrote to all.
+    /// A text to all.
     Chat {
-        /// Who, as the lobby names them.
+        /// The sender's name, as in the lobby.
         from: String,
         /// The seat, once seats are given.
         seat: Option<Seat>,
-        /// What.
+        /// The text.
         text: String,
     },
     /// A peer left the match; its batches are empty by rule from this turn on.
     Left {
-        /// Who.
+        /// The peer.
         peer: PeerId,
-        /// The seats that nobody plays any more.
+        /// Its seats, which stand empty now.
         seats: Vec<Seat>,
         /// The turn in which they left.
         turn: TurnNumber,
     },
-    /// This process stood still, or its machine slept: the others may have gone on without it. It executes and seals
-    /// nothing until they have said that it still belongs.
+    /// This process stood still, or its machine slept, so the others may have removed this peer. It executes and seals
+    /// nothing until a quorum has confirmed its incarnation.
     Slept {
         /// For how long.
         away: Duration,
     },
-    /// A peer that turns wait for is unheard, or has blocked them for too long: the others decide whether to go on
-    /// without it.
+    /// This peer suspects another one, which is silent or has blocked turns for too long. A quorum decides whether to
+    /// remove it.
     Suspected {
-        /// Who.
+        /// The peer.
         peer: PeerId,
         /// Its seats.
         seats: Vec<Seat>,
         /// For how long it has not been heard; short where it blocks turns although it is heard.
         unheard: Duration,
     },
-    /// Players vote to wait longer for whom turns wait for: [`Live::wait_longer`](crate::Live::wait_longer).
+    /// Players vote for an extension of the suspicion time: [`Live::wait_longer`](crate::Live::wait_longer).
     Patience {
         /// The turn that waits.
         turn: TurnNumber,
-        /// The seats of those who want to.
+        /// The seats of the peers that vote for it.
         seats: Vec<Seat>,
-        /// How much longer than usual nobody is suspected in this stall; zero until they are a quorum.
+        /// What the extension adds to the suspicion time in this stall; zero until a quorum has voted for it.
         longer: Duration,
     },
-    /// So many peers are lost that the others cannot decide to go on without them: the match waits. Leaving ends it.
+    /// Quorum loss: too few peers are left to decide a roster change, so the match waits. Leaving ends it.
     ///
-    /// A peer that comes back tells the same where it sees no turn come, and too few in reach of those who have a vote;
-    /// again where the match was to be reopened since and that came to nothing. Its own earlier run is one of the lost.
-    /// It is let in if that passes; where programs have died it does not, and the match goes on once one of them reopens
-    /// it: [`Live::reopen`](crate::Live::reopen).
+    /// A joiner tells the same where no turn comes and too few voters are in reach, and again after a reopening that came
+    /// to nothing. Its own earlier incarnation counts as missing. The match goes on when the missing peers are heard
+    /// again, or when a peer reopens it: [`Live::reopen`](crate::Live::reopen).
     NoQuorum {
         /// The turn that waits.
         turn: TurnNumber,
-        /// The seats of those who are lost.
+        /// The seats of the missing peers.
         missing: Vec<Seat>,
     },
-    /// The roster change that ends an epoch is decided and its turns are complete: the next epoch begins.
+    /// A roster change is in force: the next epoch begins.
     RosterChanged {
         /// Its first turn.
         turn: TurnNumber,
@@ -165,11 +163,11 @@ pub enum Event {
         epoch: u32,
         /// The seats of its roster.
         seats: Vec<Seat>,
-        /// Those who are not in it any more, by why. Nobody plays their seats.
+        /// The peers that are not in it any more, by cause. Their seats stand empty.
         gone: Vec<Gone>,
-        /// The seats in it that nobody played before: those of whoever came back.
+        /// Seats that were empty before: those of the joiner.
         back: Vec<Seat>,
-        /// Why it changed: of those who are gone the first one's, where some are.
+        /// Why it changed. Where several peers are gone, the cause of the first.
         cause: RosterCause,
     },
     /// A seat's command did not decode as one: every peer skips it and resigns the seat.
@@ -181,14 +179,14 @@ pub enum Event {
     },
     /// A peer did what no correct peer does.
     PeerFault {
-        /// Who.
+        /// The peer.
         peer: PeerId,
-        /// What.
+        /// Its fault.
         fault: Fault,
     },
     /// A link to a peer went down; batches may still travel by others.
     LinkLost {
-        /// Who was at its other end.
+        /// The peer at its other end.
         peer: PeerId,
         /// Why.
         why: LinkError,
@@ -204,10 +202,10 @@ pub enum Event {
     Ended(Ended),
 }
 
-/// Seats that nobody plays any more by a change of the roster.
+/// Seats that a roster change left empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gone {
-    /// Why their peers are not in the roster any more.
+    /// Why their peers are out of the roster.
     pub cause: RosterCause,
     /// The seats, ascending.
     pub seats: Vec<Seat>,
@@ -228,18 +226,18 @@ impl Gone {
 pub enum RosterCause {
     /// Peers left.
     Left,
-    /// Peers were lost, blocked turns for too long, or another run of their process asked for their place.
+    /// Peers fell silent, blocked turns for too long, or another incarnation of theirs asked for the place.
     Lost,
-    /// Peers had signed two different batches for one turn: the proof is in the log.
+    /// Peers signed two different batches for one turn. The log holds the proof.
     Cheated,
-    /// Peers had another world, or another log, than a quorum: see [`OnDesync`](crate::log::OnDesync).
+    /// Peers had another world or log than a quorum: see [`OnDesync`](crate::log::OnDesync).
     Desynced,
-    /// Peers were suspected and answered: nobody is gone.
+    /// The suspected peers answered, so all stay.
     FalseAlarm,
-    /// A peer came back into its seats.
+    /// A joiner was admitted into its seats.
     Rejoined,
-    /// The processes of all peers had died, or of so many that those who were left were no quorum: those who came play
-    /// on from the newest turn that they have in common.
+    /// The match was reopened after quorum loss, or after all processes had died. Its peers play on from the newest turn
+    /// that a quorum recorded.
     Reopened,
 }
 
@@ -274,7 +272,7 @@ pub struct LobbyPeer {
     pub peer: PeerId,
     /// What it calls itself.
     pub name: String,
-    /// The build that it runs, as it says; empty where that is not told, as in a match that is reopened.
+    /// Its build, as it says; empty in the lobby of a reopening.
     pub build: String,
     /// Its seats.
     pub seats: Vec<Seat>,
@@ -296,17 +294,17 @@ pub struct SeatInfo {
 /// Two worlds differ after the same turns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Desync {
-    /// The first turn after which peers reported different checksums or logs; the last one executed, where this peer has
-    /// only heard what the others decided.
+    /// The first turn after which peers reported different checksums or logs. Where this peer only knows the others'
+    /// decision: the last turn that it executed.
     pub turn: TurnNumber,
     /// What each peer reported, by its lowest seat.
     pub reports: Vec<DesyncSide>,
-    /// Peers that reported something else than more than half of the roster, which reported the same: most likely theirs
-    /// is the fault, or the lie. Empty where no such majority is known.
+    /// The minority: peers that reported something else than more than half of the roster. Empty where no majority is
+    /// known.
     pub odd: Vec<PeerId>,
-    /// Whether the match goes on without those, and this peer plays on; see [`OnDesync`](crate::log::OnDesync).
+    /// Whether the match goes on without the minority, and this peer plays on; see [`OnDesync`](crate::log::OnDesync).
     pub goes_on: bool,
-    /// The folder that holds what this peer wrote about it, once written.
+    /// The folder of this peer's desync report, once written.
     pub report: Option<PathBuf>,
 }
 
@@ -334,11 +332,11 @@ pub struct Ended {
     pub turns: u32,
     /// Checksum of the world after them; `None` when no world was ever built.
     pub checksum: Option<Checksum>,
-    /// Who won, where the world said so.
+    /// The winner, where the world named one.
     pub outcome: Option<Outcome>,
     /// Peers that signed the same end.
     pub agreed: u8,
-    /// Peers that were asked to.
+    /// Peers that were asked to sign it.
     pub of: u8,
 }
 
@@ -371,13 +369,13 @@ pub enum EndReason {
     /// A desync.
     #[error("the worlds of two peers differ")]
     Desync,
-    /// A turn was waited for in vain.
+    /// A stall lasted longer than the stall limit.
     #[error("{} waited for in vain", seats_were(on))]
     StallLimit {
         /// The seats whose batches did not come.
         on: Vec<Seat>,
     },
-    /// The others went on without this peer: they had not heard it for too long, or it had blocked turns for too long.
+    /// A roster change removed this peer: it was silent for too long, or had blocked turns for too long.
     #[error("the others went on without this peer")]
     Removed,
     /// The lobby turned this peer away.
@@ -386,31 +384,34 @@ pub enum EndReason {
     /// The lobby's host could not be reached.
     #[error("the match's host cannot be reached: {0}")]
     Unreachable(LinkError),
-    /// This peer was to come back into a match, and nobody answered whom it knows of.
-    #[error("nobody of that match answers, at any address that is known")]
+    /// A joiner found no peer of the match at the addresses that it knows.
+    #[error("no peer of that match answers at any known address")]
     NobodyThere,
-    /// This peer was coming back into a match, and all others went meanwhile: how it ended, if it did, is not known.
-    #[error("the others went after turn {after}, before this peer was let in")]
+    /// All other peers went while this one was rejoining. How the match ended, if it did, is not known.
+    #[error("the other players left after turn {after}, before this one was admitted")]
     OthersWent {
-        /// The newest turn that is known here of theirs.
+        /// Their newest turn that this peer knows of.
         after: TurnNumber,
     },
-    /// This peer was to come back into a match, and found only others who look for it as well.
+    /// A joiner found only other joiners of the match.
     #[error(
-        "the others look for the match, too, and nobody plays it any more: one of them has to reopen it"
+        "no peer plays that match any more, and the others are looking for it as well: one of them has to reopen it"
     )]
     NobodyPlays,
-    /// The lobby's host closed it, or was lost, before the match began.
+    /// The lobby closed, or its host was lost, before the match began.
     #[error("the lobby closed before the match began")]
     LobbyClosed,
     /// The world could not be built or loaded from what the lobby or the log gave.
     #[error("the world cannot be built from this setup")]
     World,
-    /// A match was to be reopened, and too few of its last peers came back to decide anything; or this peer was to come
-    /// back into one in which too few were left, and they went as well.
-    #[error("without {} there is no quorum: nothing is played on", names(missing))]
+    /// Quorum loss that no peer mended: too few came to a reopening, or the last peers left before a joiner was
+    /// admitted.
+    #[error(
+        "without {} there is no quorum, so the match cannot go on",
+        names(missing)
+    )]
     NoQuorum {
-        /// Those who did not come.
+        /// The players that are missing.
         missing: Vec<SeatInfo>,
     },
     /// The network thread failed.
@@ -465,14 +466,12 @@ pub enum JoinRefused {
     /// The match has no seat for this key.
     #[error("this identity has no seat in that match: use the one that it was played with")]
     NoSeat,
-    /// A run of a process with this key signed two different batches for one turn of the match: the proof is in its log.
-    #[error(
-        "this identity cheated in that match, as two signed batches prove: it does not come back"
-    )]
+    /// This key signed two different batches for one turn of the match. The log holds the proof.
+    #[error("this identity cheated in that match, as two signed batches prove: it may not rejoin")]
     Cheated,
-    /// Worlds of this key's runs have differed from those of a quorum twice in this match.
+    /// The worlds of this key have differed from those of a quorum twice in this match.
     #[error(
-        "this identity's world has twice differed from the others' in that match: it does not come back"
+        "this identity's world has twice differed from the others' in that match: it may not rejoin"
     )]
     Desynced,
     /// This key is in the lobby already.
@@ -483,18 +482,18 @@ pub enum JoinRefused {
     TooSlow,
     /// The match is being reopened for its seats.
     #[error(
-        "this match is being reopened: only those who recorded it can come, each with its replay"
+        "this match is being reopened: only players that recorded it can join, each with its own replay"
     )]
     Reopening,
-    /// A match was to be reopened that somebody is still in.
-    #[error("somebody is still in that match: rejoin it, or reopen it once all have left")]
+    /// The match to be reopened still goes on.
+    #[error("that match still goes on: rejoin it, or reopen it once all players have left")]
     GoesOn,
-    /// The match had gone on without this peer before it was lost.
+    /// A roster change had removed this peer before the match was lost.
     #[error(
         "the match had gone on without this identity: rejoin it once the others have reopened it"
     )]
     NotOfRoster,
-    /// What this peer recorded of the match is not what the others recorded.
+    /// This peer recorded another history than the host.
     #[error("this peer's replay and the host's are not of one history")]
     OtherHistory,
     /// Broke the lobby's rules.
@@ -522,8 +521,8 @@ pub enum Fault {
     /// A batch for a turn that is over or lies too far ahead.
     #[error("sent a batch for a turn that is out of range")]
     WrongTurn,
-    /// A batch with commands for a seat that is not its own.
-    #[error("sent a command for somebody else's seat")]
+    /// A batch with commands for another peer's seat.
+    #[error("sent a command for another peer's seat")]
     WrongSeat,
     /// Two different batches for one turn.
     #[error("signed two different batches for one turn")]

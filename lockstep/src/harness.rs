@@ -98,10 +98,30 @@ pub struct Clock {
 
 struct Driven {
     session: Option<Session>,
+    /// The session's deadline after it was last called.
+    deadline: Option<Duration>,
     clock: Clock,
     /// The earliest wake-up in the queue.
     wakes_at: Option<Duration>,
     suspended: bool,
+}
+
+impl Driven {
+    fn new(session: Session, clock: Clock) -> Self {
+        Driven {
+            deadline: session.deadline(),
+            session: Some(session),
+            clock,
+            wakes_at: None,
+            suspended: false,
+        }
+    }
+
+    /// When it wants to be called, on its own clock.
+    fn due(&self) -> Option<Duration> {
+        let runs = self.session.is_some() && !self.suspended;
+        self.deadline.filter(|_| runs)
+    }
 }
 
 enum Queued<E> {
@@ -128,25 +148,15 @@ impl<E> Driver<E> {
 
     /// Adds a peer whose process begins when its clock says so. Its number.
     pub fn add(&mut self, session: Session, clock: Clock) -> usize {
-        self.peers.push(Driven {
-            session: None,
-            clock,
-            wakes_at: None,
-            suspended: false,
-        });
+        self.peers.push(Driven::new(session, clock));
         let peer = self.peers.len() - 1;
-        self.restart(peer, session, clock);
+        self.schedule_wake(peer);
         peer
     }
 
     /// Another run of a peer's process takes the place of the one before.
     pub fn restart(&mut self, peer: usize, session: Session, clock: Clock) {
-        self.peers[peer] = Driven {
-            session: Some(session),
-            clock,
-            wakes_at: None,
-            suspended: false,
-        };
+        self.peers[peer] = Driven::new(session, clock);
         self.schedule_wake(peer);
     }
 
@@ -164,7 +174,10 @@ impl<E> Driver<E> {
     #[cfg(test)]
     pub(crate) fn session_mut(&mut self, peer: usize) -> Option<&mut Session> {
         self.wake(self.now, peer);
-        self.peers[peer].session.as_mut()
+        let driven = &mut self.peers[peer];
+        // The test may change when the session is due.
+        driven.deadline = Some(Duration::ZERO);
+        driven.session.as_mut()
     }
 
     /// Whether a peer's process has begun and runs, and is not suspended.
@@ -264,6 +277,7 @@ impl<E> Driver<E> {
             return Vec::new();
         };
         let outputs = session.handle(now, input);
+        driven.deadline = session.deadline();
         self.schedule_wake(peer);
         outputs
     }
@@ -274,22 +288,20 @@ impl<E> Driver<E> {
         if driven.wakes_at == Some(at) {
             driven.wakes_at = None;
         }
-        let deadline = driven.session.as_ref().and_then(Session::deadline);
-        let due = deadline.is_some_and(|deadline| deadline <= driven.clock.reading(at));
-        if driven.suspended || !due {
+        let reading = driven.clock.reading(at);
+        let due = driven.due().is_some_and(|due| due <= reading);
+        if !due {
             self.schedule_wake(peer);
-            return false;
         }
-        true
+        due
     }
 
     fn schedule_wake(&mut self, peer: usize) {
         let driven = &self.peers[peer];
-        let deadline = driven.session.as_ref().and_then(Session::deadline);
-        let Some(deadline) = deadline.filter(|_| !driven.suspended) else {
+        let Some(due) = driven.due() else {
             return;
         };
-        let at = driven.clock.when(deadline).max(self.now);
+        let at = driven.clock.when(due).max(self.now);
         if driven.wakes_at.is_none_or(|wakes_at| at < wakes_at) {
             self.peers[peer].wakes_at = Some(at);
             self.wake(at, peer);

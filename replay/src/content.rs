@@ -1,11 +1,11 @@
-//! Records as the content of an item, and back.
+//! Encodes records as the content of an item, and decodes them.
 
 use crate::segment::Kind;
 use lockstep::Limits;
 use lockstep::log::{Bundle, Codec, LogEntry, Record, What};
 use sim::Seat;
 
-/// Encodes records that belong together as one item.
+/// Encodes records as one item.
 pub(crate) fn encode(codec: &mut Codec, records: &[Record]) -> (Kind, Vec<u8>) {
     let short = match records {
         [Record::Bundle(bundle)] if codec.continues(bundle) => short(bundle),
@@ -22,7 +22,7 @@ pub(crate) fn encode(codec: &mut Codec, records: &[Record]) -> (Kind, Vec<u8>) {
     }
 }
 
-/// The records of an item; `None` where it is none of records, or not as [`encode`] writes them.
+/// Decodes the records of an item; `None` if they are not what [`encode`] writes.
 pub(crate) fn decode(
     kind: Kind,
     content: &[u8],
@@ -40,7 +40,7 @@ pub(crate) fn decode(
     }
 }
 
-/// A turn of short commands and nothing else.
+/// The short form of a turn; `None` unless it holds only short commands.
 fn short(bundle: &Bundle) -> Option<Vec<u8>> {
     let mut content = Vec::new();
     for entry in &bundle.entries {
@@ -75,5 +75,5 @@ fn entries(mut content: &[u8]) -> Option<Vec<LogEntry>> {
     (!entries.is_empty()).then_some(entries)
 }
 
-/// Bytes of a command that is short.
+/// Bytes of the longest short command.
 const MOST: u8 = 31;

@@ -1,4 +1,4 @@
-//! Where a file breaks off, and what of it can be used.
+//! Where a file breaks off, and how much of it is valid.
 
 use crate::words::{clock, count, thousands};
 use crate::{Reader, Tail};
@@ -6,18 +6,18 @@ use lockstep::TurnNumber;
 use std::fmt;
 use std::time::Duration;
 
-/// Where and how a file breaks off, and what of it can be used.
+/// Where and how a file breaks off, and how much of it is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Offset of the first byte that cannot be used.
+    /// Offset of the first invalid byte.
     pub at: u64,
     /// Bytes of the file.
     pub of: u64,
-    /// It ends in the middle of an item, rather than with bytes that do not hold.
+    /// Whether it ends within an item; otherwise bytes are invalid.
     pub cut: bool,
     /// Whole turns before it.
     pub turns: u32,
-    /// How long they took to play.
+    /// Their match time.
     pub time: Duration,
 }
 
@@ -38,10 +38,10 @@ impl Damage {
         })
     }
 
-    /// What can be done about it, for the file of this name: a sentence without its end.
+    /// What the user can do with the file of this name: a sentence without a full stop.
     pub fn remedy(&self, name: impl fmt::Display) -> String {
         format!(
-            "the {} before it can be used; `replay trim {name}` writes them to a clean file",
+            "the {} before it are valid; `replay trim {name}` writes them to a clean file",
             count(u64::from(self.turns), "turn")
         )
     }

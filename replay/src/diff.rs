@@ -1,4 +1,4 @@
-//! Comparing two replays.
+//! Compares two replays.
 
 use crate::{Error, Reader};
 use lockstep::TurnNumber;
@@ -7,50 +7,50 @@ use lockstep::session::roster::{Peers, Value};
 use sim::Checksum;
 use std::sync::Arc;
 
-/// How two replays compare.
+/// The result of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diff {
-    /// Turns of each.
+    /// Turns of each replay.
     pub turns: (u32, u32),
-    /// Turns at the start that are equal in both.
+    /// Equal turns at the start.
     pub equal_turns: u32,
-    /// Checksums of equal turns that both recorded.
+    /// Checksums of equal turns that both replays hold, and that agree.
     pub equal_checksums: u32,
-    /// Turns at the end of each that only a peer completed that the others went on without, or that no quorum had when
-    /// the match was reopened: they count for nobody, and are not compared.
+    /// Turns at the end of each that are not compared: only a removed peer completed them, or no quorum held them
+    /// at a reopening.
     pub provisional_turns: (u32, u32),
-    /// The first difference, if there is one in what both hold.
+    /// The first difference in the common part, if any.
     pub difference: Option<Difference>,
 }
 
 /// The first difference of two replays.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Difference {
-    /// They are of two matches.
+    /// They record two matches.
     OtherMatch,
-    /// They are of one match, but its start differs: roster, setup, seed or plan.
+    /// They record one match, but its start differs: roster, setup, seed or plan.
     Start,
-    /// A turn holds other entries, or runs under another plan.
+    /// A turn's entries or plan differ.
     Turn {
         /// The turn.
         turn: TurnNumber,
-        /// The first entry that differs, counted from 0; `None`: plan or pause differ.
+        /// The index of the first entry that differs; `None` if plan or pause differ.
         entry: Option<u32>,
         /// That entry in the first replay, if it has one.
         left: Option<LogEntry>,
         /// That entry in the second.
         right: Option<LogEntry>,
     },
-    /// The peers that go on are others, or one of the two knows nothing of the change and goes on.
+    /// Roster changes differ, or one replay goes on past a change that it lacks.
     Roster {
-        /// The turn from which on they are.
+        /// The first turn of the differing roster.
         turn: TurnNumber,
     },
-    /// One player goes on alone in one of them and not in the other, or others do in each.
+    /// One replay branches to single play where the other does not, or both branch differently.
     Continued {
-        /// The turn from which on.
+        /// The first turn of the branch.
         turn: TurnNumber,
-        /// Whether that is so in the first replay, and in the second.
+        /// Whether the first and the second replay branch there.
         in_which: (bool, bool),
     },
     /// The turns are equal, but a checksum is not.
@@ -65,16 +65,16 @@ pub enum Difference {
 }
 
 impl Diff {
-    /// Whether everything that both hold is equal: they are equal, or one continues the other.
+    /// Whether the common part is equal: they are equal, or one is a prefix of the other.
     pub fn agrees(&self) -> bool {
         self.difference.is_none()
     }
 }
 
-/// Compares two replays, as far as both go.
+/// Compares two replays as far as both go.
 ///
 /// # Errors
-/// The disk's.
+/// The error of the disk.
 pub fn diff(left: &mut Reader, right: &mut Reader) -> Result<Diff, Error> {
     let mut diff = Diff {
         turns: (left.turns(), right.turns()),
@@ -139,7 +139,7 @@ fn changes(reader: &mut Reader, until: u32) -> Result<Vec<Change>, Error> {
     Ok(changes)
 }
 
-/// The first turn from which on one player goes on alone in one of the two and not so in the other.
+/// The first turn where the two differ in the player that goes on alone.
 fn first_continued(
     left: &[Arc<Continuation>],
     right: &[Arc<Continuation>],
@@ -156,11 +156,10 @@ fn first_continued(
     Some((TurnNumber(turn), in_which))
 }
 
-/// A roster change, and whether it reopened the match.
+/// A roster change, and the reopening that caused it, if any.
 type Change = (Value, Option<Reopening>);
 
-/// How many turns can be compared: up to the first roster change that they do not have in common, where one goes
-/// beyond it without.
+/// How many turns are comparable: up to the first differing roster change, if either replay goes past it.
 fn compare_changes(start: &Start, left: &[Change], right: &[Change], diff: &mut Diff) -> u32 {
     let mut pairs = left.iter().zip(right);
     let common = pairs.position(|(one, other)| one != other);
@@ -181,7 +180,7 @@ fn compare_changes(start: &Start, left: &[Change], right: &[Change], diff: &mut 
     let beyond = |turns: u32| turns.saturating_sub(cut);
     let delay = u32::from(start.plan.delay_turns);
     let is_tail = |change: Option<&Change>, turns: u32| match change {
-        // Whatever no quorum's files held does not count, of those who go on neither.
+        // No turn beyond a quorum's files counts, not even those of the peers that went on.
         Some((_, Some(_))) => true,
         Some((value, None)) => value.roster != before && beyond(turns) <= delay,
         None => false,
@@ -214,7 +213,6 @@ fn next_bundle(
     Ok(None)
 }
 
-/// The recorded checksums, by turn.
 fn checksums(reader: &mut Reader) -> Result<Vec<(u32, Checksum)>, Error> {
     let mut checksums = Vec::new();
     for record in reader.records() {
@@ -229,7 +227,7 @@ fn checksums(reader: &mut Reader) -> Result<Vec<(u32, Checksum)>, Error> {
     Ok(checksums)
 }
 
-/// A checksum of an equal turn that differs comes before any later difference.
+/// A differing checksum of an equal turn comes before any later difference.
 fn compare_checksums(left: &[(u32, Checksum)], right: &[(u32, Checksum)], diff: &mut Diff) {
     for (turns, ours) in left {
         let place = right.partition_point(|(other, _)| other < turns);
@@ -286,8 +284,8 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_was_removed_for_its_world_has_the_same_log_up_to_there() {
-        let records = fixture::play_strayed(100, 40).records;
+    fn a_desynced_peer_has_the_same_log_up_to_its_removal() {
+        let records = fixture::play_desynced(100, 40).records;
         let before = |record: &&Record| !matches!(record, Record::Roster(_));
         let of_the_odd: Vec<Record> = records.iter().take_while(before).cloned().collect();
         let diff = compare(&records, &of_the_odd);
@@ -296,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_entry_that_differs_is_named() {
+    fn the_first_differing_entry_is_named() {
         let records = fixture::play(100).records;
         let edited = fixture::play_with(100, |bundle| {
             if bundle.turn.0 == 51 {
@@ -316,7 +314,7 @@ mod tests {
         ));
     }
 
-    /// The same match as both saw it that went on without the second peer from turn 60 on.
+    /// The same match in the log of a peer that went on without the second peer from turn 60 on.
     fn without_the_second(records: &[Record], roster: u16) -> Vec<Record> {
         let changed = fixture::play_changing(100, &[60], |bundle| {
             if bundle.turn.0 >= 60 {
@@ -334,12 +332,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_removed_peer_had_ahead_is_no_difference() {
+    fn provisional_turns_of_a_removed_peer_are_no_difference() {
         let records = fixture::play(100).records;
         let went_on = without_the_second(&records, 0b01);
         let until = |turns: u32| {
             let after = |record: &Record| matches!(record, Record::Bundle(bundle) if bundle.turn.0 == turns);
-            let end = records.iter().position(after).expect("so many turns");
+            let end = records.iter().position(after).expect("the match is longer");
             &records[..end]
         };
         let diff = compare(&went_on, until(62));
@@ -350,7 +348,7 @@ mod tests {
         assert_eq!((diff.equal_turns, diff.provisional_turns), (60, (1, 0)));
         let diff = compare(&went_on, until(60));
         assert_eq!((diff.agrees(), diff.provisional_turns), (true, (0, 0)));
-        // Nobody may have more turns than the delay; and after a false alarm nobody goes on by itself.
+        // More turns than the delay, or turns past a false alarm, are a difference.
         let roster = Some(Difference::Roster {
             turn: TurnNumber(60),
         });
@@ -362,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn other_checksums_and_other_matches_are_named() {
+    fn differing_checksums_and_matches_are_named() {
         let records = fixture::play(100).records;
         let mut edited = records.clone();
         for record in &mut edited {

@@ -1,4 +1,4 @@
-//! What can be wrong with a replay file.
+//! Errors of replay files.
 
 use lockstep::log::DecodeError;
 use sim::RulesId;
@@ -10,16 +10,16 @@ pub enum Error {
     /// The disk, or the path.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// A file of this name exists, and recordings are never overwritten.
+    /// A file of this name exists; recordings never overwrite.
     #[error("the file exists already: choose another name")]
     Exists,
-    /// The file holds nothing.
+    /// The file has no bytes.
     #[error("the file is empty")]
     Empty,
     /// The file is no replay.
     #[error("this is not a replay file")]
     Foreign,
-    /// The file was written by another version of the format or protocol.
+    /// The file's version of format or protocol is not this build's.
     #[error(
         "the file is of version {format}.{protocol}, this build reads {}.{}: use the release that wrote it",
         crate::format::VERSION,
@@ -31,49 +31,49 @@ pub enum Error {
         /// The file's protocol.
         protocol: u16,
     },
-    /// A recording was begun, and no match: its process died in the lobby.
-    #[error("nothing is recorded in it yet: the match had not begun")]
+    /// The file holds no match: the recording process died in the lobby.
+    #[error("the file holds no turn: the match had not begun")]
     NotBegun,
-    /// The file is cut or damaged before its first turn, so that nothing of the match is left.
+    /// The file is cut or damaged before its first turn.
     #[error("the start of the match is damaged at byte {at}: nothing can be read from this file")]
     Start {
-        /// Offset of the first item that does not hold.
+        /// Offset of the first invalid item.
         at: u64,
     },
-    /// A part of the file changed after it was opened.
+    /// The file changed after it was opened.
     #[error("the file changed while it was read, at byte {at}: open it again")]
     Changed {
         /// Offset of the item.
         at: u64,
     },
-    /// Nothing is known of where the match's peers were.
+    /// There are no addresses to rejoin the match at.
     #[error(
-        "nothing beside this file says where the match's peers were: come back with a ticket of one of them"
+        "no file beside this replay holds the addresses of its peers: rejoin with the ticket of a peer"
     )]
     NoWayBack,
-    /// The match of a ticket is another one.
-    #[error("this is a replay of another match than the ticket's")]
+    /// The ticket belongs to another match.
+    #[error("the ticket belongs to another match than this replay")]
     OtherMatch,
-    /// There is nothing to go on with.
+    /// The match is over.
     #[error("the match in this replay has ended")]
     Over,
-    /// More turns than are held in memory to come back with.
-    #[error("the match has {turns} turns, and nobody comes back into one of more than {most}")]
+    /// The match is too long to hold in memory.
+    #[error("the match has {turns} turns: matches of more than {most} cannot be rejoined")]
     TooLong {
         /// Turns of the match.
         turns: u32,
-        /// Turns that are taken.
+        /// The largest number of turns.
         most: u32,
     },
-    /// One player went on alone with this match: nobody else has that part of it.
+    /// A player went on alone with this match, so no other peer has that part.
     #[error(
-        "from turn {turns} on one player went on alone in this replay: nobody can come back into that, only play on from it"
+        "from turn {turns} on one player went on alone in this replay: it can be played on, but not rejoined"
     )]
     Continued {
-        /// Turns before that.
+        /// The first turn of that part.
         turns: u32,
     },
-    /// There is no such moment in the replay.
+    /// The replay has no such moment.
     #[error("there is no turn {turns}: the last moment to play on from is before turn {last}")]
     NoSuchTurn {
         /// The turn that was asked for.
@@ -81,16 +81,14 @@ pub enum Error {
         /// Turns of the replay.
         last: u32,
     },
-    /// The match was decided at that moment.
-    #[error("before turn {turns} the match is decided: choose an earlier turn to play on from")]
+    /// The match was decided by that moment.
+    #[error("the match was decided before turn {turns}: choose an earlier turn to play on from")]
     Decided {
         /// Turns executed.
         turns: u32,
     },
-    /// The turns do not lead to the worlds that were recorded.
-    #[error(
-        "after {turns} turns the world is another than the recorded one: `replay verify` says more"
-    )]
+    /// The turns do not lead to the recorded worlds.
+    #[error("after {turns} turns the world differs from the recorded one: see `replay verify`")]
     OtherWorld {
         /// Turns executed.
         turns: u32,
@@ -98,12 +96,12 @@ pub enum Error {
     /// A recording stopped.
     #[error(transparent)]
     Store(#[from] lockstep::log::StoreError),
-    /// A keyframe cannot be unpacked.
+    /// A keyframe is invalid.
     #[error("the keyframe of turn {turns} cannot be read: {what}")]
     Keyframe {
         /// Turns that its world had executed.
         turns: u32,
-        /// What is wrong with it.
+        /// The fault.
         what: KeyframeFault,
     },
     /// This build of the game cannot read the match's setup.
@@ -111,35 +109,34 @@ pub enum Error {
         "this build of the game cannot read the match's setup: use the release of the game that recorded it"
     )]
     Setup,
-    /// The match was played by other rules.
+    /// The match was played under other rules.
     #[error(
-        "the match was played by rules {}, this build has {}: use the release of the game that recorded it",
+        "the match was played under rules {}, this build has {}: use the release of the game that recorded it",
         hex(&file.0),
         hex(&ours.0)
     )]
     OtherRules {
-        /// The file's.
+        /// The file's rules.
         file: RulesId,
-        /// This build's, for the file's setup.
+        /// This build's rules for the file's setup.
         ours: RulesId,
     },
 }
 
-/// What is wrong with a keyframe.
+/// The fault of a keyframe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyframeFault {
-    /// Its compressed bytes do not unpack to the length they name, or that length is above the limit.
+    /// It does not unpack to its stated length, or that exceeds the limit.
     #[error("it does not unpack")]
     Packing,
     /// The unpacked bytes are no keyframe.
     #[error("{0}")]
     Record(#[from] DecodeError),
-    /// It names another turn, tick or log hash than the log around it.
+    /// Its turn, tick or log hash is not that of the log around it.
     #[error("it does not belong to this log")]
     OtherLog,
 }
 
-/// Lower-case hex digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

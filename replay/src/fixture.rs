@@ -1,4 +1,4 @@
-//! A small world and matches of it, for tests.
+//! A small world and its matches, for tests.
 
 use lockstep::log::{
     Absent, Bundle, End, Equivocation, Keyframe, LogEntry, LogStore, Metering, OnDesync, OnSlow,
@@ -17,7 +17,7 @@ use sim::{
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Heaps of coins, one per seat, and a number that depends on everything so far.
+/// Heaps of coins, one per seat, and a number that depends on the whole match.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Coins {
     heaps: Vec<u64>,
@@ -28,15 +28,11 @@ pub(crate) struct Coins {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Order {
     Add(u32),
-    Take {
-        from: u8,
-        coins: u32,
-    },
-    /// Ends the match.
+    Take { from: u8, coins: u32 },
     Win,
 }
 
-/// The heap of who has won.
+/// The heap of the winner.
 const WON: u64 = 1 << 60;
 
 struct Number(u64);
@@ -131,24 +127,24 @@ impl Simulation for Coins {
     }
 }
 
-/// A match of two peers, made by hand: what a session would append, in that order.
+/// A handmade match of two peers: the records that a session would append, in order.
 pub(crate) struct Played {
     pub records: Vec<Record>,
-    /// The world after so many turns.
+    /// By number of turns executed.
     pub worlds: Vec<Coins>,
 }
 
-/// What a match of `turns` turns appends.
+/// A match of `turns` turns.
 pub(crate) fn play(turns: u32) -> Played {
     play_with(turns, |_| {})
 }
 
-/// As [`play`], with every bundle changed by `edit` before anybody sees it.
+/// Like [`play`], with every bundle changed by `edit` before the world executes it.
 pub(crate) fn play_with(turns: u32, edit: impl Fn(&mut Bundle)) -> Played {
     play_changing(turns, &[], edit)
 }
 
-/// As [`play`], with the machine of seat 1 slow from turn 20 on: ticks take 100 ms from turn [`SLOW_FROM`] to
+/// Like [`play`], with a slow machine at seat 1 from turn 20 on: ticks take 100 ms from turn [`SLOW_FROM`] to
 /// [`SLOW_UNTIL`].
 pub(crate) fn play_slow(turns: u32) -> Played {
     let course = RefCell::new((
@@ -174,20 +170,20 @@ pub(crate) const SLOW_FROM: u32 = 21;
 /// Ten seconds of match, 25 turns, after the last load.
 pub(crate) const SLOW_UNTIL: u32 = 81;
 
-/// As [`play_with`], with a false alarm before each of these turns.
+/// Like [`play_with`], with a false alarm before each of these turns.
 pub(crate) fn play_changing(turns: u32, cuts: &[u32], edit: impl Fn(&mut Bundle)) -> Played {
     play_changed(turns, cuts, edit, false_alarm)
 }
 
-/// As [`play`], but before turn `cut` the second peer goes: it signed two batches for the turn after that.
+/// Like [`play`], but the second peer is removed before turn `cut`: it signed two batches for the turn after that.
 pub(crate) fn play_cheated(turns: u32, cut: u32) -> Played {
     play_changed(turns, &[cut], alone_from(cut), cheated)
 }
 
-/// As [`play`], but before turn `cut` the second peer goes: it told of another world after the two turns before that,
-/// and signed so.
-pub(crate) fn play_strayed(turns: u32, cut: u32) -> Played {
-    let mut played = play_changed(turns, &[cut], alone_from(cut), strayed);
+/// Like [`play`], but the second peer is removed before turn `cut`: it signed other checksums for the two turns
+/// before.
+pub(crate) fn play_desynced(turns: u32, cut: u32) -> Played {
+    let mut played = play_changed(turns, &[cut], alone_from(cut), desynced);
     let Some(Record::Start(start)) = played.records.first().cloned() else {
         panic!("the first record is the start");
     };
@@ -219,13 +215,13 @@ pub(crate) fn play_strayed(turns: u32, cut: u32) -> Played {
     played
 }
 
-/// As [`play`], but before turn `cut` the second peer goes: it was lost, or had left in the turn before.
+/// Like [`play`], but the second peer is lost before turn `cut`, or left in the turn before.
 pub(crate) fn play_gone(turns: u32, cut: u32, left: bool) -> Played {
     let nobody_from = if left { cut - 1 } else { cut };
     play_changed(turns, &[cut], alone_from(nobody_from), lost)
 }
 
-/// From turn `cut` on the second seat is nobody's.
+/// From turn `cut` on, the second seat has no player.
 fn alone_from(cut: u32) -> impl Fn(&mut Bundle) {
     move |bundle| {
         if bundle.turn.0 >= cut {
@@ -239,7 +235,7 @@ fn alone_from(cut: u32) -> impl Fn(&mut Bundle) {
     }
 }
 
-/// What ends an epoch before turn `cut`, given the log's hash there.
+/// The roster change that ends an epoch before turn `cut`, given the log hash there.
 type Change = fn(&Place<'_>) -> RosterChange;
 
 /// Where the roster changes.
@@ -379,7 +375,7 @@ fn lost(place: &Place<'_>) -> RosterChange {
     accepted(place, place.goes_on_with(1), &[0])
 }
 
-fn strayed(place: &Place<'_>) -> RosterChange {
+fn desynced(place: &Place<'_>) -> RosterChange {
     let value = Value {
         odd: Peers::first(2).without(Peers::first(1)),
         ..place.goes_on_with(1)
@@ -388,7 +384,7 @@ fn strayed(place: &Place<'_>) -> RosterChange {
 }
 
 impl Place<'_> {
-    /// The first so many peers go on.
+    /// A value in which the first `peers` peers remain.
     fn goes_on_with(&self, peers: usize) -> Value {
         Value::of(Peers::first(peers), self.cut).with_log(self.log_hash)
     }

@@ -7,43 +7,44 @@
 //! | item | head, content, check |
 //! | seal | head, CRC-32 (u32) |
 //!
-//! A head is a number in bytes of six bits each, the lowest first, in its shortest form. The upper bit of a byte says
-//! that another follows; the lowest makes the number of ones odd, so that no flipped bit makes one head of another.
-//! The number is twice the length of the content, and 1 where that is a turn:
+//! A head is a number in bytes of six bits each, the lowest first, in its shortest form. The upper bit of a byte
+//! says that another byte follows. The lowest bit makes the number of ones odd, so that no flipped bit turns one
+//! head into another. The number is twice the length of the content, plus 1 if the content is a turn:
 //!
 //! | number | item |
 //! |---|---|
-//! | 0 | a turn in which nobody did anything: no content and no check |
+//! | 0 | an idle turn: no content and no check |
 //! | 1 | the seal |
 //! | odd | a turn: entries up to the end of the content, each a byte of the seat (three bits) and the length of the command (five bits), and the command |
 //! | even, content below `f0` | log records, as [`lockstep::log::Codec`] writes them; the first record of a file is the start |
-//! | even, content `f0` | keyframe: turns (varint), offset of the keyframe before it or 0 (varint), unpacked length (varint), zstd of a keyframe record that a fresh codec wrote. It has a segment of its own |
-//! | even, content `f1` | index: number of keyframes (varint), and for each its turns (varint) and its offset (varint); nothing but a seal follows it |
+//! | even, content `f0` | keyframe: turns (varint), offset of the previous keyframe or 0 (varint), unpacked length (varint), zstd of a keyframe record that a fresh codec wrote. It has a segment of its own |
+//! | even, content `f1` | index: number of keyframes (varint), and for each its turns (varint) and its offset (varint); only a seal follows it |
 //!
-//! The check of a content below 64 bytes is a CRC-8 (polynomial 07) of the checks before it in the segment, heads and
-//! contents between them included. It begins with the lowest byte of the seal before. The check of a longer one is a
-//! CRC-32 of that CRC-8, head and content. A seal's CRC-32 covers the CRC of the seal before (the header's own, for the
-//! first) and everything since, its own head included: a segment holds only in its place. Integers are little-endian;
-//! varints are LEB128 in their shortest form.
+//! The check of a content below 64 bytes is a CRC-8 (polynomial 07) of the previous checks in the segment, and of
+//! the heads and contents between. It begins with the lowest byte of the previous seal. The check of a longer
+//! content is a CRC-32 of that CRC-8, the head and the content.
 //!
-//! Items are written as they come, so what a crash leaves behind the last seal is read by the checks alone. A segment
-//! has at most 256 items.
+//! A seal's CRC-32 covers the CRC of the previous seal (for the first, that of the header) and everything since,
+//! its own head included. So a segment is valid only in its place. Integers are little-endian; varints are LEB128
+//! in their shortest form.
 //!
-//! A keyframe stands behind the bundles of the turns that it has executed, and perhaps behind some later ones: the
-//! world lies behind the log.
+//! Items are written as they come, so a crash leaves items behind the last seal, which only their checks cover. A
+//! segment has at most 256 items.
+//!
+//! A keyframe comes behind the bundles of the turns that its world has executed, and possibly behind later ones:
+//! the world lags behind the log.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// Version of the format.
 pub(crate) const VERSION: u16 = 2;
 pub(crate) const MAGIC: [u8; 8] = *b"\x93replay\n";
 pub(crate) const HEADER_BYTES: u64 = 12;
-/// The largest content that is not a keyframe. Reading one takes memory in proportion to it.
+/// The largest content of an item other than a keyframe. Reading one takes memory in proportion.
 pub(crate) const MAX_RECORDS_BYTES: u64 = 256 << 10;
 pub(crate) const FIRST_OWN_KIND: u8 = 0xf0;
 pub(crate) const KEYFRAME: u8 = 0xf0;
 pub(crate) const INDEX: u8 = 0xf1;
-/// Items of a segment, at most. Reading one takes memory in proportion to it.
+/// The most items of a segment. Reading one takes memory in proportion.
 pub(crate) const MOST_ITEMS: usize = 256;
 
 /// Bytes that a [`Window`] reads at once.
@@ -56,7 +57,7 @@ pub(crate) fn header() -> Vec<u8> {
     bytes
 }
 
-/// The CRC that the first seal's follows.
+/// The CRC that the first seal continues.
 pub(crate) fn header_crc() -> u32 {
     crc32fast::hash(&header())
 }
@@ -69,7 +70,7 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Takes a varint from the front of `bytes`; `None` where there is none in its shortest form.
+/// Takes a varint from the front of `bytes`; `None` unless it is there in its shortest form.
 pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for (place, byte) in bytes.iter().enumerate() {
@@ -90,7 +91,7 @@ pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyframeHead {
     pub turns: u32,
-    /// Offset of the keyframe before this one, or 0.
+    /// Offset of the previous keyframe, or 0.
     pub previous: u64,
     pub unpacked: u64,
 }
@@ -103,7 +104,7 @@ impl KeyframeHead {
         put_varint(out, self.unpacked);
     }
 
-    /// The head, and how many bytes it takes.
+    /// The head, and its length in bytes.
     pub(crate) fn read(content: &[u8]) -> Option<(KeyframeHead, usize)> {
         let (KEYFRAME, mut rest) = content.split_first().map(|(kind, rest)| (*kind, rest))? else {
             return None;
@@ -128,7 +129,7 @@ pub(crate) fn index_content(keyframes: impl ExactSizeIterator<Item = (u32, u64)>
     content
 }
 
-/// A file seen through a buffer, read by offset.
+/// A buffered file, read by offset.
 pub(crate) struct Window {
     source: Box<dyn crate::Source>,
     buffer: Vec<u8>,
@@ -148,7 +149,7 @@ impl Window {
         self.source.seek(SeekFrom::End(0))
     }
 
-    /// The `count` bytes at offset `at`. Whoever asks has bounded `count`.
+    /// The `count` bytes at offset `at`. The caller must bound `count`.
     pub(crate) fn bytes(&mut self, at: u64, count: usize) -> io::Result<&[u8]> {
         let end = self.start + self.buffer.len() as u64;
         if at < self.start || at + count as u64 > end {
@@ -173,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_varint_is_read_as_written_and_only_in_its_shortest_form() {
+    fn varints_round_trip_only_in_their_shortest_form() {
         for value in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX] {
             let mut bytes = Vec::new();
             put_varint(&mut bytes, value);

@@ -1,10 +1,12 @@
 //! The log of a lockstep match on disk.
 //!
-//! A [`Recorder`] is the match's [`LogStore`](lockstep::log::LogStore): it writes every turn as it is agreed, on a
-//! thread of its own, so that a slow or full disk never disturbs the match. A [`Reader`] reads a file to its longest
-//! valid prefix, wherever it was cut or damaged. A [`Player`] feeds a world from a file, with seek and speed;
-//! [`open`] puts it under a [`Match`], and a [`Moment`] is where a player goes on alone. [`verify`](verify::verify) re-runs a match and checks all that its file
-//! claims, [`diff`](diff::diff) compares two files, and [`cli::run`] is a command line over all of it for any game.
+//! A [`Recorder`] is the match's [`LogStore`](lockstep::log::LogStore): it writes every agreed turn on a thread of
+//! its own. A slow or full disk never disturbs the match. A [`Reader`] reads a file to its longest valid
+//! prefix, wherever it was cut or damaged. A [`Player`] feeds a world from a file, with seek and speed; [`open`]
+//! puts it under a [`Match`]. From a [`Moment`] a player can play on alone.
+//!
+//! [`verify`](verify::verify) re-runs a match and checks all claims of its file, [`diff`](diff::diff) compares two
+//! files, and [`cli::run`] is a command line for any game.
 //!
 //! # In a game
 //!
@@ -51,24 +53,25 @@
 //! }
 //! ```
 //!
-//! A file is made when the recorder is, before anybody has joined. Where the match never begins, it is removed
-//! again.
+//! A recorder creates its file at once, before any peer has joined. If the match never begins, the file is removed.
 //!
 //! # In a browser
 //!
-//! For `wasm32` there are no files and no threads to write with: what records is left out, and what reads is given
-//! bytes ([`Reader::from_bytes`]).
+//! On `wasm32` there are no files and no threads to write with: recording is left out, and reading takes bytes
+//! ([`Reader::from_bytes`]).
 
 #![cfg_attr(
     target_arch = "wasm32",
     expect(
         dead_code,
-        reason = "what records is left out, and so is the use of what it writes with"
+        reason = "recording is left out, and with it the use of its helpers"
     )
 )]
 
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(not(target_arch = "wasm32"))]
+mod contacts;
 mod content;
 mod damage;
 pub mod diff;
@@ -86,8 +89,6 @@ mod scan;
 mod segment;
 mod unpack;
 pub mod verify;
-#[cfg(not(target_arch = "wasm32"))]
-mod way_back;
 mod words;
 #[cfg(not(target_arch = "wasm32"))]
 mod writer;
@@ -95,6 +96,8 @@ mod writer;
 #[cfg(test)]
 mod fixture;
 
+#[cfg(not(target_arch = "wasm32"))]
+pub use contacts::{WayBack, rejoin, reopen};
 pub use damage::Damage;
 pub use error::{Error, KeyframeFault};
 #[cfg(not(target_arch = "wasm32"))]
@@ -105,18 +108,16 @@ pub use reader::{KeyframeAt, PlanAt, Reader, Records, Source, Tail};
 #[cfg(not(target_arch = "wasm32"))]
 pub use recorder::Recorder;
 pub use roster::RosterAt;
-#[cfg(not(target_arch = "wasm32"))]
-pub use way_back::{WayBack, rejoin, reopen};
 pub use words::clock;
 
 use lockstep::Match;
 use sim::Simulation;
 use std::path::Path;
 
-/// Opens a replay for watching: a match whose turns come from the file.
+/// Opens a replay for watching: a match with turns from the file.
 ///
 /// # Errors
-/// [`Error`]: no such file, not a replay, damaged before its first turn, or of other rules than this build's.
+/// [`Error`]: no such file, not a replay, damaged before its first turn, or recorded under other rules.
 pub fn open<S: Simulation>(path: &Path) -> Result<Match<S, Player>, Error> {
     let reader = Reader::open(path)?;
     reader.setup::<S>()?;

@@ -8,10 +8,9 @@ use sim::{Checksum, Seat, Simulation};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A moment of a replay, with the world as it was then: to play on from alone, with
-/// [`Match::play_on`](lockstep::Match::play_on).
+/// A moment of a replay with its world, to play on from alone with [`Match::play_on`](lockstep::Match::play_on).
 ///
-/// The new recording begins as the old one does, with all that is signed of it, and says where it is continued: see
+/// The new recording begins with the old one, signatures included, and marks where it was continued: see
 /// [`record_to`](Self::record_to).
 ///
 /// ```no_run
@@ -34,13 +33,12 @@ pub struct Moment<S> {
 }
 
 impl<S: Simulation> Moment<S> {
-    /// Opens a replay and runs its match up to where `turns` turns are executed; without a number, up to its end. It
-    /// begins at the newest keyframe before, unless checksums recorded since show that this was another world.
+    /// Opens a replay and runs its match up to `turns` executed turns, or to its end. Starts from the newest
+    /// earlier keyframe, unless later checksums show that it holds another world.
     ///
     /// # Errors
     /// [`Error`]: as those of [`open`](crate::open); [`Error::NoSuchTurn`] and [`Error::TooLong`];
-    /// [`Error::OtherWorld`] where the turns do not lead to the worlds whose checksums are recorded;
-    /// [`Error::Decided`] where nothing is left to play.
+    /// [`Error::OtherWorld`] if recorded checksums differ; [`Error::Decided`] if the match was over.
     pub fn open(path: &Path, turns: Option<u32>) -> Result<Moment<S>, Error> {
         Moment::within(Reader::open(path)?, turns, MOST_TURNS)
     }
@@ -96,7 +94,7 @@ impl<S: Simulation> Moment<S> {
         self.turns
     }
 
-    /// The world then.
+    /// The world at that moment.
     pub fn world(&self) -> &S {
         &self.world
     }
@@ -106,9 +104,8 @@ impl<S: Simulation> Moment<S> {
         &self.reader
     }
 
-    /// Writes what the replay holds up to the moment to a new recording, which then goes on from there: turns, changes of
-    /// the roster, keyframes, checksums, and what its players have signed of that. Waits for the disk. Nothing may have
-    /// been recorded there before.
+    /// Writes the replay up to the moment to a new recording, which continues from there: turns, roster changes,
+    /// keyframes, checksums and signatures. Blocks on the disk. The recording must be empty.
     ///
     /// # Errors
     /// [`Error::Io`] and [`Error::Changed`] of the replay, [`Error::Store`] of the recording.
@@ -134,7 +131,7 @@ impl<S: Simulation> Moment<S> {
             recorder.append(&record)?;
             let executed = next.map(|next| next + 1);
             if let Some(at) = keyframes.next_if(|at| executed.is_some_and(|now| at.turns <= now)) {
-                // One that does not unpack is of no use in the new file either.
+                // A keyframe that does not unpack is useless in the new file too.
                 if let Ok(keyframe) = self.reader.keyframe(at) {
                     recorder.append(&Record::Keyframe(keyframe))?;
                     unwritten = WRITE_EVERY;
@@ -149,7 +146,7 @@ impl<S: Simulation> Moment<S> {
         Ok(recorder.settle()?)
     }
 
-    /// The moment, for who takes this seat.
+    /// The moment, for a player of this seat.
     pub fn of_seat(self, seat: Seat) -> lockstep::Moment {
         let mut snapshot = Vec::new();
         self.world.save(&mut snapshot);
@@ -161,7 +158,7 @@ impl<S: Simulation> Moment<S> {
     }
 }
 
-/// Whether a record is about the turns before the moment. `behind`: it stands behind them.
+/// Whether a record concerns the turns before the moment. `behind`: it comes after them in the file.
 fn belongs(record: &Record, moment: u32, behind: bool) -> bool {
     match record {
         Record::Start(_) => true,
@@ -175,7 +172,7 @@ fn belongs(record: &Record, moment: u32, behind: bool) -> bool {
     }
 }
 
-/// What the world before that many turns is derived from.
+/// The records from which the world before turn `turns` is derived.
 fn log(reader: &mut Reader, turns: u32) -> Result<Vec<Record>, Error> {
     let mut log = Vec::new();
     for record in reader.records() {
@@ -240,11 +237,11 @@ fn run<S: Simulation>(
     Ok(world)
 }
 
-/// What players sign of a turn stands in the file so many turns later, at most.
+/// A signature over a turn comes at most this many turns later in the file.
 const SIGNED_LATE: u32 = 64;
-/// Records that are handed over before the disk is waited for.
+/// Records between two waits for the disk.
 const WRITE_EVERY: u32 = 4_096;
-/// Turns of the longest match that one plays on from, which are held in memory meanwhile.
+/// The longest match to play on from, in turns: they are held in memory meanwhile.
 const MOST_TURNS: u32 = 1_000_000;
 
 #[cfg(test)]

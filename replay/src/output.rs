@@ -1,26 +1,26 @@
-//! Where a recorder's bytes go.
+//! The destination of a recorder's bytes.
 
 use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 
-/// A file that a recorder appends to. Tests put one that fails in its place.
+/// An append-only file. Tests replace it by failing ones.
 pub trait Output: Send {
-    /// Appends some of `bytes`; gives how many.
+    /// Appends a prefix of `bytes`; returns its length.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The error of the disk.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Waits until everything appended is safe from a loss of power.
+    /// Blocks until all appended bytes would survive a loss of power.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The error of the disk.
     fn sync(&mut self) -> io::Result<()>;
 
-    /// Drops everything behind the first `length` bytes.
+    /// Cuts the file to `length` bytes.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The error of the disk.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
 }
 

@@ -1,4 +1,4 @@
-//! Playing a replay: a source of turns that comes from a file.
+//! Playing a replay: a source of turns from a file.
 
 use crate::reader::Cursor;
 use crate::{Error, KeyframeAt, Reader};
@@ -10,36 +10,36 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How fast a replay plays.
+/// The speed of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Speed {
     quarters: u16,
 }
 
 impl Speed {
-    /// Stands still, from the end of the running turn on.
+    /// Pauses after the current turn.
     pub const PAUSED: Speed = Speed { quarters: 0 };
-    /// A quarter of the speed of play.
+    /// A quarter of normal speed.
     pub const QUARTER: Speed = Speed { quarters: 1 };
-    /// Half the speed of play.
+    /// Half of normal speed.
     pub const HALF: Speed = Speed { quarters: 2 };
-    /// As it was played.
+    /// The speed of the match.
     pub const NORMAL: Speed = Speed { quarters: 4 };
     /// As fast as the world steps.
     pub const UNLIMITED: Speed = Speed { quarters: u16::MAX };
 
-    /// So many times the speed of play, at most 64; 0 is [`PAUSED`](Self::PAUSED).
+    /// A multiple of normal speed, at most 64; 0 is [`PAUSED`](Self::PAUSED).
     pub fn times(times: u16) -> Speed {
         Speed {
             quarters: times.min(64) * 4,
         }
     }
 
-    /// How long `time` of play takes; `None` for no time at all.
+    /// How long match time `time` takes; `None` for no time at all.
     fn stretch(self, time: Duration) -> Option<Duration> {
         match self {
             Speed::UNLIMITED => None,
-            // Holds turns back, not ticks: a turn that has begun is finished as it was played.
+            // A pause delays turns, not ticks: the current turn finishes at normal speed.
             Speed::PAUSED => Some(time),
             Speed { quarters } => Some(time * 4 / u32::from(quarters)),
         }
@@ -54,15 +54,15 @@ impl Default for Speed {
 
 /// Feeds a world from a replay.
 ///
-/// Its events are those that the log holds (pauses, chat, rosters, peers that left, plans), for turns that are played; turns
-/// that a seek runs through stay silent. Turns in which the match was paused take no time.
+/// It emits the log's events (pauses, chat, rosters, leavers, plans) for turns that are played; turns that a seek
+/// runs through are silent. Paused turns take no time.
 ///
-/// The last event is [`Event::Ended`]. A [`seek`](Self::seek) back from there plays on, to another `Ended`.
+/// The last event is [`Event::Ended`]. A [`seek`](Self::seek) back plays on, to another `Ended`.
 pub struct Player {
     reader: Reader,
     cursor: Cursor,
-    doing: Doing,
-    /// The world of the start was built once: setup and rules fit.
+    pending: Pending,
+    /// The world of the start was built once, so setup and rules fit.
     built: bool,
     told_start: bool,
     executed: u32,
@@ -73,11 +73,11 @@ pub struct Player {
     due: Option<Duration>,
     plan: Plan,
     paused: bool,
-    /// The turn before held a resumption.
-    told_resume: bool,
+    /// The previous turn held a resumption.
+    resumed: bool,
     checksum: Option<Checksum>,
     unusable: Vec<KeyframeAt>,
-    /// Snapshots beside those of the file, by the turns that they have executed, with their ticks.
+    /// Snapshots beside those of the file: by turns executed, with their ticks.
     own: BTreeMap<u32, (u64, Arc<[u8]>)>,
     events: Vec<Event>,
     over: Option<EndReason>,
@@ -85,26 +85,26 @@ pub struct Player {
 }
 
 /// The work that waits for an answer.
-enum Doing {
+enum Pending {
     Nothing,
     Building,
     Loading(Origin),
     Executing,
 }
 
-/// Where a snapshot comes from.
+/// The origin of a snapshot.
 #[derive(Clone, Copy)]
 enum Origin {
     File(KeyframeAt),
-    /// One of [`Player::keep`], after so many turns.
+    /// From [`Player::keep`], after this many turns.
     Own(u32),
 }
 
-/// Where a seek goes.
+/// The target of a seek.
 #[derive(Clone, Copy)]
 struct Goal {
     turn: u32,
-    /// From there the world runs on its own feet.
+    /// Whether the jump to a snapshot is done, so that only stepping remains.
     jumped: bool,
 }
 
@@ -116,7 +116,7 @@ impl Player {
         Player {
             reader,
             cursor,
-            doing: Doing::Nothing,
+            pending: Pending::Nothing,
             built: false,
             told_start: false,
             executed: 0,
@@ -126,7 +126,7 @@ impl Player {
             due: None,
             plan,
             paused: false,
-            told_resume: false,
+            resumed: false,
             checksum: None,
             unusable: Vec::new(),
             own: BTreeMap::new(),
@@ -136,11 +136,11 @@ impl Player {
         }
     }
 
-    /// Goes to where `turn` is the next one to execute, or to the end of the replay where that comes first.
+    /// Seeks to before `turn`, or to the end of the replay.
     ///
-    /// The world is loaded from the newest keyframe that helps and runs as fast as it can from there;
-    /// [`status`](TurnSource::status) is [`Status::CatchingUp`] meanwhile. A keyframe that does not load, or belongs to
-    /// another log, is passed over.
+    /// Loads the newest useful keyframe and steps as fast as possible from there; meanwhile
+    /// [`status`](TurnSource::status) is [`Status::CatchingUp`]. A keyframe that does not load, or belongs to
+    /// another log, is skipped.
     pub fn seek(&mut self, turn: TurnNumber) {
         self.goal = Some(Goal {
             turn: turn.0.min(self.reader.turns()),
@@ -151,14 +151,14 @@ impl Player {
         }
     }
 
-    /// Takes a snapshot of the world after so many turns and ticks of this replay, for seeks to begin at: the file's own
-    /// keyframes may lie far apart. One that does not load is dropped; that it is of this replay is for the caller to know.
-    /// They stay until [`forget`](Self::forget).
+    /// Keeps a snapshot of this replay's world after this many turns and ticks, for seeks to start from: the file's
+    /// keyframes may be far apart. The caller vouches for it; one that does not load is dropped. Snapshots stay
+    /// until [`forget`](Self::forget).
     pub fn keep(&mut self, turns: u32, ticks: u64, snapshot: Arc<[u8]>) {
         self.own.insert(turns, (ticks, snapshot));
     }
 
-    /// Drops the snapshot of [`keep`](Self::keep) after so many turns, if there is one.
+    /// Drops the snapshot of [`keep`](Self::keep) after this many turns, if any.
     pub fn forget(&mut self, turns: u32) {
         self.own.remove(&turns);
     }
@@ -174,7 +174,7 @@ impl Player {
         self.speed
     }
 
-    /// Turns that the replay holds.
+    /// Turns of the replay.
     pub fn turns(&self) -> u32 {
         self.reader.turns()
     }
@@ -184,19 +184,19 @@ impl Player {
         &self.reader
     }
 
-    /// Why the replay ended early, where the disk or a file that changed meanwhile is the reason.
+    /// The error of the disk, if that ended the replay early.
     pub fn error(&self) -> Option<&Error> {
         self.error.as_ref()
     }
 
     fn build(&mut self) -> Work {
-        self.doing = Doing::Building;
+        self.pending = Pending::Building;
         Work::New {
             start: self.reader.start().clone(),
         }
     }
 
-    /// The work that brings the world nearer to the goal by a jump, if one does.
+    /// Loading a snapshot that brings the world nearer to the goal, if there is one.
     fn jump(&mut self, turn: u32) -> Option<Work> {
         loop {
             let keyframes = self.reader.keyframes();
@@ -213,7 +213,7 @@ impl Player {
                 && from_file.is_none_or(|from_file| from_file < *turns)
                 && (!forward || *turns > self.executed)
             {
-                self.doing = Doing::Loading(Origin::Own(*turns));
+                self.pending = Pending::Loading(Origin::Own(*turns));
                 return Some(Work::Load {
                     turns: *turns,
                     ticks: *ticks,
@@ -224,7 +224,7 @@ impl Player {
                 Some(best) if !forward || best.turns > self.executed => {
                     match self.reader.keyframe(&best) {
                         Ok(keyframe) => {
-                            self.doing = Doing::Loading(Origin::File(best));
+                            self.pending = Pending::Loading(Origin::File(best));
                             return Some(Work::Load {
                                 turns: keyframe.turns,
                                 ticks: keyframe.ticks,
@@ -255,22 +255,22 @@ impl Player {
 
     fn execute(&mut self, bundle: Bundle) -> Work {
         if self.goal.is_none() {
-            self.tell(&bundle);
+            self.emit(&bundle);
             let length = bundle.plan.tick() * u32::from(bundle.ticks());
             let length = self.speed.stretch(length).unwrap_or_default();
-            // A turn that began a little late does not delay the ones after it.
+            // A turn that began a little late does not delay later ones.
             let began = self
                 .due
                 .map_or(self.now, |due| due.max(self.now.saturating_sub(length)));
             self.due = Some(began + length);
         }
         (self.plan, self.paused) = (bundle.plan, bundle.paused);
-        self.doing = Doing::Executing;
+        self.pending = Pending::Executing;
         Work::Execute(bundle)
     }
 
-    /// The events of a turn that is played.
-    fn tell(&mut self, bundle: &Bundle) {
+    /// Emits the events of a turn that is played.
+    fn emit(&mut self, bundle: &Bundle) {
         let turn = bundle.turn;
         if bundle.plan != self.plan {
             self.events.push(Event::PlanChanged {
@@ -279,18 +279,18 @@ impl Player {
                 slow: self.reader.plan_at(turn).slow.clone(),
             });
         }
-        if self.paused && !bundle.paused && !self.told_resume {
+        if self.paused && !bundle.paused && !self.resumed {
             self.events.push(Event::Resumed { seat: None, turn });
         }
-        self.told_resume = false;
-        self.tell_rosters();
+        self.resumed = false;
+        self.emit_rosters();
         let mut left = Vec::new();
         for entry in &bundle.entries {
             let seat = entry.seat;
             match &entry.what {
                 What::Pause => self.events.push(Event::Paused { seat, turn }),
                 What::Resume => {
-                    self.told_resume = true;
+                    self.resumed = true;
                     self.events.push(Event::Resumed {
                         seat: Some(seat),
                         turn,
@@ -324,8 +324,8 @@ impl Player {
         }
     }
 
-    /// The changes of the roster before the turn that comes next.
-    fn tell_rosters(&mut self) {
+    /// Emits the roster changes before the next turn.
+    fn emit_rosters(&mut self) {
         let changes = self.reader.rosters_at(TurnNumber(self.executed));
         self.events
             .extend(changes.iter().map(|at| Event::RosterChanged {
@@ -338,7 +338,7 @@ impl Player {
             }));
     }
 
-    /// Whether in the turn that comes next a seat is nobody's because its peer was removed.
+    /// Whether a seat loses its player in the next turn because its peer was removed.
     fn is_removed(&self, seat: Seat) -> bool {
         let rosters = self.reader.rosters();
         let until = rosters.partition_point(|at| at.turn.0 <= self.executed);
@@ -357,7 +357,7 @@ impl Player {
             .map_or_else(String::new, |peer| peer.name.clone())
     }
 
-    fn tell_start(&mut self) {
+    fn emit_start(&mut self) {
         let start = Arc::clone(self.reader.start());
         self.events.push(Event::Started {
             match_id: start.match_id,
@@ -395,7 +395,7 @@ impl Player {
 impl TurnSource for Player {
     fn next(&mut self, now: Duration) -> Option<Work> {
         assert!(
-            matches!(self.doing, Doing::Nothing),
+            matches!(self.pending, Pending::Nothing),
             "the last piece of work was not answered"
         );
         self.now = now;
@@ -419,7 +419,7 @@ impl TurnSource for Player {
         }
         if self.goal.is_none() {
             if self.executed == self.reader.turns() {
-                self.tell_rosters();
+                self.emit_rosters();
                 self.end(self.end_reason());
                 return None;
             }
@@ -442,25 +442,25 @@ impl TurnSource for Player {
     }
 
     fn answer(&mut self, answer: Answer) -> Result<(), WrongAnswer> {
-        let doing = std::mem::replace(&mut self.doing, Doing::Nothing);
-        match (doing, answer) {
-            (Doing::Building, Answer::Ready { checksum }) => {
+        let pending = std::mem::replace(&mut self.pending, Pending::Nothing);
+        match (pending, answer) {
+            (Pending::Building, Answer::Ready { checksum }) => {
                 self.built = true;
                 self.checksum = Some(checksum);
                 self.executed = 0;
                 self.cursor = self.reader.cursor(TurnNumber(0));
                 (self.plan, self.paused) = (self.reader.start().plan, false);
                 if !std::mem::replace(&mut self.told_start, true) {
-                    self.tell_start();
+                    self.emit_start();
                 }
             }
-            (Doing::Building, Answer::Failed) => {
+            (Pending::Building, Answer::Failed) => {
                 self.executed = 0;
                 self.checksum = None;
                 self.built = false;
                 self.end(EndReason::World);
             }
-            (Doing::Loading(from), Answer::Ready { checksum }) => {
+            (Pending::Loading(from), Answer::Ready { checksum }) => {
                 let turns = match from {
                     Origin::File(keyframe) => keyframe.turns,
                     Origin::Own(turns) => turns,
@@ -469,7 +469,7 @@ impl TurnSource for Player {
                 self.executed = turns;
                 self.cursor = self.reader.cursor(TurnNumber(turns));
             }
-            (Doing::Loading(from), Answer::Failed) => {
+            (Pending::Loading(from), Answer::Failed) => {
                 match from {
                     Origin::File(keyframe) => self.unusable.push(keyframe),
                     Origin::Own(turns) => self.forget(turns),
@@ -478,13 +478,13 @@ impl TurnSource for Player {
                     goal.jumped = false;
                 }
             }
-            (Doing::Executing, Answer::Executed { checksum, .. }) => {
+            (Pending::Executing, Answer::Executed { checksum, .. }) => {
                 self.checksum = Some(checksum);
                 self.executed += 1;
             }
-            (Doing::Nothing, _) => return Err(WrongAnswer::NotAsked),
-            (doing, _) => {
-                self.doing = doing;
+            (Pending::Nothing, _) => return Err(WrongAnswer::NotAsked),
+            (pending, _) => {
+                self.pending = pending;
                 return Err(WrongAnswer::OtherKind);
             }
         }

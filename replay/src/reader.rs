@@ -1,4 +1,4 @@
-//! Reading a file to its longest valid prefix.
+//! Reads a file to its longest valid prefix.
 
 use crate::Error;
 use crate::content;
@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a replay is read from: a file, or bytes in memory.
+/// A file, or bytes in memory.
 pub trait Source: Read + Seek + Send {}
 
 impl<T: Read + Seek + Send> Source for T {}
@@ -30,52 +30,51 @@ impl<T: Read + Seek + Send> Source for T {}
 pub enum Tail {
     /// With the agreed end of the match.
     Complete,
-    /// Behind a whole item, but without the end of the match: the recording stopped, or still runs.
+    /// After a whole item, without the end of the match: the recording stopped, or is still running.
     Open,
-    /// In the middle of an item.
+    /// Within an item.
     Cut {
-        /// Offset at which the item begins.
+        /// Offset of the item.
         at: u64,
         /// Bytes of the file.
         of: u64,
     },
-    /// With bytes that do not hold.
+    /// With invalid bytes.
     Damaged {
-        /// Offset of the first item or segment that does not hold.
+        /// Offset of the first invalid item or segment.
         at: u64,
     },
 }
 
-/// Where a keyframe stands.
+/// A keyframe's place in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyframeAt {
     /// Turns that its world has executed.
     pub turns: u32,
     /// Offset of its item.
     pub at: u64,
-    /// Bytes that it takes in the file.
+    /// Its bytes in the file.
     pub packed_bytes: u64,
-    /// Bytes that it says it unpacks to.
+    /// Its claimed unpacked length.
     pub unpacked_bytes: u64,
-    /// Hash of the log after those turns; `None` where the keyframe came so late that nobody kept it.
+    /// Log hash after those turns; `None` if the keyframe came too late for the scan to have kept it.
     pub log_hash: Option<LogHash>,
 }
 
-/// A plan that was in force.
+/// A turn plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanAt {
-    /// From which turn on.
+    /// Its first turn.
     pub turn: TurnNumber,
     /// The plan.
     pub plan: Plan,
-    /// The seats of the peer whose machine was so slow that ticks were longer for it than at the start; empty where
-    /// they were not.
+    /// Seats of the peer whose slow machine made ticks longer than at the start; empty for none.
     pub slow: Vec<Seat>,
 }
 
 /// A replay file, read to its longest valid prefix.
 ///
-/// Opening reads the file once. Memory stays within a small part of the file's length, and one segment.
+/// Opening reads the file once. Memory stays within a small fraction of the file's length, plus one segment.
 ///
 /// ```no_run
 /// let mut reader = replay::Reader::open("match.replay".as_ref())?;
@@ -95,8 +94,8 @@ impl Reader {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`Error`]: no such file, empty, not a replay, of another version, or damaged before its first turn. A file that
-    /// is cut or damaged later opens, and [`tail`](Self::tail) says where it ends.
+    /// [`Error`]: no such file, empty, not a replay, another version, or damaged before its first turn. A file that
+    /// is cut or damaged later opens, and [`tail`](Self::tail) tells where it ends.
     pub fn open(path: &Path) -> Result<Reader, Error> {
         Reader::over(File::open(path)?, Limits::default())
     }
@@ -109,7 +108,7 @@ impl Reader {
         Reader::over(io::Cursor::new(bytes), Limits::default())
     }
 
-    /// Reads from any source, with other bounds than the default ones.
+    /// Reads from any source, with these bounds in place of the defaults.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -123,7 +122,7 @@ impl Reader {
         })
     }
 
-    /// How the match began.
+    /// The start of the match.
     pub fn start(&self) -> &Arc<Start> {
         &self.scan.start
     }
@@ -131,7 +130,7 @@ impl Reader {
     /// The game's own setup.
     ///
     /// # Errors
-    /// [`Error::Setup`] where it does not decode, [`Error::OtherRules`] where this build plays it by other rules.
+    /// [`Error::Setup`] if it does not decode, [`Error::OtherRules`] if this build has other rules.
     pub fn setup<S: Simulation>(&self) -> Result<S::Setup, Error> {
         let start = &self.scan.start;
         let setup: S::Setup = match postcard::take_from_bytes(&start.setup) {
@@ -148,13 +147,13 @@ impl Reader {
         Ok(setup)
     }
 
-    /// Turns that can be played: those in the valid prefix, up to the agreed end.
+    /// Playable turns: those in the valid prefix, up to the agreed end.
     pub fn turns(&self) -> u32 {
         let end = self.scan.end.as_ref().map_or(u32::MAX, |end| end.turns);
         self.scan.turns.min(end)
     }
 
-    /// Hash of the log after all turns of the valid prefix.
+    /// Log hash after all turns of the valid prefix.
     pub fn log_hash(&self) -> LogHash {
         self.scan.log_hash
     }
@@ -164,7 +163,7 @@ impl Reader {
         self.scan.end.as_ref()
     }
 
-    /// Where the file breaks off, if it does. A recording that merely was not ended does not.
+    /// Where the file breaks off, if it does. A recording without an end need not.
     pub fn damage(&self) -> Option<Damage> {
         Damage::of(self)
     }
@@ -184,7 +183,7 @@ impl Reader {
         self.scan.file_bytes
     }
 
-    /// Where one player went on alone, by turn. What was played by those whom the start names ends with the first.
+    /// Where players went on alone, by turn. The first one ends the part of the peers in the start record.
     pub fn continuations(&self) -> &[Arc<Continuation>] {
         &self.scan.continuations
     }
@@ -194,19 +193,19 @@ impl Reader {
         &self.scan.keyframes
     }
 
-    /// The plan of turn 0, and every other one with the turn that it came into force in, by turn.
+    /// The plan of turn 0 and every later one, by first turn.
     pub fn plans(&self) -> &[PlanAt] {
         let turns = self.turns();
         let plans = &self.scan.plans;
         &plans[..plans.partition_point(|plan| plan.turn.0 < turns).max(1)]
     }
 
-    /// Every change of the roster, by turn.
+    /// Every roster change, by turn.
     pub fn rosters(&self) -> &[RosterAt] {
         &self.scan.rosters
     }
 
-    /// The changes after which `turn` is the first one, in order.
+    /// The roster changes before `turn`, in order.
     pub fn rosters_at(&self, turn: TurnNumber) -> &[RosterAt] {
         let rosters = self.rosters();
         let before = rosters.partition_point(|at| at.turn < turn);
@@ -214,14 +213,14 @@ impl Reader {
         &rosters[before..until]
     }
 
-    /// The plan in force in `turn`, and behind the last turn that of the last one.
+    /// The plan in force in `turn`; beyond the end, the last one.
     pub fn plan_at(&self, turn: TurnNumber) -> &PlanAt {
         let plans = self.plans();
         let later = plans.partition_point(|plan| plan.turn <= turn);
         &plans[later - 1]
     }
 
-    /// Match time before `turn`: what was played until then, pauses left out.
+    /// Match time before `turn`, without pauses.
     pub fn time_of(&self, turn: TurnNumber) -> Duration {
         Duration::from_millis(self.before(turn).0)
     }
@@ -241,7 +240,7 @@ impl Reader {
         }
     }
 
-    /// All records of the valid prefix in the order of the file, keyframes left out.
+    /// All records of the valid prefix in file order, except keyframes.
     pub fn records(&mut self) -> Records<'_> {
         let cursor = self.cursor(TurnNumber(0));
         Records {
@@ -250,10 +249,10 @@ impl Reader {
         }
     }
 
-    /// The checksums that the peers' worlds had, by the number of turns executed. A turn may have several.
+    /// Checksums of the peers' worlds, by turns executed. A turn may have several.
     ///
     /// # Errors
-    /// The disk's, and [`Error::Changed`] where the file is another by now.
+    /// The error of the disk, and [`Error::Changed`] if the file has changed.
     pub fn checksums(&mut self) -> Result<Vec<(u32, Checksum)>, Error> {
         verify::checksums(self)
     }
@@ -261,7 +260,7 @@ impl Reader {
     /// Unpacks a keyframe of [`keyframes`](Self::keyframes).
     ///
     /// # Errors
-    /// [`Error::Keyframe`] where it does not unpack or belongs to another log, and the disk's errors.
+    /// [`Error::Keyframe`] if it does not unpack or belongs to another log, and errors of the disk.
     pub fn keyframe(&mut self, keyframe: &KeyframeAt) -> Result<Keyframe, Error> {
         let fault = |what| Error::Keyframe {
             turns: keyframe.turns,
@@ -297,7 +296,7 @@ impl Reader {
         }
     }
 
-    /// The valid prefix of the file, piece by piece.
+    /// Passes the valid prefix of the file to `to`, in pieces.
     #[cfg(feature = "cli")]
     pub(crate) fn copy_prefix(
         &mut self,
@@ -312,7 +311,7 @@ impl Reader {
         Ok(())
     }
 
-    /// A place to read from, at or before the bundle of `turn`.
+    /// A cursor at or before the bundle of `turn`.
     pub(crate) fn cursor(&self, turn: TurnNumber) -> Cursor {
         let after = self
             .scan
@@ -344,7 +343,7 @@ impl Iterator for Records<'_> {
     }
 }
 
-/// A place in a file, and the records of the segment before it that were not given yet.
+/// A place in a file, and the undelivered records of the segment before it.
 pub(crate) struct Cursor {
     at: u64,
     crc: u32,
@@ -367,7 +366,7 @@ impl Cursor {
         self.ready.clear();
     }
 
-    /// The next record before offset `end`, keyframes left out.
+    /// The next record before offset `end`, except keyframes.
     pub(crate) fn next(
         &mut self,
         window: &mut Window,
@@ -382,7 +381,7 @@ impl Cursor {
             match item_at(window, self.at, end, limits.snapshot_bytes)? {
                 Found::Nothing => return Ok(None),
                 Found::Item(item) if item.kind == Kind::Keyframe => {
-                    // The first pass has checked it; its bytes may be many.
+                    // The first pass has checked it, and it may be large.
                     self.at = item.end;
                     match item_at(window, self.at, end, limits.snapshot_bytes)? {
                         Found::Nothing => return Ok(None),
@@ -417,7 +416,7 @@ impl Cursor {
     }
 }
 
-/// A keyframe record takes at most so many bytes beside its snapshot.
+/// Most bytes of a keyframe record beside its snapshot.
 pub(crate) const RECORD_HEAD_BYTES: u64 = 64;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Recording a match.
+//! Records a match.
 
 use crate::content;
 use crate::format;
@@ -17,12 +17,12 @@ use std::time::Duration;
 
 /// Writes a match's log to a file, turn by turn, on a thread of its own.
 ///
-/// [`append`](LogStore::append) only hands over. A disk that fails ends the file behind its last whole turn and is
-/// reported once, and so is a disk that hangs for so long that the queue fills; the match goes on. A recorder that is
-/// dropped has written everything that was appended.
+/// [`append`](LogStore::append) only queues. A failing disk, or a disk so slow that the queue fills, ends the file
+/// after its last whole turn. The failure is reported once, and the match goes on. Dropping a recorder writes
+/// everything appended.
 ///
-/// Every turn reaches the file system when it is appended, and the disk within a second. Checksums are thinned to one
-/// in five seconds of match, and the last; mismatches are all kept.
+/// Every turn reaches the file system at once, and the disk within a second. Checksums are thinned to one in five
+/// seconds of match, and the last; all mismatches are kept.
 pub struct Recorder {
     shared: Arc<Shared>,
     path: PathBuf,
@@ -39,13 +39,13 @@ pub struct Recorder {
     /// The newest signed batch of each peer that is not in the file.
     attests: Vec<SignedBatch>,
     newest_keyframe: Option<u32>,
-    /// What stood before each of the last turns.
+    /// The state before each of the last turns, for undoing them.
     points: VecDeque<Point>,
-    /// The file was made by this recorder.
+    /// Whether this recorder created the file.
     created: bool,
-    /// Nothing more is taken.
+    /// Whether further records are refused.
     over: bool,
-    /// An error was told, or the file is closed.
+    /// Whether an error was reported, or the file is closed.
     settled: bool,
 }
 
@@ -57,10 +57,10 @@ struct Point {
 }
 
 impl Recorder {
-    /// Records to a new file, which is removed again where no match begins.
+    /// Records to a new file, which is removed if no match begins.
     ///
     /// # Errors
-    /// [`Error::Exists`] rather than overwriting a file; [`Error::Io`] where none can be made.
+    /// [`Error::Exists`] if the file exists; [`Error::Io`] if it cannot be created.
     pub fn create(path: &Path) -> Result<Recorder, Error> {
         let file = OpenOptions::new().write(true).create_new(true).open(path);
         let file = file.map_err(|error| match error.kind() {
@@ -69,7 +69,8 @@ impl Recorder {
         })?;
         let mut recorder = Recorder::over(path, Box::new(file))?;
         recorder.created = true;
-        // So that the name, too, outlasts a loss of power. Not every system lets a folder be opened.
+        // Syncing the folder makes the name, too, survive a loss of power. Not every system lets a folder be
+        // opened.
         let folder = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty());
@@ -79,8 +80,8 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Records to a new file in `folder`, which is made where it is missing: `name.replay`, or `name-2.replay` and so
-    /// on where that exists.
+    /// Records to a new file in `folder`, which is created if missing: `name.replay`, or the first free
+    /// `name-N.replay`.
     ///
     /// # Errors
     /// As [`create`](Self::create).
@@ -99,10 +100,10 @@ impl Recorder {
         }
     }
 
-    /// Records to any output, which is empty. `path` is where [`read`](LogStore::read) finds what was written.
+    /// Records to an empty output. `path` is where [`read`](LogStore::read) finds the written bytes.
     ///
     /// # Errors
-    /// [`Error::Io`] where the output does not take the file's header, or no thread can be started.
+    /// [`Error::Io`] if the output refuses the header, or no thread can be started.
     pub fn over(path: &Path, mut output: Box<dyn Output>) -> Result<Recorder, Error> {
         write_all(&mut *output, &format::header())?;
         let shared = Arc::new(Shared::new());
@@ -130,17 +131,17 @@ impl Recorder {
         })
     }
 
-    /// Sets the match time between two keyframes, or that there are none. Default 30 s.
+    /// Sets the match time between two keyframes; `None` writes none. Default 30 s.
     #[must_use]
     pub fn with_keyframes_every(mut self, every: Option<Duration>) -> Self {
         self.keyframes_every = every;
         self
     }
 
-    /// Waits until the disk has what was handed over.
+    /// Waits until the disk has all appended records.
     pub(crate) fn settle(&mut self) -> Result<(), StoreError> {
         let result = self.shared.settle();
-        self.end_where_wrong(result)
+        self.end_on_error(result)
     }
 
     fn take(&mut self, record: &Record) -> Result<(), StoreError> {
@@ -176,7 +177,7 @@ impl Recorder {
             }
             Record::Roster(_) => self.write(std::slice::from_ref(record)),
             Record::Continued(_) => {
-                // What is held back is of those who played until here.
+                // Withheld records belong to the players so far.
                 self.write_checksum()?;
                 self.write_attests()?;
                 self.points.clear();
@@ -198,7 +199,8 @@ impl Recorder {
                 let fits = keyframe.snapshot.len() as u64 <= self.limits.snapshot_bytes;
                 if after_newest && fits && self.shared.push(Job::Keyframe(keyframe.clone()))? {
                     if self.newest_keyframe.is_none() {
-                        // The first signatures come right behind the first keyframe, the others in their own time.
+                        // The first signatures follow the first keyframe directly; the others follow at their
+                        // interval.
                         self.next_attests_at = self.match_time;
                     }
                     self.newest_keyframe = Some(keyframe.turns);
@@ -215,25 +217,25 @@ impl Recorder {
         }
     }
 
-    fn take_back(&mut self, turns: u32) -> Result<(), StoreError> {
+    fn undo_turns(&mut self, turns: u32) -> Result<(), StoreError> {
         let at = self.points.iter().position(|point| point.turn == turns);
         let point = at.and_then(|at| self.points.drain(at..).next());
         let point = point.ok_or(StoreError::NotKept(TurnNumber(turns)))?;
         self.codec = point.codec;
         self.match_time = point.match_time;
         self.newest_keyframe = point.newest_keyframe;
-        // What is held back tells of turns that are taken back, or comes again.
+        // The withheld checksum is about an undone turn, or comes again.
         self.checksum = None;
         self.attests.clear();
         self.shared.push(Job::Undo { turn: turns }).map(drop)
     }
 
-    fn end_where_wrong(&mut self, result: Result<(), StoreError>) -> Result<(), StoreError> {
+    fn end_on_error(&mut self, result: Result<(), StoreError>) -> Result<(), StoreError> {
         if result.is_err() {
             self.over = true;
             self.checksum = None;
             self.attests.clear();
-            // Lets the writer end the file; nobody waits for it here.
+            // Has the writer end the file, without waiting for it.
             self.shared.close(Duration::ZERO).ok();
             self.settled = true;
         }
@@ -282,13 +284,13 @@ impl Recorder {
         self.shared.push(job).map(drop)
     }
 
-    /// Writes what was held back and lets the writer finish.
+    /// Writes withheld records and closes the file.
     fn finish(&mut self) -> Result<(), StoreError> {
         let held_back = self.write_checksum().and_then(|()| self.write_attests());
         self.over = true;
         let closed = self.shared.close(CLOSE_PATIENCE);
         if self.start.is_none() && std::mem::take(&mut self.created) {
-            // No match began: a file without one would only be in the way of the next.
+            // Without a match, the file would only block the name.
             std::fs::remove_file(&self.path).ok();
         }
         held_back.and(closed)
@@ -296,10 +298,10 @@ impl Recorder {
 }
 
 impl LogStore for Recorder {
-    /// Hands the record over to the writing thread; never waits for the disk.
+    /// Queues the record; never waits for the disk.
     ///
     /// # Panics
-    /// When anything comes before the start, or a turn leaves a hole.
+    /// If a record comes before the start, or a turn leaves a gap.
     fn append(&mut self, record: &Record) -> Result<(), StoreError> {
         if self.over {
             return Ok(());
@@ -309,15 +311,15 @@ impl LogStore for Recorder {
             "a log begins with its start"
         );
         let result = self.take(record);
-        self.end_where_wrong(result)
+        self.end_on_error(result)
     }
 
     fn undo(&mut self, turns: u32) -> Result<(), StoreError> {
         if self.over {
             return Ok(());
         }
-        let result = self.take_back(turns);
-        self.end_where_wrong(result)
+        let result = self.undo_turns(turns);
+        self.end_on_error(result)
     }
 
     fn keyframe_every(&self) -> Option<Duration> {
@@ -431,7 +433,7 @@ const KEYFRAMES_EVERY: Duration = Duration::from_secs(30);
 /// Match time between the archived signatures of a peer: each covers everything before it.
 const ATTESTS_EVERY: Duration = Duration::from_secs(90);
 const CHECKSUMS_EVERY: Duration = Duration::from_secs(5);
-/// How long the end of a match waits for a disk that hangs.
+/// How long the end of a match waits for a hanging disk.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
 /// Recordings of one name in a folder.
 const MOST_NAMES: u32 = 10_000;

@@ -1,4 +1,4 @@
-//! Who was in the match, turn by turn, as the log tells it.
+//! The rosters of a match, from its log.
 
 use lockstep::log::{Bundle, RosterChange, Start, What};
 use lockstep::session::roster::Peers;
@@ -6,26 +6,26 @@ use lockstep::{Gone, RosterCause, TurnNumber};
 use sim::{Seat, SeatState};
 use std::sync::Arc;
 
-/// A change of the roster that the log holds.
+/// A roster change in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RosterAt {
     /// The first turn of the new roster.
     pub turn: TurnNumber,
-    /// Number of the epoch that begins with it; the first one, of the start's roster, is 0.
+    /// Number of the epoch that begins with it; the start's is 0.
     pub epoch: u32,
     /// The seats of the new roster, ascending.
     pub seats: Vec<Seat>,
-    /// Those who are not in it any more, by why. Who goes while the match is paused left by itself if it signed the change:
-    /// of these the log says no more.
+    /// Seats without a player from then on, by cause. The log cannot tell a leaver from a lost peer during a pause:
+    /// a peer that signed the change counts as a leaver.
     pub gone: Vec<Gone>,
-    /// The seats in it that nobody played before: those of whoever came back.
+    /// Seats whose player rejoined.
     pub back: Vec<Seat>,
-    /// Why it changed; where somebody is gone, as the first of them.
+    /// The cause of the change; that of the first of `gone`, if any.
     pub cause: RosterCause,
 }
 
 impl RosterAt {
-    /// Why this seat's peer was removed by this change, where it was and had not left by itself.
+    /// Why this seat's peer was removed by this change, if it was and had not left by itself.
     pub fn removed(&self, seat: Seat) -> Option<RosterCause> {
         let mut gone = self.gone.iter();
         let of = gone.find(|gone| gone.seats.contains(&seat))?;
@@ -33,11 +33,11 @@ impl RosterAt {
     }
 }
 
-/// What a log has told so far of who is in the match.
+/// The rosters of a log so far.
 pub(crate) struct Rosters {
     start: Arc<Start>,
     roster: Peers,
-    /// Peers whose seats the world was told to be nobody's.
+    /// Peers whose seats the world counts as without a player.
     absent: Peers,
     paused: bool,
 }
@@ -72,16 +72,16 @@ impl Rosters {
         }
     }
 
-    /// The change before the next turn.
+    /// Applies a change before the next turn.
     pub(crate) fn change(&mut self, change: &RosterChange) -> RosterAt {
         let roster = change.value.roster;
-        // In a pause the world is not told that somebody is back, nor that it went again.
+        // During a pause the world does not learn of a peer that rejoins and is lost again.
         self.absent = self.absent.without(roster.without(self.roster));
         let before = std::mem::replace(&mut self.roster, roster);
         let gone = before.without(roster);
         let signed: Peers = change.accepts.iter().map(|(peer, _)| *peer).collect();
         let left = match self.paused {
-            // The world is told of it in the first turn that has ticks again.
+            // The world learns of it in the first turn with ticks.
             true => self.absent.or(signed),
             false => self.absent,
         };
@@ -116,7 +116,7 @@ mod tests {
     use crate::fixture;
     use lockstep::log::Record;
 
-    /// The changes in the log of a match in which the second peer went before turn 9, while the match was paused.
+    /// The log of a match in which the second peer was removed before turn 9, during a pause.
     fn in_a_pause(signed_by_it: bool) -> Vec<RosterAt> {
         let played = fixture::play_gone(20, 9, false);
         let Some(Record::Start(start)) = played.records.first() else {
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_lost_in_the_pause_in_which_it_came_back_has_not_left() {
+    fn a_peer_lost_in_the_pause_of_its_return_has_not_left() {
         let records = fixture::play_gone(20, 9, false).records;
         let mut rosters = match records.first() {
             Some(Record::Start(start)) => Rosters::new(start.clone()),
@@ -148,7 +148,7 @@ mod tests {
             Record::Roster(change) => Some(change.clone()),
             _ => None,
         });
-        let goes = goes.expect("somebody goes");
+        let goes = goes.expect("a peer is removed");
         let turn = |paused, entries| Bundle {
             turn: TurnNumber(0),
             plan: lockstep::Plan::default(),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_in_a_pause_has_left_where_it_signed_that() {
+    fn a_peer_that_signs_its_removal_in_a_pause_has_left() {
         for (signed, cause) in [(true, RosterCause::Left), (false, RosterCause::Lost)] {
             let expected = RosterAt {
                 turn: TurnNumber(9),

@@ -1,4 +1,4 @@
-//! The first pass over a file: how far it holds, and where its parts are.
+//! The first pass over a file: its valid prefix, and the places of its parts.
 
 use crate::content;
 use crate::format::{self, KeyframeHead, Window};
@@ -14,16 +14,16 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-/// What the first pass found.
+/// The result of the first pass.
 pub(crate) struct Scan {
     pub start: Arc<Start>,
     /// Turns logged.
     pub turns: u32,
-    /// Hash of the log after them.
+    /// Log hash after them.
     pub log_hash: LogHash,
     pub end: Option<End>,
     pub tail: Tail,
-    /// Where the valid prefix ends.
+    /// The end of the valid prefix.
     pub valid_bytes: u64,
     pub file_bytes: u64,
     pub keyframes: Vec<KeyframeAt>,
@@ -31,24 +31,24 @@ pub(crate) struct Scan {
     pub spans: Vec<Span>,
     /// The plan of turn 0, and every later one.
     pub plans: Vec<PlanAt>,
-    /// Where one player went on alone, by turn.
+    /// Where players went on alone, by turn.
     pub continuations: Vec<Arc<Continuation>>,
-    /// The changes of the roster, by turn.
+    /// Roster changes, by turn.
     pub rosters: Vec<RosterAt>,
 }
 
-/// A place at which reading may begin.
+/// A place where reading may begin.
 #[derive(Clone, Debug)]
 pub(crate) struct Mark {
     /// Offset of a segment.
     pub at: u64,
     /// CRC of the seal before it.
     pub crc: u32,
-    /// The codec before it; knows the next turn.
+    /// The codec before it; it knows the next turn.
     pub codec: Codec,
 }
 
-/// Turns of one length that follow each other.
+/// Consecutive turns of one length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     /// The first turn.
@@ -64,7 +64,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// Match time and ticks before `turn`, which lies in this span or right behind it.
+    /// Match time and ticks before `turn`, which lies in this span or directly behind it.
     pub(crate) fn before(&self, turn: u32) -> (u64, u64) {
         let turns = u64::from(turn.saturating_sub(self.turn));
         (
@@ -76,22 +76,22 @@ impl Span {
 
 /// Bytes of records between two marks.
 pub(crate) const MARK_EVERY_BYTES: u64 = 4 << 10;
-/// A world lies at most so many turns behind its log when its keyframe is written; see
+/// When its keyframe is written, a world lags at most this many turns behind its log; see
 /// [`Limits::unexecuted_turns`].
 const HASHES_KEPT: usize = 1_024;
 
-/// The pass while it runs.
+/// The state of the pass.
 struct Pass {
     scan: Scan,
     codec: Codec,
     crc: u32,
-    /// Hashes of the log after the last turns, the newest last.
+    /// Log hashes after the last turns, newest last.
     hashes: VecDeque<LogHash>,
-    /// Takes the place of the newest hash for the next turn, where roster changes come before it.
+    /// Replaces the newest hash for the next turn, after roster changes.
     chained: Option<LogHash>,
     metering: Metering,
     rosters: Rosters,
-    /// The plan of the next turn, where the turns before it ask for another one.
+    /// The plan of the next turn, if earlier turns ask for a change.
     metered: Option<Metered>,
     marked_bytes: u64,
     closed: bool,
@@ -154,7 +154,7 @@ fn check_header(window: &mut Window, file_bytes: u64) -> Result<(), Error> {
 }
 
 impl Pass {
-    /// Before the first segment; `None` where it does not begin with a start.
+    /// Before the first segment; `None` unless that begins with a start.
     fn begin(
         window: &mut Window,
         segment: &Segment,
@@ -202,7 +202,7 @@ impl Pass {
         }))
     }
 
-    /// Takes the items of a segment. False where one does not belong there.
+    /// Takes the items of a segment. False if one is out of place.
     fn take(
         &mut self,
         window: &mut Window,
@@ -281,7 +281,7 @@ impl Pass {
         true
     }
 
-    /// Takes the records of one item, or nothing of them.
+    /// Takes all records of an item, or none.
     fn take_records(&mut self, records: &[Record]) -> bool {
         let mut ended = self.scan.end.is_some();
         for record in records {
@@ -354,7 +354,7 @@ impl Pass {
         if self.scan.plans.last().is_some_and(|last| last.plan == plan) {
             return;
         }
-        // What the turns before it did not ask for is nobody's fault.
+        // A change that earlier turns did not ask for is not blamed on a slow machine.
         let metered = metered.filter(|metered| metered.plan == plan);
         let seat = metered.and_then(|metered| metered.slow);
         let peer = seat.and_then(|seat| self.scan.start.peer_with(seat));

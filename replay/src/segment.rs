@@ -1,4 +1,4 @@
-//! Items and the segments that they form: writing, finding and checking them.
+//! Writes, finds and checks items, and the segments that they form.
 
 use crate::format::{
     FIRST_OWN_KIND, INDEX, KEYFRAME, MAX_RECORDS_BYTES, MOST_ITEMS, WINDOW_BYTES, Window,
@@ -6,7 +6,7 @@ use crate::format::{
 };
 use std::io;
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A turn without entries.
@@ -20,25 +20,25 @@ pub(crate) enum Kind {
     Seal,
 }
 
-/// An item whose length is known and plausible.
+/// An item of known and plausible length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
     pub at: u64,
     pub kind: Kind,
     pub content_at: u64,
     pub content_bytes: u64,
-    /// Where the next item begins.
+    /// The offset of the next item.
     pub end: u64,
 }
 
 impl Item {
     pub(crate) fn content<'a>(&self, window: &'a mut Window) -> io::Result<&'a [u8]> {
-        // A 64-bit machine may have written more than a 32-bit one can hold.
+        // A 64-bit machine may have written more than a 32-bit machine can hold.
         let count = usize::try_from(self.content_bytes).map_err(|_| io::ErrorKind::FileTooLarge)?;
         window.bytes(self.content_at, count)
     }
 
-    /// The CRC that a seal carries.
+    /// The CRC in a seal.
     pub(crate) fn seal_crc(&self, window: &mut Window) -> io::Result<u32> {
         let bytes = window.bytes(self.end - LONG_CHECK, LONG_CHECK as usize)?;
         Ok(u32::from_le_bytes(
@@ -47,13 +47,13 @@ impl Item {
     }
 }
 
-/// Makes the bytes of items, one after the other.
+/// Encodes items one after the other.
 #[derive(Clone)]
 pub(crate) struct Encoder {
     checks: Checks,
     items: usize,
     bytes: usize,
-    /// Nothing is sealed yet.
+    /// Whether no segment is sealed yet.
     first: bool,
 }
 
@@ -68,7 +68,7 @@ impl Encoder {
         }
     }
 
-    /// Appends an item that is no seal. `content` of an idle turn is empty, of others it is not.
+    /// Appends an item other than a seal. `content` is empty for an idle turn and only for that.
     pub(crate) fn item(&mut self, kind: Kind, content: &[u8], out: &mut Vec<u8>) {
         let from = out.len();
         put_head(
@@ -93,7 +93,7 @@ impl Encoder {
         self.bytes += out.len() - from;
     }
 
-    /// Appends a seal, unless there is nothing to seal.
+    /// Appends a seal, unless the segment is empty.
     pub(crate) fn seal(&mut self, out: &mut Vec<u8>) {
         if self.items > 0 {
             let from = out.len();
@@ -108,8 +108,8 @@ impl Encoder {
         }
     }
 
-    /// Whether it is time for a seal: a damaged one takes its segment along. The start, without which nothing can be
-    /// read, gets one of its own.
+    /// Whether a seal is due: a damaged item may cost its whole segment. The start, without which nothing is
+    /// readable, gets a segment of its own.
     pub(crate) fn is_full(&self) -> bool {
         self.first || self.items >= SEAL_AFTER_ITEMS || self.bytes >= SEAL_AFTER_BYTES
     }
@@ -123,7 +123,7 @@ impl Encoder {
 /// The checks of one segment so far.
 #[derive(Clone)]
 struct Checks {
-    /// The CRC of the seal before.
+    /// The CRC of the previous seal.
     before: u32,
     short: u8,
     long: crc32fast::Hasher,
@@ -140,7 +140,7 @@ impl Checks {
         }
     }
 
-    /// The check of the item that comes next, over nothing yet.
+    /// The check of the next item, before its first byte.
     fn of(&self, content_bytes: u64) -> Check {
         if is_short(content_bytes) {
             return Check::Short(self.short);
@@ -150,7 +150,7 @@ impl Checks {
         Check::Long(crc)
     }
 
-    /// Goes on over bytes of the file. `in_short` is false where they have a check of their own.
+    /// Covers more bytes of the file. `in_short` is false for bytes with a check of their own.
     fn cover(&mut self, bytes: &[u8], in_short: bool) {
         self.long.update(bytes);
         if in_short {
@@ -176,7 +176,7 @@ impl Check {
         }
     }
 
-    /// Its bytes, and how many they are.
+    /// The bytes of the check, and their number.
     fn finish(self) -> ([u8; LONG_CHECK as usize], usize) {
         match self {
             Check::Short(crc) => ([crc, 0, 0, 0], 1),
@@ -219,7 +219,7 @@ fn put_head(mut number: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// The number that a head is, and its bytes.
+/// The number in a head, and the head's length.
 enum Head {
     Is(u64, u64),
     Cut,
@@ -246,18 +246,18 @@ fn head(bytes: &[u8]) -> Head {
     }
 }
 
-/// What stands at an offset.
+/// What is at an offset.
 pub(crate) enum Found {
     Item(Item),
-    /// The file ends here.
+    /// The end of the file.
     Nothing,
-    /// The file ends within the item.
+    /// An item that the end of the file cuts.
     Cut,
-    /// No item begins like this.
+    /// Bytes that begin no item.
     Damaged,
 }
 
-/// The item at `at` of a file that ends at `end`; nothing of it is checked yet but its head.
+/// The item at `at` of a file that ends at `end`. Only its head is checked.
 pub(crate) fn item_at(
     window: &mut Window,
     at: u64,
@@ -291,7 +291,7 @@ pub(crate) fn item_at(
             (kind, check_bytes(content_bytes))
         }
     };
-    // Packed bytes may be a little longer than what they pack.
+    // Packed bytes may be a little longer than the unpacked ones.
     let most = match kind {
         Kind::Keyframe => snapshot_bytes.saturating_add(snapshot_bytes / 64 + (1 << 10)),
         _ => MAX_RECORDS_BYTES,
@@ -324,11 +324,11 @@ fn check_bytes(content_bytes: u64) -> u64 {
     }
 }
 
-/// Items that hold, and why there are no more of them.
+/// The valid items of a segment, and why there are no more.
 pub(crate) struct Segment {
     pub items: Vec<Item>,
     pub stop: Stop,
-    /// Behind the seal, or where the first item begins that does not hold.
+    /// Behind the seal, or where the first invalid item begins.
     pub end: u64,
 }
 
@@ -343,7 +343,7 @@ pub(crate) enum Stop {
     Damaged,
 }
 
-/// The segment at `at`, behind a seal with the CRC `before`. Takes memory for its items, not for their contents.
+/// The segment at `at`, behind a seal with the CRC `before`. Memory is bounded by its items, not their contents.
 pub(crate) fn segment_at(
     window: &mut Window,
     at: u64,
@@ -378,7 +378,7 @@ pub(crate) fn segment_at(
                 segment.stop = Stop::Sealed(crc);
                 segment.end = item.end;
             } else {
-                // Nobody knows which of them is wrong.
+                // The seal does not match, and there is no telling which item is wrong.
                 segment.items.clear();
                 segment.stop = Stop::Damaged;
                 segment.end = at;
@@ -397,7 +397,7 @@ pub(crate) fn segment_at(
     }
 }
 
-/// Whether the check of an item is right. Takes constant memory.
+/// Whether the check of an item matches. Takes constant memory.
 fn holds(window: &mut Window, item: &Item, checks: &mut Checks) -> io::Result<bool> {
     let content_end = item.content_at + item.content_bytes;
     let mut check = checks.of(item.content_bytes);
@@ -422,9 +422,9 @@ fn holds(window: &mut Window, item: &Item, checks: &mut Checks) -> io::Result<bo
 const SEAL: u64 = 1;
 /// Bytes of a CRC-32.
 const LONG_CHECK: u64 = 4;
-/// Contents of so many bytes have a CRC-32 of their own.
+/// Contents of at least this many bytes have a CRC-32 of their own.
 const LONG_CONTENT: u64 = 64;
-/// Enough for the head of any item that is allowed.
+/// Enough for the head of any allowed item.
 const MOST_HEAD: u64 = 6;
 const SEAL_AFTER_ITEMS: usize = 64;
 const SEAL_AFTER_BYTES: usize = 4 << 10;
@@ -434,7 +434,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_is_read_as_written_and_no_flipped_bit_makes_another() {
+    fn heads_round_trip_and_no_flipped_bit_makes_another() {
         for number in [0, 1, 2, 63, 64, 4_095, 4_096, 1 << 35] {
             let mut bytes = Vec::new();
             put_head(number, &mut bytes);
@@ -449,7 +449,10 @@ mod tests {
                 );
             }
         }
-        assert!(matches!(head(&[0; 6]), Head::Damaged), "zeros are no turns");
+        assert!(
+            matches!(head(&[0; 6]), Head::Damaged),
+            "zeros are not turns"
+        );
         assert!(matches!(head(&[0x80]), Head::Cut));
         assert!(
             matches!(head(&[0x80, 0x01]), Head::Damaged),
@@ -458,12 +461,12 @@ mod tests {
     }
 
     #[test]
-    fn the_short_check_is_the_usual_crc_8() {
+    fn the_short_check_is_standard_crc_8() {
         assert_eq!(crc8(0, b"123456789"), 0xf4);
     }
 
     #[test]
-    fn a_segment_holds_only_after_the_one_before_it() {
+    fn a_segment_is_valid_only_after_its_predecessor() {
         let mut bytes = Vec::new();
         let mut encoder = Encoder::new();
         encoder.item(Kind::Records, b"abc", &mut bytes);
@@ -479,7 +482,7 @@ mod tests {
             whole.stop,
             Stop::Sealed(encoder.sealed().expect("just sealed"))
         );
-        // Its lowest byte fits, so that only the seal tells.
+        // The lowest byte matches, so that only the seal reveals it.
         let other = at(header_crc() ^ 0x100);
         assert_eq!(
             (other.items.len(), other.stop, other.end),

@@ -1,4 +1,4 @@
-//! Re-running a match and checking all that its file claims.
+//! Re-runs a match and checks all claims of its file.
 
 mod expected;
 
@@ -15,12 +15,12 @@ use lockstep::{LogHash, PeerId, Plan, TurnNumber, world_entries};
 use sim::{Checksum, Outcome, Simulation};
 use std::sync::Arc;
 
-/// How to verify.
+/// Options of a verification.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Also saves, loads and compares the world after every tick: finds state that a snapshot misses. Slow.
+    /// Also saves, loads and compares the world after every tick, which finds state that a snapshot misses. Slow.
     pub every_tick: bool,
-    /// Whether `signature` is a peer's for some bytes. Default: [`Ed25519::verify`].
+    /// Whether a peer's signature is valid for some bytes. Default: [`Ed25519::verify`].
     pub signature: fn(PeerId, &[u8], &[u8; 64]) -> bool,
 }
 
@@ -33,65 +33,65 @@ impl Default for Options {
     }
 }
 
-/// What a re-run found.
+/// The result of a re-run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verified {
-    /// Turns that were re-run.
+    /// Turns re-run.
     pub turns: u32,
-    /// Turns that the file holds.
+    /// Turns of the file.
     pub of: u32,
     /// Ticks stepped.
     pub ticks: u64,
-    /// Recorded checksums that the re-run reached.
+    /// Recorded checksums that agreed.
     pub checksums: u32,
-    /// Keyframes that are the world of their turn.
+    /// Keyframes that equal the world of their turn.
     pub keyframes: u32,
-    /// Signatures that hold: under the start, the history and the end.
+    /// Valid signatures: under the start, the history and the end.
     pub signatures: u32,
-    /// Up to which turn a signature of some peer attests the history, if one does.
+    /// The turn up to which a peer's signature attests the history, if any.
     pub attested_turns: Option<u32>,
-    /// Where one player went on alone, by turn: what was played by those whom the start names ends with the first.
+    /// Where players went on alone, by turn. The first one ends the part of the peers in the start record.
     pub continued: Vec<Continued>,
-    /// Turns after which worlds differed, where the others went on without those whose worlds are not the re-run's.
+    /// Desyncs after which the match went on without the peers whose worlds differ from the re-run's.
     pub desyncs: Vec<Settled>,
-    /// How the match ended, where the end was agreed.
+    /// The agreed outcome, if any.
     pub outcome: Option<Outcome>,
     /// Checksum of the world after the last turn re-run.
     pub checksum: Checksum,
     /// How the file ends.
     pub tail: Tail,
-    /// The first thing that is wrong; the re-run stopped there.
+    /// The first fault, where the re-run stopped.
     pub wrong: Option<Wrong>,
 }
 
-/// That one player went on alone, as its signature says.
+/// A player that went on alone, with a valid signature.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Continued {
-    /// Where, and who.
+    /// The record of it.
     pub continuation: Arc<Continuation>,
-    /// Up to which turn those who played until then attest what is before it, if one of them does.
+    /// The turn up to which a former peer's signature attests the part before it, if any.
     pub attested_turns: Option<u32>,
 }
 
-/// A desync that the match went on from.
+/// A desync that the match survived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settled {
     /// Turns executed.
     pub turns: u32,
-    /// Whom the others went on without, by index in the roster.
+    /// The excluded peers, by index in the roster.
     pub peers: Vec<u8>,
 }
 
-/// What is wrong with a replay.
+/// A fault of a replay.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Wrong {
-    /// A signature under the start, by index in the roster, does not hold.
+    /// A signature under the start is invalid.
     #[error("the signature of peer {peer} under the start does not hold")]
     StartSignature {
-        /// The peer.
+        /// The peer, by index in the roster.
         peer: u8,
     },
-    /// The world of the re-run is another than the recorded one.
+    /// The world of the re-run differs from the recorded one.
     #[error(
         "after {turns} turns the world has checksum {ours}, recorded is {recorded}; checksums agreed up to {agreed} turns"
     )]
@@ -105,50 +105,49 @@ pub enum Wrong {
         /// The re-run's.
         ours: Checksum,
     },
-    /// The peers themselves disagreed during the match, and it did not go on without those whose world was not the
-    /// re-run's.
+    /// The peers disagreed during the match, and the differing peers were not excluded.
     #[error(
-        "the peers' worlds differed after {turns} turns, and this file tells of nobody who was removed for it; the re-run has checksum {ours}"
+        "the peers' worlds differed after {turns} turns, and no peer was removed for it; the re-run has checksum {ours}"
     )]
     Desync {
         /// Turns executed.
         turns: u32,
-        /// What each peer reported, by index in the roster.
+        /// The reported checksums, by index in the roster.
         checksums: Vec<(u8, Checksum)>,
         /// The re-run's.
         ours: Checksum,
     },
-    /// A roster change does not follow the one before it, or its signed accepts do not decide it.
-    #[error("the roster change that ends epoch {epoch} was not decided so")]
+    /// A roster change does not follow its predecessor, or its accepts are not a quorum.
+    #[error("the accepts do not decide the roster change that ends epoch {epoch}")]
     Roster {
         /// The epoch.
         epoch: u32,
     },
-    /// That one player went on alone does not follow on the turns before it, or is not signed by the key that it names.
-    #[error("that the match is continued from turn {turns} on is not signed so")]
+    /// A continuation does not follow the turns before it, or its named key did not sign it.
+    #[error("the signature under the continuation from turn {turns} on does not hold")]
     Continued {
         /// Turns before it.
         turns: u32,
     },
-    /// A turn has another plan than the turns before it ask for.
-    #[error("turn {turn} has ticks of {} ms ({plan}); by the turns before it they take {} ms ({asked})", plan.tick_ms, asked.tick_ms)]
+    /// A turn's plan is not the one that the turns before it ask for.
+    #[error("turn {turn} has ticks of {} ms ({plan}); the turns before it ask for {} ms ({asked})", plan.tick_ms, asked.tick_ms)]
     Plan {
         /// The turn.
         turn: TurnNumber,
         /// Its plan.
         plan: Plan,
-        /// The plan that it should have.
+        /// The required plan.
         asked: Plan,
     },
-    /// A signature under the history does not hold, or its batch is no batch.
+    /// A signature under the history is invalid, or its batch does not decode.
     #[error("the signature of peer {peer} at {turns} turns does not hold")]
     Signature {
         /// The peer.
         peer: u8,
-        /// Turns that it had logged; 0 where the batch cannot be read.
+        /// Turns that it had logged; 0 if the batch does not decode.
         turns: u32,
     },
-    /// A peer signed another history than the file holds.
+    /// A peer signed another history.
     #[error("peer {peer} signed another history of the first {turns} turns than the file holds")]
     History {
         /// The peer.
@@ -161,39 +160,37 @@ pub enum Wrong {
     KeyframeFault {
         /// Turns executed.
         turns: u32,
-        /// What is wrong.
+        /// The fault.
         what: KeyframeFault,
     },
-    /// A keyframe is not the world of its turn.
+    /// A keyframe differs from the world of its turn.
     #[error("the keyframe of turn {turns} is not the world of that turn: {difference}")]
     Keyframe {
         /// Turns executed.
         turns: u32,
-        /// The first difference, the file's value first.
+        /// The first difference; the file's value is on the left.
         difference: Difference,
     },
-    /// The recorded end is not where the log ends, or not how.
+    /// The recorded end does not match the log.
     #[error("the recorded end after {turns} turns does not fit the log")]
     End {
         /// Turns that it names.
         turns: u32,
     },
-    /// A signature under the end does not hold.
+    /// A signature under the end is invalid.
     #[error("the signature of peer {peer} under the end does not hold")]
     EndSignature {
         /// The peer.
         peer: u8,
     },
-    /// A world that was saved and loaded is another world.
-    #[error(
-        "saved and loaded after {ticks} ticks (turn {turn}), the world is another: {difference}"
-    )]
+    /// A world differs after saving and loading.
+    #[error("saved and loaded after {ticks} ticks (turn {turn}), the world differs: {difference}")]
     Snapshot {
         /// The turn.
         turn: TurnNumber,
         /// Ticks stepped.
         ticks: u64,
-        /// The first difference, the loaded value first.
+        /// The first difference; the loaded value is on the left.
         difference: Difference,
     },
 }
@@ -201,11 +198,11 @@ pub enum Wrong {
 /// The first field in which two worlds differ.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Difference {
-    /// A field, row or section: what is in question on the left, what it should be on the right.
+    /// A field, row or section: the checked value on the left, the right value on the right.
     #[error("{0}")]
     Field(sim::Difference),
-    /// No field differs that the world shows.
-    #[error("their bytes differ, but no field that the world shows")]
+    /// The bytes differ, but no visited field does.
+    #[error("the bytes differ, but no visited field does")]
     Hidden,
     /// The snapshot does not load.
     #[error("it does not load")]
@@ -213,18 +210,18 @@ pub enum Difference {
 }
 
 impl Verified {
-    /// Whether everything that was re-run holds. The [`tail`](Self::tail) says whether that is the whole match.
+    /// Whether everything re-run is valid. See [`tail`](Self::tail) for whether that is the whole match.
     pub fn holds(&self) -> bool {
         self.wrong.is_none()
     }
 }
 
-/// Re-runs every turn and compares with what the file claims: checksums, the history that peers signed, keyframes, and
-/// the end. Stops at the first that is wrong. `progress` is told the turns executed, after each.
+/// Re-runs every turn and checks the claims of the file: checksums, signed history, keyframes, and the end. Stops
+/// at the first fault. `progress` gets the executed turns after each turn.
 ///
 /// # Errors
-/// [`Error`] where this build cannot run the match (setup, other rules), and the disk's errors. What is wrong with the
-/// match itself is [`Verified::wrong`].
+/// [`Error`] if this build cannot run the match (setup, other rules), and errors of the disk. A fault of the match
+/// itself is [`Verified::wrong`].
 pub fn verify<S: Simulation>(
     reader: &mut Reader,
     options: &Options,
@@ -277,8 +274,8 @@ pub fn verify<S: Simulation>(
     Ok(run.result)
 }
 
-/// The checksums that the peers' worlds had, by the number of turns executed. Where they differed, each is among them, but for those
-/// of worlds that the others went on without.
+/// Checksums of the peers' worlds, by turns executed. Where they differed, each is among them, except those of
+/// excluded peers.
 pub(crate) fn checksums(reader: &mut Reader) -> Result<Vec<(u32, Checksum)>, Error> {
     let (expected, _) = collect(reader)?;
     let mut checksums = Vec::new();
@@ -302,18 +299,18 @@ pub(crate) fn checksums(reader: &mut Reader) -> Result<Vec<(u32, Checksum)>, Err
 struct Run<'a, S: Simulation> {
     world: S,
     log_hash: LogHash,
-    /// The same without roster changes that wait for their first turn.
+    /// Like `log_hash`, but without roster changes whose first turn is yet to come.
     turn_hash: LogHash,
-    /// The start, with the runs of their processes that speak for the peers now.
+    /// The start, with the current incarnations of its peers.
     speaking: Start,
     runs: Runs,
-    /// The peers that vote, and in which epoch.
+    /// The peers that vote in the current epoch.
     roster: Peers,
     epoch: u32,
     /// Of the next turn.
     plan: Plan,
     metering: Metering,
-    /// The first turn of that epoch.
+    /// The first turn of the epoch.
     began: u32,
     options: &'a Options,
     /// Turns up to which recorded checksums agreed.
@@ -322,7 +319,7 @@ struct Run<'a, S: Simulation> {
     effects: Vec<S::Effect>,
 }
 
-/// Why a re-run does not go on.
+/// Why a re-run stops.
 enum Stop {
     Wrong(Box<Wrong>),
     Error(Error),
@@ -372,7 +369,7 @@ impl<S: Simulation> Run<'_, S> {
             self.execute(&bundle)?;
             progress(self.result.turns);
         }
-        // What was decided behind the last turn.
+        // Changes decided after the last turn.
         while let Some(record) = reader.next_record(&mut cursor)? {
             match record {
                 Record::Roster(change) => self.check_change(&change)?,
@@ -423,7 +420,7 @@ impl<S: Simulation> Run<'_, S> {
         }
     }
 
-    /// A roster change was decided by a quorum of the roster before it.
+    /// Checks that a quorum of the previous roster decided a roster change.
     fn check_change(&mut self, change: &RosterChange) -> Result<(), Wrong> {
         let epoch = change.epoch;
         let turns = self.result.turns;
@@ -447,7 +444,7 @@ impl<S: Simulation> Run<'_, S> {
         Ok(())
     }
 
-    /// One player goes on alone: from here on only its signatures count.
+    /// A player goes on alone: from here on, only that key's signatures count.
     fn go_on(&mut self, continuation: Arc<Continuation>) -> Result<(), Wrong> {
         let turns = self.result.turns;
         let follows = (continuation.epoch, continuation.turns) == (self.epoch, turns)
@@ -592,7 +589,7 @@ impl<S: Simulation> Run<'_, S> {
     }
 }
 
-/// How the world in `snapshot` differs from `world`, if it does.
+/// The difference between `world` and the world in `snapshot`, if any.
 fn difference<S: Simulation>(world: &S, snapshot: &[u8]) -> Option<Difference> {
     if saved(world) == snapshot {
         let again = S::load(snapshot).ok().map(|loaded| saved(&loaded));

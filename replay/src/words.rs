@@ -1,4 +1,4 @@
-//! Numbers and times as people read them.
+//! Numbers and times as text.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The thread that writes: it takes jobs from a bounded queue and waits for the disk, so that nobody else must.
+//! The writing thread: it takes jobs from a bounded queue and waits for the disk, so that no other thread must.
 
 use crate::format::{self, KeyframeHead};
 use crate::output::{Output, write_all};
@@ -12,35 +12,30 @@ use std::time::{Duration, Instant};
 
 /// Encoded records that wait for the disk, at most. A match writes a few kilobytes a second.
 pub(crate) const QUEUE_BYTES: usize = 8 << 20;
-/// Snapshots that wait for the disk, at most, where more than one does.
+/// Bytes of snapshots in the queue, if there are several.
 const KEYFRAME_BYTES: usize = 64 << 20;
 /// How long appended turns may be unsafe from a loss of power.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
-/// Turns that can be taken back.
+/// Turns that can be undone.
 pub(crate) const POINTS: usize = 64;
-/// Fast, and close to the best on worlds in columns.
+/// Fast, and close to the best ratio on worlds in columns.
 const PACKING_LEVEL: i32 = 3;
 
 /// One thing to write.
 #[derive(Clone)]
 pub(crate) enum Job {
-    /// Records that are one item.
+    /// Records of one item.
     Records {
-        /// How they are written.
         kind: Kind,
-        /// The item's content.
         content: Arc<[u8]>,
         /// The codec before them.
         codec: Codec,
-        /// The turn that they are, if they are one.
+        /// The number of the turn, if they are one.
         turn: Option<u32>,
     },
-    /// Take back a turn, and all that was written since.
-    Undo {
-        /// The turn.
-        turn: u32,
-    },
-    /// A keyframe, to be packed.
+    /// Undoes a turn, and everything written since.
+    Undo { turn: u32 },
+    /// A keyframe, not packed yet.
     Keyframe(Keyframe),
 }
 
@@ -67,7 +62,7 @@ pub(crate) struct Shared {
 }
 
 pub(crate) struct State {
-    /// What waits; the first may be half written.
+    /// The queue; its first job may be half written.
     pub jobs: VecDeque<Job>,
     bytes: usize,
     closing: bool,
@@ -76,7 +71,7 @@ pub(crate) struct State {
     pub done: bool,
     /// Bytes of whole items in the file.
     pub written: u64,
-    /// Places of the file at which reading may begin.
+    /// Places in the file where reading may begin.
     pub marks: Vec<Mark>,
 }
 
@@ -100,9 +95,9 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands over a job without waiting for the disk.
+    /// Queues a job without waiting for the disk.
     ///
-    /// A keyframe is left out, and the answer false, where too many wait already: the file is good without it.
+    /// A keyframe is dropped, and the result is false, if too many are queued: the file is valid without it.
     pub(crate) fn push(&self, job: Job) -> Result<bool, StoreError> {
         let mut state = self.lock();
         if let Some(error) = &state.error {
@@ -125,7 +120,7 @@ impl Shared {
         Ok(true)
     }
 
-    /// Waits until nothing waits for the disk.
+    /// Waits until the queue is empty.
     pub(crate) fn settle(&self) -> Result<(), StoreError> {
         let waits = |state: &mut State| !state.jobs.is_empty() && !state.done;
         let state = self.changed.wait_while(self.lock(), waits);
@@ -133,7 +128,7 @@ impl Shared {
         state.error.clone().map_or(Ok(()), Err)
     }
 
-    /// Lets the writer finish, and waits for it, at most `patience`.
+    /// Closes the writer and waits for it, at most `patience`.
     pub(crate) fn close(&self, patience: Duration) -> Result<(), StoreError> {
         let mut state = self.lock();
         state.closing = true;
@@ -185,7 +180,7 @@ struct Writer {
     keyframes: Vec<(u32, u64)>,
     unmarked_bytes: u64,
     unsynced_since: Option<Instant>,
-    /// What stood before each of the last turns.
+    /// The state before each of the last turns.
     points: VecDeque<Point>,
 }
 
@@ -197,7 +192,7 @@ struct Point {
     unmarked_bytes: u64,
 }
 
-/// What the writer does next.
+/// The writer's next step.
 enum Next {
     Write(Job),
     Sync,
@@ -228,7 +223,7 @@ impl Writer {
         }
     }
 
-    /// Waits until there is something to do.
+    /// Waits for the next step.
     fn next(&self, shared: &Shared) -> Next {
         let mut state = shared.lock();
         loop {
@@ -241,7 +236,7 @@ impl Writer {
             if let Some(job) = state.jobs.front() {
                 return Next::Write(job.clone());
             }
-            // A full queue is an error of its own, and what was queued is written before the end.
+            // A full queue is an error too, but queued jobs are written before the end.
             if state.closing || state.error.is_some() {
                 return Next::Finish;
             }
@@ -258,7 +253,7 @@ impl Writer {
         }
     }
 
-    /// Writes one item. Gives a mark where it is time for one.
+    /// Writes one item. Returns a mark if one is due.
     fn write(&mut self, job: &Job) -> io::Result<Option<Mark>> {
         match job {
             Job::Records {
@@ -319,7 +314,7 @@ impl Writer {
         }
     }
 
-    /// What is cut off was never whole for a reader that comes later: the file is as if it had not been written.
+    /// A reader never sees an undone turn as whole: the file is as if it had not been written.
     fn undo(&mut self, turn: u32) -> io::Result<()> {
         let at = self.points.iter().position(|point| point.turn == turn);
         let at = at.ok_or(io::ErrorKind::InvalidInput)?;
@@ -373,7 +368,7 @@ impl Writer {
         self.sync()
     }
 
-    /// The disk failed: leaves whole items only. What fails here too is cut off by every reader.
+    /// Cuts the file to whole items after a failure of the disk. If this fails too, every reader cuts it.
     fn give_up(&mut self) {
         if self.output.truncate(self.written).is_ok() {
             self.output.sync().ok();
@@ -383,7 +378,7 @@ impl Writer {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the edge to the disk: syncs are a second apart"
+    reason = "the edge of the program: syncs are a second apart"
 )]
 fn now() -> Instant {
     Instant::now()

@@ -1,8 +1,8 @@
-//! A match of real processes that are killed, stopped, cut off from each other and brought back at random; then
-//! everything that they printed and recorded is compared.
+//! A match of real processes that are killed, stopped, cut off and restarted at random. Afterwards all their output
+//! and recordings are compared.
 //!
-//! Fewer than half are ever away at once, so the others can always agree to go on. Whatever happened, at the end all
-//! are brought back, and the match must go on with all of them.
+//! Fewer than half are away at any time, so the others always have a quorum. At the end all processes are
+//! restarted, and the match must go on with all of them.
 
 mod player;
 
@@ -13,56 +13,56 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What is to be done.
+/// The parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     /// Processes, each with a seat.
     pub peers: usize,
-    /// For how long they are troubled.
+    /// Duration of the faults.
     pub lasts: Duration,
-    /// Draws all of it. Two runs differ all the same: processes take their own time.
+    /// Seed of the faults. Processes have their own timing, so two runs differ all the same.
     pub seed: u64,
 }
 
-/// What was seen.
+/// The result of a run.
 #[derive(Debug, Default)]
-pub struct Seen {
-    /// Turns that somebody executed.
+pub struct Outcome {
+    /// Turns that any process executed.
     pub turns: usize,
-    /// What was done to the processes.
-    pub troubles: BTreeMap<&'static str, u32>,
+    /// Number of faults, by kind.
+    pub faults: BTreeMap<&'static str, u32>,
     /// Recordings that were verified and compared.
     pub replays: usize,
-    /// What must not be, in words.
+    /// Violations, as text.
     pub violations: Vec<String>,
 }
 
-/// Runs a match in `folder`, telling each trouble to `tell`. `program` with the arguments `first` is the demo.
+/// Runs a match in `folder`, and reports each fault to `tell`. `program` with the arguments `first` is the demo.
 ///
 /// # Panics
-/// When the program cannot be started or the folder not be written to: a broken build, not a result.
+/// If the program cannot be started or the folder is not writable: a broken build, not a result.
 pub fn run(
     wanted: Wanted,
     program: &Path,
     first: &[&str],
     folder: &Path,
-    tell: &mut dyn FnMut(&str),
-) -> Seen {
-    let mut chaos = Chaos::start(wanted, program, first, folder, tell);
+    log: &mut dyn FnMut(&str),
+) -> Outcome {
+    let mut chaos = Chaos::start(wanted, program, first, folder, log);
     let until = Instant::now() + wanted.lasts;
     while Instant::now() < until {
         let next = Instant::now() + chaos.random.millis(200, 4_000);
-        // What is stopped or cut lasts as long as was told, however long nothing else happens.
+        // Faults end on time, however long no other one begins.
         while Instant::now() < next {
             let due = chaos.due.iter().map(|(at, _)| *at).min();
             let wake = due.map_or(next, |due| due.min(next));
             std::thread::sleep(wake.saturating_duration_since(Instant::now()));
-            chaos.mend_what_is_due(Instant::now());
+            chaos.end_due_faults(Instant::now());
         }
         chaos.notice_ends();
-        chaos.trouble();
+        chaos.inject_fault();
     }
-    chaos.bring_all_back();
+    chaos.rejoin_all();
     chaos.judge()
 }
 
@@ -72,15 +72,15 @@ struct Chaos<'a> {
     players: Vec<Player>,
     ports: Vec<u16>,
     cuts: BTreeSet<(usize, usize)>,
-    due: Vec<(Instant, Mending)>,
+    due: Vec<(Instant, Recovery)>,
     began: Instant,
-    tell: &'a mut dyn FnMut(&str),
-    seen: Seen,
+    log: &'a mut dyn FnMut(&str),
+    seen: Outcome,
 }
 
-/// What undoes a trouble.
+/// How a fault ends.
 #[derive(Clone, Copy, Debug)]
-enum Mending {
+enum Recovery {
     GoOn(usize),
     Heal((usize, usize)),
 }
@@ -91,7 +91,7 @@ impl<'a> Chaos<'a> {
         program: &Path,
         first: &[&str],
         folder: &Path,
-        tell: &'a mut dyn FnMut(&str),
+        log: &'a mut dyn FnMut(&str),
     ) -> Chaos<'a> {
         let ports = free_ports(wanted.peers);
         let players = (0..wanted.peers)
@@ -105,8 +105,8 @@ impl<'a> Chaos<'a> {
             cuts: BTreeSet::new(),
             due: Vec::new(),
             began: Instant::now(),
-            tell,
-            seen: Seen::default(),
+            log,
+            seen: Outcome::default(),
         };
         chaos.write_ways();
         let seats = wanted.peers.to_string();
@@ -120,7 +120,7 @@ impl<'a> Chaos<'a> {
         chaos
     }
 
-    fn trouble(&mut self) {
+    fn inject_fault(&mut self) {
         let up: Vec<usize> = (0..self.players.len())
             .filter(|at| self.players[*at].is_up())
             .collect();
@@ -136,7 +136,7 @@ impl<'a> Chaos<'a> {
                 let at = self.random.pick(&up);
                 let lasts = self.random.pick(&STOPS);
                 self.players[at].stop();
-                self.due.push((Instant::now() + lasts, Mending::GoOn(at)));
+                self.due.push((Instant::now() + lasts, Recovery::GoOn(at)));
                 self.say("stop", &format!("peer {at} for {} ms", lasts.as_millis()));
             }
             3 if self.cuts.len() < MOST_CUTS && self.players.len() > 2 => {
@@ -147,7 +147,7 @@ impl<'a> Chaos<'a> {
                 let lasts = self.random.pick(&CUTS);
                 self.cuts.insert(cut);
                 self.write_ways();
-                self.due.push((Instant::now() + lasts, Mending::Heal(cut)));
+                self.due.push((Instant::now() + lasts, Recovery::Heal(cut)));
                 let (one, other) = cut;
                 let long = lasts.as_millis();
                 self.say("cut", &format!("peers {one} and {other} for {long} ms"));
@@ -158,28 +158,28 @@ impl<'a> Chaos<'a> {
                     .collect();
                 if !down.is_empty() {
                     let at = self.random.pick(&down);
-                    self.bring_back(at);
+                    self.rejoin(at);
                 }
             }
             _ => {}
         }
     }
 
-    fn bring_back(&mut self, at: usize) {
-        let told = match self.players[at].rejoin() {
+    fn rejoin(&mut self, at: usize) {
+        let message = match self.players[at].rejoin() {
             Some(replay) => format!("peer {at} with {replay}"),
-            None => format!("peer {at} has nothing to come back with"),
+            None => format!("peer {at} has no recording to rejoin with"),
         };
-        self.say("rejoin", &told);
+        self.say("rejoin", &message);
     }
 
-    fn mend_what_is_due(&mut self, now: Instant) {
+    fn end_due_faults(&mut self, now: Instant) {
         let (due, later): (Vec<_>, Vec<_>) = self.due.iter().partition(|(at, _)| *at <= now);
         self.due = later;
         for (_, mending) in due {
             match mending {
-                Mending::GoOn(at) => self.players[at].go_on(),
-                Mending::Heal(cut) => {
+                Recovery::GoOn(at) => self.players[at].go_on(),
+                Recovery::Heal(cut) => {
                     self.cuts.remove(&cut);
                     self.write_ways();
                 }
@@ -187,7 +187,7 @@ impl<'a> Chaos<'a> {
         }
     }
 
-    /// Who was removed while it stood still or was cut off ends by itself, and says how to come back.
+    /// A peer that was removed while it was stopped or cut off ends by itself, and prints how to rejoin.
     fn notice_ends(&mut self) {
         for at in 0..self.players.len() {
             if let Some(how) = self.players[at].has_ended() {
@@ -196,11 +196,12 @@ impl<'a> Chaos<'a> {
         }
     }
 
-    fn bring_all_back(&mut self) {
+    fn rejoin_all(&mut self) {
         while let Some(last) = self.due.iter().map(|(at, _)| *at).max() {
-            self.mend_what_is_due(last);
+            self.end_due_faults(last);
         }
-        // Whoever was away for too long learns it now: it goes on with the others, or hears that it is out.
+        // A peer that was away for too long learns it now: it goes on with the others, or learns that it was
+        // removed.
         let newest = self.players.iter_mut().map(Player::newest_turn).max();
         let until = Instant::now() + LEARN;
         while Instant::now() < until {
@@ -214,7 +215,7 @@ impl<'a> Chaos<'a> {
         }
         for at in 0..self.players.len() {
             if self.players[at].is_down() {
-                self.bring_back(at);
+                self.rejoin(at);
             }
         }
         let newest = self.players.iter_mut().map(Player::newest_turn).max();
@@ -222,13 +223,13 @@ impl<'a> Chaos<'a> {
         for at in 0..self.players.len() {
             if !self.players[at].reaches(goal, LAST) {
                 let newest = self.players[at].newest_turn();
-                let told = format!("peer {at} stands at turn {newest}, not at turn {goal}");
-                self.seen.violations.push(told);
+                let message = format!("peer {at} is at turn {newest}, not at turn {goal}");
+                self.seen.violations.push(message);
             }
         }
     }
 
-    fn judge(mut self) -> Seen {
+    fn judge(mut self) -> Outcome {
         let mut sums: BTreeMap<u64, BTreeMap<String, String>> = BTreeMap::new();
         self.players.iter_mut().for_each(Player::leave);
         for player in &mut self.players {
@@ -238,8 +239,8 @@ impl<'a> Chaos<'a> {
                         .or_default()
                         .insert(sum, run.replay.clone());
                 }
-                if let Some(told) = run.complaint() {
-                    self.seen.violations.push(told);
+                if let Some(message) = run.complaint() {
+                    self.seen.violations.push(message);
                 }
             }
         }
@@ -263,21 +264,23 @@ impl<'a> Chaos<'a> {
         self.seen.replays = runs.len();
         for (replay, killed) in &runs {
             for asked in [vec!["verify", replay], vec!["diff", longest, replay]] {
-                let told = self.players[0].replay(&asked);
-                // The recording of a process that was killed may end in the middle of a record.
-                if !(told.status.success() || *killed && told.status.code() == Some(CUT_SHORT)) {
+                let message = self.players[0].replay(&asked);
+                // The recording of a killed process may end within a record.
+                if !(message.status.success()
+                    || *killed && message.status.code() == Some(CUT_SHORT))
+                {
                     let lines = [
-                        told.events.iter().map(ToString::to_string).collect(),
-                        told.errors,
+                        message.events.iter().map(ToString::to_string).collect(),
+                        message.errors,
                     ];
-                    let told = format!("replay {}: {}", asked.join(" "), lines.join(" "));
-                    self.seen.violations.push(told);
+                    let message = format!("replay {}: {}", asked.join(" "), lines.join(" "));
+                    self.seen.violations.push(message);
                 }
             }
         }
     }
 
-    /// What each process' ways out are like: read again by it whenever it changes.
+    /// Writes each process's impairment file, which the process reads again at every change.
     fn write_ways(&self) {
         for player in &self.players {
             let to = self
@@ -296,14 +299,14 @@ impl<'a> Chaos<'a> {
         }
     }
 
-    fn say(&mut self, what: &'static str, whom: &str) {
-        *self.seen.troubles.entry(what).or_default() += 1;
+    fn say(&mut self, what: &'static str, object: &str) {
+        *self.seen.faults.entry(what).or_default() += 1;
         let seconds = self.began.elapsed().as_secs_f32();
-        (self.tell)(&format!("{seconds:6.1} s  {what:8} {whom}"));
+        (self.log)(&format!("{seconds:6.1} s  {what:8} {object}"));
     }
 }
 
-/// Turn that all reach before the trouble begins.
+/// All peers reach this turn before the first fault.
 const BEGINNING: u64 = 5;
 const START: Duration = Duration::from_secs(40);
 const STOPS: [Duration; 4] = [
@@ -319,10 +322,10 @@ const CUTS: [Duration; 3] = [
 ];
 /// Pairs that are cut at once.
 const MOST_CUTS: usize = 3;
-/// How long the removed have to learn it.
+/// How long removed peers have to learn it.
 const LEARN: Duration = Duration::from_secs(8);
-/// Turns that all play on once everybody is back, and how long they have for that.
+/// Turns that all peers play after the last restart, and the time they have for them.
 const GO_ON: u64 = 25;
 const LAST: Duration = Duration::from_secs(45);
-/// Exit code for a file that is damaged or cut short.
+/// Exit code for a file that is damaged or cut.
 const CUT_SHORT: i32 = 5;

@@ -1,7 +1,7 @@
 //! Golden replays: whole matches whose re-run must end in pinned checksums on every machine.
 //!
-//! They lie in `tests/golden/`, and `checksums.txt` beside them holds a line for each: name, turns, and the checksum of
-//! the last world. A change of the rules makes them anew: `cargo run --release -p tests --bin golden`.
+//! They are in `tests/golden/`, with `checksums.txt`: name, turns, and the last world's checksum. After a change of
+//! the rules, regenerate them: `cargo run --release -p tests --bin golden`.
 
 use crate::recorded::{Wanted, play};
 use demo_rts::bot::Level;
@@ -11,9 +11,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A match that is kept.
+/// A golden match.
 pub struct Golden {
-    /// Of the file, without its ending.
+    /// The file's name without its extension.
     pub name: &'static str,
     setup: Setup,
     levels: Vec<Level>,
@@ -25,7 +25,7 @@ pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("golden")
 }
 
-/// The matches that are kept.
+/// The golden matches.
 pub fn all() -> Vec<Golden> {
     let setup = |map_seed, scenario| Setup {
         map_seed: Some(map_seed),
@@ -54,7 +54,7 @@ pub fn all() -> Vec<Golden> {
     ]
 }
 
-/// A match of some seconds.
+/// A match of a few seconds.
 pub fn short() -> Golden {
     Golden {
         name: "short",
@@ -69,10 +69,10 @@ pub fn short() -> Golden {
     }
 }
 
-/// Plays the matches and writes files and pins into a folder, over those that are there.
+/// Plays the matches, and writes replays and pins into a folder, replacing existing ones.
 ///
 /// # Errors
-/// What the disk says, or why a replay does not hold.
+/// The error of the disk, or why a replay is invalid.
 pub fn make(goldens: &[Golden], folder: &Path) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     fs::create_dir_all(folder).map_err(failed)?;
@@ -87,7 +87,7 @@ pub fn make(goldens: &[Golden], folder: &Path) -> Result<(), String> {
             setup: golden.setup.clone(),
             levels: golden.levels.clone(),
             turn_limit: golden.minutes * 300,
-            // A few, so that they are verified too and the file stays small.
+            // A few keyframes, so that they are verified too and the file stays small.
             keyframes_every: Duration::from_secs(240),
             peaceful: false,
         });
@@ -97,10 +97,10 @@ pub fn make(goldens: &[Golden], folder: &Path) -> Result<(), String> {
     fs::write(folder.join(PINS), pins).map_err(failed)
 }
 
-/// Re-runs every replay of a folder, checking everything that it holds, against the pins. Gives their number.
+/// Verifies every replay of a folder against its pin. Returns the number of replays.
 ///
 /// # Errors
-/// The first replay that does not hold or has no pin, or pin without a replay.
+/// The first replay that is invalid or has no pin, or pin without a replay.
 pub fn check(folder: &Path) -> Result<usize, String> {
     let pins = fs::read_to_string(folder.join(PINS))
         .map_err(|error| format!("{}: {error}", folder.join(PINS).display()))?;
@@ -109,7 +109,7 @@ pub fn check(folder: &Path) -> Result<usize, String> {
         let name = line.split(' ').next().unwrap_or_default();
         let found = pin(name, &folder.join(name).with_extension("replay"))?;
         if found != line {
-            return Err(format!("re-run to {found}, pinned as {line}"));
+            return Err(format!("re-run gives {found}, pinned is {line}"));
         }
         names.push(name.to_owned());
     }
@@ -125,7 +125,7 @@ pub fn check(folder: &Path) -> Result<usize, String> {
     Ok(names.len())
 }
 
-/// The line that pins a replay which holds.
+/// The pin of a valid replay.
 fn pin(name: &str, path: &Path) -> Result<String, String> {
     let failed = |error: replay::Error| format!("{name}: {error}");
     let mut reader = Reader::open(path).map_err(failed)?;

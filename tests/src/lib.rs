@@ -1,4 +1,4 @@
-//! The proofs: simulator and judge, and the pure targets that fuzzing and property tests share.
+//! The proofs: simulator and judge, the model, and targets that fuzzing and property tests share.
 
 #[cfg(feature = "demo")]
 pub mod chaos;
@@ -19,3 +19,14 @@ pub mod simulator;
 pub mod targets;
 #[cfg(feature = "demo")]
 pub mod window;
+
+/// Code in the pages of `docs/` compiles and runs.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../docs/architecture.md")]
+    struct Architecture;
+    #[doc = include_str!("../../docs/operations.md")]
+    struct Operations;
+    #[doc = include_str!("../../docs/porting.md")]
+    struct Porting;
+}

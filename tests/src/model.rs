@@ -1,14 +1,16 @@
-//! The model of a roster change: every order in which messages can arrive, within a bound, run through the code that
-//! plays real matches.
+//! The model of a roster change: every order in which messages can arrive, within a bound, run through the code
+//! that plays real matches.
 //!
-//! Its peers are [`lockstep::session::roster::Roster`]; around each are the few rules of turns that matter here: seal
-//! at most `delay` turns ahead of what is complete, complete a turn when all required batches are held, neither while
-//! frozen. Batches have no content: in a crash a peer sends one batch for a turn or none. Around these are the few
-//! rules by which another run of a peer's process comes back: walk what a quorum attests, ask, begin with the epoch
-//! that the decision begins, have batches counted from `cut + delay` on.
+//! Its peers are [`lockstep::session::roster::Roster`], each with the few rules of turns that matter here. A peer
+//! seals at most `delay` turns ahead of what is complete, and completes a turn when it holds all required batches.
+//! A frozen peer does neither. Batches have no content: under crash faults a peer sends one batch for a turn or
+//! none.
 //!
-//! Nothing is ever lost here but may be late for ever, and a peer may do nothing for ever: so every crash, every loss
-//! and every wrong suspicion is among the runs.
+//! A rejoining run follows a few more rules: it walks what a quorum attests, asks, and begins with the epoch of its
+//! admission. Its batches count from `cut + delay` on.
+//!
+//! Nothing is lost, but a message may be late forever, and a peer may do nothing forever. So every crash, every
+//! loss and every wrong suspicion is among the runs.
 
 mod bounds;
 mod mutant;
@@ -27,7 +29,7 @@ use stateright::{Model, Property};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What is modelled, and how far.
+/// What to model, and how far.
 #[derive(Clone, Debug)]
 pub struct RosterModel {
     /// Peers of the start's roster.
@@ -36,7 +38,7 @@ pub struct RosterModel {
     pub delay: u8,
     /// Turns of the match.
     pub turns: u8,
-    /// Attempts to decide in one epoch, over all coordinators.
+    /// Ballots in one epoch, over all coordinators.
     pub attempts: usize,
     /// Epochs that may end.
     pub epochs: u8,
@@ -44,16 +46,16 @@ pub struct RosterModel {
     pub goes_on: bool,
     /// Peers that may leave, at any time.
     pub leavers: Peers,
-    /// Peers that were removed before the first turn that is looked at.
+    /// Peers that were removed before the first modelled turn.
     pub out: Peers,
-    /// Peers of which another run may come back, once.
-    pub returns: Peers,
-    /// What is wrong in it.
+    /// Peers that may rejoin once, as another run.
+    pub joiners: Peers,
+    /// The planted mistake, if any.
     pub mutant: Option<Mutant>,
 }
 
 impl Default for RosterModel {
-    /// Two peers, a delay of two turns, one turn, one attempt, one epoch; nobody leaves or comes back.
+    /// Two peers, a delay of two turns, one turn, one ballot, one epoch; no peer leaves or rejoins.
     fn default() -> Self {
         RosterModel {
             peers: 2,
@@ -64,31 +66,31 @@ impl Default for RosterModel {
             goes_on: false,
             leavers: Peers::default(),
             out: Peers::default(),
-            returns: Peers::default(),
+            joiners: Peers::default(),
             mutant: None,
         }
     }
 }
 
-/// A moment of all peers.
+/// A state of all peers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
-    /// The runs: the first ones of all places, then those that may come back.
+    /// The first runs of all places, then those that may rejoin.
     pub peers: Vec<Arc<Peer>>,
-    /// Everything that was said and may still matter. It may arrive at any time, often, or never.
-    pub said: BTreeSet<Arc<Said>>,
-    /// What peers have found decided, by epoch.
+    /// Messages that may still matter. Each may arrive at any time, repeatedly, or never.
+    pub sent: BTreeSet<Arc<Sent>>,
+    /// Decisions that peers know, by epoch.
     pub decided: BTreeSet<(u8, Value)>,
 }
 
-/// What one run has said, in one epoch.
+/// A message of one run in one epoch.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Said {
-    /// In which epoch.
+pub struct Sent {
+    /// The epoch.
     pub epoch: u8,
-    /// Which run.
+    /// The run.
     pub run: u8,
-    /// What.
+    /// The message.
     pub message: Message,
 }
 
@@ -99,22 +101,22 @@ pub enum Action {
     Seal(u8),
     /// It seals the next turn as its last.
     Leave(u8),
-    /// The next batch of a place reaches it, by any path.
+    /// It receives the next batch of a place, by any path.
     Store(u8, u8),
     /// It completes the next turn.
     Complete(u8),
-    /// It begins to coordinate, or does anew.
+    /// It begins to coordinate, or starts over.
     Coordinate(u8),
-    /// As coordinator it waits no longer for those who have not answered.
+    /// As coordinator it stops waiting for missing answers.
     Suspect(u8),
-    /// It hears something that was said in its epoch.
-    Hear(u8, Arc<Said>),
-    /// It hears the accepts that decide.
-    Learn(u8, Arc<Said>),
-    /// It follows, and asks to come back.
+    /// It receives a message of its epoch.
+    Receive(u8, Arc<Sent>),
+    /// It receives the accepts that decide.
+    Learn(u8, Arc<Sent>),
+    /// It follows, and asks to rejoin.
     Request(u8),
-    /// It begins its part.
-    ComeBack(u8),
+    /// It begins its part after its admission.
+    Rejoin(u8),
 }
 
 impl RosterModel {
@@ -122,8 +124,8 @@ impl RosterModel {
         let place = state.peers[usize::from(at)].place;
         let mut open = outcome;
         while !open.is_empty() {
-            let said = std::mem::take(&mut open);
-            for each in said {
+            let sent = std::mem::take(&mut open);
+            for each in sent {
                 let epoch = state.peers[usize::from(at)].epoch;
                 match each {
                     Do::Decided(decision) => {
@@ -133,9 +135,10 @@ impl RosterModel {
                     Do::Say(message) => {
                         let message = self.mutate(message);
                         self.post(state, at, epoch, &message);
-                        // What a peer says it hears at once; its own accept is heard with those of others.
+                        // A peer handles its own messages at once, except its accept, which comes with those of
+                        // others.
                         if !matches!(message, Message::Accept(..)) {
-                            open.extend(self.tell(state, at, Input::Heard(place, message)));
+                            open.extend(self.call(state, at, Input::Heard(place, message)));
                         }
                     }
                 }
@@ -143,23 +146,23 @@ impl RosterModel {
         }
     }
 
-    /// Has everybody hear a message, now or later. A coordinator proposes once: other promises are nothing to it then.
+    /// Delivers a message to all peers, now or later. A coordinator that has proposed ignores further promises.
     fn post(&self, state: &mut State, run: u8, epoch: u8, message: &Message) {
         let ballot = message.ballot();
-        let promise = |said: &Arc<Said>| {
-            let of = matches!(&said.message, Message::Promise(promise) if promise.ballot == ballot);
-            said.epoch == epoch && of
+        let promise = |sent: &Arc<Sent>| {
+            let of = matches!(&sent.message, Message::Promise(promise) if promise.ballot == ballot);
+            sent.epoch == epoch && of
         };
-        let proposed = |said: &Arc<Said>| {
-            let of = matches!(&said.message, Message::Propose(of, _) if *of == ballot);
-            said.epoch == epoch && of
+        let proposed = |sent: &Arc<Sent>| {
+            let of = matches!(&sent.message, Message::Propose(of, _) if *of == ballot);
+            sent.epoch == epoch && of
         };
         match message {
-            Message::Propose(..) => state.said.retain(|said| !promise(said)),
-            Message::Promise(_) if state.said.iter().any(proposed) => return,
+            Message::Propose(..) => state.sent.retain(|sent| !promise(sent)),
+            Message::Promise(_) if state.sent.iter().any(proposed) => return,
             _ => {}
         }
-        state.said.insert(Arc::new(Said {
+        state.sent.insert(Arc::new(Sent {
             epoch,
             run,
             message: message.clone(),
@@ -167,11 +170,11 @@ impl RosterModel {
     }
 
     /// Calls the roster of peer `at`.
-    fn tell(&self, state: &mut State, at: u8, input: Input) -> Vec<Do> {
-        self.tell_suspecting(state, at, input, Peers::default())
+    fn call(&self, state: &mut State, at: u8, input: Input) -> Vec<Do> {
+        self.call_suspecting(state, at, input, Peers::default())
     }
 
-    fn tell_suspecting(&self, state: &mut State, at: u8, input: Input, suspects: Peers) -> Vec<Do> {
+    fn call_suspecting(&self, state: &mut State, at: u8, input: Input, suspects: Peers) -> Vec<Do> {
         let peer = &state.peers[usize::from(at)];
         let mut holdings = peer.holdings(&peer.leaves(state));
         let blind = self.mutant == Some(Mutant::NoFetch) || self.votes_early(peer);
@@ -180,11 +183,11 @@ impl RosterModel {
                 .iter_mut()
                 .for_each(|holding| holding.until = u32::MAX);
         }
-        let input = self.mishear(input, &holdings);
+        let input = self.mutate_input(input, &holdings);
         peer_mut(state, at).handle(input, &holdings, suspects)
     }
 
-    /// Whether a message of a run is one of a voter, as a peer sees it: others have no signature that counts.
+    /// Whether a run is a voter in the eyes of a peer: signatures of others do not count.
     fn is_signed(&self, peer: &Peer, run: u8) -> bool {
         let place = usize::from(self.place(run));
         peer.runs[place] == run || self.mutant == Some(Mutant::OldEpochVote)
@@ -199,7 +202,7 @@ impl RosterModel {
         }
     }
 
-    /// What a run that plays can do of turns.
+    /// Steps of turns for a run that plays.
     fn turns(&self, state: &State, at: u8, actions: &mut Vec<Action>) {
         let peer = &state.peers[usize::from(at)];
         let over = peer.epoch == self.epochs && !self.goes_on;
@@ -208,7 +211,7 @@ impl RosterModel {
         if !frozen && room && peer.leaves.is_none() {
             actions.push(Action::Seal(at));
             let at_once = self.mutant == Some(Mutant::LeaveUndecided) || peer.pending.is_none();
-            if at_once && self.leavers.contains(peer.place) && !self.is_another_run(at) {
+            if at_once && self.leavers.contains(peer.place) && !self.is_later_run(at) {
                 actions.push(Action::Leave(at));
             }
         }
@@ -222,7 +225,7 @@ impl RosterModel {
                 actions.push(Action::Store(at, of));
             }
         }
-        // Who leaves only answers, and follows to the next epoch where it must.
+        // A leaver only answers, and follows to the next epoch if it must.
         let plays = peer.leaves.is_none() || peer.stays_for_next();
         let open = !frozen && peer.complete < self.turns;
         if plays && open && peer.can_complete(&peer.leaves(state)) {
@@ -230,31 +233,31 @@ impl RosterModel {
         }
     }
 
-    /// What a run that votes can hear.
-    fn hears(&self, state: &State, at: u8, actions: &mut Vec<Action>) {
+    /// Messages that a voting run can receive.
+    fn deliveries(&self, state: &State, at: u8, actions: &mut Vec<Action>) {
         let peer = &state.peers[usize::from(at)];
-        for said in state.said.iter().filter(|said| said.epoch == peer.epoch) {
-            let of_another = said.run != at;
-            let for_it = match &said.message {
+        for sent in state.sent.iter().filter(|sent| sent.epoch == peer.epoch) {
+            let of_another = sent.run != at;
+            let for_it = match &sent.message {
                 Message::Promise(promise) => promise.ballot.peer == peer.place && of_another,
                 Message::Prepare(_) | Message::Propose(..) => of_another,
                 Message::Request(_) => peer.part == Part::Plays,
                 Message::Accept(..) => {
-                    if peer.part == Part::Plays && self.is_signed(peer, said.run) {
-                        actions.push(Action::Learn(at, said.clone()));
+                    if peer.part == Part::Plays && self.is_signed(peer, sent.run) {
+                        actions.push(Action::Learn(at, sent.clone()));
                     }
                     false
                 }
             };
             let counts =
-                matches!(said.message, Message::Request(_)) || self.is_signed(peer, said.run);
+                matches!(sent.message, Message::Request(_)) || self.is_signed(peer, sent.run);
             if for_it && counts {
-                actions.push(Action::Hear(at, said.clone()));
+                actions.push(Action::Receive(at, sent.clone()));
             }
         }
     }
 
-    /// Begins the next epoch where the turns up to the cut are complete.
+    /// Begins the next epoch once the turns up to the cut are complete.
     fn after_turn(&self, state: &mut State, at: u8) {
         let leaves = state.peers[usize::from(at)].leaves(state);
         let peer = peer_mut(state, at);
@@ -289,13 +292,13 @@ impl Model for RosterModel {
     fn init_states(&self) -> Vec<State> {
         let voters = self.voters(self.first_roster());
         let first = (0..self.peers as u8).map(|place| Peer::new(place, self.peers, voters));
-        let others = self.returns.iter().map(|place| Peer {
+        let others = self.joiners.iter().map(|place| Peer {
             part: Part::Follows,
             ..Peer::new(place, self.peers, voters)
         });
         vec![State {
             peers: first.chain(others).map(Arc::new).collect(),
-            said: BTreeSet::new(),
+            sent: BTreeSet::new(),
             decided: BTreeSet::new(),
         }]
     }
@@ -306,9 +309,9 @@ impl Model for RosterModel {
                 Part::Gone => continue,
                 Part::Follows => {
                     actions.push(Action::Request(at));
-                    actions.push(Action::ComeBack(at));
+                    actions.push(Action::Rejoin(at));
                     if self.votes_early(peer) {
-                        self.hears(state, at, actions);
+                        self.deliveries(state, at, actions);
                     }
                     continue;
                 }
@@ -318,8 +321,8 @@ impl Model for RosterModel {
                 continue;
             }
             // Leavers never coordinate.
-            let prepares = state.said.iter().filter(|said| {
-                said.epoch == peer.epoch && matches!(said.message, Message::Prepare(_))
+            let prepares = state.sent.iter().filter(|sent| {
+                sent.epoch == peer.epoch && matches!(sent.message, Message::Prepare(_))
             });
             if peer.leaves.is_none() && prepares.count() < self.attempts {
                 actions.push(Action::Coordinate(at));
@@ -327,7 +330,7 @@ impl Model for RosterModel {
             if peer.roster.coordinates().is_some() {
                 actions.push(Action::Suspect(at));
             }
-            self.hears(state, at, actions);
+            self.deliveries(state, at, actions);
         }
     }
 
@@ -342,7 +345,7 @@ impl Model for RosterModel {
             }
             Action::Store(at, of) => {
                 peer_mut(&mut state, at).held[usize::from(of)] += 1;
-                let outcome = self.tell(&mut state, at, Input::Look);
+                let outcome = self.call(&mut state, at, Input::Look);
                 self.say(&mut state, at, outcome);
             }
             Action::Complete(at) => {
@@ -351,43 +354,43 @@ impl Model for RosterModel {
                 self.after_turn(&mut state, at);
             }
             Action::Coordinate(at) => {
-                let outcome = self.tell(&mut state, at, Input::Coordinate);
+                let outcome = self.call(&mut state, at, Input::Coordinate);
                 self.say(&mut state, at, outcome);
             }
             Action::Suspect(at) => {
                 let roster = &state.peers[usize::from(at)].roster;
                 let silent = roster.voters().members().without(roster.answered());
-                let outcome = self.tell_suspecting(&mut state, at, Input::Look, silent);
+                let outcome = self.call_suspecting(&mut state, at, Input::Look, silent);
                 self.say(&mut state, at, outcome);
             }
-            Action::Hear(at, said) => {
-                let input = match &said.message {
+            Action::Receive(at, sent) => {
+                let input = match &sent.message {
                     Message::Request(request) => {
                         self.note_request(&mut state, at, request.joins)?;
                         Input::Look
                     }
-                    message => Input::Heard(self.place(said.run), message.clone()),
+                    message => Input::Heard(self.place(sent.run), message.clone()),
                 };
-                let outcome = self.tell(&mut state, at, input);
+                let outcome = self.call(&mut state, at, input);
                 self.say(&mut state, at, outcome);
             }
             Action::Learn(at, accept) => {
                 let peer = &before.peers[usize::from(at)];
-                let alike = before.said.iter().filter(|said| {
-                    let same = (said.epoch, &said.message) == (accept.epoch, &accept.message);
-                    same && self.is_signed(peer, said.run)
+                let alike = before.sent.iter().filter(|sent| {
+                    let same = (sent.epoch, &sent.message) == (accept.epoch, &accept.message);
+                    same && self.is_signed(peer, sent.run)
                 });
-                for said in alike {
-                    let heard = Input::Heard(self.place(said.run), accept.message.clone());
-                    let outcome = self.tell(&mut state, at, heard);
+                for sent in alike {
+                    let heard = Input::Heard(self.place(sent.run), accept.message.clone());
+                    let outcome = self.call(&mut state, at, heard);
                     self.say(&mut state, at, outcome);
                 }
-                // Accepts that decide nothing yet change nothing: they are heard once they do.
+                // Accepts below a quorum change nothing: they arrive once they decide.
                 state.peers[usize::from(at)].pending?;
                 self.after_turn(&mut state, at);
             }
             Action::Request(run) => self.request(&mut state, run)?,
-            Action::ComeBack(run) => self.come_back(&mut state, run)?,
+            Action::Rejoin(run) => self.begin_rejoined(&mut state, run)?,
         }
         (state != *before).then_some(state)
     }

@@ -1,4 +1,4 @@
-//! Programs that print figures. Nothing here passes or fails.
+//! Programs that print figures. None of them passes or fails.
 
 pub mod lost;
 pub mod network;
@@ -7,7 +7,7 @@ pub mod rejoin;
 pub mod stopped;
 pub mod world;
 
-/// The median of some samples, and the one at `share` of them (0–1); `None` without samples.
+/// The median and the quantile `share` (0–1) of some samples; `None` without samples.
 pub fn median_and(samples: &mut [f64], share: f64) -> Option<(f64, f64)> {
     samples.sort_by(f64::total_cmp);
     let last = samples.len().checked_sub(1)?;

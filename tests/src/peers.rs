@@ -1,4 +1,4 @@
-//! Live peers over real QUIC links on loopback, with a world that is nothing but a count of turns.
+//! Live peers over real QUIC links on loopback, with a world that only counts turns.
 
 use lockstep::quic::QuicConfig;
 use lockstep::source::{Answer, TurnSource, Work};
@@ -6,10 +6,10 @@ use lockstep::{Config, Event, Live, Network};
 use sim::Checksum;
 use std::time::{Duration, Instant};
 
-/// A config whose network is a free port on loopback, under the key that this number gives.
+/// A config with a free port on loopback and the key of this number.
 ///
 /// # Panics
-/// When there is no such port.
+/// If there is no free port.
 pub fn config(key: u8) -> Config {
     let mut quic = QuicConfig::new([key; 32]);
     quic.listen = ([127, 0, 0, 1], 0).into();
@@ -19,15 +19,15 @@ pub fn config(key: u8) -> Config {
     }
 }
 
-/// Works for all until `wanted` gives something.
+/// Runs all peers until `wanted` returns a value.
 ///
 /// # Panics
-/// When that takes longer than 30 s.
+/// After 30 s.
 pub fn run<T>(peers: &mut [&mut Live], wanted: impl FnMut(usize, &Event) -> Option<T>) -> T {
     run_worlds(peers, |_, turn| Checksum(turn), wanted)
 }
 
-/// As [`run`], with worlds whose checksums after a turn are told by peer and turn.
+/// Like [`run`], with checksums of worlds by peer and turn.
 ///
 /// # Panics
 /// As `run`.
@@ -61,5 +61,5 @@ pub fn run_worlds<T>(
             }
         }
     }
-    panic!("nothing of the kind within 30 s");
+    panic!("no such event within 30 s");
 }

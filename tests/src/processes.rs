@@ -1,4 +1,4 @@
-//! Real processes of the demo, driven by its command line and read by its JSON lines.
+//! Real processes of the demo, driven by the command line and read by JSON lines.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
@@ -9,27 +9,27 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// One process of the demo.
+/// A process of the demo.
 pub struct Process {
     child: Child,
     lines: Receiver<String>,
     errors: Option<std::thread::JoinHandle<String>>,
-    /// Every line so far: an object where it is JSON, else its text.
+    /// Every line so far: an object if it is JSON, otherwise a string.
     pub events: Vec<Value>,
 }
 
-/// How a process ended.
+/// The result of a process.
 pub struct Finished {
     /// Its exit status.
     pub status: ExitStatus,
-    /// Every line that it wrote: an object where it is JSON, else its text.
+    /// Every line that it wrote: an object if it is JSON, otherwise a string.
     pub events: Vec<Value>,
-    /// What it wrote on stderr.
+    /// Its output on stderr.
     pub errors: String,
 }
 
-/// Runs a command of the demo to its end, its folder for data being `folder`. Only for this package's own tests, beside
-/// whose binaries lies the one that holds the demo.
+/// Runs a command of the demo to its end, with `folder` as its data folder. Only for this package's tests, whose
+/// target folder holds the demo's binary.
 ///
 /// # Panics
 /// As [`Process::start`].
@@ -37,7 +37,7 @@ pub fn demo(arguments: &[&str], folder: &Path) -> Finished {
     start_demo(arguments, folder).finish(Duration::from_secs(60))
 }
 
-/// Starts such a command.
+/// Starts a command as [`demo`] does.
 ///
 /// # Panics
 /// As [`Process::start`].
@@ -50,15 +50,15 @@ pub fn start_demo(arguments: &[&str], folder: &Path) -> Process {
 }
 
 impl Process {
-    /// Starts `program` with `arguments`, its folder for data being `home`.
+    /// Starts `program` with `arguments`, and `home` as its data folder.
     ///
     /// # Panics
-    /// When it cannot be started: a broken build, not a result.
+    /// If it cannot be started: a broken build, not a result.
     pub fn start(program: &Path, arguments: &[&str], home: &Path) -> Process {
         Process::start_in(program, arguments, home, &[])
     }
 
-    /// As [`start`](Self::start), in an environment with these variables: a display, say, for otherwise there is none.
+    /// Like [`start`](Self::start), with these environment variables; otherwise there is no display, for example.
     ///
     /// # Panics
     /// As `start`.
@@ -93,7 +93,7 @@ impl Process {
         let mut stderr = child.stderr.take().expect("piped");
         let errors = std::thread::spawn(move || {
             let mut text = String::new();
-            // What is not UTF-8 ends the text early; it is only shown to people.
+            // Text that is not UTF-8 is cut; only people read it.
             let _ = stderr.read_to_string(&mut text);
             text
         });
@@ -105,7 +105,7 @@ impl Process {
         }
     }
 
-    /// Waits for the next event of this kind, taking note of those before it.
+    /// Waits for the next event of this kind; earlier ones are kept.
     pub fn wait_for(&mut self, kind: &str, timeout: Duration) -> Option<Value> {
         self.wait_until(timeout, |event| event["event"] == kind)
     }
@@ -121,7 +121,7 @@ impl Process {
             let left = until.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
                 Ok(line) => {
-                    // Commands without --json speak to people.
+                    // Commands without --json print text for people.
                     let event = serde_json::from_str(&line).unwrap_or(Value::String(line));
                     self.events.push(event.clone());
                     if wanted(&event) {
@@ -133,24 +133,24 @@ impl Process {
         }
     }
 
-    /// Ends the process at once, as a crash does.
+    /// Kills the process, as a crash would.
     pub fn kill(&mut self) {
-        // It may have ended by itself in the meantime.
+        // It may have ended by itself already.
         let _ = self.child.kill();
     }
 
     /// Stops the process, as `kill -STOP` does.
     ///
     /// # Panics
-    /// When it is gone.
+    /// If it has ended.
     pub fn stop(&self) {
         self.signal(rustix::process::Signal::STOP);
     }
 
-    /// Lets it go on.
+    /// Continues the stopped process.
     ///
     /// # Panics
-    /// When it is gone.
+    /// If it has ended.
     pub fn go_on(&self) {
         self.signal(rustix::process::Signal::CONT);
     }
@@ -158,7 +158,7 @@ impl Process {
     /// Asks the process to leave its match, as Ctrl-C and SIGTERM do.
     ///
     /// # Panics
-    /// When it is gone.
+    /// If it has ended.
     pub fn leave(&self) {
         self.signal(rustix::process::Signal::TERM);
     }
@@ -226,11 +226,11 @@ impl Finished {
     }
 }
 
-/// Free ports that no other call of this process gives. The system gives none of them to a socket that asks for any port,
-/// so they stay free while a process is brought back.
+/// Free ports that no other call of this process returns. They are outside of the system's ephemeral range, so they
+/// stay free while a process restarts.
 ///
 /// # Panics
-/// When there are not as many.
+/// If there are too few.
 pub fn free_ports(count: usize) -> Vec<u16> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let first = std::process::id().wrapping_mul(PORTS_OF_A_PROCESS);
@@ -245,16 +245,16 @@ pub fn free_ports(count: usize) -> Vec<u16> {
     free
 }
 
-/// Below those that Linux gives to a socket that asks for any port.
+/// Below the ephemeral ports of Linux.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
-/// So far apart do two processes begin that follow each other.
+/// Distance between the first ports of consecutive processes.
 const PORTS_OF_A_PROCESS: u32 = 97;
 
 /// A match of several processes over loopback.
 pub struct MatchOf {
     /// The processes, the host first.
     pub peers: Vec<Process>,
-    /// Where their files are.
+    /// The folder of their files.
     pub folder: PathBuf,
 }
 
@@ -262,9 +262,9 @@ pub struct MatchOf {
 pub struct Setting<'a> {
     /// The program; `first` goes before the demo's own arguments.
     pub program: &'a Path,
-    /// Arguments before the demo's own, where the program is not the demo itself.
+    /// Arguments before the demo's own, if the program is not the demo itself.
     pub first: &'a [&'a str],
-    /// How many peers.
+    /// Number of peers.
     pub peers: usize,
     /// Further arguments of the host.
     pub host: &'a [&'a str],
@@ -273,10 +273,10 @@ pub struct Setting<'a> {
 }
 
 impl MatchOf {
-    /// Starts a host and its joiners: bots that record, each with an identity of its own.
+    /// Starts a host and its joiners: recording bots, each with its own identity.
     ///
     /// # Panics
-    /// When the host prints no ticket within 20 s.
+    /// If the host prints no ticket within 20 s.
     pub fn start(setting: &Setting<'_>, folder: &Path) -> MatchOf {
         let mut peers = Vec::new();
         let mut ticket = String::new();
@@ -304,9 +304,9 @@ impl MatchOf {
             arguments.extend(setting.all);
             let mut peer = Process::start(setting.program, &arguments, folder);
             if at == 0 {
-                let told = peer.wait_for("ticket", Duration::from_secs(20));
-                let told = told.and_then(|event| event["ticket"].as_str().map(str::to_owned));
-                ticket = told.unwrap_or_else(|| {
+                let event = peer.wait_for("ticket", Duration::from_secs(20));
+                let event = event.and_then(|event| event["ticket"].as_str().map(str::to_owned));
+                ticket = event.unwrap_or_else(|| {
                     panic!("no ticket: {}", peer.errors_now());
                 });
             }
@@ -318,7 +318,7 @@ impl MatchOf {
         }
     }
 
-    /// Waits for all to end.
+    /// Waits for all processes to end.
     pub fn finish(self, timeout: Duration) -> Vec<Finished> {
         let until = Instant::now() + timeout;
         let peers = self.peers.into_iter();
@@ -329,7 +329,7 @@ impl MatchOf {
 }
 
 impl Process {
-    /// Ends the process at once, and gives what it wrote on stderr.
+    /// Kills the process, and returns its output on stderr.
     pub fn errors_now(&mut self) -> String {
         self.kill();
         let errors = self

@@ -1,4 +1,4 @@
-//! Seeded randomness of the harness: one stream per purpose, so that drawing more for one thing moves nothing else.
+//! Seeded randomness of the harness: a stream per purpose, so that more draws for one purpose change no other.
 
 use rand_core::Rng;
 use rand_pcg::Lcg64Xsh32;
@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct Stream(Lcg64Xsh32);
 
 impl Stream {
-    /// The stream of `seed` for a purpose, and for the `index`-th thing of that purpose.
+    /// The stream of `seed` for a purpose, and for its `index`-th object.
     pub fn new(seed: u64, purpose: &str, index: u64) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("lockstep simulator stream");
         hasher.update(&seed.to_le_bytes());
@@ -25,7 +25,7 @@ impl Stream {
     /// A number below `bound`.
     ///
     /// # Panics
-    /// When `bound` is 0.
+    /// If `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "there is no number below 0");
         self.0.next_u64() % bound
@@ -36,12 +36,12 @@ impl Stream {
         low + self.below(high - low + 1)
     }
 
-    /// True `parts` times in a thousand.
+    /// True with a probability of `parts` in a thousand.
     pub fn chance(&mut self, parts: u32) -> bool {
         self.below(1_000) < u64::from(parts)
     }
 
-    /// A length of time in `low..=high`, in milliseconds; finer than a millisecond.
+    /// A duration of `low..=high` milliseconds, finer than a millisecond.
     pub fn millis(&mut self, low: u64, high: u64) -> Duration {
         Duration::from_micros(self.between(low * 1_000, high * 1_000))
     }
@@ -49,7 +49,7 @@ impl Stream {
     /// One of `choices`.
     ///
     /// # Panics
-    /// When there are none.
+    /// If there are none.
     pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len() as u64) as usize]
     }

@@ -1,9 +1,9 @@
-//! Matches played headless at full speed and recorded: one session for each seat on links without loss in virtual time,
-//! every batch signed with Ed25519, one world.
+//! Matches played headless at full speed and recorded. Each seat has a session on lossless links in virtual time,
+//! every batch is signed with Ed25519, and all share one world.
 //!
-//! Players are bots. Peaceful ones build up without attacking, so that the match lasts, and each moves a group about once
-//! a second, so that its rate of commands is that of a busy player. Seven of ten such moves are of the group before; the
-//! others are of up to 24 units in a box.
+//! Players are bots. Peaceful bots build without attacking, so that the match lasts. About once a second each moves
+//! a group, at the command rate of a busy player. Seven of ten moves repeat the previous group; the others take up
+//! to 24 units in a box.
 
 use crate::simulator::{execute, to_bytes};
 use demo_rts::bot::{Bot, Level};
@@ -17,26 +17,26 @@ use sim::{Checksum, Outcome, Seat, Seed, Simulation, State, Stream};
 use std::path::Path;
 use std::time::Duration;
 
-/// One way of a link.
+/// One-way delay of a link.
 const DELAY: Duration = Duration::from_millis(20);
 
-/// A match to be played.
+/// The parameters of a match.
 pub struct Wanted<'a> {
     /// The new file.
     pub path: &'a Path,
-    /// The world's settings.
+    /// The world's setup.
     pub setup: Setup,
-    /// How each seat's bot plays.
+    /// Levels of the bots, by seat.
     pub levels: Vec<Level>,
-    /// Turns of 200 ms after which it ends, if nobody has won.
+    /// Turns of 200 ms after which it ends, if no player has won.
     pub turn_limit: u32,
     /// Match time between two keyframes.
     pub keyframes_every: Duration,
-    /// Nobody attacks.
+    /// Whether no bot attacks.
     pub peaceful: bool,
 }
 
-/// What was played.
+/// The totals of a match.
 #[derive(Default)]
 pub struct Played {
     /// Commands in the log.
@@ -53,7 +53,7 @@ pub struct Played {
     pub units: usize,
 }
 
-/// The one world of all peers, and what becomes of the match.
+/// The one world of all peers, and the totals so far.
 struct Peers {
     world: Option<World>,
     turns: Vec<(Checksum, Option<Outcome>)>,
@@ -65,7 +65,7 @@ struct Peers {
 /// Plays and records a match.
 ///
 /// # Panics
-/// When the file exists or cannot be written.
+/// If the file exists or is not writable.
 pub fn play(wanted: &Wanted<'_>) -> Played {
     let seats = wanted.levels.len() as u8;
     let mut mesh = Mesh::new(DELAY);
@@ -143,7 +143,7 @@ fn session(seat: u8, wanted: &Wanted<'_>) -> Session {
     Session::new(config, Box::new(Ed25519::new(&key(seat)))).expect("the config is in range")
 }
 
-/// What a player does who wants to be left alone.
+/// Whether a peaceful player issues this command.
 fn is_peaceful(command: &Command) -> bool {
     matches!(
         command,
@@ -156,7 +156,7 @@ fn is_peaceful(command: &Command) -> bool {
     )
 }
 
-/// One who plays: a bot, and a hand that moves groups.
+/// A bot, and its moves of groups.
 struct Hand {
     bot: Bot,
     group: Vec<Id>,
@@ -164,7 +164,7 @@ struct Hand {
 }
 
 impl Hand {
-    /// Orders the group of the last order again, or in three of ten cases draws a box around another.
+    /// Orders the last group again, or, in three of ten cases, the units in a new box.
     fn move_a_group(&mut self, world: &World, random: &mut Stream) -> Option<Command> {
         let seat = self.bot.seat();
         let own: Vec<UnitView> = world
@@ -179,7 +179,7 @@ impl Hand {
             let boxed = own.iter().filter(|unit| unit.tile.king_steps(middle) <= 5);
             self.group = boxed.map(|unit| unit.id).take(24).collect();
         }
-        // At home, so that nobody meets an enemy and the match lasts.
+        // Near home, so that no group meets an enemy and the match lasts.
         let near = world.seat(seat)?.home;
         let last = i32::from(world.map().size()) - 1;
         let mut shift = |from: u16| (i32::from(from) + random.range(-9..10)).clamp(0, last) as u16;
@@ -192,7 +192,7 @@ impl Hand {
     }
 }
 
-/// What the players order now that another turn has been executed.
+/// Commands of the players after another executed turn.
 fn think(peers: &mut Peers, hands: &mut [Hand], random: &mut Stream) -> Vec<(Seat, Command)> {
     let mut orders: Vec<(Seat, Command)> = Vec::new();
     let Some(world) = &peers.world else {
@@ -272,7 +272,7 @@ impl Peers {
                 }
             }
         }
-        // The queue of the recorder is sized for matches in real time.
+        // The recorder's queue is sized for matches in real time.
         self.recorder.append(record).expect("the disk keeps up");
     }
 }

@@ -1,9 +1,9 @@
-//! The simulator: sessions and worlds on one virtual clock over a fake network, all of it from one seed.
+//! The simulator: sessions and worlds on one virtual clock over a fake network, all from one seed.
 //!
-//! What carries is either a model of links that moves whole messages, or the real QUIC and TLS over UDP packets.
+//! The transport is either a model of links that moves whole messages, or real QUIC and TLS over UDP packets.
 //!
-//! A run has two phases. First everything may go wrong that the scenario has drawn. Then the peers heal that are calm,
-//! and so do the links between them; the others go on as they did. From then on the judge demands progress of the core.
+//! A run has two phases. In the first, all drawn faults may happen. Then calm peers heal, and so do the links
+//! between them; the other peers' faults go on. From then on the judge demands progress of the core.
 
 mod event;
 mod faults;
@@ -33,7 +33,7 @@ pub use toy::{Order, Toy, Want};
 use crate::judge::{Asked, Bounds, Invariant, Judge, RECOVERY, Violation};
 use crate::random::Stream;
 use event::Event;
-use hostility::{Mischief, Signed};
+use hostility::{Hostility, Signed};
 use lockstep::harness::{Clock, Driver, Due};
 use lockstep::log::PauseBudget;
 use lockstep::session::{HostConfig, Input, Output, Role, RulesOf, Session, SessionConfig};
@@ -48,12 +48,12 @@ use std::time::Duration;
 use trace::Trace;
 use worker::{Job, WorldWorker};
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Report {
     /// The seed.
     pub seed: u64,
-    /// The first violation of an invariant, if there was one.
+    /// The first violation of an invariant, if any.
     pub violation: Option<Violation>,
     /// Time on the simulated clock.
     pub simulated: Duration,
@@ -61,26 +61,26 @@ pub struct Report {
     pub turns: u32,
     /// Commands issued.
     pub commands: u64,
-    /// Hash over everything that went in and out of every session.
+    /// Hash over all inputs and outputs of every session.
     pub trace: u64,
-    /// Peers.
+    /// Number of peers.
     pub peers: usize,
-    /// Peers of the core; none where no core existed at healing.
+    /// Peers of the core; 0 if no core existed at healing.
     pub core: usize,
-    /// UDP packets sent, where the run was over QUIC.
+    /// UDP packets sent, in a run over QUIC.
     pub packets: u64,
     /// The most turns that one peer retracted at once.
     pub most_retracted: u32,
-    /// Whether a peer was proved to have signed two histories.
+    /// Whether a proof of two signed histories was found.
     pub proved: bool,
 }
 
-/// Plays a scenario of the toy world to its end, or to the first violation. A panic is a violation too.
+/// Plays a scenario of the toy world to its end or to the first violation. A panic is a violation too.
 pub fn run(scenario: &Scenario, trace: Option<Box<dyn Write>>) -> Report {
     run_world::<Toy>(scenario, trace)
 }
 
-/// As [`run`], of another world.
+/// Like [`run`], with another world.
 pub fn run_world<W: Playable>(scenario: &Scenario, trace: Option<Box<dyn Write>>) -> Report {
     let mut simulator = Simulator::<W>::new(scenario, trace);
     let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| simulator.play()));
@@ -95,22 +95,21 @@ pub fn run_world<W: Playable>(scenario: &Scenario, trace: Option<Box<dyn Write>>
     simulator.report()
 }
 
-/// One run in progress.
 struct Simulator<W> {
     scenario: Scenario,
     driver: Driver<Event>,
     network: Network,
-    /// What carries, where the run is over QUIC.
+    /// The transport of a run over QUIC.
     quic: Option<Quic>,
     peers: Vec<Peer<W>>,
     ids: Vec<PeerId>,
     judge: Judge,
     trace: Trace,
-    mischief: Mischief,
+    hostility: Hostility,
     match_id: MatchId,
     begun_at: Option<Duration>,
     commands: u64,
-    /// New runs that have not begun, after too many had died.
+    /// New runs of processes that have not begun yet, after too many processes died.
     runs_to_begin: usize,
     /// The peer whose session was called last.
     running: usize,
@@ -118,27 +117,27 @@ struct Simulator<W> {
     most_retracted: u32,
 }
 
-/// What surrounds one simulated session.
+/// A simulated session and its surroundings.
 struct Peer<W> {
-    /// How often its address has changed.
+    /// Number of address changes.
     moves: u32,
     worker: WorldWorker<W>,
     bounds: Bounds,
     own: Vec<Seat>,
     random: Stream,
-    /// When each seat issued of late: the limit that the edge of a real peer keeps.
+    /// Recent commands of each seat, for the rate limit at the edge of a real peer.
     issued: BTreeMap<Seat, VecDeque<Duration>>,
     issued_total: BTreeMap<Seat, u32>,
-    /// Commands that all runs of its process have issued: no two are alike.
+    /// Commands issued by all runs of its process; each has its own mark.
     marks: u32,
     executed_total: BTreeMap<Seat, u32>,
-    /// It leaves a match that stands still, to begin another run.
+    /// Whether it leaves a stalled match, to begin another run.
     gives_up_until: Option<Duration>,
-    /// Since when it is frozen, and what waits for it.
+    /// Since when it is frozen, and the events that wait for it.
     frozen: Option<(Duration, Vec<Event>)>,
 }
 
-/// How long beside the match's own time a run may go on before it counts as never ending.
+/// A run that goes on for this long beside the match's own time counts as endless.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 impl<W: Playable> Simulator<W> {
@@ -154,13 +153,13 @@ impl<W: Playable> Simulator<W> {
         let setup = to_bytes(&W::setup(&mut random));
         let mut driver = Driver::default();
         let mut peers = Vec::new();
-        let mischief = Mischief::new(scenario, &secrets);
+        let hostility = Hostility::new(scenario, &secrets);
         for (at, plan) in scenario.peers.iter().enumerate() {
             let role = match at {
                 0 => host::<W>(scenario, invitation, &setup),
                 _ => join::<W>(invitation, ids[0]),
             };
-            let signed = plan.hostile.map(|_| mischief.listen(at));
+            let signed = plan.hostile.map(|_| hostility.listen(at));
             let session = session(scenario, at, 0, role, signed);
             driver.add(session, clock(plan, plan.begins_at));
             peers.push(Peer {
@@ -189,7 +188,7 @@ impl<W: Playable> Simulator<W> {
             network: Network::new(scenario, count + 1),
             quic,
             judge: Judge::new(scenario, &ids),
-            mischief,
+            hostility,
             match_id: invitation.0,
             peers,
             ids,
@@ -203,7 +202,7 @@ impl<W: Playable> Simulator<W> {
     }
 
     fn play(&mut self) {
-        self.plan_mischief();
+        self.plan_garbage();
         // The stranger is there from the beginning.
         self.open_port(self.peers.len());
         let turns = self.scenario.plan.turn() * self.scenario.turn_limit;
@@ -246,7 +245,7 @@ impl<W: Playable> Simulator<W> {
             Event::DialFailed(dial, why) => self.fail_dial(dial, why),
             Event::Up(end) => self.come_up(end),
             Event::Down(end, why) => self.go_down(end, why),
-            Event::Silent(from, to) => self.fall_silent(from, to),
+            Event::Silent(from, to) => self.time_out_links(from, to),
             Event::Fault(peer, number) => self.begin_fault(peer, number),
             Event::FaultOver(peer, number) => self.end_fault(peer, number),
             Event::Heal => self.heal(),
@@ -258,7 +257,7 @@ impl<W: Playable> Simulator<W> {
             Event::ManyDie => self.many_die(),
             Event::Die(peer) => self.crash(peer),
             Event::GiveUp(peer) => self.give_up(peer),
-            Event::BeginAgain(peer) => self.begin_again(peer),
+            Event::Restart(peer) => self.restart(peer),
             Event::Return(peer) => self.return_to_match(peer, true),
             Event::Disturb(node) => self.disturb(node),
         }
@@ -272,7 +271,7 @@ impl<W: Playable> Simulator<W> {
         &mut self.judge.peers[peer].notes
     }
 
-    /// Calls a peer's session and does what it wants done.
+    /// Calls a peer's session and carries out its outputs.
     fn feed(&mut self, peer: usize, input: Input<'_>) {
         if self.driver.session(peer).is_none() {
             return;
@@ -342,7 +341,7 @@ impl<W: Playable> Simulator<W> {
                 self.take_job(peer, Job::Load(snapshot));
             }
             Output::Save { turns } => self.take_job(peer, Job::Save(turns)),
-            Output::Event(event) => self.told(peer, event),
+            Output::Event(event) => self.take_event(peer, event),
         }
     }
 
@@ -356,7 +355,7 @@ impl<W: Playable> Simulator<W> {
         must(!crossed || excused, "crosses its bound");
     }
 
-    fn told(&mut self, peer: usize, event: lockstep::Event) {
+    fn take_event(&mut self, peer: usize, event: lockstep::Event) {
         self.judge.told(peer, &event);
         self.plan_aftermath(peer, &event);
         match event {
@@ -370,25 +369,25 @@ impl<W: Playable> Simulator<W> {
                 if self.begun_at.is_none() {
                     self.begun_at = Some(self.now());
                     self.plan_faults();
-                    self.plan_mischief();
+                    self.plan_garbage();
                 }
-                self.plan_doings(peer);
+                self.plan_actions(peer);
             }
             lockstep::Event::Ended(ended) => {
                 self.driver.remove(peer);
                 self.close_all(peer);
-                self.comes_back_to_reopened(peer, &ended.reason);
+                self.restart_if_reopened(peer, &ended.reason);
             }
             _ => {}
         }
     }
 
-    /// The faults of calm peers end, and those of the links between them.
+    /// Ends the faults of calm peers, and those of the links between them.
     fn heal(&mut self) {
         let peers = 0..self.peers.len();
         let calm: Vec<usize> = peers.filter(|peer| self.scenario.is_calm(*peer)).collect();
         self.network.heal(&calm, self.budget());
-        self.hasten_messages(&calm);
+        self.expedite_messages(&calm);
         self.driver
             .schedule(self.now() + RECOVERY, Event::Recovered);
     }
@@ -416,7 +415,7 @@ impl<W: Playable> Simulator<W> {
     }
 
     fn finish_job(&mut self, peer: usize) {
-        // What the run before this one had begun is no concern of this one.
+        // A job of an earlier run does not concern this one.
         if self.driver.session(peer).is_none() || !self.peers[peer].worker.is_running() {
             return;
         }
@@ -449,7 +448,7 @@ impl<W: Playable> Simulator<W> {
     }
 }
 
-/// The secrets of the peers' keys.
+/// The secret keys of the peers.
 fn secrets(scenario: &Scenario) -> Vec<[u8; 32]> {
     let mut random = Stream::new(scenario.seed, "identity", 0);
     scenario.peers.iter().map(|_| random.array()).collect()
@@ -460,7 +459,7 @@ fn signer(scenario: &Scenario, secret: &[u8; 32]) -> Box<dyn Signer> {
     match (scenario.ed25519, scenario.over) {
         (true, _) => Box::new(key),
         (false, Over::Messages) => Box::new(KeyedHash::new(PeerId(*secret))),
-        // The name that TLS proves.
+        // The key that TLS proves.
         (false, Over::Quic) => Box::new(KeyedHash::new(key.id())),
     }
 }
@@ -497,7 +496,7 @@ fn join<W: Playable>((match_id, secret): (MatchId, [u8; 16]), host: PeerId) -> R
     }
 }
 
-/// The session of a run of a peer's process. `signed` is told what it signs.
+/// The session of a run of a peer's process. `signed` records what it signs.
 fn session(
     scenario: &Scenario,
     peer: usize,
@@ -523,13 +522,13 @@ fn session(
     };
     let own = signer(scenario, &secrets(scenario)[peer]);
     let signer = match signed {
-        Some(signed) => signed.listen_to(own),
+        Some(signed) => signed.record(own),
         None => own,
     };
     Session::new(config, signer).expect("a scenario is a valid setting")
 }
 
-/// A peer's clock, of a process that begins then.
+/// The clock of a process that begins at this time.
 fn clock(plan: &PeerPlan, begins_at: Duration) -> Clock {
     Clock {
         begins_at,
@@ -545,5 +544,5 @@ fn rules<W: Playable>() -> RulesOf {
     })
 }
 
-/// A match that stands still for so long ends: longer than all that outsiders may hold a core up.
+/// A stalled match ends after this time: longer than outsiders may stall a core.
 const STALL_LIMIT: Duration = Duration::from_secs(150);

@@ -1,6 +1,6 @@
-//! What fuzzing and the property tests feed with hostile bytes: one pure function for each decoder.
+//! Targets of fuzzing and property tests: one pure function for each decoder of untrusted bytes.
 //!
-//! A target returns where the bytes were handled as they must be, and panics where they were not.
+//! A target panics if the bytes are handled wrongly.
 
 mod sessions;
 
@@ -14,10 +14,10 @@ use lockstep::quic::Impairment;
 use lockstep::session::Batch;
 use lockstep::{Limits, Ticket};
 
-/// A batch that decodes has these bytes and no others.
+/// A batch that decodes re-encodes to the same bytes.
 ///
 /// # Panics
-/// When it has.
+/// If it does not.
 pub fn batch(bytes: &[u8]) {
     if let Ok(batch) = Batch::decode(bytes) {
         let mut again = Vec::new();
@@ -26,10 +26,10 @@ pub fn batch(bytes: &[u8]) {
     }
 }
 
-/// A group of log records that decodes has these bytes and no others.
+/// A group of log records that decodes re-encodes to the same bytes.
 ///
 /// # Panics
-/// When it has.
+/// If it does not.
 pub fn records(bytes: &[u8]) {
     let limits = Limits::default();
     if let Ok(records) = Codec::default().decode_all(bytes, &limits) {
@@ -44,10 +44,10 @@ pub fn records(bytes: &[u8]) {
     }
 }
 
-/// A ticket that parses is printed as a text that parses to the same.
+/// A ticket that parses prints as a text that parses to the same ticket.
 ///
 /// # Panics
-/// When it is not.
+/// If it does not.
 pub fn ticket(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(ticket) = text.parse::<Ticket>() {
@@ -55,10 +55,10 @@ pub fn ticket(bytes: &[u8]) {
     }
 }
 
-/// An impairment either parses or says what is wrong.
+/// An impairment either parses or has an error message.
 ///
 /// # Panics
-/// When it says nothing.
+/// If the message is empty.
 #[cfg(feature = "demo")]
 pub fn impairment(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
@@ -68,10 +68,10 @@ pub fn impairment(bytes: &[u8]) {
     }
 }
 
-/// A replay file of any bytes opens or says why not, and all that it claims to hold is read.
+/// A replay file of any bytes opens with all its claimed turns, or has an error message.
 ///
 /// # Panics
-/// When a turn is out of order, or the error says nothing.
+/// If a turn is out of order, or the message is empty.
 #[cfg(feature = "demo")]
 pub fn replay(bytes: &[u8]) {
     match replay::Reader::from_bytes(bytes.to_vec()) {

@@ -1,5 +1,4 @@
-//! The game as a person meets it: a real window on a display of its own, real keys and clicks, and the picture that
-//! comes of them.
+//! The game in a real window on a display of its own, used with real keys and clicks, and checked by its picture.
 
 pub mod display;
 pub mod gallery;

@@ -5,19 +5,19 @@
 use std::io::Write;
 use tests::simulator::{Outcome, Over, Scenario, Sweep, run};
 
-/// Seeds of an ordinary run: enough to draw each kind of run ten times at least.
+/// Seeds of an ordinary run: enough to draw each kind of run at least ten times.
 const SEEDS: std::ops::Range<u64> = 0..700;
 
-/// Seeds beyond those, each of which has shown something that was wrong in the session or in the judge.
+/// Further seeds, each of which has once revealed a bug in the session or in the judge.
 const FOUND: [u64; 18] = [
     1023, 1160, 1165, 1246, 1255, 1292, 1312, 1701, 1791, 1808, 1824, 1895, 1911, 2123, 2620, 2693,
     2865, 3111,
 ];
 
-/// Seeds that also run over the real QUIC and TLS.
+/// Seeds that also run over real QUIC and TLS.
 const OVER_QUIC: std::ops::Range<u64> = 0..20;
 
-/// Each kind of run is drawn so often among [`SEEDS`].
+/// Each kind of run occurs at least this often among [`SEEDS`].
 const OF_EACH_KIND: usize = 8;
 
 #[test]
@@ -37,7 +37,7 @@ fn every_seed_keeps_the_invariants() {
 }
 
 #[test]
-fn seeds_that_have_shown_something_keep_the_invariants() {
+fn seeds_that_found_bugs_keep_the_invariants() {
     for seed in FOUND {
         all_keep_the_invariants(&Sweep::of(seed, seed + 1));
     }
@@ -93,13 +93,13 @@ fn two_seeds_leave_two_traces() {
     assert_ne!(traces[0], traces[1], "the trace shows what was run");
 }
 
-/// Runs the seeds on all processors, and prints what they came to.
+/// Runs the seeds on all processors, and prints the results.
 ///
 /// # Panics
-/// When one of them violates an invariant.
+/// If a seed violates an invariant.
 fn all_keep_the_invariants(sweep: &Sweep) -> Outcome {
     let outcome = sweep.run(|_, _| ());
-    // Past the capture of tests that pass: every sweep shows what it drew.
+    // Not captured by the test harness: every sweep prints its results.
     if outcome.runs() > 1 {
         let seeds = format!("\nseeds {}..{}\n{outcome}\n", sweep.first, sweep.end);
         let _ = std::io::stderr().write_all(seeds.as_bytes());

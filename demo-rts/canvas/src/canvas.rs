@@ -1,6 +1,6 @@
-//! What a frame is drawn upon: shapes, text and pictures as triangles in memory.
+//! A drawing surface: shapes, text and pictures as triangles in memory.
 //!
-//! Nothing here knows a graphics card, so tests see all that a player sees: [`Canvas::texts`] is what can be read.
+//! Nothing here knows a graphics card, so tests see what a player sees: [`Canvas::texts`] is all readable text.
 
 mod kept;
 
@@ -9,10 +9,10 @@ pub use kept::{Kept, Mesh, MeshId, Picture, PictureId};
 use super::letters::{LINE, Letters, Weight};
 use kept::Shelf;
 
-/// A colour with alpha, each 0 to 255.
+/// Red, green, blue and alpha, each 0 to 255.
 pub type Colour = [u8; 4];
 
-/// A rectangle in pixels; `y` grows downwards.
+/// A rectangle in pixels; `y` grows downward.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rect {
     /// Left edge.
@@ -26,7 +26,7 @@ pub struct Rect {
 }
 
 impl Rect {
-    /// By its upper left corner and its size.
+    /// From its upper left corner and size.
     pub const fn new(x: f32, y: f32, w: f32, h: f32) -> Rect {
         Rect { x, y, w, h }
     }
@@ -46,12 +46,12 @@ impl Rect {
         (self.x + self.w / 2.0, self.y + self.h / 2.0)
     }
 
-    /// Whether a point lies in it.
+    /// Whether it contains a point.
     pub fn contains(self, (x, y): (f32, f32)) -> bool {
         x >= self.x && x < self.right() && y >= self.y && y < self.bottom()
     }
 
-    /// Smaller by so much on every side.
+    /// Shrunk by this much on every side.
     #[must_use]
     pub fn inset(self, by: f32) -> Rect {
         let w = (self.w - 2.0 * by).max(0.0);
@@ -59,7 +59,7 @@ impl Rect {
         Rect::new(self.x + by, self.y + by, w, h)
     }
 
-    /// What both cover; empty where they do not meet.
+    /// The intersection; empty if there is none.
     #[must_use]
     pub fn common(self, other: Rect) -> Rect {
         let (x, y) = (self.x.max(other.x), self.y.max(other.y));
@@ -68,7 +68,7 @@ impl Rect {
         Rect::new(x, y, w, h)
     }
 
-    /// Whether both cover some of the same.
+    /// Whether the two overlap.
     pub fn meets(self, other: Rect) -> bool {
         let common = self.common(other);
         common.w > 0.0 && common.h > 0.0
@@ -79,67 +79,67 @@ impl Rect {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub struct Vertex {
-    /// Place: pixels, or the unit of a kept mesh.
+    /// Position: in pixels, or in units of a kept mesh.
     pub at: [f32; 2],
-    /// Place in the texture; 65,535 is its far edge.
+    /// Position in the texture; 65,535 is its far edge.
     pub texel: [u16; 2],
     /// Colour.
     pub colour: Colour,
 }
 
-/// What one draw call draws.
+/// The content of a draw call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Drawn {
-    /// Indices of this frame, from the first up to the end, with the letters' picture.
+    /// A half-open range of this frame's indices, with the picture of letters.
     Shapes {
-        /// The first.
+        /// The start of the range.
         first: usize,
-        /// The one after the last.
+        /// The end of the range.
         end: usize,
     },
-    /// The same with a kept picture.
+    /// A half-open range of this frame's indices, with a kept picture.
     Picture {
-        /// Which.
+        /// The picture.
         picture: PictureId,
-        /// The first.
+        /// The start of the range.
         first: usize,
-        /// The one after the last.
+        /// The end of the range.
         end: usize,
     },
-    /// A kept mesh, its unit made so many pixels and then moved.
+    /// A kept mesh, scaled and then moved.
     Kept {
-        /// Which.
+        /// The mesh.
         mesh: MeshId,
-        /// Pixels in its unit.
+        /// Pixels per unit of the mesh.
         scale: f32,
-        /// Where its origin is.
+        /// The pixel of its origin.
         origin: (f32, f32),
     },
 }
 
-/// A draw call and the part of the window that it may touch.
+/// A draw call, with its clip rectangle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Batch {
-    /// What.
+    /// The content.
     pub drawn: Drawn,
-    /// Where.
+    /// The clip rectangle.
     pub clip: Rect,
 }
 
-/// A line of text as it was drawn.
+/// A line of text as drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Written {
-    /// What it says.
+    /// The text.
     pub text: String,
-    /// What it covers.
+    /// The area that it covers.
     pub area: Rect,
-    /// The part of the window that it may touch.
+    /// The clip rectangle.
     pub clip: Rect,
-    /// Whether it lies over the things below, as a tooltip does.
+    /// Whether it is above other things, as a tooltip is.
     pub above: bool,
 }
 
-/// A frame in the making, and what is kept for the next.
+/// The current frame, and what is kept between frames.
 pub struct Canvas {
     size: (f32, f32),
     scale: f32,
@@ -162,7 +162,7 @@ impl Default for Canvas {
 }
 
 impl Canvas {
-    /// For a window of no size yet.
+    /// A canvas without a size, until the first [`begin`](Self::begin).
     pub fn new() -> Canvas {
         Canvas {
             size: (0.0, 0.0),
@@ -180,14 +180,14 @@ impl Canvas {
         }
     }
 
-    /// Begins a frame of this size in pixels. `zoom` is how much larger than usual the user wants everything.
+    /// Begins a frame of this size in pixels. `zoom` is the user's scale of the interface.
     pub fn begin(&mut self, size: (f32, f32), zoom: f32) {
         self.size = size;
         let fits = (size.1 / FULL_SIZE.1).min(size.0 / FULL_SIZE.0);
         self.scale = (fits * zoom).clamp(SMALLEST_SCALE, LARGEST_SCALE);
         self.letters.begin();
-        self.pictures.take_back();
-        self.meshes.take_back();
+        self.pictures.free_unused();
+        self.meshes.free_unused();
         self.vertices.clear();
         self.indices.clear();
         self.batches.clear();
@@ -197,12 +197,12 @@ impl Canvas {
         self.takes_text = false;
     }
 
-    /// Something that was drawn takes text from the keyboard.
+    /// Marks that a text field of this frame has the focus.
     pub fn take_text(&mut self) {
         self.takes_text = true;
     }
 
-    /// Whether anything in this frame takes text from the keyboard.
+    /// Whether a text field of this frame has the focus.
     pub fn takes_text(&self) -> bool {
         self.takes_text
     }
@@ -222,17 +222,17 @@ impl Canvas {
         self.scale
     }
 
-    /// So many units of the interface in whole pixels.
+    /// Units of the interface, in whole pixels.
     pub fn units(&self, units: f32) -> f32 {
         (units * self.scale).round()
     }
 
-    /// From here on everything lies over what is below: tests do not take it for an overlap.
+    /// Puts everything that follows above what is below: tests do not report it as an overlap.
     pub fn begin_above(&mut self) {
         self.above = true;
     }
 
-    /// Until the matching [`Canvas::unclip`] nothing is drawn outside of `area`.
+    /// Clips to `area` until the matching [`Canvas::unclip`].
     pub fn clip(&mut self, area: Rect) {
         let clip = self.current_clip().common(area);
         self.clips.push(clip);
@@ -251,12 +251,12 @@ impl Canvas {
         self.convex(&[(x, y), (r, y), (r, b), (x, b)], colour);
     }
 
-    /// A rectangle whose colour runs from the first above to the second below.
+    /// A rectangle with a vertical gradient.
     pub fn shade(&mut self, area: Rect, above: Colour, below: Colour) {
         self.quad_of(area, [above, above, below, below]);
     }
 
-    /// A rectangle whose colour runs between its corners: from the upper left one clockwise.
+    /// A rectangle with a gradient between its corners, clockwise from the upper left.
     pub fn quad_of(&mut self, area: Rect, colours: [Colour; 4]) {
         let (x, y, r, b) = (area.x, area.y, area.right(), area.bottom());
         let corners = [(x, y), (r, y), (r, b), (x, b)];
@@ -271,7 +271,7 @@ impl Canvas {
         self.fan(first, 4);
     }
 
-    /// The edge of a rectangle, so wide, inside of it.
+    /// The outline of a rectangle, of this width, inside it.
     pub fn frame(&mut self, area: Rect, wide: f32, colour: Colour) {
         let inner = area.inset(wide);
         let bars = [
@@ -285,7 +285,7 @@ impl Canvas {
         }
     }
 
-    /// A line from a point to another.
+    /// A line between two points.
     pub fn line(&mut self, from: (f32, f32), to: (f32, f32), wide: f32, colour: Colour) {
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
         let long = dx.hypot(dy).max(0.001);
@@ -304,7 +304,7 @@ impl Canvas {
         self.oval(centre, (radius, radius), colour);
     }
 
-    /// A filled oval with these half axes.
+    /// A filled ellipse with these half axes.
     pub fn oval(&mut self, centre: (f32, f32), half: (f32, f32), colour: Colour) {
         let texel = WHITE_SPOT;
         let first = self.vertices.len() as u32;
@@ -318,12 +318,12 @@ impl Canvas {
         self.fan(first, corners as u32);
     }
 
-    /// A circle's edge, so wide, inside of it.
+    /// The outline of a circle, of this width, inside it.
     pub fn ring(&mut self, centre: (f32, f32), radius: f32, wide: f32, colour: Colour) {
         self.oval_ring(centre, (radius, radius), wide, colour);
     }
 
-    /// An oval's edge, so wide, inside of it.
+    /// The outline of an ellipse, of this width, inside it.
     pub fn oval_ring(&mut self, centre: (f32, f32), half: (f32, f32), wide: f32, colour: Colour) {
         let texel = WHITE_SPOT;
         let first = self.vertices.len() as u32;
@@ -347,7 +347,7 @@ impl Canvas {
         self.end_shapes();
     }
 
-    /// A filled polygon without a dent.
+    /// A filled convex polygon.
     pub fn convex(&mut self, corners: &[(f32, f32)], colour: Colour) {
         let texel = WHITE_SPOT;
         let first = self.vertices.len() as u32;
@@ -360,7 +360,7 @@ impl Canvas {
         self.fan(first, corners.len() as u32);
     }
 
-    /// A line of text; `at` is its upper left corner, `size` in pixels. Returns what it covers.
+    /// A line of text; `at` is its upper left corner, `size` is in pixels. Returns the area that it covers.
     pub fn text(
         &mut self,
         at: (f32, f32),
@@ -395,29 +395,29 @@ impl Canvas {
         area
     }
 
-    /// How wide a line of text is, in pixels.
+    /// The width of a line of text, in pixels.
     pub fn measure(&self, text: &str, size: f32, weight: Weight) -> f32 {
         self.letters.width(text, whole(size), weight)
     }
 
-    /// How high a line of text is, in pixels.
+    /// The height of a line of text, in pixels.
     pub fn line_height(&self, size: f32) -> f32 {
         (f32::from(whole(size)) * LINE).round()
     }
 
-    /// Keeps a picture for as long as what is returned lives. What is in it is set by [`Canvas::picture_mut`].
+    /// Keeps a picture until the result is dropped. [`Canvas::picture_mut`] sets its content.
     pub fn keep_picture(&mut self) -> Kept<PictureId> {
         self.pictures.keep(PictureId)
     }
 
-    /// A kept picture, to change it.
+    /// A kept picture, for changes.
     pub fn picture_mut(&mut self, picture: PictureId) -> &mut Picture {
         let picture = self.pictures.at(picture.place());
         picture.changed = true;
         picture
     }
 
-    /// Draws a part of a kept picture: `part` in its pixels.
+    /// Draws a part of a kept picture; `part` is in the picture's pixels.
     pub fn picture(&mut self, picture: PictureId, part: Rect, onto: Rect, colour: Colour) {
         let kept = self.pictures.at(picture.place());
         if kept.width == 0 || kept.height == 0 {
@@ -447,12 +447,12 @@ impl Canvas {
         }
     }
 
-    /// Keeps a mesh for as long as what is returned lives. What is in it is set by [`Canvas::into_mesh`].
+    /// Keeps a mesh until the result is dropped. [`Canvas::into_mesh`] sets its content.
     pub fn keep_mesh(&mut self) -> Kept<MeshId> {
         self.meshes.keep(MeshId)
     }
 
-    /// Draws a kept mesh, its unit made so many pixels.
+    /// Draws a kept mesh at this scale, in pixels per unit.
     pub fn mesh(&mut self, mesh: MeshId, scale: f32, origin: (f32, f32)) {
         let drawn = Drawn::Kept {
             mesh,
@@ -462,7 +462,7 @@ impl Canvas {
         self.push(drawn);
     }
 
-    /// Draws shapes into a kept mesh instead of the window. They are in the mesh's unit.
+    /// Draws shapes into a kept mesh instead of the window, in the mesh's unit.
     pub fn into_mesh(&mut self, mesh: MeshId, draw: impl FnOnce(&mut Canvas)) {
         let vertices = std::mem::take(&mut self.vertices);
         let indices = std::mem::take(&mut self.indices);
@@ -475,7 +475,7 @@ impl Canvas {
         self.batches = batches;
     }
 
-    /// All text of this frame, in the order in which it was drawn.
+    /// All text of this frame, in drawing order.
     pub fn texts(&self) -> &[Written] {
         &self.written
     }
@@ -485,12 +485,12 @@ impl Canvas {
         &self.batches
     }
 
-    /// Corners and indices of this frame.
+    /// Vertices and indices of this frame.
     pub fn triangles(&self) -> (&[Vertex], &[u32]) {
         (&self.vertices, &self.indices)
     }
 
-    /// What is kept, for who brings it to the graphics card.
+    /// Everything kept, for upload to the graphics card.
     pub fn kept(&mut self) -> (&mut Letters, &mut [Picture], &mut [Mesh]) {
         (&mut self.letters, self.pictures.all(), self.meshes.all())
     }
@@ -531,7 +531,7 @@ impl Canvas {
         self.indices.extend(corners);
     }
 
-    /// Triangles of a polygon whose corners begin at `first`.
+    /// Triangles of a convex polygon whose corners begin at `first`.
     fn fan(&mut self, first: u32, corners: u32) {
         self.begin_shapes();
         for corner in 2..corners {
@@ -566,7 +566,7 @@ impl Canvas {
         }
     }
 
-    /// Makes the indices from `first` on a part of the shapes.
+    /// Adds the indices from `first` on to the current batch of shapes.
     fn add_shapes(&mut self, first: usize) {
         let clip = self.current_clip();
         let now = self.indices.len();
@@ -588,7 +588,7 @@ impl Canvas {
     }
 }
 
-/// Letters come in whole pixels: nothing else is crisp.
+/// Letters have whole pixel sizes, or they would blur.
 fn whole(size: f32) -> u16 {
     size.round().clamp(6.0, 200.0) as u16
 }
@@ -598,7 +598,7 @@ fn corners_of(radius: f32) -> usize {
     ((radius.max(0.0).sqrt() * 5.0) as usize).clamp(8, 64)
 }
 
-/// Cosine and sine of so many directions all around.
+/// Cosine and sine of evenly spaced directions.
 fn turns(corners: usize) -> impl Iterator<Item = (f32, f32)> {
     let (step_sin, step_cos) = (std::f32::consts::TAU / corners as f32).sin_cos();
     let mut at = (1.0_f32, 0.0_f32);
@@ -612,13 +612,13 @@ fn turns(corners: usize) -> impl Iterator<Item = (f32, f32)> {
     })
 }
 
-/// The window in which a unit of the interface is a pixel.
+/// The window size at which a unit is a pixel.
 const FULL_SIZE: (f32, f32) = (1_280.0, 720.0);
 const SMALLEST_SCALE: f32 = 0.75;
 const LARGEST_SCALE: f32 = 6.0;
 /// The far edge of a texture.
 const FAR: f32 = 65_535.0;
-/// Where the letters' picture is white, whatever its size: kept meshes outlive a size.
+/// A white spot of the picture of letters. It does not move when that grows, because kept meshes refer to it.
 const WHITE_SPOT: [u16; 2] = [16, 16];
 
 #[cfg(test)]

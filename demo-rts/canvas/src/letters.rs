@@ -1,34 +1,34 @@
-//! Letters as pixels: rasterised once for each size, kept in one picture together with a white spot for shapes.
+//! Letters as pixels: rasterised once per size, and kept in one picture with a white spot for shapes.
 
 use fontdue::{Font, FontSettings};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// How thick letters are.
+/// The thickness of letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
-    /// For what is read.
+    /// For body text.
     Regular,
-    /// For what is found.
+    /// For emphasis.
     Bold,
 }
 
-/// Where a letter lies in the picture, and how it stands on the line. In pixels.
+/// A letter in the picture, and its position on the line, in pixels.
 #[derive(Clone, Copy, Debug)]
 pub struct Glyph {
     /// Left and upper edge in the picture.
     pub at: (u16, u16),
     /// Width and height.
     pub size: (u16, u16),
-    /// From the pen to its left edge.
+    /// From the pen to the left edge.
     pub left: f32,
-    /// From the base line up to its lower edge.
+    /// From the base line up to the lower edge.
     pub below: f32,
-    /// How far the pen moves on.
+    /// The advance of the pen.
     pub advance: f32,
 }
 
-/// By [`Weight`]. They are read once, which takes longer than a frame.
+/// By [`Weight`]. Loading takes longer than a frame, so it happens once.
 static FONTS: LazyLock<[Font; 2]> = LazyLock::new(|| {
     [notosans::REGULAR_TTF, notosans::BOLD_TTF].map(|bytes| {
         Font::from_bytes(bytes, FontSettings::default()).expect("the font that is built in")
@@ -37,15 +37,15 @@ static FONTS: LazyLock<[Font; 2]> = LazyLock::new(|| {
 
 /// The picture of all letters drawn so far.
 pub struct Letters {
-    /// By what the font draws: all letters that it lacks are one.
+    /// By weight, size and glyph of the font. All missing letters share a glyph.
     glyphs: BTreeMap<(Weight, u16, u16), Glyph>,
     /// Alpha of the picture's pixels.
     pixels: Vec<u8>,
     edge: u16,
-    /// Upper left corner of the free part of the line being filled, and the line's height.
+    /// The upper left corner of the free part of the current row, and the row's height.
     pen: (u16, u16),
     line: u16,
-    /// Lines of pixels that have changed since they were last taken.
+    /// Rows of pixels that have changed since the last upload.
     changed: Option<(u16, u16)>,
     full: bool,
 }
@@ -77,7 +77,7 @@ impl Letters {
         self.edge
     }
 
-    /// A letter in this size, in whole pixels.
+    /// A letter of this size, in whole pixels.
     pub fn glyph(&mut self, letter: char, pixels: u16, weight: Weight) -> Glyph {
         let drawn = self.drawn_as(letter, weight);
         let key = (weight, pixels, drawn);
@@ -89,7 +89,7 @@ impl Letters {
         glyph
     }
 
-    /// How wide a line of text is, in pixels.
+    /// The width of a line of text, in pixels.
     pub fn width(&self, text: &str, pixels: u16, weight: Weight) -> f32 {
         let font = &FONTS[weight as usize];
         let advance = |letter: char| {
@@ -103,7 +103,7 @@ impl Letters {
         text.chars().map(advance).sum()
     }
 
-    /// The font's own number of what stands for a letter.
+    /// The font's glyph for a letter.
     fn drawn_as(&self, letter: char, weight: Weight) -> u16 {
         let letter = if letter.is_control() { ' ' } else { letter };
         FONTS[weight as usize].lookup_glyph_index(letter)
@@ -114,7 +114,7 @@ impl Letters {
         (f32::from(pixels) * ASCENT).round()
     }
 
-    /// What has changed in the picture since the last call: first line, lines, and the alpha of their pixels.
+    /// Changes of the picture since the last call: first row, number of rows, and the alpha of their pixels.
     pub fn take_changed(&mut self) -> Option<(u16, u16, &[u8])> {
         let (first, end) = self.changed.take()?;
         let edge = usize::from(self.edge);
@@ -122,12 +122,12 @@ impl Letters {
         Some((first, end - first, bytes))
     }
 
-    /// The alpha of the picture's pixels, line by line.
+    /// The alpha of the picture's pixels, row by row.
     pub fn alpha(&self) -> &[u8] {
         &self.pixels
     }
 
-    /// Begins a frame: where the last one found no more room, the picture is begun anew and larger.
+    /// Begins a frame. If the last one ran out of room, the picture starts over, larger.
     pub fn begin(&mut self) {
         if std::mem::take(&mut self.full) {
             self.clear((self.edge * 2).min(LARGEST_EDGE));
@@ -196,15 +196,15 @@ impl Letters {
     }
 }
 
-/// Height of a line of text for each pixel of its size.
+/// Height of a line of text, as a multiple of its size.
 pub const LINE: f32 = 1.36;
-/// From the top of a line to its base line, for each pixel of its size.
+/// From the top of a line to its base line, as a multiple of its size.
 const ASCENT: f32 = 1.05;
 const SMALLEST_EDGE: u16 = 1_024;
 const LARGEST_EDGE: u16 = 4_096;
-/// Edge of the white spot.
+/// Edge of the white spot, in pixels.
 const WHITE: u16 = 4;
-/// Between letters, so that none bleeds into another.
+/// Pixels between letters, against bleeding.
 const GAP: u16 = 1;
 
 #[cfg(test)]
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn widths_are_those_of_the_letters_drawn() {
+    fn widths_are_the_sums_of_advances() {
         let mut letters = Letters::new();
         let before = letters.width("Axe 12", 17, Weight::Bold);
         let drawn: f32 = "Axe 12"
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_picture_is_begun_anew_and_larger() {
+    fn a_full_picture_starts_over_larger() {
         let mut letters = Letters::new();
         for size in 20..120 {
             for letter in 'A'..='z' {

@@ -1,5 +1,5 @@
-//! What the demo's screens draw upon, without a window: shapes and letters in memory, and the picture that they give.
-//! It is optimised where the screens around it are not.
+//! The drawing surface of the demo's screens: shapes and letters in memory, and a software rasteriser. A package of
+//! its own, because it is optimised where the screens are not.
 
 pub mod canvas;
 pub mod letters;

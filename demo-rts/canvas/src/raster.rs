@@ -1,4 +1,4 @@
-//! A frame drawn without a graphics card, for a picture that is kept in a file: four samples of each pixel.
+//! Draws a frame without a graphics card, with four samples per pixel.
 
 use crate::canvas::{Batch, Canvas, Colour, Drawn, Mesh, Picture, Rect, Vertex};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub struct Still {
     meshes: BTreeMap<usize, Mesh>,
 }
 
-/// Pixels that shapes are filled with.
+/// The pixels of a fill.
 struct Texture {
     wide: usize,
     high: usize,
@@ -29,7 +29,7 @@ enum Pixels {
 }
 
 impl Still {
-    /// What the canvas holds of this frame so far. `ground` lies behind everything.
+    /// Copies the canvas's current frame. `ground` is the background.
     pub fn of(canvas: &mut Canvas, ground: Colour) -> Still {
         let (wide, high) = canvas.size();
         let batches = canvas.batches().to_vec();
@@ -78,7 +78,7 @@ impl Still {
         self.size
     }
 
-    /// Draws it: red, green and blue of each pixel, line by line.
+    /// Draws the frame. Returns red, green and blue of each pixel, row by row.
     pub fn draw(&self) -> Vec<u8> {
         let (wide, high) = self.size;
         let mut rgb = Vec::with_capacity(wide * high * 3);
@@ -163,7 +163,7 @@ fn texture(picture: &Picture) -> Texture {
 }
 
 impl Texture {
-    /// The colour at a place; both run from 0 to 1.
+    /// The colour at a position; both coordinates run from 0 to 1.
     fn at(&self, u: f32, v: f32) -> [f32; 4] {
         let (x, y) = (u * self.wide as f32, v * self.high as f32);
         if !self.smooth {
@@ -198,7 +198,7 @@ impl Texture {
     }
 }
 
-/// Some lines of the picture, in samples.
+/// Some rows of the picture, in samples.
 struct Band {
     wide: usize,
     top: usize,
@@ -247,7 +247,7 @@ impl Band {
         }
     }
 
-    /// Makes pixels of the samples.
+    /// Averages the samples into pixels.
     fn shrink(&self, rgb: &mut Vec<u8>) {
         for y in (0..self.lines).step_by(FINER) {
             for x in (0..self.wide).step_by(FINER) {
@@ -264,7 +264,7 @@ impl Band {
     }
 }
 
-/// What a triangle is filled with. Most have one colour: it is found once.
+/// The fill of a triangle. Most have one colour, which is computed once.
 enum Fill<'a> {
     Plain([f32; 4]),
     Mixed(&'a [Vertex; 3], &'a Texture),
@@ -282,7 +282,7 @@ impl<'a> Fill<'a> {
         }
     }
 
-    /// The colour of a sample; alpha runs from 0 to 1. `parts` say how near each corner is.
+    /// The colour of a sample; alpha runs from 0 to 1. The arguments are its barycentric coordinates.
     fn at(&self, [p, q, r]: [f32; 3]) -> [f32; 4] {
         let ([a, b, c], texture) = match self {
             Fill::Plain(colour) => return *colour,
@@ -303,7 +303,7 @@ impl<'a> Fill<'a> {
     }
 }
 
-/// Lays a colour over a sample.
+/// Blends a colour over a sample.
 fn lay(pixel: &mut [u8; 3], [red, green, blue, alpha]: [f32; 4]) {
     for (below, own) in pixel.iter_mut().zip([red, green, blue]) {
         let was = f32::from(*below);
@@ -311,12 +311,12 @@ fn lay(pixel: &mut [u8; 3], [red, green, blue, alpha]: [f32; 4]) {
     }
 }
 
-/// Twice the area of a triangle; positive where its corners run clockwise, `y` growing downwards.
+/// Twice the signed area of a triangle; positive for clockwise corners, with `y` downward.
 fn cross(a: [f32; 2], b: [f32; 2], c: [f32; 2]) -> f32 {
     (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 }
 
-/// Whether samples on this edge belong to the triangle: so no sample on a common edge is drawn twice.
+/// Whether samples on this edge belong to the triangle. No sample on a shared edge is drawn twice.
 fn is_upper_left(from: [f32; 2], to: [f32; 2]) -> bool {
     let (dx, dy) = (to[0] - from[0], to[1] - from[1]);
     dy < 0.0 || dy == 0.0 && dx > 0.0
@@ -324,7 +324,7 @@ fn is_upper_left(from: [f32; 2], to: [f32; 2]) -> bool {
 
 /// Samples along an edge of a pixel.
 const FINER: usize = 2;
-/// Lines of pixels that are drawn at a time.
+/// Rows of pixels drawn at a time.
 const BAND: usize = 64;
 /// The far edge of a texture.
 const FAR: f32 = 65_535.0;
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_cover_what_they_should_and_no_more() {
+    fn shapes_cover_exactly_their_area() {
         let at = drawn(|canvas| canvas.rect(Rect::new(10.0, 70.0, 5.0, 5.0), [200, 0, 0, 255]));
         assert_eq!(at(10, 70), [200, 0, 0]);
         assert_eq!(at(14, 74), [200, 0, 0]);
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shines_through_is_laid_once_even_on_common_edges() {
+    fn transparent_shapes_blend_once_on_shared_edges() {
         let at = drawn(|canvas| canvas.circle((50.0, 40.0), 20.0, [210, 220, 230, 128]));
         for x in 40..60 {
             for y in 30..50 {
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn clips_hold_and_letters_and_pictures_are_seen() {
+    fn clips_letters_and_pictures_are_drawn() {
         let at = drawn(|canvas| {
             canvas.clip(Rect::new(0.0, 0.0, 50.0, 80.0));
             canvas.rect(Rect::new(40.0, 0.0, 20.0, 5.0), [0, 200, 0, 255]);
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_mesh_is_drawn_where_it_is_put() {
+    fn a_kept_mesh_is_drawn_at_its_place() {
         let at = drawn(|canvas| {
             let mesh = canvas.keep_mesh();
             canvas.into_mesh(mesh.id(), |canvas| {

@@ -1,9 +1,9 @@
-//! Whether all peers computed the same, told by somebody who sees all of them.
+//! Whether all peers of one process computed the same.
 
 use lockstep::{Checksum, Event};
 use std::collections::BTreeMap;
 
-/// Compares the checksums of every turn. Remembers only turns that some peer has yet to execute.
+/// Compares the checksums of every turn. Keeps only turns that some peer has yet to execute.
 pub struct Agreement {
     peers: usize,
     open: BTreeMap<u32, Vec<Checksum>>,
@@ -12,7 +12,6 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// Among so many peers.
     pub fn of(peers: usize) -> Agreement {
         Agreement {
             peers,
@@ -22,7 +21,6 @@ impl Agreement {
         }
     }
 
-    /// Takes in an event of a peer.
     pub fn take(&mut self, event: &Event) {
         let Event::Turn { turn, checksum, .. } = event else {
             return;
@@ -45,7 +43,7 @@ impl Agreement {
         self.agreed
     }
 
-    /// Turns after which checksums differed, those that not every peer reached included.
+    /// Turns with differing checksums, even where some peers never reached them.
     pub fn differed(&self) -> u32 {
         let differs = |sums: &&Vec<Checksum>| sums.iter().any(|sum| Some(sum) != sums.first());
         let open = self.open.values().filter(differs).count();
@@ -70,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_other_checksum_is_found() {
+    fn one_differing_checksum_is_counted() {
         let mut agreement = Agreement::of(3);
         for _ in 0..3 {
             agreement.take(&turn(0, 7));

@@ -1,4 +1,4 @@
-//! How a local match is shown: a screen, lines of progress, or JSON.
+//! The views of a local match: a screen, lines of progress, or JSON.
 
 use super::agreement::Agreement;
 use crate::exit::Problem;
@@ -15,7 +15,6 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// One of three ways.
 pub(super) enum Show {
     Json,
     Plain,
@@ -35,7 +34,7 @@ impl Show {
     }
 
     pub fn plain(peers: u8) -> Result<Show, Problem> {
-        let title = "peers over QUIC on this machine; bots play (Ctrl-C ends it early)";
+        let title = "peers over QUIC on this machine, played by bots (Ctrl-C ends the match early)";
         plain::print(&format!("{peers} {title}")).map_err(Problem::Terminal)?;
         Ok(Show::Plain)
     }
@@ -86,7 +85,6 @@ impl Show {
         }
     }
 
-    /// Takes in what happened in the world of the first peer.
     pub fn effects(&mut self, effects: &[Effect]) {
         let (Show::Screen(view), true) = (self, !effects.is_empty()) else {
             return;
@@ -107,7 +105,7 @@ impl Show {
         Ok(())
     }
 
-    /// Draws anew. True when the user wants to end it.
+    /// Redraws. True when the user asked to end the match.
     pub fn refresh(&mut self) -> io::Result<bool> {
         let Show::Screen(view) = self else {
             return Ok(false);
@@ -124,21 +122,20 @@ impl Show {
             hand: None,
             centre: None,
             close: false,
-            notice: "The peers are finding each other.",
+            notice: "The peers are connecting.",
             prompt: prompt.to_owned(),
             keys: &["q end the match and verify its replay"],
         })?;
         Ok(view.leaving)
     }
 
-    /// Gives the terminal back.
+    /// Restores the terminal.
     pub fn close(self) -> io::Result<()> {
         drop(self);
         io::stdout().flush()
     }
 }
 
-/// One peer's result.
 pub(super) fn peer_line(peer: usize, ended: &Ended, summary: &Summary) -> String {
     let checksum = ended
         .checksum
@@ -160,7 +157,7 @@ pub(super) fn peer_line(peer: usize, ended: &Ended, summary: &Summary) -> String
     )
 }
 
-/// The last line of all, for scripts.
+/// The last line of JSON.
 pub(super) fn write_verify(agreement: &Agreement, replays: &[PathBuf]) -> io::Result<()> {
     let line = Line::Verify {
         agreed: agreement.agreed(),

@@ -1,4 +1,4 @@
-//! The last line of a match: how it ended, and what it took.
+//! The last line of a match: how it ended, with its totals.
 
 use super::millis;
 use crate::exit;
@@ -6,24 +6,21 @@ use crate::tally::Summary;
 use lockstep::Ended;
 use serde::Serialize;
 
-/// How a match ended, and what it took.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EndLine {
-    /// Why, as one word.
+    /// The reason as one word.
     pub reason: &'static str,
     /// Turns executed.
     pub turns: u32,
-    /// Checksum of the world after them; empty where no world was built.
+    /// Checksum of the world after the last turn; empty where no world was built.
     pub checksum: String,
-    /// Who won; `null`: nobody, or undecided.
+    /// The winning seat; `null` for a draw or an undecided match.
     pub winner: Option<u8>,
-    /// Commands issued here.
+    /// Commands issued by this peer.
     pub issued: u64,
-    /// Of them, executed.
     pub executed: u64,
-    /// Of them, refused.
     pub refused: u64,
-    /// From issue to execution; `null`s where none was executed.
+    /// From issue to execution; `null`s where no command was executed.
     pub latency_ms: LatencyLine,
     /// Time spent waiting for late turns.
     pub stalled_ms: u64,
@@ -33,29 +30,25 @@ pub struct EndLine {
     pub wall_ms: u64,
     /// UDP payload plus 28 bytes a packet.
     pub bytes_sent: u64,
-    /// The same, received.
     pub bytes_received: u64,
-    /// Packets sent.
     pub packets_sent: u64,
-    /// Packets received.
     pub packets_received: u64,
     /// Time to step a turn.
     pub step_us: StepLine,
-    /// The recorded file; empty where none is.
+    /// The recording; empty without one.
     pub replay: String,
-    /// Why, as a sentence.
+    /// The reason as a sentence.
     pub detail: String,
     /// Peers that signed the same end.
     pub agreed: u8,
-    /// Peers that were asked to.
+    /// Peers that were asked to sign it.
     pub of: u8,
 }
 
 impl EndLine {
-    /// The last line.
     pub fn new(ended: &Ended, summary: &Summary) -> EndLine {
         EndLine {
-            reason: exit::word(&ended.reason),
+            reason: exit::reason_name(&ended.reason),
             turns: ended.turns,
             checksum: ended
                 .checksum
@@ -90,21 +83,15 @@ impl EndLine {
 /// Percentiles in milliseconds, with one decimal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct LatencyLine {
-    /// Half lie below.
     pub p50: Option<f64>,
-    /// 95 % lie below.
     pub p95: Option<f64>,
-    /// 99 % lie below.
     pub p99: Option<f64>,
-    /// The highest.
     pub max: Option<f64>,
 }
 
-/// Percentiles in microseconds.
+/// Median and maximum in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StepLine {
-    /// Half lie below.
     pub p50: u64,
-    /// The highest.
     pub max: u64,
 }

@@ -27,14 +27,14 @@ fn started() -> Event {
     }
 }
 
-/// The single line of an event that follows a start, as an object.
+/// The only line for an event after a start, as an object.
 fn object(event: &Event) -> Value {
     let all = Line::of(event);
     assert_eq!(all.len(), 1, "{event:?}");
     serde_json::to_value(&all[0]).unwrap()
 }
 
-/// The documented fields have these values; others may stand beside them.
+/// Asserts these fields; the object may have others.
 fn holds(event: &Event, wanted: Value) {
     let object = object(event);
     for (field, value) in wanted.as_object().unwrap() {
@@ -43,7 +43,7 @@ fn holds(event: &Event, wanted: Value) {
 }
 
 #[test]
-fn documented_events_have_their_fields() {
+fn documented_lines_have_their_fields() {
     holds(
         &started(),
         json!({"event":"start","seat":1,"seats":3,"match_id":"7f7f-7f7f"}),
@@ -109,7 +109,7 @@ fn documented_events_have_their_fields() {
 }
 
 #[test]
-fn a_desync_names_each_world_that_differs() {
+fn a_desync_line_names_each_differing_world() {
     let side = |seat: u8, checksum| DesyncSide {
         seat: Seat(seat),
         peer: peer(seat),
@@ -131,7 +131,7 @@ fn a_desync_names_each_world_that_differs() {
 }
 
 #[test]
-fn an_end_has_every_documented_field_and_the_event_comes_first() {
+fn an_end_line_has_every_documented_field() {
     let ended = Ended {
         reason: EndReason::Decided,
         turns: 500,
@@ -187,7 +187,7 @@ fn an_end_has_every_documented_field_and_the_event_comes_first() {
 }
 
 #[test]
-fn a_line_of_one_of_several_peers_says_whose_it_is() {
+fn a_line_of_one_of_several_peers_names_its_peer() {
     let line = Line::Ticket {
         ticket: "abc".into(),
         reopens: false,

@@ -1,4 +1,4 @@
-//! The network that a peer plays over: its key, and how its ways out are made worse.
+//! A peer's network: its key, and the impairment of its outgoing packets.
 
 use super::KeyChoice;
 use crate::cli::Common;
@@ -27,7 +27,7 @@ pub(super) fn network(
     Ok(Network::quic(config)?)
 }
 
-/// The network of a peer that was in a match before: its key has a place there.
+/// The network of a peer with a seat in the match.
 pub(super) fn network_of_player(
     listen: SocketAddr,
     common: &Common,
@@ -40,10 +40,10 @@ pub(super) fn network_of_player(
         Record::Start(start) => Some(start),
         _ => None,
     });
-    // A ticket says nothing of who plays; there the others find out.
+    // A ticket names no players; there the other peers check the key.
     for start in starts {
         if start.roster.iter().all(|peer| peer.peer != own) {
-            return Err(Problem::Stranger);
+            return Err(Problem::KeyWithoutSeat);
         }
     }
     Ok(network)
@@ -58,23 +58,23 @@ fn impairments(impair: &Impair) -> Impairments {
     impairments
 }
 
-/// Reads the file again and again, for as long as there is a socket. What cannot be read changes nothing.
+/// Reads the file repeatedly while the socket lives. Unreadable text changes nothing.
 fn follow(impairments: &Impairments, path: &Path) {
-    let mut told = None;
+    let mut reported = None;
     while impairments.is_shared() {
         match ways_in(path) {
             Ok(ways) => {
-                told = None;
+                reported = None;
                 if ways != impairments.get() {
                     impairments.set(ways);
                 }
             }
             Err(why) => {
                 let why = why.to_string();
-                if told.as_ref() != Some(&why) {
+                if reported.as_ref() != Some(&why) {
                     say(LogLevel::Warn, format_args!("--impair: {why}"));
                 }
-                told = Some(why);
+                reported = Some(why);
             }
         }
         std::thread::sleep(FOLLOW_EVERY);
@@ -87,5 +87,4 @@ fn fresh_key() -> Result<[u8; 32], Problem> {
     Ok(key)
 }
 
-/// How often the file of an impairment is looked at.
 const FOLLOW_EVERY: Duration = Duration::from_millis(50);

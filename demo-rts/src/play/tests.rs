@@ -3,7 +3,7 @@ use crate::bot::Level;
 use crate::cli::Common;
 use crate::peer::{Bots, KeyChoice, Part};
 
-/// A match of a person against a bot that has begun, and the person's table.
+/// A running match of a person against a bot, and the person's screen.
 fn begun() -> (Peer, Table) {
     let common = Common {
         seed: Some(1),
@@ -14,7 +14,7 @@ fn begun() -> (Peer, Table) {
     let alone = Part::Alone { seats: 2 };
     let mut peer = Peer::start(&alone, bots, &common, KeyChoice::Ephemeral).unwrap();
     let mut table = Table::new("skirmish", notice(None, false), true);
-    // The world is there before the match runs, and until it does nothing can be ordered.
+    // Before the match runs, nothing can be ordered, although the world exists.
     until(&mut peer, &mut table, |table| {
         table.hand.is_some() && table.facts.status == Some(Status::Running)
     });
@@ -24,8 +24,8 @@ fn begun() -> (Peer, Table) {
 fn until(peer: &mut Peer, table: &mut Table, done: impl Fn(&Table) -> bool) {
     let began = now();
     while !done(table) {
-        let said = table.prompt(peer.world());
-        assert!(began.elapsed() < Duration::from_secs(30), "still: {said}");
+        let prompt = table.prompt(peer.world());
+        assert!(began.elapsed() < Duration::from_secs(30), "still: {prompt}");
         table.follow(peer);
         peer.wait(FRAME);
     }
@@ -38,10 +38,10 @@ fn press(table: &mut Table, peer: &mut Peer, key: char) -> String {
 }
 
 #[test]
-fn leaving_a_running_match_is_asked_about() {
+fn leaving_a_running_match_needs_a_second_key() {
     let (mut peer, mut table) = begun();
     assert!(press(&mut table, &mut peer, 'q').starts_with("leave the match?"));
-    // Any other key stays, and means nothing else.
+    // Any other key means "stay" and nothing else.
     assert!(press(&mut table, &mut peer, 'w').starts_with("nothing selected"));
     assert!(press(&mut table, &mut peer, 'w').starts_with("5 workers"));
     assert!(!table.closing && !peer.is_leaving());
@@ -52,16 +52,16 @@ fn leaving_a_running_match_is_asked_about() {
 }
 
 #[test]
-fn a_refusal_stands_above_the_keys_until_the_next_one() {
+fn a_refusal_is_shown_until_the_next_one() {
     let (mut peer, mut table) = begun();
     press(&mut table, &mut peer, 'w');
-    // The cursor is on the town hall, where nothing is to be gathered.
+    // The cursor is on the town hall, where there is nothing to gather.
     press(&mut table, &mut peer, 'g');
     until(&mut peer, &mut table, |table| table.flash.is_some());
     let why = "nothing there to gather";
     assert_eq!(table.prompt(peer.world()), why);
     assert!(table.facts.log.iter().any(|note| note.text.ends_with(why)));
     assert!(press(&mut table, &mut peer, 'w').starts_with("5 workers"));
-    assert!(press(&mut table, &mut peer, 'k').starts_with("nothing of yours was attacked"));
+    assert!(press(&mut table, &mut peer, 'k').starts_with("no attack on you so far"));
     peer.leave();
 }

@@ -1,4 +1,4 @@
-//! A person's hand: cursor and selection, and the commands that keys mean.
+//! A person's controls: cursor, selection, and the meaning of keys.
 
 mod describe;
 mod menu;
@@ -12,50 +12,47 @@ use menu::{Choice, Menu};
 use placing::Site;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Where a person points, and at what.
+/// The cursor and the selection of one seat.
 #[derive(Clone, Debug)]
 pub struct Hand {
     seat: Seat,
-    /// The tile pointed at.
     pub cursor: Tile,
-    /// The other corner of a box that is being drawn.
+    /// The opposite corner of a box that is being drawn.
     pub corner: Option<Tile>,
-    /// Units or a building, by ascending id.
+    /// Units or one building, by ascending id.
     pub selection: Vec<Id>,
-    /// The corners of the part of the map that is on the screen, where it is shown closely.
+    /// The corners of the part of the map on the screen, in the close view.
     pub shown: Option<(Tile, Tile)>,
     mode: Mode,
 }
 
-/// What the next key is for.
+/// The meaning of the next key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
-    /// Anything.
     #[default]
     Free,
-    /// It chooses from a menu.
+    /// A choice from a menu.
     Choosing(Menu),
-    /// It says where a building shall stand.
+    /// A move or confirmation of a building's site.
     Placing(Site),
-    /// It says whether a building shall really be torn down.
+    /// An answer to whether this building is to be demolished.
     Asking(Id),
 }
 
-/// What a key came to.
+/// The result of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// A command to issue.
     Issue(Command),
-    /// Something to say about why nothing happened.
+    /// Why nothing happened.
     Say(String),
-    /// Only the hand has moved.
+    /// Only cursor, selection or mode changed.
     Moved,
-    /// The key means nothing here.
+    /// The key has no meaning here.
     Nothing,
 }
 
 impl Hand {
-    /// At the seat's first town hall; where it has none, as on a stage for armies, at its first unit.
+    /// The cursor starts at the seat's first town hall, or else at its first unit.
     pub fn new(seat: Seat, world: &World) -> Hand {
         Hand {
             seat,
@@ -67,12 +64,11 @@ impl Hand {
         }
     }
 
-    /// The seat it plays.
     pub fn seat(&self) -> Seat {
         self.seat
     }
 
-    /// The tiles from corner to cursor.
+    /// The tiles between corner and cursor.
     pub fn marked(&self) -> (Tile, Tile) {
         let other = self.corner.unwrap_or(self.cursor);
         (
@@ -81,13 +77,13 @@ impl Hand {
         )
     }
 
-    /// Whether the next key answers the line above the keys: a menu, a building to place, a question.
+    /// Whether the next key answers the line above the keys: a menu, a site, a question.
     pub fn is_choosing(&self) -> bool {
         self.mode != Mode::Free
     }
 
-    /// Forgets whom the world no longer holds.
-    pub fn forget_the_dead(&mut self, world: &World) {
+    /// Deselects units and buildings that no longer exist.
+    pub fn deselect_removed(&mut self, world: &World) {
         if let Mode::Asking(building) = self.mode
             && world.building(building).is_none()
         {
@@ -97,8 +93,7 @@ impl Hand {
             .retain(|id| world.unit(*id).is_some() || world.building(*id).is_some());
     }
 
-    /// What `key` means. A capital letter means what the small one does, but after what was ordered
-    /// before.
+    /// The meaning of `key`. A capital letter queues the order of the small letter behind earlier orders.
     pub fn press(&mut self, key: KeyEvent, world: &World) -> Act {
         let (key, later) = match key.code {
             KeyCode::Char(letter) if letter.is_ascii_uppercase() => {
@@ -111,7 +106,7 @@ impl Hand {
         let mode = std::mem::take(&mut self.mode);
         let later = later || matches!(mode, Mode::Placing(site) if site.later);
         let act = match mode {
-            Mode::Free => self.mean(key, world),
+            Mode::Free => self.act_on(key, world),
             Mode::Choosing(menu) => self.choose(menu, key.code, later, world),
             Mode::Placing(site) => self.place(site, key, world),
             Mode::Asking(building) => answer(building, key.code, world),
@@ -128,7 +123,7 @@ impl Hand {
         }
     }
 
-    fn mean(&mut self, key: KeyEvent, world: &World) -> Act {
+    fn act_on(&mut self, key: KeyEvent, world: &World) -> Act {
         if let Some(act) = self.step(key, world) {
             return act;
         }
@@ -165,7 +160,7 @@ impl Hand {
                 let place = digit as u8 - b'1';
                 Command::CancelTrain { building, place }
             }),
-            KeyCode::Delete | KeyCode::Backspace => self.tear_down(world),
+            KeyCode::Delete | KeyCode::Backspace => self.demolish(world),
             KeyCode::Char('x') => self.order(world, |units, _| Command::Stop { units }),
             KeyCode::Char('b') => self.open(Menu::Build),
             KeyCode::Char('n') => self.open(Menu::Train),
@@ -180,7 +175,7 @@ impl Hand {
         }
     }
 
-    /// Moves the cursor, if the key is for that.
+    /// Moves the cursor, if `key` is a cursor key.
     fn step(&mut self, key: KeyEvent, world: &World) -> Option<Act> {
         let far = key.modifiers.contains(KeyModifiers::SHIFT);
         self.cursor = stepped(self.cursor, key.code, far, world.map().size())?;
@@ -189,7 +184,7 @@ impl Hand {
 
     fn order(&self, world: &World, command: impl FnOnce(Selection, &Hand) -> Command) -> Act {
         if self.selection.is_empty() {
-            return Act::Say("select somebody first: space, v, w or e".into());
+            return Act::Say("select units first: space, v, w or e".into());
         }
         let units = world.select(self.seat, self.selection.iter().copied());
         Act::Issue(command(units, self))
@@ -208,7 +203,7 @@ impl Hand {
     fn train(&self, kind: Kind, world: &World) -> Act {
         match self.trainer(world, Some(kind)) {
             Some(building) => Act::Issue(Command::Train { building, kind }),
-            None => Act::Say("no finished building of yours trains that".into()),
+            None => Act::Say("you have no finished building that trains it".into()),
         }
     }
 
@@ -219,15 +214,15 @@ impl Hand {
         let building = able.min_by_key(|b| (!self.selection.contains(&b.id), b.queued, b.id));
         match building.map(|building| building.id) {
             Some(building) => Act::Issue(Command::Research { building, upgrade }),
-            None => Act::Say("no finished building of yours researches that".into()),
+            None => Act::Say("you have no finished building that researches it".into()),
         }
     }
 
-    /// Sends the selected units into the building under the cursor.
+    /// Orders the selected units into the building under the cursor.
     fn enter(&self, world: &World) -> Act {
         match self.own_building_here(world) {
             Some(building) => self.order(world, |units, _| Command::Garrison { units, building }),
-            None => Act::Say("point at a building of yours first".into()),
+            None => Act::Say("point at one of your buildings first".into()),
         }
     }
 
@@ -236,7 +231,7 @@ impl Hand {
         (building.seat == self.seat).then_some(building.id)
     }
 
-    /// Issues a command for the selected building, or for the one under the cursor.
+    /// Issues a command for the selected building, or else for the one under the cursor.
     fn with_building(&self, world: &World, command: impl FnOnce(Id) -> Command) -> Act {
         let selected = self
             .selection
@@ -244,12 +239,12 @@ impl Hand {
             .filter(|id| world.building(**id).is_some());
         match selected.copied().or_else(|| self.own_building_here(world)) {
             Some(building) => Act::Issue(command(building)),
-            None => Act::Say("select a building, or point at one of yours".into()),
+            None => Act::Say("select one of your buildings, or point at it".into()),
         }
     }
 
-    /// Asks before the selected building is torn down, for nothing brings it back.
-    fn tear_down(&mut self, world: &World) -> Act {
+    /// Asks for confirmation: a demolished building is gone for good.
+    fn demolish(&mut self, world: &World) -> Act {
         let first = self.selection.first();
         match first.filter(|id| world.building(**id).is_some()) {
             Some(building) => {
@@ -270,7 +265,7 @@ impl Hand {
         }
     }
 
-    /// The selected building, or any that trains this, the one with the shortest queue first.
+    /// The selected building, or else the trainer with the shortest queue.
     fn trainer(&self, world: &World, kind: Option<Kind>) -> Option<Id> {
         let trains = |trained: &[Kind]| match kind {
             Some(kind) => trained.contains(&kind),
@@ -302,7 +297,7 @@ impl Hand {
     }
 }
 
-/// Gives up a foundation, or tears a building down, if that is confirmed.
+/// Abandons a foundation or demolishes a building, if `key` confirms it.
 fn answer(building: Id, key: KeyCode, world: &World) -> Act {
     match world.building(building) {
         Some(b) if is_yes(key) => Act::Issue(if b.complete {
@@ -314,7 +309,7 @@ fn answer(building: Id, key: KeyCode, world: &World) -> Act {
     }
 }
 
-/// Keyboards without a delete key have a backspace there.
+/// Some keyboards have a backspace in place of a delete key.
 fn is_yes(key: KeyCode) -> bool {
     matches!(
         key,
@@ -322,7 +317,7 @@ fn is_yes(key: KeyCode) -> bool {
     )
 }
 
-/// The tile that a cursor key leads to, on a map of so many tiles an edge.
+/// The tile that a cursor key moves to, on a map with edges of `size` tiles.
 pub fn stepped(at: Tile, key: KeyCode, far: bool, size: u16) -> Option<Tile> {
     let (dx, dy) = match key {
         KeyCode::Left => (-1, 0),
@@ -337,16 +332,16 @@ pub fn stepped(at: Tile, key: KeyCode, far: bool, size: u16) -> Option<Tile> {
     Some(Tile::new(moved(at.x, dx), moved(at.y, dy)))
 }
 
-/// Whether a tile lies between two corners, the upper left and the lower right one.
+/// Whether a tile lies between an upper left and a lower right corner.
 pub fn lies_in(tile: Tile, (from, to): (Tile, Tile)) -> bool {
     (from.x..=to.x).contains(&tile.x) && (from.y..=to.y).contains(&tile.y)
 }
 
-/// What the keys do, parted by two spaces.
+/// The help lines; two spaces separate keys.
 pub const KEYS: [&str; 5] = [
     "arrows move (shift: far)  space select  v box  w idle workers  e soldiers  t home",
-    "f or enter does what is meant  m move  a attack  g gather  h hold  x stop  y patrol",
-    "d hit the ground  i go inside  l all leave  r rally  1-5 cancel  del tear down",
+    "f or enter act on the cursor  m move  a attack  g gather  h hold  x stop  y patrol",
+    "d attack ground  i enter building  l unload all  r rally  1-5 cancel  del demolish",
     "b build  n train  u research  capitals queue an order  k last attack",
     "z zoom  c chat  p pause  q leave",
 ];
@@ -356,7 +351,6 @@ fn kind_of(id: Id, world: &World) -> Option<Kind> {
     unit.or_else(|| world.building(id).map(|building| building.kind))
 }
 
-/// Tiles of a step with shift.
 const FAR: i32 = 6;
 
 #[cfg(test)]

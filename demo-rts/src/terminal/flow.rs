@@ -1,7 +1,7 @@
-//! Lines that fit: choices wrapped between one another rather than cut off.
+//! Wrapping: lines break between choices and are never cut.
 
-/// Breaks `text` into lines of at most `width` characters: between choices, which two spaces part, and within a choice
-/// only where it is longer than a line.
+/// Breaks `text` into lines of at most `width` characters. Lines break between choices, which two spaces separate,
+/// or within a choice longer than a line.
 pub(super) fn wrap(text: &str, width: u16) -> Vec<String> {
     let width = usize::from(width.max(1));
     let mut lines: Vec<String> = Vec::new();
@@ -18,7 +18,7 @@ pub(super) fn wrap(text: &str, width: u16) -> Vec<String> {
     lines
 }
 
-/// Begins a line with a choice; breaks it between words, or anywhere where a word is longer than a line.
+/// Begins a line with a choice. Breaks it between words, and within a word only where that is longer than a line.
 fn place(lines: &mut Vec<String>, choice: &str, width: usize) {
     lines.push(String::new());
     for word in choice.split(' ') {
@@ -34,7 +34,7 @@ fn place(lines: &mut Vec<String>, choice: &str, width: usize) {
     }
 }
 
-/// Adds to the last line, if there is room.
+/// Appends to the last line, if there is room.
 fn append(lines: &mut [String], gap: &str, text: &str, width: usize) -> bool {
     let Some(line) = lines.last_mut() else {
         return false;
@@ -53,7 +53,7 @@ mod tests {
     use super::wrap;
 
     #[test]
-    fn lines_break_between_choices_and_nothing_is_lost() {
+    fn lines_break_between_choices_without_losing_text() {
         let text = "a one two  b three  c four";
         assert_eq!(wrap(text, 80), [text]);
         assert_eq!(wrap(text, 12), ["a one two", "b three", "c four"]);

@@ -1,4 +1,4 @@
-//! The map: terrain, buildings, units, and the cursor upon them.
+//! The map: terrain, buildings, units and cursor.
 
 use super::controls::Hand;
 use crate::news::tile_at;
@@ -10,29 +10,27 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-/// The colour of a seat.
 pub(super) fn colour(seat: Seat) -> Color {
     COLOURS[usize::from(seat.0) % COLOURS.len()].0
 }
 
-/// The name of a seat's colour.
 pub fn colour_name(seat: Seat) -> &'static str {
     COLOURS[usize::from(seat.0) % COLOURS.len()].1
 }
 
-/// How tiles become cells.
+/// How tiles map to cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scale {
-    /// A tile is two cells wide and one high, which makes it square. Scrolls with the cursor.
+    /// A tile is two cells wide and one high, and so about square. The view follows the cursor.
     Close,
-    /// A cell shows a block of tiles: the whole map at once.
+    /// A cell shows a block of tiles: the whole map fits.
     Whole {
-        /// Tiles that a cell is wide; it is twice as many high.
+        /// Tiles across a cell; twice as many lie down it.
         tiles: u16,
     },
 }
 
-/// Where the map is shown.
+/// Which part of the map is shown, and where on the screen.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     area: Rect,
@@ -43,7 +41,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// Fits a map into `area`: the whole of it, or closely around the cursor.
+    /// Fits the whole map into `area`, or a close view around the cursor.
     pub fn new(area: Rect, size: u16, close: bool, cursor: Tile) -> Frame {
         let fits_close = u32::from(size) * 2 <= u32::from(area.width) && size <= area.height;
         if !close && !fits_close {
@@ -72,8 +70,8 @@ impl Frame {
         }
     }
 
-    /// The tiles that are shown closely, in the upper left and the lower right corner; `None` on the whole map, where no
-    /// single thing can be made out.
+    /// The upper left and lower right tile of a close view; `None` for the whole map, where single units cannot be
+    /// told apart.
     pub fn shown(&self) -> Option<(Tile, Tile)> {
         let to = |from: u16, cells: u16| from.saturating_add(cells.saturating_sub(1));
         let (corner, area) = (self.corner, self.area);
@@ -83,7 +81,7 @@ impl Frame {
         })
     }
 
-    /// The first cell that shows a tile, and how many cells wide it is; `None` where it is out of sight.
+    /// The first cell of a tile, and its width in cells; `None` off the screen.
     fn cell(&self, tile: Tile) -> Option<(u16, u16, u16)> {
         let (column, row, wide) = match self.scale {
             Scale::Close => {
@@ -97,7 +95,7 @@ impl Frame {
     }
 }
 
-/// Draws the world as it stands: all of it, or what the seat of this hand may know.
+/// Draws the whole world, or what the hand's seat may know of it.
 pub(super) fn draw(world: &World, frame: &Frame, hand: Option<&Hand>, buffer: &mut Buffer) {
     let seen = hand.and_then(|hand| known(world, hand.seat()));
     draw_terrain(world, seen, frame, buffer);
@@ -159,7 +157,7 @@ pub(super) fn draw(world: &World, frame: &Frame, hand: Option<&Hand>, buffer: &m
     }
 }
 
-/// What a seat may know, as long as it is in the match; afterwards its player may look on.
+/// What a seat may know while it is in the match. A defeated player may see all.
 fn known(world: &World, seat: Seat) -> Option<Seen<'_>> {
     world.seen_by(seat).filter(|seen| !seen.seat().defeated)
 }
@@ -174,7 +172,7 @@ struct Thing {
 }
 
 impl Thing {
-    /// Closely: its letter and its seat's number. On the whole map: its seat's number.
+    /// Close: the letter of its kind and the number of its seat. Whole map: the number only.
     fn draw(&self, frame: &Frame, tile: Tile, buffer: &mut Buffer) {
         let Some((x, y, wide)) = frame.cell(tile) else {
             return;
@@ -233,7 +231,7 @@ fn draw_terrain(world: &World, seen: Option<Seen<'_>>, frame: &Frame, buffer: &m
     }
 }
 
-/// How well a tile is known.
+/// How well a seat knows a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Sight {
     Unexplored,
@@ -249,8 +247,7 @@ fn sight(seen: Option<Seen<'_>>, tile: Tile) -> Sight {
     }
 }
 
-/// The terrain that most known tiles of a block have, and how well the best known of them is known;
-/// gold shows wherever there is some.
+/// The most common terrain among the known tiles of a block, and the best knowledge of any. Gold always wins.
 fn commonest(
     world: &World,
     seen: Option<Seen<'_>>,
@@ -303,7 +300,7 @@ fn draw_cursor(frame: &Frame, hand: &Hand, buffer: &mut Buffer) {
     }
 }
 
-/// Puts a colour behind a tile, in place of every other mark on it.
+/// Tints a tile, in place of any other mark on it.
 fn tint(frame: &Frame, tile: Tile, colour: Color, buffer: &mut Buffer) {
     let Some((x, y, wide)) = frame.cell(tile) else {
         return;
@@ -314,7 +311,7 @@ fn tint(frame: &Frame, tile: Tile, colour: Color, buffer: &mut Buffer) {
     }
 }
 
-/// The middle of `area`, of at most this size.
+/// The middle of `area`, at most this large.
 fn centred(area: Rect, width: u16, height: u16) -> Rect {
     let (width, height) = (width.min(area.width), height.min(area.height));
     Rect {

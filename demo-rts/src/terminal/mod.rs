@@ -1,4 +1,4 @@
-//! The terminal: where matches are watched and played without a window.
+//! The terminal views: matches and replays without a window.
 
 pub mod controls;
 mod flow;
@@ -15,18 +15,18 @@ use std::time::Duration;
 pub use ground::colour_name;
 pub use screen::Screen;
 
-/// The terminal in full-screen mode. Given back as it was when this is dropped, and on a panic.
+/// The terminal in full-screen mode, restored on drop and on a panic.
 pub struct Console {
     terminal: DefaultTerminal,
 }
 
 impl Console {
-    /// Takes the terminal.
+    /// Takes over the terminal.
     ///
     /// # Errors
-    /// What the terminal says.
+    /// The error of the terminal.
     pub fn open() -> io::Result<Console> {
-        // A drawn screen and lines on stderr would spoil each other.
+        // Log lines on stderr would spoil the screen.
         crate::log::set(None);
         match ratatui::try_init() {
             Ok(terminal) => Ok(Console { terminal }),
@@ -37,10 +37,10 @@ impl Console {
         }
     }
 
-    /// Draws a screen, at whatever size the terminal has now. Returns that.
+    /// Draws a screen at the terminal's current size, which it returns.
     ///
     /// # Errors
-    /// What the terminal says.
+    /// The error of the terminal.
     pub fn draw(&mut self, screen: &Screen<'_>) -> io::Result<Rect> {
         let drawn = self
             .terminal
@@ -48,10 +48,10 @@ impl Console {
         Ok(drawn.area)
     }
 
-    /// The next key pressed, waiting for it up to `timeout`.
+    /// The next key press, within `timeout`.
     ///
     /// # Errors
-    /// What the terminal says.
+    /// The error of the terminal.
     pub fn key(&mut self, timeout: Duration) -> io::Result<Option<KeyEvent>> {
         if !event::poll(timeout)? {
             return Ok(None);
@@ -69,7 +69,7 @@ impl Drop for Console {
     }
 }
 
-/// Whether stdout is a terminal that a screen can be drawn on.
+/// Whether stdin and stdout are a terminal to draw on.
 pub fn is_there() -> bool {
     use std::io::IsTerminal;
     io::stdout().is_terminal() && io::stdin().is_terminal()

@@ -1,4 +1,4 @@
-//! The columns beside the map: who plays, how it runs, what happened.
+//! The column beside the map: players, network figures and log.
 
 use super::controls::Hand;
 use super::{flow, ground};
@@ -13,7 +13,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph, Widget};
 use std::collections::BTreeMap;
 
-/// Draws all of them, from top to bottom. Whoever plays a hand sees only their own store and army.
+/// Draws all panels, from top to bottom. A player sees only the own stock and army.
 pub(super) fn draw(
     facts: &Facts,
     world: Option<&World>,
@@ -44,7 +44,7 @@ fn draw_players(
     let mut lines = vec![Line::from("  name     gold wood  pop army").dim()];
     match world {
         Some(world) => {
-            // Who is out may look on.
+            // A defeated player may see all.
             let blind = |hand: &&Hand| world.seat(hand.seat()).is_some_and(|own| !own.defeated);
             let hand = hand.filter(blind);
             let armies = armies(world);

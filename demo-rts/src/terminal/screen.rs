@@ -1,4 +1,4 @@
-//! The whole screen: one line above, the map, the panels, and the lines of help below.
+//! The whole screen: headline, map, panels, prompt and keys.
 
 use super::controls::Hand;
 use super::{flow, ground, panels};
@@ -10,28 +10,27 @@ use ratatui::style::{Style, Stylize};
 use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-/// Everything that one drawing shows.
+/// The content of one drawing.
 pub struct Screen<'a> {
-    /// What events told.
     pub facts: &'a Facts,
     /// The world, once it is built.
     pub world: Option<&'a World>,
     /// Cursor and selection, where a person plays.
     pub hand: Option<&'a Hand>,
-    /// The tile that a close map is shown around where nobody plays; `None`: its middle.
+    /// The centre of a close view for a watcher; `None` is the middle of the map.
     pub centre: Option<Tile>,
-    /// Whether to show the map closely rather than whole.
+    /// Whether the close view is on.
     pub close: bool,
-    /// Shown above everything else while there is no world.
+    /// Shown in place of the map while there is no world.
     pub notice: &'a str,
-    /// What is typed or selected.
+    /// The line above the keys.
     pub prompt: String,
-    /// The keys, parted by two spaces. They give way to a menu.
+    /// The keys, separated by two spaces. An open menu takes their place.
     pub keys: &'a [&'a str],
 }
 
 impl Screen<'_> {
-    /// Draws into `area`, however small or large it is.
+    /// Draws into `area`, of any size.
     pub fn render(&self, area: Rect, buffer: &mut Buffer) {
         let parts = self.parts(area);
         if self.world.is_none() {
@@ -44,8 +43,8 @@ impl Screen<'_> {
         if parts.panels.width > 0 {
             panels::draw(self.facts, self.world, self.hand, parts.panels, buffer);
         }
-        let said: Vec<Line<'_>> = parts.said.into_iter().map(Line::from).collect();
-        Paragraph::new(said)
+        let prompt_lines: Vec<Line<'_>> = parts.prompt_lines.into_iter().map(Line::from).collect();
+        Paragraph::new(prompt_lines)
             .style(Style::new().bold())
             .render(parts.prompt, buffer);
         if !self.is_choosing() {
@@ -54,20 +53,20 @@ impl Screen<'_> {
         }
     }
 
-    /// The corners of the part of the map that is shown closely in `area`, if it is.
+    /// The corners of the part of the map in a close view of `area`.
     pub fn shown(&self, area: Rect) -> Option<(Tile, Tile)> {
         let world = self.world?;
         self.frame(world, self.parts(area).map).shown()
     }
 
     fn parts(&self, area: Rect) -> Parts {
-        let said = flow::wrap(&self.prompt, area.width);
+        let prompt_lines = flow::wrap(&self.prompt, area.width);
         let keys = flow::wrap(&self.keys.join("  "), area.width);
-        let prompt_rows = rows(&said).max(1);
-        // On a very small terminal the map is worth more than the keys; an open menu is worth more than both.
+        let prompt_rows = rows(&prompt_lines).max(1);
+        // On a very small terminal the map has precedence over the keys, and an open menu over both.
         let key_rows = rows(&keys).min(area.height / 3);
         let key_rows = if self.is_choosing() {
-            // The map keeps its place where a menu needs no more room than the keys did.
+            // The map keeps its place if a menu needs no more room than the keys.
             (key_rows + 1).saturating_sub(prompt_rows)
         } else {
             key_rows
@@ -98,7 +97,7 @@ impl Screen<'_> {
             panels,
             prompt,
             help,
-            said,
+            prompt_lines,
             keys,
         }
     }
@@ -114,8 +113,8 @@ impl Screen<'_> {
         self.hand.is_some_and(Hand::is_choosing)
     }
 
-    /// Rows of the notice over the whole width, so that a ticket in it can be selected without what stands beside it.
-    /// None where there is a world.
+    /// Rows of the notice across the whole width, so that nothing else is selected along with a ticket in it. Zero
+    /// once there is a world.
     fn notice_rows(&self, width: u16) -> u16 {
         if self.world.is_some() {
             return 0;
@@ -154,7 +153,7 @@ impl Screen<'_> {
     }
 }
 
-/// Where everything is drawn, and the lines that decide it.
+/// The areas of a screen, and the lines that determine them.
 struct Parts {
     top: Rect,
     notice: Rect,
@@ -162,7 +161,7 @@ struct Parts {
     panels: Rect,
     prompt: Rect,
     help: Rect,
-    said: Vec<String>,
+    prompt_lines: Vec<String>,
     keys: Vec<String>,
 }
 

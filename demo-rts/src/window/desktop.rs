@@ -1,4 +1,4 @@
-//! The window on a desktop: opened where there is a display.
+//! The window on a desktop, where there is a display.
 
 use super::gpu::Gpu;
 use super::lobby::{Kind, Lobby};
@@ -9,14 +9,14 @@ use super::{Screen, Shell, conf, words};
 use crate::cli::Common;
 use crate::exit::Problem;
 use crate::peer::{Part, Peer};
-use crate::signals::Asked;
+use crate::signals::QuitRequest;
 use miniquad::{EventHandler, window};
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 use std::rc::Rc;
 
-/// Whether there is a display to open a window on.
+/// Whether a window has a display to open on.
 pub fn has_display() -> bool {
     if cfg!(any(windows, target_os = "macos")) {
         return true;
@@ -29,13 +29,13 @@ pub fn has_display() -> bool {
 /// Opens the window and shows `first` until it is closed.
 ///
 /// # Errors
-/// Where no window can be opened, `first` comes back, not called.
-pub fn open<F>(title: &str, settings: &Shared, asked: &Asked, first: F) -> Result<(), F>
+/// Returns `first` uncalled where no window can be opened.
+pub fn open<F>(title: &str, settings: &Shared, asked: &QuitRequest, first: F) -> Result<(), F>
 where
     F: FnOnce() -> Box<dyn Screen> + 'static,
 {
     let first = Rc::new(RefCell::new(Some(first)));
-    // Where there is no GL the library panics: that is no news for the user, who plays in the terminal then.
+    // The library panics without GL. Its message is of no use to a player, because the terminal takes over.
     let usual_hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let usual_hook = Rc::new(RefCell::new(Some(usual_hook)));
@@ -67,21 +67,20 @@ where
     }
 }
 
-/// Plays a match in a window. `part` is how a command takes part; where that is with others, they are waited for in the
-/// lobby.
+/// Plays a match in a window. Players of a networked `part` wait in the lobby first.
 ///
 /// # Errors
-/// Where no window can be opened, the peer comes back.
+/// Returns the peer where no window can be opened.
 pub fn play(
     peer: Peer,
     part: Option<&Part<'_>>,
     (title, notes): (&str, &[String]),
     common: &Common,
-    asked: &Asked,
+    asked: &QuitRequest,
 ) -> Result<Result<ExitCode, Problem>, Box<Peer>> {
     let front = Rc::new(Front::of_user(common));
     let kind = part.and_then(|part| Kind::of(part, common));
-    let (settings, farewell) = (front.settings.clone(), front.farewell.clone());
+    let (settings, exit_report) = (front.settings.clone(), front.exit_report.clone());
     let held = Rc::new(RefCell::new(Some(Box::new(peer))));
     let first = {
         let (held, title, notes) = (held.clone(), title.to_owned(), notes.to_vec());
@@ -94,23 +93,23 @@ pub fn play(
     let opened = open(words::TITLE, &settings, asked, first);
     match held.borrow_mut().take() {
         Some(peer) if opened.is_err() => Err(peer),
-        _ => Ok(farewell.borrow().say()),
+        _ => Ok(exit_report.borrow().say()),
     }
 }
 
-/// What this user is called in the menu's settings, where they say so.
+/// The name in the menu's settings, if there is one.
 pub fn kept_name() -> Option<String> {
     kept_name_at(&Places::of_user())
 }
 
 fn kept_name_at(places: &Places) -> Option<String> {
-    // Settings that cannot be read are told of once the window is there.
+    // The menu reports unreadable settings.
     let settings = Settings::read(&places.settings()?).ok()?;
     let name = settings.name.trim();
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// The screen that a match begins with which a command has begun.
+/// The first screen of a match that a command has begun.
 pub(super) fn first_of(
     front: &Rc<Front>,
     mut begun: Begun,
@@ -124,7 +123,7 @@ pub(super) fn first_of(
     }
 }
 
-/// A window that closes at once: the card cannot do what is needed.
+/// A window that closes at once, because the graphics card lacks a feature.
 struct Nothing;
 
 impl EventHandler for Nothing {
@@ -140,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_in_the_settings_is_known_without_a_window() {
+    fn the_kept_name_is_read_without_a_window() {
         let folder = tempfile::tempdir().unwrap();
         let places = Places::at(folder.path());
         assert_eq!(kept_name_at(&places), None);

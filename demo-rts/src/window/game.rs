@@ -1,4 +1,4 @@
-//! A match in the window: how it looks, and how a person plays it or watches bots play.
+//! A match in the window: its picture, and how a person plays or watches it.
 
 pub(crate) mod camera;
 #[cfg(feature = "window")]
@@ -29,4 +29,4 @@ pub mod table;
 mod talk;
 
 #[cfg(feature = "window")]
-pub use playing::{Farewell, Game};
+pub use playing::{ExitReport, Game};

@@ -1,4 +1,4 @@
-//! Brings a canvas to the graphics card: one shader, one stream of triangles, few draw calls.
+//! Draws a canvas on the graphics card: one shader, one stream of triangles, few draw calls.
 
 use super::canvas::{Canvas, Drawn, Mesh, Picture, Vertex};
 use miniquad::{
@@ -19,7 +19,7 @@ pub struct Gpu {
     meshes: Vec<Option<Triangles>>,
 }
 
-/// Buffers that hold so many corners and indices at most.
+/// Buffers, with their capacity in vertices and indices.
 #[derive(Clone, Copy)]
 struct Triangles {
     vertices: BufferId,
@@ -30,7 +30,7 @@ struct Triangles {
 
 #[repr(C)]
 struct Uniforms {
-    /// Local to clip coordinates: factors, then what is added.
+    /// Factors and offsets from local to clip coordinates.
     place: [f32; 4],
 }
 
@@ -38,7 +38,7 @@ impl Gpu {
     /// Needs an open window.
     ///
     /// # Errors
-    /// What the card says of the shader.
+    /// The card's message about the shader.
     pub fn new() -> Result<Gpu, miniquad::ShaderError> {
         let mut card = miniquad::window::new_rendering_backend();
         let uniforms = vec![UniformDesc::new("place", UniformType::Float4)];
@@ -56,8 +56,7 @@ impl Gpu {
             BlendFactor::Value(BlendValue::SourceAlpha),
             BlendFactor::OneMinusValue(BlendValue::SourceAlpha),
         );
-        // What is drawn over something solid stays solid: a browser, and some desktops, would let shine through the
-        // window what lies behind it.
+        // The window stays opaque: browsers, and some desktops, would let the background through.
         let solid = BlendState::new(
             Equation::Add,
             BlendFactor::One,
@@ -87,7 +86,6 @@ impl Gpu {
         })
     }
 
-    /// Draws a frame.
     pub fn draw(&mut self, canvas: &mut Canvas, ground: [f32; 3]) {
         self.bring_kept(canvas);
         let (vertices, indices) = canvas.triangles();
@@ -259,7 +257,7 @@ fn texture(
     card.new_texture(TextureAccess::Static, TextureSource::Bytes(rgba), params)
 }
 
-/// Puts triangles into these buffers, or into larger ones where they have no room.
+/// Writes triangles into these buffers, or into larger ones where they do not fit.
 fn place(
     card: &mut dyn RenderingBackend,
     kept: Option<Triangles>,

@@ -10,27 +10,25 @@ use crate::world::TICKS_PER_SECOND;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// Something that is drawn over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Graph {
-    /// What soldiers cost.
+    /// Cost of all soldiers.
     Army,
-    /// What was brought home, a minute.
+    /// Resources gathered per minute.
     Economy,
-    /// Commands, a minute.
+    /// Commands per minute.
     Actions,
 }
 
 impl Graph {
-    /// From above to below.
+    /// From top to bottom.
     pub const ALL: [Graph; 3] = [Graph::Army, Graph::Economy, Graph::Actions];
 
-    /// Its title.
     pub fn title(self) -> &'static str {
         words::GRAPHS[self as usize]
     }
 
-    /// The values of all seats, and what the graph's upper edge stands for.
+    /// The values of all seats, and the value at the graph's upper edge.
     fn of_all(self, samples: &[Sample], seats: usize) -> (Vec<Vec<(u64, f32)>>, f32) {
         let all: Vec<_> = (0..seats).map(|seat| self.values(samples, seat)).collect();
         let values = all.iter().flatten().map(|(_, value)| *value);
@@ -38,7 +36,7 @@ impl Graph {
         (all, top)
     }
 
-    /// The values of a seat: tick and value, ascending.
+    /// A seat's values by ascending tick.
     pub fn values(self, samples: &[Sample], seat: usize) -> Vec<(u64, f32)> {
         let of = |sample: &Sample| {
             let stand = sample.seats.get(seat).copied().unwrap_or_default();
@@ -68,12 +66,11 @@ impl Graph {
     }
 }
 
-/// A seat as graphs show it.
+/// A seat in a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Its name.
     pub name: String,
-    /// Its colour's number.
+    /// The number of its colour.
     pub colour: u8,
 }
 
@@ -93,18 +90,17 @@ fn round_up(value: f32) -> f32 {
         .unwrap_or(value)
 }
 
-/// The ticks that graphs show.
+/// The ticks that a graph covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// At the left edge.
     pub from: u64,
     /// At the right edge.
     pub to: u64,
-    /// Where a line stands.
+    /// The tick of the vertical line.
     pub now: Option<u64>,
 }
 
-/// Draws a graph into an area.
 pub fn draw(
     canvas: &mut Canvas,
     area: Rect,
@@ -163,7 +159,7 @@ pub fn draw(
             }
         }
         for place in 1..=MARKS {
-            // Each seat's marks stand a little aside, so that none hides another.
+            // Each seat's marks are offset a little, so that none hides another.
             let tick = (place as f32 - 0.5 + f32::from(line.colour % 8) * 0.06) / MARKS as f32;
             let tick = span.from + (tick * ticks) as u64;
             if values.last().is_some_and(|(last, _)| *last >= tick) {
@@ -314,7 +310,7 @@ fn hex([red, green, blue, _]: Colour) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// As text of XML: what has a meaning there is written otherwise, what may not be there is left out.
+/// As text of XML: escapes what has a meaning there and drops what is not allowed.
 fn escaped(text: &str) -> String {
     let mut safe = String::new();
     for letter in text.chars().filter(|letter| !letter.is_control()) {
@@ -331,7 +327,7 @@ fn escaped(text: &str) -> String {
 }
 
 const MINUTE: u64 = 60 * TICKS_PER_SECOND as u64;
-/// At the start, less time than this would make a rate of nearly nothing.
+/// At the start of a match, a shorter time would make rates meaningless.
 const LEAST_PASSED: u64 = 10 * TICKS_PER_SECOND as u64;
 /// Marks along a line.
 const MARKS: usize = 7;

@@ -1,4 +1,4 @@
-//! One frame's input as plain data: what was pressed, held, moved and typed since the last.
+//! One frame's input as plain data: what was pressed, held, moved and typed since the last frame.
 
 pub use miniquad::{KeyCode, MouseButton};
 use std::collections::VecDeque;
@@ -15,27 +15,27 @@ pub struct Modifiers {
     pub alt: bool,
 }
 
-/// A key pressed in this frame.
+/// A key press in this frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Press {
-    /// Which.
+    /// The key.
     pub key: KeyCode,
-    /// With these.
+    /// The modifiers at that moment.
     pub with: Modifiers,
-    /// Whether it only is still held down.
+    /// Whether the key was already down and repeats.
     pub repeat: bool,
 }
 
-/// A mouse button pressed or let go in this frame.
+/// A mouse button pressed or released in this frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Click {
-    /// Which.
+    /// The button.
     pub button: MouseButton,
-    /// Where.
+    /// The pixel.
     pub at: (f32, f32),
-    /// With these.
+    /// The modifiers at that moment.
     pub with: Modifiers,
-    /// Whether it follows another at nearly the same place and time.
+    /// Whether it is the second of a double click.
     pub double: bool,
 }
 
@@ -48,13 +48,13 @@ pub struct Input {
     pub now: Duration,
     /// Seconds since the last frame, at most a tenth.
     pub seconds: f32,
-    /// Where the mouse is; `None` outside of the window.
+    /// The mouse; `None` outside of the window.
     pub mouse: Option<(f32, f32)>,
-    /// How far it moved in this frame.
+    /// The mouse's movement in this frame.
     pub moved: (f32, f32),
     /// Mouse buttons pressed, in order.
     pub pressed: Vec<Click>,
-    /// Mouse buttons let go, in order.
+    /// Mouse buttons released, in order.
     pub released: Vec<Click>,
     /// Mouse buttons held down.
     pub holds: Vec<MouseButton>,
@@ -68,25 +68,25 @@ pub struct Input {
     pub with: Modifiers,
     /// Letters typed.
     pub typed: String,
-    /// What was pasted.
+    /// Text pasted.
     pub pasted: Option<String>,
     /// Files dropped on the window.
     pub dropped: Vec<std::path::PathBuf>,
-    /// Whether the window has the keyboard.
+    /// Whether the window has the keyboard's focus.
     pub focused: bool,
-    /// Somebody asked the program to end: the window's cross, Ctrl-C, SIGTERM. Stays set.
+    /// Whether the program was asked to end: the window's cross, Ctrl-C, SIGTERM. Never reset.
     pub closing: bool,
 }
 
 impl Input {
-    /// Whether this key was pressed now, not only held on.
+    /// Whether this key was pressed in this frame, repeats apart.
     pub fn hit(&self, key: KeyCode) -> bool {
         self.keys
             .iter()
             .any(|press| press.key == key && !press.repeat)
     }
 
-    /// With which modifiers this key was pressed now, not only held on: they may be let go in the same frame.
+    /// The modifiers of this key's press, repeats apart: they may be released within the same frame.
     pub fn hit_with(&self, key: KeyCode) -> Option<Modifiers> {
         let press = self
             .keys
@@ -95,12 +95,12 @@ impl Input {
         press.map(|press| press.with)
     }
 
-    /// Whether this key was pressed now or repeats because it is held.
+    /// Whether this key was pressed or repeats in this frame.
     pub fn typed_key(&self, key: KeyCode) -> bool {
         self.typed_with(key).is_some()
     }
 
-    /// With which modifiers this key was pressed now or repeats: they may be let go in the same frame.
+    /// The modifiers of this key's press or repeat: they may be released within the same frame.
     pub fn typed_with(&self, key: KeyCode) -> Option<Modifiers> {
         let press = self.keys.iter().find(|press| press.key == key);
         press.map(|press| press.with)
@@ -116,7 +116,7 @@ impl Input {
         self.holds.contains(&button)
     }
 
-    /// Where this mouse button was pressed now.
+    /// The press of this mouse button in this frame.
     pub fn press(&self, button: MouseButton) -> Option<Click> {
         self.pressed
             .iter()
@@ -124,7 +124,7 @@ impl Input {
             .find(|click| click.button == button)
     }
 
-    /// Where this mouse button was let go now.
+    /// The release of this mouse button in this frame.
     pub fn release(&self, button: MouseButton) -> Option<Click> {
         self.released
             .iter()
@@ -133,28 +133,29 @@ impl Input {
     }
 }
 
-/// Gathers events into the input of the next frame.
+/// Collects events into the input of the next frame.
 ///
-/// A frame hears of one key or button that was pressed. Where frames are slow and several fall into one, the others
-/// come with the next frames, in their order: a key may well change what the next one means. What is typed keeps its
-/// place among them; where a field takes it, keys that are nothing but letters come together. What is typed or pasted in
-/// a frame was so before the key of that frame that is no letter.
+/// A frame gets one press of a key or button, because a key may change the meaning of the next. Further presses
+/// wait for the next frames, in order.
+///
+/// Typed text keeps its place among them. Where a field takes text, keys that only type letters share a frame. Text
+/// of a frame was typed or pasted before that frame's other key.
 #[derive(Debug, Default)]
 pub struct Gatherer {
     input: Input,
-    later: VecDeque<Happened>,
-    /// A field takes letters: keys are letters first.
+    later: VecDeque<InputEvent>,
+    /// A field takes text: keys type letters first.
     types: bool,
-    /// The last frame heard of something after which another field may, or none.
-    leads_elsewhere: bool,
+    /// The last frame had a press after which the focus may be elsewhere.
+    focus_may_move: bool,
     last_mouse: Option<(f32, f32)>,
     last_press: Option<(MouseButton, (f32, f32), Duration)>,
     last_frame: Duration,
 }
 
-/// What waits for the next frame.
+/// An event that waits for the next frame.
 #[derive(Clone, Debug)]
-enum Happened {
+enum InputEvent {
     Key(Press),
     Letter(char),
     Paste(String),
@@ -163,7 +164,7 @@ enum Happened {
 }
 
 impl Gatherer {
-    /// The mouse is there now.
+    /// The mouse moved.
     pub fn mouse_at(&mut self, at: (f32, f32)) {
         self.input.mouse = Some(at);
     }
@@ -185,10 +186,10 @@ impl Gatherer {
             let far = (place.0 - at.0).abs().max((place.1 - at.1).abs());
             last == button && far < DOUBLE_PIXELS && now.saturating_sub(when) < DOUBLE_TIME
         });
-        // A third press begins anew.
+        // A third press starts over.
         self.last_press = (!double).then_some((button, at, now));
         let with = self.input.with;
-        self.hear(Happened::Down(Click {
+        self.admit(InputEvent::Down(Click {
             button,
             at,
             with,
@@ -204,7 +205,7 @@ impl Gatherer {
         self.input.mouse = Some(at);
         self.input.holds.retain(|held| *held != button);
         let with = self.input.with;
-        self.hear(Happened::Up(Click {
+        self.admit(InputEvent::Up(Click {
             button,
             at,
             with,
@@ -218,7 +219,7 @@ impl Gatherer {
         self.set_modifier(key, true);
         let with = self.input.with;
         let repeat = repeat || self.input.held.contains(&key);
-        self.hear(Happened::Key(Press { key, with, repeat }));
+        self.admit(InputEvent::Key(Press { key, with, repeat }));
         if !self.input.held.contains(&key) {
             self.input.held.push(key);
         }
@@ -235,20 +236,20 @@ impl Gatherer {
     pub fn letter(&mut self, letter: char) {
         let is_command = self.input.with.control || self.input.with.alt;
         if !letter.is_control() && !is_command {
-            self.hear(Happened::Letter(letter));
+            self.admit(InputEvent::Letter(letter));
         }
     }
 
     /// Text was pasted.
     pub fn paste(&mut self, text: Option<String>) {
         if let Some(text) = text.filter(|text| text.len() <= MOST_PASTED) {
-            self.hear(Happened::Paste(text));
+            self.admit(InputEvent::Paste(text));
         }
     }
 
-    /// Whether the frame that was just drawn has a field that takes letters.
+    /// Whether the last frame had a field that takes text.
     pub fn takes_text(&mut self, takes: bool) {
-        self.types = takes && !self.leads_elsewhere;
+        self.types = takes && !self.focus_may_move;
     }
 
     /// A file was dropped on the window.
@@ -256,7 +257,7 @@ impl Gatherer {
         self.input.dropped.push(path);
     }
 
-    /// The window has got or lost the keyboard. What was held is not heard of any more: it counts as let go.
+    /// The window got or lost the keyboard's focus. Releases are missed without it, so all keys count as released.
     pub fn focus(&mut self, focused: bool) {
         self.input.focused = focused;
         if !focused {
@@ -269,18 +270,18 @@ impl Gatherer {
         }
     }
 
-    /// Somebody asked the program to end.
+    /// The program was asked to end.
     pub fn close(&mut self) {
         self.input.closing = true;
     }
 
     /// The input of the frame that begins `now`, in a window of this size.
     pub fn frame(&mut self, now: Duration, size: (f32, f32)) -> Input {
-        for happened in std::mem::take(&mut self.later) {
-            self.hear(happened);
+        for event in std::mem::take(&mut self.later) {
+            self.admit(event);
         }
         let keys = self.input.keys.iter();
-        self.leads_elsewhere =
+        self.focus_may_move =
             !self.input.pressed.is_empty() || keys.clone().any(|press| !stays_in_field(press));
         let passed = now.saturating_sub(self.last_frame);
         self.last_frame = now;
@@ -304,48 +305,48 @@ impl Gatherer {
         std::mem::replace(&mut self.input, kept)
     }
 
-    /// In this frame, if nothing that came before still waits or fills it.
-    fn hear(&mut self, happened: Happened) {
-        if !self.later.is_empty() || self.has_no_room_for(&happened) {
-            let repeats = matches!(&happened, Happened::Key(press) if press.repeat);
-            // A key that is held repeats faster than slow frames can hear of it.
+    /// Puts an event into this frame, unless earlier events still wait or fill the frame.
+    fn admit(&mut self, event: InputEvent) {
+        if !self.later.is_empty() || self.must_delay(&event) {
+            let repeats = matches!(&event, InputEvent::Key(press) if press.repeat);
+            // A held key repeats faster than slow frames can use.
             if !repeats && self.later.len() < MOST_LATER {
-                self.later.push_back(happened);
+                self.later.push_back(event);
             }
             return;
         }
-        match happened {
-            Happened::Key(press) => self.input.keys.push(press),
-            Happened::Letter(letter) if self.input.typed.len() < MOST_TYPED => {
+        match event {
+            InputEvent::Key(press) => self.input.keys.push(press),
+            InputEvent::Letter(letter) if self.input.typed.len() < MOST_TYPED => {
                 self.input.typed.push(letter);
             }
-            Happened::Letter(_) => {}
-            Happened::Paste(text) => self.input.pasted = Some(text),
-            Happened::Down(click) => self.input.pressed.push(click),
-            Happened::Up(click) => self.input.released.push(click),
+            InputEvent::Letter(_) => {}
+            InputEvent::Paste(text) => self.input.pasted = Some(text),
+            InputEvent::Down(click) => self.input.pressed.push(click),
+            InputEvent::Up(click) => self.input.released.push(click),
         }
     }
 
-    /// Whether what this frame has heard may change what comes now.
-    fn has_no_room_for(&self, happened: &Happened) -> bool {
+    /// Whether an event of this frame may change the meaning of the new one.
+    fn must_delay(&self, event: &InputEvent) -> bool {
         let keys = self.input.keys.iter();
         let mut filling = keys.filter(|press| {
             let is_typed = self.types && types_letter(press);
             !is_modifier(press.key) && !is_typed
         });
         let clicked = !self.input.pressed.is_empty();
-        match happened {
-            Happened::Up(_) => false,
-            Happened::Key(press) if is_modifier(press.key) => false,
-            // Some systems tell of a letter after its key: it belongs to that.
-            Happened::Letter(_) => clicked || filling.any(|press| !types_letter(press)),
-            Happened::Key(_) | Happened::Paste(_) | Happened::Down(_) => {
+        match event {
+            InputEvent::Up(_) => false,
+            InputEvent::Key(press) if is_modifier(press.key) => false,
+            // Some systems deliver a letter after its key: it belongs to that frame.
+            InputEvent::Letter(_) => clicked || filling.any(|press| !types_letter(press)),
+            InputEvent::Key(_) | InputEvent::Paste(_) | InputEvent::Down(_) => {
                 clicked || filling.next().is_some()
             }
         }
     }
 
-    /// Some systems tell of a modifier only with the next key.
+    /// Some systems report a modifier only with the next key.
     fn set_modifier(&mut self, key: KeyCode, down: bool) {
         match key {
             KeyCode::LeftShift | KeyCode::RightShift => self.input.with.shift = down,
@@ -368,7 +369,7 @@ fn is_modifier(key: KeyCode) -> bool {
     )
 }
 
-/// Whether nothing but a letter comes of a key where a field takes what is typed.
+/// Whether a key only types a letter where a field takes text.
 fn types_letter(press: &Press) -> bool {
     let number = press.key as u32;
     let is_letter =
@@ -376,7 +377,7 @@ fn types_letter(press: &Press) -> bool {
     is_letter && !press.with.control && !press.with.alt
 }
 
-/// Whether the field that takes what is typed still does so after this key.
+/// Whether the focus stays in the field after this key.
 fn stays_in_field(press: &Press) -> bool {
     let moves = [
         KeyCode::Backspace,
@@ -390,10 +391,10 @@ fn stays_in_field(press: &Press) -> bool {
     is_modifier(press.key) || types_letter(press) || moves.contains(&press.key) || selects
 }
 
-/// Keys of the pad that type a letter lie between these; Enter does not.
+/// The number pad's keys that type a letter lie in this range; Enter does not.
 const FIRST_OF_PAD: u32 = KeyCode::KpMultiply as u32;
 const LAST_OF_PAD: u32 = KeyCode::KpEqual as u32;
-/// The digits in the row above the letters, ascending.
+/// The digits of the top row, ascending.
 pub(crate) const DIGITS: [KeyCode; 10] = [
     KeyCode::Key0,
     KeyCode::Key1,
@@ -406,11 +407,11 @@ pub(crate) const DIGITS: [KeyCode; 10] = [
     KeyCode::Key8,
     KeyCode::Key9,
 ];
-/// More is not pressed while a frame is drawn.
+/// More presses than this while one frame is drawn are dropped.
 const MOST_LATER: usize = 256;
 const DOUBLE_TIME: Duration = Duration::from_millis(350);
 const DOUBLE_PIXELS: f32 = 6.0;
-/// After a hiccup nothing shall leap.
+/// Nothing must jump after a long frame.
 const LONGEST_FRAME: f32 = 0.1;
 const MOST_TYPED: usize = 256;
 /// A ticket is far shorter.
@@ -425,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn presses_last_one_frame_and_holds_until_let_go() {
+    fn presses_last_one_frame_and_holds_until_release() {
         let mut gatherer = Gatherer::default();
         gatherer.key_down(KeyCode::A, Modifiers::default(), false);
         let first = gatherer.frame(ms(10), (9.0, 9.0));
@@ -438,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pressed_within_one_frame_comes_one_by_one_in_its_order() {
+    fn presses_within_one_frame_arrive_one_per_frame_in_order() {
         let none = Modifiers::default();
         let mut gatherer = Gatherer::default();
         for key in [KeyCode::LeftShift, KeyCode::B, KeyCode::H] {
@@ -461,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_repeats_faster_than_frames_come_does_not_go_on_after_it() {
+    fn fast_repeats_end_with_the_key() {
         let mut gatherer = Gatherer::default();
         for _ in 0..500 {
             gatherer.key_down(KeyCode::Left, Modifiers::default(), false);
@@ -472,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn two_quick_presses_at_one_place_are_a_double_one_and_a_third_is_not() {
+    fn two_quick_presses_are_a_double_click_and_a_third_is_not() {
         let mut gatherer = Gatherer::default();
         let mut double = |at: f32, now: u64| {
             gatherer.button_down(MouseButton::Left, (at, 0.0), ms(now));
@@ -490,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_when_the_window_loses_the_keyboard_is_let_go() {
+    fn losing_the_focus_releases_held_keys_and_buttons() {
         let mut gatherer = Gatherer::default();
         gatherer.key_down(KeyCode::LeftShift, Modifiers::default(), false);
         gatherer.button_down(MouseButton::Left, (3.0, 4.0), ms(1));

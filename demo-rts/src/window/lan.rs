@@ -1,31 +1,26 @@
-//! Matches on the local network: announced by their hosts and found by themselves, by multicast DNS.
+//! Discovery of matches on the local network, by multicast DNS.
 //!
-//! What others announce is anything at all: it is read with bounds, and what is no match is only counted.
+//! Announcements are untrusted: reading them is bounded, and unreadable ones are only counted.
 
 use crate::world::MapKind;
 use lockstep::Ticket;
 use mdns_sd::{DaemonEvent, Receiver, ServiceDaemon, ServiceEvent, ServiceInfo};
 use std::collections::BTreeMap;
 
-/// What a host tells of its match.
+/// The content of an announcement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Announcement {
-    /// What the host is called.
+    /// The host's name.
     pub host: String,
-    /// Seats of the match.
     pub seats: u8,
-    /// Seats that are taken.
     pub taken: u8,
-    /// The host's build.
     pub build: String,
-    /// What the land looks like.
     pub map: Option<MapKind>,
-    /// What invites into the match.
     pub ticket: Ticket,
 }
 
 impl Announcement {
-    /// As keys and values, each short enough for a record of the network.
+    /// As keys and values, each short enough for a DNS record.
     pub fn to_texts(&self) -> Vec<(String, String)> {
         let mut texts = vec![
             ("v".to_owned(), VERSION.to_owned()),
@@ -39,7 +34,7 @@ impl Announcement {
                 .map(|map| ("map".to_owned(), map.name().to_owned())),
         );
         let ticket = self.ticket.to_string();
-        // A ticket is ASCII: it is cut anywhere.
+        // A ticket is ASCII, so any cut is valid.
         let parts = ticket.as_bytes().chunks(PART_BYTES);
         texts.extend(parts.enumerate().map(|(place, part)| {
             let part = String::from_utf8_lossy(part).into_owned();
@@ -48,8 +43,7 @@ impl Announcement {
         texts
     }
 
-    /// Reads them: `text` gives the value of a key. `None` where they are no announcement of this version, or make no
-    /// sense.
+    /// Parses keys and values; `text` gives the value of a key. `None` for another version or nonsense.
     pub fn from_texts<'a>(text: impl Fn(&str) -> Option<&'a str>) -> Option<Announcement> {
         if text("v") != Some(VERSION) {
             return None;
@@ -82,25 +76,25 @@ impl Announcement {
     }
 }
 
-/// What is heard from the local network.
+/// Announcements received from the local network.
 #[derive(Debug, Default)]
-pub struct Heard {
-    /// Matches by the names of their announcements.
+pub struct Announcements {
+    /// By the names of their announcements.
     matches: BTreeMap<String, Announcement>,
-    /// Names of announcements that are no match.
-    strange: std::collections::BTreeSet<String>,
+    /// Names of unreadable announcements.
+    unreadable: std::collections::BTreeSet<String>,
 }
 
-impl Heard {
-    /// An announcement of this name was heard.
+impl Announcements {
+    /// Takes an announcement of this name.
     pub fn take(&mut self, name: &str, announcement: Option<Announcement>) {
         let short: String = name.chars().take(MOST_NAME).collect();
-        // Whoever announces under the name of a match that is known, with another key, is somebody else.
+        // A different host key under a known match's name belongs to an impostor.
         let known = self.matches.get(&short).map(|known| known.ticket.host);
         let host = announcement.as_ref().map(|new| new.ticket.host);
         if known.is_some() && known != host {
-            if self.strange.len() < MOST_HEARD {
-                self.strange.insert(short);
+            if self.unreadable.len() < MOST_HEARD {
+                self.unreadable.insert(short);
             }
             return;
         }
@@ -110,28 +104,27 @@ impl Heard {
             Some(announcement) if self.matches.len() < MOST_HEARD => {
                 self.matches.insert(name, announcement);
             }
-            None if self.strange.len() < MOST_HEARD => {
-                self.strange.insert(name);
+            None if self.unreadable.len() < MOST_HEARD => {
+                self.unreadable.insert(name);
             }
             _ => {}
         }
     }
 
-    /// Whoever announced it takes it back, or is gone.
+    /// An announcement was withdrawn or has expired.
     pub fn forget(&mut self, name: &str) {
         let name: String = name.chars().take(MOST_NAME).collect();
         self.matches.remove(&name);
-        self.strange.remove(&name);
+        self.unreadable.remove(&name);
     }
 
-    /// The matches, in a lasting order.
+    /// In a stable order.
     pub fn matches(&self) -> impl Iterator<Item = &Announcement> {
         self.matches.values()
     }
 
-    /// How many announcements are no match.
-    pub fn strange(&self) -> usize {
-        self.strange.len()
+    pub fn unreadable(&self) -> usize {
+        self.unreadable.len()
     }
 }
 
@@ -139,36 +132,36 @@ impl Heard {
 pub struct Lan {
     daemon: ServiceDaemon,
     found: Receiver<ServiceEvent>,
-    told: Receiver<DaemonEvent>,
-    heard: Heard,
-    /// The name of the own announcement, and what it said last.
+    daemon_events: Receiver<DaemonEvent>,
+    announcements: Announcements,
+    /// The name and last content of the own announcement.
     own: Option<(String, Announcement)>,
     trouble: Option<String>,
 }
 
 impl Lan {
-    /// Listens from now on.
+    /// Starts listening.
     ///
     /// # Errors
-    /// Why that cannot be, in words.
+    /// The cause, as text.
     pub fn open() -> Result<Lan, String> {
         let words = |error: mdns_sd::Error| error.to_string();
         let daemon = ServiceDaemon::new().map_err(words)?;
-        let told = daemon.monitor().map_err(words)?;
+        let daemon_events = daemon.monitor().map_err(words)?;
         let found = daemon.browse(SERVICE).map_err(words)?;
         Ok(Lan {
             daemon,
             found,
-            told,
-            heard: Heard::default(),
+            daemon_events,
+            announcements: Announcements::default(),
             own: None,
             trouble: None,
         })
     }
 
-    /// Takes in what was heard. Never waits.
+    /// Handles received announcements without blocking.
     pub fn poll(&mut self) {
-        // A queue that has run full, as after a flood that nobody looked at, is closed at its other end.
+        // The daemon closes a queue that has overflowed, as after a flood during a match.
         if self.found.is_disconnected() && self.found.is_empty() {
             match self.daemon.browse(SERVICE) {
                 Ok(found) => self.found = found,
@@ -181,37 +174,35 @@ impl Lan {
                     let texts = &service.txt_properties;
                     let text = |key: &str| texts.get_property_val_str(key);
                     let announcement = Announcement::from_texts(text);
-                    self.heard.take(&service.fullname, announcement);
+                    self.announcements.take(&service.fullname, announcement);
                 }
-                ServiceEvent::ServiceRemoved(_, name) => self.heard.forget(&name),
+                ServiceEvent::ServiceRemoved(_, name) => self.announcements.forget(&name),
                 _ => {}
             }
         }
-        for event in self.told.try_iter().take(MOST_AT_ONCE) {
+        for event in self.daemon_events.try_iter().take(MOST_AT_ONCE) {
             if let DaemonEvent::Error(why) = event {
                 self.trouble = Some(why.to_string());
             }
         }
     }
 
-    /// The matches of others.
     pub fn matches(&self) -> impl Iterator<Item = &Announcement> {
         let own = self.own.as_ref().map(|(_, own)| own.ticket.match_id);
         let others = move |found: &&Announcement| Some(found.ticket.match_id) != own;
-        self.heard.matches().filter(others)
+        self.announcements.matches().filter(others)
     }
 
-    /// How many announcements are no match.
-    pub fn strange(&self) -> usize {
-        self.heard.strange()
+    pub fn unreadable(&self) -> usize {
+        self.announcements.unreadable()
     }
 
-    /// What the network last refused.
+    /// The network's last error.
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }
 
-    /// Announces a match, or that its seats are others now. Does nothing where that was said already.
+    /// Announces a match or a change of its seats. Does nothing if the content is the same.
     pub fn announce(&mut self, announcement: &Announcement) {
         if self
             .own
@@ -240,10 +231,9 @@ impl Lan {
         }
     }
 
-    /// Takes the own announcement back.
     pub fn withdraw(&mut self) {
         if let Some((name, _)) = self.own.take() {
-            // Where it cannot be taken back it runs out by itself.
+            // An announcement that cannot be withdrawn expires by itself.
             let _ = self.daemon.unregister(&name);
         }
     }
@@ -252,24 +242,24 @@ impl Lan {
 impl Drop for Lan {
     fn drop(&mut self) {
         self.withdraw();
-        // A daemon that is gone already needs no end.
+        // The daemon may have ended already.
         let _ = self.daemon.shutdown();
     }
 }
 
 const SERVICE: &str = "_demo-rts._udp.local.";
 const VERSION: &str = "1";
-/// With its key a text has at most 255 bytes.
+/// Together with its key a text has at most 255 bytes.
 const PART_BYTES: usize = 240;
 const MOST_PARTS: usize = 4;
 const MOST_SEATS: u8 = 16;
 const NAME_BYTES: usize = 32;
 const BUILD_BYTES: usize = 48;
-/// Announcements that are kept of either kind.
+/// Bound of either kind of announcement.
 const MOST_HEARD: usize = 64;
-/// Letters of an announcement's name that are kept.
+/// Longer names are cut.
 const MOST_NAME: usize = 128;
-/// Events that one look takes: a flood must not hold the picture up.
+/// Events per poll: a flood must not delay a frame.
 const MOST_AT_ONCE: usize = 256;
 
 #[cfg(test)]
@@ -304,10 +294,10 @@ mod tests {
     }
 
     #[test]
-    fn an_announcement_is_read_as_it_was_told_and_each_text_fits_its_record() {
-        let told = announcement(1);
-        let texts = told.to_texts();
-        assert_eq!(read(&texts), Some(told));
+    fn an_announcement_round_trips_in_texts_that_fit_records() {
+        let daemon_events = announcement(1);
+        let texts = daemon_events.to_texts();
+        assert_eq!(read(&texts), Some(daemon_events));
         for (key, value) in &texts {
             assert!(key.len() + 1 + value.len() <= 255, "{key}");
         }
@@ -315,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_no_announcement() {
+    fn nonsense_is_not_an_announcement() {
         let good = announcement(1).to_texts();
         let long = "x".repeat(33);
         for (key, value) in [
@@ -342,39 +332,50 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_announcements_fills_no_memory_and_hides_none_that_was_there() {
-        let mut heard = Heard::default();
-        heard.take("first", Some(announcement(1)));
+    fn a_flood_of_announcements_is_bounded_and_hides_no_match() {
+        let mut announcements = Announcements::default();
+        announcements.take("first", Some(announcement(1)));
         for number in 0..10_000 {
-            heard.take(&format!("{number}"), None);
-            heard.take(&format!("match {number}"), Some(announcement(2)));
+            announcements.take(&format!("{number}"), None);
+            announcements.take(&format!("match {number}"), Some(announcement(2)));
         }
-        assert_eq!(heard.matches().count(), MOST_HEARD);
-        assert_eq!(heard.strange(), MOST_HEARD);
-        assert!(heard.matches().any(|found| *found == announcement(1)));
-        heard.forget("first");
-        assert!(heard.matches().all(|found| *found != announcement(1)));
+        assert_eq!(announcements.matches().count(), MOST_HEARD);
+        assert_eq!(announcements.unreadable(), MOST_HEARD);
+        assert!(
+            announcements
+                .matches()
+                .any(|found| *found == announcement(1))
+        );
+        announcements.forget("first");
+        assert!(
+            announcements
+                .matches()
+                .all(|found| *found != announcement(1))
+        );
     }
 
     #[test]
-    fn nobody_takes_the_name_of_another_hosts_match() {
-        let mut heard = Heard::default();
-        heard.take("first", Some(announcement(1)));
+    fn a_host_cannot_take_the_name_of_anothers_match() {
+        let mut announcements = Announcements::default();
+        announcements.take("first", Some(announcement(1)));
         let mut forged = announcement(1);
         forged.ticket.host = PeerId([99; 32]);
-        heard.take("first", Some(forged));
-        heard.take("first", None);
-        assert_eq!(heard.matches().collect::<Vec<_>>(), [&announcement(1)]);
-        assert_eq!(heard.strange(), 1);
+        announcements.take("first", Some(forged));
+        announcements.take("first", None);
+        assert_eq!(
+            announcements.matches().collect::<Vec<_>>(),
+            [&announcement(1)]
+        );
+        assert_eq!(announcements.unreadable(), 1);
         let mut fuller = announcement(1);
         fuller.taken = fuller.seats;
-        heard.take("first", Some(fuller.clone()));
-        assert_eq!(heard.matches().collect::<Vec<_>>(), [&fuller]);
+        announcements.take("first", Some(fuller.clone()));
+        assert_eq!(announcements.matches().collect::<Vec<_>>(), [&fuller]);
     }
 
     proptest! {
         #[test]
-        fn garbage_is_read_without_harm(texts in proptest::collection::vec((".{0,6}", ".{0,260}"), 0..12)) {
+        fn garbage_does_not_panic(texts in proptest::collection::vec((".{0,6}", ".{0,260}"), 0..12)) {
             let mut texts = texts;
             texts.push(("v".to_owned(), VERSION.to_owned()));
             prop_assert_eq!(read(&texts), None);

@@ -1,4 +1,4 @@
-//! The lobby: who is here, until the match begins. Coming back into a match waits here too.
+//! The lobby: players gather until the match begins. A joiner that rejoins waits here too.
 
 mod draw;
 
@@ -23,35 +23,30 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// How this peer came to the lobby.
+/// What this peer's lobby is for.
 pub enum Kind {
-    /// It opened it.
-    Host {
-        /// What it opened.
-        wanted: Wanted,
-        /// In which turns it is played.
-        plan: Plan,
-    },
-    /// It was invited.
+    /// A new match of this peer.
+    Host { wanted: Wanted, plan: Plan },
+    /// A match that this peer joins.
     Join,
-    /// It comes back into a match that runs, or that another one reopens.
-    Back {
-        /// What an earlier run recorded, where its way back goes with the new recording.
+    /// A running or reopened match that this peer rejoins.
+    Rejoin {
+        /// The recording of an earlier run; its contacts move to the new recording.
         old: Option<PathBuf>,
     },
-    /// It reopens a match whose processes have all died.
+    /// A match that this peer reopens.
     Reopen {
-        /// What was played, where that can be read.
+        /// The setup, if it is readable.
         setup: Option<Setup>,
-        /// Who played it.
+        /// The players of the match.
         seats: Vec<SeatInfo>,
-        /// For so long all are waited for.
+        /// How long missing players are awaited.
         wait: Duration,
     },
 }
 
 impl Kind {
-    /// Of who opens a match of so many seats by these options.
+    /// The lobby of a match with these seats and options.
     pub fn host(seats: u8, common: &Common) -> Kind {
         let setup = peer::setup(common);
         Kind::Host {
@@ -60,12 +55,12 @@ impl Kind {
         }
     }
 
-    /// Of who takes part so by these options. `None` where nobody is waited for.
+    /// The lobby for this part and these options. `None` for a match without a network.
     pub fn of(part: &Part<'_>, common: &Common) -> Option<Kind> {
         match part {
             Part::Host { seats, .. } => Some(Kind::host(*seats, common)),
             Part::Join { .. } => Some(Kind::Join),
-            Part::Rejoin { .. } => Some(Kind::Back { old: None }),
+            Part::Rejoin { .. } => Some(Kind::Rejoin { old: None }),
             Part::Reopen { from, wait, .. } => {
                 let start = from.log.iter().find_map(|record| match record {
                     Record::Start(start) => Some(start),
@@ -86,22 +81,22 @@ impl Kind {
 pub struct Lobby {
     front: Rc<Front>,
     memory: Memory,
-    /// Taken where the match goes on to its own screen.
+    /// Taken when the match moves on to its own screen.
     peer: Option<Peer>,
     kind: Kind,
     here: Vec<LobbyPeer>,
-    /// How many seats there are, and in which turns they play, as its host tells.
-    told: Option<(u8, Plan)>,
+    /// Number of seats and plan, as the host announced them.
+    terms: Option<(u8, Plan)>,
     ready: bool,
-    /// Too few are left to let it back in.
-    stands: bool,
-    /// Nothing lies below it: the window closes behind it, and then tells how it ended.
+    /// Quorum loss: the remaining peers cannot admit it.
+    quorum_lost: bool,
+    /// There is no screen below: the window closes behind it, and the program prints how it ended.
     is_first: bool,
     chat: VecDeque<String>,
     typed: String,
-    said: String,
+    message: String,
     notes: Vec<String>,
-    /// What the match's own screen has to hear.
+    /// Events that the match's own screen still needs.
     events: Vec<Event>,
     ended: Option<Ended>,
     leaving_since: Option<Duration>,
@@ -109,7 +104,7 @@ pub struct Lobby {
 }
 
 impl Lobby {
-    /// Of a match that was begun on a page of the menu.
+    /// The lobby of a match begun in the menu.
     pub fn new(front: Rc<Front>, begun: Begun, kind: Kind) -> Lobby {
         let mut memory = Memory::default();
         if matches!(kind, Kind::Host { .. } | Kind::Join) {
@@ -119,15 +114,15 @@ impl Lobby {
             front,
             memory,
             peer: Some(begun.peer),
-            ready: matches!(kind, Kind::Back { .. } | Kind::Reopen { .. }),
+            ready: matches!(kind, Kind::Rejoin { .. } | Kind::Reopen { .. }),
             kind,
             here: Vec::new(),
-            told: None,
-            stands: false,
+            terms: None,
+            quorum_lost: false,
             is_first: false,
             chat: begun.notes.iter().cloned().collect(),
             typed: String::new(),
-            said: String::new(),
+            message: String::new(),
             notes: begun.notes,
             events: Vec::new(),
             ended: None,
@@ -136,7 +131,7 @@ impl Lobby {
         }
     }
 
-    /// Of a match that was begun by a command: its peer is ready, so that the match begins as soon as all are there.
+    /// The lobby of a match begun by a command. Its peer is ready, so the match begins once all are there.
     pub fn of_command(front: Rc<Front>, begun: Begun, kind: Kind) -> Lobby {
         Lobby {
             ready: true,
@@ -145,7 +140,7 @@ impl Lobby {
         }
     }
 
-    /// Takes in what happened. Returns whether the match has begun.
+    /// Handles new events. Returns whether the match has begun.
     fn follow(&mut self) -> bool {
         let Some(peer) = &mut self.peer else {
             return false;
@@ -155,24 +150,24 @@ impl Lobby {
         for event in &events {
             match event {
                 Event::Lobby { peers, seats, plan } => {
-                    self.told = Some((*seats, *plan));
+                    self.terms = Some((*seats, *plan));
                     let before = std::mem::replace(&mut self.here, peers.clone());
-                    tell_changes(&mut self.chat, &before, &self.here);
+                    note_changes(&mut self.chat, &before, &self.here);
                 }
                 Event::Chat { from, text, .. } => say(&mut self.chat, format!("{from}: {text}")),
                 Event::Started { .. } => began = true,
-                Event::NoQuorum { .. } => self.stands = true,
-                Event::RosterChanged { .. } | Event::StallEnded { .. } => self.stands = false,
+                Event::NoQuorum { .. } => self.quorum_lost = true,
+                Event::RosterChanged { .. } | Event::StallEnded { .. } => self.quorum_lost = false,
                 Event::Ended(ended) => {
                     if self.is_first {
-                        self.front.farewell.borrow_mut().take(ended, peer);
+                        self.front.exit_report.borrow_mut().take(ended, peer);
                     }
                     self.ended = Some(ended.clone());
                 }
                 _ => {}
             }
         }
-        let is_back = matches!(self.kind, Kind::Back { .. } | Kind::Reopen { .. });
+        let is_back = matches!(self.kind, Kind::Rejoin { .. } | Kind::Reopen { .. });
         let caught_up = !matches!(
             peer.game().status(),
             Status::Lobby | Status::Loading | Status::CatchingUp { .. } | Status::Ended
@@ -180,41 +175,41 @@ impl Lobby {
         keep(&mut self.events, events);
         match is_back {
             false => began,
-            true => (peer.is_in() && caught_up) || was_decided(peer, self.ended.as_ref()),
+            true => (peer.is_admitted() && caught_up) || was_decided(peer, self.ended.as_ref()),
         }
     }
 
-    /// Goes on to the match.
+    /// Moves on to the match.
     fn enter(&mut self) -> Next {
         let Some(mut peer) = self.peer.take() else {
             return Next::Back;
         };
         self.front.withdraw();
-        if let Kind::Back { old: Some(old) } = &self.kind {
-            // The way back goes with the new recording: with the match it ends.
+        if let Kind::Rejoin { old: Some(old) } = &self.kind {
+            // The contacts move to the new recording, and end with its match.
             if let Some(new) = peer.replay().map(WayBack::beside) {
                 let old = WayBack::beside(old);
                 match new.path().exists() {
                     true => old.forget(),
-                    // Where it cannot be moved the old recording leads back.
+                    // Contacts that cannot be moved stay beside the old recording.
                     false => drop(std::fs::rename(old.path(), new.path())),
                 }
             }
         }
-        peer.tell_again(std::mem::take(&mut self.events));
+        peer.redeliver(std::mem::take(&mut self.events));
         let title = match self.kind {
             Kind::Host { .. } | Kind::Reopen { .. } => words::HOST,
-            Kind::Join | Kind::Back { .. } => words::JOIN,
+            Kind::Join | Kind::Rejoin { .. } => words::JOIN,
         };
         Next::Replace(self.front.game(title, peer, &self.notes))
     }
 
-    /// Gives others the ticket by the clipboard, where this peer has one.
+    /// Copies the ticket, if any, for others to paste.
     fn copy_ticket(&mut self) {
         let Some(ticket) = self.peer.as_mut().and_then(Peer::ticket) else {
             return;
         };
-        self.said = match super::copy(&ticket.to_string()) {
+        self.message = match super::copy(&ticket.to_string()) {
             true => super::words::COPIED.to_owned(),
             false => words::NOT_COPIED.to_owned(),
         };
@@ -236,14 +231,14 @@ impl Lobby {
         waited.is_some_and(|waited| self.ended.is_some() || waited > LEAVING)
     }
 
-    /// Why there is no match to go on to, and how to it all the same.
+    /// Why the match cannot go on, and what the player can do.
     fn why(&self, reason: &EndReason) -> String {
-        if !matches!(self.kind, Kind::Back { .. }) {
+        if !matches!(self.kind, Kind::Rejoin { .. }) {
             return menu::sentence(&reason.to_string());
         }
-        let why = words::no_way_back(&reason.to_string());
-        match self.peer.as_ref().and_then(|peer| peer.way_back(reason)) {
-            // It ends in a command: no full stop behind it.
+        let why = words::cannot_rejoin(&reason.to_string());
+        match self.peer.as_ref().and_then(|peer| peer.rejoin_hint(reason)) {
+            // The hint ends in a command, so no full stop follows.
             Some(how) => format!("{why}\n{}", super::words::title_of(&how)),
             None => why,
         }
@@ -275,34 +270,34 @@ impl Lobby {
         });
     }
 
-    /// Seats of the match, where that is known.
+    /// Seats of the match, once known.
     fn seats(&self) -> Option<u8> {
         match &self.kind {
             Kind::Host { wanted, .. } => Some(wanted.seats),
-            Kind::Join | Kind::Back { .. } => self.told.map(|(seats, _)| seats),
+            Kind::Join | Kind::Rejoin { .. } => self.terms.map(|(seats, _)| seats),
             Kind::Reopen { seats, .. } => u8::try_from(seats.len()).ok(),
         }
     }
 
-    /// The map, where it is known.
+    /// The map, once known.
     fn wanted(&self) -> Option<Wanted> {
         let seats = self.seats()?;
         let setup = self.setup()?.clone();
-        // A stage may be far larger than a picture of it is worth.
+        // A staged map may be too large for a useful picture.
         let is_drawn = setup.map_seed.is_some() && !setup.scenario.is_staged();
         is_drawn.then_some(Wanted { setup, seats })
     }
 
-    /// What is played, where it is known.
+    /// The setup, once known.
     fn setup(&self) -> Option<&Setup> {
         match &self.kind {
             Kind::Host { wanted, .. } => Some(&wanted.setup),
             Kind::Reopen { setup, .. } => setup.as_ref(),
-            Kind::Join | Kind::Back { .. } => self.peer.as_ref()?.told_setup(),
+            Kind::Join | Kind::Rejoin { .. } => self.peer.as_ref()?.host_setup(),
         }
     }
 
-    /// Every seat: who has it, and whether it is their first.
+    /// For every seat: its player, and whether this is their first seat.
     fn places(&self) -> Vec<Option<(&LobbyPeer, bool)>> {
         let known = self.here.iter().flat_map(|peer| peer.seats.iter());
         let known = known
@@ -350,11 +345,11 @@ impl Screen for Lobby {
         let mut ui = Ui::new(canvas, input, &mut memory);
         let done = match (&self.ended, &self.kind) {
             _ if self.leaving_since.is_some() => {
-                notice(&mut ui, words::LOBBY, words::GOING, &[]).map(|_| Pressed::Leave)
+                notice(&mut ui, words::LOBBY, words::LEAVING, &[]).map(|_| Pressed::Leave)
             }
             (Some(ended), _) => {
                 let heading = match self.kind {
-                    Kind::Back { .. } => words::RETURNING,
+                    Kind::Rejoin { .. } => words::REJOINING,
                     _ => words::LOBBY_OVER,
                 };
                 let why = self.why(&ended.reason);
@@ -364,13 +359,13 @@ impl Screen for Lobby {
                 };
                 notice(&mut ui, heading, &why, &[label]).map(|_| Pressed::Leave)
             }
-            (None, Kind::Back { .. }) => {
-                let mut text = words::RETURNING_HOW.to_owned();
+            (None, Kind::Rejoin { .. }) => {
+                let mut text = words::REJOINING_HOW.to_owned();
                 let status = self.peer.as_mut().map(|peer| peer.game().status());
                 if let Some(Status::CatchingUp { behind }) = status {
                     text = format!("{text} {}.", words::behind(behind));
                 }
-                if self.stands {
+                if self.quorum_lost {
                     let command = self.peer.as_ref().and_then(Peer::reopen_command);
                     text = words::too_few_left(command.as_deref());
                 }
@@ -378,7 +373,7 @@ impl Screen for Lobby {
                     let names = self.here.iter().map(|peer| peer.name.as_str());
                     text = format!("{text} {}", words::are_here(names));
                 }
-                let heading = words::RETURNING;
+                let heading = words::REJOINING;
                 notice(&mut ui, heading, &text, &[words::CANCEL]).map(|_| Pressed::Leave)
             }
             (None, _) => self.draw(&mut ui),
@@ -425,14 +420,14 @@ enum Pressed {
     Leave,
 }
 
-/// Whether a match went to its end while this peer came back: its own screen tells the result.
+/// Whether the match was decided while this peer caught up: its own screen shows the result.
 fn was_decided(peer: &Peer, ended: Option<&Ended>) -> bool {
     let result = [EndReason::Decided, EndReason::TurnLimit];
     ended.is_some_and(|ended| result.contains(&ended.reason)) && peer.world().is_some()
 }
 
-/// Keeps what the match's own screen has to hear: the lobby as it is now, the newest words, and each thing that happens
-/// but once.
+/// Keeps what the match's own screen still needs: the newest state of the lobby, the newest chat, and all other
+/// events.
 fn keep(kept: &mut Vec<Event>, fresh: Vec<Event>) {
     for event in fresh {
         let most = match &event {
@@ -461,24 +456,24 @@ fn say(chat: &mut VecDeque<String>, text: String) {
     }
 }
 
-fn tell_changes(chat: &mut VecDeque<String>, before: &[LobbyPeer], now: &[LobbyPeer]) {
+fn note_changes(chat: &mut VecDeque<String>, before: &[LobbyPeer], now: &[LobbyPeer]) {
     let lacks = |all: &[LobbyPeer], peer: &LobbyPeer| all.iter().all(|one| one.peer != peer.peer);
-    // Whoever comes in finds others there: that is no news.
+    // Players present before one enters are no news.
     if !before.is_empty() {
         for peer in now.iter().filter(|peer| lacks(before, peer)) {
-            say(chat, words::came(&peer.name));
+            say(chat, words::joined(&peer.name));
         }
     }
     for peer in before.iter().filter(|peer| lacks(now, peer)) {
-        say(chat, words::went(&peer.name));
+        say(chat, words::left(&peer.name));
     }
 }
 
-/// How large the lobby is, in units.
+/// Size of the lobby, in units.
 const PAGE: (f32, f32) = (1_040.0, 540.0);
 /// How long leaving may take.
 const LEAVING: Duration = Duration::from_secs(6);
-/// What the session's default limit lets through.
+/// The session's default limit.
 const CHAT_BYTES: usize = 200;
 const CHAT_LINES: usize = 100;
 

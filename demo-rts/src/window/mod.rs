@@ -1,24 +1,15 @@
-//! The window: where most people meet the game.
+//! The window, where most players meet the game.
 //!
-//! A [`Screen`] is asked once a frame with plain input, draws upon a [`Canvas`] in memory, and says what
-//! comes next. Only this file, `desktop`, `page` and `gpu` know the window
-//! and its graphics card, so all else is tested without them.
+//! Once a frame, a [`Screen`] gets plain input, draws on a [`Canvas`] in memory, and says what comes next. Only
+//! this file, `desktop`, `page` and `gpu` know the window and its graphics card, so all else is tested without
+//! them.
 
-#[cfg(feature = "window")]
-mod aloud;
 pub mod clock;
 #[cfg(feature = "window")]
 mod desktop;
-#[cfg_attr(
-    not(feature = "window"),
-    expect(
-        dead_code,
-        reason = "who only watches gives no orders and fills in no fields"
-    )
-)]
 pub mod game;
 mod gpu;
-pub mod graphs;
+mod graphs;
 pub mod input;
 #[cfg(feature = "window")]
 pub(crate) mod lan;
@@ -28,30 +19,25 @@ pub(crate) mod lobby;
 pub(crate) mod menu;
 #[cfg(target_arch = "wasm32")]
 pub mod page;
-pub(crate) mod people;
 #[cfg(feature = "window")]
 pub(crate) mod places;
-pub mod samples;
-pub mod settings;
+pub(crate) mod players;
 #[cfg(test)]
-mod sight;
+mod readability;
+mod samples;
+pub mod settings;
 #[cfg(feature = "window")]
 pub(crate) mod sound;
+#[cfg(feature = "window")]
+mod sound_notice;
 pub mod theme;
-#[cfg_attr(
-    not(feature = "window"),
-    expect(
-        dead_code,
-        reason = "who only watches gives no orders and fills in no fields"
-    )
-)]
 pub(crate) mod ui;
 pub mod viewer;
 pub mod words;
 
 pub use demo_canvas::{canvas, letters};
 
-use crate::signals::Asked;
+use crate::signals::QuitRequest;
 use canvas::Canvas;
 #[cfg(feature = "window")]
 pub use desktop::{has_display, kept_name, open, play};
@@ -62,13 +48,13 @@ use settings::Shared;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// One thing that fills the window: a menu, a lobby, a match.
+/// A screen that fills the window: a menu, a lobby, a match.
 pub trait Screen {
-    /// Draws a frame and says what comes next.
+    /// Draws a frame and returns what comes next.
     fn frame(&mut self, input: &Input, canvas: &mut Canvas) -> Next;
 
-    /// Asked each frame once the program is to end, also of screens below the top one. `false`: something must be
-    /// finished first, such as leaving a match.
+    /// Called each frame once the program must end, also for screens below the top one. `false` delays the end, for
+    /// example to leave a match first.
     fn may_close(&mut self) -> bool {
         true
     }
@@ -78,11 +64,11 @@ pub trait Screen {
 pub enum Next {
     /// The same screen.
     Stay,
-    /// Another screen upon this one.
+    /// Another screen on top of this one.
     Push(Box<dyn Screen>),
-    /// Another screen in the place of this one.
+    /// Another screen in place of this one.
     Replace(Box<dyn Screen>),
-    /// The screen below; the window closes below the last.
+    /// The screen below. The window closes below the last one.
     Back,
     /// The window closes.
     Quit,
@@ -114,16 +100,16 @@ struct Shell {
     screens: Vec<Box<dyn Screen>>,
     gatherer: Gatherer,
     settings: Shared,
-    asked: Asked,
+    asked: QuitRequest,
     began: Duration,
     drawn_at: Duration,
     full_screen: bool,
     #[cfg(feature = "window")]
-    aloud: aloud::Aloud,
+    sound_notice: sound_notice::SoundNotice,
 }
 
 impl Shell {
-    fn new(gpu: Gpu, first: Box<dyn Screen>, settings: Shared, asked: Asked) -> Shell {
+    fn new(gpu: Gpu, first: Box<dyn Screen>, settings: Shared, asked: QuitRequest) -> Shell {
         let mut gatherer = Gatherer::default();
         gatherer.focus(true);
         IS_OPEN.store(true, Ordering::Relaxed);
@@ -140,7 +126,7 @@ impl Shell {
             drawn_at: Duration::ZERO,
             full_screen: false,
             #[cfg(feature = "window")]
-            aloud: aloud::Aloud::default(),
+            sound_notice: sound_notice::SoundNotice::default(),
         }
     }
 
@@ -159,10 +145,10 @@ impl Shell {
         {
             if input.hit(KeyCode::F9) {
                 let trouble = sound::trouble();
-                self.aloud.switch(&mut settings, trouble, input.now);
+                self.sound_notice.switch(&mut settings, trouble, input.now);
                 self.settings.borrow_mut().muted = settings.muted;
             }
-            sound::set_volume(settings.heard());
+            sound::set_volume(settings.effective_volume());
         }
         if settings.full_screen != self.full_screen {
             self.full_screen = settings.full_screen;
@@ -175,7 +161,7 @@ impl Shell {
             None => Next::Quit,
         };
         #[cfg(feature = "window")]
-        self.aloud.draw(&mut self.canvas, input.now);
+        self.sound_notice.draw(&mut self.canvas, input.now);
         match next {
             Next::Stay => {}
             Next::Push(screen) => self.screens.push(screen),
@@ -209,7 +195,7 @@ impl EventHandler for Shell {
 
     fn draw(&mut self) {
         self.frame();
-        // Where the display does not set the pace, a match needs no more frames than this.
+        // Where the display does not set the pace, this limit saves power.
         let passed = clock::since(self.began).saturating_sub(self.drawn_at);
         let shortest = Duration::from_secs(1) / self.settings.borrow().most_frames.max(1);
         // A browser asks for each frame, and cannot be made to wait.
@@ -248,7 +234,7 @@ impl EventHandler for Shell {
 
     fn key_down_event(&mut self, key: KeyCode, with: KeyMods, repeat: bool) {
         let with = modifiers(with);
-        // The system's clipboard may take its time: it is asked only where there is something to paste into.
+        // The system's clipboard may be slow: it is read only where a field takes text.
         if key == KeyCode::V && with.control && !repeat && self.canvas.takes_text() {
             self.gatherer.paste(window::clipboard_get());
         }
@@ -292,7 +278,7 @@ pub fn copy(text: &str) -> bool {
     there || cfg!(test)
 }
 
-/// The text in the clipboard, if there is any.
+/// The text in the clipboard, if any.
 pub fn clipboard() -> Option<String> {
     let there = IS_OPEN.load(Ordering::Relaxed);
     let text = there.then(window::clipboard_get).flatten();
@@ -307,7 +293,7 @@ thread_local! {
     static BOARD: std::cell::RefCell<String> = const { std::cell::RefCell::new(String::new()) };
 }
 
-/// Whether there is a window, whose clipboard can be used.
+/// Whether there is a window with a clipboard.
 static IS_OPEN: AtomicBool = AtomicBool::new(false);
 
 fn modifiers(with: KeyMods) -> Modifiers {
@@ -318,12 +304,11 @@ fn modifiers(with: KeyMods) -> Modifiers {
     }
 }
 
-/// Before the user makes it larger.
 const USUAL_SIZE: (i32, i32) = (1_280, 720);
-/// Where Linux has a card, be it through a driver of its maker's or, in WSL, through Windows.
+/// Files of a graphics card on Linux: of the kernel, of NVIDIA's driver, of WSL.
 const CARDS: [&str; 3] = ["/dev/dri", "/dev/nvidiactl", "/dev/dxg"];
 
-/// Samples of each pixel, for smooth edges; where no card draws, they would cost too much.
+/// Samples per pixel for smooth edges. Software rendering cannot afford them.
 fn samples() -> i32 {
     let unwanted = std::env::var_os("LIBGL_ALWAYS_SOFTWARE").is_some();
     let card = |path| std::path::Path::new(path).exists();

@@ -1,6 +1,7 @@
-//! The replay viewer as a page in a browser: a file is dropped on the page or chosen, and never leaves the machine.
+//! The replay viewer as a page in a browser. The user drops or chooses a file, which never leaves the machine.
 //!
-//! `web/page.html` is the page around it. It is told what is shown, and takes the files that the viewer writes.
+//! `web/page.html` is the page around the viewer. It receives the viewer's state, and the files that the viewer
+//! saves.
 
 use super::canvas::Canvas;
 use super::gpu::Gpu;
@@ -10,7 +11,7 @@ use super::viewer::film::Film;
 use super::viewer::{Opened, Viewer};
 use super::words::page as words;
 use super::{Next, Screen, Shell, conf};
-use crate::signals::Asked;
+use crate::signals::QuitRequest;
 use miniquad::{EventHandler, window};
 use std::panic;
 use std::path::Path;
@@ -19,16 +20,16 @@ use std::path::Path;
 pub fn open() {
     miniquad::start(conf(super::words::TITLE), || -> Box<dyn EventHandler> {
         panic::set_hook(Box::new(|why| {
-            tell(Told::Broken, &words::broken(&why.to_string()))
+            publish(PageState::Broken, &words::broken(&why.to_string()))
         }));
         match Gpu::new() {
             Ok(gpu) => {
                 let settings = Shared::default();
                 let first = Box::new(Page::new(settings.clone()));
-                Box::new(Shell::new(gpu, first, settings, Asked::default()))
+                Box::new(Shell::new(gpu, first, settings, QuitRequest::default()))
             }
             Err(why) => {
-                tell(Told::Broken, &words::broken(&why.to_string()));
+                publish(PageState::Broken, &words::broken(&why.to_string()));
                 Box::new(Nothing)
             }
         }
@@ -39,34 +40,34 @@ pub fn open() {
 struct Page {
     settings: Shared,
     viewer: Option<Viewer>,
-    told: (Told, String),
+    state: (PageState, String),
 }
 
-/// What the page around the viewer is told.
+/// The state that the surrounding page receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-enum Told {
-    /// It waits for a file; with why the last one cannot be shown, if there was one.
+enum PageState {
+    /// Waiting for a file, with the error of the last one, if any.
     Waits = 0,
-    /// It shows a replay; with where that stands.
+    /// Showing a replay, with its position.
     Shows = 1,
-    /// It cannot go on.
+    /// The viewer has failed.
     Broken = 2,
 }
 
 impl Page {
     fn new(settings: Shared) -> Page {
-        let told = (Told::Waits, String::new());
-        tell(told.0, &told.1);
+        let state = (PageState::Waits, String::new());
+        publish(state.0, &state.1);
         let viewer = None;
         Page {
             settings,
             viewer,
-            told,
+            state,
         }
     }
 
-    /// Shows the file that was dropped or chosen last.
+    /// Shows the newest dropped or chosen file.
     fn take(&mut self) -> Result<(), String> {
         let (Some(name), Some(bytes)) =
             (window::dropped_file_path(0), window::dropped_file_bytes(0))
@@ -80,10 +81,10 @@ impl Page {
         Ok(())
     }
 
-    fn say(&mut self, told: Told, text: String) {
-        if self.told != (told, text.clone()) {
-            tell(told, &text);
-            self.told = (told, text);
+    fn say(&mut self, state: PageState, text: String) {
+        if self.state != (state, text.clone()) {
+            publish(state, &text);
+            self.state = (state, text);
         }
     }
 }
@@ -94,16 +95,16 @@ impl Screen for Page {
             && let Err(why) = self.take()
         {
             self.viewer = None;
-            self.say(Told::Waits, why);
+            self.say(PageState::Waits, why);
         }
         if let Some(viewer) = &mut self.viewer {
             let next = viewer.frame(input, canvas);
             let state = viewer.state();
             match next {
-                Next::Stay => self.say(Told::Shows, state),
+                Next::Stay => self.say(PageState::Shows, state),
                 _ => {
                     self.viewer = None;
-                    self.say(Told::Waits, String::new());
+                    self.say(PageState::Waits, String::new());
                 }
             }
         }
@@ -111,7 +112,7 @@ impl Screen for Page {
     }
 }
 
-/// A page without a card to draw with.
+/// A page without WebGL to draw with.
 struct Nothing;
 
 impl EventHandler for Nothing {
@@ -120,22 +121,22 @@ impl EventHandler for Nothing {
     fn draw(&mut self) {}
 }
 
-/// Gives the browser a file to keep.
+/// Saves a file through the browser.
 pub fn give(name: &str, bytes: &[u8]) {
-    page_takes(name.as_ptr(), name.len(), bytes.as_ptr(), bytes.len());
+    page_save(name.as_ptr(), name.len(), bytes.as_ptr(), bytes.len());
 }
 
-fn tell(told: Told, text: &str) {
-    page_hears(told as u32, text.as_ptr(), text.len());
+fn publish(state: PageState, text: &str) {
+    page_update(state as u32, text.as_ptr(), text.len());
 }
 
 #[expect(
     unsafe_code,
-    reason = "what is declared here is written in web/page.html, and no compiler compares the two"
+    reason = "the functions are defined in web/page.html, which no compiler checks"
 )]
-// SAFETY: both are functions of the page with these arguments. They read the bytes before they return, and write none.
+// SAFETY: both are functions of the page with these arguments. They only read, and only during the call.
 #[link(wasm_import_module = "env")]
 unsafe extern "C" {
-    safe fn page_hears(told: u32, text: *const u8, length: usize);
-    safe fn page_takes(name: *const u8, name_length: usize, bytes: *const u8, length: usize);
+    safe fn page_update(state: u32, text: *const u8, length: usize);
+    safe fn page_save(name: *const u8, name_length: usize, bytes: *const u8, length: usize);
 }

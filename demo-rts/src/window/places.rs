@@ -1,4 +1,4 @@
-//! Where the user's files are, and what recordings are called.
+//! Where the user's files are, and the names of recordings.
 
 use crate::recording::RecordedTo;
 use crate::words::clock;
@@ -9,14 +9,14 @@ use replay::Recorder;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The folder of the user's data, if this system names one.
+/// The folder of the user's data, if the system has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     folder: Option<PathBuf>,
 }
 
 impl Places {
-    /// Where this platform keeps a user's data.
+    /// The platform's folder for a user's data.
     pub fn of_user() -> Places {
         let folders = directories::ProjectDirs::from("", "", "demo-rts");
         Places {
@@ -24,27 +24,24 @@ impl Places {
         }
     }
 
-    /// All in this folder.
     pub fn at(folder: &Path) -> Places {
         Places {
             folder: Some(folder.to_owned()),
         }
     }
 
-    /// The file of the settings.
     pub fn settings(&self) -> Option<PathBuf> {
         Some(self.folder.as_ref()?.join("settings.json"))
     }
 
-    /// The folder of the recordings.
     pub fn replays(&self) -> Option<PathBuf> {
         Some(self.folder.as_ref()?.join("replays"))
     }
 
-    /// Makes the folder of the recordings, and tries whether files can be made in it.
+    /// Creates the folder of the recordings, and tests whether it is writable.
     ///
     /// # Errors
-    /// Why not, in words.
+    /// The cause, as text.
     pub fn try_replays(&self) -> Result<PathBuf, String> {
         let Some(folder) = self.replays() else {
             return Err(crate::window::words::menu::NO_FOLDER.to_owned());
@@ -54,7 +51,7 @@ impl Places {
             .and_then(|()| std::fs::write(&tried, b"."))
             .and_then(|()| std::fs::remove_file(&tried));
         made.map_err(|why| {
-            // On a full disk a file is made that nothing can be written into.
+            // On a full disk the test file exists, but empty.
             let _ = std::fs::remove_file(&tried);
             format!("{}: {why}", folder.display())
         })?;
@@ -62,17 +59,18 @@ impl Places {
     }
 }
 
-/// A recording that begins with the match, so that its name can say who plays: `2026-11-21 21.40 lakes, Ada and Bob`.
+/// A recording that is created when the match begins, so that its name can hold the players: `2026-11-21 21.40
+/// lakes, Ada and Bob`.
 pub struct Named {
     folder: PathBuf,
     date: String,
-    /// The file; in memory where none could be made, so that others can still catch up from this peer.
+    /// The file, or memory where no file could be made, so that joiners can still catch up from this peer.
     store: Option<Box<dyn LogStore>>,
     path: RecordedTo,
 }
 
 impl Named {
-    /// To be made in this folder, by this date.
+    /// A recording to be created in this folder with this date.
     pub fn new(folder: PathBuf, date: String) -> Named {
         Named {
             folder,
@@ -82,7 +80,7 @@ impl Named {
         }
     }
 
-    /// Where it will be.
+    /// The path, once it is known.
     pub fn path(&self) -> RecordedTo {
         self.path.clone()
     }
@@ -113,7 +111,7 @@ impl LogStore for Named {
         match (&mut self.store, record) {
             (Some(store), _) => store.append(record),
             (None, Record::Start(start)) => self.begin(record, &name_of(&self.date, start)),
-            // Nothing stands before the start.
+            // No record precedes the start.
             (None, _) => Ok(()),
         }
     }
@@ -145,20 +143,20 @@ impl LogStore for Named {
     }
 }
 
-/// What a recording is called: when, where, who.
+/// The name of a recording: date, map and players.
 fn name_of(date: &str, start: &Start) -> String {
     let setup = setup_of(&start.setup);
     let map = setup.and_then(|setup| setup.map);
     let map = map.map_or("map", crate::world::MapKind::name);
     let own = start.roster.first().map_or(0, |peer| peer.seats.len());
-    let who = match start.roster.as_slice() {
+    let players = match start.roster.as_slice() {
         [alone] => match own {
-            0 | 1 => file_word(&alone.name),
-            2 => format!("{} and a bot", file_word(&alone.name)),
-            many => format!("{} and {} bots", file_word(&alone.name), many - 1),
+            0 | 1 => file_safe(&alone.name),
+            2 => format!("{} and a bot", file_safe(&alone.name)),
+            many => format!("{} and {} bots", file_safe(&alone.name), many - 1),
         },
         peers => {
-            let names: Vec<String> = peers.iter().map(|peer| file_word(&peer.name)).collect();
+            let names: Vec<String> = peers.iter().map(|peer| file_safe(&peer.name)).collect();
             let shown = names.len().min(MOST_NAMES);
             let more = names.len() - shown;
             match (names[..shown].split_last(), more) {
@@ -167,25 +165,25 @@ fn name_of(date: &str, start: &Start) -> String {
             }
         }
     };
-    format!("{date} {map}, {who}")
+    format!("{date} {map}, {players}")
 }
 
-/// What a recording is called that begins in the middle of another: `2026-11-22 00.46 lakes, Ada and 3 bots from 1.40`.
+/// The name of a recording of playing on: `2026-11-22 00.46 lakes, Ada and 3 bots from 1.40`.
 pub fn name_of_continued(date: &str, start: &Start, name: &str, time: Duration) -> String {
     let setup = setup_of(&start.setup);
     let map = setup.and_then(|setup| setup.map);
     let map = map.map_or("map", crate::world::MapKind::name);
-    let who = match start.seats().len() {
-        0 | 1 => file_word(name),
-        2 => format!("{} and a bot", file_word(name)),
-        seats => format!("{} and {} bots", file_word(name), seats - 1),
+    let players = match start.seats().len() {
+        0 | 1 => file_safe(name),
+        2 => format!("{} and a bot", file_safe(name)),
+        seats => format!("{} and {} bots", file_safe(name), seats - 1),
     };
-    // A file's name has no colon everywhere.
+    // Not every file system allows a colon.
     let clock = clock(time).replace(':', ".");
-    format!("{date} {map}, {who} from {clock}")
+    format!("{date} {map}, {players} from {clock}")
 }
 
-/// The game's setup as the start of a match holds it.
+/// Decodes the game's setup from the start of a match.
 pub fn setup_of(bytes: &[u8]) -> Option<Setup> {
     match postcard::take_from_bytes(bytes) {
         Ok((setup, [])) => Some(setup),
@@ -193,9 +191,9 @@ pub fn setup_of(bytes: &[u8]) -> Option<Setup> {
     }
 }
 
-/// A player's name as every file system takes it.
-fn file_word(name: &str) -> String {
-    // Nor may it mean anything to a shell: such a name is pasted into command lines.
+/// A player's name without characters that some file system refuses.
+fn file_safe(name: &str) -> String {
+    // Characters with a meaning in a shell are dropped too: people paste file names into command lines.
     let kept = |letter: char| match letter {
         ' ' | '-' => letter,
         letter if letter.is_alphanumeric() => letter,
@@ -203,16 +201,16 @@ fn file_word(name: &str) -> String {
     };
     let word: String = name.trim().chars().map(kept).collect();
     match word.is_empty() {
-        true => "nobody".to_owned(),
+        true => "player".to_owned(),
         false => word,
     }
 }
 
-/// What a recorder wants, which is asked for before there is one.
+/// The interval of `replay::Recorder`, which does not exist yet when the session asks.
 const KEYFRAMES_EVERY: Duration = Duration::from_secs(30);
-/// What a match without a recording keeps.
+/// Memory for a match without a recording.
 const MEMORY_BYTES: u64 = 64 << 20;
-/// Players whose names a file's name holds.
+/// Names in a file name.
 const MOST_NAMES: usize = 4;
 
 #[cfg(test)]
@@ -221,7 +219,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn nothing_is_left_behind_on_a_full_disk() {
+    fn a_full_disk_leaves_no_file_behind() {
         let data = tempfile::tempdir().unwrap();
         let places = Places::at(data.path());
         let folder = places.replays().unwrap();
@@ -272,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_is_called_by_its_date_its_land_and_who_plays() {
+    fn a_recording_is_named_by_date_map_and_players() {
         let name = |names: &[(&str, u8)]| name_of("2026-11-21 21.40", &start(names));
         assert_eq!(
             name(&[("Ada", 1), ("Bob", 1)]),
@@ -288,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_played_on_is_called_by_who_plays_on_and_from_where() {
+    fn playing_on_is_named_by_its_player_and_moment() {
         let start = start(&[("Ada", 1), ("Bob", 2)]);
         let name = |name| name_of_continued("date", &start, name, Duration::from_secs(100));
         assert_eq!(name("Eve"), "date lakes, Eve and 2 bots from 1.40");
@@ -296,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_leads_out_of_the_folder() {
+    fn player_names_cannot_leave_the_folder() {
         for name in ["../../etc/passwd", "C:\\x", "..", "", "a/b", "\u{0}"] {
             let called = name_of("date", &start(&[(name, 1), ("Bob", 1)]));
             assert!(!called.contains(['/', '\\', ':', '\u{0}']), "{called}");
@@ -305,17 +303,17 @@ mod tests {
     }
 
     #[test]
-    fn recordings_never_take_each_others_names_and_a_folder_that_is_gone_is_told_once() {
+    fn recordings_get_free_names_and_report_a_lost_folder_once() {
         let folder = tempfile::tempdir().unwrap();
         let record = Record::Start(Arc::new(start(&[("Ada", 1), ("Bob", 1)])));
         let begin = |folder: &Path| {
             let mut named = Named::new(folder.to_owned(), "date".to_owned());
-            let told = named.append(&record);
+            let stored = named.append(&record);
             let path = named.path().get().cloned();
-            (named, told, path)
+            (named, stored, path)
         };
-        let (_one, told, first) = begin(folder.path());
-        assert_eq!(told, Ok(()));
+        let (_one, stored, first) = begin(folder.path());
+        assert_eq!(stored, Ok(()));
         let (_other, _, second) = begin(folder.path());
         assert_eq!(
             first,
@@ -327,9 +325,9 @@ mod tests {
         );
         let file = folder.path().join("file");
         std::fs::write(&file, "").unwrap();
-        let (mut named, told, path) = begin(&file);
-        assert!(matches!(told, Err(StoreError::Io(_))) && path.is_none());
-        // Others still catch up from here.
+        let (mut named, stored, path) = begin(&file);
+        assert!(matches!(stored, Err(StoreError::Io(_))) && path.is_none());
+        // Joiners can still catch up from this peer.
         assert_eq!(named.read(TurnNumber(0), 1 << 20), Ok(vec![record.clone()]));
     }
 }

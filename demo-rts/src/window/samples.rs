@@ -1,38 +1,37 @@
-//! How seats stood over time: what graphs draw, of a replay and of the match that was just played.
+//! Samples of all seats over time, for graphs of a replay or of the match just played.
 
 use crate::world::{TICKS_PER_SECOND, World};
 use lockstep::Seat;
 use std::collections::BTreeMap;
 
-/// How all seats stood at one tick.
+/// All seats at one tick.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// When.
     pub tick: u64,
-    /// The seats, in the order of the world.
-    pub seats: Vec<Stand>,
+    /// In the order of the world.
+    pub seats: Vec<SeatSample>,
 }
 
-/// How a seat stood.
+/// One seat at one tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stand {
-    /// What its soldiers cost, gold and wood.
+pub struct SeatSample {
+    /// Cost of its soldiers, gold and wood.
     pub army: u32,
-    /// Gold and wood brought home since the start.
+    /// Gold and wood gathered since the start.
     pub gathered: u32,
-    /// Commands issued since the counting began.
+    /// Commands issued since counting began.
     pub actions: u32,
 }
 
 impl Sample {
-    /// How they stand now. `issued`: the commands of a seat so far.
+    /// Samples all seats. `issued` counts the commands of a seat so far.
     pub fn of(tick: u64, world: &World, issued: impl Fn(Seat) -> u32) -> Sample {
         let mut army: BTreeMap<Seat, u32> = BTreeMap::new();
         for unit in world.units().filter(|unit| unit.kind.is_soldier()) {
             let stats = unit.kind.stats();
             *army.entry(unit.seat).or_default() += stats.gold + stats.wood;
         }
-        let seats = world.seats().map(|seat| Stand {
+        let seats = world.seats().map(|seat| SeatSample {
             army: army.get(&seat.seat).copied().unwrap_or(0),
             gathered: seat.gathered,
             actions: issued(seat.seat),
@@ -42,7 +41,7 @@ impl Sample {
     }
 }
 
-/// Commands that a seat, by its place, issued in the minute before a tick.
+/// Commands of a seat, by its index, in the minute before a tick.
 pub fn actions_a_minute(samples: &[Sample], place: usize, tick: u64) -> u32 {
     let minute = u64::from(60 * TICKS_PER_SECOND);
     let at = |tick: u64| {
@@ -54,13 +53,13 @@ pub fn actions_a_minute(samples: &[Sample], place: usize, tick: u64) -> u32 {
     at(tick).saturating_sub(at(tick.saturating_sub(minute)))
 }
 
-/// Samples taken while a match is played, in bounded memory however long it runs: where there are too many, every
-/// second one is dropped, and from then on they are taken half as often.
+/// Samples of a running match in bounded memory: above a limit, every second sample is dropped and the interval
+/// doubles.
 #[derive(Clone, Debug)]
 pub struct Samples {
     /// Ascending.
     taken: Vec<Sample>,
-    /// Ticks from one to the next, at least.
+    /// Least number of ticks between samples.
     every: u64,
 }
 
@@ -74,9 +73,9 @@ impl Default for Samples {
 }
 
 impl Samples {
-    /// Takes one if it is time for one. To be called often; `issued` as for [`Sample::of`].
+    /// Takes a sample if one is due; call it often. `issued` as for [`Sample::of`].
     pub fn follow(&mut self, tick: u64, world: &World, issued: impl Fn(Seat) -> u32) {
-        // Turns were taken back: what came of them has not happened.
+        // A retraction took these turns back.
         self.taken.truncate(self.before(tick + 1));
         let last = self.taken.last();
         if last.is_none_or(|last| tick >= last.tick + self.every) {
@@ -84,13 +83,13 @@ impl Samples {
         }
     }
 
-    /// Takes the last one, however little time has passed.
+    /// Takes the last sample, regardless of the interval.
     pub fn end(&mut self, tick: u64, world: &World, issued: impl Fn(Seat) -> u32) {
         self.taken.truncate(self.before(tick));
         self.push(Sample::of(tick, world, issued));
     }
 
-    /// Those that there are, ascending.
+    /// Ascending.
     pub fn all(&self) -> &[Sample] {
         &self.taken
     }
@@ -112,7 +111,7 @@ impl Samples {
     }
 }
 
-/// There are about so many of one match at most.
+/// About the largest number of samples of a match.
 pub const MOST_SAMPLES: usize = 1_500;
 
 #[cfg(test)]
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_match_has_no_more_samples_than_a_short_one_and_they_span_it() {
+    fn samples_of_a_long_match_are_bounded_and_span_it() {
         let world = World::of_two();
         let mut samples = Samples::default();
         let end = 40_000 * SECOND;
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_back_has_not_happened() {
+    fn a_retraction_removes_samples() {
         let world = World::of_two();
         let mut samples = Samples::default();
         for tick in 0..=10 * SECOND {
@@ -161,18 +160,18 @@ mod tests {
         assert_eq!(ticks(&samples), until_seven);
         samples.follow(8 * SECOND, &world, |_| 2);
         assert_eq!(samples.all().last().unwrap().seats[0].actions, 2);
-        // The last tick is sampled once, as it was at the very end.
+        // The last tick is sampled once, in its final state.
         samples.end(8 * SECOND, &world, |_| 3);
         assert_eq!(samples.all().len(), 9);
         assert_eq!(samples.all().last().unwrap().seats[0].actions, 3);
     }
 
     #[test]
-    fn who_comes_in_the_middle_has_no_peak_there() {
+    fn a_late_start_shows_no_peak() {
         let world = World::of_two();
         let mut samples = Samples::default();
         let came = 600 * SECOND;
-        // What was brought home before, and counted, is nobody's deed of the first second.
+        // Commands and resources from before the first sample do not count.
         let issued = |tick: u64| move |_| 5_000 + (tick / SECOND) as u32;
         for tick in came..came + 120 * SECOND {
             samples.follow(tick, &world, issued(tick));

@@ -1,4 +1,4 @@
-//! What the user wants of the window, kept from run to run.
+//! The user's settings, kept from run to run.
 
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
@@ -7,48 +7,48 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Settings that all screens share.
+/// The user's settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
-    /// What the user is called; empty: as the system calls them.
+    /// The user's name; empty for that of the operating system.
     pub name: String,
-    /// How much larger than usual everything is: [`ZOOMS`].
+    /// Scale of the interface: [`ZOOMS`].
     pub zoom: f32,
-    /// Which colours seats have.
+    /// The palette of seats.
     pub colours: Colours,
-    /// How loud sounds are: 0 to 1.
+    /// 0 to 1.
     pub volume: f32,
-    /// Whether nothing is heard, however loud it would be.
+    /// Mutes all sounds; the volume is kept.
     pub muted: bool,
-    /// Whether the map scrolls where the mouse touches the window's edge.
+    /// Whether the map scrolls when the mouse touches the window's edge.
     pub edge_scroll: bool,
-    /// Frames a second at most; the display may ask for fewer. 5 to 1,000.
+    /// Maximum frames per second, 5 to 1,000; the display may impose fewer.
     pub most_frames: u32,
-    /// Tiles a second that keys and edges scroll at the usual zoom: [`SCROLL_SPEEDS`].
+    /// Scroll speed in tiles per second at the default zoom: [`SCROLL_SPEEDS`].
     pub scroll_speed: f32,
     /// Whether the window fills the display.
     pub full_screen: bool,
-    /// Whether matches are announced to the local network, and looked for there.
+    /// Whether to announce and find matches on the local network.
     pub local_network: bool,
 }
 
-/// Which colours seats have.
+/// The palette of seats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Colours {
-    /// Told apart with every kind of colour vision.
+    /// Distinct under every kind of colour vision.
     #[default]
     Safe,
-    /// Stronger, for eyes that see all colours.
+    /// Stronger, for full colour vision.
     Vivid,
 }
 
-/// The least and the most that [`Settings::zoom`] may be.
+/// Range of [`Settings::zoom`].
 pub const ZOOMS: (f32, f32) = (0.75, 1.4);
-/// The least and the most that [`Settings::scroll_speed`] may be.
+/// Range of [`Settings::scroll_speed`].
 pub const SCROLL_SPEEDS: (f32, f32) = (8.0, 60.0);
-/// The most bytes of a name, as the network takes it.
+/// Longest name, in bytes, that the network takes.
 pub const NAME_BYTES: usize = 32;
 
 impl Default for Settings {
@@ -69,7 +69,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// With every number in its range: the file may say anything.
+    /// Clamps every number: the file may hold anything.
     fn in_range(mut self) -> Settings {
         let usual = Settings::default();
         let within = |value: f32, (least, most): (f32, f32), usual: f32| match value.is_finite() {
@@ -89,19 +89,19 @@ impl Settings {
         self
     }
 
-    /// How loud sounds are heard: 0 to 1.
-    pub fn heard(&self) -> f32 {
+    /// The effective volume, from 0 to 1.
+    pub fn effective_volume(&self) -> f32 {
         match self.muted {
             true => 0.0,
-            // The ear counts in steps: halfway along the slider is half as loud to it.
+            // Loudness is perceived in steps: the middle of the slider must sound half as loud.
             false => self.volume * self.volume,
         }
     }
 
-    /// Reads them from a file. Where there is none they are the usual ones.
+    /// Reads settings from a file. A missing file gives the defaults.
     ///
     /// # Errors
-    /// The disk's; [`io::ErrorKind::InvalidData`] where the file holds no settings.
+    /// The error of the disk; [`io::ErrorKind::InvalidData`] for a file without settings.
     pub fn read(path: &Path) -> io::Result<Settings> {
         let file = match fs::File::open(path) {
             Ok(file) => file,
@@ -114,15 +114,15 @@ impl Settings {
         Ok(settings.in_range())
     }
 
-    /// Writes them to a file, whole or not at all. What is there and holds no settings is kept under another name.
+    /// Writes settings to a file atomically. A file without settings is kept under another name.
     ///
     /// # Errors
-    /// The disk's.
+    /// The error of the disk.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
-        // What cannot be read may be somebody's work: it is put aside, not lost.
+        // An unreadable file may be of value to the user.
         if Self::read(path).is_err() {
             fs::rename(path, with(path, ".unread"))?;
         }
@@ -139,7 +139,7 @@ fn with(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// Settings in the hands of several screens.
+/// Settings shared by several screens.
 pub type Shared = Rc<RefCell<Settings>>;
 
 const MOST_BYTES: u64 = 64 << 10;
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again_and_a_missing_file_means_the_usual_ones() {
+    fn settings_round_trip_and_default_without_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/settings.json");
         assert_eq!(Settings::read(&path).unwrap(), Settings::default());
@@ -165,15 +165,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_muted_is_not_heard_and_keeps_its_volume() {
+    fn muting_silences_and_keeps_the_volume() {
         let mut settings = Settings::default();
-        assert!(settings.heard() > 0.0);
+        assert!(settings.effective_volume() > 0.0);
         settings.muted = true;
-        assert_eq!((settings.heard(), settings.volume), (0.0, 0.7));
+        assert_eq!((settings.effective_volume(), settings.volume), (0.0, 0.7));
     }
 
     #[test]
-    fn numbers_out_of_range_are_brought_into_it_and_unknown_words_are_skipped() {
+    fn numbers_are_clamped_and_unknown_fields_skipped() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("settings.json");
         let name = "é".repeat(40);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_kind_is_told_and_kept() {
+    fn a_foreign_settings_file_is_an_error_and_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("settings.json");
         for nonsense in ["{\"zoom\": ", "nonsense", ""] {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_can_be_written_that_is_an_error() {
+    fn an_unwritable_settings_file_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         fs::write(&file, "").unwrap();

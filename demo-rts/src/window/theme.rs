@@ -1,11 +1,11 @@
-//! How the window looks: colours, the marks of seats, sizes of text.
+//! The look of the window: colours, marks of seats, text sizes.
 
 use super::canvas::{Canvas, Colour};
 use super::settings::Colours;
 use lockstep::Seat;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Behind everything.
+/// The background.
 pub const GROUND: Colour = [18, 22, 28, 255];
 /// A panel.
 pub const PANEL: Colour = [27, 33, 41, 242];
@@ -17,21 +17,21 @@ pub const EDGE: Colour = [74, 88, 104, 255];
 pub const BUTTON: Colour = [48, 58, 71, 255];
 /// A button under the mouse.
 pub const BUTTON_HOT: Colour = [66, 82, 101, 255];
-/// A button that is pressed.
+/// A pressed button.
 pub const BUTTON_DOWN: Colour = [36, 44, 54, 255];
-/// Where something is typed.
+/// A text field.
 pub const FIELD: Colour = [14, 18, 23, 255];
-/// What is read.
+/// Important text.
 pub const TEXT: Colour = [232, 236, 240, 255];
-/// What is read less.
+/// Less important text.
 pub const FAINT: Colour = [160, 172, 184, 255];
-/// What cannot be used.
+/// A disabled widget.
 pub const OFF: Colour = [108, 118, 129, 255];
-/// What has the keyboard, and what matters.
+/// The focus, and what matters.
 pub const ACCENT: Colour = [240, 190, 70, 255];
-/// Good.
+/// Success.
 pub const GOOD: Colour = [96, 205, 120, 255];
-/// Bad.
+/// Trouble.
 pub const BAD: Colour = [240, 98, 84, 255];
 /// Gold.
 pub const GOLD: Colour = [245, 200, 75, 255];
@@ -40,26 +40,26 @@ pub const WOOD: Colour = [178, 128, 80, 255];
 /// Outlines of things on the map.
 pub const OUTLINE: Colour = [16, 18, 20, 255];
 
-/// Text that is read.
+/// Body text.
 pub const BODY: f32 = 14.0;
-/// Text at the side.
+/// Marginal text.
 pub const SMALL: f32 = 12.0;
 /// Headings.
 pub const HEADING: f32 = 18.0;
 /// Titles of screens.
 pub const TITLE: f32 = 34.0;
 
-/// A seat's colour: told apart by those who see fewer colours, and by the mark that goes with it.
+/// A seat's colour. Players with reduced colour vision also have the seat's mark.
 pub fn seat(colour: u8) -> Colour {
     palette()[usize::from(colour) % SEATS.len()].0
 }
 
-/// What a seat's colour is called.
+/// A seat's colour, as text.
 pub fn seat_name(colour: u8) -> &'static str {
     palette()[usize::from(colour) % SEATS.len()].1
 }
 
-/// Gives seats these colours from here on, in the whole window.
+/// Selects the palette of seats for the whole window.
 pub fn set_colours(colours: Colours) {
     IS_VIVID.store(colours == Colours::Vivid, Ordering::Relaxed);
 }
@@ -71,19 +71,19 @@ fn palette() -> &'static [(Colour, &'static str); 8] {
     }
 }
 
-/// The colour's number of a seat: seats are numbered from 0 without gaps.
+/// The number of a seat's colour: seats are numbered from 0 without gaps.
 pub fn of(seat: Seat) -> u8 {
     seat.0
 }
 
-/// Whether a mark on this colour is dark.
+/// Whether a colour needs a dark mark.
 fn is_light(colour: Colour) -> bool {
     let [red, green, blue, _] = colour.map(u32::from);
     red * 3 + green * 6 + blue > 1_500
 }
 
-/// What is drawn upon a seat's colour to be seen.
-pub fn upon(colour: Colour) -> Colour {
+/// A colour that is visible on a seat's colour.
+pub fn contrast(colour: Colour) -> Colour {
     if is_light(colour) {
         [18, 18, 20, 255]
     } else {
@@ -98,7 +98,7 @@ pub fn alpha(colour: Colour, alpha: f32) -> Colour {
     [red, green, blue, alpha]
 }
 
-/// Between two colours: 0 is the first.
+/// Mixes two colours; 0 is the first.
 pub fn mix(from: Colour, to: Colour, part: f32) -> Colour {
     let part = part.clamp(0.0, 1.0);
     std::array::from_fn(|place| {
@@ -107,7 +107,7 @@ pub fn mix(from: Colour, to: Colour, part: f32) -> Colour {
     })
 }
 
-/// Draws a seat's mark around a point, about `size` in width: each number has a shape of its own.
+/// Draws a seat's mark around a point, about `size` wide. Each number has its own shape.
 pub fn mark(canvas: &mut Canvas, number: u8, (x, y): (f32, f32), size: f32, colour: Colour) {
     let r = size / 2.0;
     let polygon = |canvas: &mut Canvas, corners: &[(f32, f32)]| {
@@ -150,7 +150,7 @@ pub fn mark(canvas: &mut Canvas, number: u8, (x, y): (f32, f32), size: f32, colo
     }
 }
 
-/// After Okabe and Ito, told apart with every kind of colour vision, and bright enough for dark ground.
+/// After Okabe and Ito: distinct under every kind of colour vision, and bright enough on dark ground.
 const SEATS: [(Colour, &str); 8] = [
     ([40, 140, 224, 255], "blue"),
     ([230, 100, 28, 255], "vermilion"),
@@ -162,7 +162,7 @@ const SEATS: [(Colour, &str); 8] = [
     ([236, 236, 236, 255], "white"),
 ];
 
-/// Stronger ones, in the same order of brightness by and large: for who sees all colours.
+/// Stronger colours in roughly the same order of brightness, for full colour vision.
 const VIVID: [(Colour, &str); 8] = [
     ([38, 96, 255, 255], "blue"),
     ([232, 44, 44, 255], "red"),
@@ -180,7 +180,7 @@ static IS_VIVID: AtomicBool = AtomicBool::new(false);
 mod tests {
     use super::*;
 
-    /// How a colour looks to eyes without one kind of cone (Viénot, Brettel and Mollon 1999).
+    /// A colour as seen without one kind of cone (Viénot, Brettel and Mollon 1999).
     fn seen_without(colour: Colour, red_cones: bool) -> [f32; 3] {
         let [r, g, b] = [colour[0], colour[1], colour[2]].map(|c| (f32::from(c) / 255.0).powf(2.2));
         match red_cones {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn seats_are_told_apart_by_eyes_that_see_fewer_colours_or_by_their_marks() {
+    fn seats_are_distinct_by_colour_or_mark_for_all_eyes() {
         for red_cones in [true, false] {
             for a in 0..8_u8 {
                 for b in 0..a {
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mark_differs() {
+    fn marks_are_distinct() {
         let drawn = |number: u8| {
             let mut canvas = Canvas::new();
             canvas.begin((100.0, 100.0), 1.0);

@@ -1,5 +1,5 @@
-//! A small kit of widgets: drawn and asked in one call, each frame anew. Sizes are in pixels; [`Canvas::units`] gives
-//! them. Everything can be reached by the keyboard: Tab and the arrows move on, Enter presses.
+//! An immediate-mode widget kit: each call draws a widget and returns its state. Sizes are in pixels; see
+//! [`Canvas::units`]. The keyboard reaches every widget: Tab and arrows move the focus, Enter presses.
 
 mod edit;
 
@@ -8,27 +8,27 @@ use super::input::{Input, KeyCode, Modifiers, MouseButton, Press};
 use super::letters::Weight;
 use super::theme;
 
-/// What widgets remember from frame to frame.
+/// State of the widgets from frame to frame.
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// The widget that has the keyboard, by its place in the frame.
+    /// The widget with the focus, by its index in the frame.
     focus: Option<usize>,
-    /// Widgets that could have it in the last frame.
+    /// How many widgets could have the focus in the last frame.
     known: usize,
-    /// The widget that the mouse was pressed on.
+    /// The widget that the mouse button went down on.
     held: Option<usize>,
-    /// Where the next letter goes in the field that has the keyboard, in bytes.
+    /// The caret in the focused field, in bytes.
     caret: usize,
-    /// Everything in that field is selected: what is typed takes its place.
+    /// Whether all text of that field is selected, so that typing replaces it.
     all_selected: bool,
-    /// Where the left mouse button went down last.
+    /// Where the left mouse button last went down.
     begun: Option<(f32, f32)>,
-    /// Whether the keyboard was used last: only then is the focus shown.
+    /// Whether the keyboard was used last: only then is the focus visible.
     by_keys: bool,
 }
 
 impl Memory {
-    /// Gives the keyboard to the widget at this place, and shows that it has it.
+    /// Moves the focus to the widget with this index, and makes it visible.
     pub fn focus(&mut self, place: usize) {
         self.move_to(place);
         self.by_keys = true;
@@ -40,22 +40,19 @@ impl Memory {
         self.all_selected = false;
     }
 
-    /// Takes the keyboard from all widgets.
+    /// Removes the focus from all widgets.
     pub fn blur(&mut self) {
         self.focus = None;
     }
 
-    /// Whether a widget has the keyboard.
+    /// Whether a widget has the focus.
     pub fn has_focus(&self) -> bool {
         self.focus.is_some()
     }
 }
 
-/// One frame's widgets.
 pub struct Ui<'a> {
-    /// What they are drawn upon.
     pub canvas: &'a mut Canvas,
-    /// What the user did.
     pub input: &'a Input,
     memory: &'a mut Memory,
     next: usize,
@@ -70,21 +67,20 @@ struct Tip {
     lines: Vec<(String, Colour)>,
 }
 
-/// Draws the mark of a line, by its place, into a square.
+/// Draws the mark of a line, by its index, into a square.
 pub type Mark<'m> = &'m dyn Fn(&mut Canvas, usize, Rect);
 
-/// What became of a field in this frame.
+/// What happened in a field in this frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Typed {
-    /// The text is another.
+    /// The text has changed.
     pub changed: bool,
-    /// Enter was pressed.
     pub entered: bool,
 }
 
-/// A widget as the user meets it.
+/// The interaction of a widget in this frame.
 #[derive(Clone, Copy, Debug)]
-struct Met {
+struct Interaction {
     place: usize,
     hot: bool,
     focused: bool,
@@ -113,17 +109,17 @@ impl<'a> Ui<'a> {
         }
     }
 
-    /// So many units of the interface in pixels.
+    /// Units of the interface in pixels.
     pub fn units(&self, units: f32) -> f32 {
         self.canvas.units(units)
     }
 
-    /// Whether a field of this frame has the keyboard.
+    /// Whether a field of this frame has the focus.
     pub fn has_focus_on_field(&self) -> bool {
         self.in_field
     }
 
-    /// With which modifiers the last widget that says so was pressed: they may be let go in the same frame.
+    /// The modifiers of the last widget's press: they may be released within the same frame.
     pub fn pressed_with(&self) -> Modifiers {
         self.pressed_with
     }
@@ -151,7 +147,6 @@ impl<'a> Ui<'a> {
         self.draw_tip();
     }
 
-    /// A panel to put widgets on.
     pub fn panel(&mut self, area: Rect) {
         let edge = self.units(1.0).max(1.0);
         let mut shadow = area;
@@ -161,7 +156,7 @@ impl<'a> Ui<'a> {
         self.canvas.frame(area, edge, theme::EDGE);
     }
 
-    /// A line of text, shortened where it has no room. Returns what it covers.
+    /// A line of text, shortened to its room. Returns its area.
     pub fn label(
         &mut self,
         at: (f32, f32),
@@ -189,7 +184,7 @@ impl<'a> Ui<'a> {
         self.canvas.text(at, &text, size, weight, colour);
     }
 
-    /// Text over as many lines as it needs. Returns how high it is.
+    /// Text over as many lines as it needs. Returns its height.
     pub fn paragraph(
         &mut self,
         at: (f32, f32),
@@ -213,9 +208,9 @@ impl<'a> Ui<'a> {
         self.button_if(area, label, true)
     }
 
-    /// A button that can be pressed only if it is `able`.
+    /// A button, disabled unless `able`.
     pub fn button_if(&mut self, area: Rect, label: &str, able: bool) -> bool {
-        let met = self.meet(area, able);
+        let met = self.interact(area, able);
         self.draw_box(area, &met, able);
         let colour = if able { theme::TEXT } else { theme::OFF };
         let inner = area.inset(self.units(4.0));
@@ -223,16 +218,16 @@ impl<'a> Ui<'a> {
         met.pressed
     }
 
-    /// A button without a label, to draw upon. Returns whether the mouse is over it, and whether it was pressed.
+    /// A button without a label, to draw on. Returns whether the mouse is over it, and whether it was pressed.
     pub fn tile(&mut self, area: Rect, able: bool) -> (bool, bool) {
-        let met = self.meet(area, able);
+        let met = self.interact(area, able);
         self.draw_box(area, &met, able);
         (met.hot || (met.focused && self.memory.by_keys), met.pressed)
     }
 
-    /// A box that is on or off, with its label. Returns whether it was switched.
+    /// A check box with a label. Returns whether it was toggled.
     pub fn check(&mut self, area: Rect, label: &str, on: &mut bool) -> bool {
-        let met = self.meet(area, true);
+        let met = self.interact(area, true);
         let side = area.h.min(self.units(20.0));
         let tick = Rect::new(area.x, area.y + (area.h - side) / 2.0, side, side);
         self.draw_box(tick, &met, true);
@@ -250,9 +245,9 @@ impl<'a> Ui<'a> {
         met.pressed
     }
 
-    /// A line to type into: letters, paste, and the keys that move in it. Takes no more than `most` bytes.
+    /// A text field of at most `most` bytes.
     pub fn field(&mut self, area: Rect, text: &mut String, hint: &str, most: usize) -> Typed {
-        let met = self.meet(area, true);
+        let met = self.interact(area, true);
         let mut typed = Typed::default();
         if met.focused {
             self.in_field = true;
@@ -272,12 +267,12 @@ impl<'a> Ui<'a> {
         let high = self.canvas.line_height(size);
         let top = area.y + (area.h - high) / 2.0;
         if text.is_empty() {
-            // Right of where the caret blinks.
+            // Right of the caret.
             let at = (inner.x + self.units(3.0), top);
             let (wide, colour) = (inner.right() - at.0, theme::OFF);
             self.label(at, wide, hint, theme::BODY, Weight::Regular, colour);
         }
-        // What is near the caret is shown.
+        // Scrolls to the caret.
         let caret = if met.focused { self.memory.caret } else { 0 };
         let caret = floor_boundary(text, caret);
         let before = self.canvas.measure(&text[..caret], size, Weight::Regular);
@@ -307,9 +302,9 @@ impl<'a> Ui<'a> {
         typed
     }
 
-    /// A slider from 0 to 1. Returns whether it was moved.
+    /// A slider from 0 to 1. Returns whether it moved.
     pub fn slider(&mut self, area: Rect, value: &mut f32) -> bool {
-        let met = self.meet(area, true);
+        let met = self.interact(area, true);
         let before = *value;
         if met.held
             && let Some((x, _)) = self.input.mouse
@@ -347,8 +342,8 @@ impl<'a> Ui<'a> {
         (*value - before).abs() > f32::EPSILON
     }
 
-    /// A list of lines, of which one may be chosen. `first` is the first that is shown; the wheel and the keys move it.
-    /// Returns the line that was pressed, if one was.
+    /// A list of lines, of which one may be chosen. `first` is the first visible line; wheel and keys scroll.
+    /// Returns the pressed line.
     pub fn list(
         &mut self,
         area: Rect,
@@ -359,7 +354,7 @@ impl<'a> Ui<'a> {
         self.marked_list(area, lines, None, chosen, first)
     }
 
-    /// The same, with a mark before each line, drawn into a square.
+    /// A list with a mark before each line, drawn into a square.
     pub fn marked_list(
         &mut self,
         area: Rect,
@@ -368,7 +363,7 @@ impl<'a> Ui<'a> {
         chosen: &mut Option<usize>,
         first: &mut usize,
     ) -> Option<usize> {
-        let met = self.meet(area, !lines.is_empty());
+        let met = self.interact(area, !lines.is_empty());
         let edge = self.units(1.0).max(1.0);
         self.canvas.rect(area, theme::FIELD);
         let colour = match met.focused && self.memory.by_keys {
@@ -458,13 +453,13 @@ impl<'a> Ui<'a> {
         self.input.mouse.is_some_and(|at| area.contains(at))
     }
 
-    /// Lines to show beside `area` for as long as the mouse rests on it. The first is the heading.
+    /// A tooltip beside `area` while the mouse rests on it. The first line is the heading.
     pub fn tip(&mut self, area: Rect, lines: Vec<(String, Colour)>) {
         self.tip = Some(Tip { at: area, lines });
     }
 
-    /// Where the left button is held since it was pressed in this area. A press counts even where it was let go within
-    /// the frame, as happens where frames are slow.
+    /// The mouse while the left button, pressed in this area, is held. A press counts even if it was released
+    /// within one slow frame.
     pub fn dragged_in(&mut self, area: Rect) -> Option<(f32, f32)> {
         let pressed = self.input.press(MouseButton::Left).map(|click| click.at);
         if pressed.is_some() {
@@ -476,7 +471,7 @@ impl<'a> Ui<'a> {
         at.filter(|_| begun)
     }
 
-    fn meet(&mut self, area: Rect, able: bool) -> Met {
+    fn interact(&mut self, area: Rect, able: bool) -> Interaction {
         let place = self.next;
         if able {
             self.next += 1;
@@ -496,7 +491,7 @@ impl<'a> Ui<'a> {
         let entered = enter.filter(|_| focused && self.memory.by_keys);
         let pressed = clicked.map(|click| click.with).or(entered);
         self.pressed_with = pressed.unwrap_or(self.pressed_with);
-        Met {
+        Interaction {
             place,
             hot: able && under,
             focused,
@@ -505,7 +500,7 @@ impl<'a> Ui<'a> {
         }
     }
 
-    fn draw_box(&mut self, area: Rect, met: &Met, able: bool) {
+    fn draw_box(&mut self, area: Rect, met: &Interaction, able: bool) {
         let face = match (able, met.held, met.hot) {
             (false, ..) => theme::PANEL,
             (_, true, _) => theme::BUTTON_DOWN,
@@ -523,9 +518,9 @@ impl<'a> Ui<'a> {
         self.canvas.frame(area, wide, colour);
     }
 
-    /// Whether the focus shall move on (`true`) or back.
+    /// Whether the focus must move forward (`true`) or back.
     fn asked_step(&self) -> Option<bool> {
-        // As it was when the key went down: by the end of the frame the other may be up.
+        // The modifier at the key's press: it may be released by the end of the frame.
         let tab = |press: &&Press| press.key == KeyCode::Tab;
         if let Some(press) = self.input.keys.iter().find(tab) {
             return Some(!press.with.shift);
@@ -577,7 +572,7 @@ impl<'a> Ui<'a> {
     }
 }
 
-/// Text cut to a width, an ellipsis at its end.
+/// Text cut to a width, with an ellipsis.
 pub fn shortened(canvas: &Canvas, text: &str, size: f32, weight: Weight, wide: f32) -> String {
     if canvas.measure(text, size, weight) <= wide {
         return text.to_owned();
@@ -587,7 +582,7 @@ pub fn shortened(canvas: &Canvas, text: &str, size: f32, weight: Weight, wide: f
     format!("{}{ELLIPSIS}", text[..end].trim_end())
 }
 
-/// Text broken between words into lines of at most this width; a word that is longer is broken anywhere.
+/// Text broken between words into lines of at most this width; longer words break anywhere.
 pub fn wrapped(canvas: &Canvas, text: &str, size: f32, weight: Weight, wide: f32) -> Vec<String> {
     let mut lines = Vec::new();
     for part in text.split('\n') {
@@ -634,7 +629,7 @@ fn fitting(canvas: &Canvas, text: &str, size: f32, weight: Weight, wide: f32) ->
     text.len()
 }
 
-/// The first byte that is shown of a text that is shifted to the left.
+/// The first visible byte of a text shifted to the left.
 fn first_shown(canvas: &Canvas, text: &str, size: f32, shift: f32) -> usize {
     if shift <= 0.0 {
         return 0;

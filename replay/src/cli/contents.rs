@@ -14,16 +14,15 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// What one seat did.
 #[derive(Default)]
 struct SeatCount {
     commands: u64,
     bytes: u64,
-    /// Commands of each minute of play up to the last one with any.
+    /// By minute of play, up to the last one with a command.
     per_minute: Vec<u64>,
 }
 
-/// What a file holds.
+/// The totals of a file.
 #[derive(Default)]
 struct Counts {
     idle: u64,
@@ -240,7 +239,6 @@ fn entry_json<S: Simulation>(entry: &LogEntry) -> Value {
     }
 }
 
-/// A plan as a JSON object.
 fn plan_json(reader: &Reader, at: &PlanAt) -> Value {
     json!({
         "turn": at.turn.0, "ms": ms(reader.time_of(at.turn)), "ticks": at.plan.ticks, "delay": at.plan.delay_turns,
@@ -259,14 +257,11 @@ pub(super) fn seats_text(numbers: &[u8]) -> String {
     format!("seat{plural} {}", numbers.join(", "))
 }
 
-/// A plan in words, with whose machine it is for.
+/// A plan, and the seats whose slow machine it is for.
 pub(super) fn plan_text(at: &PlanAt) -> String {
     let why = match at.slow.as_slice() {
         [] => String::new(),
-        slow => format!(
-            ", for the slow machine of {}",
-            seats_text(&seat_numbers(slow))
-        ),
+        slow => format!(", slowed down for {}", seats_text(&seat_numbers(slow))),
     };
     format!("{}, ticks of {} ms{why}", at.plan, at.plan.tick_ms)
 }

@@ -16,9 +16,9 @@ use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Runs one command of a game's `replay` command line. `args` are the arguments behind `replay`: `["info", "FILE"]`.
+/// Runs one command of a game's `replay` command line. `args` follow the word `replay`: `["info", "FILE"]`.
 ///
-/// Results go to stdout, what is wrong to stderr.
+/// Results go to stdout, problems to stderr.
 ///
 /// ```no_run
 /// # use sim::*;
@@ -36,7 +36,7 @@ pub fn run<S: Simulation>(args: impl IntoIterator<Item = impl Into<OsString> + C
     ))
 }
 
-/// Inspects, checks and compares recorded matches.
+/// Inspect, check and compare recorded matches.
 #[derive(Parser)]
 #[command(
     name = "replay",
@@ -53,70 +53,70 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Says what a file holds, without running it.
+    /// Show what a file holds, without running it.
     #[command(
         after_help = "With --json: {\"match_id\",\"rules\",\"build\",\"format\",\"setup\",\"seats\":[{\"seat\",\"name\",\"peer\"}],\"plan\",\"turns\",\"ms\",\"ticks\",\"keyframes\",\"bytes\",\"tail\",\"end\",\"continued\":[{\"turn\",\"name\",\"seat\",\"peer\"}]}\n\nExample: replay info match.replay"
     )]
     Info(OneFile),
-    /// Re-runs every turn and checks checksums, history, signatures and keyframes.
+    /// Re-run every turn, and check checksums, history, signatures and keyframes.
     #[command(
         after_help = "With --json: {\"match_id\",\"turns\",\"of\",\"ticks\",\"checksums\",\"keyframes\",\"signatures\",\"attested_turns\",\"checksum\",\"winner\",\"decided\",\"tail\",\"wrong\",\"continued\":[{\"turn\",\"name\",\"seat\",\"peer\",\"attested_turns\"}],\"wall_ms\",\"real_time_ratio\"}\n\nExample: replay verify match.replay"
     )]
     Verify {
         #[command(flatten)]
         file: OneFile,
-        /// Also saves, loads and compares the world after every tick. Slow.
+        /// Also save, load and compare the world after every tick. Slow.
         #[arg(long)]
         every_tick: bool,
     },
-    /// Shows the world before a turn.
+    /// Show the world before a turn.
     #[command(
         after_help = "With --json: {\"turn\",\"ms\",\"tick\",\"checksum\",\"seats\",\"bytes\",\"sections\":[{\"name\",\"rows\"}],\"plan\",\"tick_ms\",\"slow\":[SEAT]}\n\nExample: replay show --turn 1200 match.replay"
     )]
     Show {
         #[command(flatten)]
         file: OneFile,
-        /// The next turn to execute; the number of turns shows the end.
+        /// The next turn to execute; the number of turns of the file shows its end.
         #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = turn)]
         turn: u32,
     },
-    /// Counts commands by seat and minute, and bytes by kind of record.
+    /// Count commands by seat and minute, and bytes by kind of record.
     #[command(
         after_help = "With --json: {\"turns\",\"ms\",\"idle_turns\",\"paused_turns\",\"plan_changes\",\"plans\":[{\"turn\",\"ms\",\"ticks\",\"delay\",\"tick_ms\",\"slow\":[SEAT]}],\"seats\":[{\"seat\",\"commands\",\"command_bytes\",\"per_minute\":[N]}],\"bytes\":{KIND:N}}\n\nExample: replay stats match.replay"
     )]
     Stats(OneFile),
-    /// Compares two files: equal, one the beginning of the other, or the first difference.
+    /// Compare two files: equal, one a prefix of the other, or the first difference.
     #[command(
         after_help = "With --json: {\"agrees\",\"turns\":[A,B],\"equal_turns\",\"equal_checksums\",\"provisional_turns\":[A,B],\"difference\"}\n\nExample: replay diff ours.replay theirs.replay"
     )]
     Diff {
         /// A replay.
         left: PathBuf,
-        /// Another.
+        /// Another replay.
         right: PathBuf,
         /// One line of JSON instead of text.
         #[arg(long)]
         json: bool,
     },
-    /// Finds the first tick at which two builds differ. Comes in a later version.
+    /// Find the first tick at which two builds differ. Not available in this version.
     #[command(after_help = "Example: replay bisect match.replay")]
     Bisect {
-        /// A replay, or one of each build.
+        /// A replay, or a replay of each build.
         #[arg(num_args = 0..=2, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// Writes the valid part of a cut or damaged file to a new, clean one.
+    /// Write the valid part of a cut or damaged file to a new, clean one.
     #[command(
         after_help = "With --json: {\"written\",\"turns\",\"bytes\",\"dropped_bytes\",\"tail\"}\n\nExample: replay trim cut.replay -o clean.replay"
     )]
     Trim {
         #[command(flatten)]
         file: OneFile,
-        /// The new file. Default: FILE with `.trimmed` before its ending. Never overwrites.
+        /// The new file. Default: FILE with `.trimmed` before its extension. Never overwrites.
         #[arg(short, long, value_name = "OUT")]
         output: Option<PathBuf>,
     },
-    /// Writes everything as JSON lines.
+    /// Write all records as JSON lines.
     #[command(
         after_help = "Always JSON, one object a line, with \"record\": start | bundle | checksum | mismatch | attest | roster | continued | end\n\nExample: replay export match.replay > match.jsonl"
     )]
@@ -141,11 +141,9 @@ enum Verdict {
     Damaged = 5,
 }
 
-/// A command that could not do its work.
+/// Why a command failed.
 enum Failure {
-    /// A replay.
     File(PathBuf, Error),
-    /// Standard output.
     Output(io::Error),
 }
 
@@ -159,7 +157,7 @@ impl Failure {
     }
 }
 
-/// Attaches the path to what is wrong with a file.
+/// Attaches a path to a file's error.
 fn at(path: &Path) -> impl FnOnce(Error) -> Failure {
     let path = path.to_owned();
     move |error| Failure::File(path, error)
@@ -191,8 +189,10 @@ fn run_to<S: Simulation>(
         Ok(verdict) => verdict as u8,
         Err(failure) => {
             match &failure {
-                Failure::File(path, error) => printer.tell(&format!("{}: {error}", path.display())),
-                Failure::Output(error) => printer.tell(&format!("standard output: {error}")),
+                Failure::File(path, error) => {
+                    printer.problem(&format!("{}: {error}", path.display()))
+                }
+                Failure::Output(error) => printer.problem(&format!("standard output: {error}")),
             }
             failure.exit_code()
         }
@@ -209,8 +209,8 @@ fn command<S: Simulation>(command: &Command, to: &mut Printer<'_>) -> Result<Ver
         Command::Stats(file) => contents::stats(&file.file, file.json, to),
         Command::Diff { left, right, json } => report::diff(left, right, *json, to),
         Command::Bisect { .. } => {
-            to.tell(
-                "bisect comes in a later version; `replay diff A B` finds the first difference of two files, and \
+            to.problem(
+                "bisect is not available in this version; `replay diff A B` finds the first difference of two files, and \
                  `replay verify --every-tick FILE` checks a file tick by tick",
             );
             Ok(Verdict::Usage)
@@ -222,14 +222,12 @@ fn command<S: Simulation>(command: &Command, to: &mut Printer<'_>) -> Result<Ver
     }
 }
 
-/// Reads the number of a turn.
 fn turn(text: &str) -> Result<u32, TurnError> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|_| plain);
     number.ok_or_else(|| TurnError(text.to_owned()))
 }
 
-/// Not the number of a turn.
 #[derive(Debug, thiserror::Error)]
 #[error("a whole number from 0 to the turns of the file is expected, not `{0}`")]
 struct TurnError(String);

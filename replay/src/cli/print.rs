@@ -1,4 +1,4 @@
-//! Text for people and scripts.
+//! Output for people and scripts.
 
 use crate::Tail;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 pub(super) use crate::words::{clock, count, thousands};
 
-/// Writes results to one place and complaints to another. A reader that goes away ends the output, not the program.
+/// Writes results to one place and problems to another. A closed output ends the output, not the program.
 pub(super) struct Printer<'a> {
     out: &'a mut dyn Write,
     err: &'a mut dyn Write,
@@ -25,7 +25,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// A line of the result, of what is shown of it: names in a file are anybody's, and a terminal obeys some characters.
+    /// A line of the result without control characters: names in a file come from other players.
     pub(super) fn line(&mut self, line: &str) {
         self.whole(&shown(line));
     }
@@ -40,17 +40,17 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// A line for stderr, of what is shown of it. That nobody reads it is no reason to stop.
-    pub(super) fn tell(&mut self, line: &str) {
+    /// A line for stderr, without control characters. A closed stderr is no reason to stop.
+    pub(super) fn problem(&mut self, line: &str) {
         writeln!(self.err, "{}", shown(line)).ok();
     }
 
-    /// False once nobody takes the output any more.
+    /// False once the output is closed.
     pub(super) fn is_open(&self) -> bool {
         self.failed.is_none()
     }
 
-    /// What went wrong with the output. A closed pipe is how `head` says that it has enough.
+    /// The error of the output. A closed pipe is none: `head` closes its input when it has enough.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         if self.failed.is_none() {
             self.failed = self.out.flush().err();
@@ -61,7 +61,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// A bar on a terminal's stderr, and nothing elsewhere.
+    /// A progress bar, if stderr is a terminal.
     pub(super) fn bar(&self, turns: u32) -> ProgressBar {
         let target = if self.bars {
             ProgressDrawTarget::stderr()
@@ -86,7 +86,7 @@ pub(super) fn tail_json(tail: Tail) -> Value {
     }
 }
 
-/// What a terminal shows of a line; what it would obey is left out.
+/// A line without the characters that a terminal would obey.
 fn shown(line: &str) -> String {
     line.chars().filter(|c| lockstep::is_shown(*c)).collect()
 }

@@ -82,14 +82,14 @@ pub(super) fn info<S: Simulation>(
     Ok(tail_verdict(path, &reader, json, to))
 }
 
-/// The game's settings; `None` where they are those of other rules than this build's.
+/// The game's setup; `None` if this build has other rules.
 fn setup<S: Simulation>(reader: &Reader) -> Option<Value> {
     serde_json::to_value(reader.setup::<S>().ok()?).ok()
 }
 
 fn setup_text(setup: Option<&Value>) -> String {
     let Some(setup) = setup else {
-        return "of other rules than those of this build".to_owned();
+        return "recorded under other rules than this build's".to_owned();
     };
     let text: Vec<String> = match setup {
         Value::Object(fields) => {
@@ -109,10 +109,10 @@ fn setup_text(setup: Option<&Value>) -> String {
     start
 }
 
-/// Characters of a setup that are shown; JSON has all.
+/// Longer setups are cut; JSON holds all of them.
 const SETUP_SHOWN: usize = 400;
 
-/// Somebody who goes for having signed two batches for one turn, as the file says; `verify` checks it.
+/// A peer removed for signing two batches for one turn, as the file claims; `verify` checks the proof.
 struct Cheat {
     peer: u8,
     turn: Option<TurnNumber>,
@@ -139,7 +139,7 @@ impl Cheat {
             .turn
             .map_or_else(String::new, |turn| format!(" for turn {turn}"));
         format!(
-            "cheated    {}  {} signed two different batches{turn}: gone from turn {} on, the proof is kept",
+            "cheated    {}  {} signed two different batches{turn}: removed from turn {} on; the file holds the proof",
             seats_text(&self.seats(reader)),
             of.map_or("", |peer| &peer.name),
             self.cut
@@ -161,7 +161,7 @@ fn roster_json(at: &RosterAt) -> Value {
     })
 }
 
-/// Who is not in the match any more, and why, and who is again. Who cheated is told at another place.
+/// The changes of a roster change: seats without a player, and seats with one again. `cheats` shows cheaters.
 fn roster_text(at: &RosterAt, reader: &Reader, to: &mut Printer<'_>) {
     let named = |seat: &Seat| {
         let peer = reader.start().peer_with(*seat);
@@ -170,24 +170,24 @@ fn roster_text(at: &RosterAt, reader: &Reader, to: &mut Printer<'_>) {
     };
     let turn = at.turn;
     for gone in &at.gone {
-        let who: Vec<String> = gone.seats.iter().map(named).collect();
-        let who = who.join(", ");
+        let names: Vec<String> = gone.seats.iter().map(named).collect();
+        let names = names.join(", ");
         let why = match gone.cause {
             RosterCause::Cheated => continue,
             RosterCause::Left => {
-                to.line(&format!("left       {who} before turn {turn}"));
+                to.line(&format!("left       {names} before turn {turn}"));
                 continue;
             }
-            RosterCause::Desynced => "another world than most",
-            RosterCause::Reopened => "not back when the match was reopened",
-            _ => "lost, or too slow for too long",
+            RosterCause::Desynced => "world differed from the majority's",
+            RosterCause::Reopened => "did not return when the match was reopened",
+            _ => "connection lost, or too slow for too long",
         };
-        to.line(&format!("removed    {who} from turn {turn} on: {why}"));
+        to.line(&format!("removed    {names} from turn {turn} on: {why}"));
     }
     if !at.back.is_empty() {
-        let who: Vec<String> = at.back.iter().map(named).collect();
-        let who = who.join(", ");
-        to.line(&format!("back       {who} from turn {turn} on"));
+        let names: Vec<String> = at.back.iter().map(named).collect();
+        let names = names.join(", ");
+        to.line(&format!("rejoined   {names} from turn {turn} on"));
     }
 }
 
@@ -229,7 +229,7 @@ pub(super) fn verify<S: Simulation>(
     let verified = verified.map_err(at(path))?;
     let played = reader.time_of(TurnNumber(verified.turns));
     let ratio = played.as_secs_f64() / wall.as_secs_f64().max(1e-9);
-    // Of a file that does not hold nobody is called a cheat.
+    // An invalid file is no evidence of cheating.
     let cheats = match verified.wrong {
         None => cheats(&mut reader).map_err(at(path))?,
         Some(_) => Vec::new(),
@@ -261,7 +261,7 @@ pub(super) fn verify<S: Simulation>(
             .for_each(|cheat| to.line(&cheat.text(&reader)));
     }
     if let Some(wrong) = &verified.wrong {
-        to.tell(&format!(
+        to.problem(&format!(
             "{}: {wrong} ({} of play)",
             path.display(),
             clock(played)
@@ -287,16 +287,16 @@ fn verified_text(reader: &Reader, verified: &Verified, ratio: f64, to: &mut Prin
             count(u64::from(verified.signatures), "signature"),
             thousands(u64::from(turns))
         ),
-        None => "history    no signature over the turns is in this file".to_owned(),
+        None => "history    this file holds no signature over its turns".to_owned(),
     });
     for at in &verified.continued {
         to.line(&continued_text(&at.continuation, reader));
         to.line(&match at.attested_turns {
             Some(turns) => format!(
-                "           what was played before it is signed up to turn {}, and not by that player alone",
+                "           the part before it is signed up to turn {} by other players of it",
                 thousands(u64::from(turns))
             ),
-            None => "           nobody has signed what was played before it".to_owned(),
+            None => "           the part before it is unsigned".to_owned(),
         });
     }
     for settled in &verified.desyncs {
@@ -317,7 +317,7 @@ fn settled_text(reader: &Reader, settled: &Settled) -> String {
     });
     let named: Vec<String> = named.collect();
     format!(
-        "desync     after {} {} had another world than this one: the others went on without",
+        "desync     after {} the world of {} differed from this one: the match went on without them",
         count(u64::from(settled.turns), "turn"),
         named.join(" and ")
     )
@@ -353,7 +353,7 @@ pub(super) fn diff(
                 let (ours, theirs) = diff.provisional_turns;
                 let alone = if ours > 0 { left } else { right };
                 format!(
-                    "equal: {equal}; {} then has {} of its own, for the others went on without its peer",
+                    "equal: {equal}; {} then has {} of its own, because the match went on without its peer",
                     alone.display(),
                     count(u64::from(ours.max(theirs)), "turn"),
                 )
@@ -363,7 +363,7 @@ pub(super) fn diff(
                 let (longer, more) = if a > b { (left, a - b) } else { (right, b - a) };
                 let more = count(u64::from(more), "turn");
                 format!(
-                    "equal as far as both go: {equal}; {} has {more} more",
+                    "equal in all common turns: {equal}; {} has {more} more",
                     longer.display()
                 )
             }
@@ -384,7 +384,9 @@ pub(super) fn diff(
 fn difference_text(difference: &Difference, reader: &Reader) -> String {
     match difference {
         Difference::OtherMatch => "two different matches".to_owned(),
-        Difference::Start => "one match, but another start: roster, setup, seed or plan".to_owned(),
+        Difference::Start => {
+            "one match, but different starts: roster, setup, seed or plan".to_owned()
+        }
         Difference::Turn {
             turn,
             entry,
@@ -412,7 +414,7 @@ fn difference_text(difference: &Difference, reader: &Reader) -> String {
             thousands(u64::from(turn.0)),
             clock(reader.time_of(*turn)),
             match in_which {
-                (true, true) => "each, and not the same",
+                (true, true) => "both, differently",
                 (true, false) => "the first",
                 _ => "the second",
             }
@@ -442,11 +444,11 @@ fn entry_text(entry: Option<&LogEntry>) -> String {
     }
 }
 
-/// Who went on alone, and from where.
+/// The player that went on alone, and the turn where that begins.
 fn continued_text(continuation: &Continuation, reader: &Reader) -> String {
     let turn = TurnNumber(continuation.turns);
     format!(
-        "continued  from turn {} ({}) on by {} in seat {}, alone: bots have the other seats  key {}…",
+        "continued  from turn {} ({}) on by {} in seat {}, alone; bots play the other seats  key {}…",
         thousands(u64::from(turn.0)),
         clock(reader.time_of(turn)),
         continuation.name,
@@ -477,7 +479,7 @@ fn headline(reader: &Reader) -> String {
 
 fn result_text(reader: &Reader) -> String {
     match reader.end() {
-        None => "the recording was not ended".to_owned(),
+        None => "the recording has no end".to_owned(),
         Some(end) => match end.outcome {
             None => "ended without a decision".to_owned(),
             Some(outcome) => match outcome.winner {
@@ -508,7 +510,7 @@ fn end_json(reader: &Reader) -> Value {
     }
 }
 
-/// Says how a file ends that does not end well.
+/// Reports a file without a proper end.
 pub(super) fn tail_verdict(
     path: &Path,
     reader: &Reader,
@@ -517,14 +519,14 @@ pub(super) fn tail_verdict(
 ) -> Verdict {
     let name = path.display();
     if let Some(damage) = reader.damage() {
-        to.tell(&format!("{name}: {damage}"));
-        to.tell(&format!("  {}", damage.remedy(name)));
+        to.problem(&format!("{name}: {damage}"));
+        to.problem(&format!("  {}", damage.remedy(name)));
         return Verdict::Damaged;
     }
     if reader.tail() == Tail::Open && !json {
         let turns = reader.turns();
         to.line(&format!(
-            "{name}: whole up to its last turn (turn {}, {}); the recording was not ended",
+            "{name}: whole up to its last turn (turn {}, {}); the recording has no end",
             thousands(u64::from(turns)),
             clock(reader.time_of(TurnNumber(turns)))
         ));
@@ -534,13 +536,12 @@ pub(super) fn tail_verdict(
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the edge to a person: how long the re-run took"
+    reason = "the edge of the program: the time of the re-run"
 )]
 fn now() -> Instant {
     Instant::now()
 }
 
-/// Milliseconds, as JSON carries them.
 pub(super) fn ms(time: Duration) -> u64 {
     time.as_millis() as u64
 }
@@ -550,13 +551,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_seat_is_not_many() {
+    fn plurals_follow_the_number() {
         assert_eq!(seats_text(&[1]), "seat 1");
         assert_eq!(seats_text(&[1, 2]), "seats 1, 2");
     }
 
     #[test]
-    fn a_setup_is_told_field_by_field_and_in_a_line() {
+    fn a_setup_is_one_line_of_fields() {
         let setup = json!({"map": null, "minutes": 20, "name": "a\u{202e}b"});
         assert_eq!(setup_text(Some(&setup)), "minutes 20  name \"ab\"");
         let long = json!(["x".repeat(10_000)]);

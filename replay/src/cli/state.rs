@@ -20,12 +20,12 @@ pub(super) fn show<S: Simulation>(
     let reader = Reader::open(path).map_err(at(path))?;
     reader.setup::<S>().map_err(at(path))?;
     if turn > reader.turns() {
-        to.tell(&format!(
+        to.problem(&format!(
             "{}: --turn {turn} is beyond the file's {}",
             path.display(),
             count(u64::from(reader.turns()), "turn")
         ));
-        // Where the file breaks off, that is the reason.
+        // If the turn is beyond a damaged end, the damage is the reason to report.
         return Ok(match tail_verdict(path, &reader, json, to) {
             Verdict::Damaged => Verdict::Damaged,
             _ => Verdict::Usage,
@@ -88,7 +88,7 @@ pub(super) fn show<S: Simulation>(
     Ok(tail_verdict(path, reader, json, to))
 }
 
-/// Names the sections of a world and counts their rows.
+/// Collects names and row counts of a world's sections.
 struct Sections(Vec<(String, usize)>);
 
 impl Visit for Sections {

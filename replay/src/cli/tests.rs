@@ -20,14 +20,14 @@ fn replay(args: &[&str]) -> Ran {
     }
 }
 
-/// A folder with `whole`, `cut`, `open`, `other` (a command differs) and `foreign`.
+/// A folder with replays: `whole`, `cut`, `open`, `other` (a command differs), `flipped`, `foreign`, `empty`.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let put = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
     let records = fixture::play(120).records;
     let whole = fixture::file_of(&records);
     put("whole", &whole);
-    // In the middle of the end record, which is long.
+    // Within the end record, which is long.
     put("cut", &whole[..whole.len() - 60]);
     put("open", &fixture::file_of(&records[..200]));
     let mut flipped = whole.clone();
@@ -48,7 +48,7 @@ fn folder() -> TempDir {
 }
 
 #[test]
-fn what_a_terminal_would_obey_is_not_written() {
+fn control_characters_are_not_written() {
     let folder = tempfile::tempdir().unwrap();
     let mut records = fixture::play(40).records;
     let lockstep::log::Record::Start(start) = &mut records[0] else {
@@ -62,10 +62,10 @@ fn what_a_terminal_would_obey_is_not_written() {
     let path = path.to_str().unwrap();
     for command in ["info", "verify", "stats"] {
         let ran = replay(&[command, path]);
-        let said = format!("{}{}", ran.out, ran.err);
-        let obeyed = said.chars().find(|c| *c != '\n' && c.is_control());
-        assert_eq!(obeyed, None, "{command}: {said:?}");
-        assert!(!ran.out.contains("Ada\n"), "{command}: {said:?}");
+        let text = format!("{}{}", ran.out, ran.err);
+        let obeyed = text.chars().find(|c| *c != '\n' && c.is_control());
+        assert_eq!(obeyed, None, "{command}: {text:?}");
+        assert!(!ran.out.contains("Ada\n"), "{command}: {text:?}");
     }
     let out = replay(&["info", path]).out;
     assert!(
@@ -75,7 +75,7 @@ fn what_a_terminal_would_obey_is_not_written() {
 }
 
 #[test]
-fn verify_answers_with_text_json_and_exit_code() {
+fn verify_prints_text_or_json_and_sets_the_exit_code() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let whole = replay(&["verify", &path("whole")]);
@@ -96,7 +96,7 @@ fn verify_answers_with_text_json_and_exit_code() {
     assert!(cut.err.contains("replay trim"));
     let open = replay(&["verify", &path("open")]);
     assert_eq!(open.code, 0, "{}", open.err);
-    assert!(open.out.contains("the recording was not ended"));
+    assert!(open.out.contains("the recording has no end"));
     let other = replay(&["verify", &path("other")]);
     assert_eq!(other.code, 3);
     assert!(other.err.contains("another history"));
@@ -114,7 +114,7 @@ fn verify_answers_with_text_json_and_exit_code() {
 }
 
 #[test]
-fn info_show_stats_and_diff_answer() {
+fn info_show_stats_and_diff_print_their_results() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let info = replay(&["info", "--json", &path("whole")]);
@@ -123,9 +123,13 @@ fn info_show_stats_and_diff_answer() {
     assert_eq!(info["setup"], 3);
     assert_eq!(info["seats"][1]["name"], "bob");
     assert_eq!(info["tail"]["state"], "complete");
-    let told = replay(&["info", &path("whole")]);
-    assert_eq!(told.code, 0);
-    assert!(told.out.contains("setup      3\n"), "{}", told.out);
+    let info_text = replay(&["info", &path("whole")]);
+    assert_eq!(info_text.code, 0);
+    assert!(
+        info_text.out.contains("setup      3\n"),
+        "{}",
+        info_text.out
+    );
     assert_eq!(replay(&["info", &path("cut")]).code, 5);
 
     let shown = replay(&["show", "--turn", "77", "--json", &path("whole")]);
@@ -137,7 +141,7 @@ fn info_show_stats_and_diff_answer() {
     assert_eq!(shown["sections"][0]["rows"], 2);
     assert_eq!(replay(&["show", "--turn", "121", &path("whole")]).code, 2);
 
-    // Beyond a damaged end, the damage is what is wrong.
+    // Beyond a damaged end, the damage is the reason.
     let beyond = replay(&["show", "--turn", "121", &path("cut")]);
     assert_eq!(beyond.code, 5);
     for wanted in [
@@ -162,7 +166,7 @@ fn info_show_stats_and_diff_answer() {
     let equal = replay(&["diff", &path("whole"), &path("whole")]);
     assert!(equal.code == 0 && equal.out.starts_with("equal: 120 turns"));
     let prefix = replay(&["diff", &path("whole"), &path("open")]);
-    assert!(prefix.code == 0 && prefix.out.contains("equal as far as both go"));
+    assert!(prefix.code == 0 && prefix.out.contains("equal in all common turns"));
     let other = replay(&["diff", &path("whole"), &path("other")]);
     assert_eq!(other.code, 3);
     assert!(
@@ -173,7 +177,7 @@ fn info_show_stats_and_diff_answer() {
 }
 
 #[test]
-fn who_cheated_is_told_with_the_turn_and_the_proof_is_exported() {
+fn a_cheater_is_named_and_the_proof_is_exported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cheated");
     fs::write(
@@ -182,12 +186,12 @@ fn who_cheated_is_told_with_the_turn_and_the_proof_is_exported() {
     )
     .unwrap();
     let path = path.to_str().unwrap();
-    let said =
-        "cheated    seat 1  bob signed two different batches for turn 41: gone from turn 40 on";
+    let text =
+        "cheated    seat 1  bob signed two different batches for turn 41: removed from turn 40 on";
     for command in ["info", "verify"] {
-        let text = replay(&[command, path]);
-        assert_eq!(text.code, 0, "{}", text.err);
-        assert!(text.out.contains(said), "{}", text.out);
+        let ran = replay(&[command, path]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        assert!(ran.out.contains(text), "{}", ran.out);
         let json: Value = serde_json::from_str(&replay(&[command, "--json", path]).out).unwrap();
         let cheat = serde_json::json!([{"peer": 1, "seats": [1], "turn": 41, "gone_from": 40}]);
         assert_eq!(json["cheats"], cheat);
@@ -204,22 +208,22 @@ fn who_cheated_is_told_with_the_turn_and_the_proof_is_exported() {
 }
 
 #[test]
-fn info_says_who_was_removed_and_who_left() {
+fn info_tells_removed_peers_from_leavers() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gone");
     let path = path.to_str().unwrap();
-    for (left, said, removed) in [
+    for (left, text, removed) in [
         (
             false,
-            "removed    seat 1 (bob) from turn 40 on: lost",
+            "removed    seat 1 (bob) from turn 40 on: connection lost",
             vec![1],
         ),
         (true, "left       seat 1 (bob) before turn 40", vec![]),
     ] {
         let played = fixture::play_gone(60, 40, left);
         fs::write(path, fixture::file_of(&played.records)).unwrap();
-        let text = replay(&["info", path]);
-        assert!(text.out.contains(said), "{}", text.out);
+        let ran = replay(&["info", path]);
+        assert!(ran.out.contains(text), "{}", ran.out);
         let json: Value = serde_json::from_str(&replay(&["info", "--json", path]).out).unwrap();
         let cause = if left { "left" } else { "lost" };
         let expected = serde_json::json!([{
@@ -263,7 +267,7 @@ fn everything_is_exported_as_json_lines() {
 }
 
 #[test]
-fn usage_errors_and_help_have_their_codes() {
+fn usage_errors_and_help_have_their_exit_codes() {
     for wrong in [
         &["verify"][..],
         &["no-such"],
@@ -341,8 +345,7 @@ fn a_slow_machine_is_named() {
 
     let stats = replay(&["stats", &path]);
     assert!(stats.out.contains("2 plan changes"), "{}", stats.out);
-    let line =
-        "turn 21                0:03  400x2, ticks of 100 ms, for the slow machine of seat 1";
+    let line = "turn 21                0:03  400x2, ticks of 100 ms, slowed down for seat 1";
     assert!(stats.out.lines().any(|it| it == line), "{}", stats.out);
     let plans = &json(&["stats", "--json", &path])["plans"];
     let slow = serde_json::json!(
@@ -352,11 +355,7 @@ fn a_slow_machine_is_named() {
     assert_eq!(plans[1]["slow"], serde_json::json!([]));
 
     let show = replay(&["show", "--turn", "30", &path]);
-    assert!(
-        show.out.contains("for the slow machine of seat 1"),
-        "{}",
-        show.out
-    );
+    assert!(show.out.contains("slowed down for seat 1"), "{}", show.out);
     let show = json(&["show", "--json", "--turn", "30", &path]);
     assert_eq!(
         (&show["tick_ms"], &show["slow"]),
@@ -379,7 +378,6 @@ fn a_slow_machine_is_named() {
     fs::write(&path, fixture::file_of(&forged)).unwrap();
     let verify = replay(&["verify", &path]);
     assert_eq!(verify.code, 3);
-    let wrong =
-        "turn 40 has ticks of 200 ms (800x2); by the turns before it they take 100 ms (400x2)";
+    let wrong = "turn 40 has ticks of 200 ms (800x2); the turns before it ask for 100 ms (400x2)";
     assert!(verify.err.contains(wrong), "{}", verify.err);
 }

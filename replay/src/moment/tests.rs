@@ -23,7 +23,7 @@ impl Recorded {
         Recorded { folder, path }
     }
 
-    /// Plays so many turns on from a moment of a file, and gives the new one.
+    /// Plays `more` turns on from a moment of a file; returns the new file.
     fn go_on(&self, from: &Path, turns: u32, more: u32, name: &str) -> PathBuf {
         let mut moment = Moment::<Coins>::open(from, Some(turns)).unwrap();
         let path = self.folder.path().join(name);
@@ -45,7 +45,7 @@ impl Recorded {
     }
 }
 
-/// Plays to the end, with a command for each seat in between.
+/// Plays to the end, with a command for each seat on the way.
 fn play(mut game: Match<Coins>) {
     let mut own = Vec::new();
     let mut turns = 0;
@@ -102,7 +102,7 @@ fn a_moment_has_the_world_of_its_turn() {
 }
 
 #[test]
-fn what_is_played_on_is_a_replay_that_holds_and_says_where_it_begins() {
+fn playing_on_records_a_valid_replay_with_its_branch_turn() {
     let recorded = Recorded::of(&fixture::play(120).records);
     let new = recorded.go_on(&recorded.path, 73, 30, "new.replay");
     let result = verified(&new);
@@ -116,7 +116,7 @@ fn what_is_played_on_is_a_replay_that_holds_and_says_where_it_begins() {
         turns, name, seat, ..
     } = &*continued.continuation;
     assert_eq!((*turns, name.as_str(), *seat), (73, "eve", Seat(1)));
-    // The two of the old match have signed what is before, and the one of the new one all of it.
+    // Both old peers signed the part before the moment, and the new player signed all of it.
     assert!(
         continued
             .attested_turns
@@ -136,7 +136,7 @@ fn what_is_played_on_is_a_replay_that_holds_and_says_where_it_begins() {
 }
 
 #[test]
-fn the_two_differ_from_the_moment_on_and_say_why() {
+fn diff_names_the_turn_where_playing_on_begins() {
     let recorded = Recorded::of(&fixture::play(120).records);
     let new = recorded.go_on(&recorded.path, 73, 30, "new.replay");
     let compare = |one: &Path, other: &Path| {
@@ -159,13 +159,13 @@ fn the_two_differ_from_the_moment_on_and_say_why() {
     assert!(compare(&new, &new).agrees());
     let other = recorded.go_on(&recorded.path, 73, 10, "other.replay");
     assert_eq!(compare(&new, &other).difference, from((true, true)));
-    // From the very end on it is what the old one may have become.
+    // Played on from the very end, the new file continues the old one.
     let end = recorded.go_on(&recorded.path, 120, 10, "end.replay");
     assert!(compare(&recorded.path, &end).agrees());
 }
 
 #[test]
-fn one_plays_on_from_what_was_played_on() {
+fn a_continued_replay_can_be_continued() {
     let recorded = Recorded::of(&fixture::play(120).records);
     let first = recorded.go_on(&recorded.path, 73, 30, "first.replay");
     for (turns, continued) in [(90, vec![73, 90]), (73, vec![73, 73]), (60, vec![60])] {
@@ -173,13 +173,13 @@ fn one_plays_on_from_what_was_played_on() {
         let second = recorded.go_on(&first, turns, 12, &name);
         let result = verified(&second);
         assert_eq!((result.wrong, result.turns), (None, turns + 12));
-        let told = result.continued.iter().map(|at| at.continuation.turns);
-        assert_eq!(told.collect::<Vec<_>>(), continued);
+        let states = result.continued.iter().map(|at| at.continuation.turns);
+        assert_eq!(states.collect::<Vec<_>>(), continued);
     }
 }
 
 #[test]
-fn who_had_left_before_is_played_again() {
+fn a_seat_whose_player_left_is_played_again() {
     let played = fixture::play_cheated(120, 60);
     let recorded = Recorded::of(&played.records);
     let new = recorded.go_on(&recorded.path, 80, 20, "new.replay");
@@ -191,12 +191,12 @@ fn who_had_left_before_is_played_again() {
             Record::Bundle(bundle) if bundle.turn.0 == 80 => Some(bundle.entries),
             _ => None,
         });
-    let told: Vec<What> = entries.flatten().map(|entry| entry.what).collect();
-    assert_eq!(told, [What::Seat(sim::SeatState::Played)]);
+    let states: Vec<What> = entries.flatten().map(|entry| entry.what).collect();
+    assert_eq!(states, [What::Seat(sim::SeatState::Played)]);
 }
 
 #[test]
-fn a_history_that_somebody_changed_does_not_pass() {
+fn an_edited_continued_history_is_found() {
     let recorded = Recorded::of(&fixture::play(120).records);
     let new = recorded.go_on(&recorded.path, 73, 30, "new.replay");
     let records = records_of(&new);
@@ -218,18 +218,18 @@ fn a_history_that_somebody_changed_does_not_pass() {
     assert_eq!(continuation(|of| of.seat = Seat(0)), unsigned);
     assert_eq!(continuation(|of| of.log_hash.0[3] ^= 1), unsigned);
     assert_eq!(continuation(|of| of.peer.0[3] ^= 1), unsigned);
-    // A turn before the moment, which those who played until then have signed.
+    // A turn before the moment, signed by the players of that time.
     let before = wrong(&|record| match record {
         Record::Bundle(bundle) if bundle.turn.0 == 30 => bundle.entries.clear(),
         _ => {}
     });
     assert!(matches!(before, Some(Wrong::History { .. })), "{before:?}");
-    // Without the word that it is continued the turns behind it are nobody's.
+    // Without the continuation record, no key signs the turns behind it.
     let mut hidden = records.clone();
     hidden.retain(|record| !matches!(record, Record::Continued(_)));
     let hidden = verified(&Recorded::of(&hidden).path);
     assert!(hidden.wrong.is_some() && hidden.continued.is_empty());
-    // And nobody's roster changes behind it.
+    // Roster changes behind it are not signed either.
     let mut changed = records.clone();
     let alarm = fixture::play_changing(120, &[90], |_| {}).records;
     let change = |record: &&Record| matches!(record, Record::Roster(_));
@@ -245,7 +245,7 @@ fn a_history_that_somebody_changed_does_not_pass() {
 }
 
 #[test]
-fn a_keyframe_that_lies_is_passed_over() {
+fn a_wrong_keyframe_is_skipped() {
     let played = fixture::play(120);
     let mut records = played.records.clone();
     for record in &mut records {
@@ -261,7 +261,7 @@ fn a_keyframe_that_lies_is_passed_over() {
 }
 
 #[test]
-fn what_is_no_moment_is_named() {
+fn invalid_moments_are_named() {
     let played = fixture::play(120);
     let recorded = Recorded::of(&played.records);
     let open = |path: &Path, turns| Moment::<Coins>::open(path, turns).err().unwrap();
@@ -325,7 +325,7 @@ fn what_is_no_moment_is_named() {
 }
 
 #[test]
-fn a_file_that_breaks_off_is_played_on_from_as_far_as_it_goes() {
+fn a_cut_file_can_be_played_on_from_its_valid_turns() {
     let played = fixture::play(120);
     let mut bytes = fixture::file_of(&played.records);
     bytes.truncate(bytes.len() * 2 / 3);
@@ -341,7 +341,7 @@ fn a_file_that_breaks_off_is_played_on_from_as_far_as_it_goes() {
 }
 
 #[test]
-fn nobody_comes_back_into_what_one_played_alone() {
+fn a_continued_replay_cannot_be_rejoined() {
     let recorded = Recorded::of(&fixture::play(120).records);
     let new = recorded.go_on(&recorded.path, 73, 30, "new.replay");
     let mut records = records_of(&new);

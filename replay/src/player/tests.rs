@@ -25,7 +25,7 @@ fn saved(world: &Coins) -> Vec<u8> {
 }
 
 #[test]
-fn every_turn_that_is_sought_is_the_turn_that_was_played() {
+fn every_seek_gives_the_world_that_was_played() {
     let played = fixture::play(170);
     let mut game = player(&played);
     game.source().set_speed(Speed::PAUSED);
@@ -46,7 +46,7 @@ fn every_turn_that_is_sought_is_the_turn_that_was_played() {
 }
 
 #[test]
-fn a_seek_begins_at_the_nearest_snapshot_that_was_kept_and_loads() {
+fn a_seek_starts_at_the_nearest_loadable_snapshot() {
     let played = fixture::play(170);
     let mut game = player(&played);
     game.source().set_speed(Speed::PAUSED);
@@ -55,7 +55,7 @@ fn a_seek_begins_at_the_nearest_snapshot_that_was_kept_and_loads() {
     };
     for turn in [30, 90, 120, 160] {
         let ticks = ticks(&mut game, turn);
-        // The world of 120 is another one, to be seen where the seek begins there.
+        // The snapshot at 120 holds another world, so that its use is visible.
         let of = if turn == 120 { 30 } else { turn };
         let snapshot = match turn {
             160 => Arc::from([0xff; 40]),
@@ -83,7 +83,7 @@ fn a_seek_begins_at_the_nearest_snapshot_that_was_kept_and_loads() {
 }
 
 #[test]
-fn a_keyframe_that_does_not_belong_is_passed_over() {
+fn a_keyframe_of_another_log_is_skipped() {
     let mut played = fixture::play(170);
     for record in &mut played.records {
         if let Record::Keyframe(keyframe) = record {
@@ -104,7 +104,7 @@ fn a_keyframe_that_does_not_belong_is_passed_over() {
 }
 
 #[test]
-fn a_pause_that_nobody_ended_is_told_so() {
+fn a_pause_without_a_resumption_is_reported() {
     let played = fixture::play_with(30, |bundle| {
         bundle.entries.retain(|entry| entry.what != What::Resume);
     });
@@ -125,7 +125,7 @@ fn a_pause_that_nobody_ended_is_told_so() {
 }
 
 #[test]
-fn it_plays_to_the_end_and_tells_what_the_log_holds() {
+fn playing_to_the_end_emits_the_events_of_the_log() {
     let played = fixture::play(30);
     let mut game = player(&played);
     game.source().set_speed(Speed::UNLIMITED);
@@ -171,13 +171,13 @@ fn it_plays_to_the_end_and_tells_what_the_log_holds() {
 }
 
 #[test]
-fn who_was_removed_is_told_with_the_cause_and_who_left_as_one_who_left() {
-    let told = |played: &Played| {
+fn removed_peers_and_leavers_have_their_own_events() {
+    let events = |played: &Played| {
         let mut game = player(played);
         game.source().set_speed(Speed::UNLIMITED);
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         while game.status() != Status::Ended {
-            told.extend(game.poll().into_iter().filter_map(|event| match event {
+            events.extend(game.poll().into_iter().filter_map(|event| match event {
                 Event::RosterChanged {
                     turn,
                     epoch: 1,
@@ -192,7 +192,7 @@ fn who_was_removed_is_told_with_the_cause_and_who_left_as_one_who_left() {
                 _ => None,
             }));
         }
-        told
+        events
     };
     let gone = |cause, turn| (cause, turn, vec![Seat(1)]);
     let mut cut = fixture::play_gone(60, 40, false);
@@ -206,17 +206,17 @@ fn who_was_removed_is_told_with_the_cause_and_who_left_as_one_who_left() {
             vec![gone("by itself", 39), gone("left", 40)],
         ),
         (fixture::play_cheated(60, 40), vec![gone("cheated", 40)]),
-        (fixture::play_strayed(60, 40), vec![gone("desync", 40)]),
-        // Nothing is played behind it, and it is told all the same.
+        (fixture::play_desynced(60, 40), vec![gone("desync", 40)]),
+        // No turn follows the change, but its event comes all the same.
         (cut, vec![gone("lost", 40)]),
     ];
     for (played, expected) in cases {
-        assert_eq!(told(&played), expected);
+        assert_eq!(events(&played), expected);
     }
 }
 
 #[test]
-fn who_went_in_turns_that_a_seek_runs_through_is_not_told() {
+fn roster_changes_within_a_seek_are_silent() {
     let mut game = player(&fixture::play_gone(60, 40, false));
     game.source().set_speed(Speed::PAUSED);
     game.source().seek(TurnNumber(50));
@@ -226,7 +226,7 @@ fn who_went_in_turns_that_a_seek_runs_through_is_not_told() {
 }
 
 #[test]
-fn speed_holds_turns_back() {
+fn speed_delays_turns() {
     let played = fixture::play(30);
     let reader = Reader::from_bytes(fixture::file_of(&played.records)).unwrap();
     let mut player = Player::new(reader);
@@ -284,7 +284,7 @@ fn a_match_of_other_rules_is_refused() {
 }
 
 #[test]
-fn a_turn_that_is_executed_again_counts_once_for_who_gave_its_commands() {
+fn a_turn_executed_twice_counts_its_commands_once() {
     let played = fixture::play(170);
     let mut game = player(&played);
     game.source().set_speed(Speed::PAUSED);
@@ -324,7 +324,7 @@ proptest! {
 }
 
 #[test]
-fn whose_machine_was_slow_is_told() {
+fn a_slow_machine_is_reported() {
     let played = fixture::play_slow(120);
     let changes = |game: &mut Match<Coins, Player>| {
         game.source().set_speed(Speed::times(10_000));

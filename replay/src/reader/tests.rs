@@ -4,7 +4,7 @@ use crate::format;
 use crate::segment::Encoder;
 use proptest::prelude::*;
 
-/// The records before keyframes and thinning: what a prefix must be a prefix of.
+/// The records without keyframes and without thinning.
 fn records(bytes: Vec<u8>) -> Vec<Record> {
     let mut reader = Reader::from_bytes(bytes).expect("the file opens");
     reader
@@ -14,7 +14,7 @@ fn records(bytes: Vec<u8>) -> Vec<Record> {
 }
 
 #[test]
-fn a_whole_file_gives_everything_back() {
+fn a_whole_file_returns_all_records() {
     let played = fixture::play(120);
     let reader = Reader::from_bytes(fixture::file_of(&played.records)).unwrap();
     assert_eq!(reader.tail(), Tail::Complete);
@@ -31,7 +31,7 @@ fn a_whole_file_gives_everything_back() {
 }
 
 #[test]
-fn a_file_cut_anywhere_holds_every_item_before_the_cut() {
+fn a_file_cut_anywhere_keeps_every_item_before_the_cut() {
     let file = fixture::file_of(&fixture::play(60).records);
     let whole = records(file.clone());
     let mut most = 0;
@@ -86,7 +86,7 @@ fn a_flipped_bit_ends_the_prefix_before_it() {
     }
 }
 
-/// What a crash leaves has no last seal: the checks alone must tell.
+/// A crash leaves no last seal: the items' checks must suffice.
 #[test]
 fn a_flipped_bit_behind_the_last_seal_is_found() {
     let file = fixture::file_of(&fixture::play(40).records);
@@ -120,7 +120,7 @@ fn a_flipped_bit_behind_the_last_seal_is_found() {
 }
 
 #[test]
-fn a_segment_holds_in_its_place_only() {
+fn a_segment_is_valid_only_in_its_place() {
     let file = fixture::file_of(&fixture::play(300).records);
     let mut window = Window::new(Box::new(io::Cursor::new(file.clone())));
     let mut segments = Vec::new();
@@ -146,7 +146,7 @@ fn a_segment_holds_in_its_place_only() {
 }
 
 #[test]
-fn files_that_are_no_replays_are_named() {
+fn foreign_files_are_named() {
     let empty = Reader::from_bytes(Vec::new());
     assert!(matches!(empty, Err(Error::Empty)));
     let foreign = Reader::from_bytes(b"GIF89a, or anything else".to_vec());
@@ -161,7 +161,7 @@ fn files_that_are_no_replays_are_named() {
     assert!(matches!(missing, Err(Error::Io(_))));
 }
 
-/// The format is a promise: other builds must read what this one writes.
+/// The format is a promise: other builds must read this one's files.
 #[test]
 fn the_bytes_of_a_file_are_pinned() {
     let mut records = fixture::play(2).records;
@@ -182,7 +182,7 @@ fn the_bytes_of_a_file_are_pinned() {
 const GOLDEN: (usize, u32) = (428, 959_102_912);
 
 proptest! {
-    /// On failure proptest prints the seed and stores it in `proptest-regressions/`, from where it is repeated first.
+    /// On failure proptest prints the seed and stores it in `proptest-regressions/`, to repeat it first.
     #[test]
     fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..2_000)) {
         let _ = Reader::from_bytes(bytes.clone());

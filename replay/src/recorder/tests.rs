@@ -4,7 +4,7 @@ use lockstep::Plan;
 use lockstep::log::Bundle;
 use std::sync::Mutex;
 
-/// A file in memory whose disk fails at the `n`-th write or sync, wholly or after a part.
+/// A file in memory that fails at the `n`-th write or sync, completely or after a part.
 struct Failing {
     bytes: Arc<Mutex<Vec<u8>>>,
     calls_left: usize,
@@ -63,7 +63,7 @@ fn bundles(records: &[Record]) -> Vec<&Bundle> {
 }
 
 #[test]
-fn a_disk_that_fails_at_any_call_leaves_whole_turns_and_is_told_once() {
+fn a_failing_disk_leaves_whole_turns_and_is_reported_once() {
     let played = fixture::play(60);
     let all = bundles(&played.records);
     let mut finished = 0;
@@ -106,7 +106,7 @@ fn a_disk_that_fails_at_any_call_leaves_whole_turns_and_is_told_once() {
             assert_eq!(kept, all[..kept.len()]);
             match reader.tail() {
                 Tail::Cut { .. } => assert!(!truncates),
-                // The failing call was the last sync, or the index behind the end.
+                // The failing call was the last sync, or the index after the end.
                 Tail::Complete => assert_eq!(kept.len(), all.len()),
                 tail => assert_eq!(tail, Tail::Open),
             }
@@ -115,7 +115,7 @@ fn a_disk_that_fails_at_any_call_leaves_whole_turns_and_is_told_once() {
     assert_eq!(finished, 3);
 }
 
-/// A disk that never answers until it is let go.
+/// A disk that hangs until the lock is released.
 struct Hanging(Arc<Mutex<()>>, bool);
 
 impl Output for Hanging {
@@ -136,7 +136,7 @@ impl Output for Hanging {
 }
 
 #[test]
-fn a_disk_that_hangs_is_an_error_and_never_a_wait() {
+fn a_hanging_disk_is_an_error_and_never_blocks() {
     let played = fixture::play(1);
     let gate = Arc::new(Mutex::new(()));
     let held = gate.lock().unwrap();
@@ -155,11 +155,11 @@ fn a_disk_that_hangs_is_an_error_and_never_a_wait() {
     }
     assert_eq!(errors, [StoreError::Io(io::ErrorKind::TimedOut)]);
     drop(held);
-    assert_eq!(recorder.close(), Ok(()), "told already");
+    assert_eq!(recorder.close(), Ok(()), "reported already");
 }
 
 #[test]
-fn a_recorder_that_is_dropped_has_written_every_turn() {
+fn dropping_a_recorder_writes_every_turn() {
     let played = fixture::play(40);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("match.replay");
@@ -174,7 +174,7 @@ fn a_recorder_that_is_dropped_has_written_every_turn() {
 }
 
 #[test]
-fn no_file_is_overwritten_and_a_free_name_is_found() {
+fn recordings_never_overwrite_and_find_a_free_name() {
     let folder = tempfile::tempdir().unwrap();
     let inner = folder.path().join("replays");
     let first = Recorder::create_in(&inner, "match").unwrap();
@@ -192,7 +192,7 @@ fn no_file_is_overwritten_and_a_free_name_is_found() {
 }
 
 #[test]
-fn any_turn_can_be_read_back_while_the_match_runs() {
+fn every_turn_can_be_read_back_during_the_match() {
     let played = fixture::play(400);
     let folder = tempfile::tempdir().unwrap();
     let mut recorder = Recorder::create(&folder.path().join("match.replay")).unwrap();
@@ -226,7 +226,7 @@ fn checksums_are_thinned_and_the_last_one_is_kept() {
             _ => None,
         })
         .collect();
-    // 25 turns of 200 ms, and three paused ones at first.
+    // 25 turns of 200 ms, with three paused ones at first.
     assert_eq!(turns, [28, 53, 78, 100]);
 }
 
@@ -243,7 +243,7 @@ fn a_match_that_never_begins_leaves_no_file() {
 }
 
 #[test]
-fn turns_that_are_taken_back_leave_no_trace() {
+fn undone_turns_leave_no_trace() {
     let played = fixture::play(130);
     let folder = std::env::temp_dir().join(format!("lockstep-undo-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -272,7 +272,7 @@ fn turns_that_are_taken_back_leave_no_trace() {
         recorder.undo(taken_back).unwrap();
         let read = recorder.read(TurnNumber(0), usize::MAX).unwrap();
         assert_eq!(bundles(&read).len(), taken_back as usize);
-        // A signature or a checksum that came after the turn before may come again.
+        // A signature or a checksum about earlier turns may come again.
         for record in &played.records[place(taken_back)..] {
             recorder.append(record).unwrap();
         }
@@ -291,7 +291,7 @@ fn turns_that_are_taken_back_leave_no_trace() {
 }
 
 #[test]
-fn what_lies_too_far_back_ends_the_file_and_is_told() {
+fn undoing_too_many_turns_ends_the_file_with_an_error() {
     let played = fixture::play(130);
     let bytes = Arc::new(Mutex::new(Vec::new()));
     let output = Failing {
@@ -305,5 +305,5 @@ fn what_lies_too_far_back_ends_the_file_and_is_told() {
         recorder.append(record).unwrap();
     }
     assert_eq!(recorder.undo(3), Err(StoreError::NotKept(TurnNumber(3))));
-    assert_eq!(recorder.undo(3), Ok(()), "told once");
+    assert_eq!(recorder.undo(3), Ok(()), "reported once");
 }

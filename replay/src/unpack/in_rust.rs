@@ -7,9 +7,9 @@ use std::io::Read as _;
 /// Unpacks exactly `length` bytes.
 pub(crate) fn unpack(packed: &[u8], length: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    // The window is memory too, and its size is the file's claim.
+    // The window takes memory too, and its size is a claim of the file.
     let mut decoder = StreamingDecoder::new_with_max_window_size(packed, 1 << MOST_WINDOW).ok()?;
-    // Grows with what is really there: the length named may lie.
+    // Grows with the actual bytes: the claimed length may be a lie.
     decoder
         .by_ref()
         .take(length.saturating_add(1))

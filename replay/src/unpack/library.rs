@@ -1,4 +1,4 @@
-//! By zstd's own library.
+//! With zstd's own library.
 
 use super::MOST_WINDOW;
 use std::io::Read as _;
@@ -7,9 +7,9 @@ use std::io::Read as _;
 pub(crate) fn unpack(packed: &[u8], length: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut decoder = zstd::Decoder::with_buffer(packed).ok()?.single_frame();
-    // The window is memory too, and its size is the file's claim.
+    // The window takes memory too, and its size is a claim of the file.
     decoder.window_log_max(MOST_WINDOW).ok()?;
-    // Grows with what is really there: the length named may lie.
+    // Grows with the actual bytes: the claimed length may be a lie.
     decoder
         .by_ref()
         .take(length.saturating_add(1))

@@ -1,4 +1,4 @@
-//! Both ways to unpack, held to the same.
+//! Both decoders, held to the same.
 
 use super::{MOST_WINDOW, in_rust, library};
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ fn packed(bytes: &[u8], level: i32, checked: bool) -> Vec<u8> {
 }
 
 #[test]
-fn a_packed_length_that_lies_is_refused() {
+fn a_wrong_unpacked_length_is_refused() {
     let packed = packed(b"world", 0, false);
     for (name, unpack) in WAYS {
         assert_eq!(unpack(&packed, 5).as_deref(), Some(&b"world"[..]), "{name}");
@@ -27,7 +27,7 @@ fn a_packed_length_that_lies_is_refused() {
 }
 
 #[test]
-fn what_is_cut_has_more_behind_it_or_is_another_than_its_checksum_says_is_refused() {
+fn cut_extended_or_damaged_frames_are_refused() {
     let world: Vec<u8> = (0..9_000_u32)
         .flat_map(|at| (at / 7).to_le_bytes())
         .collect();
@@ -51,7 +51,7 @@ fn what_is_cut_has_more_behind_it_or_is_another_than_its_checksum_says_is_refuse
 
 /// A few bytes that ask for much memory.
 #[test]
-fn a_window_that_is_too_large_is_refused_and_so_is_what_unpacks_to_too_much() {
+fn oversized_windows_and_lengths_are_refused() {
     let zeros = vec![0_u8; 300_000];
     for (name, unpack) in WAYS {
         for (window, is_good) in [(MOST_WINDOW, true), (MOST_WINDOW + 1, false)] {
@@ -68,7 +68,7 @@ fn a_window_that_is_too_large_is_refused_and_so_is_what_unpacks_to_too_much() {
     }
 }
 
-/// Columns of numbers as a world's snapshot has them: ascending, few, and without any order.
+/// Columns of numbers like those of a world's snapshot: ascending, few distinct, and random.
 fn columns() -> Vec<u8> {
     let ids = (0..700_u32).flat_map(|at| (at * 3).to_le_bytes());
     let kinds = (0..700_u32).map(|at| (at / 90 % 5) as u8);
@@ -82,7 +82,7 @@ fn columns() -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn both_ways_give_what_was_packed(
+    fn both_decoders_return_the_packed_bytes(
         runs in proptest::collection::vec((any::<u8>(), 1_usize..400), 0..200),
         noise in proptest::collection::vec(any::<u8>(), 0..3_000),
         level in 1..12,
@@ -96,10 +96,10 @@ proptest! {
         }
     }
 
-    /// A few bytes changed, or cut. What a frame without a checksum unpacks to then is anybody's guess, and the two guess
-    /// differently; but neither gives more than was asked for, and with a checksum neither gives anything else.
+    /// Some bytes changed, or cut. Without a checksum the two decoders may return different bytes, but never more
+    /// than asked for. With a checksum neither returns anything else than the original.
     #[test]
-    fn damaged_bytes_unpack_to_the_truth_or_to_nothing(
+    fn damaged_bytes_unpack_to_the_original_or_to_nothing(
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         kept in any::<prop::sample::Index>(),
         cut: bool,

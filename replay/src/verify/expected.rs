@@ -1,4 +1,4 @@
-//! What a file claims about its match, by the number of turns executed.
+//! The claims of a file about its match, by turns executed.
 
 use crate::{Error, KeyframeAt, Reader};
 use lockstep::log::{Continuation, Record, RosterChange, SignedBatch, Start};
@@ -8,9 +8,8 @@ use lockstep::{Incarnation, LogHash, PeerId};
 use sim::Checksum;
 use std::sync::Arc;
 
-/// One claim.
 pub(super) struct Expected {
-    /// It holds for the world and the log after so many turns.
+    /// The claim is about world and log after this many turns.
     pub turns: u32,
     pub claim: Claim,
 }
@@ -23,27 +22,27 @@ pub(super) enum Claim {
         epoch: u32,
         log_hash: LogHash,
     },
-    /// A signed batch that cannot be read.
+    /// A signed batch that does not decode.
     Unreadable { peer: u8 },
     /// The world has this checksum.
     Checksum(Checksum),
-    /// The peers' worlds had different ones, and the others went on without some of them.
+    /// The peers' worlds differed, and the match went on without some of them.
     Desync {
         checksums: Vec<(u8, Checksum)>,
-        /// Whom they went on without, where that leaves one checksum.
+        /// The excluded peers, if the others share a checksum.
         without: Option<Peers>,
     },
     /// The world has these bytes.
     Keyframe(KeyframeAt),
 }
 
-/// All claims about turns that the file holds, by turn, and the runs of their processes that peers signed as. The agreed
-/// end is not among them.
+/// All claims about turns of the file, by turn, and the incarnations that signed as its peers. The agreed end is
+/// not among them.
 pub(super) fn collect(reader: &mut Reader) -> Result<(Vec<Expected>, Runs), Error> {
     let mut expected = Vec::new();
     let mut runs = Runs::of(reader.start());
     let mut differences = Vec::new();
-    let mut strayed = Strayed(Vec::new());
+    let mut desynced = Desynced(Vec::new());
     let mut attested = Vec::new();
     let mut roster = Peers::first(reader.start().roster.len());
     for record in reader.records() {
@@ -81,25 +80,25 @@ pub(super) fn collect(reader: &mut Reader) -> Result<(Vec<Expected>, Runs), Erro
             Record::Roster(change) => {
                 runs.take(&change);
                 roster = change.value.roster;
-                strayed.settle(&mut differences, change.value.odd, change.epoch);
+                desynced.settle(&mut differences, change.value.odd, change.epoch);
             }
             Record::End(end) => {
-                // Those whose worlds differed at the very end did not sign it.
+                // A peer whose world differed at the very end did not sign the end.
                 let signed: Peers = end.signatures.iter().map(|(peer, _)| *peer).collect();
-                strayed.settle(&mut differences, roster.without(signed), u32::MAX);
+                desynced.settle(&mut differences, roster.without(signed), u32::MAX);
             }
             Record::Continued(continuation) => {
                 runs.go_on(&continuation);
-                // Whoever goes on alone settles nothing.
+                // A player alone decides nothing about other peers.
                 roster = Peers::default();
             }
             Record::Start(_) | Record::Bundle(_) | Record::Keyframe(_) => {}
         }
     }
-    // What those signed of their worlds who strayed is no claim of this file.
+    // Signed checksums of desynced peers are no claims of this file.
     let sound = attested
         .into_iter()
-        .filter(|attested| !strayed.holds(attested));
+        .filter(|attested| !desynced.holds(attested));
     expected.extend(sound.map(|(_, _, turns, checksum)| Expected {
         turns,
         claim: Claim::Checksum(checksum),
@@ -115,7 +114,7 @@ pub(super) fn collect(reader: &mut Reader) -> Result<(Vec<Expected>, Runs), Erro
         turns: keyframe.turns,
         claim: Claim::Keyframe(*keyframe),
     }));
-    // What a peer signed about a later turn than the file holds says nothing about the file.
+    // Signatures about turns beyond the file say nothing about it.
     let turns = reader.turns();
     expected.retain(|expected| expected.turns <= turns);
     expected.sort_by_key(|expected| (expected.turns, expected.claim.rank()));
@@ -126,21 +125,21 @@ pub(super) fn collect(reader: &mut Reader) -> Result<(Vec<Expected>, Runs), Erro
 struct Differing {
     turns: u32,
     checksums: Vec<(u8, Checksum)>,
-    /// Whom the others have gone on without for it since.
+    /// Peers excluded for it since.
     named: Peers,
-    /// The others had one world.
+    /// Whether the remaining peers share one world.
     settled: bool,
 }
 
-/// Who strayed: which peer, in epochs up to which one, and from after how many turns on.
-struct Strayed(Vec<(u8, u32, u32)>);
+/// Desynced peers: which peer, its last epoch, and the number of turns after which it differed.
+struct Desynced(Vec<(u8, u32, u32)>);
 
-impl Strayed {
-    /// The others went on without these, at the end of this epoch.
+impl Desynced {
+    /// Marks peers as excluded at the end of this epoch.
     fn settle(&mut self, differences: &mut [Differing], odd: Peers, epoch: u32) {
         for differing in differences.iter_mut().filter(|each| !each.settled) {
-            let told: Peers = differing.checksums.iter().map(|(peer, _)| *peer).collect();
-            let gone = odd.and(told);
+            let reporters: Peers = differing.checksums.iter().map(|(peer, _)| *peer).collect();
+            let gone = odd.and(reporters);
             differing.named = differing.named.or(gone);
             let named = differing.named;
             let mut others = differing
@@ -155,17 +154,17 @@ impl Strayed {
         }
     }
 
-    /// Whether a peer had strayed when it signed that its world had this checksum after so many turns.
+    /// Whether a peer was already desynced when it signed this checksum.
     fn holds(&self, (peer, epoch, turns, _): &(u8, u32, u32, Checksum)) -> bool {
-        let mut strayed = self.0.iter();
-        strayed.any(|(of, until, from)| of == peer && epoch <= until && turns >= from)
+        let mut desynced = self.0.iter();
+        desynced.any(|(of, until, from)| of == peer && epoch <= until && turns >= from)
     }
 }
 
-/// Which run of a process spoke for a peer, and by which start, from which epoch on.
+/// Which incarnation spoke for a peer, under which start, from which epoch on.
 pub(super) struct Runs {
     starts: Vec<(u32, Arc<Start>)>,
-    /// Of peers that came back: from which epoch on, which peer, which run.
+    /// Rejoined peers: the first epoch, the peer, the incarnation.
     returned: Vec<(u32, u8, Incarnation)>,
 }
 
@@ -191,7 +190,7 @@ impl Runs {
         self.starts.push((epoch, start));
     }
 
-    /// Whether a batch of this epoch is signed by the run that spoke for its peer then.
+    /// Whether the incarnation that spoke for a peer in this epoch signed a batch.
     pub(super) fn signed(
         &self,
         batch: &SignedBatch,
@@ -213,7 +212,7 @@ impl Runs {
 }
 
 impl Claim {
-    /// Of several claims about one turn, the one that explains most comes first.
+    /// Of several claims about one turn, the most informative comes first.
     fn rank(&self) -> u8 {
         match self {
             Claim::Unreadable { .. } => 0,

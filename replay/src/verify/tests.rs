@@ -8,8 +8,7 @@ fn verified(records: &[Record]) -> Verified {
     verify::<Coins>(&mut reader, &Options::default(), |_| {}).unwrap()
 }
 
-/// The records of a match whose log somebody changed after the fact, with everything that carries no signature made
-/// to fit.
+/// The records of a match with an edited log, in which everything unsigned is made to fit.
 fn forged(change: impl Fn(&mut Record)) -> Verified {
     let mut records = fixture::play(120).records;
     records.iter_mut().for_each(change);
@@ -17,17 +16,17 @@ fn forged(change: impl Fn(&mut Record)) -> Verified {
 }
 
 #[test]
-fn a_true_replay_holds() {
+fn an_unedited_replay_is_valid() {
     let played = fixture::play(120);
     let mut reader = Reader::from_bytes(fixture::file_of(&played.records)).unwrap();
     let options = Options {
         every_tick: true,
         ..Options::default()
     };
-    let mut told = 0;
-    let result = verify::<Coins>(&mut reader, &options, |turns| told = turns).unwrap();
+    let mut progress = 0;
+    let result = verify::<Coins>(&mut reader, &options, |turns| progress = turns).unwrap();
     assert_eq!(result.wrong, None);
-    assert_eq!((result.turns, result.of, told), (120, 120, 120));
+    assert_eq!((result.turns, result.of, progress), (120, 120, 120));
     assert_eq!(result.keyframes, 2);
     assert_eq!(result.attested_turns, Some(120));
     assert!(result.signatures >= 2 + 2 * 2 + 2);
@@ -76,8 +75,8 @@ fn an_edited_command_is_found() {
 }
 
 #[test]
-fn an_edited_command_is_found_though_the_world_fits() {
-    // Everything is made to fit the other command, but what the peers signed was another history.
+fn an_edited_command_is_found_even_if_the_world_fits() {
+    // Everything fits the edited command, except the history that the peers signed.
     let mut records = play_with(120, |bundle| {
         if bundle.turn.0 == 30 {
             bundle.entries.clear();
@@ -181,8 +180,8 @@ fn forged_signatures_are_found() {
 }
 
 #[test]
-fn roster_changes_hold_and_forged_ones_are_found() {
-    // Two at one turn, and one right at a keyframe.
+fn roster_changes_are_valid_and_forged_ones_are_found() {
+    // Two before one turn, and one exactly at a keyframe.
     let cuts = [30, 30, fixture::KEYFRAME_TURNS];
     let records = fixture::play_changing(120, &cuts, |_| {}).records;
     let result = verified(&records);
@@ -204,7 +203,7 @@ fn roster_changes_hold_and_forged_ones_are_found() {
     assert_eq!(forged(&|change| change.accepts.truncate(0)), wrong);
     assert_eq!(forged(&|change| change.value.roster.0 = 1), wrong);
     assert_eq!(forged(&|change| change.value.log_hash = None), wrong);
-    // Left out, the history that everybody signed is another one.
+    // Without it, the history that every peer signed is another one.
     let without: Vec<Record> = records
         .iter()
         .filter(|record| !matches!(record, Record::Roster(_)))
@@ -218,7 +217,7 @@ fn roster_changes_hold_and_forged_ones_are_found() {
 }
 
 #[test]
-fn a_proof_of_cheating_holds_and_a_spoiled_one_is_found() {
+fn a_proof_of_cheating_is_valid_and_a_spoiled_one_is_found() {
     let records = fixture::play_cheated(120, 40).records;
     let result = verified(&records);
     assert_eq!(result.wrong, None);
@@ -242,7 +241,7 @@ fn a_proof_of_cheating_holds_and_a_spoiled_one_is_found() {
         spoiled(&|change| change.proofs[0].1.signature[63] ^= 1),
         wrong
     );
-    // One batch twice, batches of two turns, and somebody else's prove nothing.
+    // A batch twice, batches of two turns, and batches of another peer prove nothing.
     let twice = |change: &mut RosterChange| change.proofs[0].1 = change.proofs[0].0.clone();
     assert_eq!(spoiled(&twice), wrong);
     let attests = records.iter().filter_map(|record| match record {
@@ -259,7 +258,7 @@ fn a_proof_of_cheating_holds_and_a_spoiled_one_is_found() {
     };
     assert_eq!(spoiled(&of_another), wrong);
     assert_eq!(spoiled(&|change| change.proofs.clear()), wrong);
-    // What was agreed on is signed.
+    // The decided value is signed.
     assert_eq!(
         spoiled(&|change| change.value.cheats = Peers::default()),
         wrong
@@ -272,7 +271,7 @@ fn a_proof_of_cheating_holds_and_a_spoiled_one_is_found() {
 }
 
 #[test]
-fn an_end_that_does_not_fit_and_a_recorded_desync_are_found() {
+fn a_wrong_end_and_a_recorded_desync_are_found() {
     let result = forged(|record| {
         if let Record::End(end) = record {
             end.log_hash.0[0] ^= 1;
@@ -293,8 +292,8 @@ fn an_end_that_does_not_fit_and_a_recorded_desync_are_found() {
 }
 
 #[test]
-fn a_desync_that_the_others_went_on_from_holds_where_their_world_is_the_right_one() {
-    let records = fixture::play_strayed(120, 40).records;
+fn a_survived_desync_is_valid_if_the_majority_was_right() {
+    let records = fixture::play_desynced(120, 40).records;
     let result = verified(&records);
     assert_eq!(result.wrong, None);
     assert_eq!(result.turns, 120);
@@ -305,7 +304,7 @@ fn a_desync_that_the_others_went_on_from_holds_where_their_world_is_the_right_on
         records.iter_mut().for_each(change);
         verified(&records).wrong
     };
-    // What they agreed on must be the re-run's, all of it.
+    // The remaining peers' checksum must be the re-run's.
     let wrong = changed(&|record| {
         if let Record::Mismatch { checksums, .. } = record {
             checksums
@@ -314,7 +313,7 @@ fn a_desync_that_the_others_went_on_from_holds_where_their_world_is_the_right_on
         }
     });
     assert!(matches!(wrong, Some(Wrong::Desync { turns: 39, .. })));
-    // And who went must have been the one whose world differed, by a decision that says so.
+    // A decision must have excluded exactly the peer whose world differed.
     let wrong = changed(&|record| {
         if let Record::Mismatch { checksums, .. } = record {
             checksums.push((2, Checksum(9)));
@@ -337,7 +336,7 @@ fn a_desync_that_the_others_went_on_from_holds_where_their_world_is_the_right_on
 }
 
 #[test]
-fn a_cut_file_holds_as_far_as_it_goes() {
+fn a_cut_file_is_valid_up_to_its_cut() {
     let mut file = fixture::file_of(&fixture::play(120).records);
     file.truncate(file.len() / 2);
     let mut reader = Reader::from_bytes(file).unwrap();
@@ -347,7 +346,7 @@ fn a_cut_file_holds_as_far_as_it_goes() {
 }
 
 #[test]
-fn a_plan_that_the_turns_before_it_do_not_ask_for_is_found() {
+fn a_plan_that_no_turn_asked_for_is_found() {
     let played = fixture::play_slow(120).records;
     assert_eq!(verified(&played).wrong, None);
     let with_plan = |turn: u32, tick_ms: u16| {

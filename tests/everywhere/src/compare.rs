@@ -1,13 +1,13 @@
-//! Two traces, line by line.
+//! Compares two traces line by line.
 
 /// The first line in which two traces differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Counted from 1, comments apart.
+    /// Counted from 1, without comments.
     pub line: u32,
-    /// What the golden trace has there; `None` behind its end.
+    /// The golden line; `None` beyond the end.
     pub golden: Option<String>,
-    /// What was found there; `None` behind its end.
+    /// The line found; `None` beyond the end.
     pub found: Option<String>,
 }
 
@@ -24,7 +24,7 @@ impl std::fmt::Display for Difference {
     }
 }
 
-/// Compares two traces; lines that begin with `#` are comments. Says how many lines are equal.
+/// Compares two traces; lines that begin with `#` are comments. Returns the number of equal lines.
 ///
 /// # Errors
 /// The first difference.

@@ -1,5 +1,5 @@
-//! The golden trace: what the toolkit `sim` computes and how the demo's matches go, as a list of named checksums
-//! that must be the same on every machine.
+//! The golden trace: named checksums of what the toolkit `sim` computes and of matches of the demo. They must be
+//! equal on every machine.
 //!
 //! `tests/golden/trace.txt` is the committed trace; `tests/everywhere/run` computes it on every target.
 
@@ -15,7 +15,7 @@ pub use compare::{Difference, compare};
 pub use lines::Lines;
 pub use worlds::How;
 
-/// The trace of the toolkit alone: in a second even under emulation.
+/// The trace of the toolkit alone, which takes a second even under emulation.
 #[must_use]
 pub fn toolkit() -> Lines {
     let mut lines = Lines::default();

@@ -1,8 +1,8 @@
-//! The trace as text: a name and a checksum a line.
+//! The trace as text: a name and a checksum per line.
 
 use sim::{Sink, Sum};
 
-/// Named checksums, in the order in which they were computed.
+/// Named checksums, in the order of computation.
 #[derive(Clone, Debug, Default)]
 pub struct Lines(String);
 
@@ -13,7 +13,7 @@ impl Lines {
         &self.0
     }
 
-    /// Adds the checksum of all that `fill` writes.
+    /// Adds the checksum of what `fill` writes.
     pub(crate) fn sum(&mut self, name: &str, fill: impl FnOnce(&mut Sum)) {
         let mut sum = Sum::new();
         fill(&mut sum);
@@ -28,7 +28,7 @@ impl Lines {
     }
 }
 
-/// A text with its length, so that two texts never look like another two.
+/// Writes a text after its length, so that no two sequences of texts look alike.
 pub(crate) fn put_text(sum: &mut Sum, text: &str) {
     sum.value(text.len() as u32);
     sum.bytes(text.as_bytes());

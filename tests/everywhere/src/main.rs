@@ -1,14 +1,14 @@
-//! Prints the golden trace as this build computes it, compares it, or writes it anew.
+//! Prints, compares or rewrites the golden trace.
 
 use everywhere::{How, compare, everything, toolkit};
 use std::process::ExitCode;
 
 const USAGE: &str = "everywhere                        prints the trace
-everywhere threads N              prints it, computed by so many threads
+everywhere threads N              prints it, computed by N threads
 everywhere plain                  prints it, computed without the instructions that only newer machines have
 everywhere toolkit                prints the part of the toolkit `sim`
 everywhere compare GOLDEN FOUND   compares two files, and names the first line that differs
-everywhere write                  writes tests/golden/trace.txt anew";
+everywhere write                  rewrites tests/golden/trace.txt";
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../golden/trace.txt");
 

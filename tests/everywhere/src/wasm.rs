@@ -1,11 +1,12 @@
-//! The trace for a host that calls WebAssembly, which has neither arguments nor output of its own.
+//! The trace for a WebAssembly host, which has neither arguments nor output.
 
 use std::sync::OnceLock;
 
 static TRACE: OnceLock<String> = OnceLock::new();
 
-/// Computes the trace (the toolkit's alone unless `only_toolkit` is 0) and gives its address in this module's memory.
-#[allow(unsafe_code, reason = "a name that the host can call")]
+/// Computes the trace (of the toolkit alone unless `only_toolkit` is 0) and returns its address in this module's
+/// memory.
+#[allow(unsafe_code, reason = "the host calls it by name")]
 #[unsafe(no_mangle)]
 pub extern "C" fn trace(only_toolkit: u32) -> *const u8 {
     let compute = || {
@@ -18,8 +19,8 @@ pub extern "C" fn trace(only_toolkit: u32) -> *const u8 {
     TRACE.get_or_init(|| compute().text().to_owned()).as_ptr()
 }
 
-/// How many bytes the trace has that was computed.
-#[allow(unsafe_code, reason = "a name that the host can call")]
+/// The length of the computed trace in bytes.
+#[allow(unsafe_code, reason = "the host calls it by name")]
 #[unsafe(no_mangle)]
 pub extern "C" fn trace_length() -> usize {
     TRACE.get().map_or(0, String::len)

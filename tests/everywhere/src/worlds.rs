@@ -10,7 +10,7 @@ use sim::{
 };
 use std::num::NonZeroUsize;
 
-/// Every run. A new scenario is one more entry.
+/// All runs.
 fn runs() -> Vec<Run> {
     vec![
         // A whole match, to its end.
@@ -20,7 +20,7 @@ fn runs() -> Vec<Run> {
             most_ticks: 60 * MINUTE,
             ..Run::default()
         },
-        // Seats that change hands: one is gone and then played by the world itself, another gives up.
+        // Seats that change hands: one is idle and then played by the world, another one surrenders.
         Run {
             name: "four",
             map: Some(MapKind::Valleys),
@@ -75,15 +75,15 @@ fn runs() -> Vec<Run> {
 }
 
 const MINUTE: u32 = 60 * 20;
-/// As in the default plan: bots think once a turn, and its first tick executes what they said.
+/// As in the default plan: a bot thinks once a turn, and the turn's first tick executes its commands.
 const TICKS_A_TURN: u32 = 4;
 
-/// How worlds are computed; what they compute must not depend on it.
+/// How worlds are computed, which must not change the result.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct How {
-    /// So many threads; `None`: as many as the world sees fit.
+    /// Number of threads; `None` leaves it to the world.
     pub threads: Option<NonZeroUsize>,
-    /// Without the instructions that only newer machines have.
+    /// Whether to avoid instructions that only newer machines have.
     pub plain: bool,
 }
 
@@ -94,13 +94,13 @@ struct Run {
     scenario: Scenario,
     seed: u8,
     seats: u8,
-    /// Whether bots play; without them the units do what the scenario began.
+    /// Whether bots play; otherwise units only carry out the scenario's first orders.
     bots: bool,
-    /// It ends here, or before with its outcome.
+    /// The run ends here, or earlier with its outcome.
     most_ticks: u32,
-    /// From one line to the next.
+    /// Turns between two lines of the trace.
     every_turns: u32,
-    /// What happens to seats, and at which tick.
+    /// Changes of seats, by tick.
     changes: Vec<(u32, Seat, SeatState)>,
 }
 
@@ -121,7 +121,7 @@ impl Default for Run {
 }
 
 pub(crate) fn trace(how: How, lines: &mut Lines) {
-    // Peers of different machines play together only if they name their rules alike.
+    // Peers on different machines can play together only if their rules are equal.
     let RulesId(rules) = World::rules(&Setup::default());
     lines.sum("rules", |sum| sum.bytes(&rules));
     for run in runs() {
@@ -150,7 +150,7 @@ impl Run {
             .filter(|_| self.bots)
             .map(|(seat, level)| Bot::new(*seat, level))
             .collect();
-        // Every command and the world after every turn, also between the lines.
+        // Covers every command, and the world after every turn between the lines too.
         let mut history = Sum::new();
         let mut turn = 0;
         self.line(lines, "begin", &world, &history);
@@ -168,7 +168,7 @@ impl Run {
             turn += 1;
             if turn % self.every_turns == 0 {
                 self.line(lines, &format!("turn-{turn:05}"), &world, &history);
-                // A machine that takes over here must come out where one does that played on.
+                // A snapshot must continue exactly like the world that it was taken from.
                 world = reloaded(&world);
                 how.set(&mut world);
             }
@@ -185,7 +185,7 @@ impl Run {
         );
     }
 
-    /// What reaches the world in this turn, in seat order.
+    /// Entries for the world in this turn, in seat order.
     fn entries(&self, world: &World, bots: &mut [Bot], tick: u32) -> Vec<Entry<Command>> {
         let due = self.changes.iter().filter(|(when, ..)| *when == tick);
         let mut entries: Vec<_> = due
@@ -233,7 +233,7 @@ fn reloaded(world: &World) -> World {
     assert_eq!(
         Checksum::of(&bytes),
         world.checksum(),
-        "the checksum is that of the saved bytes"
+        "the checksum covers the saved bytes"
     );
     World::load(&bytes).expect("a world loads what it saved")
 }

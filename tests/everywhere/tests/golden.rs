@@ -1,4 +1,4 @@
-//! The committed trace is what this build computes, whatever number of threads computes it.
+//! This build computes the committed trace, with any number of threads.
 
 use everywhere::{How, compare, everything};
 use std::num::NonZeroUsize;

@@ -1,4 +1,5 @@
-//! Kills, stops, cuts off and brings back the processes of a match at random, then compares what they saw.
+//! Kills, stops, cuts off and restarts the processes of a match at random, then compares their output and
+//! recordings.
 //!
 //! `cargo run --release -p tests --bin chaos -- --peers 8 --seconds 120`
 
@@ -8,24 +9,24 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use tests::chaos::{Seen, Wanted, run};
+use tests::chaos::{Outcome, Wanted, run};
 
 #[derive(Parser)]
 #[command(
-    about = "Troubles a match of real processes at random, and compares what they saw",
+    about = "Injects random faults into a match of real processes, and compares their output",
     args_conflicts_with_subcommands = true
 )]
 struct Arguments {
-    /// Processes, each with a seat and a bot that plays it
+    /// Processes, each with a seat that a bot plays
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(2..=8))]
     peers: u8,
-    /// For how long they are troubled; then all are brought back
+    /// Seconds of faults; then all processes are restarted
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
-    /// Draws the troubles. Without it one is made up
+    /// Seed of the faults. Default: random
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Keeps recordings and keys in this new folder
+    /// Keep recordings and keys in this new folder
     #[arg(long, value_name = "F")]
     folder: Option<PathBuf>,
     #[command(subcommand)]
@@ -50,23 +51,20 @@ fn main() -> ExitCode {
     }
     match &arguments.folder {
         Some(folder) => match std::fs::create_dir(folder) {
-            Ok(()) => trouble(&arguments, folder),
+            Ok(()) => run_match(&arguments, folder),
             Err(error) => {
-                eprintln!(
-                    "{}: {error}; name a folder that is not there yet",
-                    folder.display()
-                );
+                eprintln!("{}: {error}; name a new folder", folder.display());
                 ExitCode::from(2)
             }
         },
         None => {
             let folder = tempfile::tempdir().expect("a folder for the match");
-            trouble(&arguments, folder.path())
+            run_match(&arguments, folder.path())
         }
     }
 }
 
-fn trouble(arguments: &Arguments, folder: &Path) -> ExitCode {
+fn run_match(arguments: &Arguments, folder: &Path) -> ExitCode {
     let seed = arguments
         .seed
         .unwrap_or_else(|| RandomState::new().hash_one(0));
@@ -82,17 +80,17 @@ fn trouble(arguments: &Arguments, folder: &Path) -> ExitCode {
     let seen = run(wanted, &program, &["demo"], folder, &mut |line| {
         println!("{line}")
     });
-    let Seen {
+    let Outcome {
         turns,
-        troubles,
+        faults,
         replays,
         violations,
     } = seen;
-    let troubles: Vec<String> = troubles
+    let faults: Vec<String> = faults
         .iter()
         .map(|(what, times)| format!("{what} {times}"))
         .collect();
-    println!("troubles: {}", troubles.join(", "));
+    println!("faults: {}", faults.join(", "));
     let wall = began.elapsed().as_secs_f32();
     println!(
         "{peers} processes, {turns} turns in {wall:.0} s, {replays} recordings verified and compared"

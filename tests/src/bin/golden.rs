@@ -1,4 +1,4 @@
-//! Makes the golden replays anew, after a change of the rules: `cargo run --release -p tests --bin golden`.
+//! Regenerates the golden replays after a change of the rules: `cargo run --release -p tests --bin golden`.
 
 use std::process::ExitCode;
 use tests::golden;

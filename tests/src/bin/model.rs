@@ -1,5 +1,5 @@
-//! Runs through the model of roster changes to larger bounds, each for five minutes at most, and prints of which it has
-//! seen all states; then walks through it at random beyond them.
+//! Explores the model of roster changes within larger bounds, each for five minutes at most, and prints which
+//! bounds it completed. Then it walks at random beyond them.
 //!
 //! `cargo run -p tests --no-default-features --release --bin model`
 
@@ -8,25 +8,25 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tests::model::{Checked, RosterModel, bounds, far};
 
-/// Runs through every state of the model of roster changes, and prints how many there are.
+/// Explore every state of the model of roster changes, and print the number of states.
 #[derive(Parser)]
 struct Options {
     /// Random walks beyond the bounds.
     #[arg(long, default_value_t = 200_000)]
     walks: u32,
-    /// The seed of the walks.
+    /// Seed of the walks.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Seconds that one bound may take.
+    /// Seconds for each bound.
     #[arg(long, default_value_t = 300)]
     seconds: u64,
-    /// The small bounds, which every test run goes through.
+    /// Use the small bounds, which every test run explores.
     #[arg(long)]
     small: bool,
-    /// Goes on from each bound with a turn more at a time, as long as all states are seen in that time.
+    /// Extend each bound by a turn at a time while its exploration completes within the time.
     #[arg(long)]
     climb: bool,
-    /// Only what is about this.
+    /// Only bounds whose description contains this.
     #[arg(long, default_value = "")]
     about: String,
 }

@@ -1,4 +1,4 @@
-//! Prints the figures that the README quotes. Every row says what was measured, and for how long.
+//! Prints the figures that `docs/figures.md` quotes. Every row says what was measured, and for how long.
 //!
 //! `cargo run --release -p tests --bin numbers -- world`
 
@@ -35,11 +35,11 @@ enum What {
         /// Match time to play
         #[arg(long, default_value_t = 600)]
         seconds: u64,
-        /// Impairment of each peer's way out
+        /// Impairment of each peer's outgoing packets
         #[arg(long)]
         impair: Option<String>,
     },
-    /// How long a match of real processes over loopback stands still when one of them is killed
+    /// Stall of a match of real processes over loopback when one of them is killed
     Lost {
         /// Peers
         #[arg(long, value_delimiter = ',', default_values_t = [2, 4, 8])]
@@ -47,26 +47,26 @@ enum What {
         /// Matches of each size
         #[arg(long, default_value_t = 3)]
         rounds: u64,
-        /// Impairment of each peer's way out
+        /// Impairment of each peer's outgoing packets
         #[arg(long)]
         impair: Option<String>,
     },
-    /// Coming back into a match of real processes over loopback that has been played for long
+    /// Rejoining a long match of real processes over loopback
     Rejoin {
         /// Ages of the match
         #[arg(long, value_delimiter = ',', default_values_t = [10, 60])]
         minutes: Vec<u64>,
-        /// Units on the march
+        /// Marching units
         #[arg(long, default_value_t = 2_000)]
         units: u32,
     },
-    /// A process of a match over loopback that is stopped for a while, and comes back
+    /// A process of a match over loopback that is stopped for a while and continued
     Stop {
-        /// For how long
+        /// Seconds that the process is stopped
         #[arg(long, value_delimiter = ',', default_values_t = [1, 10, 600])]
         seconds: Vec<u64>,
     },
-    /// A recorded match of an hour: its size, and how fast it is verified and shown
+    /// A recorded match of an hour: its size, and the speed of verifying and showing it
     Replay {
         /// Match minutes
         #[arg(long, default_value_t = 60)]

@@ -1,4 +1,4 @@
-//! Makes the pictures of `docs/pictures/` anew: `cargo run --release -p tests --bin pictures`.
+//! Regenerates the pictures of `docs/pictures/`: `cargo run --release -p tests --bin pictures`.
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use tests::window::{display, gallery};
 #[derive(Parser)]
 #[command(
     name = "pictures",
-    about = "Makes the pictures of the README anew, which the tests compare with what is seen"
+    about = "Regenerates the pictures of the README, which tests compare with the window"
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -16,9 +16,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum What {
-    /// Compares them with what is seen now, and writes nothing
+    /// Compare the pictures with the window, and write nothing
     Check,
-    /// The game itself, whose window is looked at
+    /// The game itself, in whose window the pictures are taken
     #[command(hide = true)]
     Demo {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

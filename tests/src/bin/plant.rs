@@ -1,7 +1,7 @@
-//! Plants bugs behind a switch: of a copy of the source with patches it makes one source in which the environment
-//! variable `PLANTED` says which of them is in force, by its number in the order of the arguments, from 1 on.
+//! Applies patches with bugs to a copy of the source, behind a switch. The environment variable `PLANTED` selects a
+//! patch by its number among the arguments, from 1 on.
 //!
-//! Each function that a patch changes keeps its old body beside the new one, so that one build serves all patches.
+//! Each patched function keeps its old body beside the new ones, so that one build serves all patches.
 
 use clap::Parser;
 use std::collections::BTreeMap;
@@ -9,17 +9,17 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Plants bugs behind a switch.
+/// Apply patches with bugs behind a switch.
 #[derive(Parser)]
 struct Arguments {
-    /// The folder of the copy, which is changed.
+    /// The copy to change.
     copy: PathBuf,
-    /// Patches against it.
+    /// Patches against the copy.
     #[arg(required = true)]
     patches: Vec<PathBuf>,
 }
 
-/// By file: by function, the bodies that patches give it, with the patches' numbers.
+/// By file and by line of the function: the patched bodies, with the numbers of their patches.
 type Bodies = BTreeMap<PathBuf, BTreeMap<usize, Vec<(usize, String)>>>;
 
 fn main() -> ExitCode {
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Notes the bodies that a patch changes. The copy is as before afterwards.
+/// Collects the bodies that a patch changes. Leaves the copy as it was.
 fn read(copy: &Path, patch: &Path, number: usize, bodies: &mut Bodies) -> Result<(), String> {
     let text = std::fs::read_to_string(patch).map_err(|error| error.to_string())?;
     let files = text.lines().filter_map(|line| line.strip_prefix("+++ b/"));
@@ -54,7 +54,7 @@ fn read(copy: &Path, patch: &Path, number: usize, bodies: &mut Bodies) -> Result
         if without(&before, &old) != without(&after, &new) {
             let file = file.display();
             return Err(format!(
-                "changes {file} outside of the bodies of functions: express it within one"
+                "changes {file} outside of function bodies: move the change into a function"
             ));
         }
         for (at, (old, new)) in old.iter().zip(&new).enumerate() {
@@ -80,7 +80,7 @@ fn apply(copy: &Path, patch: &Path, options: &[&str]) -> Result<(), String> {
     }
 }
 
-/// Writes every changed file with its switches, and what they ask into the crates' roots.
+/// Writes every changed file with its switches, and the switch function into each crate's root.
 fn write(copy: &Path, bodies: &Bodies) -> Result<(), String> {
     let mut roots = std::collections::BTreeSet::new();
     for (file, changed) in bodies {
@@ -114,9 +114,8 @@ fn write(copy: &Path, bodies: &Bodies) -> Result<(), String> {
     Ok(())
 }
 
-/// What a crate's functions ask.
+/// The switch function of a crate.
 const SWITCH: &str = r#"
-/// Which bug is in force.
 pub fn planted() -> u32 {
     static PLANTED: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
     let number = || std::env::var("PLANTED").ok()?.parse().ok();
@@ -124,7 +123,7 @@ pub fn planted() -> u32 {
 }
 "#;
 
-/// The lines of the bodies of all functions that are in no other one, as `rustfmt` lays them out.
+/// The line ranges of all outermost function bodies, as `rustfmt` formats them.
 fn functions(text: &str) -> Vec<Range<usize>> {
     let lines: Vec<&str> = text.lines().collect();
     let (mut found, mut at) = (Vec::new(), 0);

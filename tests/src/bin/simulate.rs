@@ -9,40 +9,40 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tests::simulator::{Over, Scenario, Sweep, WITHOUT_CORE, run, shrink};
 
-/// Plays whole matches of several peers on a virtual clock over a faulty network, and judges them.
+/// Play whole matches of several peers on a virtual clock over a faulty network, and judge them.
 #[derive(Parser)]
 #[command(
     after_help = "Example: simulate --seeds 0..500\n         simulate --seed 17 --trace 17.txt\n         simulate --hours 1 --seed 5000 --shrink"
 )]
 struct Arguments {
-    /// Seeds to run, the last one excluded.
+    /// Seeds to run; the last one is excluded.
     #[arg(long, default_value = "0..200", value_parser = range)]
     seeds: (u64, u64),
-    /// One seed alone, or with --hours the first one.
+    /// A single seed, or with --hours the first one.
     #[arg(long)]
     seed: Option<u64>,
-    /// Go on until so many hours of match have been played.
+    /// Continue until this many hours of match have been played.
     #[arg(long, value_parser = hours)]
     hours: Option<f64>,
-    /// Stop after so many seconds of wall clock, whatever is left.
+    /// Stop after this many seconds of wall clock.
     #[arg(long, value_name = "SECONDS")]
     within: Option<u64>,
-    /// How batches are signed; mixed is as each seed has drawn it.
+    /// The signatures of batches; `mixed` is drawn by each seed.
     #[arg(long, value_enum, default_value = "mixed")]
     signer: Signers,
-    /// What carries: whole messages on a model of links, or the real QUIC and TLS over UDP packets.
+    /// The transport: whole messages over a model of links, or real QUIC and TLS over UDP packets.
     #[arg(long, value_enum, default_value = "messages")]
     over: Carriers,
-    /// Write everything that went in and out of every session to this file; runs one seed.
+    /// Write all inputs and outputs of every session to this file; needs --seed.
     #[arg(long, requires = "seed", conflicts_with = "hours")]
     trace: Option<PathBuf>,
-    /// Make the first run that fails smaller for as long as it still fails, and write its trace to simulate-SEED.txt.
+    /// Shrink the first failing run while it still fails, and write its trace to simulate-SEED.txt.
     #[arg(long, conflicts_with = "trace")]
     shrink: bool,
     /// Stop at the first violation.
     #[arg(long)]
     first: bool,
-    /// Threads; all processors where it is not given.
+    /// Number of threads. Default: one per processor.
     #[arg(long)]
     threads: Option<NonZeroUsize>,
 }
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
     println!("{outcome}");
     if let Some(wanted) = sweep.enough.filter(|wanted| outcome.played() < *wanted) {
         println!(
-            "{:.2} match-hours were wanted; it ended at a violation or with its time",
+            "stopped before {:.2} match-hours, at a violation or at the time limit",
             wanted.as_secs_f64() / 3_600.0
         );
     }
@@ -120,7 +120,7 @@ fn sweep(arguments: &Arguments) -> Sweep {
     }
 }
 
-/// Shrinks a run that fails, and writes the trace of what is left of it.
+/// Shrinks a failing run, and writes its trace.
 fn write_smallest(scenario: &Scenario, path: &Path) {
     let invariant = |scenario: &Scenario| {
         let violation = run(scenario, None).violation;
@@ -133,7 +133,7 @@ fn write_smallest(scenario: &Scenario, path: &Path) {
         invariant(smaller) == wanted
     });
     println!(
-        "seed {} made smaller in {tries} tries: {}",
+        "seed {} shrunk in {tries} tries: {}",
         scenario.seed,
         path.display()
     );
@@ -172,8 +172,8 @@ fn range(text: &str) -> Result<(u64, u64), &'static str> {
         let range = (first.parse().ok()?, last.parse().ok()?);
         (range.0 < range.1).then_some(range)
     });
-    parts.ok_or("seeds are given as A..B, with A below B")
+    parts.ok_or("seeds are A..B, with A below B")
 }
 
-/// Runs that a scenario may take to be made smaller.
+/// Runs that shrinking may take.
 const SHRINK_TRIES: u32 = 400;

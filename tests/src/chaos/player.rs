@@ -1,10 +1,9 @@
-//! One player of the match: the run of its process that plays now, and those before.
+//! One player of the match: the current run of its process, and earlier ones.
 
 use crate::processes::{Finished, Process};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A player, and what became of its processes.
 pub(super) struct Player {
     at: usize,
     port: u16,
@@ -13,12 +12,12 @@ pub(super) struct Player {
     folder: PathBuf,
     state: State,
     process: Option<Process>,
-    /// Recordings, one for each run of the process.
+    /// One recording for each run of the process.
     replays: Vec<String>,
     runs: Vec<Run>,
 }
 
-/// A run of a process that is over.
+/// A run of a process that has ended.
 pub(super) struct Run {
     pub replay: String,
     pub killed: bool,
@@ -59,21 +58,21 @@ impl Player {
         self.state == State::Down
     }
 
-    /// Opens the match and gives its ticket.
+    /// Hosts the match and returns its ticket.
     pub fn host(&mut self, seats: &str) -> String {
         let map_seed = self.port.to_string();
         self.start(&["host", "--seats", seats, "--map-seed", &map_seed]);
         let process = self.process.as_mut().expect("just started");
-        let told = process.wait_for("ticket", Duration::from_secs(20));
-        let told = told.expect("a host prints a ticket");
-        told["ticket"].as_str().expect("a text").to_owned()
+        let event = process.wait_for("ticket", Duration::from_secs(20));
+        let event = event.expect("a host prints a ticket");
+        event["ticket"].as_str().expect("a text").to_owned()
     }
 
     pub fn join(&mut self, ticket: &str) {
         self.start(&["join", ticket]);
     }
 
-    /// Comes back with the newest recording that has something in it. `None`: there is none.
+    /// Rejoins with the newest recording that holds a match. `None`: there is none.
     pub fn rejoin(&mut self) -> Option<String> {
         let holds = |replay: &&String| {
             let file = std::fs::metadata(self.folder.join(replay));
@@ -115,7 +114,7 @@ impl Player {
         self.state = State::Up;
     }
 
-    /// How it ended, if it just did.
+    /// How the process ended, if it just did.
     pub fn has_ended(&mut self) -> Option<String> {
         let ended = self.process.as_mut().is_some_and(Process::has_ended);
         if self.state != State::Up || !ended {
@@ -137,14 +136,14 @@ impl Player {
         });
     }
 
-    /// The last turn that the process told of.
+    /// The last turn that the process printed.
     pub fn newest_turn(&mut self) -> u64 {
         let Some(process) = &mut self.process else {
             return 0;
         };
         process.wait_until(Duration::ZERO, |_| false);
-        let told = process.events.iter().rev();
-        let turns = told.filter(|event| event["event"] == "turn");
+        let event = process.events.iter().rev();
+        let turns = event.filter(|event| event["event"] == "turn");
         turns
             .filter_map(|event| event["turn"].as_u64())
             .next()
@@ -171,7 +170,7 @@ impl Player {
         }
     }
 
-    /// All its runs, the last of which ends now.
+    /// All its runs; ends the last one.
     pub fn finish(&mut self) -> &[Run] {
         if let Some(process) = self.process.take() {
             self.keep(process, false);
@@ -186,7 +185,7 @@ impl Player {
         runs.map(|run| (run.replay.clone(), run.killed)).collect()
     }
 
-    /// Runs a command on a replay.
+    /// Runs a `replay` command.
     pub fn replay(&self, asked: &[&str]) -> Finished {
         let mut arguments: Vec<&str> = self.first.iter().map(String::as_str).collect();
         arguments.push("replay");
@@ -195,10 +194,10 @@ impl Player {
         process.finish(Duration::from_secs(60))
     }
 
-    /// What its process' ways out are like from now on.
+    /// Changes the impairment of the process.
     pub fn write_ways(&self, text: &str) {
         let (ways, new) = (self.ways(), format!("peer{}.new", self.at));
-        // In one step: a process must not read half of it.
+        // In one step: the process must not read half of it.
         std::fs::write(self.folder.join(&new), text).expect("the folder is there");
         std::fs::rename(self.folder.join(new), self.folder.join(ways))
             .expect("it was just written");
@@ -210,7 +209,7 @@ impl Player {
 }
 
 impl Run {
-    /// What must not be in the end of a process, whatever happened to it.
+    /// What is wrong with the end of a process, if anything.
     pub fn complaint(&self) -> Option<String> {
         let Run {
             replay, finished, ..
@@ -230,5 +229,5 @@ impl Run {
     }
 }
 
-/// Exit code where the others went on without a process, or are not there.
+/// Exit code of a process that was removed, or that found no peer.
 const NETWORK: i32 = 4;

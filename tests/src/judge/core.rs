@@ -49,7 +49,7 @@ impl Judge {
             let apart = |one: &usize| {
                 let by_way =
                     |to: &usize| members.iter().any(|by| linked(one, by) && linked(by, to));
-                let late = |to: &&usize| !linked(one, to) && !(is_whole && by_way(to));
+                let late = |to: &&usize| !(linked(one, to) || is_whole && by_way(to));
                 members.iter().filter(late).count()
             };
             match members.iter().copied().max_by_key(apart) {

@@ -1,20 +1,20 @@
-//! How far the model is run through.
+//! Bounds of the model's exploration.
 
 use super::{Mutant, RosterModel};
 use lockstep::session::roster::Peers;
 
-/// One thing that the model is run through for.
+/// One purpose of the exploration.
 #[derive(Clone, Debug)]
 pub struct Bound {
-    /// What it is about.
+    /// The purpose.
     pub about: &'static str,
-    /// What is run through with every test run: all of them together in less than a minute of two cores.
+    /// Explored by every test run: all bounds together take less than a minute on two cores.
     pub small: RosterModel,
-    /// What the `model` binary runs through, as far as it comes in the time that it is given.
+    /// Explored by the `model` binary, as far as its time allows.
     pub large: RosterModel,
 }
 
-/// All there are.
+/// All bounds.
 pub fn bounds() -> Vec<Bound> {
     let two = RosterModel::default();
     let three = RosterModel {
@@ -41,25 +41,25 @@ pub fn bounds() -> Vec<Bound> {
         turns: 3,
         goes_on: true,
         out: Peers(0b10),
-        returns: Peers(0b10),
+        joiners: Peers(0b10),
         ..two.clone()
     };
     let host_rejoins = RosterModel {
         epochs: 2,
         out: Peers(0b01),
-        returns: Peers(0b01),
+        joiners: Peers(0b01),
         ..rejoin.clone()
     };
     let restart = RosterModel {
         turns: 1,
         epochs: 2,
-        returns: Peers(0b11),
+        joiners: Peers(0b11),
         ..two.clone()
     };
     let two_rejoin = RosterModel {
         epochs: 2,
         out: Peers(0b110),
-        returns: Peers(0b110),
+        joiners: Peers(0b110),
         turns: 1,
         ..three.clone()
     };
@@ -108,7 +108,7 @@ pub fn bounds() -> Vec<Bound> {
             large: RosterModel { turns: 4, ..epochs },
         },
         Bound {
-            about: "the guest comes back to the host",
+            about: "the guest rejoins the host",
             small: rejoin.clone(),
             large: RosterModel {
                 turns: 5,
@@ -118,7 +118,7 @@ pub fn bounds() -> Vec<Bound> {
             },
         },
         Bound {
-            about: "the host comes back to the guest",
+            about: "the host rejoins the guest",
             small: host_rejoins.clone(),
             large: RosterModel {
                 turns: 5,
@@ -127,7 +127,7 @@ pub fn bounds() -> Vec<Bound> {
             },
         },
         Bound {
-            about: "removed and come back, 2 peers",
+            about: "removed and rejoined, 2 peers",
             small: restart.clone(),
             large: RosterModel {
                 turns: 4,
@@ -136,22 +136,22 @@ pub fn bounds() -> Vec<Bound> {
             },
         },
         Bound {
-            about: "one of 3 peers comes back while another may be removed",
+            about: "one of 3 peers rejoins while another may be removed",
             small: RosterModel {
                 out: Peers(0b100),
-                returns: Peers(0b100),
+                joiners: Peers(0b100),
                 ..three.clone()
             },
             large: RosterModel {
                 out: Peers(0b100),
-                returns: Peers(0b100),
+                joiners: Peers(0b100),
                 attempts: 2,
                 turns: 3,
                 ..three.clone()
             },
         },
         Bound {
-            about: "two of 3 peers come back",
+            about: "two of 3 peers rejoin",
             small: two_rejoin.clone(),
             large: RosterModel {
                 turns: 5,
@@ -162,7 +162,7 @@ pub fn bounds() -> Vec<Bound> {
     ]
 }
 
-/// More of everything than can be run through: for walks at random.
+/// Larger than exploration can complete: for random walks.
 pub fn far() -> RosterModel {
     RosterModel {
         peers: 4,
@@ -171,12 +171,12 @@ pub fn far() -> RosterModel {
         epochs: 4,
         goes_on: true,
         leavers: Peers(0b1111),
-        returns: Peers(0b1111),
+        joiners: Peers(0b1111),
         ..RosterModel::default()
     }
 }
 
-/// The model in which a mutant is found, at random and in no time.
+/// A model in which random walks find a mutant quickly.
 pub fn with_mutant(mutant: Mutant) -> RosterModel {
     let three = RosterModel {
         peers: 3,
@@ -190,7 +190,7 @@ pub fn with_mutant(mutant: Mutant) -> RosterModel {
             leavers: Peers(0b111),
             ..three
         },
-        // One who decides alone, and one who has not heard of it.
+        // One peer decides alone, and one has not learned of it.
         Mutant::LeaveUndecided => RosterModel {
             peers: 2,
             turns: 4,
@@ -203,17 +203,17 @@ pub fn with_mutant(mutant: Mutant) -> RosterModel {
             attempts: 1,
             ..three
         },
-        // Votes alone: no turn is needed for two of them to decide differently.
+        // Votes alone suffice: two peers decide differently without any turn.
         Mutant::IgnoredAccepted => RosterModel { turns: 0, ..three },
         Mutant::JoinerCounted => RosterModel {
             turns: 0,
             out: Peers(0b100),
-            returns: Peers(0b100),
+            joiners: Peers(0b100),
             ..three
         },
         Mutant::OldEpochVote => RosterModel {
             turns: 0,
-            returns: Peers(0b100),
+            joiners: Peers(0b100),
             ..three
         },
         Mutant::ForgottenStart => RosterModel {
@@ -221,7 +221,7 @@ pub fn with_mutant(mutant: Mutant) -> RosterModel {
             attempts: 1,
             epochs: 2,
             out: Peers(0b110),
-            returns: Peers(0b110),
+            joiners: Peers(0b110),
             ..three
         },
         _ => three,

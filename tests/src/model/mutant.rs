@@ -1,32 +1,32 @@
-//! Mistakes that the model must find.
+//! Planted mistakes that the model must find.
 
 use super::RosterModel;
 use lockstep::session::roster::{Holding, Input, Message};
 
-/// A mistake that the model must find.
+/// A planted mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mutant {
-    /// Who has promised completes and seals on.
+    /// A peer that has promised still completes and seals.
     NoFreeze,
-    /// A coordinator counts what it holds itself, and not what others tell that they hold.
+    /// A coordinator counts its own holdings, not those that others report.
     OwnMinimum,
-    /// Less than half of the voters are a quorum.
+    /// Less than half of the voters count as a quorum.
     SubMajority,
-    /// A promise does not tell what was accepted before.
+    /// A promise omits an earlier accept.
     IgnoredAccepted,
-    /// A peer that leaves has no vote from then on, without a decision.
+    /// A leaver loses its vote at once, without a decision.
     LeaveAtOnce,
-    /// A peer says that it leaves between a decision and the epoch that it begins.
+    /// A peer leaves between a decision and the epoch that it begins.
     LeaveUndecided,
-    /// What is proposed is accepted before its turns are held.
+    /// A peer accepts a proposal before it holds its turns.
     NoFetch,
-    /// Batches that were sealed in an epoch count for peers that have not heard of it.
+    /// Batches count for peers that have not learned of their epoch.
     EpochlessBatches,
-    /// A peer that asks to come back votes from then on, without a decision.
+    /// A peer that asks to rejoin votes at once, without a decision.
     JoinerCounted,
-    /// Another run of a voter's process votes in the epoch of the run before it.
+    /// A new run of a voter's process votes in the epoch of the old run.
     OldEpochVote,
-    /// Who comes back does not know that others who did so just before have batches that are empty by rule.
+    /// A joiner does not know that other new joiners' batches are empty by rule.
     ForgottenStart,
 }
 
@@ -46,7 +46,7 @@ pub const MUTANTS: [Mutant; 11] = [
 ];
 
 impl RosterModel {
-    /// What a mutant says in the place of a message.
+    /// The mutant's message in place of a correct one.
     pub(super) fn mutate(&self, message: Message) -> Message {
         match (self.mutant, message) {
             (Some(Mutant::IgnoredAccepted), Message::Promise(mut promise)) => {
@@ -57,8 +57,8 @@ impl RosterModel {
         }
     }
 
-    /// What a mutant that holds this much hears in the place of something.
-    pub(super) fn mishear(&self, input: Input, holdings: &[Holding]) -> Input {
+    /// The mutant's input in place of a correct one, given its holdings.
+    pub(super) fn mutate_input(&self, input: Input, holdings: &[Holding]) -> Input {
         match (self.mutant, input) {
             (Some(Mutant::OwnMinimum), Input::Heard(from, Message::Promise(mut promise))) => {
                 promise.holdings = holdings.to_vec();

@@ -4,7 +4,7 @@ use super::State;
 use lockstep::LogHash;
 use lockstep::session::roster::{Do, Holding, Input, Joins, Peers, Roster, Value, View, Voters};
 
-/// The log's hash after any turn: what two logs of so many turns hold is not told apart here.
+/// The log hash after any turn: the model does not distinguish logs of equal length.
 pub const LOG: LogHash = LogHash([0; 16]);
 
 /// One run of a peer's process.
@@ -12,45 +12,45 @@ pub const LOG: LogHash = LogHash([0; 16]);
 pub struct Peer {
     /// Its place in the start's roster.
     pub place: u8,
-    /// Whether it has a part in the match.
+    /// Whether it takes part in the match.
     pub part: Part,
-    /// The epoch that it is in, or that it has walked to.
+    /// The epoch that it is in, or has walked to.
     pub epoch: u8,
-    /// Its part in the change that ends it.
+    /// Its part in the change that ends the epoch.
     pub roster: Roster,
-    /// What that change decided, once it has found out.
+    /// The decision of that change, once known.
     pub pending: Option<Value>,
-    /// Who has asked to come back in this epoch.
+    /// Requests to rejoin in this epoch.
     pub asked: Vec<Joins>,
-    /// By place: which run of its process counts.
+    /// By place: the run that counts.
     pub runs: Vec<u8>,
-    /// By place: the first turn for which it sends a batch, where that is not complete. Before it is 0.
+    /// By place: the first turn of its batches, if incomplete; 0 for the beginning.
     pub from: Vec<u8>,
-    /// By place: the first turn whose batch is not held. Its own: what it has sealed.
+    /// By place: the first turn whose batch is missing. For itself: the turns that it has sealed.
     pub held: Vec<u8>,
-    /// For each turn that it has sealed, in which epoch.
+    /// By sealed turn: its epoch.
     pub sealed_in: Vec<u8>,
-    /// Turns complete.
+    /// Complete turns.
     pub complete: u8,
-    /// For each of them, whose batches it holds: runs, not places.
+    /// By complete turn: the runs whose batches it holds.
     pub log: Vec<Peers>,
     /// The turn of the batch by which it leaves.
     pub leaves: Option<u8>,
 }
 
-/// Whether a run has a part in the match.
+/// A run's part in the match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// It walks the log and wants to come back, or has not begun.
+    /// It walks the log to rejoin, or has not begun.
     Follows,
     /// It votes and seals.
     Plays,
-    /// It is over, or knows that it is not in the roster any more.
+    /// It has ended, or knows that it was removed.
     Gone,
 }
 
 impl Peer {
-    /// At the beginning of the match, with its first run.
+    /// The first run at the beginning of the match.
     pub fn new(place: u8, peers: usize, voters: Voters) -> Self {
         let plays = voters.members().contains(place);
         Peer {
@@ -87,21 +87,21 @@ impl Peer {
         pending.is_some_and(|value| value.roster.contains(self.place))
     }
 
-    /// Whether it takes batches of this place for the turn that it holds up to.
+    /// Whether it stores the next batch of this place.
     pub fn takes(&self, of: u8) -> bool {
         let cut = self.pending.filter(|value| !value.roster.contains(of));
         let held = u32::from(self.held[usize::from(of)]);
         self.roster.voters().members().contains(of) && cut.is_none_or(|value| held < value.cut)
     }
 
-    /// By place: the turn of the batch by which it leaves, whether or not this peer knows of it.
+    /// By place: the turn of the batch by which it leaves, known to this peer or not.
     pub fn leaves(&self, state: &State) -> Vec<Option<u8>> {
         let runs = self.runs.iter();
         runs.map(|run| state.peers[usize::from(*run)].leaves)
             .collect()
     }
 
-    /// Whether it holds the batch by which a peer leaves, and has completed its turn.
+    /// Whether it holds a peer's leaving batch, and has completed its turn.
     pub fn knows_left(&self, of: u8, leaves: &[Option<u8>]) -> bool {
         leaves[usize::from(of)].is_some_and(|turn| self.complete > turn)
     }
@@ -137,7 +137,7 @@ impl Peer {
         self.roster.handle(input, &view)
     }
 
-    /// Whose batches the next turn takes.
+    /// Peers whose batches the next turn requires.
     fn required(&self, leaves: &[Option<u8>]) -> Peers {
         let members = self.roster.voters().members().iter();
         let required = members.filter(|of| {
@@ -166,7 +166,7 @@ impl Peer {
         passed.for_each(|from| *from = 0);
     }
 
-    /// It has found decided what ends its epoch. What led to it is of no use any more.
+    /// Learns the decision that ends its epoch. Earlier messages of the epoch are dropped.
     pub fn decide(&mut self, value: Value) {
         self.pending = Some(value);
         self.roster = Roster::new(self.place, self.roster.voters());
@@ -179,8 +179,8 @@ impl Peer {
         }
     }
 
-    /// Begins the next epoch. Of who comes back the batches before `cut + delay` are empty by rule; what is held of
-    /// who goes is void.
+    /// Begins the next epoch. A joiner's batches before `cut + delay` are empty by rule; batches of removed peers
+    /// are void.
     pub fn begin_epoch(&mut self, value: Value, delay: u8, voters: Voters) {
         let goes = self.roster.voters().members().without(value.roster);
         goes.iter().for_each(|of| self.held[usize::from(of)] = 0);

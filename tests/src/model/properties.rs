@@ -1,4 +1,4 @@
-//! What must hold in every state of the model, and what must be among its states.
+//! Properties of every state of the model, and states that it must reach.
 
 use super::peer::LOG;
 use super::{Part, Peer, RosterModel, State};
@@ -7,12 +7,18 @@ use lockstep::session::roster::{Message, Peers, Value};
 /// A statement about one state.
 pub type Statement = fn(&RosterModel, &State) -> bool;
 
-/// What holds always.
+/// Safety properties.
 pub const SAFETY: [(&str, Statement); 8] = [
     ("an epoch ends in one way", ends_in_one_way),
-    ("S1: who stays has the same turns", same_turns),
-    ("who stays has completed no more than the cut", no_rollback),
-    ("S2: who goes has at most `delay` turns more", short_tail),
+    ("S1: remaining peers have the same turns", same_turns),
+    (
+        "remaining peers have completed no more than the cut",
+        no_rollback,
+    ),
+    (
+        "S2: a removed peer has at most `delay` turns more",
+        short_tail,
+    ),
     ("turns up to the cut can be fetched", fetchable),
     ("a place has one run in a turn", one_run),
     (
@@ -20,33 +26,33 @@ pub const SAFETY: [(&str, Statement); 8] = [
         in_tenure,
     ),
     (
-        "nobody waits for a batch that nobody seals",
-        nobody_waits_in_vain,
+        "no peer waits for a batch that no peer seals",
+        every_wait_has_a_sender,
     ),
 ];
 
 /// A removal is decided.
 pub const REMOVED: &str = "a peer is removed";
-/// Who is removed has turns that the others do not have.
+/// A removed peer has turns that the others do not have.
 pub const TAIL: &str = "a removed peer is ahead of the cut";
 /// The roster stays as it is.
 pub const FALSE_ALARM: &str = "a false alarm";
-/// A peer that left is out.
+/// A leaver is removed.
 pub const LEFT: &str = "a leave is decided";
-/// A later coordinator proposes what an earlier one did.
+/// A later coordinator proposes an earlier one's value.
 pub const AGAIN: &str = "a value is proposed again";
-/// Another epoch ends.
+/// A second epoch ends.
 pub const SECOND: &str = "a second epoch ends";
-/// Another run of a process has its part.
-pub const REJOINED: &str = "a peer comes back";
-/// It really is in.
+/// Another run of a process is admitted.
+pub const REJOINED: &str = "a peer rejoins";
+/// Its batches count.
 pub const COUNTS: &str = "a batch of a peer that came back counts";
-/// The first run of a process has not heard that it is out.
-pub const BESIDE: &str = "a peer comes back while its run before plays on";
-/// Two have come back.
-pub const BOTH: &str = "a peer comes back before the batches of another that did count";
+/// The first run of a process has not learned of its removal.
+pub const BESIDE: &str = "a peer rejoins while its previous run plays on";
+/// Two have rejoined.
+pub const BOTH: &str = "a peer rejoins before the batches of another joiner count";
 
-/// What is reached, where the bound allows it.
+/// States to reach, if the bound allows them.
 pub const REACHED: [(&str, Statement); 10] = [
     (REMOVED, |model, state| {
         let epochs = model.epochs(state);
@@ -70,8 +76,8 @@ pub const REACHED: [(&str, Statement); 10] = [
         })
     }),
     (AGAIN, |_, state| {
-        let proposals = state.said.iter().filter_map(|said| match &said.message {
-            Message::Propose(ballot, value) => Some((said.epoch, ballot.peer, *value)),
+        let proposals = state.sent.iter().filter_map(|sent| match &sent.message {
+            Message::Propose(ballot, value) => Some((sent.epoch, ballot.peer, *value)),
             _ => None,
         });
         let proposals: Vec<_> = proposals.collect();
@@ -82,22 +88,22 @@ pub const REACHED: [(&str, Statement); 10] = [
     }),
     (SECOND, |_, state| ends(state).any(|(epoch, _)| epoch == 1)),
     (REJOINED, |model, state| {
-        another_runs(model, state).any(|(_, peer)| peer.part == Part::Plays)
+        later_runs(model, state).any(|(_, peer)| peer.part == Part::Plays)
     }),
     (COUNTS, |model, state| {
-        another_runs(model, state).any(|(run, peer)| {
+        later_runs(model, state).any(|(run, peer)| {
             let mut others = state.peers.iter().filter(|other| other.place != peer.place);
             others.any(|other| other.log.iter().any(|turn| turn.contains(run)))
         })
     }),
     (BESIDE, |model, state| {
-        another_runs(model, state).any(|(_, peer)| {
+        later_runs(model, state).any(|(_, peer)| {
             let before = &state.peers[usize::from(peer.place)];
             peer.part == Part::Plays && before.part == Part::Plays
         })
     }),
     (BOTH, |model, state| {
-        another_runs(model, state).any(|(_, peer)| {
+        later_runs(model, state).any(|(_, peer)| {
             let others = peer.from.iter().enumerate();
             let mut waits =
                 others.filter(|(of, from)| *of != usize::from(peer.place) && **from > 0);
@@ -110,12 +116,12 @@ fn ends(state: &State) -> impl Iterator<Item = (u8, Value)> {
     state.decided.iter().copied()
 }
 
-fn another_runs<'a>(
+fn later_runs<'a>(
     model: &'a RosterModel,
     state: &'a State,
 ) -> impl Iterator<Item = (u8, &'a Peer)> {
     let runs = (0u8..).zip(state.peers.iter().map(|peer| &**peer));
-    runs.filter(|(run, _)| model.is_another_run(*run))
+    runs.filter(|(run, _)| model.is_later_run(*run))
 }
 
 fn ends_in_one_way(_: &RosterModel, state: &State) -> bool {
@@ -126,7 +132,7 @@ fn ends_in_one_way(_: &RosterModel, state: &State) -> bool {
         .all(|(one, next)| one != next)
 }
 
-/// The log of each run, of one that is out only up to the cut.
+/// The log of each run; for removed runs, up to the cut.
 fn counted<'a>(model: &RosterModel, state: &'a State) -> Vec<&'a [Peers]> {
     let epochs = model.epochs(state);
     let runs = (0u8..).zip(&state.peers);
@@ -152,7 +158,7 @@ fn same_turns(model: &RosterModel, state: &State) -> bool {
 fn one_run(model: &RosterModel, state: &State) -> bool {
     let logs = counted(model, state);
     let turns = logs.iter().map(|log| log.len()).max().unwrap_or(0);
-    model.returns.is_empty()
+    model.joiners.is_empty()
         || (0..turns).all(|turn| {
             let runs = logs.iter().filter_map(|log| log.get(turn));
             let runs = runs.fold(Peers::default(), |all, runs| all.or(*runs));
@@ -179,9 +185,9 @@ fn in_tenure(model: &RosterModel, state: &State) -> bool {
     })
 }
 
-/// What a peer holds of another, it holds from its first turn on.
-fn nobody_waits_in_vain(model: &RosterModel, state: &State) -> bool {
-    if model.returns.is_empty() || state.decided.is_empty() {
+/// A peer holds another peer's batches from its first turn on.
+fn every_wait_has_a_sender(model: &RosterModel, state: &State) -> bool {
+    if model.joiners.is_empty() || state.decided.is_empty() {
         return true;
     }
     let epochs = model.epochs(state);
@@ -194,7 +200,7 @@ fn nobody_waits_in_vain(model: &RosterModel, state: &State) -> bool {
     })
 }
 
-/// Turns complete, and the cut, of those still in the epoch who stay, or who go.
+/// Complete turns and cut of peers still in the epoch, for those that stay, or that are removed.
 fn in_epoch(
     state: &State,
     epoch: u8,
@@ -219,8 +225,8 @@ fn short_tail(model: &RosterModel, state: &State) -> bool {
     goes.all(|(complete, cut)| complete <= cut + u32::from(model.delay))
 }
 
-/// Any quorum of the new roster has a member that holds all turns up to the cut, whatever it is told later. Only a
-/// peer that comes back may be a quorum of its own: it has no vote until it has them, and all who stay hold them.
+/// Any quorum of the new roster has a member with all turns up to the cut. Only a joiner may be a quorum by itself:
+/// it has no vote before it holds them, and all remaining peers hold them.
 fn fetchable(model: &RosterModel, state: &State) -> bool {
     if state.decided.is_empty() {
         return true;
@@ -238,7 +244,7 @@ fn fetchable(model: &RosterModel, state: &State) -> bool {
                 || needed.all(|of| holdings[usize::from(of)].reaches(value.cut))
         };
         let holders: Peers = value.stay().iter().filter(holds).collect();
-        // Every quorum of the new roster meets the holders when the others are no quorum.
+        // The holders meet every quorum of the new roster if the other peers are no quorum.
         let others = value.roster.without(holders);
         value.joins.is_some() && value.stay() == holders
             || !model.voters(value.roster).is_quorum(others)

@@ -1,34 +1,34 @@
-//! A peer that comes back: it walks the log as far as a quorum attests it, asks, and begins its part once the decision
-//! that lets it in is found.
+//! A rejoining peer: it walks the log as far as a quorum attests it, asks, and begins its part once it knows of its
+//! admission.
 //!
-//! Its own run before it may go on all the time: a process that is cut off looks the same as one that has died.
+//! Its earlier run may continue all the time: a process that is cut off looks the same as a dead one.
 
-use super::{Mutant, Part, Peer, RosterModel, Said, State};
+use super::{Mutant, Part, Peer, RosterModel, Sent, State};
 use lockstep::Incarnation;
 use lockstep::session::roster::{Joins, Message, Peers, Request, Roster, Value};
 use std::sync::Arc;
 
-/// An epoch that was begun, as the decisions tell.
+/// An epoch, as the decisions begin it.
 pub struct Epoch {
-    /// Who votes in it.
+    /// Its voters.
     pub roster: Peers,
-    /// By place: which run of its process counts.
+    /// By place: the run that counts.
     pub runs: Vec<u8>,
     /// Its first turn.
     pub begins: u32,
 }
 
-/// For which turns the batches of a run count.
+/// The turns for which a run's batches count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tenure {
-    /// The first of them.
+    /// The first turn.
     pub first: u32,
-    /// The first that is not, where it has ended.
+    /// The first turn that does not count any more, if any.
     pub end: Option<u32>,
 }
 
 impl State {
-    /// What is decided to end an epoch.
+    /// The value that is decided to end an epoch.
     pub fn ends(&self, epoch: u8) -> Option<Value> {
         let mut decided = self.decided.iter();
         let found = decided.find(|(of, _)| *of == epoch);
@@ -41,21 +41,21 @@ impl RosterModel {
     pub(super) fn place(&self, run: u8) -> u8 {
         match usize::from(run).checked_sub(self.peers) {
             None => run,
-            Some(other) => self.returns.iter().nth(other).expect("a run is of a place"),
+            Some(other) => self.joiners.iter().nth(other).expect("a run is of a place"),
         }
     }
 
-    /// Who votes in epoch 0.
+    /// The voters of epoch 0.
     pub(super) fn first_roster(&self) -> Peers {
         Peers::first(self.peers).without(self.out)
     }
 
     /// Whether a run is not the first of its place.
-    pub(super) fn is_another_run(&self, run: u8) -> bool {
+    pub(super) fn is_later_run(&self, run: u8) -> bool {
         usize::from(run) >= self.peers
     }
 
-    /// The value by which a run is let in.
+    /// The value that admits a run.
     pub(super) fn joins(place: u8, run: u8) -> Joins {
         Joins {
             peer: place,
@@ -63,7 +63,7 @@ impl RosterModel {
         }
     }
 
-    /// All epochs, as the decisions tell.
+    /// All epochs, from the decisions.
     pub(super) fn epochs(&self, state: &State) -> Vec<Epoch> {
         let mut epochs = vec![Epoch {
             roster: self.first_roster(),
@@ -84,13 +84,13 @@ impl RosterModel {
         epochs
     }
 
-    /// For which turns the batches of a run count; `None` where it is in no roster.
+    /// The turns for which a run's batches count; `None` if it is in no roster.
     pub(super) fn tenure(&self, epochs: &[Epoch], run: u8) -> Option<Tenure> {
         let place = self.place(run);
         let counts =
             |epoch: &Epoch| epoch.roster.contains(place) && epoch.runs[usize::from(place)] == run;
         let since = epochs.iter().position(counts)?;
-        let first = match self.is_another_run(run) {
+        let first = match self.is_later_run(run) {
             true => epochs[since].begins + u32::from(self.delay),
             false => 0,
         };
@@ -102,8 +102,8 @@ impl RosterModel {
         })
     }
 
-    /// It walks the log: every turn that a quorum of its epoch or of a later one attests, and every decision whose
-    /// turns are complete, up to the one that lets it in.
+    /// Walks the log up to its admission: turns that a quorum of their epoch or of a later one attests, and
+    /// decisions with complete turns.
     pub(super) fn walk_log(&self, state: &State, run: u8) -> Peer {
         let mut peer = Peer::clone(&state.peers[usize::from(run)]);
         loop {
@@ -129,7 +129,7 @@ impl RosterModel {
         }
     }
 
-    /// The turn after those that a peer has walked, if a quorum attests the log up to it.
+    /// The turn after the walked ones, if a quorum attests the log up to it.
     fn attested(&self, state: &State, peer: &Peer) -> Option<Peers> {
         let next = peer.log.len();
         let mut epoch = peer.epoch;
@@ -155,9 +155,9 @@ impl RosterModel {
         }
     }
 
-    /// It walks as far as it can, and asks to come back where it is in no roster. `None` where that is nothing new.
+    /// Walks as far as possible, and asks to rejoin if it is in no roster. `None` if nothing changes.
     ///
-    /// Whom it fetches from may be the slowest of all: then it always follows.
+    /// Its source may be the slowest peer: then it always follows.
     pub(super) fn request(&self, state: &mut State, run: u8) -> Option<()> {
         let mut peer = self.walk_log(state, run);
         let (place, epoch) = (peer.place, peer.epoch);
@@ -174,15 +174,15 @@ impl RosterModel {
             turns: 0,
             signature: ([0; 32], [0; 32]),
         });
-        let said = Said {
+        let sent = Sent {
             epoch,
             run,
             message,
         };
-        state.said.insert(Arc::new(said)).then_some(())
+        state.sent.insert(Arc::new(sent)).then_some(())
     }
 
-    /// A peer hears of a request: who is in its roster already has nothing to ask for.
+    /// Receives a request. A member of the roster has nothing to ask for.
     pub(super) fn note_request(&self, state: &mut State, at: u8, joins: Joins) -> Option<()> {
         let peer = Arc::make_mut(&mut state.peers[usize::from(at)]);
         let outside = !peer.roster.voters().members().contains(joins.peer);
@@ -198,8 +198,8 @@ impl RosterModel {
         Some(())
     }
 
-    /// It begins its part, where the decision that lets it in is found and all turns before it are walked.
-    pub(super) fn come_back(&self, state: &mut State, run: u8) -> Option<()> {
+    /// Begins its part, if it knows of its admission and has walked all turns before it.
+    pub(super) fn begin_rejoined(&self, state: &mut State, run: u8) -> Option<()> {
         let mut peer = self.walk_log(state, run);
         let place = usize::from(peer.place);
         let value = state.ends(peer.epoch)?;
@@ -222,7 +222,7 @@ impl RosterModel {
         Some(())
     }
 
-    /// Whether a run that follows votes: only where that is the mistake.
+    /// Whether a following run votes: only with the planted mistake.
     pub(super) fn votes_early(&self, peer: &Peer) -> bool {
         let mutants = [Some(Mutant::JoinerCounted), Some(Mutant::OldEpochVote)];
         let counts = peer.roster.voters().members().contains(peer.place);
@@ -231,7 +231,7 @@ impl RosterModel {
 }
 
 impl Peer {
-    /// The mistake: from now on a peer that has only asked is a voter.
+    /// The planted mistake: a peer that has only asked counts as a voter.
     fn count(&mut self, place: u8, run: u8, voters: impl Fn(Peers) -> super::Voters) {
         let mut members = self.roster.voters().members();
         members.insert(place);

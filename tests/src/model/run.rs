@@ -1,27 +1,27 @@
-//! Running through the model: every state within its bound, or steps at random.
+//! Exploration of the model: every state within its bound, or random steps.
 
 use super::{RosterModel, properties};
 use crate::random::Stream;
 use stateright::{Checker, HasDiscoveries, Model};
 use std::time::Duration;
 
-/// What a run of the model came to.
+/// The result of an exploration.
 #[derive(Debug)]
 pub struct Checked {
-    /// Different states.
+    /// Distinct states.
     pub states: usize,
-    /// Whether every one within the bound was seen.
+    /// Whether every state within the bound was seen.
     pub complete: bool,
-    /// What does not hold, with the steps that lead there.
+    /// The violated property, with the steps that lead there.
     pub violation: Option<(&'static str, Vec<String>)>,
-    /// What should be reached, and was not.
+    /// States that should have been reached.
     pub unreached: Vec<&'static str>,
-    /// How long it took.
+    /// The time that it took.
     pub took: Duration,
 }
 
 impl RosterModel {
-    /// Runs through every state within the bound, on all cores, or until the first violation.
+    /// Explores every state within the bound, on all cores, or until the first violation.
     pub fn check(&self, at_most: Duration) -> Checked {
         let begun = std::time::Instant::now();
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -58,8 +58,8 @@ impl RosterModel {
         }
     }
 
-    /// Takes steps at random, from the start until none is left, again and again. What does not hold, if anything is
-    /// found, with the steps that lead there. Reaches further than [`check`](Self::check), and proves nothing.
+    /// Takes random steps from the start until none is left, repeatedly. Returns a violated property with its
+    /// steps, if any. Reaches further than [`check`](Self::check), and proves nothing.
     pub fn walk(&self, seed: u64, walks: u32) -> Option<(&'static str, Vec<String>)> {
         let mut random = Stream::new(seed, "model", 0);
         let begin = self.init_states();
@@ -94,9 +94,9 @@ impl RosterModel {
         None
     }
 
-    /// What must be among the states for the proof to mean something.
+    /// States that must be reached for the proof to be meaningful.
     pub(super) fn reachable(&self) -> Vec<&'static str> {
-        let back = !self.returns.is_empty();
+        let back = !self.joiners.is_empty();
         let fits = |name: &str| match name {
             properties::REMOVED | properties::TAIL => self.first_roster().len() > 1,
             properties::LEFT => !self.leavers.is_empty(),
@@ -104,8 +104,8 @@ impl RosterModel {
             properties::SECOND => self.epochs > 1,
             properties::REJOINED => back,
             properties::COUNTS => back && self.goes_on && self.turns > self.delay,
-            properties::BESIDE => back && !self.returns.without(self.out).is_empty(),
-            properties::BOTH => self.out.len() > 1 && self.returns.len() > 1,
+            properties::BESIDE => back && !self.joiners.without(self.out).is_empty(),
+            properties::BOTH => self.out.len() > 1 && self.joiners.len() > 1,
             _ => true,
         };
         let names = properties::REACHED.iter().map(|(name, _)| *name);

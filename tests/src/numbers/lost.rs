@@ -1,4 +1,4 @@
-//! What a killed peer costs those who go on.
+//! What a killed peer costs the survivors.
 
 use crate::processes::{MatchOf, Setting};
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::time::Duration;
 /// The turn after which a peer is killed, and the turns of a match.
 const TURNS: (u64, &str) = (20, "40");
 
-/// Plays matches in which the last to join is killed, and prints how long the others waited in all.
+/// Plays matches in which the last joiner is killed, and prints how long the survivors waited in total.
 ///
 /// # Panics
-/// When no match can be started.
+/// If no match can be started.
 pub fn print(program: &Path, first: &[&str], peers: usize, rounds: u64, impair: Option<&str>) {
     let mut stalled = Vec::new();
     let mut late = 0;

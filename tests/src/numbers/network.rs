@@ -5,9 +5,9 @@ use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
 
-/// What is to be measured.
+/// The parameters of a measurement.
 pub struct Wanted<'a> {
-    /// The program that plays, and what goes before the demo's arguments.
+    /// The program that plays.
     pub program: &'a Path,
     /// Arguments before the demo's own.
     pub first: &'a [&'a str],
@@ -15,11 +15,11 @@ pub struct Wanted<'a> {
     pub peers: usize,
     /// The plan, such as `200x2`.
     pub plan: &'a str,
-    /// Milliseconds of a turn of that plan.
+    /// Milliseconds in a turn of that plan.
     pub turn_ms: u64,
-    /// Match time to play in all. Matches follow each other until it is reached.
+    /// Total match time. Matches follow each other until it is reached.
     pub seconds: u64,
-    /// Impairment of each peer's way out.
+    /// Impairment of each peer's outgoing packets.
     pub impair: Option<&'a str>,
 }
 
@@ -44,7 +44,7 @@ struct Totals {
 /// Plays and prints one row.
 ///
 /// # Panics
-/// When no match can be started.
+/// If no match can be started.
 pub fn print(wanted: &Wanted<'_>) {
     let mut totals = Totals::default();
     let mut seed = 1;

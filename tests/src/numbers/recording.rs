@@ -1,4 +1,4 @@
-//! A recorded match of an hour: how large it is, and how fast it is verified and shown.
+//! A recorded match of an hour: its size, and the speed of verifying and showing it.
 
 use super::{median_and, now};
 use crate::recorded::{Wanted, play};
@@ -123,7 +123,7 @@ fn verify_once(path: &Path, options: &replay::verify::Options) -> f64 {
     begun.elapsed().as_secs_f64()
 }
 
-/// What `show --turn` does, from opening the file to the world at the turn.
+/// Measures `show --turn`, from opening the file to the world at the turn.
 fn show(path: &Path) {
     let turns = Reader::open(path)
         .expect("the replay was just written")
@@ -151,7 +151,7 @@ fn show(path: &Path) {
     );
 }
 
-/// Bytes of a file without keyframes that has only these records of another.
+/// The size of a file without keyframes and with only some records of another file.
 fn bytes_of(path: &Path, keep: impl Fn(&Record) -> bool) -> u64 {
     let plain = path.with_extension("plain");
     let mut recorder = Recorder::create(&plain)

@@ -1,4 +1,4 @@
-//! How long it takes to come back into a match that has been played for long, and what it moves.
+//! How long rejoining a long match takes, and how many bytes it moves.
 
 use super::now;
 use crate::processes::Process;
@@ -6,20 +6,20 @@ use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
 
-/// Waiting for what comes in seconds.
+/// Timeout of steps that take seconds.
 const SOON: Duration = Duration::from_secs(60);
-/// Turns in a minute of match at the plan of this measurement.
+/// Turns in a minute of match under this measurement's plan.
 const TURNS_A_MINUTE: u64 = 300;
-/// Minutes of match that are left for what is measured.
+/// Minutes of match reserved for the measurement.
 const MEASURING_MINUTES: u64 = 10;
-/// Turns that who came back plays before it leaves.
+/// Turns that a rejoined peer plays before it leaves.
 const STAYS: u64 = 25;
 
-/// For each age plays a match of three processes with so many units and nobody at the controls, all at the same time.
-/// Then the last to join is killed, comes back with its replay, leaves, and comes back without one.
+/// Plays a match of three processes for each age, all at once, with marching units and idle players. Then the last
+/// joiner is killed, rejoins with its replay, leaves, and rejoins without it.
 ///
 /// # Panics
-/// When no match can be started.
+/// If no match can be started.
 pub fn print(program: &Path, first: &[&str], minutes: &[u64], units: u32) {
     std::thread::scope(|scope| {
         for minutes in minutes {
@@ -34,11 +34,11 @@ fn one(program: &Path, first: &[&str], minutes: u64, units: u32) {
     let (mut victim, other) = (peers.pop(), &mut peers[0]);
     let about = format!("{minutes} min, {units} units");
     let at = minutes * TURNS_A_MINUTE;
-    // A busy machine holds the match up now and then.
+    // A busy machine delays the match now and then.
     let wait = Duration::from_secs(minutes * 66) + SOON;
     let aged = other.wait_until(wait, |event| event["turn"].as_u64() >= Some(at));
     if aged.is_none() {
-        return println!("{about}: the match did not get so old");
+        return println!("{about}: the match did not reach that age");
     }
     if let Some(victim) = &mut victim {
         victim.kill();
@@ -48,13 +48,13 @@ fn one(program: &Path, first: &[&str], minutes: u64, units: u32) {
         ("without one", &ticket),
     ] {
         if other.wait_until(SOON, is_gone).is_none() {
-            return println!("{about}: nobody was missed");
+            return println!("{about}: no peer was removed");
         }
         let Some(back) = come_back(program, first, folder.path(), what, other) else {
-            return println!("{about}, {how}: not back after {} s", SOON.as_secs());
+            return println!("{about}, {how}: not admitted after {} s", SOON.as_secs());
         };
         println!(
-            "{about}, {how}: back after {:.2} s, {} kB received until {:.0} s later; the others stood still for {}",
+            "{about}, {how}: admitted after {:.2} s, {} kB received until {:.0} s later; the others stalled for {}",
             back.after.as_secs_f64(),
             back.bytes / 1_000,
             back.stayed.as_secs_f64(),
@@ -66,7 +66,7 @@ fn one(program: &Path, first: &[&str], minutes: u64, units: u32) {
     }
 }
 
-/// Three processes whose players do nothing, so that nobody wins before it has been measured, and the host's ticket.
+/// Three processes with idle players, so that no player wins before the measurement; and the host's ticket.
 fn start(
     program: &Path,
     first: &[&str],
@@ -99,9 +99,9 @@ fn start(
         ]);
         let mut peer = Process::start(program, &arguments, folder);
         if at == 0 {
-            let told = peer.wait_for("ticket", SOON);
-            let told = told.expect("a host prints a ticket");
-            ticket = told["ticket"].as_str().expect("a text").to_owned();
+            let event = peer.wait_for("ticket", SOON);
+            let event = event.expect("a host prints a ticket");
+            ticket = event["ticket"].as_str().expect("a text").to_owned();
         }
         peers.push(peer);
     }
@@ -112,12 +112,12 @@ fn is_gone(event: &Value) -> bool {
     event["event"] == "roster" && (event["cause"] == "lost" || event["cause"] == "left")
 }
 
-/// One return.
+/// A measured rejoin.
 struct Back {
     after: Duration,
     stayed: Duration,
     bytes: u64,
-    /// The longest stall of another peer, in milliseconds, as far as it says so.
+    /// The longest reported stall of another peer, in milliseconds.
     stall: u64,
 }
 

@@ -1,19 +1,19 @@
-//! What a process that stands still for a while costs, and how it comes back.
+//! What it costs to stop a process for a while, and how it rejoins.
 
 use crate::processes::{MatchOf, Process, Setting};
 use std::path::Path;
 use std::time::Duration;
 
-/// The turn after which a peer stands still.
+/// The turn after which a peer is stopped.
 const TURN: u64 = 20;
-/// Waiting for the match to go on, or for the peer to learn that it is out.
+/// Timeout for the match to go on, or for the peer to learn that it was removed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Plays a match of three in which the last to join is stopped for so long, and prints what became of it. Who was
-/// removed comes back with the one command that it was told.
+/// Plays a match of three in which the last joiner is stopped for a while, and prints the result. A removed peer
+/// rejoins by the command that it was given.
 ///
 /// # Panics
-/// When no match can be started.
+/// If no match can be started.
 pub fn print(program: &Path, first: &[&str], seconds: u64) {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let setting = Setting {
@@ -42,7 +42,7 @@ pub fn print(program: &Path, first: &[&str], seconds: u64) {
         "stopped for {seconds} s: noticed {} s; {} {} ms after it went on",
         slept.map_or(0, |event| event["ms"].as_u64().unwrap_or(0)) / 1_000,
         match removed {
-            true => "learned that it is out",
+            true => "learned of its removal",
             false => "executed the next turn",
         },
         went_on.elapsed().as_millis(),
@@ -50,10 +50,10 @@ pub fn print(program: &Path, first: &[&str], seconds: u64) {
     if !removed {
         return;
     }
-    let told = stopped.finish(PATIENCE).errors;
-    let again = told.lines().find_map(|line| line.split_once("demo-rts "));
+    let errors = stopped.finish(PATIENCE).errors;
+    let again = errors.lines().find_map(|line| line.split_once("demo-rts "));
     let Some((_, command)) = again else {
-        println!("  was told no command to come back with: {told}");
+        println!("  got no command to rejoin with: {errors}");
         return;
     };
     let mut arguments: Vec<&str> = first.to_vec();
@@ -66,12 +66,12 @@ pub fn print(program: &Path, first: &[&str], seconds: u64) {
     let rejoined = back.wait_until(PATIENCE, let_in);
     match rejoined {
         Some(event) => println!(
-            "  `demo-rts {command}`: back in turn {} after {} ms",
+            "  `demo-rts {command}`: admitted at turn {} after {} ms",
             event["turn"],
             asked.elapsed().as_millis()
         ),
         None => println!(
-            "  `demo-rts {command}`: not back after {} s",
+            "  `demo-rts {command}`: not admitted after {} s",
             PATIENCE.as_secs()
         ),
     }

@@ -1,4 +1,4 @@
-//! What a tick, a checksum, a save and a load cost, beside memcpy of the same bytes.
+//! The cost of a tick, a checksum, a save and a load, beside memcpy of the same bytes.
 
 use super::{median_and, now};
 use demo_rts::bot::{Bot, Level};
@@ -47,7 +47,7 @@ fn block(units: u16, ticks: u32) {
     ];
     let mut effects = Vec::new();
     let mut steps = Vec::with_capacity(ticks as usize);
-    // The initial armies are what is measured; saves and checksums are those of the full world.
+    // Steps are measured on the initial armies; saves and checksums on the full world.
     let bytes = saved(&world);
     let rounds = 200;
     let memcpy = time(rounds, || black_box(bytes.clone()).len());
@@ -89,7 +89,7 @@ fn saved(world: &World) -> Vec<u8> {
     bytes
 }
 
-/// Median microseconds of one call.
+/// The median of one call, in microseconds.
 fn time<T>(rounds: u32, mut work: impl FnMut() -> T) -> f64 {
     let mut samples: Vec<f64> = (0..rounds)
         .map(|_| {

@@ -1,4 +1,4 @@
-//! What happens in a run, beside deadlines of sessions.
+//! Events of a run, beside deadlines of sessions.
 
 use super::faults::Leaver;
 use super::links::Dial;
@@ -7,11 +7,10 @@ use super::quic::Packet;
 use lockstep::{Channel, LinkError};
 use std::time::Duration;
 
-/// Something that happens at a time.
 pub enum Event {
     /// A peer's process begins.
     Begin(usize),
-    /// A world is done with a job.
+    /// A world has finished a job.
     World(usize),
     /// Bytes arrive at an end of a link.
     Arrive(End, Channel, Vec<u8>),
@@ -21,15 +20,15 @@ pub enum Event {
     Timer(Node),
     /// Another attempt of a dial.
     Dial(Dial),
-    /// A dial has come to nothing.
+    /// A dial has failed.
     DialFailed(Dial, LinkError),
     /// A link comes up at an end.
     Up(End),
     /// A link goes down at an end.
     Down(End, LinkError),
-    /// It may be that nothing came from one node to another for too long.
+    /// Silence from one node to another may have reached the limit.
     Silent(Node, Node),
-    /// A fault befalls a peer: its number in the peer's plan.
+    /// A fault of a peer begins: its number in the peer's plan.
     Fault(usize, usize),
     /// That fault ends.
     FaultOver(usize, usize),
@@ -43,24 +42,24 @@ pub enum Event {
     Chat(usize),
     /// Others may have given up their links to a peer that is frozen since then.
     Forgotten(usize, Duration),
-    /// A peer goes in the moment after a roster change.
+    /// A peer leaves or crashes just after a roster change.
     Aftermath(Leaver),
     /// The processes of many peers die.
     ManyDie,
     /// The process of one of them dies.
     Die(usize),
-    /// A peer that stands still leaves, to begin another run.
+    /// A stalled peer leaves, to begin another run.
     GiveUp(usize),
     /// Another run of such a process begins.
-    BeginAgain(usize),
-    /// Another run of a process that died begins, with its log.
+    Restart(usize),
+    /// Another run of a dead process begins, with its log.
     Return(usize),
     /// A node sends garbage.
     Disturb(Node),
 }
 
 impl Event {
-    /// The peer or node at which it happens, where that one must be awake for it.
+    /// The peer or node of the event, if the event needs it awake.
     pub fn node(&self, at: impl Fn(End) -> Node) -> Option<Node> {
         match self {
             Event::Begin(peer)

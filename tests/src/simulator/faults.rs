@@ -1,4 +1,5 @@
-//! Faults of peers: they crash, return, freeze, slow down, move, are cut off; clocks jump; players pause and leave.
+//! Faults of peers: they crash, return, freeze, slow down, move and are cut off. Clocks jump; players pause and
+//! leave.
 
 use super::event::Event;
 use super::links::IDLE;
@@ -11,7 +12,7 @@ use lockstep::{LinkError, RosterCause};
 use sim::Seat;
 use std::time::Duration;
 
-/// The peer that goes after a roster change, and the peers that are in the match then.
+/// The peer that leaves or crashes after a roster change, and the peers that are in the match then.
 pub struct Leaver {
     victim: usize,
     members: Vec<usize>,
@@ -19,7 +20,7 @@ pub struct Leaver {
 }
 
 impl<W: Playable> Simulator<W> {
-    /// Faults count from the beginning of the match.
+    /// Plans the faults, relative to the beginning of the match.
     pub(super) fn plan_faults(&mut self) {
         let now = self.now();
         for (peer, plan) in self.scenario.peers.iter().enumerate() {
@@ -88,12 +89,12 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// From one moment to the next the peer does nothing more. It tells no other peer.
+    /// Stops the peer at once. It tells no other peer.
     pub(super) fn crash(&mut self, peer: usize) {
         self.peers[peer].frozen = None;
         if self.driver.remove(peer).is_some() {
             self.notes(peer).crashed = true;
-            self.fall_dead(peer);
+            self.drop_dead_links(peer);
         }
     }
 
@@ -114,7 +115,7 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// From now on the peer has another address. Its links carry nothing more, and both their ends find out by silence.
+    /// Gives the peer another address. Its links carry nothing more, and both ends find out by silence.
     fn move_away(&mut self, peer: usize) {
         if self.driver.session(peer).is_none() {
             return;
@@ -165,12 +166,12 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// No peer can have answered before a question and its answer were under way.
+    /// The shortest round trip of a question and its answer.
     fn least_answer(&self) -> Duration {
         self.network.least_delay().min(self.budget() / 4) * 2
     }
 
-    /// Gives back what happens now; what would happen at a frozen peer waits.
+    /// Returns an event that happens now; an event of a frozen peer is postponed.
     pub(super) fn unless_frozen(&mut self, event: Event) -> Option<Event> {
         let node = event.node(|end| self.network.at(end).0);
         let node = node.or_else(|| self.player_of(&event));
@@ -195,7 +196,7 @@ impl<W: Playable> Simulator<W> {
         matches!(fault, Fault::Pause(_) | Fault::Leave).then_some(*peer)
     }
 
-    /// A transport that has heard nothing for so long gives its links up; the frozen peer will find the same.
+    /// After this much silence the other transports give their links up; the frozen peer will find the same.
     pub(super) fn forget_frozen(&mut self, peer: usize, since: Duration) {
         let frozen = self.peers[peer].frozen.as_ref();
         if frozen.is_none_or(|(from, _)| *from != since) {
@@ -209,7 +210,7 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// The players of a peer vote once to extend the suspicion time.
+    /// Has a peer's players vote once to extend the suspicion time.
     pub(super) fn stalled(&mut self, peer: usize, since: Duration) {
         let votes = self.scenario.extends && since >= Duration::from_secs(1);
         if votes && self.notes(peer).voted_at.is_none() {
@@ -218,8 +219,8 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// Plans the aftermath, where what a peer is told is what it waits for.
-    pub(super) fn plan_aftermath(&mut self, told: usize, event: &lockstep::Event) {
+    /// Plans the aftermath, if this event is the one that it waits for.
+    pub(super) fn plan_aftermath(&mut self, informed: usize, event: &lockstep::Event) {
         let lockstep::Event::RosterChanged {
             seats, back, cause, ..
         } = event
@@ -243,11 +244,11 @@ impl<W: Playable> Simulator<W> {
             .clone()
             .filter(|peer| has_one(peer, seats) && is_here(peer));
         let victim = match aftermath.victim {
-            Victim::Told => told,
+            Victim::Told => informed,
             Victim::Joiner => peers
                 .clone()
                 .find(|peer| has_one(peer, back))
-                .unwrap_or(told),
+                .unwrap_or(informed),
             Victim::Peer(peer) => peer % self.peers.len(),
         };
         let leaver = Leaver {
@@ -259,7 +260,7 @@ impl<W: Playable> Simulator<W> {
         self.driver.schedule(at, Event::Aftermath(leaver));
     }
 
-    /// A peer goes, if those that stay are a quorum, and no core needs it yet.
+    /// Has a peer leave or crash, if the remaining peers are a quorum and no core needs it yet.
     pub(super) fn follow_up(&mut self, leaver: &Leaver) {
         let victim = leaver.victim;
         let stays = |peer: &&usize| {
@@ -284,7 +285,7 @@ impl<W: Playable> Simulator<W> {
     }
 }
 
-/// The directed pairs that a cut darkens.
+/// The directed pairs of a cut.
 fn lanes(peer: usize, others: &[usize], ways: Ways) -> Vec<(usize, usize)> {
     let mut lanes = Vec::new();
     for other in others {

@@ -1,4 +1,4 @@
-//! What hostile peers and a stranger do: they send garbage, sign what they must not, keep back what others wait for.
+//! Hostile peers and a stranger: they send garbage, sign forbidden content, and withhold batches and votes.
 
 use super::event::Event;
 use super::network::Node;
@@ -15,43 +15,43 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What the hostile ones of a run know and want.
-pub struct Mischief {
+/// Knowledge and plans of the hostile peers of a run.
+pub struct Hostility {
     random: Stream,
     /// Whether any node tampers or sends garbage.
     any: bool,
-    /// Real traffic to make garbage of.
-    overheard: VecDeque<(Channel, Vec<u8>)>,
+    /// Real traffic to derive garbage from.
+    sampled: VecDeque<(Channel, Vec<u8>)>,
     /// By hostile peer.
     keys: BTreeMap<usize, Key>,
-    /// By node that sends garbage: messages that are left.
+    /// By node that sends garbage: messages left.
     garbage: BTreeMap<Node, u32>,
 }
 
-/// The key of a hostile peer, and what its session has signed with it of late.
+/// The key of a hostile peer, and what its session has recently signed with it.
 struct Key {
     signer: Box<dyn Signer>,
     signed: Signed,
 }
 
-/// What a listened-to signer has signed of late.
+/// Messages that a recorded signer has recently signed.
 #[derive(Clone, Default)]
 pub struct Signed(Arc<Mutex<VecDeque<Vec<u8>>>>);
 
-/// A signer that tells what it signs.
-struct Listened {
+/// A signer that records what it signs.
+struct RecordedSigner {
     signer: Box<dyn Signer>,
     signed: Signed,
 }
 
-/// Signed messages that are remembered: more than a packet has batches.
+/// Recorded messages: more than the batches of a packet.
 const REMEMBERED: usize = 64;
 
 impl Signed {
-    /// A signer that is the given one, and is listened to.
-    pub fn listen_to(&self, signer: Box<dyn Signer>) -> Box<dyn Signer> {
+    /// Wraps a signer so that its messages are recorded.
+    pub fn record(&self, signer: Box<dyn Signer>) -> Box<dyn Signer> {
         let signed = self.clone();
-        Box::new(Listened { signer, signed })
+        Box::new(RecordedSigner { signer, signed })
     }
 
     /// The newest message that ends with this content.
@@ -62,7 +62,7 @@ impl Signed {
     }
 }
 
-impl Signer for Listened {
+impl Signer for RecordedSigner {
     fn id(&self) -> PeerId {
         self.signer.id()
     }
@@ -81,8 +81,8 @@ impl Signer for Listened {
     }
 }
 
-impl Mischief {
-    /// Of a scenario; `secrets` are those of its peers.
+impl Hostility {
+    /// For a scenario; `secrets` are those of its peers.
     pub fn new(scenario: &Scenario, secrets: &[[u8; 32]]) -> Self {
         let key = |(peer, _): (usize, Hostile)| {
             let signer = super::signer(scenario, &secrets[peer]);
@@ -97,47 +97,47 @@ impl Mischief {
             });
         let stranger = scenario.stranger.then_some((scenario.peers.len(), 300));
         let keys: BTreeMap<usize, Key> = scenario.hostile().map(key).collect();
-        Mischief {
+        Hostility {
             random: Stream::new(scenario.seed, "mischief", 0),
             any: scenario.stranger || !keys.is_empty(),
-            overheard: VecDeque::new(),
+            sampled: VecDeque::new(),
             keys,
             garbage: garbage.chain(stranger).collect(),
         }
     }
 
-    /// Whether there is any in this run.
+    /// Whether this run has any.
     pub fn is_any(&self) -> bool {
         self.any
     }
 
-    /// What the session of a hostile peer signs is to be told to this.
+    /// The recorder for the signatures of a hostile peer's session.
     pub fn listen(&self, peer: usize) -> Signed {
         self.keys[&peer].signed.clone()
     }
 
-    /// Real bytes pass by.
-    pub fn overhear(&mut self, channel: Channel, bytes: &[u8]) {
+    /// Keeps some real traffic.
+    pub fn sample_traffic(&mut self, channel: Channel, bytes: &[u8]) {
         if self.garbage.is_empty() {
             return;
         }
-        self.overheard.push_back((channel, bytes.to_vec()));
-        if self.overheard.len() > 100 {
-            self.overheard.pop_front();
+        self.sampled.push_back((channel, bytes.to_vec()));
+        if self.sampled.len() > 100 {
+            self.sampled.pop_front();
         }
     }
 
     /// Bytes that a correct peer would not send now.
-    fn concoct(&mut self) -> (Channel, Vec<u8>) {
+    fn craft_garbage(&mut self) -> (Channel, Vec<u8>) {
         let channels = [Channel::Turns, Channel::Control, Channel::Bulk];
-        let noise = self.random.chance(250) || self.overheard.is_empty();
+        let noise = self.random.chance(250) || self.sampled.is_empty();
         if noise {
             let most = self.random.pick(&[3, 40, 1_000, 70_000]);
             let length = self.random.below(most) as usize;
             return (self.random.pick(&channels), self.random.bytes(length));
         }
-        let at = self.random.below(self.overheard.len() as u64) as usize;
-        let (channel, mut bytes) = self.overheard[at].clone();
+        let at = self.random.below(self.sampled.len() as u64) as usize;
+        let (channel, mut bytes) = self.sampled[at].clone();
         for _ in 0..self.random.below(4) {
             self.spoil(&mut bytes);
         }
@@ -165,7 +165,7 @@ impl Mischief {
 }
 
 impl Key {
-    /// The batch with another content, signed as that of the same run of the peer's process.
+    /// The batch with changed content, signed by the same run of the peer's process.
     fn resign(&self, batch: SignedBatch, change: impl FnOnce(&mut Batch) -> bool) -> SignedBatch {
         let Ok(mut content) = Batch::decode(&batch.content) else {
             return batch;
@@ -186,7 +186,7 @@ impl Key {
         }
     }
 
-    /// The batch with one bit changed, signed or not.
+    /// The batch with one flipped bit, signed or not.
     fn forge(&self, random: &mut Stream, batch: SignedBatch) -> SignedBatch {
         let Some(mut message) = self.signed.message_of(&batch.content) else {
             return batch;
@@ -206,7 +206,7 @@ impl Key {
 }
 
 impl<W: Playable> Simulator<W> {
-    /// What leaves a peer in the place of what its session sends; `None` where nothing does.
+    /// What leaves a peer in place of what its session sends; `None` for nothing.
     pub(super) fn tamper<'a>(
         &mut self,
         peer: usize,
@@ -228,8 +228,8 @@ impl<W: Playable> Simulator<W> {
         let Some((me, _)) = places.find(|(_, of)| **of == peer) else {
             return same;
         };
-        let key = &self.mischief.keys[&peer];
-        let random = &mut self.mischief.random;
+        let key = &self.hostility.keys[&peer];
+        let random = &mut self.hostility.random;
         let odd = to % 2 == 1;
         let changed = |change: &mut dyn FnMut(SignedBatch) -> SignedBatch| {
             let change = |batch| Some(change(batch));
@@ -241,12 +241,12 @@ impl<W: Playable> Simulator<W> {
                 let two = from..from + turns;
                 changed(&mut |batch| {
                     key.resign(batch, |batch| {
-                        two.contains(&batch.turn.0) && other_face(batch, seat)
+                        two.contains(&batch.turn.0) && second_batch(batch, seat)
                     })
                 })
             }
             Hostile::LiesOfWorld(turns) => {
-                changed(&mut |batch| key.resign(batch, |batch| lie_of_world(batch, turns)))
+                changed(&mut |batch| key.resign(batch, |batch| falsify_checksum(batch, turns)))
             }
             Hostile::LiesOfLog(turns) => changed(&mut |batch| {
                 key.resign(batch, |batch| {
@@ -272,35 +272,35 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// One disturbance, and the plan for the next.
+    /// Sends garbage once, and plans the next time.
     pub(super) fn disturb(&mut self, node: Node) {
-        let burst = self.mischief.random.pick(&[1, 1, 3, 60]);
+        let burst = self.hostility.random.pick(&[1, 1, 3, 60]);
         for _ in 0..burst {
             self.disturb_once(node);
         }
-        let pause = self.mischief.random.millis(5, 400);
-        if self.mischief.garbage[&node] > 0 {
+        let pause = self.hostility.random.millis(5, 400);
+        if self.hostility.garbage[&node] > 0 {
             self.driver
                 .schedule(self.now() + pause, Event::Disturb(node));
         }
     }
 
     fn disturb_once(&mut self, node: Node) {
-        let left = self.mischief.garbage.entry(node).or_default();
+        let left = self.hostility.garbage.entry(node).or_default();
         *left = left.saturating_sub(1);
         let links = self.links_of(node);
         let stranger = node == self.peers.len();
-        if stranger && (links.is_empty() || self.mischief.random.chance(100)) {
-            let to = self.mischief.random.below(self.peers.len() as u64) as Node;
+        if stranger && (links.is_empty() || self.hostility.random.chance(100)) {
+            let to = self.hostility.random.below(self.peers.len() as u64) as Node;
             let (address, key) = (self.address(to), self.ids[to]);
             return self.dial(node, address, key);
         }
         if links.is_empty() {
             return;
         }
-        let link = self.mischief.random.pick(&links);
-        let (channel, bytes) = self.mischief.concoct();
-        // A real transport refuses to carry these.
+        let link = self.hostility.random.pick(&links);
+        let (channel, bytes) = self.hostility.craft_garbage();
+        // A real transport refuses to carry larger ones.
         let most = match (channel, self.scenario.over) {
             (Channel::Turns, _) => 1_200,
             (_, Over::Messages) => usize::MAX,
@@ -311,24 +311,24 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// Begins the garbage: a stranger comes at any time, a member mostly waits for the match.
-    pub(super) fn plan_mischief(&mut self) {
-        for node in self.mischief.garbage.keys().copied().collect::<Vec<_>>() {
+    /// Plans the garbage: a stranger's begins at any time, a member's mostly with the match.
+    pub(super) fn plan_garbage(&mut self) {
+        for node in self.hostility.garbage.keys().copied().collect::<Vec<_>>() {
             let plan = self.scenario.peers.get(node);
             let early = match plan.and_then(|plan| plan.hostile) {
                 Some(Hostile::Garbage { early, .. }) => early,
                 _ => true,
             };
             if early == self.begun_at.is_none() {
-                let at = self.now() + self.mischief.random.millis(0, 6_000);
+                let at = self.now() + self.hostility.random.millis(0, 6_000);
                 self.driver.schedule(at, Event::Disturb(node));
             }
         }
     }
 }
 
-/// Makes the other batch of two for one turn.
-fn other_face(batch: &mut Batch, seat: Seat) -> bool {
+/// Makes the second of two batches for one turn.
+fn second_batch(batch: &mut Batch, seat: Seat) -> bool {
     if batch.entries.is_empty() {
         let what = What::Chat("only some peers hear of this".to_owned());
         batch.entries.push(LogEntry { seat, what });
@@ -339,11 +339,11 @@ fn other_face(batch: &mut Batch, seat: Seat) -> bool {
     true
 }
 
-/// Reports another checksum after so many turns, where the batch reports one.
-fn lie_of_world(batch: &mut Batch, turns: u32) -> bool {
+/// Replaces the checksum after this many turns, if the batch reports it.
+fn falsify_checksum(batch: &mut Batch, turns: u32) -> bool {
     let at = turns.checked_sub(batch.executed);
-    let told = at.and_then(|at| batch.checksums.get_mut(at as usize));
-    told.is_some_and(|checksum| {
+    let reported = at.and_then(|at| batch.checksums.get_mut(at as usize));
+    reported.is_some_and(|checksum| {
         checksum.0 ^= 1;
         true
     })

@@ -8,7 +8,6 @@ use lockstep::session::Input;
 use lockstep::{Channel, LinkError, LinkId, PeerId};
 use std::time::Duration;
 
-/// A dial under way.
 #[derive(Clone, Debug)]
 pub struct Dial {
     pub(super) from: Node,
@@ -23,7 +22,7 @@ pub(super) const IDLE: Duration = Duration::from_secs(10);
 /// Attempts of a dial, one a second.
 const TRIES: u32 = 10;
 
-/// The address of a node that has moved so often.
+/// The address of a node after this many moves.
 pub fn address(node: Node, moves: u32) -> String {
     format!("peer{node}.{moves}")
 }
@@ -128,19 +127,19 @@ impl<W: Playable> Simulator<W> {
     }
 
     pub(super) fn send(&mut self, peer: usize, link: LinkId, channel: Channel, bytes: &[u8]) {
-        if !self.mischief.is_any() {
+        if !self.hostility.is_any() {
             return self.carry(peer, link, channel, bytes);
         }
         let Some(to) = self.other_end(peer, link) else {
             return;
         };
-        self.mischief.overhear(channel, bytes);
+        self.hostility.sample_traffic(channel, bytes);
         if let Some(bytes) = self.tamper(peer, to, channel, bytes) {
             self.carry(peer, link, channel, &bytes);
         }
     }
 
-    /// Hands bytes to the network, by a link that is up.
+    /// Hands bytes to the network, over a link that is up.
     pub(super) fn carry(&mut self, node: Node, link: LinkId, channel: Channel, bytes: &[u8]) {
         let now = self.now();
         if let Some(quic) = &mut self.quic {
@@ -171,7 +170,7 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// The links that a node has.
+    /// The links of a node.
     pub(super) fn links_of(&self, node: Node) -> Vec<LinkId> {
         match &self.quic {
             Some(quic) => quic.links(node),
@@ -212,7 +211,7 @@ impl<W: Playable> Simulator<W> {
         self.driver.schedule(at, closed);
     }
 
-    /// A process ends.
+    /// Closes all links of a process that ends.
     pub(super) fn close_all(&mut self, peer: usize) {
         let now = self.now();
         if let Some(quic) = &mut self.quic {
@@ -224,12 +223,12 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// The links of a peer that has died: their other ends find out by silence.
-    pub(super) fn fall_dead(&mut self, peer: usize) {
+    /// Drops the links of a dead peer: their other ends find out by silence.
+    pub(super) fn drop_dead_links(&mut self, peer: usize) {
         if let Some(quic) = &mut self.quic {
-            return quic.vanish(peer);
+            return quic.drop_process(peer);
         }
-        // A dead process sends nothing again that was lost on its way.
+        // A dead process does not resend lost messages.
         let now = self.now();
         let is_message = |event: &Event| matches!(event, Event::Arrive(_, channel, _) if *channel != Channel::Turns);
         for (at, event) in self.driver.take_events(is_message) {
@@ -269,8 +268,8 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// What was lost between calm peers before they healed is not waited for any longer than what is sent now.
-    pub(super) fn hasten_messages(&mut self, calm: &[Node]) {
+    /// After healing, messages lost between calm peers must not arrive later than new ones.
+    pub(super) fn expedite_messages(&mut self, calm: &[Node]) {
         let is_calm = |end: &End| {
             let ends = [*end, end.other()].map(|end| self.network.at(end).0);
             ends.iter().all(|node| calm.contains(node))
@@ -287,15 +286,15 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// Where nothing came for so long, the receiver gives its links up; the sender hears nothing from then on.
-    pub(super) fn fall_silent(&mut self, from: Node, to: Node) {
+    /// After this much silence the receiver gives its links up, and the sender hears nothing from then on.
+    pub(super) fn time_out_links(&mut self, from: Node, to: Node) {
         let dark_since = self.network.dark_since(from, to);
         if dark_since.is_none_or(|since| since + IDLE > self.now()) {
             return;
         }
         for end in self.network.ends_fed_by(from, to) {
             self.network.drop_held(end.link);
-            // Not at once: who stands still finds out when it goes on.
+            // A frozen peer finds out when it continues.
             let down = Event::Down(end, LinkError::TimedOut);
             self.driver.schedule(self.now(), down);
             let silent = Event::Down(end.other(), LinkError::TimedOut);
@@ -303,14 +302,14 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// Where a node, or the stranger, can be dialled now.
+    /// The address of a node or of the stranger.
     pub(super) fn address(&self, node: Node) -> String {
         let moves = self.peers.get(node).map_or(0, |peer| peer.moves);
         address(node, moves)
     }
 }
 
-/// The end of a link that a peer calls by this number, if it is still up there.
+/// The end of a peer's link, if it is still up there.
 fn live_end(network: &Network, peer: usize, link: LinkId) -> Option<End> {
     network.find(peer, link).filter(|end| network.is_up(*end))
 }

@@ -1,7 +1,7 @@
-//! The fake network: who is linked to whom, and when bytes arrive.
+//! The fake network: links between nodes, and arrival times of bytes.
 //!
-//! Datagrams may be lost, doubled, delayed and reordered. Messages of one channel of a link arrive once and in
-//! order; what the network loses of them only costs time.
+//! Datagrams may be lost, duplicated, delayed and reordered. Messages of one channel of a link arrive once and in
+//! order; their losses only cost time.
 
 use super::scenario::{Scenario, Weather};
 use crate::random::Stream;
@@ -9,13 +9,13 @@ use lockstep::{Channel, LinkId};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A peer of the simulated network: an index into the peers, or the stranger after them.
+/// A node of the simulated network: an index into the peers, or the stranger after them.
 pub type Node = usize;
 
-/// One end of a link: the link's place, and which end.
+/// An end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct End {
-    /// Place of the link.
+    /// Index of the link.
     pub link: usize,
     /// 0 for the dialler, 1 for the acceptor.
     pub side: usize,
@@ -31,11 +31,11 @@ impl End {
     }
 }
 
-/// All links and what lies between them.
+/// All links and the lanes below them.
 pub struct Network {
     links: Vec<Link>,
     lanes: BTreeMap<(Node, Node), Lane>,
-    /// By node: the ends of its links, in the order of what it calls them.
+    /// By node: the ends of its links, in the order of its link ids.
     ends: Vec<Vec<End>>,
     unreachable: Vec<(Node, Node)>,
 }
@@ -44,12 +44,12 @@ struct Link {
     nodes: [Node; 2],
     ids: [LinkId; 2],
     up: [bool; 2],
-    /// One of its ends has another address now.
+    /// Whether one of its ends has changed its address.
     severed: bool,
     up_at: [Duration; 2],
     /// When the newest message of each channel arrives at each side.
     arrived: [[Duration; 2]; 2],
-    /// Messages that wait for the end of a cut, by the side they go to.
+    /// Messages that wait for the end of a cut, by destination side.
     held: [Vec<(Channel, Vec<u8>)>; 2],
 }
 
@@ -63,12 +63,12 @@ struct Lane {
     dark_since: Option<Duration>,
 }
 
-/// A packet that others overtake takes so much longer, at least and at most.
+/// Extra delay of a reordered packet: minimum and maximum.
 const REORDERED: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(60));
 
-/// What becomes of bytes handed to the network.
+/// The fate of bytes handed to the network.
 pub enum Fate {
-    /// They arrive at these times; at none where they are lost.
+    /// They arrive at these times; empty if they are lost.
     Arrives(Vec<Duration>),
     /// They wait for the end of a cut.
     Held,
@@ -102,7 +102,7 @@ impl Network {
         }
     }
 
-    /// The time a connection attempt takes to reach each side (dialler, acceptor); `None` while the way is dark.
+    /// The time a connection attempt takes to reach each side (dialler, acceptor); `None` during a cut.
     pub fn handshake(&mut self, from: Node, to: Node) -> Option<[Duration; 2]> {
         let pair = (from.min(to), from.max(to));
         if self.unreachable.contains(&pair) || self.is_dark(from, to) || self.is_dark(to, from) {
@@ -133,7 +133,7 @@ impl Network {
         link
     }
 
-    /// The node at an end, and what it calls the link.
+    /// The node at an end, and its id of the link.
     pub fn at(&self, end: End) -> (Node, LinkId) {
         let link = &self.links[end.link];
         (link.nodes[end.side], link.ids[end.side])
@@ -149,7 +149,7 @@ impl Network {
         self.links[end.link].up[end.side]
     }
 
-    /// Sets whether the node at this end sees the link as up. Returns what it was.
+    /// Sets whether the node at this end sees the link as up. Returns the old state.
     pub fn set_up(&mut self, end: End, up: bool) -> bool {
         std::mem::replace(&mut self.links[end.link].up[end.side], up)
     }
@@ -160,7 +160,7 @@ impl Network {
         ends.filter(|end| self.is_up(*end)).collect()
     }
 
-    /// All ends that are up and to which nothing comes from `from`.
+    /// All ends at `to` that are up and lead to `from`.
     pub fn ends_fed_by(&self, from: Node, to: Node) -> Vec<End> {
         let mut ends = self.ends_of(to);
         ends.retain(|end| self.at(end.other()).0 == from);
@@ -196,7 +196,7 @@ impl Network {
         Fate::Arrives(vec![self.message_arrival(now, end, channel)])
     }
 
-    /// A packet goes from one node to another: how long each copy takes, and what is left of it.
+    /// Sends a packet between two nodes. Returns the delay and the bytes of each copy.
     pub fn packet(&mut self, from: Node, to: Node, packet: &[u8]) -> Vec<(Duration, Vec<u8>)> {
         let pair = (from.min(to), from.max(to));
         if !self.lanes.contains_key(&(from, to))
@@ -216,19 +216,19 @@ impl Network {
         now.max(arrived[0]).max(arrived[1])
     }
 
-    /// A cut of this direction begins.
+    /// Begins a cut of this direction.
     pub fn cut(&mut self, now: Duration, from: Node, to: Node) {
         let lane = self.lane(from, to);
         lane.cuts += 1;
         lane.dark_since = lane.dark_since.or(Some(now));
     }
 
-    /// Since when nothing passes from one node to the other.
+    /// When the current cut of this direction began.
     pub fn dark_since(&self, from: Node, to: Node) -> Option<Duration> {
         self.lanes[&(from, to)].dark_since
     }
 
-    /// A cut of this direction ends. The messages that waited arrive now: the end they go to, and when.
+    /// Ends a cut of this direction. Waiting messages arrive: their ends and times.
     pub fn mend(
         &mut self,
         now: Duration,
@@ -257,7 +257,7 @@ impl Network {
         arrivals
     }
 
-    /// No message is on its way any more between these nodes.
+    /// Drops messages on their way between these nodes.
     pub fn forget_messages(&mut self, between: &[Node]) {
         let is_between = |link: &&mut Link| link.nodes.iter().all(|node| between.contains(node));
         for link in self.links.iter_mut().filter(is_between) {
@@ -265,8 +265,8 @@ impl Network {
         }
     }
 
-    /// When a message arrives that the network would have delivered to this end at `at`, now that the way is good: the
-    /// transport's next retry brings it, and all before it.
+    /// The arrival time, after healing, of a message due at `at`: the transport's next retry brings it with all
+    /// earlier ones.
     pub fn hastened(
         &mut self,
         now: Duration,
@@ -285,12 +285,12 @@ impl Network {
         arrival
     }
 
-    /// Drops what waits on a link.
+    /// Drops messages that wait on a link.
     pub fn drop_held(&mut self, link: usize) {
         self.links[link].held = [Vec::new(), Vec::new()];
     }
 
-    /// Nothing sent from now on passes on the links of this node, and what waits is lost. All their ends.
+    /// Severs all links of this node, and loses what waits on them. Returns all their ends.
     pub fn sever(&mut self, node: Node) -> Vec<End> {
         let mut ends = Vec::new();
         for (at, link) in self.links.iter_mut().enumerate() {
@@ -303,25 +303,25 @@ impl Network {
         ends
     }
 
-    /// The shortest time from any node to another.
+    /// The shortest delay between any two nodes.
     pub fn least_delay(&self) -> Duration {
         let delays = self.lanes.values().map(|lane| lane.weather.delay);
         delays.min().unwrap_or_default()
     }
 
-    /// The longest time that what is not lost takes from one node to another.
+    /// The longest delay of anything not lost, from one node to another.
     pub fn longest_passage(&self, from: Node, to: Node) -> Duration {
         let weather = &self.lanes[&(from, to)].weather;
         weather.delay + weather.jitter + REORDERED.1
     }
 
-    /// Whether nothing passes from one node to the other.
+    /// Whether a cut of this direction is in force.
     pub fn is_dark(&self, from: Node, to: Node) -> bool {
         self.lanes[&(from, to)].cuts > 0
     }
 
-    /// Ends all loss, jitter, duplication and reordering between calm nodes. A batch has `budget` to arrive, by way of a
-    /// third peer where there is no direct one: delays leave room for that.
+    /// Ends loss, jitter, duplication and reordering between calm nodes. Delays are reduced so that a batch arrives
+    /// within `budget`, even by way of a third peer.
     pub fn heal(&mut self, calm: &[Node], budget: Duration) {
         let lanes = self.lanes.iter_mut();
         for (_, lane) in lanes.filter(|((from, to), _)| calm.contains(from) && calm.contains(to)) {
@@ -353,7 +353,7 @@ impl Network {
 }
 
 impl Lane {
-    /// How long each copy of a datagram takes; none where it is lost.
+    /// The delay of each copy of a datagram; empty if it is lost.
     fn datagram(&mut self) -> Vec<Duration> {
         if self.loses() {
             return Vec::new();
@@ -362,7 +362,7 @@ impl Lane {
         (0..copies).map(|_| self.passage()).collect()
     }
 
-    /// What arrives of a packet.
+    /// A packet as it arrives.
     fn damage(&mut self, packet: &[u8]) -> Vec<u8> {
         let mut packet = packet.to_vec();
         if self.weather.corrupt > 0 && self.random.chance(self.weather.corrupt) {
@@ -374,7 +374,7 @@ impl Lane {
         packet
     }
 
-    /// How long a message takes: every loss costs a retransmission timeout that doubles.
+    /// The delay of a message: every loss costs a retransmission timeout that doubles.
     fn reliable(&mut self) -> Duration {
         let mut takes = self.passage();
         let mut timeout = self.weather.delay * 2 + self.weather.jitter + Duration::from_millis(25);
@@ -400,7 +400,7 @@ impl Lane {
         takes
     }
 
-    /// Two states, so that losses come in bursts of the wanted mean length at the wanted mean rate.
+    /// Two states, so that losses come in bursts with the wanted mean length and rate.
     fn loses(&mut self) -> bool {
         let Weather { loss, burst, .. } = self.weather;
         if loss == 0 {

@@ -1,4 +1,4 @@
-//! What the harness needs of a world beside being one, and how a bundle is executed on it.
+//! What the harness needs of a world beside `Simulation`, and how a bundle is executed on it.
 
 use crate::random::Stream;
 use lockstep::log::{Bundle, What};
@@ -9,13 +9,13 @@ use sim::{Entry, SeatState, Simulation};
 pub trait Playable: Simulation {
     /// A random setup.
     fn setup(random: &mut Stream) -> Self::Setup;
-    /// A random command. `mark` differs from command to command; `bytes` is about how long it is to be encoded.
+    /// A random command. `mark` is unique; `bytes` is roughly the encoded length.
     fn command(random: &mut Stream, mark: u32, bytes: usize) -> Self::Command;
-    /// Changes the least bit, as a fault of memory or of code would.
+    /// Changes one bit, like a fault of memory or of code.
     fn corrupt(&mut self);
 }
 
-/// Builds the world of a start; `None` for a setup that is not this world's.
+/// Builds the world of a start; `None` for a setup of another world.
 pub fn build<W: Simulation>(start: &lockstep::log::Start) -> Option<W> {
     Some(W::new(&sim::Start {
         setup: from_bytes(&start.setup)?,
@@ -55,7 +55,7 @@ pub fn execute<W: Simulation>(world: &mut W, bundle: &Bundle) {
     }
 }
 
-/// The encoding that commands and setups have in a match.
+/// The encoding of commands and setups in a match.
 pub fn to_bytes(value: &impl Serialize) -> Vec<u8> {
     postcard::to_allocvec(value).expect("a value in memory can be encoded")
 }

@@ -1,4 +1,4 @@
-//! What players do in a run: issue and chat.
+//! Players of a run: they issue commands and chat.
 
 use super::event::Event;
 use super::{Playable, Simulator, Workload, to_bytes};
@@ -7,12 +7,12 @@ use lockstep::log::{LogEntry, What};
 use lockstep::session::Input;
 use std::time::Duration;
 
-/// Commands in a thousand that are bytes no build of these rules writes, where a player sends any.
+/// Share of garbage among the commands of a player that sends any, in a thousand.
 const GARBAGE: u32 = 20;
 
 impl<W: Playable> Simulator<W> {
-    /// Plans what this peer's players do. The match has begun for it.
-    pub(super) fn plan_doings(&mut self, peer: usize) {
+    /// Plans the actions of this peer's players. The match has begun for it.
+    pub(super) fn plan_actions(&mut self, peer: usize) {
         let plan = self.scenario.peers[peer].clone();
         let now = self.now();
         let first = self.peers[peer].random.millis(0, 400);
@@ -94,7 +94,7 @@ impl<W: Playable> Simulator<W> {
         self.feed(peer, input);
     }
 
-    /// Whether its players can do anything.
+    /// Whether its players can act.
     pub(super) fn is_playing(&self, peer: usize) -> bool {
         let notes = &self.judge.peers[peer].notes;
         self.driver.session(peer).is_some() && !notes.leaves && !notes.is_out

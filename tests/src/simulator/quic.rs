@@ -1,5 +1,5 @@
-//! Runs over the real QUIC and TLS: quinn-proto under the product's settings, on the virtual clock. What the fake network
-//! delays, loses, doubles, reorders, damages and cuts are UDP packets.
+//! Runs over real QUIC and TLS: quinn-proto under the product's settings, on the virtual clock. The fake network
+//! delays, loses, duplicates, reorders, damages and cuts UDP packets.
 
 mod link;
 mod port;
@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 
 /// The ports of all nodes.
 pub struct Quic {
-    /// By node: the secret of its key, and its port while its process runs.
+    /// By node: its secret key, and its port while its process runs.
     nodes: Vec<([u8; 32], Option<Port>)>,
     /// By node: the earliest timer in the schedule.
     wakes_at: Vec<Option<Duration>>,
-    /// Ports that have something to do.
+    /// Ports that have work.
     touched: BTreeSet<Node>,
     /// Links that took no more messages.
     blocked: VecDeque<(Node, LinkId)>,
@@ -30,16 +30,16 @@ pub struct Quic {
     packets: u64,
 }
 
-/// Packets that wait at most for a process that stands still: what a socket's buffer holds by default.
+/// Packets that wait for a frozen process, at most: the default buffer of a socket.
 pub(super) const SOCKET_PACKETS: usize = 128;
 
-/// A node, and how often it has moved to another address.
+/// A node, and its number of address changes.
 pub type Place = (Node, u32);
 
 /// A UDP packet on its way.
 pub struct Packet {
     from: Place,
-    /// Nothing arrives where nobody is any more.
+    /// An address that its node has left receives nothing.
     pub(super) to: Place,
     bytes: Vec<u8>,
 }
@@ -67,15 +67,15 @@ impl Quic {
         self.wakes_at[node] = None;
     }
 
-    /// Dials a node, which the session knows under `address`.
+    /// Dials a node, which the session knows by `address`.
     pub fn dial(&mut self, now: Duration, from: Node, to: Place, address: String, key: PeerId) {
         if let Some(port) = self.port(from) {
             port.dial(now, socket_address(to), address, key);
         }
     }
 
-    /// Sends. A lost datagram is sent again; a lost message would leave a hole in what the link promises, so the link is
-    /// given up, as the product's network thread does.
+    /// Sends bytes. A lost datagram is sent again, but a lost message would break the link's promise: the link is
+    /// closed, as the product's network thread does.
     pub fn send(
         &mut self,
         now: Duration,
@@ -100,15 +100,15 @@ impl Quic {
         }
     }
 
-    /// A process ends: its links close, and then its port.
+    /// Ends a process: its links close, and then its port.
     pub fn end(&mut self, now: Duration, node: Node) {
         if let Some(port) = self.port(node) {
             port.end(now);
         }
     }
 
-    /// The process of a node is gone, and tells nobody.
-    pub fn vanish(&mut self, node: Node) {
+    /// Drops the process of a node, without telling any peer.
+    pub fn drop_process(&mut self, node: Node) {
         self.nodes[node].1 = None;
     }
 
@@ -128,7 +128,7 @@ impl Quic {
         self.packets
     }
 
-    /// A node's port, which will be driven.
+    /// A node's port; marks it for driving.
     fn port(&mut self, node: Node) -> Option<&mut Port> {
         self.touched.insert(node);
         self.nodes[node].1.as_mut()
@@ -136,14 +136,14 @@ impl Quic {
 }
 
 impl<W: Playable> Simulator<W> {
-    /// The process of a node begins.
+    /// Begins the process of a node.
     pub(super) fn open_port(&mut self, node: Node) {
         if let Some(quic) = &mut self.quic {
             quic.open(node);
         }
     }
 
-    /// A packet arrives.
+    /// Handles a packet that arrives.
     pub(super) fn take_packet(&mut self, packet: &Packet) {
         let now = self.now();
         if packet.to != self.place(packet.to.0) {
@@ -158,7 +158,7 @@ impl<W: Playable> Simulator<W> {
         (node, self.peers.get(node).map_or(0, |peer| peer.moves))
     }
 
-    /// A timer of a node's QUIC may be due.
+    /// Handles a timer that may be due.
     pub(super) fn wake_port(&mut self, node: Node) {
         let now = self.now();
         let Some(quic) = &mut self.quic else {
@@ -172,12 +172,12 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// Lets all ports do what they have to do, until they wait for packets or for time.
+    /// Lets all ports work until they wait for packets or time.
     pub(super) fn drive_ports(&mut self) {
         while let Some(quic) = &mut self.quic {
             if let Some((node, link)) = quic.blocked.pop_front() {
                 let why = LinkError::Closed;
-                self.hear_link(node, LinkEvent::Down { link, why });
+                self.deliver_link_event(node, LinkEvent::Down { link, why });
             } else if let Some(node) = quic.touched.pop_first() {
                 self.drive_port(node);
             } else {
@@ -209,7 +209,7 @@ impl<W: Playable> Simulator<W> {
         let over = port.is_over(now);
         let deadline = port.deadline().map(|at| at.max(now));
         if over {
-            quic.vanish(node);
+            quic.drop_process(node);
             return;
         }
         if let Some(at) = deadline
@@ -219,7 +219,7 @@ impl<W: Playable> Simulator<W> {
             self.driver.schedule(at, Event::Timer(node));
         }
         while let Some(event) = self.next_link_event(node) {
-            self.hear_link(node, event);
+            self.deliver_link_event(node, event);
         }
     }
 
@@ -228,8 +228,8 @@ impl<W: Playable> Simulator<W> {
         quic.nodes[node].1.as_mut()?.next_event()
     }
 
-    /// A link tells its session something. The stranger has none.
-    fn hear_link(&mut self, node: Node, event: LinkEvent) {
+    /// Tells a session the event of a link. The stranger has no session.
+    fn deliver_link_event(&mut self, node: Node, event: LinkEvent) {
         if node >= self.peers.len() {
             return;
         }
@@ -294,7 +294,7 @@ fn address_of(address: SocketAddr) -> String {
     )
 }
 
-// quinn-proto wants instants. Only what lies between two of them matters, and that is simulated.
+// quinn-proto wants instants. Only differences matter, and they are simulated.
 fn base() -> Instant {
     Instant::now()
 }

@@ -1,4 +1,4 @@
-//! Runs of processes after the first: they return to the match, or reopen it.
+//! Later runs of processes: they return to the match, or reopen it.
 
 use super::event::Event;
 use super::scenario::SUSPICION;
@@ -9,13 +9,13 @@ use lockstep::session::{Input, Role};
 use lockstep::{Contact, EndReason, Rejoin};
 use std::time::Duration;
 
-/// A player that is told that the match goes on without it begins another run so much later.
-const COMES_BACK: Duration = Duration::from_secs(1);
-/// A process that leaves a match that stands still may take so long to end.
+/// The delay before a player of a removed peer begins another run.
+const RESTART_DELAY: Duration = Duration::from_secs(1);
+/// The longest time that a process takes to leave a stalled match.
 const LEAVES_WITHIN: Duration = Duration::from_secs(6);
 
 impl<W: Playable> Simulator<W> {
-    /// Another run of a process that died, or was removed, begins and wants to rejoin.
+    /// Begins another run of a process that died or was removed, to rejoin.
     pub(super) fn return_to_match(&mut self, peer: usize, with_log: bool) {
         let over = self.driver.session(peer).is_none();
         let file = &self.judge.peers[peer];
@@ -27,7 +27,7 @@ impl<W: Playable> Simulator<W> {
             true => self.kept(peer, u32::MAX),
             false => (Vec::new(), None),
         };
-        // It knows how to reach all others, or the one that is most likely to stay.
+        // It knows the addresses of all other peers, or of the peer most likely to stay.
         let others: Vec<usize> = (0..self.peers.len()).filter(|at| *at != peer).collect();
         let calm = others.iter().copied().find(|other| {
             let is_awake = self.driver.is_awake(*other) && !self.judge.peers[*other].notes.is_out;
@@ -56,13 +56,13 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    /// Another run of a process takes the place of the one before.
+    /// Replaces the run of a process by another one.
     fn begin_run(&mut self, peer: usize, role: Role) {
         let plan = &self.scenario.peers[peer];
         self.peers[peer].worker = WorldWorker::new(plan.load, plan.step, None);
         let run = self.judge.peers[peer].notes.run.into();
         let hostile = self.scenario.is_hostile(peer);
-        let signed = hostile.then(|| self.mischief.listen(peer));
+        let signed = hostile.then(|| self.hostility.listen(peer));
         let session = super::session(&self.scenario, peer, run, role, signed);
         let clock = super::clock(plan, self.now());
         self.driver.restart(peer, session, clock);
@@ -70,7 +70,7 @@ impl<W: Playable> Simulator<W> {
         self.feed(peer, Input::Timeout);
     }
 
-    /// A joiner is in the match again: its players go on.
+    /// A joiner is in the match again: its players continue.
     pub(super) fn admitted(&mut self, peer: usize) {
         if !std::mem::take(&mut self.notes(peer).is_out) {
             return;
@@ -86,7 +86,7 @@ impl<W: Playable> Simulator<W> {
         self.driver.schedule(self.now(), Event::Play(peer));
     }
 
-    /// What the log of the run before holds: what the disk took of it, and no more than so many turns.
+    /// The log of the previous run: what the disk took of it, up to this many turns.
     fn kept(&self, peer: usize, turns: u32) -> (Vec<Record>, Option<Keyframe>) {
         let (mut log, mut keyframe) = (Vec::new(), None);
         let newest = self.judge.peers[peer].logs().next();
@@ -116,7 +116,7 @@ impl<W: Playable> Simulator<W> {
         self.judge.peers[peer].log.len()
     }
 
-    /// The processes die of all peers that are to, once all have begun to play.
+    /// Kills the processes of all chosen peers, once all have begun to play.
     pub(super) fn many_die(&mut self) {
         let Some(reopening) = self.scenario.reopening.clone() else {
             return;
@@ -134,8 +134,8 @@ impl<W: Playable> Simulator<W> {
                 continue;
             };
             match fate.dies {
-                Some(_) => self.begins_again_at(dead + begins, peer),
-                // Time to see that too few are left.
+                Some(_) => self.schedule_restart(dead + begins, peer),
+                // Time to notice the quorum loss.
                 None => {
                     let at = dead + SUSPICION * 2 + begins;
                     self.driver.schedule(at, Event::GiveUp(peer));
@@ -144,30 +144,30 @@ impl<W: Playable> Simulator<W> {
         }
     }
 
-    fn begins_again_at(&mut self, at: Duration, peer: usize) {
+    fn schedule_restart(&mut self, at: Duration, peer: usize) {
         self.runs_to_begin += 1;
-        self.driver.schedule(at, Event::BeginAgain(peer));
+        self.driver.schedule(at, Event::Restart(peer));
     }
 
-    /// A peer that stands still leaves, to take part in the reopening.
+    /// A stalled peer leaves, to take part in the reopening.
     pub(super) fn give_up(&mut self, peer: usize) {
         self.peers[peer].gives_up_until = Some(self.now() + LEAVES_WITHIN);
         self.leave(peer);
     }
 
-    /// A peer that gave up begins another run, as does one that is told that the match goes on without it.
-    pub(super) fn comes_back_to_reopened(&mut self, peer: usize, reason: &EndReason) {
+    /// Begins another run of a peer that gave up, or that was told of its removal.
+    pub(super) fn restart_if_reopened(&mut self, peer: usize, reason: &EndReason) {
         if self.scenario.reopening.is_none() {
             return;
         }
         let gave_up = self.peers[peer].gives_up_until.take().is_some();
         if *reason == EndReason::Removed || *reason == EndReason::Left && gave_up {
-            self.begins_again_at(self.now() + COMES_BACK, peer);
+            self.schedule_restart(self.now() + RESTART_DELAY, peer);
         }
     }
 
-    /// Another run of a process begins, with what the disk has, to reopen the match or to come to where it is.
-    pub(super) fn begin_again(&mut self, peer: usize) {
+    /// Begins another run of a process with its disk's log, to reopen the match or to find it.
+    pub(super) fn restart(&mut self, peer: usize) {
         self.runs_to_begin -= 1;
         let Some(reopening) = self.scenario.reopening.clone() else {
             return;

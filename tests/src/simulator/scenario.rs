@@ -1,4 +1,4 @@
-//! What one seed plays. [`Scenario::draw`] draws it; everything that differs from run to run stands here.
+//! What one seed plays: everything that differs from run to run. [`Scenario::draw`] draws it.
 
 mod draw;
 mod kinds;
@@ -21,7 +21,7 @@ pub struct Scenario {
     pub seed: u64,
     /// Whether batches are signed with Ed25519 rather than the keyed hash.
     pub ed25519: bool,
-    /// What carries the messages.
+    /// The transport.
     pub over: Over,
     /// The peers; the first is the lobby's host.
     pub peers: Vec<PeerPlan>,
@@ -29,44 +29,44 @@ pub struct Scenario {
     pub plan: Plan,
     /// Turns of the match.
     pub turn_limit: u32,
-    /// What the links do, between calm peers until [`heal_at`](Self::heal_at).
+    /// The weather of links; between calm peers until [`heal_at`](Self::heal_at).
     pub weather: Weather,
-    /// So long after the match began, the faults of calm peers end.
+    /// When the faults of calm peers end, after the match began.
     pub heal_at: Duration,
-    /// Pairs of guests that can never dial each other, the lower one first.
+    /// Pairs of guests that can never dial each other, the lower number first.
     pub unreachable: Vec<(usize, usize)>,
-    /// Whether the transport tells to which peer a link leads.
+    /// Whether the transport knows the peer at the other end of a link.
     pub transport_knows: bool,
-    /// A stranger without a ticket dials all peers and sends garbage.
+    /// Whether a stranger without a ticket dials all peers and sends garbage.
     pub stranger: bool,
-    /// What becomes of a peer that is too slow.
+    /// The policy for slow machines.
     pub on_slow: OnSlow,
-    /// What becomes of the match when worlds differ.
+    /// The policy for worlds that differ.
     pub on_desync: OnDesync,
-    /// What plays the seats of absent peers.
+    /// The policy for the seats of absent peers.
     pub absent: Absent,
-    /// All players vote once in every stall to extend the suspicion time.
+    /// Whether all players vote once in every stall to extend the suspicion time.
     pub extends: bool,
     /// The processes of all peers die, or of too many, and the match is reopened.
     pub reopening: Option<Reopening>,
-    /// A peer goes just after a roster change.
+    /// A peer leaves or crashes just after a roster change.
     pub aftermath: Option<Aftermath>,
 }
 
 /// One peer.
 #[derive(Clone, Debug)]
 pub struct PeerPlan {
-    /// Its seats.
+    /// Number of its seats.
     pub seats: u8,
     /// When its process begins.
     pub begins_at: Duration,
-    /// How fast its clock runs, in millionths too fast.
+    /// Drift of its clock, in millionths too fast.
     pub drift_ppm: i32,
     /// Time to build the world.
     pub load: Duration,
     /// Time to step a tick.
     pub step: Duration,
-    /// What its players do.
+    /// The actions of its players.
     pub workload: Workload,
     /// Time between two chat texts, if it chats.
     pub chats_every: Option<Duration>,
@@ -74,198 +74,198 @@ pub struct PeerPlan {
     pub keyframe_every: Option<Duration>,
     /// Records that its log takes before the disk is full.
     pub log_takes: Option<u32>,
-    /// What befalls it, by time after the match began.
+    /// Its faults, by time after the match began.
     pub faults: Vec<(Duration, Fault)>,
     /// The turn after which its world goes wrong.
     pub flaw: Option<u32>,
-    /// What it does against the protocol.
+    /// Its violations of the protocol.
     pub hostile: Option<Hostile>,
-    /// Its faults, and its links' weather, go on after healing: it stays outside the core.
+    /// Whether its faults, and its links' weather, go on after healing: then it stays outside the core.
     pub troubled: bool,
 }
 
-/// What befalls a peer, or what its players do beside playing.
+/// A fault of a peer, or an action of its players beside playing.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
     /// Its process dies.
     Crash,
-    /// Another run of a process that died begins, with the log of the one before or without.
+    /// Another run of a dead process begins, with or without the log of the last run.
     Return {
         /// Whether it has that log.
         with_log: bool,
     },
-    /// Its process or machine stops for so long.
+    /// Its process or machine stops for this long.
     Freeze(Duration),
-    /// Its machine takes so long for a tick, for a while.
+    /// Its machine is slow for a while.
     Slow {
-        /// For how long.
+        /// How long it is slow.
         lasts: Duration,
         /// Time to step a tick meanwhile.
         step: Duration,
     },
-    /// It gets another address: what is under way to the old one is lost.
+    /// Its address changes: packets to the old one are lost.
     Move,
-    /// Its clock jumps ahead so far.
+    /// Its clock jumps ahead.
     Jump(Duration),
-    /// Ways between it and these peers go dark for so long.
+    /// The lanes between it and these peers are cut.
     Cut {
-        /// For how long.
+        /// How long the cut lasts.
         lasts: Duration,
         /// The peers at the other ends.
         others: Vec<usize>,
-        /// Which ways.
+        /// The directions.
         ways: Ways,
     },
     /// It leaves.
     Leave,
-    /// A player pauses the match, and resumes it after so long.
+    /// A player pauses the match, and resumes it after this time.
     Pause(Duration),
 }
 
-/// Directions of a cut, as the peer that it befalls sees them.
+/// Directions of a cut, as seen by its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ways {
-    /// Nothing passes either way.
+    /// Both directions.
     Both,
-    /// Nothing comes to it.
+    /// Towards the peer.
     In,
-    /// Nothing goes from it.
+    /// Away from the peer.
     Out,
 }
 
-/// What the players of a peer do.
+/// The actions of a peer's players.
 #[derive(Clone, Copy, Debug)]
 pub enum Workload {
-    /// Nothing.
+    /// None.
     Idle,
-    /// A command every so often.
+    /// A command at this interval.
     Steady(Duration),
-    /// Many commands at one instant, every so often.
+    /// This many commands at one instant, at this interval.
     Bursts(u64, Duration),
-    /// Commands of about the largest allowed size.
+    /// Commands of about the largest allowed size, at this interval.
     Large(Duration),
 }
 
-/// What links do, in parts per thousand where no unit is named.
+/// Faults of links, in parts per thousand unless a unit is named.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Weather {
     /// Shortest one-way delay.
     pub delay: Duration,
-    /// Random delay on top, at most.
+    /// Greatest additional random delay.
     pub jitter: Duration,
-    /// Datagrams lost on average.
+    /// Mean loss of datagrams.
     pub loss: u32,
-    /// How many in a row are lost, on average.
+    /// Mean length of a run of losses.
     pub burst: u32,
-    /// Datagrams that arrive twice.
+    /// Duplicated datagrams.
     pub duplicate: u32,
-    /// Datagrams that are held back behind later ones.
+    /// Datagrams that later ones overtake.
     pub reorder: u32,
-    /// Packets of which some bits arrive inverted; over messages there are none.
+    /// Packets with flipped bits; runs over messages have none.
     pub corrupt: u32,
 }
 
-/// What carries the messages of a run.
+/// The transport of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Over {
-    /// A model of links, which moves whole messages.
+    /// A model of links that moves whole messages.
     #[default]
     Messages,
-    /// The real QUIC and TLS, whose packets the network carries.
+    /// Real QUIC and TLS over packets.
     Quic,
 }
 
-/// What a peer does against the protocol. All of it goes on after healing.
+/// A violation of the protocol. It goes on after healing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hostile {
-    /// It adds garbage to what it sends.
+    /// It adds garbage to its traffic.
     Garbage {
-        /// So many messages.
+        /// Number of messages.
         messages: u32,
-        /// From the lobby on, else once the match has begun.
+        /// From the lobby on; otherwise once the match has begun.
         early: bool,
     },
     /// It changes its batches, and signs some of the changed ones.
     Forger,
-    /// It signs two batches for each of some turns, and shows peers with odd numbers another one than the others.
+    /// It signs two batches for each of some turns: one for peers with odd numbers, one for the others.
     Equivocator {
         /// The first turn.
         from: u32,
-        /// How many turns.
+        /// Number of turns.
         turns: u32,
     },
-    /// It reports a wrong checksum of its world after so many turns, to all peers alike.
+    /// It reports a wrong checksum after this many turns, to all peers alike.
     LiesOfWorld(u32),
-    /// It reports wrong log hashes from after so many turns on, to all peers alike.
+    /// It reports wrong log hashes after this many turns and later, to all peers alike.
     LiesOfLog(u32),
-    /// It is heard, and keeps back what others wait for, at times.
+    /// It stays heard, but withholds batches or votes at times.
     Withholder(Withholder),
-    /// From then on it receives and sends nothing, while its links stay up.
+    /// From a moment on it receives and sends nothing, while its links stay up.
     Mute {
-        /// When, after the match began.
+        /// The moment, after the match began.
         from: Duration,
     },
 }
 
-/// What a peer keeps back, and when.
+/// What a peer withholds, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Withholder {
-    /// When it begins, after the match began.
+    /// The first time, after the match began.
     pub from: Duration,
-    /// It keeps back for so long,
+    /// How long it withholds,
     pub withholds: Duration,
-    /// delivers for so long, and begins anew. Zero: it never delivers again.
+    /// and how long it delivers before it withholds again. Zero: it never delivers again.
     pub delivers: Duration,
-    /// Its own batches.
+    /// Whether it withholds its batches.
     pub batches: bool,
-    /// Its own votes on roster changes, and what it knows of decisions.
+    /// Whether it withholds its votes on roster changes, and decisions.
     pub votes: bool,
-    /// Only from peers with odd numbers.
+    /// Whether it withholds only from peers with odd numbers.
     pub from_odd: bool,
 }
 
-/// One of the peers in the match goes, in the moment after a peer is told that the roster has changed.
+/// A peer leaves or crashes just after a peer is told of a roster change.
 #[derive(Clone, Copy, Debug)]
 pub struct Aftermath {
-    /// After the first change that admits a joiner or reopens the match; else after the first of all.
+    /// The first change that admits a joiner or reopens the match; otherwise the first of all.
     pub admission: bool,
-    /// So much later.
+    /// The delay after the change.
     pub later: Duration,
-    /// Which peer goes.
+    /// The peer that leaves or crashes.
     pub victim: Victim,
-    /// It leaves; else its process dies.
+    /// Whether it leaves; otherwise its process dies.
     pub leaves: bool,
-    /// When another run of a process that died begins, after that.
+    /// When another run of a dead process begins, after that.
     pub returns: Option<Duration>,
 }
 
 /// A peer in the match.
 #[derive(Clone, Copy, Debug)]
 pub enum Victim {
-    /// The peer that was told of the change first.
+    /// The first peer that was told of the change.
     Told,
-    /// The peer that the change admits, else the one that was told.
+    /// The peer that the change admits, if any; otherwise the first one told.
     Joiner,
     /// The peer of this number.
     Peer(usize),
 }
 
-/// Silence after which a peer that turns wait for is suspected.
+/// The suspicion time.
 pub const SUSPICION: Duration = Duration::from_secs(3);
 
 impl Scenario {
-    /// The peers that do something against the protocol.
+    /// The hostile peers.
     pub fn hostile(&self) -> impl Iterator<Item = (usize, Hostile)> + '_ {
         let peers = self.peers.iter().enumerate();
         peers.filter_map(|(at, plan)| Some((at, plan.hostile?)))
     }
 
-    /// Whether this peer does something against the protocol.
+    /// Whether this peer is hostile.
     pub fn is_hostile(&self, peer: usize) -> bool {
         self.peers[peer].hostile.is_some()
     }
 
-    /// Whether the faults of this peer end when the others heal, and it keeps to the protocol.
+    /// Whether this peer keeps to the protocol, and its faults end at healing.
     pub fn is_calm(&self, peer: usize) -> bool {
         let plan = &self.peers[peer];
         !plan.troubled && plan.hostile.is_none() && plan.flaw.is_none()
@@ -315,14 +315,14 @@ impl Scenario {
 }
 
 impl PeerPlan {
-    /// Whether a fault of this kind befalls it.
+    /// Whether it has a fault of this kind.
     pub fn has(&self, of: impl Fn(&Fault) -> bool) -> bool {
         self.faults.iter().any(|(_, fault)| of(fault))
     }
 }
 
 impl Withholder {
-    /// Whether it keeps back at this time after the match began.
+    /// Whether it withholds at this time after the match began.
     pub fn is_at_it(&self, since_begin: Duration) -> bool {
         let Some(passed) = since_begin.checked_sub(self.from) else {
             return false;

@@ -1,4 +1,4 @@
-//! Many seeds, one after another on several threads, and what they came to together.
+//! Runs many seeds on several threads, and sums up their results.
 
 use super::{KINDS, Over, Report, Scenario, run};
 use crate::judge::Violation;
@@ -14,39 +14,41 @@ pub struct Sweep {
     pub first: u64,
     /// The seed after the last.
     pub end: u64,
-    /// It ends once so much match time has been played.
+    /// Match time after which it ends.
     pub enough: Option<Duration>,
-    /// It ends after so much wall clock.
+    /// Wall clock after which it ends.
     pub within: Option<Duration>,
-    /// It ends at the first violation.
+    /// Whether it ends at the first violation.
     pub stops_at_first: bool,
-    /// What carries the messages.
+    /// The transport.
     pub over: Over,
-    /// Whether batches are signed with Ed25519; each seed draws it where this says nothing.
+    /// Whether batches are signed with Ed25519; `None` leaves it to each seed.
     pub ed25519: Option<bool>,
-    /// All processors where it is not given.
+    /// `None`: one per processor.
     pub threads: Option<NonZeroUsize>,
 }
 
-/// What the runs of a sweep came to.
+/// The results of a sweep.
 #[derive(Default)]
 pub struct Outcome {
-    /// By the kind of signer, the keyed hash first.
+    /// By signer, the keyed hash first.
     sums: [Sums; 2],
-    /// By kind: how many runs are of it.
+    /// Number of runs, by kind.
     kinds: Vec<usize>,
-    /// Runs in which no core existed at healing.
+    /// Runs without a core at healing.
     pub without_core: usize,
-    /// The seeds that failed, and what was seen first.
+    /// The failed seeds, with their first violation.
     pub failed: Vec<(u64, Violation)>,
-    /// Runs in which a peer was proved to have signed two histories, and in which a peer retracted turns.
+    /// Runs with a proof of two signed histories.
     pub proved: usize,
     /// Runs in which a peer retracted turns.
     pub retracted: usize,
+    /// A hash of the traces of all runs: builds with equal hashes run these seeds alike.
+    pub trace: u64,
     took: Duration,
 }
 
-/// Sums over the runs of one kind of signer.
+/// Sums over the runs of one signer.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     runs: usize,
@@ -58,13 +60,13 @@ struct Sums {
     packets: u64,
 }
 
-/// Of all runs at most one in so many may have no core.
+/// At most one run in this many may lack a core.
 pub const WITHOUT_CORE: usize = 10;
-/// Fewer runs say nothing about that.
+/// Fewer runs say nothing about that share.
 const ENOUGH: usize = 300;
 
 impl Sweep {
-    /// These seeds, each once, as they are drawn.
+    /// These seeds, each once, with everything drawn.
     pub fn of(first: u64, end: u64) -> Self {
         Sweep {
             first,
@@ -78,7 +80,7 @@ impl Sweep {
         }
     }
 
-    /// What a seed plays in this sweep.
+    /// The scenario of a seed in this sweep.
     pub fn scenario(&self, seed: u64) -> Scenario {
         let drawn = Scenario::draw(seed);
         Scenario {
@@ -88,7 +90,7 @@ impl Sweep {
         }
     }
 
-    /// Runs all of it. `each` is told of every run, with what has been played so far.
+    /// Runs the sweep. `each` gets every report, with the results so far.
     pub fn run(&self, each: impl Fn(&Report, &Outcome) + Sync) -> Outcome {
         let begun = now();
         let shared = Mutex::new((self.first, Outcome::default()));
@@ -139,7 +141,7 @@ impl Sweep {
         format!("cargo run -p tests --bin simulate -- --seed {seed}{signer}{over}")
     }
 
-    /// A run that failed, in one line: the invariant, the peer, the turn, and the command that repeats it.
+    /// A failed run in one line: the invariant, the peer, the turn, and the command that repeats it.
     pub fn failure(&self, seed: u64, violation: &Violation) -> String {
         format!(
             "seed {seed}: {} — again: {}",
@@ -166,40 +168,44 @@ impl Outcome {
         self.without_core += usize::from(report.core == 0);
         self.proved += usize::from(report.proved);
         self.retracted += usize::from(report.most_retracted > 0);
+        // Independent of the order in which threads take seeds.
+        self.trace = self
+            .trace
+            .wrapping_add(report.trace.rotate_left(report.seed as u32));
         if let Some(violation) = &report.violation {
             self.failed.push((report.seed, violation.clone()));
         }
     }
 
-    /// Runs.
+    /// Number of runs.
     pub fn runs(&self) -> usize {
         self.sums.iter().map(|sums| sums.runs).sum()
     }
 
-    /// Match time.
+    /// Match time played.
     pub fn played(&self) -> Duration {
         self.sums.iter().map(|sums| sums.played).sum()
     }
 
-    /// UDP packets.
+    /// UDP packets sent.
     pub fn packets(&self) -> u64 {
         self.sums.iter().map(|sums| sums.packets).sum()
     }
 
-    /// Every kind, and how many runs are of it.
+    /// Every kind, with its number of runs.
     pub fn kinds(&self) -> impl Iterator<Item = (&'static str, usize)> + '_ {
         let kinds = KINDS.iter().zip(&self.kinds);
         kinds.map(|((name, _), count)| (*name, *count))
     }
 
-    /// Whether too many runs had no core for the others to prove anything.
+    /// Whether too many runs lacked a core.
     pub fn lacks_cores(&self) -> bool {
         self.runs() >= ENOUGH && self.without_core * WITHOUT_CORE > self.runs()
     }
 }
 
 impl fmt::Display for Outcome {
-    /// The kinds, three in a line, and the sums.
+    /// The kinds, three per line, and the sums.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kinds: Vec<(&str, usize)> = self.kinds().collect();
         for row in kinds.chunks(3) {
@@ -215,11 +221,12 @@ impl fmt::Display for Outcome {
         }
         writeln!(
             f,
-            "{} runs, {} of them without a core; {} proved two histories, {} retracted turns",
+            "{} runs, {} of them without a core; {} proved two histories, {} retracted turns; trace {:016x}",
             self.runs(),
             self.without_core,
             self.proved,
-            self.retracted
+            self.retracted,
+            self.trace
         )?;
         let (played, took) = (
             self.played().as_secs_f64(),
@@ -251,14 +258,14 @@ impl fmt::Display for Sums {
     }
 }
 
-/// Other threads and processes go first: what they do may be against the clock, and this is not.
+/// Yields to other threads and processes: their deadlines are real, those of a sweep are not.
 fn step_back() {
     #[cfg(target_os = "linux")]
-    // Without the right to, it goes on as it is.
+    // A refusal changes nothing.
     let _ = rustix::process::nice(10);
 }
 
-// Measures how fast runs are, and decides nothing in them.
+// Measures speed only; it decides nothing in a run.
 fn now() -> Instant {
     Instant::now()
 }

@@ -1,4 +1,4 @@
-//! A small world that makes every mistake visible: each command moves numbers that later ticks mix on.
+//! A small world that makes every mistake visible: commands change numbers that later ticks mix.
 
 use super::playable::Playable;
 use crate::random::Stream;
@@ -10,7 +10,7 @@ use sim::{Entry, LoadError, Outcome, RulesId, Seat, SeatState, Simulation, Start
 /// Units on a ring, pushed by commands and by chance.
 pub struct Toy {
     tick: u32,
-    /// One bit per seat that resigned or went idle.
+    /// One bit per seat that resigned or became idle.
     closed: u32,
     places: Vec<i32>,
     speeds: Vec<i32>,
@@ -18,12 +18,12 @@ pub struct Toy {
     random: Lcg64Xsh32,
 }
 
-/// What a seat may want.
+/// A command of a seat.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Want {
-    /// Makes every command of a run different.
+    /// Unique in a run.
     pub mark: u32,
-    /// What is wanted.
+    /// The order.
     pub order: Order,
 }
 
@@ -32,7 +32,7 @@ pub struct Want {
 pub enum Order {
     /// Changes a unit's speed.
     Push(u16, i16),
-    /// Gives a unit a speed by chance.
+    /// Gives a unit a random speed.
     Roll(u16),
     /// Bytes that are mixed into the units one by one.
     Mix(Vec<u8>),

@@ -1,11 +1,11 @@
-//! The trace of a run: a hash over everything that went in and out, and on demand the same as text.
+//! The trace of a run: a hash over all inputs and outputs, and on request their text.
 
 use lockstep::session::{Input, Output};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::time::Duration;
 
-/// Hashes a run, and writes it where somebody wants to read it.
+/// Hashes a run, and optionally writes it.
 pub struct Trace {
     hasher: DefaultHasher,
     out: Option<Box<dyn Write>>,
@@ -13,7 +13,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Writes lines to `out`, if there is one.
+    /// Writes lines to `out`, if any.
     pub fn new(out: Option<Box<dyn Write>>) -> Self {
         Trace {
             hasher: DefaultHasher::new(),
@@ -22,7 +22,7 @@ impl Trace {
         }
     }
 
-    /// A session is called.
+    /// Records a call of a session.
     pub fn input(&mut self, now: Duration, peer: usize, input: &Input<'_>) {
         self.now = now;
         (now, peer).hash(&mut self.hasher);
@@ -43,12 +43,12 @@ impl Trace {
                 Input::Snapshot { turns, bytes } => format!("Snapshot {turns} {}", brief(bytes)),
                 input => format!("{input:?}"),
             };
-            // A trace that cannot be written spoils nothing but the trace.
+            // A failed write of the trace must not change the run.
             let _ = writeln!(out, "{now:>12.3?} {peer} <- {line}");
         }
     }
 
-    /// A session wants something done.
+    /// Records an output of a session.
     pub fn output(&mut self, peer: usize, output: &Output) {
         match output {
             Output::Send { link, bytes, .. } => (link, bytes).hash(&mut self.hasher),

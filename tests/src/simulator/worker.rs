@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One job of work for a world.
+/// One job for a world.
 pub enum Job {
     /// Build it.
     New(Arc<Start>),
@@ -20,7 +20,7 @@ pub enum Job {
     Save(u32),
 }
 
-/// A world and the work that waits for it.
+/// A world with its queue of jobs.
 pub struct WorldWorker<W> {
     world: Option<W>,
     waiting: VecDeque<Job>,
@@ -44,18 +44,18 @@ impl<W: Playable> WorldWorker<W> {
         }
     }
 
-    /// From the next turn on a tick takes so long.
+    /// Sets the time that a tick takes, from the next turn on.
     pub fn set_step(&mut self, step: Duration) {
         self.step = step;
     }
 
-    /// Queues a job. How long until [`finish`](Self::finish), where nothing was running.
+    /// Queues a job. Returns the time until [`finish`](Self::finish), if no job was running.
     pub fn take(&mut self, job: Job) -> Option<Duration> {
         self.waiting.push_back(job);
         self.begin()
     }
 
-    /// Whether a job runs.
+    /// Whether a job is running.
     pub fn is_running(&self) -> bool {
         self.running
     }
@@ -65,10 +65,10 @@ impl<W: Playable> WorldWorker<W> {
         self.waiting.len()
     }
 
-    /// Ends the running job: what to tell the session, and the checksum after an executed turn.
+    /// Ends the running job. Returns the input for the session, and the checksum after an executed turn.
     ///
     /// # Panics
-    /// When none is running, or a turn comes before its world.
+    /// If no job is running, or a turn precedes its world.
     pub fn finish(&mut self) -> (Input<'static>, Option<(u32, Checksum)>) {
         assert!(self.running, "only a running job can end");
         self.running = false;
@@ -120,7 +120,7 @@ impl<W: Playable> WorldWorker<W> {
         }
     }
 
-    /// Begins the next job, if one waits and none runs. How long it takes.
+    /// Begins the next job, if one waits and none runs. Returns its duration.
     pub fn begin(&mut self) -> Option<Duration> {
         if self.running {
             return None;
@@ -136,7 +136,7 @@ impl<W: Playable> WorldWorker<W> {
     }
 }
 
-/// Ticks are spread over the turn; its last one ends it.
+/// Ticks are spread over the turn; the last one ends it.
 fn paced(bundle: &Bundle, step: Duration) -> Duration {
     match bundle.ticks() {
         0 => Duration::ZERO,

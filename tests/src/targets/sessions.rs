@@ -1,4 +1,4 @@
-//! Sessions under hostile bytes: in the lobby, while a match starts, and in a match.
+//! Sessions under hostile bytes: in the lobby, during the start of a match, and in a match.
 
 use crate::judge::{Asked, Bounds};
 use lockstep::harness::{
@@ -10,10 +10,10 @@ use lockstep::{Channel, Event, LinkId};
 use sim::Checksum;
 use std::time::Duration;
 
-/// How far two sessions have come when the hostile bytes arrive.
+/// The stage of two sessions when the hostile bytes arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scene {
-    /// The link is up; nobody has proved anything.
+    /// The link is up, before any proof of identity.
     Stranger,
     /// The joiner is in the lobby, not ready.
     Lobby,
@@ -23,11 +23,11 @@ pub enum Scene {
     Match,
 }
 
-/// Feeds `bytes` to a host as sent by its joiner, and as much to the joiner as sent by its host. The first byte of
-/// each part chooses the channel, the next two its length.
+/// Feeds `bytes` to a host as if from its joiner, and to the joiner as if from its host. The first byte of each
+/// part selects the channel, the next two the length.
 ///
 /// # Panics
-/// When a session does, or crosses a bound; that is, when there is a bug.
+/// If a session panics or crosses a bound: a bug.
 pub fn session(scene: Scene, bytes: &[u8]) {
     let mut pair = Pair::new(scene);
     for (channel, part) in parts(bytes) {
@@ -58,7 +58,7 @@ fn parts(mut bytes: &[u8]) -> Vec<(Channel, &[u8])> {
     parts
 }
 
-/// A host and a joiner on perfect links, without a world: every checksum is the same.
+/// A host and a joiner on perfect links, without a world: all checksums are equal.
 struct Pair {
     mesh: Mesh,
     around: Around,
@@ -70,7 +70,7 @@ struct Around {
     open: Vec<LinkId>,
     /// Whether worlds are ever built.
     loads: bool,
-    /// Whether nothing that the sessions send arrives.
+    /// Whether all traffic is lost.
     silent: bool,
 }
 
@@ -111,7 +111,7 @@ impl Pair {
         pair
     }
 
-    /// A session receives these bytes on the newest link, if that is open.
+    /// Delivers these bytes to a session on the newest link, if that is open.
     fn receive(&mut self, to: usize, channel: Channel, bytes: &[u8]) {
         if let Some(link) = self.around.open.last().copied() {
             let input = Input::Received {

@@ -1,4 +1,4 @@
-//! A display of its own for real windows: an X server that keeps its screen in a file, and `xdotool` for hands.
+//! A display for real windows: an X server that keeps its screen in a file, and `xdotool` for input.
 
 use super::ink::Pen;
 use super::picture::{Part, Picture};
@@ -13,17 +13,17 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A display without a screen, for as many windows of the usual size as stand beside each other.
+/// A virtual display with room for this many windows side by side.
 pub struct Display {
     server: Child,
     name: String,
     folder: TempDir,
-    /// What pictures of a failure are called.
+    /// The name for pictures of a failure.
     title: String,
     pen: RefCell<Pen>,
 }
 
-/// What a display needs and this machine lacks, in words.
+/// What this machine lacks for a display, as text.
 pub fn missing() -> Option<String> {
     let runs = |program: &str| {
         let mut asked = Command::new(program);
@@ -42,15 +42,15 @@ pub fn missing() -> Option<String> {
 }
 
 impl Display {
-    /// Of this many windows beside each other. `title` is what pictures of a failure are called.
+    /// With room for this many windows side by side. `title` names pictures of a failure.
     ///
     /// # Panics
-    /// When the X server does not start.
+    /// If the X server does not start.
     pub fn open(title: &str, windows: u32) -> Display {
         let folder = tempfile::tempdir().expect("a folder for the screen");
         let screen = format!("{}x{}x24", WIDE * windows, HIGH);
         let mut server = Command::new("Xvfb")
-            // Else it begins anew whenever its last client goes, and turns away who comes meanwhile.
+            // Otherwise it resets when its last client disconnects, and refuses clients meanwhile.
             .args(["-noreset", "-displayfd", "1", "-nolisten", "tcp"])
             .args(["-screen", "0"])
             .arg(&screen)
@@ -62,9 +62,9 @@ impl Display {
             .spawn()
             .expect("Xvfb starts");
         let mut number = String::new();
-        let told = server.stdout.take().expect("piped");
-        // It writes its number once it can be connected to, or ends.
-        let read = BufReader::new(told).read_line(&mut number);
+        let stdout = server.stdout.take().expect("piped");
+        // It writes its number once it accepts connections; or it ends.
+        let read = BufReader::new(stdout).read_line(&mut number);
         let display = Display {
             server,
             name: format!(":{}", number.trim()),
@@ -79,13 +79,13 @@ impl Display {
         display
     }
 
-    /// What it shows.
+    /// The current screen.
     fn picture(&self) -> Picture {
         let path = self.folder.path().join("Xvfb_screen0");
         Picture::read_dump(&path).expect("the screen of a running Xvfb")
     }
 
-    /// Runs xdotool, and gives what it says.
+    /// Runs xdotool, and returns its output.
     fn hands(&self, arguments: &[&str]) -> String {
         let ran = Command::new("xdotool")
             .args(arguments)
@@ -93,7 +93,7 @@ impl Display {
             .stdin(Stdio::null())
             .output()
             .expect("xdotool runs");
-        // Looking for windows, where there is none, is no error.
+        // xdotool fails if it finds no window, which is no error here.
         String::from_utf8_lossy(&ran.stdout).into_owned()
     }
 
@@ -105,7 +105,7 @@ impl Display {
 
 impl Drop for Display {
     fn drop(&mut self) {
-        // Asked to end it removes its socket and lock.
+        // SIGTERM lets it remove its socket and lock.
         let _ = kill_process(Pid::from_child(&self.server), Signal::TERM);
         let until = Instant::now() + Duration::from_secs(5);
         while matches!(self.server.try_wait(), Ok(None)) {
@@ -119,10 +119,10 @@ impl Drop for Display {
     }
 }
 
-/// A window of the game. Ends with its process when it is dropped; where that happens by a failure, its picture is kept.
+/// A window of the game. Dropping it ends the process; during a panic, its picture is kept.
 pub struct Window<'a> {
     display: &'a Display,
-    /// The game behind it.
+    /// The game's process.
     pub process: Process,
     id: String,
     name: String,
@@ -131,11 +131,11 @@ pub struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    /// Starts the game with `arguments`, its folder for data being `home`, and waits for its window. It stands at
-    /// `place`, counted from the left. `program` is one that is the game when its first argument is `demo`.
+    /// Starts the game with `arguments` and `home` as its data folder, and waits for its window, the `place`-th
+    /// from the left. `program` is the game if its first argument is `demo`.
     ///
     /// # Panics
-    /// When no window comes.
+    /// If no window appears.
     pub fn open(
         display: &'a Display,
         program: &Path,
@@ -146,7 +146,7 @@ impl<'a> Window<'a> {
         let before = display.windows();
         let around = [
             ("DISPLAY", display.name.as_str()),
-            // A picture shall not depend on the card of the machine, and smooth edges cost a second of each frame here.
+            // Pictures must not depend on the machine's card, and smooth edges would cost a second per frame.
             ("LIBGL_ALWAYS_SOFTWARE", "1"),
         ];
         settle(home).expect("the game's folder can be written to");
@@ -174,7 +174,7 @@ impl<'a> Window<'a> {
         window
     }
 
-    /// What it shows.
+    /// Its current picture.
     pub fn picture(&self) -> Picture {
         let own = Part {
             x: self.left as usize,
@@ -183,10 +183,10 @@ impl<'a> Window<'a> {
         self.display.picture().part(own)
     }
 
-    /// What it shows once that changes no more; with a part, once that part changes no more.
+    /// Its picture once it, or a part of it, rests.
     ///
     /// # Panics
-    /// When it changes for a minute.
+    /// After a minute.
     pub fn still(&self, part: Option<Part>) -> Picture {
         let watched = |picture: &Picture| match part {
             Some(part) => picture.part(part),
@@ -205,10 +205,10 @@ impl<'a> Window<'a> {
         })
     }
 
-    /// Waits until the picture, or a part of it, is clearly another than this one.
+    /// Waits until the picture, or a part of it, clearly differs from this one.
     ///
     /// # Panics
-    /// When it is not within a minute.
+    /// After a minute.
     pub fn until_changed(&self, from: &Picture, part: Option<Part>) -> Picture {
         let part = part.unwrap_or(WHOLE);
         self.until("another picture", |picture| {
@@ -218,17 +218,17 @@ impl<'a> Window<'a> {
         })
     }
 
-    /// Waits until `wanted` finds something in the picture.
+    /// Waits until `wanted` returns a value for the picture.
     ///
     /// # Panics
-    /// When that takes more than a minute; its pictures are kept then.
+    /// After a minute; the pictures are kept then.
     pub fn until<T>(&self, what: &str, mut wanted: impl FnMut(&Picture) -> Option<T>) -> T {
         let until = Instant::now() + PATIENCE;
         loop {
             let picture = self.picture();
             if let Some(found) = wanted(&picture) {
                 let mut steps = self.steps.borrow_mut();
-                // The way there, as far as it fits into memory.
+                // Pictures on the way, as far as memory allows.
                 if steps.len() >= MOST_STEPS {
                     steps.remove(0);
                 }
@@ -243,18 +243,18 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Waits until a text is seen. Returns where its middle is.
+    /// Waits until a text is visible. Returns its centre.
     ///
     /// # Panics
-    /// When that takes more than a minute; its pictures are kept then.
+    /// After a minute; the pictures are kept then.
     pub fn until_seen(&self, text: &str) -> (i32, i32) {
         self.until(text, |picture| self.find(text, picture))
     }
 
-    /// Waits until a text is seen no more.
+    /// Waits until a text is gone.
     ///
     /// # Panics
-    /// When that takes more than a minute.
+    /// After a minute.
     pub fn until_gone(&self, text: &str) {
         let what = format!("no more: {text}");
         self.until(&what, |picture| {
@@ -262,7 +262,7 @@ impl<'a> Window<'a> {
         });
     }
 
-    /// Ends its process at once, as a crash does, and the window with it.
+    /// Kills its process, as a crash would, and so the window.
     pub fn kill(mut self) {
         self.process.kill();
     }
@@ -277,7 +277,7 @@ impl<'a> Window<'a> {
         found.first().map(|(x, y)| (*x as i32, *y as i32))
     }
 
-    /// Clicks on a text once it is seen.
+    /// Clicks on a text once it is visible.
     ///
     /// # Panics
     /// As [`until_seen`](Self::until_seen).
@@ -307,14 +307,14 @@ impl<'a> Window<'a> {
         self.hand(to, &["mouseup", "1"]);
     }
 
-    /// Gives it the keyboard and presses keys, by the names that X gives them.
+    /// Focuses the window and presses keys, by their X names.
     pub fn press(&self, keys: &[&str]) {
         let mut arguments = vec!["windowfocus", &self.id, "key", "--clearmodifiers"];
         arguments.extend(keys);
         self.display.hands(&arguments);
     }
 
-    /// Gives it the keyboard and types a text.
+    /// Focuses the window and types a text.
     pub fn write(&self, text: &str) {
         self.display.hands(&["windowfocus", &self.id, "type", text]);
     }
@@ -326,7 +326,7 @@ impl<'a> Window<'a> {
         self.display.hands(&arguments);
     }
 
-    /// Writes what was seen on the way, and what is seen now. Returns where.
+    /// Writes the pictures on the way and the current one. Returns their folder.
     fn keep_pictures(&self) -> PathBuf {
         let folder = kept().join(&self.display.title);
         let last = ("at the end".to_owned(), self.picture());
@@ -338,7 +338,7 @@ impl<'a> Window<'a> {
                 called.push(if kept { letter } else { '_' });
             }
             called.push_str(".png");
-            // They only help; what failed is told all the same.
+            // Pictures only help; the failure itself is reported all the same.
             let _ = picture.write_png(&folder.join(called));
         }
         folder
@@ -350,15 +350,15 @@ impl Drop for Window<'_> {
         let wanted = std::env::var_os("KEEP_PICTURES").is_some();
         if wanted || std::thread::panicking() {
             let folder = self.keep_pictures();
-            let mut said = format!("{}: pictures in {}", self.name, folder.display());
+            let mut report = format!("{}: pictures in {}", self.name, folder.display());
             self.process.kill();
-            let _ = write!(said, "; it said: {}", self.process.errors_now());
-            eprintln!("{said}");
+            let _ = write!(report, "; its stderr: {}", self.process.errors_now());
+            eprintln!("{report}");
         }
     }
 }
 
-/// Writes the settings of a game that draws no more frames than a test needs, where it has none yet.
+/// Writes settings with a low frame rate, unless the game has settings.
 fn settle(home: &Path) -> std::io::Result<()> {
     let path = home.join("demo-rts/settings.json");
     if path.exists() {
@@ -371,36 +371,35 @@ fn settle(home: &Path) -> std::io::Result<()> {
     settings.write(&path)
 }
 
-/// Where pictures of failures are kept.
+/// The folder for pictures of failures.
 pub fn kept() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
     target.unwrap_or_else(own).join("pictures")
 }
 
-/// Width of a window, in pixels: as the game opens it.
+/// Width of a window in pixels, as the game opens it.
 pub const WIDE: u32 = 1_280;
 /// Height of a window.
 pub const HIGH: u32 = 720;
-/// All of a window.
+/// The whole window.
 const WHOLE: Part = Part {
     x: 0,
     y: 0,
     wide: WIDE as usize,
     high: HIGH as usize,
 };
-/// By how much a channel may differ in a square from one look to the next in a picture that rests: panels let through a
-/// little of what moves below.
+/// The greatest change of a channel in a square of a picture at rest: panels let some motion below shine through.
 const SHIMMER: f64 = 2.0;
-/// By how much a channel differs in a square where something has changed.
+/// The least change of a channel in a square that counts as a change.
 const CHANGED: f64 = 8.0;
-/// How long something is waited for: a busy machine draws a frame in a second.
+/// The longest wait: a busy machine may draw one frame per second.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Frames that a game draws in a second: the processor draws them, and several games are looked at side by side.
+/// Frames per second of a game under test: the processor draws them, for several games at once.
 const FRAMES_A_SECOND: u32 = 10;
-/// How often it is looked.
+/// The interval of looking.
 const PACE: Duration = Duration::from_millis(120);
-/// A picture that stays so long has come to rest.
+/// A picture unchanged for this long is at rest.
 const STAYS: Duration = Duration::from_millis(1_000);
-/// Pictures of a way that are kept.
+/// Pictures on the way that are kept.
 const MOST_STEPS: usize = 24;

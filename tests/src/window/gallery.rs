@@ -1,4 +1,4 @@
-//! Pictures of the game that the README shows, and that what is seen must stay like: of fixed maps, matches and moments.
+//! The README's pictures of the game, with fixed maps, matches and moments. Tests compare them with the window.
 
 use super::display::{self, Display, Window};
 use super::picture::{Part, Picture};
@@ -9,23 +9,23 @@ use std::fmt::Write as _;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 
-/// A picture that is kept, at half the size of the window.
+/// A stored picture, at half the size of the window.
 struct Kept {
-    /// Its file, without ending.
+    /// Its file name without the extension.
     name: &'static str,
     arguments: fn() -> Vec<String>,
-    /// Leads the window to what is shown.
+    /// Leads the window to the scene.
     lead: fn(&Window<'_>) -> Picture,
-    /// What is compared, in pixels of the kept picture.
+    /// The compared part, in pixels of the stored picture.
     compared: Part,
-    /// The part that tells which of its beginnings a match has drawn: it is begun again until that is the kept one.
+    /// A part that shows which starting place a match has drawn: matches are started until it is the stored one.
     beginning: Option<Part>,
 }
 
-/// Makes all anew. Returns a line for each.
+/// Regenerates all pictures. Returns a line for each.
 ///
 /// # Errors
-/// The disk's.
+/// The error of the disk.
 pub fn make(program: &Path) -> Result<Vec<String>, String> {
     let mut lines = Vec::new();
     for kept in &KEPT {
@@ -38,13 +38,13 @@ pub fn make(program: &Path) -> Result<Vec<String>, String> {
     Ok(lines)
 }
 
-/// Compares all with what is seen now. Returns a line for each.
+/// Compares all pictures with the window. Returns a line for each.
 ///
 /// # Errors
-/// What differs too much, in words; the pictures are in a folder that is named.
+/// The greatest differences, as text with the folder of the new pictures.
 pub fn check(program: &Path) -> Result<Vec<String>, String> {
     let (mut lines, mut wrong) = (Vec::new(), String::new());
-    // Each on a display of its own: while one waits another draws.
+    // In parallel, each on its own display.
     let seen: Vec<Result<Picture, String>> = std::thread::scope(|scope| {
         let taken = KEPT.each_ref();
         let taken = taken.map(|kept| scope.spawn(|| kept.take_like(program)));
@@ -64,14 +64,14 @@ pub fn check(program: &Path) -> Result<Vec<String>, String> {
                     Ok(()) => path.display().to_string(),
                     Err(why) => why.to_string(),
                 };
-                let _ = writeln!(wrong, "{why}; what was seen: {at}");
+                let _ = writeln!(wrong, "{why}; the new picture: {at}");
             }
         }
     }
     match wrong.is_empty() {
         true => Ok(lines),
         false => Err(format!(
-            "{wrong}where it should look so: cargo run --release -p tests --bin pictures"
+            "{wrong}if the change is intended: cargo run --release -p tests --bin pictures"
         )),
     }
 }
@@ -87,7 +87,8 @@ impl Kept {
         (self.lead)(&window).halved()
     }
 
-    /// Takes it until it begins as the kept one does. Where it never does the last one is as good as any to tell why.
+    /// Takes the picture until its match begins like the stored one. After the last try, any picture serves to
+    /// report the difference.
     fn take_like(&self, program: &Path) -> Result<Picture, String> {
         let mut seen = self.take(program);
         let Some(part) = self.beginning else {
@@ -142,7 +143,7 @@ const KEPT: [Kept; 4] = [
         name: "menu",
         arguments: || words_of("--map lakes --map-seed 4711"),
         lead: lead_to_skirmish,
-        // The land behind the page drifts.
+        // The map behind the page drifts.
         compared: part(91, 86, 458, 214),
         beginning: None,
     },
@@ -151,7 +152,7 @@ const KEPT: [Kept; 4] = [
         arguments: || words_of("skirmish --bots 1 --map lakes --map-seed 7 --name Ada --turns 24"),
         lead: lead_to_match,
         compared: WHOLE,
-        // Who begins where is drawn anew for each match: the small map shows it.
+        // Each match draws its starting places; the small map shows them.
         beginning: Some(part(0, 268, 92, 92)),
     },
     Kept {
@@ -184,21 +185,21 @@ fn lead_to_skirmish(window: &Window<'_>) -> Picture {
     window.click_on(menu::level(Level::Hard));
     window.until_gone(menu::DRAWING);
     window.point((900, 660));
-    // The land behind the page drifts, the page does not.
+    // The map behind the page drifts, the page does not.
     window.still(Some(part(182, 172, 916, 428)))
 }
 
 fn lead_to_match(window: &Window<'_>) -> Picture {
     window.click_on(words::LOOK);
-    // What was said at first goes away, and that the match is over.
-    window.until_gone("0:00 Ada is here");
+    // The messages at the start and the end of the match fade.
+    window.until_gone("0:00 Ada joined");
     window.until_gone(&format!("0:02 {}", EndReason::TurnLimit));
     window.drag((540, 250), (740, 440));
     window.until_seen(&words::selected(5));
     window.still(None)
 }
 
-/// Stops a replay at its beginning.
+/// Pauses a replay at its beginning.
 fn stop(window: &Window<'_>, turns: u32) {
     window.press(&["space"]);
     window.until_seen(viewer::PAUSED);
@@ -209,7 +210,7 @@ fn stop(window: &Window<'_>, turns: u32) {
 fn lead_to_battle(window: &Window<'_>) -> Picture {
     let at = |turn: u32| viewer::place(turn, 744, u64::from(turn) * 4);
     stop(window, 744);
-    // The first fight is looked at, from shortly before it on.
+    // The first fight, from shortly before it on.
     window.press(&["n"]);
     window.until_gone(&at(0));
     window.press(&["Home"]);
@@ -239,11 +240,11 @@ fn lead_to_graphs(window: &Window<'_>) -> Picture {
     window.still(None)
 }
 
-/// All of a kept picture.
+/// The whole picture.
 const WHOLE: Part = part(0, 0, 640, 360);
-/// Of two beginnings one comes in so many matches but for one time in a million.
+/// So many matches that the probability of never drawing one of two starts is below one in a million.
 const MOST_BEGINNINGS: usize = 20;
-/// The most that a channel may differ on average. Another version of the software renderer rounds otherwise.
+/// Greatest mean difference of a channel: versions of the software renderer round differently.
 const MEAN: f64 = 1.5;
-/// The most that it may differ on average in a square of 16 by 16 pixels.
+/// Greatest mean difference in a square of 16 by 16 pixels.
 const SQUARE: f64 = 10.0;

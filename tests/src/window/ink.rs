@@ -1,4 +1,4 @@
-//! Words in a picture: found as they look, so that a test presses what a person would press.
+//! Finds text in a picture by its shape, so that a test clicks where a person would.
 
 use super::picture::Picture;
 use demo_rts::window::canvas::Canvas;
@@ -7,20 +7,20 @@ use demo_rts::window::theme;
 use demo_rts::window::viewer::raster::Still;
 use std::collections::BTreeMap;
 
-/// Draws words to look for, with the game's own letters.
+/// Renders texts to search for, with the game's own letters.
 pub struct Pen {
     canvas: Canvas,
-    /// What was looked for, in every size and weight: it is looked for again and again.
+    /// Texts searched so far, in every size and weight: most are searched repeatedly.
     known: BTreeMap<String, Vec<Ink>>,
 }
 
-/// A word in one size and weight.
+/// A text in one size and weight.
 pub struct Ink {
     wide: usize,
     high: usize,
-    /// How much of each pixel is covered, 0 to 255, line by line.
+    /// The coverage of each pixel, 0 to 255, row by row.
     cover: Vec<u8>,
-    /// Pixels that are covered most, each with one that is not covered at all.
+    /// Pixels of high coverage, each with a pixel of none.
     pairs: Vec<((usize, usize), (usize, usize))>,
 }
 
@@ -34,8 +34,8 @@ impl Default for Pen {
 }
 
 impl Pen {
-    /// Where the middle of this text lies, wherever it stands alone in a window of 1280 by 720, in any size and weight; the
-    /// uppermost first.
+    /// The centres of a text wherever it stands alone in a window of 1280 by 720, in any size and weight, from top
+    /// to bottom.
     pub fn find(&mut self, text: &str, picture: &Picture) -> Vec<(usize, usize)> {
         let grey = picture.grey();
         let mut found: Vec<(usize, usize)> = self
@@ -76,7 +76,7 @@ impl Pen {
 }
 
 impl Ink {
-    /// Without the empty lines above and below; `None` where nothing is covered.
+    /// Without empty rows above and below; `None` without any coverage.
     fn of(cover: &[u8], wide: usize) -> Option<Ink> {
         let inked = |line: &[u8]| line.iter().any(|cover| *cover > 0);
         let first = cover.chunks_exact(wide).position(inked)?;
@@ -129,7 +129,7 @@ impl Ink {
         found
     }
 
-    /// Whether the picture follows the ink, in every part of the text: one digit among many letters may not be another.
+    /// Whether the picture matches the ink in every part of the text: a single wrong digit must not match.
     fn is_at(&self, grey: &[u8], wide: usize, from: usize) -> bool {
         let pixels = || {
             let lines = self.cover.chunks_exact(self.wide).enumerate();
@@ -148,7 +148,7 @@ impl Ink {
         }
         let count = self.cover.len() as f64;
         let [ink, seen, square, both] = sums.map(|sum| sum / count);
-        // The brightness of the letters above that of their ground, and of the ground: the line nearest to all pixels.
+        // The least-squares fit of the letters' brightness, relative to their background.
         let contrast = (both - ink * seen) / (square - ink * ink).max(1e-9);
         let ground = seen - contrast * ink;
         let mut apart = vec![0.0_f64; self.wide.div_ceil(PART)];
@@ -160,7 +160,7 @@ impl Ink {
     }
 }
 
-/// Every size that words are written in, in pixels, at this size of the window.
+/// All font sizes in pixels, at this size of the window.
 const SIZES: [f32; 8] = [
     KEYS,
     theme::SMALL,
@@ -171,30 +171,30 @@ const SIZES: [f32; 8] = [
     theme::TITLE,
     theme::TITLE * 1.5,
 ];
-/// That of the heading of what lies over a match.
+/// The headings of panels over a match.
 const OVER: f32 = 24.0;
-/// That of the keys on the buttons of the command card.
+/// The keys on the buttons of the command card.
 const KEYS: f32 = 10.0;
-/// How much is free left and right of a text that stands alone, of its size: clearly more than a space.
+/// Free space beside a text that stands alone, relative to its size: clearly more than a space.
 const ALONE: f32 = 0.45;
-/// Likewise in pixels: a field's frame is hardly farther from what is in it.
+/// The same in pixels: a field's frame is close to its text.
 const LEAST_ALONE: f32 = 8.0;
-/// Pixels of a text that are compared before all are.
+/// Pixels of a text that are compared first.
 const PAIRS: usize = 12;
-/// The cover of pixels that are wholly covered, or nearly.
+/// The coverage of pixels that are covered, or nearly.
 const FULL: u8 = 200;
-/// How much brighter such a pixel is than one beside the letters.
+/// The least difference in brightness between such a pixel and one beside the letters.
 const STANDS_OUT: u8 = 24;
 /// Columns of a part of a text: about a letter.
 const PART: usize = 6;
-/// How far the pixels of a part may be from what the ink says, of the contrast: the root of the mean square.
+/// Greatest root mean square difference of a part from the ink, relative to the contrast.
 const UNLIKE: f64 = 0.2;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A picture with words upon a ground that is not even.
+    /// A picture with texts on an uneven background.
     fn page(words: &[((f32, f32), &str, f32)]) -> Picture {
         let mut canvas = Canvas::new();
         canvas.begin((400.0, 200.0), 1.0);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_found_where_they_stand_alone() {
+    fn texts_are_found_where_they_stand_alone() {
         let page = page(&[
             ((20.0, 20.0), "Join", theme::BODY),
             ((20.0, 80.0), "Join a match", theme::BODY),

@@ -1,17 +1,17 @@
-//! Pictures: what a display shows, files of them, and how far two are apart.
+//! Pictures: of a display and in files, and their differences.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter};
 use std::path::Path;
 
-/// Red, green and blue of each pixel, line by line.
+/// Red, green and blue of each pixel, row by row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
-    /// Pixels in a line.
+    /// Pixels per row.
     pub wide: usize,
-    /// Lines.
+    /// Rows.
     pub high: usize,
-    /// Three bytes a pixel.
+    /// Three bytes per pixel.
     pub rgb: Vec<u8>,
 }
 
@@ -28,25 +28,24 @@ pub struct Part {
     pub high: usize,
 }
 
-/// How far two pictures of one size are apart. A channel is one of red, green and blue, from 0 to 255.
+/// The difference between two pictures of one size, in channels from 0 to 255.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// The mean difference of a channel, over the whole picture.
+    /// Mean difference of a channel over the whole picture.
     pub mean: f64,
-    /// The same over the square of 16 by 16 pixels where it is greatest: a label that is missing is lost in the mean of
-    /// the whole, but not here.
+    /// The mean in the square of 16 by 16 pixels where it is greatest, which reveals a missing label.
     pub worst_square: f64,
-    /// Where that square begins.
+    /// The corner of that square.
     pub worst_at: (usize, usize),
-    /// The share of pixels of which a channel differs by more than [`CLEARLY`].
+    /// The share of pixels with a channel that differs by more than [`CLEARLY`].
     pub clearly: f64,
 }
 
 impl Picture {
-    /// Reads an X window dump with 32 bits a pixel, the least byte first: what Xvfb keeps of its screen.
+    /// Reads an X window dump with 32 bits per pixel, least byte first, as Xvfb writes it.
     ///
     /// # Errors
-    /// The disk's; [`io::ErrorKind::InvalidData`] where it is something else.
+    /// The error of the disk; [`io::ErrorKind::InvalidData`] for another format.
     pub fn read_dump(path: &Path) -> io::Result<Picture> {
         let bytes = fs::read(path)?;
         let strange = || io::Error::new(io::ErrorKind::InvalidData, "no dump of this kind");
@@ -74,10 +73,10 @@ impl Picture {
         read().ok_or_else(strange)
     }
 
-    /// Reads a PNG of eight bits a channel without transparency.
+    /// Reads a PNG with eight bits per channel and no transparency.
     ///
     /// # Errors
-    /// The disk's; [`io::ErrorKind::InvalidData`] where it is something else.
+    /// The error of the disk; [`io::ErrorKind::InvalidData`] for another format.
     pub fn read_png(path: &Path) -> io::Result<Picture> {
         let strange = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
         let decoder = png::Decoder::new(BufReader::new(File::open(path)?));
@@ -96,10 +95,10 @@ impl Picture {
         Ok(Picture { wide, high, rgb })
     }
 
-    /// Writes a PNG, and the folder that it lies in.
+    /// Writes a PNG, and creates its folder.
     ///
     /// # Errors
-    /// The disk's.
+    /// The error of the disk.
     pub fn write_png(&self, path: &Path) -> io::Result<()> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
@@ -115,7 +114,7 @@ impl Picture {
         written.map_err(io::Error::other)
     }
 
-    /// The part of it that lies in the picture.
+    /// A part, clipped to the picture.
     pub fn part(&self, part: Part) -> Picture {
         let (x, y) = (part.x.min(self.wide), part.y.min(self.high));
         let (wide, high) = (part.wide.min(self.wide - x), part.high.min(self.high - y));
@@ -130,7 +129,7 @@ impl Picture {
         }
     }
 
-    /// At half the width and height, four pixels becoming one.
+    /// Half the width and height: four pixels become one.
     pub fn halved(&self) -> Picture {
         let (wide, high) = (self.wide / 2, self.high / 2);
         let mut rgb = Vec::with_capacity(wide * high * 3);
@@ -149,7 +148,7 @@ impl Picture {
         Picture { wide, high, rgb }
     }
 
-    /// How bright each pixel is.
+    /// The brightness of each pixel.
     pub fn grey(&self) -> Vec<u8> {
         let pixels = self.rgb.chunks_exact(3);
         pixels
@@ -160,7 +159,7 @@ impl Picture {
             .collect()
     }
 
-    /// How far another picture is from this one; `None` where their sizes differ.
+    /// The difference to another picture; `None` if sizes differ.
     pub fn difference(&self, other: &Picture) -> Option<Difference> {
         if (self.wide, self.high) != (other.wide, other.high) {
             return None;
@@ -195,9 +194,9 @@ impl Picture {
     }
 }
 
-/// By how much a channel must differ to be seen at once.
+/// The difference of a channel that is visible at once.
 pub const CLEARLY: u8 = 40;
-/// The edge of the squares of which the worst is told, in pixels.
+/// The edge of the compared squares, in pixels.
 const SQUARE: usize = 16;
 
 #[cfg(test)]
@@ -211,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_thing_that_is_missing_is_lost_in_the_mean_but_not_in_its_square() {
+    fn a_small_missing_object_shows_in_the_worst_square() {
         let empty = grey(640, 360, |_, _| 30);
         let written = grey(640, 360, |x, y| match (x, y) {
             (300..310, 200..208) if x % 2 == 0 => 230,
@@ -230,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn a_written_png_is_read_back() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("new/picture.png");
         let picture = grey(33, 7, |x, y| (x * 7 + y * 31) as u8);
@@ -240,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_and_parts_are_of_the_same_picture() {
+    fn halves_and_parts_show_the_same_picture() {
         let picture = grey(8, 4, |x, _| if x < 4 { 10 } else { 50 });
         assert_eq!(
             picture.halved(),

@@ -1,15 +1,15 @@
-//! Processes of the demo that are killed, stopped, cut off and brought back at random.
+//! Processes of the demo that are killed, stopped, cut off and restarted at random.
 
 use std::path::Path;
 use std::time::Duration;
 use tests::chaos::{Wanted, run};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chaos");
-/// Kills two, stops one and brings them back in its time.
+/// Kills two, stops one, and restarts them in time.
 const SEED: u64 = 7;
 
 #[test]
-fn whatever_happens_to_processes_they_agree_and_go_on_together() {
+fn processes_agree_and_go_on_after_random_faults() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let wanted = Wanted {
         peers: 5,
@@ -28,6 +28,6 @@ fn whatever_happens_to_processes_they_agree_and_go_on_together() {
         &mut tell,
     );
     assert_eq!(seen.violations, Vec::<String>::new());
-    assert!(seen.troubles.contains_key("kill -9") && seen.troubles.contains_key("rejoin"));
+    assert!(seen.faults.contains_key("kill -9") && seen.faults.contains_key("rejoin"));
     assert!(seen.turns > 60 && seen.replays >= 6, "{seen:?}");
 }

@@ -1,4 +1,4 @@
-//! Processes of the demo whose ways to each other are cut while they play.
+//! Processes of the demo that are cut off from each other while they play.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use tests::processes::{Finished, Process, demo, free_ports};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_numbers");
 const CUT: &str = "loss=100%";
 
-/// A match of three whose ways out are read from files.
+/// A match of three with impairments from files.
 struct Cuttable<'a> {
     folder: &'a Path,
     ports: Vec<u16>,
@@ -52,16 +52,16 @@ impl<'a> Cuttable<'a> {
             arguments.extend(further);
             let mut peer = Process::start(Path::new(PROGRAM), &arguments, folder);
             if at == 0 {
-                let told = peer.wait_for("ticket", Duration::from_secs(20));
-                let told = told.expect("a host prints a ticket");
-                ticket = told["ticket"].as_str().expect("a text").to_owned();
+                let event = peer.wait_for("ticket", Duration::from_secs(20));
+                let event = event.expect("a host prints a ticket");
+                ticket = event["ticket"].as_str().expect("a text").to_owned();
             }
             playing.peers.push(peer);
         }
         playing
     }
 
-    /// From now on nothing passes from this peer to those.
+    /// Cuts the packets of this peer to those.
     fn cut(&self, from: usize, to: &[usize]) {
         let lines = to
             .iter()
@@ -72,7 +72,7 @@ impl<'a> Cuttable<'a> {
         fs::rename(self.folder.join(new), self.folder.join(ways)).expect("the folder is there");
     }
 
-    /// Cuts a peer off from these others, both ways.
+    /// Cuts a peer off from these others, in both directions.
     fn part(&self, one: usize, others: &[usize]) {
         self.cut(one, others);
         others.iter().for_each(|other| self.cut(*other, &[one]));
@@ -105,7 +105,7 @@ fn all_play_on(finished: &[Finished], turns: usize) {
     for peer in finished {
         assert_eq!(peer.checksums(), first, "{}", peer.errors);
         assert!(peer.status.success(), "{} {}", peer.status, peer.errors);
-        // Who is suspected may be heard again before anything is decided: a false alarm, and nobody is gone.
+        // A suspect may be heard again before a decision: a false alarm removes no peer.
         let mut rosters = peer
             .events
             .iter()
@@ -115,7 +115,7 @@ fn all_play_on(finished: &[Finished], turns: usize) {
 }
 
 #[test]
-fn two_that_cannot_reach_each_other_play_on_through_the_third() {
+fn two_peers_without_a_link_play_on_through_the_third() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let mut playing = Cuttable::start("90", &[], folder.path());
     playing.wait_for_turn(15);
@@ -132,7 +132,7 @@ fn two_that_cannot_reach_each_other_play_on_through_the_third() {
 }
 
 #[test]
-fn who_is_cut_off_for_a_moment_plays_on() {
+fn a_peer_cut_off_for_a_moment_plays_on() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let mut playing = Cuttable::start("60", &[], folder.path());
     playing.wait_for_turn(15);
@@ -145,11 +145,11 @@ fn who_is_cut_off_for_a_moment_plays_on() {
         .events
         .iter()
         .any(|event| event["event"] == "stall");
-    assert!(late, "it was missed");
+    assert!(late, "turns waited for it");
 }
 
 #[test]
-fn who_is_cut_off_for_long_learns_it_and_comes_back_with_one_command() {
+fn a_peer_cut_off_for_long_rejoins_with_one_command() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let mut playing = Cuttable::start("150", &[], folder.path());
     playing.wait_for_turn(15);
@@ -202,7 +202,7 @@ fn who_is_cut_off_for_long_learns_it_and_comes_back_with_one_command() {
 }
 
 #[test]
-fn patient_players_wait_for_who_is_cut_off() {
+fn patient_players_wait_for_a_peer_that_is_cut_off() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let mut playing = Cuttable::start("60", &["--patient"], folder.path());
     playing.wait_for_turn(15);

@@ -1,7 +1,8 @@
-//! The game as a person meets it: windows on displays of their own, driven by real keys and clicks, and looked at.
+//! The game as a person uses it: windows on virtual displays, driven by real keys and clicks, and checked by
+//! pictures.
 //!
-//! Whatever is waited for is waited for at most a minute. Pictures of a failure are kept; its message says where. With
-//! `KEEP_PICTURES=1` those of a success are kept, too.
+//! Every wait ends after a minute. A failure keeps its pictures and names their folder; with `KEEP_PICTURES=1` a
+//! success keeps them too.
 
 use demo_rts::window::words::{self, menu, viewer};
 use demo_rts::world::{Kind, TICKS_PER_SECOND, Tile};
@@ -15,15 +16,15 @@ use tests::window::picture::{Part, Picture};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_pictures");
 
-/// Whether windows can be opened here. Where they cannot, that is said.
+/// Whether windows can be opened here; otherwise prints why.
 ///
 /// # Panics
-/// Where they cannot in CI.
+/// If they cannot in CI.
 fn can_look() -> bool {
     let Some(lacks) = missing() else { return true };
     let in_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
-    assert!(!in_ci, "no window was looked at: {lacks}");
-    eprintln!("\nNOT TESTED: no window was looked at, for {lacks}\n");
+    assert!(!in_ci, "no window was tested: {lacks}");
+    eprintln!("\nNOT TESTED: windows, because {lacks}\n");
     false
 }
 
@@ -31,13 +32,13 @@ fn program() -> &'static Path {
     Path::new(PROGRAM)
 }
 
-/// Runs a command of the game that needs no window.
+/// Runs a command of the game without a window.
 fn run(arguments: &[&str], home: &Path) -> Finished {
     let all: Vec<&str> = ["demo"].iter().chain(arguments).copied().collect();
     Process::start(program(), &all, home).finish(Duration::from_secs(60))
 }
 
-/// The recordings in the folder of the user's data.
+/// The recordings in the user's data folder.
 fn recordings(home: &Path) -> Vec<PathBuf> {
     let Ok(files) = std::fs::read_dir(home.join("demo-rts/replays")) else {
         return Vec::new();
@@ -50,14 +51,14 @@ fn recordings(home: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Every record of a recording, as `replay export` tells it.
+/// Every record of a recording, from `replay export`.
 fn records(replay: &Path, home: &Path) -> Vec<Value> {
     let exported = run(&["replay", "export", &replay.display().to_string()], home);
     assert!(exported.status.success(), "{}", exported.errors);
     exported.events
 }
 
-/// What a seat has said and ordered, as `replay export` tells it.
+/// The entries of a seat, from `replay export`.
 fn entries(records: &[Value], seat: u64) -> impl Iterator<Item = &Value> {
     let entries = records
         .iter()
@@ -82,7 +83,7 @@ fn ends_well(window: &mut Window<'_>) {
     window
         .process
         .wait_until(Duration::from_secs(60), |_| false);
-    // Its output is closed a little before it is gone.
+    // Its output closes a little before it ends.
     let gone = (0..100).any(|_| {
         let gone = window.process.has_ended();
         if !gone {
@@ -93,20 +94,20 @@ fn ends_well(window: &mut Window<'_>) {
     assert!(gone, "the window was closed");
 }
 
-/// That a picture shows another thing than before, and is not merely another frame of it.
+/// Asserts that two pictures show different things, not only different frames.
 fn assert_differs(one: &Picture, other: &Picture, what: &str) {
     let apart = one.difference(other).expect("one size");
     assert!(apart.clearly > 0.002, "{what}: {apart:?}");
 }
 
 #[test]
-fn a_skirmish_is_played_by_hand_and_its_recording_tells_what_was_clicked() {
+fn a_skirmish_by_hand_records_what_was_clicked() {
     if !can_look() {
         return;
     }
     let home = tempfile::tempdir().expect("a folder for the game");
     let display = Display::open("skirmish", 1);
-    // Grass lies around the town hall wherever one begins on this map.
+    // On this map, grass surrounds every starting town hall.
     let arguments = "--map lakes --map-seed 7 --name Ada";
     let arguments: Vec<&str> = arguments.split(' ').collect();
     let mut window = Window::open(&display, program(), &arguments, home.path(), ("ada", 0));
@@ -117,24 +118,24 @@ fn a_skirmish_is_played_by_hand_and_its_recording_tells_what_was_clicked() {
     window.click_on(menu::START);
     window.until_seen(words::HELP_HINT);
 
-    // The town hall stands in the middle of the picture, five workers at one of its sides. A worker is trained, by the
-    // button that says so.
+    // The town hall is in the middle of the picture, with five workers on one side. A button trains a worker.
     window.until_seen(&words::idle(5));
     window.click((640, 350));
     window.point(FIRST_OF_CARD);
     window.until_seen(TRAINS_WORKER);
     window.until_seen(&START_GOLD.to_string());
     window.click(FIRST_OF_CARD);
-    // What is left of it is as much as there is wood, which is seen all the time.
+    // The gold that is left equals the wood, which is always visible: only the text of the old amount can
+    // disappear.
     window.until_gone(&START_GOLD.to_string());
-    // The others go away, and stop.
+    // The other workers move away, and stop.
     window.drag((540, 250), (740, 440));
     window.until_seen(&words::selected(5));
     window.order((640, 540));
     window.until_gone(&words::idle(5));
     window.press(&["x"]);
     window.until_seen(&words::idle(5));
-    // A house: the ghost is seen before it is placed, and where the mouse points.
+    // A house: its preview shows under the mouse before it is placed.
     window.press(&["b"]);
     window.until_seen("Esc");
     let site = (745, 365);
@@ -150,7 +151,7 @@ fn a_skirmish_is_played_by_hand_and_its_recording_tells_what_was_clicked() {
     window.until_gone(&words::selected(5));
     window.press(&["Escape"]);
     window.click_on(words::SURRENDER);
-    window.click_on(words::SURRENDER_SURE);
+    window.click_on(words::SURRENDER_CONFIRM);
     window.until_seen("Defeat: bot 1 won");
     window.click_on(words::CLOSE_MATCH);
     window.until_seen(menu::SUBTITLE);
@@ -174,7 +175,7 @@ fn a_skirmish_is_played_by_hand_and_its_recording_tells_what_was_clicked() {
     assert_eq!(trained["kind"], "Worker");
     assert_eq!(built["kind"], "House");
     assert!(clicked.iter().any(|command| *command == "Surrender"));
-    // What was clicked is meant, and no other tile: the map is seen at thirty pixels a tile.
+    // The command names the clicked tile: the map shows thirty pixels per tile.
     let tile = |tile: &Value| serde_json::from_value::<Tile>(tile.clone()).expect("a tile");
     let (to, at) = (tile(&moved["to"]), tile(&built["at"]));
     let apart = (
@@ -185,7 +186,7 @@ fn a_skirmish_is_played_by_hand_and_its_recording_tells_what_was_clicked() {
 }
 
 #[test]
-fn two_windows_meet_play_and_one_is_killed() {
+fn two_windows_meet_and_a_killed_one_rejoins() {
     if !can_look() {
         return;
     }
@@ -207,11 +208,11 @@ fn two_windows_meet_play_and_one_is_killed() {
         guests_home.path(),
         ("grace", 1),
     );
-    // However many matches were found on the network of this machine.
+    // The local network may offer any number of matches.
     guest.until_seen(menu::SUBTITLE);
     guest.press(&["Tab", "Tab", "Return"]);
     guest.until_seen(menu::TICKET_HINT);
-    // What is no ticket is told, and is gone with the next word.
+    // An error about an invalid ticket disappears with the next text.
     guest.click_on(menu::TICKET_HINT);
     guest.write("nonsense");
     guest.click_on(menu::JOIN_IT);
@@ -221,7 +222,7 @@ fn two_windows_meet_play_and_one_is_killed() {
     // The button beside it, by keys that come faster than frames.
     guest.press(&["Tab", "Return"]);
     greet_and_begin(&host, &guest);
-    // In the match as well; who hears it is told by the host's recording.
+    // Chat within the match; the host's recording shows that it arrived.
     let bare = guest.still(Some(CHAT)).part(CHAT);
     guest.press(&["Return"]);
     guest.until_seen(words::CHAT_HINT);
@@ -231,7 +232,7 @@ fn two_windows_meet_play_and_one_is_killed() {
         let apart = picture.part(CHAT).difference(&bare)?;
         (apart.mean < 0.1).then_some(())
     });
-    // Who plays beside whom is told from where it is: a worker of the guest's is in the host's recording, too.
+    // Both players have a seat: the host's recording holds the guest's order for a worker.
     guest.click((640, 350));
     guest.until_seen(&START_GOLD.to_string());
     guest.press(&["w"]);
@@ -244,7 +245,7 @@ fn two_windows_meet_play_and_one_is_killed() {
     host.until_seen(&words::lost("Grace"));
     host.until_changed(&playing, None);
 
-    // Whoever was killed is offered the way back by the menu, and takes it.
+    // The menu offers a killed player to rejoin.
     let guest = Window::open(
         &display,
         program(),
@@ -252,16 +253,16 @@ fn two_windows_meet_play_and_one_is_killed() {
         guests_home.path(),
         ("back", 1),
     );
-    guest.click_on(menu::COME_BACK);
-    host.until_seen(&words::back("Grace"));
+    guest.click_on(menu::REJOIN);
+    host.until_seen(&words::rejoined("Grace"));
     guest.until_seen(words::HELP_HINT);
     guest.press(&["Escape"]);
     guest.click_on(words::LEAVE_MATCH);
-    guest.click_on(words::LEAVE_NOW);
+    guest.click_on(words::LEAVE_IT);
     guest.until_seen(menu::SUBTITLE);
     host.until_seen(words::CLOSE_MATCH);
 
-    // What is seen is what is told: who was there, was gone, and came back.
+    // The recording tells what was visible: the players, the removal and the return.
     let [replay] = &recordings(home.path())[..] else {
         panic!("one recording: {:?}", recordings(home.path()));
     };
@@ -273,8 +274,8 @@ fn two_windows_meet_play_and_one_is_killed() {
         .iter()
         .find(|command| command["Train"]["kind"] == "Worker");
     assert!(trained.is_some(), "the guest's worker: {records:?}");
-    let said = entries(&records, 1).any(|entry| entry["chat"] == "have fun");
-    assert!(said, "the guest's word: {records:?}");
+    let arrived = entries(&records, 1).any(|entry| entry["chat"] == "have fun");
+    assert!(arrived, "the guest's message: {records:?}");
     let roster = start.and_then(|start| start["roster"].as_array());
     let named: Vec<&Value> = roster
         .into_iter()
@@ -282,7 +283,7 @@ fn two_windows_meet_play_and_one_is_killed() {
         .map(|peer| &peer["name"])
         .collect();
     assert_eq!(named, ["Ada", "Grace"]);
-    // Who is in the match from a turn on, by their places among those.
+    // The rosters of the match, as indices of peers.
     let changes = records.iter().filter(|record| record["record"] == "roster");
     let changes: Vec<&Value> = changes.map(|change| &change["peers"]).collect();
     assert!(changes.len() >= 2, "{changes:?}");
@@ -290,12 +291,12 @@ fn two_windows_meet_play_and_one_is_killed() {
     assert_eq!(*changes[1], serde_json::json!([0, 1]));
 }
 
-/// In a lobby in which nobody is ready.
+/// In a lobby without ready players.
 fn greet_and_begin(host: &Window<'_>, guest: &Window<'_>) {
     guest.until_seen(&menu::yourself("Grace", None));
     host.until_seen("Grace");
     guest.until_seen("Ada");
-    // A greeting, by keys.
+    // A chat message, typed.
     guest.click_on(menu::CHAT_HINT);
     guest.write("good luck");
     guest.press(&["Return"]);
@@ -310,7 +311,7 @@ fn greet_and_begin(host: &Window<'_>, guest: &Window<'_>) {
 }
 
 #[test]
-fn who_types_host_and_join_meets_in_the_same_lobby() {
+fn host_and_join_commands_meet_in_the_same_lobby() {
     if !can_look() {
         return;
     }
@@ -327,14 +328,14 @@ fn who_types_host_and_join_meets_in_the_same_lobby() {
         .chain(options.split(' '))
         .collect();
     let mut host = Window::open(&display, program(), &arguments, home.path(), ("ada", 0));
-    // What was typed is seen.
+    // The lobby shows the options of the command line.
     host.until_seen(&menu::yourself("Ada", None));
     host.until_seen(&menu::missing(1, 0));
-    host.until_seen("Plains, number 5, 90 minutes. Turns 100x3.");
+    host.until_seen("Plains, number 5, 90 minutes. Turns: 100x3.");
     host.until_gone(menu::DRAWING);
     host.click_on(menu::COPY);
     host.until_seen(words::COPIED);
-    // It would begin with the second one, so as it is told by `--help`; this time they talk first.
+    // It would begin with the second player, as `--help` says; this time they chat first.
     host.click_on(menu::I_AM_NOT);
     host.until_seen(menu::NOT_READY);
     let arguments = ["join", "@ticket", "--name", "Grace"];
@@ -344,10 +345,10 @@ fn who_types_host_and_join_meets_in_the_same_lobby() {
     guest.until_seen(menu::I_AM_READY);
     greet_and_begin(&host, &guest);
 
-    // Behind the match there is no menu, and the prompt is told how it ended.
+    // There is no menu behind the match, and the terminal shows how it ended.
     guest.press(&["Escape"]);
     guest.click_on(words::LEAVE_MATCH);
-    guest.click_on(words::LEAVE_NOW);
+    guest.click_on(words::LEAVE_IT);
     ends_well(&mut guest);
     host.click_on(words::CLOSE_MATCH);
     ends_well(&mut host);
@@ -355,15 +356,15 @@ fn who_types_host_and_join_meets_in_the_same_lobby() {
         (&guest, "left the match"),
         (&host, "demo-rts watch a.replay"),
     ] {
-        let told = &window.process.events;
+        let lines = &window.process.events;
         let line = |line: &Value| line.as_str().is_some_and(|line| line.contains(wanted));
-        assert!(told.iter().any(line), "{wanted} in {told:?}");
+        assert!(lines.iter().any(line), "{wanted} in {lines:?}");
     }
     verify(&home.path().join("a.replay"), home.path());
 }
 
 #[test]
-fn every_way_to_a_moment_of_a_replay_shows_the_same_picture() {
+fn every_seek_to_a_moment_shows_the_same_picture() {
     if !can_look() {
         return;
     }
@@ -383,7 +384,7 @@ fn every_way_to_a_moment_of_a_replay_shows_the_same_picture() {
     window.until_seen(&at(0));
     let first = window.still(None);
 
-    // By the mouse: somewhere into the timeline, to the tick that is meant.
+    // By the mouse: a click into the timeline seeks to that tick.
     let (left, wide) = (82.0, 1_190.0);
     let wanted = SEEK * f64::from(ARMIES_TURNS);
     let clicked_at = (left + wide * SEEK).floor();
@@ -395,7 +396,7 @@ fn every_way_to_a_moment_of_a_replay_shows_the_same_picture() {
     assert!(into > 0, "in the middle of a turn");
     window.until_seen(&viewer::place(turn, ARMIES_TURNS, tick));
     let within = window.still(None);
-    // And then to the beginning of the next turn.
+    // Then to the beginning of the next turn.
     window.press(&["period"]);
     let near = wanted as u32 - 3..wanted as u32 + 5;
     let turn = window.until("the beginning of a turn near the click", |picture| {
@@ -404,7 +405,7 @@ fn every_way_to_a_moment_of_a_replay_shows_the_same_picture() {
     let clicked = window.still(None);
     assert_differs(&first, &clicked, "another moment");
 
-    // By keys: leaps and steps from the beginning.
+    // By keys: jumps and steps from the beginning.
     window.press(&["Home"]);
     window.until_seen(&at(0));
     for leap in 1..=turn / LEAP_TURNS {
@@ -416,7 +417,7 @@ fn every_way_to_a_moment_of_a_replay_shows_the_same_picture() {
         window.until_seen(&at(step));
     }
     assert_same(&clicked, &window.still(None), "by the mouse and by keys");
-    // Back by ticks to where was clicked.
+    // Backward by ticks to the clicked moment.
     for back in (tick..u64::from(turn) * ARMIES_TICKS).rev() {
         window.press(&["shift+comma"]);
         window.until_seen(&viewer::place(
@@ -427,7 +428,7 @@ fn every_way_to_a_moment_of_a_replay_shows_the_same_picture() {
     }
     assert_same(&within, &window.still(None), "by the mouse and by ticks");
 
-    // By playing: to the end, as fast as it goes; and by a key.
+    // By playing: to the end at the highest speed; and by a key.
     for _ in 0..6 {
         window.press(&["plus"]);
     }
@@ -440,21 +441,23 @@ fn every_way_to_a_moment_of_a_replay_shows_the_same_picture() {
     window.press(&["End"]);
     window.until_seen(viewer::AT_END);
     let leapt = window.still(None);
-    // What plays on ends between two ticks, so that units stand a little elsewhere; all that is told is the same.
+    // Playing ends between two ticks, so units are elsewhere by a little; all figures are equal.
     for part in [SEATS, TIMELINE] {
         let (played, leapt) = (played.part(part), leapt.part(part));
         assert_same(&played, &leapt, "by playing and by a key");
     }
 
-    // With the eyes of one seat less is seen, on the map and on the small one.
+    // The view of one seat shows less, on the map and on the small map.
     window.press(&["Home"]);
     window.until_seen(&at(0));
     window.press(&["3"]);
     window.until_changed(&first, Some(MAP));
     window.until_changed(&first, Some(SMALL_MAP));
 
-    // A picture of the moment lies beside the replay, drawn without a card: it shows what the window shows.
+    // A saved picture of the moment, drawn without a card, shows the same as the window.
+    let of_one_seat = window.still(None);
     window.press(&["0"]);
+    window.until_changed(&of_one_seat, Some(MAP));
     let seen = window.still(None);
     window.press(&["F2"]);
     let written = window.until("a PNG beside the replay", |_| {
@@ -468,7 +471,7 @@ fn every_way_to_a_moment_of_a_replay_shows_the_same_picture() {
 }
 
 #[test]
-fn the_game_looks_as_the_pictures_of_the_readme() {
+fn the_game_looks_like_the_pictures_of_the_readme() {
     if !can_look() {
         return;
     }
@@ -496,57 +499,56 @@ fn assert_same(one: &Picture, other: &Picture, what: &str) {
     );
 }
 
-/// The viewer's panel of the seats.
+/// The viewer's panel of seats.
 const SEATS: Part = Part {
     x: 0,
     y: 0,
     wide: 402,
     high: 404,
 };
-/// Its strip at the bottom.
+/// The viewer's strip at the bottom.
 const TIMELINE: Part = Part {
     x: 0,
     y: 598,
     wide: 1_280,
     high: 122,
 };
-/// Much of the map beside its panels.
+/// A large part of the map, beside the panels.
 const MAP: Part = Part {
     x: 410,
     y: 50,
     wide: 860,
     high: 540,
 };
-/// Its map of all.
+/// The viewer's small map.
 const SMALL_MAP: Part = Part {
     x: 10,
     y: 412,
     wide: 174,
     high: 172,
 };
-/// Where a message is written in a match.
+/// The chat line of a match.
 const CHAT: Part = Part {
     x: 8,
     y: 490,
     wide: 520,
     high: 32,
 };
-/// What is said of a ticket that is none.
+/// The error about an invalid ticket.
 const NO_TICKET: &str =
     "This is no ticket: paste the word that the host gave you, it begins with ls1-.";
 /// The first button of the command card.
 const FIRST_OF_CARD: (i32, i32) = (1_095, 587);
-/// What that one says of a town hall.
+/// Its tooltip, with a town hall selected.
 const TRAINS_WORKER: &str = "Worker (W)";
-/// What a seat begins with.
+/// Starting resources of a seat.
 const START_GOLD: u32 = 250;
-/// Likewise.
 const START_WOOD: u32 = 200;
-/// Which part of the recording is gone to: shortly behind a leap of the keys.
+/// Where the timeline is clicked: shortly after a jump of the keys.
 const SEEK: f64 = 0.405;
-/// Of the recording that is looked at.
+/// Of the golden recording.
 const ARMIES_TURNS: u32 = 744;
-/// Ticks in each of its turns.
+/// Ticks per turn.
 const ARMIES_TICKS: u64 = 4;
-/// Turns in ten seconds of it.
+/// Turns in ten seconds.
 const LEAP_TURNS: u32 = 10 * TICKS_PER_SECOND / ARMIES_TICKS as u32;

@@ -1,4 +1,4 @@
-//! A world that goes its own way, over real QUIC links: who stops, who plays on, and what is said and written.
+//! A desync over real QUIC links: which peers stop, which play on, and what they report.
 
 use lockstep::log::OnDesync;
 use lockstep::{Config, Desync, EndReason, Event, Live, RosterCause, TurnNumber};
@@ -10,7 +10,7 @@ const RULES: RulesId = RulesId(*b"rules of a test!");
 const STRAYS_AFTER: u32 = 7;
 
 #[test]
-fn every_peer_stops_names_the_turn_and_writes_a_report() {
+fn a_desync_stops_every_peer_with_a_report() {
     let folders: Vec<_> = (0..3)
         .map(|_| tempfile::tempdir().expect("a folder"))
         .collect();
@@ -41,7 +41,7 @@ fn every_peer_stops_names_the_turn_and_writes_a_report() {
         },
     );
     for (at, desync) in desyncs.iter().enumerate() {
-        let desync = desync.as_ref().expect("every peer tells it");
+        let desync = desync.as_ref().expect("every peer reports it");
         assert_eq!(desync.turn, TurnNumber(STRAYS_AFTER), "peer {at}");
         assert_eq!(ends[at], Some(EndReason::Desync));
         let strayed = desync
@@ -77,7 +77,7 @@ fn every_peer_stops_names_the_turn_and_writes_a_report() {
 }
 
 #[test]
-fn the_others_play_on_without_the_world_that_strays() {
+fn the_majority_plays_on_without_a_desynced_peer() {
     let folder = tempfile::tempdir().expect("a folder");
     let config_of = |at: usize| Config {
         seats: 3,
@@ -90,7 +90,7 @@ fn the_others_play_on_without_the_world_that_strays() {
         |at| Live::join(&ticket, Box::new(|_| Some(RULES)), config_of(at)).expect("in range");
     let (mut second, mut third) = (join(1), join(2));
     let executed = RefCell::new([0; 3]);
-    // The host's own world: it is not the host that is right, but the others together.
+    // The host's world differs: the majority is right, not the host.
     let strays = |at: usize, turn: u32| {
         executed.borrow_mut()[at] = turn;
         Checksum(turn ^ u32::from(at == 0 && turn >= STRAYS_AFTER))
@@ -118,7 +118,7 @@ fn the_others_play_on_without_the_world_that_strays() {
     );
     assert_eq!(end, EndReason::Desync);
     for (at, desync) in desyncs.iter().enumerate() {
-        let desync = desync.as_ref().expect("every peer tells it");
+        let desync = desync.as_ref().expect("every peer reports it");
         let host = desync.reports.iter().find(|side| side.seat.0 == 0);
         assert_eq!(
             desync.odd,
@@ -129,8 +129,8 @@ fn the_others_play_on_without_the_world_that_strays() {
         assert!(desync.report.as_ref().is_some_and(|report| report.exists()));
     }
     for (at, gone) in gone.iter().enumerate().skip(1) {
-        let cut = gone.expect("it is told of the change");
-        // It goes on while the host still tells that it has stopped.
+        let cut = gone.expect("it gets the roster change");
+        // It goes on while the host still reports that it has stopped.
         let turns = executed.borrow()[at];
         assert!(
             turns > cut.0 + 3,

@@ -1,5 +1,5 @@
-//! Sessions over real QUIC links, real processes and real windows. They mostly wait, and so they run beside each other,
-//! in the order of their names: those that take longest come first.
+//! Sessions over real QUIC links, real processes and real windows. They mostly wait, so they run in parallel, in
+//! the order of their names: the longest come first.
 
 mod chaos;
 mod cuts;

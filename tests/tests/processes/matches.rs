@@ -1,4 +1,4 @@
-//! Processes of the demo against each other over loopback, as players run them.
+//! Processes of the demo in matches over loopback, as players run them.
 
 use lockstep::source::TurnSource;
 use lockstep::{Live, PeerId, Ticket};
@@ -43,7 +43,7 @@ fn agree(finished: &[Finished]) {
 }
 
 #[test]
-fn four_impaired_processes_play_one_match_and_keep_equal_replays() {
+fn four_impaired_processes_play_one_match_with_equal_replays() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let impair = "delay=20ms,jitter=5ms,loss=5%,dup=2%,reorder=2%,seed=7";
     let all = ["--turns", "60", "--impair", impair];
@@ -61,21 +61,21 @@ fn four_impaired_processes_play_one_match_and_keep_equal_replays() {
 }
 
 #[test]
-fn the_others_go_on_when_a_guest_is_killed() {
+fn others_go_on_when_a_guest_is_killed() {
     others_go_on(3, 2);
 }
 
 #[test]
-fn the_others_go_on_when_the_host_is_killed() {
+fn others_go_on_when_the_host_is_killed() {
     others_go_on(3, 0);
 }
 
 #[test]
-fn the_others_go_on_when_one_of_eight_is_killed() {
+fn others_go_on_when_one_of_eight_is_killed() {
     others_go_on(8, 5);
 }
 
-/// The others go on without a peer that is killed, and every replay holds.
+/// The others go on without a killed peer, and every replay is valid.
 fn others_go_on(peers: usize, victim: usize) {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let host = ["--map-seed", "4", "--turns", "60"];
@@ -106,7 +106,7 @@ fn others_go_on(peers: usize, victim: usize) {
         let all = serde_json::json!(peers - 1);
         assert_eq!((&end["agreed"], &end["of"]), (&all, &all));
     }
-    // Of what was killed the turns before the cut are everybody's.
+    // Every peer has executed the killed peer's turns before the cut.
     let cut = finished[0]
         .last("roster")
         .and_then(|roster| roster["turn"].as_u64());
@@ -116,7 +116,7 @@ fn others_go_on(peers: usize, victim: usize) {
     assert_eq!(finished[0].checksums()[..common.len()], common);
     let survivor = format!("peer{}.replay", if victim == 0 { 1 } else { 0 });
     for peer in 0..peers {
-        // What was killed may end in the middle of a record, and have turns that count for nobody.
+        // The killed peer's replay may end within a record, and may hold provisional turns.
         let may = |code: Option<i32>| code == Some(0) || peer == victim && code == Some(5);
         let replay = format!("peer{peer}.replay");
         for asked in [vec!["verify", &replay], vec!["diff", &survivor, &replay]] {
@@ -129,16 +129,16 @@ fn others_go_on(peers: usize, victim: usize) {
 }
 
 #[test]
-fn a_killed_guest_comes_back_after_the_others_went_on() {
+fn a_killed_guest_rejoins_after_its_removal() {
     comes_back(2, Duration::from_secs(5));
 }
 
 #[test]
-fn a_killed_host_comes_back_before_it_is_missed() {
+fn a_killed_host_rejoins_before_its_removal() {
     comes_back(0, Duration::from_millis(300));
 }
 
-/// A peer that is killed comes back so much later, and all agree on every turn after.
+/// A killed peer rejoins after this time, and all agree on every later turn.
 fn comes_back(victim: usize, later: Duration) {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let host = ["--map-seed", "4", "--turns", "150"];
@@ -192,7 +192,7 @@ fn comes_back(victim: usize, later: Duration) {
         (&back["cause"], &back["seats"]),
         (&"rejoined".into(), &serde_json::json!([0, 1, 2]))
     );
-    // It ran only what is behind the snapshot, to the checksums of those who stayed.
+    // It executed only the turns after the snapshot, with the others' checksums.
     let (ours, theirs) = (again.checksums(), finished[0].checksums());
     let first = ours.first().expect("it has executed turns").0 as usize;
     assert_eq!(first, 50, "the snapshot's turn");
@@ -222,7 +222,7 @@ fn comes_back(victim: usize, later: Duration) {
 }
 
 #[test]
-fn a_peer_that_leaves_ends_well_and_the_others_play_on() {
+fn others_play_on_after_a_peer_leaves() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let mut playing = play(3, &["--map-seed", "5", "--turns", "60"], &[], folder.path());
     let leaver = playing.peers.pop().expect("three peers");
@@ -258,18 +258,20 @@ fn a_peer_that_leaves_ends_well_and_the_others_play_on() {
     agree(&finished);
     assert_eq!(finished[0].checksums().len(), 60);
     assert_eq!(finished[0].checksums()[..20], left.checksums());
-    let roster = finished[0].last("roster").expect("the host says who left");
+    let roster = finished[0]
+        .last("roster")
+        .expect("the host reports the leaver");
     assert_eq!(roster["cause"], "left");
 }
 
-/// Ends with the code of the second command, after the first was successful.
+/// Runs the second command if the first succeeds, and ends with its code.
 const ON_A_SMALL_DISK: &str = r#"
 mkdir small && mount -t tmpfs -o size=4k none small && "$0" demo join "$@" --record small/guest.replay &&
     "$0" demo replay verify small/guest.replay"#;
 
-/// The keyframe after 30 s, of an army, does not fit the guest's disk any more.
+/// The guest's disk has no room for the keyframe of an army after 30 s.
 #[test]
-fn a_full_disk_ends_a_recording_and_never_the_match() {
+fn a_full_disk_ends_the_recording_and_not_the_match() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let bot = ["--headless", "--bot", "normal", "--json"];
     let host = [
@@ -290,10 +292,10 @@ fn a_full_disk_ends_a_recording_and_never_the_match() {
     ];
     let host = [&host[..], &bot[..]].concat();
     let mut host = Process::start(Path::new(PROGRAM), &host, folder.path());
-    let told = host.wait_for("ticket", Duration::from_secs(20));
-    let told = told.expect("the host prints a ticket");
-    let ticket = told["ticket"].as_str().expect("a text").to_owned();
-    // The disk lives in a namespace of its own, and goes with it.
+    let event = host.wait_for("ticket", Duration::from_secs(20));
+    let event = event.expect("the host prints a ticket");
+    let ticket = event["ticket"].as_str().expect("a text").to_owned();
+    // The disk lives in its own namespace, and disappears with it.
     let guest = [
         "--mount",
         "--map-root-user",
@@ -312,7 +314,7 @@ fn a_full_disk_ends_a_recording_and_never_the_match() {
     let recording = guest.last("recording");
     let why = recording.and_then(|event| event["why"].as_str());
     assert_eq!(why, Some("cannot write the replay: no storage space"));
-    assert!(guest.errors.contains("the recording ended early"));
+    assert!(guest.errors.contains("recording stopped"));
     let whole = |line: &str| line.starts_with("small/guest.replay: whole up to its last turn");
     let verified = guest
         .events
@@ -327,7 +329,7 @@ fn a_full_disk_ends_a_recording_and_never_the_match() {
 }
 
 #[test]
-fn a_full_lobby_turns_the_next_one_away_with_code_4() {
+fn a_full_lobby_refuses_a_joiner_with_code_4() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let mut playing = play(2, &["--map-seed", "6"], &["--turns", "100"], folder.path());
     assert!(
@@ -359,7 +361,7 @@ fn a_full_lobby_turns_the_next_one_away_with_code_4() {
     agree(&finished);
 }
 
-/// Hosts in this process while `join` runs in another; gives what that one came to.
+/// Hosts in this process while `join` runs in another; returns the joiner's result.
 fn join_hosted(rules: RulesId, change: impl FnOnce(&mut Ticket)) -> Finished {
     let folder = tempfile::tempdir().expect("a folder for the joiner");
     let setup = demo_rts::world::Setup::default();
@@ -387,7 +389,7 @@ fn join_hosted(rules: RulesId, change: impl FnOnce(&mut Ticket)) -> Finished {
 }
 
 #[test]
-fn a_host_with_other_rules_or_another_key_is_refused_with_code_4() {
+fn other_rules_or_another_key_of_the_host_end_with_code_4() {
     let other_rules = join_hosted(RulesId([1; 16]), |_| ());
     assert_eq!(other_rules.status.code(), Some(4));
     assert!(
@@ -405,7 +407,7 @@ fn a_host_with_other_rules_or_another_key_is_refused_with_code_4() {
 }
 
 #[test]
-fn nonsense_on_the_command_line_is_named_with_its_exit_code() {
+fn nonsense_on_the_command_line_has_its_exit_code() {
     let folder = tempfile::tempdir().expect("a folder for the files");
     std::fs::write(folder.path().join("empty.replay"), b"").expect("the folder is writable");
     std::fs::write(

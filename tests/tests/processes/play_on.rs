@@ -1,4 +1,4 @@
-//! Playing on from a moment of a recorded match, as people and scripts do it.
+//! Playing on from a moment of a recorded match, by command.
 
 use serde_json::Value;
 use std::path::Path;
@@ -6,7 +6,7 @@ use tests::processes::{Finished, demo};
 
 const BOT: [&str; 4] = ["--headless", "--bot", "normal", "--json"];
 
-/// A skirmish of 30 turns.
+/// Records a skirmish of 30 turns.
 fn recorded(folder: &Path) {
     let match_of = [
         "skirmish",
@@ -35,7 +35,7 @@ fn json(arguments: &[&str], folder: &Path) -> Value {
     finished.events[0].clone()
 }
 
-/// The turns of this match that were executed, first and last, and how it ended.
+/// The first and last executed turn, and the reason of the end.
 fn turns(of: &Finished) -> (u64, u64, &Value) {
     let turn = |event: &&Value| event["event"] == "turn";
     let turn_of = |event: &Value| event["turn"].as_u64().expect("a number");
@@ -50,7 +50,7 @@ fn turns(of: &Finished) -> (u64, u64, &Value) {
 }
 
 #[test]
-fn a_match_is_played_on_from_its_middle_and_the_new_recording_says_so() {
+fn playing_on_from_the_middle_is_marked_in_the_recording() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let folder = folder.path();
     recorded(folder);
@@ -72,7 +72,7 @@ fn a_match_is_played_on_from_its_middle_and_the_new_recording_says_so() {
         Some(&2.into())
     );
     assert_eq!(turns(&played), (20, 44, &"turn-limit".into()));
-    // It is recorded beside the other one, and holds without it.
+    // The new recording is beside the old one, and valid without it.
     let verified = json(&["verify", "old-2.replay"], folder);
     assert_eq!(verified["turns"], 45);
     assert_eq!(verified["wrong"], Value::Null);
@@ -81,21 +81,21 @@ fn a_match_is_played_on_from_its_middle_and_the_new_recording_says_so() {
         json(&["info", "old.replay"], folder)["tail"]
     );
     let info = json(&["info", "old-2.replay"], folder);
-    for told in [&verified["continued"], &info["continued"]] {
-        let [only] = told.as_array().expect("a list").as_slice() else {
-            panic!("{told}");
+    for continued in [&verified["continued"], &info["continued"]] {
+        let [only] = continued.as_array().expect("a list").as_slice() else {
+            panic!("{continued}");
         };
         assert_eq!((&only["turn"], &only["seat"]), (&20.into(), &2.into()));
         assert_eq!(only["name"], "Eve");
     }
     let diff = demo(&["replay", "diff", "old.replay", "old-2.replay"], folder);
     assert_eq!(diff.status.code(), Some(3), "{}", diff.errors);
-    let told = diff.events[0].as_str().expect("a sentence");
+    let line = diff.events[0].as_str().expect("a sentence");
     assert!(
-        told.starts_with("from turn 20 (") && told.contains("in the second"),
-        "{told}"
+        line.starts_with("from turn 20 (") && line.contains("in the second"),
+        "{line}"
     );
-    // And one may go on from there, in the same seat unless another is wanted.
+    // It can be played on again, in the same seat by default.
     let again = [
         "continue",
         "old-2.replay",
@@ -117,12 +117,12 @@ fn a_match_is_played_on_from_its_middle_and_the_new_recording_says_so() {
 }
 
 #[test]
-fn what_cannot_be_played_on_is_named() {
+fn invalid_moments_to_play_on_from_are_refused() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let folder = folder.path();
     recorded(folder);
     let whole = std::fs::read(folder.join("old.replay")).expect("it was recorded");
-    // In the middle of a record of some turn.
+    // Within the record of some turn.
     let cut = (0..whole.len()).rev().find(|cut| {
         let reader = replay::Reader::from_bytes(whole[..*cut].to_vec());
         reader.is_ok_and(|reader| {
@@ -160,7 +160,7 @@ fn what_cannot_be_played_on_is_named() {
         assert!(errors.contains(word), "{arguments:?}: {errors}");
         assert!(finished.last("start").is_none(), "{arguments:?} began");
     }
-    // What is whole of a file that breaks off is enough, and it is said that it does.
+    // The valid part of a cut file is enough, with a warning.
     let on = ["continue", "cut.replay", "--turns", "2", "--plan", "50x1"];
     let played = demo(&[&on[..], &BOT].concat(), folder);
     assert!(played.status.success(), "{}", played.errors);

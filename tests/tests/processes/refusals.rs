@@ -1,4 +1,4 @@
-//! Who is turned away, over real QUIC links, and in which words.
+//! Refusals over real QUIC links, and their messages.
 
 use lockstep::{Config, EndReason, Ended, Event, JoinRefused, LinkError, Live, PeerId, Ticket};
 use sim::RulesId;
@@ -41,7 +41,7 @@ fn other_rules_are_refused() {
 }
 
 #[test]
-fn another_key_than_the_tickets_is_no_host() {
+fn a_host_with_another_key_than_the_tickets_is_refused() {
     let (mut host, mut ticket) = host(4);
     ticket.host = PeerId([9; 32]);
     let joiner = join(&ticket, Some(RULES), config(5));
@@ -82,7 +82,7 @@ fn foreign_and_expired_tickets_are_refused() {
 }
 
 #[test]
-fn the_same_key_twice_and_one_too_many_are_refused() {
+fn duplicate_keys_and_surplus_joiners_are_refused() {
     let lobby = Config {
         seats: 3,
         ready: false,
@@ -113,7 +113,7 @@ fn the_same_key_twice_and_one_too_many_are_refused() {
 }
 
 #[test]
-fn a_running_match_takes_nobody_in() {
+fn a_running_match_refuses_joiners() {
     let (mut host, ticket) = host(15);
     let mut guest = join(&ticket, Some(RULES), config(16));
     run(&mut [&mut host, &mut guest], |_, event| {
@@ -132,7 +132,7 @@ fn a_running_match_takes_nobody_in() {
 }
 
 #[test]
-fn nobody_there_is_said_within_seconds() {
+fn an_unreachable_host_is_reported_within_seconds() {
     let (host, ticket) = host(18);
     drop(host);
     let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! Processes of the demo that are all killed, and go on with their match.
+//! Reopening matches of the demo after all processes were killed, or too many.
 
 use serde_json::{Value, json};
 use std::path::Path;
@@ -8,7 +8,7 @@ use tests::processes::{Finished, MatchOf, Process, Setting, demo, start_demo};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_numbers");
 const BOT: [&str; 4] = ["--headless", "--bot", "normal", "--json"];
 
-/// Three that have played up to this turn.
+/// A match of three that has reached this turn.
 fn playing(turn: u64, folder: &Path) -> MatchOf {
     let setting = Setting {
         program: Path::new(PROGRAM),
@@ -25,14 +25,14 @@ fn playing(turn: u64, folder: &Path) -> MatchOf {
     playing
 }
 
-/// Three that were all killed at once then. What each had executed.
+/// Kills all three peers at this turn. Returns what each had executed.
 fn killed(turn: u64, folder: &Path) -> Vec<Finished> {
     let mut playing = playing(turn, folder);
     playing.peers.iter_mut().for_each(Process::kill);
     playing.finish(Duration::from_secs(10))
 }
 
-/// The seats that these played: who joins first has the lower one.
+/// The seats of these peers: the first to join has the lowest.
 fn seats_of(peers: &[Finished]) -> Vec<u64> {
     let seat = |peer: &Finished| peer.last("start").and_then(|start| start["seat"].as_u64());
     let seats: Option<Vec<u64>> = peers.iter().map(seat).collect();
@@ -47,7 +47,7 @@ fn named(peer: usize) -> [String; 3] {
     ]
 }
 
-/// This peer hosts the match again. Its ticket comes first.
+/// This peer hosts the reopening. Waits for its ticket.
 fn host(peer: usize, wait: &str, folder: &Path) -> (Process, String) {
     let [replay, key, back] = named(peer);
     let own = [
@@ -61,14 +61,14 @@ fn host(peer: usize, wait: &str, folder: &Path) -> (Process, String) {
     ];
     let more = ["--listen", "127.0.0.1:0", "--wait", wait];
     let mut process = start_demo(&[&own[..], &more, &BOT].concat(), folder);
-    let told = process.wait_for("ticket", Duration::from_secs(30));
-    let told = told.expect("who hosts prints a ticket");
-    assert_eq!(told["reopens"], true);
-    let ticket = told["ticket"].as_str().expect("a text").to_owned();
+    let event = process.wait_for("ticket", Duration::from_secs(30));
+    let event = event.expect("a host prints a ticket");
+    assert_eq!(event["reopens"], true);
+    let ticket = event["ticket"].as_str().expect("a text").to_owned();
     (process, ticket)
 }
 
-/// This peer comes to who hosts.
+/// This peer joins the reopening.
 fn join(peer: usize, ticket: &str, folder: &Path) -> Process {
     let [replay, key, back] = named(peer);
     let own = [
@@ -89,7 +89,7 @@ fn code_of(arguments: &[&str], folder: &Path) -> (Option<i32>, String) {
     (finished.status.code(), finished.errors)
 }
 
-/// The new recordings hold, and so do the old ones, as far as they count.
+/// The new recordings are valid, and agree with the old ones.
 fn recordings_agree(peers: &[usize], folder: &Path) {
     let [.., first] = named(peers[0]);
     for peer in peers {
@@ -100,18 +100,18 @@ fn recordings_agree(peers: &[usize], folder: &Path) {
             let (code, errors) = code_of(&arguments, folder);
             assert_eq!(code, Some(0), "{arguments:?}: {errors}");
         }
-        // What was killed may end in the middle of a record.
+        // A killed peer's recording may end within a record.
         let (code, errors) = code_of(&["replay", "diff", &first, &old], folder);
         assert!(matches!(code, Some(0 | 5)), "{old}: {code:?} {errors}");
     }
 }
 
 #[test]
-fn three_that_were_all_killed_go_on_to_the_end() {
+fn a_match_goes_on_after_all_three_peers_were_killed() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let folder = folder.path();
     let before = killed(60, folder);
-    // Another one than before hosts.
+    // Another peer than before is the host.
     let (hosting, ticket) = host(1, "60", folder);
     let guests = [join(0, &ticket, folder), join(2, &ticket, folder)];
     let mut after = vec![hosting.finish(Duration::from_secs(90))];
@@ -136,7 +136,7 @@ fn three_that_were_all_killed_go_on_to_the_end() {
         cuts.iter().all(|cut| *cut == cuts[0]) && cuts[0] >= 58,
         "{cuts:?}"
     );
-    // Whoever it asks, a turn was executed to one checksum: before the end of all, and after.
+    // Every executed turn has one checksum, before the deaths and after.
     let known = before[0].checksums();
     for peer in after.iter().chain(&before[1..]) {
         for (turn, checksum) in peer.checksums() {
@@ -152,7 +152,7 @@ fn three_that_were_all_killed_go_on_to_the_end() {
     assert_eq!(last(&after[0]).len() as u64, 200 - cuts[0]);
     assert!(after.iter().all(|peer| last(peer) == last(&after[0])));
     recordings_agree(&[1, 0, 2], folder);
-    // The match is over: nobody needs the way back any more, neither beside the old recordings nor beside the new ones.
+    // The match is over: no file of addresses remains, beside old or new recordings.
     let entries = std::fs::read_dir(folder).expect("readable").flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let left: Vec<String> = names.filter(|name| name.contains(".peers")).collect();
@@ -160,7 +160,7 @@ fn three_that_were_all_killed_go_on_to_the_end() {
 }
 
 #[test]
-fn two_of_three_go_on_and_one_alone_does_not() {
+fn two_of_three_reopen_and_one_alone_does_not() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let folder = folder.path();
     let seats = seats_of(&killed(40, folder));
@@ -175,7 +175,7 @@ fn two_of_three_go_on_and_one_alone_does_not() {
     let names = |peer: usize| alone.errors.contains(&format!("seat {} (", seats[peer]));
     let named = names(0) && names(1);
     assert!(named && !names(2), "{}", alone.errors);
-    // Nothing was recorded: the name is free.
+    // Nothing was recorded, so the name is free.
     let (hosting, ticket) = host(2, "6", folder);
     let guest = join(0, &ticket, folder);
     let after = [hosting, guest].map(|peer| peer.finish(Duration::from_secs(60)));
@@ -202,7 +202,7 @@ fn two_of_three_go_on_and_one_alone_does_not() {
 }
 
 #[test]
-fn one_of_three_is_left_leaves_and_hosts_again_as_it_was_told() {
+fn a_survivor_of_three_reopens_with_the_printed_command() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let folder = folder.path();
     let mut playing = playing(40, folder);
@@ -214,19 +214,19 @@ fn one_of_three_is_left_leaves_and_hosts_again_as_it_was_told() {
         start_demo(&[&own[..], &BOT].concat(), folder)
     });
     for peer in &mut waiting {
-        let told = peer.wait_for("no_quorum", Duration::from_secs(30));
-        assert!(told.is_some(), "{:?}", peer.events);
+        let event = peer.wait_for("no_quorum", Duration::from_secs(30));
+        assert!(event.is_some(), "{:?}", peer.events);
     }
     let mut left = playing.peers.remove(0);
-    let told = left.wait_for("no_quorum", Duration::from_secs(30));
-    let command = told.expect("it is told as well")["reopen"].clone();
+    let event = left.wait_for("no_quorum", Duration::from_secs(30));
+    let command = event.expect("the survivor gets the event too")["reopen"].clone();
     left.leave();
     let left = left.finish(Duration::from_secs(20));
     assert_eq!(left.status.code(), Some(0), "{}", left.errors);
-    assert!(left.errors.contains("hosts it again"), "{}", left.errors);
+    assert!(left.errors.contains("reopens the match"), "{}", left.errors);
     let more = ["--listen", "127.0.0.1:0", "--record", "back0.replay"];
     let words = command.as_str().expect("a text").split_whitespace();
-    // The first is the program's name.
+    // The first word is the program's name.
     let words: Vec<&str> = words.skip(1).chain(more).collect();
     let hosting = start_demo(&[&words[..], &BOT].concat(), folder);
     let all = [hosting].into_iter().chain(waiting);
@@ -246,7 +246,7 @@ fn one_of_three_is_left_leaves_and_hosts_again_as_it_was_told() {
 }
 
 #[test]
-fn what_cannot_be_reopened_is_named_with_its_exit_code() {
+fn invalid_reopenings_are_refused_with_their_exit_codes() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let folder = folder.path();
     killed(5, folder);
@@ -288,7 +288,7 @@ fn what_cannot_be_reopened_is_named_with_its_exit_code() {
         assert_eq!(ended, Some(code), "{arguments:?}: {errors}");
         assert!(errors.contains(word), "{arguments:?}: {errors}");
     }
-    // A seat joined twice: the second is turned away, the first stays.
+    // A seat joins twice: the second is refused, the first stays.
     let mut first = join(1, &ticket, folder);
     assert!(first.wait_for("lobby", Duration::from_secs(20)).is_some());
     std::fs::copy(folder.join("peer1.key"), folder.join("twin.key")).expect("readable");
@@ -303,7 +303,7 @@ fn what_cannot_be_reopened_is_named_with_its_exit_code() {
     let (ended, errors) = code_of(&[&twice[..], &["--headless"]].concat(), folder);
     assert_eq!(ended, Some(4), "{errors}");
     assert!(errors.contains("in the lobby already"), "{errors}");
-    // A file that is cut in the middle is good up to there: what it lacks is fetched.
+    // A cut file is valid up to its cut; the rest is fetched.
     let [cut, ..] = named(2);
     let whole = std::fs::read(folder.join(&cut)).expect("readable");
     std::fs::write(folder.join(&cut), &whole[..whole.len() - 7]).expect("writable");

@@ -1,4 +1,4 @@
-//! Processes of the demo that are stopped for a while and then go on.
+//! Processes of the demo that are stopped for a while and then continued.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use tests::processes::{Finished, MatchOf, Setting, demo};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_numbers");
 
-/// Plays a match of three in which one stands still for so long from turn 20 on.
+/// Plays a match of three in which a peer is stopped for a while at turn 20.
 fn play(victim: usize, lasts: Duration, turns: &str, folder: &Path) -> Vec<Finished> {
     let setting = Setting {
         program: Path::new(PROGRAM),
@@ -26,7 +26,7 @@ fn play(victim: usize, lasts: Duration, turns: &str, folder: &Path) -> Vec<Finis
     playing.finish(Duration::from_secs(90))
 }
 
-/// Every replay verifies, and is the same as the first survivor's up to what was agreed.
+/// Every replay is valid, and equals the first survivor's up to the agreed turn.
 fn replays_hold(survivor: usize, folder: &Path) {
     let survivor = format!("peer{survivor}.replay");
     for peer in 0..3 {
@@ -41,7 +41,7 @@ fn replays_hold(survivor: usize, folder: &Path) {
 }
 
 #[test]
-fn who_stands_still_for_a_second_plays_on_with_all() {
+fn a_peer_stopped_for_a_second_plays_on() {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let finished = play(2, Duration::from_millis(1_200), "60", folder.path());
     let first = finished[0].checksums();
@@ -49,7 +49,7 @@ fn who_stands_still_for_a_second_plays_on_with_all() {
     for peer in &finished {
         assert_eq!(peer.checksums(), first, "{}", peer.errors);
         assert!(peer.status.success(), "{} {}", peer.status, peer.errors);
-        assert!(peer.last("roster").is_none(), "nobody is gone");
+        assert!(peer.last("roster").is_none(), "no peer was removed");
     }
     let slept = finished[2].last("slept").expect("it has noticed");
     assert!(slept["ms"].as_u64() >= Some(1_000), "{slept}");
@@ -67,7 +67,7 @@ fn a_host_stopped_for_ten_seconds_learns_its_removal() {
     learns_its_removal(0);
 }
 
-/// A peer that stands still for ten seconds learns that the others went on without it.
+/// A peer that is stopped for ten seconds learns that it was removed.
 fn learns_its_removal(victim: usize) {
     let folder = tempfile::tempdir().expect("a folder for the match");
     let mut finished = play(victim, Duration::from_secs(10), "100", folder.path());
@@ -88,7 +88,7 @@ fn learns_its_removal(victim: usize) {
     assert_eq!(finished[1].checksums(), all);
     let roster = finished[0].last("roster").expect("they decided to go on");
     assert_eq!(roster["cause"], "lost");
-    // What it had executed before the cut is everybody's; of the delay's turns after that it knows now.
+    // Every peer has its turns before the cut; beyond it may hold as many as the delay.
     let cut = roster["turn"].as_u64().expect("a turn");
     let held = removed.checksums();
     assert!(held.len() as u64 <= cut + 2, "{} and {cut}", held.len());

@@ -1,7 +1,7 @@
-//! Every decoder under hostile bytes, on stable: the targets of `tests/fuzz` with inputs that proptest draws.
+//! Every decoder under hostile bytes, on stable: the targets of `tests/fuzz` with inputs from proptest.
 //!
-//! A failure prints the input, shrunk, and is kept beside this file to be run first from then on.
-//! `PROPTEST_CASES=100000 cargo test -p tests --test pure decoders` looks longer.
+//! A failure prints the shrunk input, and stores it beside this file to run first from then on.
+//! `PROPTEST_CASES=100000 cargo test -p tests --test pure decoders` searches longer.
 
 use lockstep::log::{LogEntry, What};
 use lockstep::session::Batch;
@@ -12,7 +12,7 @@ use proptest::test_runner::FileFailurePersistence;
 use sim::{Checksum, Seat};
 use tests::targets::{self, Scene};
 
-/// Bytes, and where they are changed: what decodes at all decodes mostly near to what was encoded.
+/// Changes some bytes: inputs close to valid encodings get deepest into a decoder.
 fn changed(bytes: Vec<u8>, changes: &[(usize, u8)], keep: usize) -> Vec<u8> {
     let mut bytes = bytes;
     for (at, with) in changes {
@@ -79,7 +79,7 @@ fn batch() -> impl Strategy<Value = Batch> {
     )
 }
 
-/// The form that the session target reads: channel, length, bytes.
+/// The input of the session target: channel, length, bytes.
 fn parts() -> impl Strategy<Value = Vec<u8>> {
     let random = prop::collection::vec(any::<u8>(), 0..200);
     let control =
@@ -133,7 +133,7 @@ fn parts() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// The head of a turn packet of two peers: kind, sequence, echo, missing, heard, and what is held.
+/// The head of a turn packet of two peers: kind, sequence, echo, missing, heard, and holdings.
 fn packet_head() -> impl Strategy<Value = Vec<u8>> {
     (
         0..128_u8,
@@ -208,7 +208,7 @@ proptest! {
     }
 }
 
-/// A small log of every kind of turn: the encoding that a recording has.
+/// A small log of every kind of turn, in a recording's encoding.
 fn log() -> impl Strategy<Value = Vec<u8>> {
     let turns = prop::collection::vec((prop::collection::vec(entry(), 0..3), any::<bool>()), 0..10);
     turns.prop_map(|turns| {

@@ -1,11 +1,11 @@
-//! Whole matches, kept in `tests/golden/`, re-run to the checksums they were played to.
+//! Whole matches in `tests/golden/` re-run to their recorded checksums.
 
 use std::fs;
 use tests::golden;
 
 /// After a change of the rules: `cargo run --release -p tests --bin golden`.
 #[test]
-fn every_golden_replay_holds() {
+fn every_golden_replay_is_valid() {
     assert_eq!(golden::check(&golden::folder()), Ok(golden::all().len()));
 }
 

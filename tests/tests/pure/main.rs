@@ -1,4 +1,4 @@
-//! Proofs that need neither clock nor network. They keep every processor busy, and so run apart from those that wait.
+//! Proofs without clock and network. They use all processors, so they run apart from tests that wait.
 
 #[cfg(feature = "demo")]
 mod decoders;

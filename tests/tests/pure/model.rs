@@ -1,11 +1,11 @@
-//! The model of roster changes holds, and finds every mistake that is planted in it.
+//! The model of roster changes is safe, and every planted mutant is found.
 //!
 //! Larger bounds: `cargo run -p tests --no-default-features --release --bin model`.
 
 use std::time::Duration;
 use tests::model::{MUTANTS, RosterModel, bounds, far, with_mutant};
 
-/// Random walks in which a mutant is found, and the model without one is not.
+/// Random walks that find a mutant, and find nothing without one.
 const WALKS: u32 = 3_000;
 
 #[test]
@@ -31,7 +31,7 @@ fn every_mutant_is_caught() {
     for mutant in MUTANTS {
         let model = with_mutant(mutant);
         let found = model.walk(1, WALKS);
-        // Where chance does not come by it, every state is looked at.
+        // If chance misses it, every state is explored.
         let found = found.or_else(|| model.check(Duration::from_secs(60)).violation);
         let (broken, steps) = found.unwrap_or_else(|| panic!("{mutant:?} is not found"));
         println!("{mutant:?}: {broken}, after {} steps", steps.len());
@@ -44,6 +44,6 @@ fn every_mutant_is_caught() {
 }
 
 #[test]
-fn far_walks_break_nothing() {
+fn far_random_walks_find_no_violation() {
     assert_eq!(far().walk(1, WALKS), None);
 }

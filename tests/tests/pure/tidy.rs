@@ -1,4 +1,4 @@
-//! Prose that is checked: what the README shows and names is there.
+//! Prose that is checked: what pages show and name is there.
 
 use std::path::{Path, PathBuf};
 
@@ -20,15 +20,47 @@ fn trimmed_lines(text: &str) -> Vec<&str> {
         .collect()
 }
 
+/// The README and all pages of a folder, by path from the root, with their text.
+fn pages(folders: &[&str]) -> Vec<(String, String)> {
+    let mut pages = vec!["README.md".to_owned()];
+    for folder in folders {
+        let entries = std::fs::read_dir(root().join(folder)).expect("a folder of pages");
+        let names = entries.flatten().map(|entry| entry.file_name());
+        let names = names.filter_map(|name| name.into_string().ok());
+        let of_pages = names.filter(|name| name.ends_with(".md"));
+        pages.extend(of_pages.map(|name| format!("{folder}/{name}")));
+    }
+    assert!(pages.len() > folders.len(), "the pages are found");
+    let with_text = |path: String| (path.clone(), read(&path));
+    pages.into_iter().map(with_text).collect()
+}
+
+/// The blocks of code in a page: what stands behind the opening fence, and the code.
+fn blocks(page: &str) -> Vec<(&str, &str)> {
+    let fenced = page.split("```").skip(1).step_by(2);
+    fenced
+        .map(|block| block.split_once('\n').expect("a fence ends its line"))
+        .collect()
+}
+
+/// The page without its blocks of code.
+fn prose(page: &str) -> String {
+    page.split("```").step_by(2).collect()
+}
+
+/// What stands between single backticks.
+fn quoted(prose: &str) -> impl Iterator<Item = &str> {
+    prose.split('`').skip(1).step_by(2)
+}
+
 #[test]
 fn the_program_in_the_readme_is_the_example() {
     let readme = read("README.md");
-    let shown = readme
-        .split("```rust")
-        .nth(1)
-        .and_then(|rest| rest.split("```").next());
+    let shown = blocks(&readme)
+        .into_iter()
+        .find(|(kind, _)| *kind == "rust")
+        .map(|(_, code)| trimmed_lines(code));
     let shown = shown.expect("the README shows a program");
-    let shown = trimmed_lines(shown.trim_start_matches(",ignore"));
     let example = read("lockstep/examples/minimal.rs");
     let example = trimmed_lines(&example);
     let found = example.windows(shown.len()).any(|part| part == shown);
@@ -44,14 +76,32 @@ fn a_complete_game_loop_takes_at_most_60_lines() {
     assert!(lines <= 60, "{lines}");
 }
 
+/// Each block of the guide names its file in its first line. Together they are the files.
 #[test]
-fn every_path_in_the_readme_exists() {
-    let readme = read("README.md");
-    let quoted = readme.split('`').skip(1).step_by(2);
-    let linked = readme
-        .split("](")
-        .skip(1)
-        .filter_map(|rest| rest.split(')').next());
+fn the_guide_shows_the_whole_game() {
+    let guide = read("docs/guide.md");
+    let blocks: Vec<(&str, &str)> = blocks(&guide)
+        .into_iter()
+        .filter(|(kind, _)| kind.starts_with("rust"))
+        .map(|(_, code)| code.split_once('\n').expect("a block names its file"))
+        .collect();
+    let files = ["src/lib.rs", "tests/determinism.rs", "src/main.rs"];
+    for (name, _) in &blocks {
+        let is_known = files.iter().any(|file| *name == format!("// {file}"));
+        assert!(is_known, "{name} is none of {files:?}");
+    }
+    for file in files {
+        let of_file = blocks
+            .iter()
+            .filter(|(name, _)| *name == format!("// {file}"));
+        let shown: Vec<&str> = of_file.flat_map(|(_, code)| trimmed_lines(code)).collect();
+        let whole = read(&format!("docs/first-game/{file}"));
+        assert_eq!(shown, trimmed_lines(&whole), "docs/guide.md and {file}");
+    }
+}
+
+#[test]
+fn every_path_and_link_in_a_page_leads_somewhere() {
     let rooms = [
         "sim/",
         "lockstep/",
@@ -59,12 +109,109 @@ fn every_path_in_the_readme_exists() {
         "demo-rts/",
         "tests/",
         "docs/",
+        ".ci/",
     ];
-    for path in quoted.chain(linked) {
-        if rooms.iter().any(|room| path.starts_with(room)) && !path.contains(' ') {
-            assert!(root().join(path).exists(), "README.md names {path}");
+    let mut links = 0;
+    for (path, page) in pages(&["docs", "sim/docs"]) {
+        let prose = prose(&page);
+        for quoted in quoted(&prose) {
+            if rooms.iter().any(|room| quoted.starts_with(room)) && !quoted.contains(' ') {
+                assert!(root().join(quoted).exists(), "{path} names {quoted}");
+            }
+        }
+        let folder = root()
+            .join(&path)
+            .parent()
+            .expect("a page has a folder")
+            .to_owned();
+        let linked = prose.split("](").skip(1);
+        for link in linked.filter_map(|rest| rest.split(')').next()) {
+            links += 1;
+            let is_elsewhere = link.contains("://");
+            // Links of pages that are documentation of a crate may lead to an item of it.
+            let is_item = path.starts_with("sim/") && link.starts_with("crate::");
+            let file = link.split('#').next().unwrap_or(link);
+            let leads = is_elsewhere || is_item || folder.join(file).exists();
+            assert!(leads, "{path} links to {link}");
         }
     }
+    assert!(links > 20, "links are found");
+}
+
+#[test]
+fn the_readme_has_at_most_1500_words() {
+    let words = read("README.md").split_whitespace().count();
+    assert!(words <= 1_500, "{words}");
+}
+
+/// The subject of a sentence is a noun of the vocabulary.
+#[test]
+fn pages_speak_of_peers_and_players() {
+    let pronouns = ["who", "whom", "whoever", "somebody", "nobody"];
+    for (path, page) in pages(&["docs"]) {
+        let prose = prose(&page);
+        let outside_of_code = prose.split('`').step_by(2);
+        let words =
+            outside_of_code.flat_map(|text| text.split(|letter: char| !letter.is_alphabetic()));
+        for word in words {
+            let lower = word.to_lowercase();
+            assert!(!pronouns.contains(&lower.as_str()), "{path} says `{word}`");
+        }
+    }
+}
+
+/// Targets that pages name by `--bin`, `--example`, `--bench` and `--test`, and commands of the demo, are there.
+#[cfg(feature = "demo")]
+#[test]
+fn every_command_in_a_page_can_be_typed() {
+    let folders = |kind: &str| match kind {
+        "--bin" => vec!["tests/src/bin"],
+        "--example" => vec![
+            "lockstep/examples",
+            "demo-rts/examples",
+            "demo-rts/world/examples",
+        ],
+        "--bench" => vec!["sim/benches", "demo-rts/world/benches"],
+        "--test" => vec!["tests/tests", "demo-rts/world/tests"],
+        _ => vec![],
+    };
+    let (mut targets, mut commands) = (0, 0);
+    for (path, page) in pages(&["docs"]) {
+        let in_blocks = blocks(&page)
+            .into_iter()
+            .filter(|(kind, _)| *kind == "sh")
+            .flat_map(|(_, code)| code.lines());
+        let prose = prose(&page);
+        for line in in_blocks.chain(quoted(&prose)) {
+            let line = line.split(" #").next().unwrap_or(line).trim();
+            let words: Vec<&str> = line.split_whitespace().collect();
+            for pair in words.windows(2).filter(|_| words.contains(&"cargo")) {
+                let folders = folders(pair[0]);
+                if folders.is_empty() {
+                    continue;
+                }
+                targets += 1;
+                let there = folders.iter().any(|folder| {
+                    let at = root().join(folder).join(pair[1]);
+                    at.with_extension("rs").exists() || at.is_dir()
+                });
+                assert!(there, "{path} names {} {}", pair[0], pair[1]);
+            }
+            let of_demo = line
+                .strip_prefix("cargo run --release -- ")
+                .or_else(|| line.strip_prefix("demo-rts "));
+            if let Some(arguments) = of_demo.filter(|arguments| !arguments.starts_with('→')) {
+                commands += 1;
+                // A file that a command is to read need not be there.
+                let arguments = arguments.replace("@bad.txt", "loss=1%");
+                let typed = ["demo-rts"].into_iter().chain(arguments.split_whitespace());
+                if let Err(error) = demo_rts::command_line().try_get_matches_from(typed) {
+                    assert!(!error.use_stderr(), "{path}: {line}: {error}");
+                }
+            }
+        }
+    }
+    assert!(targets > 10 && commands > 10, "{targets} and {commands}");
 }
 
 #[test]
@@ -83,7 +230,7 @@ fn no_source_file_outgrows_700_lines() {
         }
     }
     let mut files = Vec::new();
-    for room in ["sim", "lockstep", "replay", "demo-rts", "tests"] {
+    for room in ["sim", "lockstep", "replay", "demo-rts", "docs", "tests"] {
         walk(&root().join(room), &mut files);
     }
     assert!(files.len() > 50, "the source is found");

@@ -1,4 +1,4 @@
-//! A Chromium without a display, driven through its own chromedriver by WebDriver: JSON over plain HTTP.
+//! A headless Chromium, driven through chromedriver by WebDriver: JSON over plain HTTP.
 
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -8,17 +8,17 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A browser with one page. It ends with this value.
+/// A browser with one page. Dropping it ends the browser.
 pub struct Browser {
     driver: Child,
     port: u16,
     session: String,
-    /// Of the browser: nothing of the user's is read or written.
+    /// The browser's own profile: it never touches the user's.
     _folder: tempfile::TempDir,
 }
 
 impl Browser {
-    /// Opens one. What it is given to keep goes into `downloads`.
+    /// Starts a browser. Saved files go into `downloads`.
     pub fn open(downloads: &Path) -> Result<Browser, String> {
         let folder = tempfile::tempdir().map_err(|why| why.to_string())?;
         let mut driver = Command::new("chromedriver")
@@ -26,7 +26,7 @@ impl Browser {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            // So that it ends with everything that it has started.
+            // A group of its own, so that all its processes can be ended.
             .process_group(0)
             .spawn()
             .map_err(|why| format!("chromedriver: {why}"))?;
@@ -69,12 +69,12 @@ impl Browser {
         Ok(browser)
     }
 
-    /// Goes to a page.
+    /// Opens a page.
     pub fn go_to(&self, url: &str) -> Result<(), String> {
         self.call("POST", "/url", &json!({ "url": url })).map(drop)
     }
 
-    /// What a piece of JavaScript returns.
+    /// Runs JavaScript, and returns its result.
     pub fn run(&self, script: &str) -> Result<Value, String> {
         self.call(
             "POST",
@@ -83,7 +83,7 @@ impl Browser {
         )
     }
 
-    /// Chooses a file, as a person does in the dialogue of this input.
+    /// Chooses a file in this file input.
     pub fn choose(&self, input: &str, file: &Path) -> Result<(), String> {
         let place = json!({ "using": "css selector", "value": input });
         let found = self.call("POST", "/element", &place)?;
@@ -94,7 +94,7 @@ impl Browser {
         self.call("POST", &path, &json!({ "text": file })).map(drop)
     }
 
-    /// Presses a key and lets it go: a letter, or one of WebDriver's own for other keys.
+    /// Presses and releases a key: a letter, or a code of WebDriver.
     pub fn press(&self, key: char) -> Result<(), String> {
         let presses =
             json!([{ "type": "keyDown", "value": key }, { "type": "keyUp", "value": key }]);
@@ -103,7 +103,7 @@ impl Browser {
             .map(drop)
     }
 
-    /// What the page looks like, as the bytes of a PNG.
+    /// The page as the bytes of a PNG.
     pub fn screenshot(&self) -> Result<Vec<u8>, String> {
         let picture = self.call("GET", "/screenshot", &Value::Null)?;
         let text = picture.as_str().ok_or("no picture")?;
@@ -128,7 +128,7 @@ impl Browser {
 impl Drop for Browser {
     fn drop(&mut self) {
         if !self.session.is_empty() {
-            // Where it does not end by itself it is ended below.
+            // If it does not end by itself, it is ended below.
             let _ = self.call("DELETE", "", &Value::Null);
         }
         let group = rustix::process::Pid::from_child(&self.driver);
@@ -137,15 +137,15 @@ impl Drop for Browser {
     }
 }
 
-/// The port that chromedriver says it listens on.
-fn port_of(told: impl std::io::Read) -> Option<u16> {
-    let mut lines = BufReader::new(told).lines().map_while(Result::ok);
+/// The port that chromedriver reports.
+fn port_of(stdout: impl std::io::Read) -> Option<u16> {
+    let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
     let line = lines.find(|line| line.contains("started successfully on port"))?;
     let number: String = line.chars().filter(char::is_ascii_digit).collect();
     number.parse().ok()
 }
 
-/// One request: whether the answer is a good one, and what it is.
+/// One request. Returns whether it succeeded, and the response.
 fn ask(port: u16, method: &str, path: &str, body: &Value) -> std::io::Result<(bool, Value)> {
     let mut link = TcpStream::connect(("127.0.0.1", port))?;
     link.set_read_timeout(Some(LONGEST_ANSWER))?;
@@ -180,7 +180,7 @@ fn ask(port: u16, method: &str, path: &str, body: &Value) -> std::io::Result<(bo
     Ok((good, serde_json::from_slice(&answer)?))
 }
 
-/// Asks again and again until there is an answer.
+/// Repeats a request until it has a result.
 pub fn until<T>(
     what: &str,
     mut ask: impl FnMut() -> Result<Option<T>, String>,
@@ -197,7 +197,7 @@ pub fn until<T>(
     }
 }
 
-/// A clock for waits.
+/// The clock of waits.
 pub fn now() -> Instant {
     Instant::now()
 }

@@ -1,21 +1,21 @@
-//! Files that the page is given.
+//! Files for the page.
 
 use lockstep::log::{LogStore as _, Record};
 use replay::{Reader, Recorder};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A whole match that every machine re-runs to the same world.
+/// A whole match that re-runs to the same world on every machine.
 pub fn golden() -> PathBuf {
-    // The driver takes no path with `..` in it.
+    // The driver accepts no path with `..`.
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     tests.unwrap_or(Path::new("")).join("golden/duel.replay")
 }
 
-/// A name, bytes, and some of the words with which they are refused.
+/// A file name, its bytes, and part of the expected error.
 type Wrong = (&'static str, Vec<u8>, &'static str);
 
-/// What cannot be shown.
+/// Files that cannot be shown.
 pub fn wrong(folder: &Path) -> Result<Vec<Wrong>, String> {
     let whole = std::fs::read(golden()).map_err(|why| why.to_string())?;
     let mut newer = whole.clone();
@@ -37,7 +37,7 @@ pub fn wrong(folder: &Path) -> Result<Vec<Wrong>, String> {
     ])
 }
 
-/// A replay of a game whose rules are others.
+/// A replay recorded under other rules.
 fn other_rules(folder: &Path) -> Result<Vec<u8>, String> {
     let text = |why: replay::Error| why.to_string();
     let mut reader = Reader::open(&golden()).map_err(text)?;

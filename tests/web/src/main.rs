@@ -1,7 +1,7 @@
-//! Opens the replay viewer's page in a browser as a person would, by its file, and looks at what it shows:
-//! `web PAGE PICTURES`. The pictures that it took are left in the folder of that name.
+//! Opens the replay viewer's page in a browser, and checks what it shows: `web PAGE PICTURES`. It leaves its
+//! pictures in the folder PICTURES.
 //!
-//! What the browser draws is compared with what the same frame is on this machine, drawn without a graphics card.
+//! The browser's picture is compared with a software rendering of the same frame.
 
 mod browser;
 mod files;
@@ -42,35 +42,35 @@ fn look(page: &Path, pictures: &Path) -> Result<(), String> {
     let browser = Browser::open(folder.path())?;
     browser.go_to(&format!("file://{}", page.display()))?;
     until("the page waits for a file", || {
-        Ok(told(&browser)?.filter(|(state, _)| state == "waits"))
+        Ok(page_state(&browser)?.filter(|(state, _)| state == "waits"))
     })?;
     refuses(&browser, folder.path())?;
     let size = shows(&browser, &files::golden(), pictures)?;
     keeps(&browser, folder.path(), size)?;
-    // Esc leads back, and the page takes another file.
+    // Esc returns to the first page, which takes another file.
     browser.press(ESCAPE)?;
-    until("Esc leads back", || {
-        Ok(told(&browser)?.filter(|(state, text)| state == "waits" && text.is_empty()))
+    until("Esc returns", || {
+        Ok(page_state(&browser)?.filter(|(state, text)| state == "waits" && text.is_empty()))
     })?;
-    println!("the page shows, keeps and refuses what it must");
+    println!("the page shows and saves valid replays and refuses others");
     Ok(())
 }
 
-/// What cannot be shown is told in words.
+/// Invalid files are refused with a message.
 fn refuses(browser: &Browser, folder: &Path) -> Result<(), String> {
     for (name, bytes, words) in files::wrong(folder)? {
         let path = folder.join(name);
         std::fs::write(&path, bytes).map_err(|why| why.to_string())?;
         browser.choose("#file", &path)?;
-        is_told(browser, name, words)?;
+        shows_error(browser, name, words)?;
     }
     browser.run(DROP)?;
-    is_told(browser, "dropped.replay", "this is not a replay file")
+    shows_error(browser, "dropped.replay", "this is not a replay file")
 }
 
-fn is_told(browser: &Browser, name: &str, words: &str) -> Result<(), String> {
+fn shows_error(browser: &Browser, name: &str, words: &str) -> Result<(), String> {
     let (state, text) = until(name, || {
-        Ok(told(browser)?.filter(|(_, text)| text.contains(name)))
+        Ok(page_state(browser)?.filter(|(_, text)| text.contains(name)))
     })?;
     println!("{text}");
     let seen = browser.run("return document.getElementById('why').innerText")?;
@@ -82,30 +82,30 @@ fn is_told(browser: &Browser, name: &str, words: &str) -> Result<(), String> {
     }
 }
 
-/// A replay is re-run to the checksums that it holds, and looks at its end as it does on this machine.
+/// A replay re-runs to its checksums, and its end looks the same as on this machine.
 fn shows(browser: &Browser, replay: &Path, pictures: &Path) -> Result<(u32, u32), String> {
     let text = |why: replay::Error| why.to_string();
     let mut reader = replay::Reader::open(replay).map_err(text)?;
     let checksums = reader.checksums().map_err(text)?.len();
-    let before = told(browser)?;
+    let before = page_state(browser)?;
     browser.choose("#file", replay)?;
     let agreed = format!("{checksums} checksums agreed");
     until("the match is read", || {
-        // The page may still tell of the file before.
-        let told = told(browser)?.filter(|told| Some(told) != before.as_ref());
-        match told {
+        // The page may still show the state of the previous file.
+        let state = page_state(browser)?.filter(|state| Some(state) != before.as_ref());
+        match state {
             Some((state, text)) if state != "shows" && !text.is_empty() => Err(text),
-            Some((_, text)) if text.contains("another checksum") => Err(text),
-            told => Ok(told.filter(|(_, text)| text.contains(&agreed))),
+            Some((_, text)) if text.contains("checksum differs") => Err(text),
+            state => Ok(state.filter(|(_, text)| text.contains(&agreed))),
         }
     })?;
     browser.press(END)?;
     let place = format!("turn {0} of {0} ", reader.turns());
-    let told = until("the end", || {
-        Ok(told(browser)?
+    let state = until("the end", || {
+        Ok(page_state(browser)?
             .filter(|(_, text)| text.starts_with(&place) && text.contains("End of the replay")))
     })?;
-    println!("{}", told.1);
+    println!("{}", state.1);
     let seen = Picture::decode(&browser.screenshot()?)?;
     let own = drawn_here(replay, seen.size())?;
     seen.write(&pictures.join("page.png"))?;
@@ -114,7 +114,7 @@ fn shows(browser: &Browser, replay: &Path, pictures: &Path) -> Result<(u32, u32)
     Ok(seen.size())
 }
 
-/// A picture and graphs become files of the browser.
+/// The browser saves a picture and graphs as files.
 fn keeps(browser: &Browser, folder: &Path, size: (u32, u32)) -> Result<(), String> {
     let named = |ending: &str| {
         let files = std::fs::read_dir(folder).map_err(|why| why.to_string())?;
@@ -137,13 +137,13 @@ fn keeps(browser: &Browser, folder: &Path, size: (u32, u32)) -> Result<(), Strin
     }
 }
 
-/// What the page tells: its state, and the words to it.
-fn told(browser: &Browser) -> Result<Option<(String, String)>, String> {
-    let told = browser.run("return [document.body.dataset.told, document.body.dataset.text]")?;
-    let word = |place: usize| told[place].as_str().map(str::to_owned);
+/// The page's state and text.
+fn page_state(browser: &Browser) -> Result<Option<(String, String)>, String> {
+    let state = browser.run("return [document.body.dataset.state, document.body.dataset.text]")?;
+    let word = |place: usize| state[place].as_str().map(str::to_owned);
     match word(0).zip(word(1)) {
         Some((state, text)) if state == "broken" => Err(text),
-        told => Ok(told),
+        state => Ok(state),
     }
 }
 
@@ -172,7 +172,7 @@ fn drawn_here(replay: &Path, (wide, high): (u32, u32)) -> Result<Picture, String
         with: Modifiers::default(),
         repeat: false,
     }]);
-    // A frame steps for so long and no longer, and this build is not made to be fast.
+    // A frame has a time limit for stepping, and this build is slow.
     let mut state = String::new();
     let begun = browser::now();
     while !(state.contains("End of the replay") && state.contains("agreed")) {
@@ -181,13 +181,13 @@ fn drawn_here(replay: &Path, (wide, high): (u32, u32)) -> Result<Picture, String
         }
         state = frame(Vec::new());
     }
-    // Once more: what has just arrived is drawn with the next frame.
+    // The next frame draws what has just arrived.
     frame(Vec::new());
     let still = Still::of(&mut canvas, theme::GROUND);
     Ok(Picture::of((wide, high), still.draw()))
 }
 
-/// A file that is dropped on the page.
+/// Drops a file on the page.
 const DROP: &str = "
     const dataTransfer = new DataTransfer();
     dataTransfer.items.add(new File(['Dear Bob,'], 'dropped.replay'));
@@ -195,7 +195,7 @@ const DROP: &str = "
         new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));";
 /// Longer than a debug build on a busy machine takes for the replay.
 const RUN_HERE_WITHIN: Duration = Duration::from_secs(240);
-/// From one frame to the next.
+/// The time between frames.
 const FRAME: Duration = Duration::from_millis(16);
 const END: char = '\u{e010}';
 const ESCAPE: char = '\u{e00c}';

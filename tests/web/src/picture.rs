@@ -1,27 +1,25 @@
-//! Pictures, and whether two are of the same.
+//! Pictures, and their comparison.
 
 use std::fs::File;
 use std::io::{BufWriter, Cursor};
 use std::path::Path;
 
-/// Red, green and blue of each pixel, line by line.
+/// Red, green and blue of each pixel, row by row.
 pub struct Picture {
     size: (u32, u32),
     rgb: Vec<u8>,
 }
 
 impl Picture {
-    /// Of these pixels.
     pub fn of(size: (u32, u32), rgb: Vec<u8>) -> Picture {
         Picture { size, rgb }
     }
 
-    /// Width and height in pixels.
     pub fn size(&self) -> (u32, u32) {
         self.size
     }
 
-    /// From a PNG, whose transparency is left out.
+    /// Decodes a PNG, without its transparency.
     pub fn decode(bytes: &[u8]) -> Result<Picture, String> {
         let text = |why: png::DecodingError| why.to_string();
         let mut reader = png::Decoder::new(Cursor::new(bytes))
@@ -50,8 +48,8 @@ impl Picture {
         writer.finish().map_err(text)
     }
 
-    /// Whether two pictures show the same: a graphics card may draw edges a little otherwise, but nothing may be missing,
-    /// and an empty picture is like none.
+    /// Whether two pictures show the same. A graphics card may draw edges a little differently, but nothing may be
+    /// missing, and a uniform picture fails.
     pub fn is_like(&self, other: &Picture) -> Result<(), String> {
         if self.size != other.size || self.rgb.len() != other.rgb.len() {
             return Err(format!(
@@ -74,7 +72,7 @@ impl Picture {
         );
         match mean <= MOST_MEAN && worst <= MOST_IN_SQUARE && spread >= LEAST_SPREAD {
             true => Ok(()),
-            false => Err("the page does not look as it does here".to_owned()),
+            false => Err("the page looks different from the rendering on this machine".to_owned()),
         }
     }
 

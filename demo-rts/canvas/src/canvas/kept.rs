@@ -1,31 +1,31 @@
-//! Pictures and meshes that are kept from frame to frame, for as long as somebody holds them.
+//! Pictures and meshes that are kept from frame to frame while a handle exists.
 
 use super::Vertex;
 use std::rc::Rc;
 
-/// A picture that is kept from frame to frame.
+/// A kept picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PictureId(pub(super) usize);
 
 impl PictureId {
-    /// Its place among the kept pictures.
+    /// Its index among the kept pictures.
     pub fn place(self) -> usize {
         self.0
     }
 }
 
-/// Triangles that are kept from frame to frame.
+/// A kept mesh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MeshId(pub(super) usize);
 
 impl MeshId {
-    /// Its place among the kept meshes.
+    /// Its index among the kept meshes.
     pub fn place(self) -> usize {
         self.0
     }
 }
 
-/// Keeps a picture or a mesh. Once this is dropped it is drawn no more, and its place goes to another one.
+/// A handle to a picture or mesh. Dropping it frees the picture or mesh.
 #[derive(Debug)]
 pub struct Kept<T> {
     id: T,
@@ -33,46 +33,46 @@ pub struct Kept<T> {
 }
 
 impl<T: Copy> Kept<T> {
-    /// What is kept.
+    /// The id for drawing it.
     pub fn id(&self) -> T {
         self.id
     }
 }
 
-/// Pixels as they shall be on the graphics card.
+/// Pixels for the graphics card.
 #[derive(Clone, Debug, Default)]
 pub struct Picture {
-    /// Pixels in a line. 0 where the card shall keep nothing.
+    /// Pixels per row. 0 if the card must keep none.
     pub width: u16,
-    /// Lines.
+    /// Rows.
     pub height: u16,
     /// Red, green, blue, alpha of each pixel.
     pub rgba: Vec<u8>,
-    /// Whether its pixels run into each other where it is drawn larger.
+    /// Whether it is interpolated when enlarged.
     pub smooth: bool,
-    /// Whether it was changed since the card last had it.
+    /// Whether it has changed since the last upload.
     pub changed: bool,
 }
 
-/// Triangles as they shall be on the graphics card.
+/// Triangles for the graphics card.
 #[derive(Clone, Debug, Default)]
 pub struct Mesh {
-    /// Corners.
+    /// The vertices.
     pub vertices: Vec<Vertex>,
-    /// Three for each triangle. None where the card shall keep nothing.
+    /// Three per triangle. Empty if the card must keep none.
     pub indices: Vec<u32>,
-    /// Whether it was changed since the card last had it.
+    /// Whether it has changed since the last upload.
     pub changed: bool,
 }
 
-/// What can be given back.
-pub(super) trait Emptied {
-    /// As it is when nothing shall be kept.
-    fn emptied() -> Self;
+/// A kept resource with an empty state.
+pub(super) trait Clear {
+    /// The state in which the card keeps nothing.
+    fn cleared() -> Self;
 }
 
-impl Emptied for Picture {
-    fn emptied() -> Picture {
+impl Clear for Picture {
+    fn cleared() -> Picture {
         Picture {
             changed: true,
             ..Picture::default()
@@ -80,8 +80,8 @@ impl Emptied for Picture {
     }
 }
 
-impl Emptied for Mesh {
-    fn emptied() -> Mesh {
+impl Clear for Mesh {
+    fn cleared() -> Mesh {
         Mesh {
             changed: true,
             ..Mesh::default()
@@ -89,10 +89,10 @@ impl Emptied for Mesh {
     }
 }
 
-/// All that is kept of a kind.
+/// All kept resources of a kind.
 pub(super) struct Shelf<T> {
     all: Vec<T>,
-    /// Who holds the one at the same place; `None` where the place is free.
+    /// The handle of the resource with the same index; `None` for a free index.
     held: Vec<Option<Rc<()>>>,
     free: Vec<usize>,
 }
@@ -107,10 +107,10 @@ impl<T> Default for Shelf<T> {
     }
 }
 
-impl<T: Emptied> Shelf<T> {
+impl<T: Clear> Shelf<T> {
     pub(super) fn keep<Id>(&mut self, id: impl Fn(usize) -> Id) -> Kept<Id> {
         let place = self.free.pop().unwrap_or_else(|| {
-            self.all.push(T::emptied());
+            self.all.push(T::cleared());
             self.held.push(None);
             self.all.len() - 1
         });
@@ -122,11 +122,11 @@ impl<T: Emptied> Shelf<T> {
         }
     }
 
-    /// Empties what nobody holds any more.
-    pub(super) fn take_back(&mut self) {
+    /// Empties resources without a handle.
+    pub(super) fn free_unused(&mut self) {
         for (place, held) in self.held.iter_mut().enumerate() {
             if held.take_if(|held| Rc::strong_count(held) == 1).is_some() {
-                self.all[place] = T::emptied();
+                self.all[place] = T::cleared();
                 self.free.push(place);
             }
         }

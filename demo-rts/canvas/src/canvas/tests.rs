@@ -1,4 +1,4 @@
-//! Frames as they are drawn, looked at without a graphics card.
+//! Frames, inspected without a graphics card.
 
 use super::*;
 
@@ -65,7 +65,7 @@ fn the_scale_grows_with_the_window_and_is_never_too_small() {
 }
 
 #[test]
-fn what_is_drawn_into_a_mesh_is_not_drawn_in_the_window() {
+fn shapes_of_a_mesh_are_not_in_the_frame() {
     let mut canvas = canvas();
     let mesh = canvas.keep_mesh();
     canvas.into_mesh(mesh.id(), |canvas| {
@@ -79,7 +79,7 @@ fn what_is_drawn_into_a_mesh_is_not_drawn_in_the_window() {
 }
 
 #[test]
-fn what_nobody_holds_any_more_is_given_back() {
+fn resources_without_a_handle_are_freed() {
     let mut canvas = canvas();
     let square = |canvas: &mut Canvas| canvas.rect(Rect::new(0.0, 0.0, 1.0, 1.0), [9; 4]);
     let (first, second) = (canvas.keep_mesh(), canvas.keep_mesh());
@@ -104,11 +104,7 @@ fn what_nobody_holds_any_more_is_given_back() {
         canvas.begin((100.0, 100.0), 1.0);
     }
     let (_, pictures, meshes) = canvas.kept();
-    assert_eq!(
-        (pictures.len(), meshes.len()),
-        (1, 2),
-        "places are used again"
-    );
+    assert_eq!((pictures.len(), meshes.len()), (1, 2), "indices are reused");
 }
 
 #[test]
@@ -130,7 +126,7 @@ fn shapes_are_white_in_a_picture_of_letters_of_every_size() {
 }
 
 #[test]
-fn letters_that_the_font_lacks_take_the_room_of_one() {
+fn letters_missing_from_the_font_share_a_glyph() {
     let mut letters = Letters::new();
     let unknown =
         ('\u{4e00}'..'\u{9000}').map(|letter| letters.glyph(letter, 20, Weight::Regular).at);

@@ -1,4 +1,4 @@
-//! A hand's business in words: the line above the keys.
+//! The line above the keys, as text.
 
 use super::{Hand, Mode, kind_of};
 use crate::plain::count;
@@ -7,15 +7,15 @@ use crate::world::{BuildingView, Id, Job, Kind, Order, Terrain, UnitView, World}
 use lockstep::Seat;
 
 impl Hand {
-    /// What is selected and what is seen under the cursor, or what the next key chooses from. `named` knows what
-    /// the player of a seat is called.
+    /// The selection and what is under the cursor, or the choices of the next key. `named` gives the name of a
+    /// seat's player.
     pub fn describe(&self, world: &World, named: impl Fn(Seat) -> String) -> String {
         match self.mode {
             Mode::Choosing(menu) => format!("{}  esc back", menu.describe(world, self.seat)),
             Mode::Placing(site) => self.describe_site(site, world),
             Mode::Asking(building) => {
                 let name = kind_of(building, world).map_or("building", |kind| kind.stats().name);
-                format!("tear the {name} down?  del or y = yes  any other key = no")
+                format!("demolish the {name}?  del or y = yes  any other key = no")
             }
             Mode::Free => format!(
                 "{}  |  {},{} {}",
@@ -41,7 +41,7 @@ impl Hand {
             words.extend(health(*only, world));
         }
         if let Some(building) = first.and_then(|id| world.building(*id)) {
-            words.extend(business(&building, world));
+            words.extend(activity(&building, world));
         }
         let waiting = first.map_or(0, |id| world.waypoints(*id).count());
         if waiting > 0 {
@@ -54,12 +54,12 @@ impl Hand {
         }
     }
 
-    /// Who stands there, else what: as far as the seat knows, and no more.
+    /// What is under the cursor, as far as the seat knows.
     fn describe_cursor(&self, world: &World, named: impl Fn(Seat) -> String) -> String {
         let Some(seen) = world.seen_by(self.seat) else {
             return String::new();
         };
-        let whose = |seat: Seat, kind: Kind| {
+        let owned = |seat: Seat, kind: Kind| {
             let name = kind.stats().name;
             match seat == self.seat {
                 true => format!("your {name}"),
@@ -74,16 +74,16 @@ impl Hand {
                 0 => String::new(),
                 more => format!(", and {more} more"),
             };
-            return format!("{}, {left}{others}", whose(unit.seat, unit.kind));
+            return format!("{}, {left}{others}", owned(unit.seat, unit.kind));
         }
         if let Some(building) = seen.building_on(self.cursor) {
             let left = self.left(building.seat, building.kind, building.hit_points, world);
             let known = match (building.remembered, building.complete) {
-                (true, _) => ", when last seen",
-                (false, false) => ", not finished",
+                (true, _) => ", last seen like this",
+                (false, false) => ", unfinished",
                 (false, true) => "",
             };
-            return format!("{}, {left}{known}", whose(building.seat, building.kind));
+            return format!("{}, {left}{known}", owned(building.seat, building.kind));
         }
         let amount = seen.resource(self.cursor).map_or(0, |(_, amount)| amount);
         match seen.terrain(self.cursor) {
@@ -96,8 +96,8 @@ impl Hand {
         }
     }
 
-    /// Hit points of how many. What others have learnt is not known: theirs are those of the table, unless more
-    /// can be seen.
+    /// Hit points of the maximum. Upgrades of other seats are unknown: their maximum is that of the table, or what
+    /// is visible if more.
     fn left(&self, seat: Seat, kind: Kind, left: u16, world: &World) -> String {
         let own = world.stats(seat, kind).filter(|_| seat == self.seat);
         let usual = kind.stats().hit_points.max(left);
@@ -106,7 +106,7 @@ impl Hand {
     }
 }
 
-/// How much a single thing can still bear, of how much.
+/// Hit points of the maximum of one unit or building.
 fn health(id: Id, world: &World) -> Option<String> {
     let unit = world.unit(id).map(|u| (u.seat, u.kind, u.hit_points));
     let (seat, kind, left) =
@@ -115,8 +115,8 @@ fn health(id: Id, world: &World) -> Option<String> {
     Some(format!("{left} of {whole} hp"))
 }
 
-/// What a building is busy with.
-fn business(building: &BuildingView, world: &World) -> Vec<String> {
+/// The building's construction, queue and research.
+fn activity(building: &BuildingView, world: &World) -> Vec<String> {
     let mut words = Vec::new();
     if !building.complete {
         let ticks = u32::from(building.kind.stats().build_ticks.max(1));
@@ -131,7 +131,7 @@ fn business(building: &BuildingView, world: &World) -> Vec<String> {
         };
         let done = u32::from(building.worked) * 100 / u32::from(job.ticks()).max(1);
         words.push(match place {
-            1 if lacks_room(building, world) => format!("1: {name} waits for a house"),
+            1 if lacks_housing(building, world) => format!("1: {name} needs a house"),
             1 => format!("1: {name} {done} %"),
             _ => format!("{place}: {name}"),
         });
@@ -142,8 +142,8 @@ fn business(building: &BuildingView, world: &World) -> Vec<String> {
     words
 }
 
-/// Whether the first in the queue cannot be begun, because its seat gives no room to live.
-fn lacks_room(building: &BuildingView, world: &World) -> bool {
+/// Whether the first of the queue cannot begin, because the seat lacks housing.
+fn lacks_housing(building: &BuildingView, world: &World) -> bool {
     let seat = world.seat(building.seat);
     match (building.queue.first(), seat) {
         (Some(Some(Job::Train(kind))), Some(seat)) if building.worked == 0 => {

@@ -1,10 +1,9 @@
-//! Menus of one key: what can be built, trained and researched.
+//! Menus of one key: buildings, units and upgrades.
 
 use crate::world::{Kind, Upgrade, World};
 use lockstep::Seat;
 use ratatui::crossterm::event::KeyCode;
 
-/// What a second key chooses from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Menu {
     Build,
@@ -12,7 +11,6 @@ pub(super) enum Menu {
     Research,
 }
 
-/// What was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     Kind(Kind),
@@ -20,7 +18,7 @@ pub(super) enum Choice {
 }
 
 impl Menu {
-    /// What stands behind a key.
+    /// The choice of a key.
     pub fn chosen(self, key: KeyCode) -> Option<Choice> {
         let line = self.lines().iter().find(|(k, _)| KeyCode::Char(*k) == key);
         line.map(|(_, choice)| *choice)
@@ -39,7 +37,7 @@ impl Menu {
                 let stats = upgrade.stats();
                 let known = levels.map_or(0, |levels| levels[*upgrade as usize]);
                 if known >= stats.levels {
-                    return format!("{key} {} (known)", stats.name);
+                    return format!("{key} {} (researched)", stats.name);
                 }
                 let (gold, wood) = stats.price(known + 1);
                 let price = price(gold, wood);
@@ -58,7 +56,7 @@ impl Menu {
     }
 }
 
-/// A price in words.
+/// A price as text.
 pub(super) fn price(gold: u32, wood: u32) -> String {
     match (gold, wood) {
         (gold, 0) => format!("{gold} gold"),

@@ -1,21 +1,21 @@
-//! Where a building shall stand: shown before it is ordered.
+//! Choosing the site of a building, with a preview.
 
 use super::{Act, Hand, Mode, kind_of};
 use crate::terminal::controls::menu;
 use crate::world::{Command, Id, Kind, Refusal, Selection, Tile, World};
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
-/// A building that is being placed.
+/// A building whose site is being chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Site {
     kind: Kind,
-    /// After what the builders were ordered before.
+    /// Whether the order is queued behind earlier orders.
     pub later: bool,
 }
 
 impl Hand {
-    /// The tiles that the building being placed would cover, and whether each may be built on as far as the seat
-    /// knows. Empty while none is placed.
+    /// The tiles under the building being placed, with whether each is free as far as the seat knows. Empty
+    /// otherwise.
     pub fn footprint(&self, world: &World) -> Vec<(Tile, bool)> {
         let (Mode::Placing(site), Some(seen)) = (self.mode, world.seen_by(self.seat)) else {
             return Vec::new();
@@ -35,18 +35,18 @@ impl Hand {
         Act::Moved
     }
 
-    /// A key while a building is placed: it stays so until enter builds it or escape gives it up.
+    /// Handles a key while a site is being chosen: enter builds, escape cancels.
     pub(super) fn place(&mut self, site: Site, key: KeyEvent, world: &World) -> Act {
         self.mode = Mode::Placing(site);
         match key.code {
             KeyCode::Enter => {
                 if let Some(why) = self.obstacle(site, world) {
-                    return Act::Say(format!("{why}: {ENDS}"));
+                    return Act::Say(format!("{why}: {SITE_KEYS}"));
                 }
                 self.mode = Mode::Free;
                 let units = self.builders(world);
                 if units.is_empty() {
-                    return Act::Say("your builders are gone".into());
+                    return Act::Say("your builders are dead".into());
                 }
                 Act::Issue(Command::Build {
                     units,
@@ -66,13 +66,13 @@ impl Hand {
         let stats = site.kind.stats();
         let price = menu::price(stats.gold, stats.wood);
         let hint = match self.obstacle(site, world) {
-            None => format!("enter = build here  {ENDS}"),
-            Some(why) => format!("{why}  {ENDS}"),
+            None => format!("enter = build here  {SITE_KEYS}"),
+            Some(why) => format!("{why}  {SITE_KEYS}"),
         };
         format!("{} ({price})  {hint}", stats.name)
     }
 
-    /// Why the building cannot be founded under the cursor, as far as the seat knows.
+    /// Why the building cannot stand under the cursor, as far as the seat knows.
     fn obstacle(&self, site: Site, world: &World) -> Option<String> {
         let seen = world.seen_by(self.seat)?;
         let (stats, own) = (site.kind.stats(), seen.seat());
@@ -88,7 +88,7 @@ impl Hand {
         })
     }
 
-    /// The workers among the selected.
+    /// The workers of the selection.
     fn builders(&self, world: &World) -> Selection {
         world.select(self.seat, self.workers(world))
     }
@@ -99,4 +99,4 @@ impl Hand {
     }
 }
 
-const ENDS: &str = "arrows move it  esc = cancel";
+const SITE_KEYS: &str = "arrows = move  esc = cancel";

@@ -1,4 +1,4 @@
-//! Whom the next orders go to.
+//! Selecting the units and buildings that receive the next orders.
 
 use super::{Act, Hand, lies_in};
 use crate::home::{first_unit_of, hall_of};
@@ -14,7 +14,7 @@ impl Hand {
         if found.is_empty() {
             found.extend(self.own_building_here(world));
         }
-        self.select(found, "nothing of yours is here")
+        self.select(found, "none of your units or buildings is here")
     }
 
     pub(super) fn draw_box(&mut self, world: &World) -> Act {
@@ -30,7 +30,7 @@ impl Hand {
             .units()
             .filter(|unit| unit.seat == self.seat && inside(unit.tile));
         let found = units.map(|unit| unit.id).collect();
-        self.select(found, "nobody of yours is there")
+        self.select(found, "none of your units is there")
     }
 
     pub(super) fn select_idle_workers(&mut self, world: &World) -> Act {
@@ -41,7 +41,8 @@ impl Hand {
         self.select(found, "no idle worker")
     }
 
-    /// Where none of them is on the screen, the cursor goes to the nearest: who is ordered shall be seen.
+    /// Moves the cursor to the nearest soldier if none is on the screen, so that the player sees the selected
+    /// units.
     pub(super) fn select_soldiers(&mut self, world: &World) -> Act {
         let soldiers = world
             .units()
@@ -59,7 +60,7 @@ impl Hand {
         self.select(found, "you have no soldiers")
     }
 
-    /// To the first town hall, which is selected; where there is none, to the first unit.
+    /// Moves the cursor to the first town hall and selects it, or else to the first unit.
     pub(super) fn go_home(&mut self, world: &World) -> Act {
         if let Some((hall, tile)) = hall_of(self.seat, world) {
             self.cursor = tile;
@@ -75,8 +76,7 @@ impl Hand {
         }
     }
 
-    /// Selects those found, as many as one command can name. Where there are none, the selection stays: a wrong key
-    /// shall not cost it.
+    /// Selects as many of these as one command can name. An empty result keeps the old selection.
     fn select(&mut self, mut found: Vec<Id>, otherwise: &str) -> Act {
         if found.is_empty() {
             return Act::Say(otherwise.to_owned());
@@ -86,7 +86,7 @@ impl Hand {
         self.selection = found;
         if all > Selection::MOST {
             return Act::Say(format!(
-                "{} of {all} selected: no command takes more",
+                "{} of {all} selected: the most that a command can name",
                 Selection::MOST
             ));
         }

@@ -18,18 +18,17 @@ fn press(hand: &mut Hand, world: &World, code: KeyCode) -> Act {
     hand.press(KeyEvent::new(code, KeyModifiers::NONE), world)
 }
 
-fn told(hand: &Hand, world: &World) -> String {
+fn described(hand: &Hand, world: &World) -> String {
     hand.describe(world, |seat| format!("player {}", seat.0))
 }
 
-/// Opens a menu and chooses from it.
 fn choose(hand: &mut Hand, world: &World, menu: char, key: char) -> Act {
     assert_eq!(press(hand, world, KeyCode::Char(menu)), Act::Moved);
     press(hand, world, KeyCode::Char(key))
 }
 
 #[test]
-fn selecting_workers_and_ordering_them_issues_commands() {
+fn keys_order_selected_workers() {
     let world = world();
     let mut hand = Hand::new(Seat(1), &world);
     assert!(matches!(
@@ -47,10 +46,10 @@ fn selecting_workers_and_ordering_them_issues_commands() {
             to
         })
     );
-    assert!(told(&hand, &world).starts_with("5 workers  |"));
+    assert!(described(&hand, &world).starts_with("5 workers  |"));
 }
 
-/// Points where a building of this size may stand, as far as the seat knows.
+/// Moves the cursor to where a building of this size may stand, as far as the seat knows.
 fn point_at_room(hand: &mut Hand, world: &World, size: u16) {
     let seen = world.seen_by(hand.seat()).unwrap();
     hand.cursor = tiles(world)
@@ -59,21 +58,21 @@ fn point_at_room(hand: &mut Hand, world: &World, size: u16) {
 }
 
 #[test]
-fn a_building_is_shown_before_it_is_ordered() {
+fn a_building_site_is_previewed_before_the_order() {
     let world = world();
     let mut hand = Hand::new(Seat(1), &world);
     press(&mut hand, &world, KeyCode::Char('t'));
-    let nobody = choose(&mut hand, &world, 'b', 'h');
-    assert!(matches!(nobody, Act::Say(_)) && !hand.is_choosing());
+    let none = choose(&mut hand, &world, 'b', 'h');
+    assert!(matches!(none, Act::Say(_)) && !hand.is_choosing());
     press(&mut hand, &world, KeyCode::Char('w'));
     assert!(hand.footprint(&world).is_empty());
     assert_eq!(choose(&mut hand, &world, 'b', 'h'), Act::Moved);
-    // On the town hall: shown as taken, and refused with the reason.
+    // The town hall is in the way: the site is red, and the order is refused.
     assert!(hand.footprint(&world).iter().any(|(_, open)| !open));
-    assert!(told(&hand, &world).contains("no room"));
+    assert!(described(&hand, &world).contains("no room"));
     let refused = press(&mut hand, &world, KeyCode::Enter);
     assert!(matches!(refused, Act::Say(why) if why.contains("no room")));
-    // The arrows move it on.
+    // The arrows move the site.
     let before = hand.cursor;
     press(&mut hand, &world, KeyCode::Left);
     assert_eq!(hand.cursor.x + 1, before.x);
@@ -81,26 +80,26 @@ fn a_building_is_shown_before_it_is_ordered() {
     let shown = hand.footprint(&world);
     assert_eq!(shown.len(), usize::from(Kind::House.stats().size).pow(2));
     assert!(shown.iter().all(|(_, open)| *open));
-    assert!(told(&hand, &world).contains("enter = build"));
+    assert!(described(&hand, &world).contains("enter = build"));
     let units = world.select(Seat(1), hand.selection.clone());
     let at = hand.cursor;
     let built = press(&mut hand, &world, KeyCode::Enter);
     let kind = Kind::House;
     assert_eq!(built, Act::Issue(Command::Build { units, kind, at }));
     assert!(!hand.is_choosing());
-    // Escape gives it up; what needs another building or costs too much is said before.
+    // Escape cancels. Missing requirements and costs are shown before the order.
     choose(&mut hand, &world, 'b', 's');
-    assert!(told(&hand, &world).contains("needs a finished barracks first"));
+    assert!(described(&hand, &world).contains("needs a finished barracks first"));
     press(&mut hand, &world, KeyCode::Esc);
     assert!(!hand.is_choosing() && hand.footprint(&world).is_empty());
     assert!(!hand.selection.is_empty());
     choose(&mut hand, &world, 'b', 't');
     point_at_room(&mut hand, &world, Kind::TownHall.stats().size);
-    assert!(told(&hand, &world).contains("not enough wood, 200 of 300"));
+    assert!(described(&hand, &world).contains("not enough wood, 200 of 300"));
 }
 
 #[test]
-fn a_wrong_key_does_not_cost_the_selection() {
+fn a_key_without_effect_keeps_the_selection() {
     let mut world = world();
     let mut hand = Hand::new(Seat(0), &world);
     press(&mut hand, &world, KeyCode::Char('w'));
@@ -132,7 +131,7 @@ fn a_wrong_key_does_not_cost_the_selection() {
     assert_eq!(hand.selection.len(), 5);
 }
 
-/// A mine that the first seat knows.
+/// A mine that the first seat has seen.
 fn gold(world: &World) -> Tile {
     let known = |tile: &Tile| {
         world.explored(Seat(0), *tile) && world.map().terrain(*tile) == crate::world::Terrain::Gold
@@ -141,7 +140,7 @@ fn gold(world: &World) -> Tile {
 }
 
 #[test]
-fn the_town_hall_trains_and_the_missing_barracks_do_not() {
+fn only_existing_buildings_train() {
     let world = world();
     let mut hand = Hand::new(Seat(0), &world);
     let trained = choose(&mut hand, &world, 'n', 'w');
@@ -161,7 +160,7 @@ fn the_town_hall_trains_and_the_missing_barracks_do_not() {
 }
 
 #[test]
-fn a_box_selects_only_what_is_ones_own_and_the_cursor_stays_on_the_map() {
+fn a_box_selects_own_units_and_the_cursor_stays_on_the_map() {
     let world = world();
     let mut hand = Hand::new(Seat(0), &world);
     let last = world.map().size() - 1;
@@ -179,12 +178,12 @@ fn a_box_selects_only_what_is_ones_own_and_the_cursor_stays_on_the_map() {
 }
 
 #[test]
-fn everything_can_be_chosen_and_any_other_key_closes_the_menu() {
+fn menus_offer_every_choice_and_other_keys_close_them() {
     let lists = [&menu::BUILD[..], &menu::TRAIN, &menu::RESEARCH];
     for list in lists {
         for (place, (key, _)) in list.iter().enumerate() {
             assert!(list[..place].iter().all(|(other, _)| other != key));
-            // These work at any time.
+            // These keys work in any mode.
             assert!(!"cpqz".contains(*key));
         }
     }
@@ -199,11 +198,11 @@ fn everything_can_be_chosen_and_any_other_key_closes_the_menu() {
     let world = world();
     let mut hand = Hand::new(Seat(0), &world);
     press(&mut hand, &world, KeyCode::Char('b'));
-    assert!(told(&hand, &world).contains("h house (80 wood)") && hand.is_choosing());
+    assert!(described(&hand, &world).contains("h house (80 wood)") && hand.is_choosing());
     assert_eq!(press(&mut hand, &world, KeyCode::Char('9')), Act::Moved);
-    assert!(told(&hand, &world).starts_with("nothing selected"));
+    assert!(described(&hand, &world).starts_with("nothing selected"));
     press(&mut hand, &world, KeyCode::Char('u'));
-    assert!(told(&hand, &world).contains("t tools 1 (60 gold 80 wood)"));
+    assert!(described(&hand, &world).contains("t tools 1 (60 gold 80 wood)"));
     let researched = press(&mut hand, &world, KeyCode::Char('t'));
     let upgrade = Upgrade::Tools;
     assert!(matches!(
@@ -213,7 +212,7 @@ fn everything_can_be_chosen_and_any_other_key_closes_the_menu() {
 }
 
 #[test]
-fn capital_letters_queue_and_small_ones_do_not() {
+fn capital_letters_queue_orders() {
     let world = world();
     let mut hand = Hand::new(Seat(0), &world);
     press(&mut hand, &world, KeyCode::Char('w'));
@@ -241,7 +240,7 @@ fn capital_letters_queue_and_small_ones_do_not() {
 }
 
 #[test]
-fn a_selected_building_is_left_cancelled_and_torn_down() {
+fn keys_unload_cancel_and_demolish_a_building() {
     let world = world();
     let mut hand = Hand::new(Seat(0), &world);
     let say = press(&mut hand, &world, KeyCode::Delete);
@@ -258,7 +257,7 @@ fn a_selected_building_is_left_cancelled_and_torn_down() {
         means(KeyCode::Char('l')),
         Act::Issue(Command::Leave { building })
     );
-    // Tearing down is asked about; any other key is a no, and means nothing else.
+    // Demolishing asks for confirmation. Any other key means no, and nothing else.
     assert_eq!(means(KeyCode::Delete), Act::Moved);
     assert_eq!(means(KeyCode::Char('l')), Act::Moved);
     assert_eq!(means(KeyCode::Delete), Act::Moved);
@@ -276,7 +275,7 @@ fn a_selected_building_is_left_cancelled_and_torn_down() {
 }
 
 #[test]
-fn a_queue_without_room_to_live_says_so() {
+fn a_queue_without_housing_says_so() {
     let mut world = world_with(Setup {
         gold: 1_000,
         ..Setup::default()
@@ -291,8 +290,8 @@ fn a_queue_without_room_to_live_says_so() {
     };
     press(&mut hand, &world, KeyCode::Char('t'));
     train(&mut world, &mut hand);
-    assert!(told(&hand, &world).contains("1 town hall, "));
-    assert!(told(&hand, &world).contains("1: worker 0 %"));
+    assert!(described(&hand, &world).contains("1 town hall, "));
+    assert!(described(&hand, &world).contains("1: worker 0 %"));
     for _ in 0..4 {
         train(&mut world, &mut hand);
     }
@@ -305,12 +304,15 @@ fn a_queue_without_room_to_live_says_so() {
             .is_some_and(|seat| seat.population == 10)
     );
     train(&mut world, &mut hand);
-    let said = told(&hand, &world);
-    assert!(said.contains("1: worker waits for a house"), "{said}");
+    let description = described(&hand, &world);
+    assert!(
+        description.contains("1: worker needs a house"),
+        "{description}"
+    );
 }
 
 #[test]
-fn more_than_a_command_takes_are_not_selected_in_silence() {
+fn a_selection_above_the_limit_says_so() {
     let world = world_with(Setup {
         scenario: crate::world::Scenario::Archers {
             units_per_seat: 600,
@@ -318,10 +320,12 @@ fn more_than_a_command_takes_are_not_selected_in_silence() {
         ..Setup::default()
     });
     let mut hand = Hand::new(Seat(0), &world);
-    let said = press(&mut hand, &world, KeyCode::Char('e'));
+    let description = press(&mut hand, &world, KeyCode::Char('e'));
     assert_eq!(hand.selection.len(), Selection::MOST);
     let most = Selection::MOST;
-    assert!(matches!(said, Act::Say(text) if text.starts_with(&format!("{most} of 600 selected"))));
+    assert!(
+        matches!(description, Act::Say(text) if text.starts_with(&format!("{most} of 600 selected")))
+    );
 }
 
 fn tiles(world: &World) -> impl Iterator<Item = Tile> + use<> {
@@ -329,7 +333,7 @@ fn tiles(world: &World) -> impl Iterator<Item = Tile> + use<> {
     (0..edge).flat_map(move |y| (0..edge).map(move |x| Tile::new(x, y)))
 }
 
-/// An army of each seat on a map of its own, without any building.
+/// Armies on a map without buildings.
 fn stage() -> World {
     world_with(Setup {
         scenario: crate::world::Scenario::Archers {
@@ -340,7 +344,7 @@ fn stage() -> World {
 }
 
 #[test]
-fn without_a_hall_the_cursor_begins_at_the_army_and_goes_back_to_it() {
+fn without_a_town_hall_home_is_the_first_unit() {
     let world = stage();
     for seat in [Seat(0), Seat(1)] {
         let mut hand = Hand::new(seat, &world);
@@ -360,12 +364,12 @@ fn without_a_hall_the_cursor_begins_at_the_army_and_goes_back_to_it() {
 }
 
 #[test]
-fn who_is_selected_out_of_view_is_brought_into_view() {
+fn selecting_soldiers_off_the_screen_moves_the_cursor() {
     let world = stage();
     let mut hand = Hand::new(Seat(0), &world);
     let there = hand.cursor;
     let near = |tile: Tile| world.units().any(|u| u.seat == Seat(0) && u.tile == tile);
-    // The whole map is shown, or the army is: the cursor stays.
+    // With the whole map or the army on the screen, the cursor stays.
     let corner = Tile::new(0, 0);
     let last = Tile::new(world.map().size() - 1, world.map().size() - 1);
     for shown in [None, Some((corner, last)), Some((there, there))] {
@@ -383,7 +387,7 @@ fn who_is_selected_out_of_view_is_brought_into_view() {
 }
 
 #[test]
-fn what_is_seen_under_the_cursor_is_named_and_nothing_else() {
+fn only_what_the_seat_sees_is_named_under_the_cursor() {
     let mut counts = [0; 5];
     for fog in [false, true] {
         let world = world_with(Setup {
@@ -395,24 +399,24 @@ fn what_is_seen_under_the_cursor_is_named_and_nothing_else() {
         let mut hand = Hand::new(Seat(0), &world);
         for tile in tiles(&world) {
             hand.cursor = tile;
-            let said = told(&hand, &world);
+            let description = described(&hand, &world);
             let standing = world.units().find(|unit| unit.tile == tile);
             let number =
                 match standing.map(|unit| (unit.seat, unit.kind.stats().name, unit.hit_points)) {
                     Some((Seat(0), name, hp)) => {
                         let wanted = format!("your {name}, {hp} of {hp} hp");
-                        assert!(said.contains(&wanted), "{said}");
+                        assert!(description.contains(&wanted), "{description}");
                         0
                     }
                     Some((seat, name, hp)) if world.sees(Seat(0), tile) => {
                         let wanted = format!("{name} of player {}, {hp} of {hp} hp", seat.0);
-                        assert!(said.contains(&wanted), "{said}");
+                        assert!(description.contains(&wanted), "{description}");
                         1
                     }
                     standing => {
-                        assert!(!said.contains("hp"), "{said}");
+                        assert!(!description.contains("hp"), "{description}");
                         let hidden = !world.explored(Seat(0), tile);
-                        assert_eq!(said.ends_with("unexplored"), hidden, "{said}");
+                        assert_eq!(description.ends_with("unexplored"), hidden, "{description}");
                         2 + usize::from(hidden) + usize::from(hidden && standing.is_some())
                     }
                 };
@@ -423,18 +427,18 @@ fn what_is_seen_under_the_cursor_is_named_and_nothing_else() {
 }
 
 #[test]
-fn a_building_is_told_as_it_was_last_seen_and_marched_upon() {
+fn a_building_out_of_sight_is_shown_as_last_seen() {
     let mut world = world_with(Setup {
         size: Some(48),
         ..Setup::default()
     });
     let mut hand = Hand::new(Seat(0), &world);
-    assert!(told(&hand, &world).ends_with("your town hall, 1200 of 1200 hp"));
+    assert!(described(&hand, &world).ends_with("your town hall, 1200 of 1200 hp"));
     press(&mut hand, &world, KeyCode::Char('w'));
     let scout = world.select(Seat(0), [hand.selection.remove(0)]);
     hand.cursor = world.seat(Seat(1)).unwrap().home;
     let to = hand.cursor;
-    assert!(told(&hand, &world).ends_with("unexplored"));
+    assert!(described(&hand, &world).ends_with("unexplored"));
     let order = |hand: &mut Hand, world: &World| match press(hand, world, KeyCode::Char('f')) {
         Act::Issue(command) => command,
         act => panic!("{act:?}"),
@@ -453,11 +457,10 @@ fn a_building_is_told_as_it_was_last_seen_and_marched_upon() {
     for _ in 0..2_000 {
         world.step(&entries, &mut Vec::new());
         entries.clear();
-        let said = told(&hand, &world);
-        if !said.ends_with("unexplored") && told_of.last() != Some(&said) {
-            told_of.push(said);
+        let description = described(&hand, &world);
+        if !description.ends_with("unexplored") && told_of.last() != Some(&description) {
+            told_of.push(description);
             meant.push(order(&mut hand, &world));
-            // Seen enough.
             entries.push(sim::Entry::Command {
                 seat: Seat(0),
                 command: Command::Move {
@@ -470,7 +473,7 @@ fn a_building_is_told_as_it_was_last_seen_and_marched_upon() {
     let wanted = "town hall of player 1, 1200 of 1200 hp";
     assert_eq!(told_of.len(), 2, "{told_of:?}");
     assert!(told_of[0].ends_with(wanted), "{told_of:?}");
-    assert!(told_of[1].ends_with(&format!("{wanted}, when last seen")));
+    assert!(told_of[1].ends_with(&format!("{wanted}, last seen like this")));
     assert!(matches!(meant[0], Command::Attack { .. }), "{meant:?}");
     assert!(matches!(meant[1], Command::AttackMove { to: on, .. } if on == to));
 }

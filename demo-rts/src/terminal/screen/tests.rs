@@ -55,7 +55,7 @@ fn facts() -> Facts {
     facts
 }
 
-fn told(hand: &Hand, world: &World) -> String {
+fn described(hand: &Hand, world: &World) -> String {
     hand.describe(world, |seat| format!("player {}", seat.0))
 }
 
@@ -84,7 +84,7 @@ fn screen<'a>(facts: &'a Facts, world: Option<&'a World>) -> Screen<'a> {
 }
 
 #[test]
-fn a_small_terminal_shows_everything() {
+fn a_small_terminal_shows_every_panel() {
     let (facts, world) = (facts(), world(4));
     let lines = drawn(&screen(&facts, Some(&world)), 80, 24);
     let all = lines.join("\n");
@@ -120,7 +120,7 @@ fn a_small_terminal_shows_everything() {
 }
 
 #[test]
-fn closely_each_kind_has_its_letter_and_seat() {
+fn the_close_view_shows_kind_and_seat() {
     let (facts, world) = (facts(), world(2));
     let mut hand = Hand::new(Seat(0), &world);
     hand.cursor = world.seat(Seat(0)).unwrap().home;
@@ -132,7 +132,7 @@ fn closely_each_kind_has_its_letter_and_seat() {
 }
 
 #[test]
-fn a_player_sees_neither_unexplored_ground_nor_what_stands_there() {
+fn a_player_does_not_see_unexplored_tiles() {
     let (facts, world) = (facts(), world(2));
     let hand = Hand::new(Seat(0), &world);
     let mut screen = screen(&facts, Some(&world));
@@ -165,7 +165,7 @@ fn a_player_sees_neither_unexplored_ground_nor_what_stands_there() {
 }
 
 #[test]
-fn every_size_draws() {
+fn screens_of_every_size_draw() {
     let (facts, world) = (facts(), world(8));
     let hand = Hand::new(Seat(0), &world);
     for (width, height) in [
@@ -189,7 +189,7 @@ fn every_size_draws() {
 }
 
 #[test]
-fn the_headline_says_how_it_stands() {
+fn the_headline_tells_the_state_of_the_match() {
     let mut facts = facts();
     let standing = |facts: &Facts| drawn(&screen(facts, None), 80, 24)[0].clone();
     facts.status = Some(Status::Stalled {
@@ -217,7 +217,7 @@ fn the_headline_says_how_it_stands() {
 }
 
 #[test]
-fn a_ticket_in_the_lobby_shares_its_rows_with_nothing() {
+fn a_ticket_in_the_lobby_has_its_rows_to_itself() {
     let facts = facts();
     let ticket = "ls1-".to_owned() + &"abcdefg".repeat(20);
     let notice = format!("They join with:\n\ndemo-rts join {ticket}\n");
@@ -228,13 +228,13 @@ fn a_ticket_in_the_lobby_shares_its_rows_with_nothing() {
         let first = rows.iter().position(|row| row.contains("ls1-")).unwrap();
         let last = rows.iter().position(|row| row.contains("players")).unwrap();
         let text: String = rows[first..last].concat();
-        let told = text.replace("demo-rts join", "").replace(' ', "");
-        assert_eq!(told, ticket, "{width} columns");
+        let described = text.replace("demo-rts join", "").replace(' ', "");
+        assert_eq!(described, ticket, "{width} columns");
     }
 }
 
 #[test]
-fn every_choice_of_a_menu_and_every_key_is_on_the_screen() {
+fn every_menu_choice_and_key_is_on_the_screen() {
     let (facts, world) = (facts(), world(4));
     for (width, height) in [(80, 24), (100, 30), (140, 45)] {
         let mut hand = Hand::new(Seat(0), &world);
@@ -242,7 +242,7 @@ fn every_choice_of_a_menu_and_every_key_is_on_the_screen() {
             let mut screen = screen(&facts, Some(&world));
             screen.hand = Some(hand);
             screen.close = true;
-            screen.prompt = told(hand, &world);
+            screen.prompt = described(hand, &world);
             screen.keys = &KEYS;
             let all = drawn(&screen, width, height).join("\n");
             for choice in wanted.split("  ") {
@@ -264,7 +264,7 @@ fn every_choice_of_a_menu_and_every_key_is_on_the_screen() {
                 KeyEvent::new(KeyCode::Char(menu), KeyModifiers::NONE),
                 &world,
             );
-            let choices = told(&hand, &world);
+            let choices = described(&hand, &world);
             assert!(choices.matches("gold").count() > 3, "{choices}");
             shown(&hand, &choices);
             hand.press(KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE), &world);
@@ -273,7 +273,7 @@ fn every_choice_of_a_menu_and_every_key_is_on_the_screen() {
 }
 
 #[test]
-fn long_lines_of_the_log_are_wrapped_and_not_cut() {
+fn long_log_lines_are_wrapped() {
     let mut facts = facts();
     facts.note("a town hall of yours is attacked, a barracks is finished and more happens");
     let world = world(2);
@@ -284,7 +284,7 @@ fn long_lines_of_the_log_are_wrapped_and_not_cut() {
 }
 
 #[test]
-fn the_end_of_a_replay_stands_in_the_log_once() {
+fn the_end_of_a_replay_is_logged_once() {
     let mut facts = facts();
     let ended = Event::Ended(Ended {
         reason: EndReason::ReplayEnd,
@@ -296,8 +296,8 @@ fn the_end_of_a_replay_stands_in_the_log_once() {
     });
     let ends = |facts: &Facts| {
         let text = EndReason::ReplayEnd.to_string();
-        let told = facts.log.iter().filter(|note| note.text.contains(&text));
-        told.count()
+        let described = facts.log.iter().filter(|note| note.text.contains(&text));
+        described.count()
     };
     facts.take(&ended);
     facts.take(&ended);
@@ -309,7 +309,7 @@ fn the_end_of_a_replay_stands_in_the_log_once() {
 }
 
 #[test]
-fn a_building_to_be_placed_is_green_where_it_may_stand_and_red_elsewhere() {
+fn a_building_site_is_green_where_free_and_red_elsewhere() {
     let (facts, world) = (facts(), world(2));
     let mut hand = Hand::new(Seat(0), &world);
     for key in ['w', 'b', 'b'] {
@@ -329,7 +329,7 @@ fn a_building_to_be_placed_is_green_where_it_may_stand_and_red_elsewhere() {
         let cells = terminal.backend().buffer().content.clone();
         cells.iter().filter(|cell| cell.bg == colour).count()
     };
-    // A barracks covers three by three tiles, of two cells each.
+    // A barracks covers three by three tiles of two cells each.
     let own = painted(&hand, Color::Red);
     assert!(own >= 18, "{own}");
     let seen = world.seen_by(Seat(0)).unwrap();
@@ -340,7 +340,7 @@ fn a_building_to_be_placed_is_green_where_it_may_stand_and_red_elsewhere() {
 }
 
 #[test]
-fn a_watcher_looks_closely_where_they_want() {
+fn a_watcher_moves_the_close_view() {
     let (facts, world) = (facts(), world(2));
     let mut screen = screen(&facts, Some(&world));
     screen.close = true;

@@ -1,4 +1,4 @@
-//! What part of the map is shown, and how large.
+//! Which part of the map is shown, and at what zoom.
 
 use crate::window::canvas::Rect;
 use crate::window::input::{Input, KeyCode, MouseButton};
@@ -8,31 +8,29 @@ use crate::world::{ONE, Point, Tile};
 /// A place on the map in tiles, with fractions.
 pub type Place = (f32, f32);
 
-/// Where a point of the world is.
 pub fn place_of(point: Point) -> Place {
     let part = |at: i32| at as f32 / ONE as f32;
     (part(point.x), part(point.y))
 }
 
-/// The eye above the map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Camera {
     /// The place in the middle of the view.
     pub centre: Place,
-    /// Pixels in a tile.
+    /// Pixels per tile.
     pub zoom: f32,
     /// The part of the window that shows the map.
     pub view: Rect,
-    /// The interface's scale.
+    /// The scale of the interface.
     scale: f32,
     /// Tiles along an edge of the map.
     size: f32,
-    /// Whether the middle button has begun to drag the map.
+    /// Whether the middle button is dragging the map.
     drags: bool,
 }
 
 impl Camera {
-    /// Above a place of a map of so many tiles an edge.
+    /// Above a place, on a map with edges of `size` tiles.
     pub fn new(centre: Place, size: u16) -> Camera {
         Camera {
             centre,
@@ -44,13 +42,13 @@ impl Camera {
         }
     }
 
-    /// Follows the window's size; `scale` is the interface's.
+    /// Follows the window's size and the interface's scale.
     pub fn fit(&mut self, view: Rect, scale: f32) {
         self.view = view;
         if self.zoom == 0.0 {
             self.zoom = USUAL_ZOOM * scale;
         } else {
-            // As much of the map is seen in a larger window, and more clearly.
+            // A larger window shows the same part of the map, in more detail.
             self.zoom *= scale / self.scale;
         }
         self.scale = scale;
@@ -58,7 +56,7 @@ impl Camera {
         self.keep_inside();
     }
 
-    /// Moves as keys, edges, drags and the wheel say. `covered`: the mouse is over a panel.
+    /// Moves with keys, edges, drags and the wheel. `covered`: the mouse is over a panel.
     pub fn steer(&mut self, input: &Input, settings: &Settings, covered: bool, arrows: bool) {
         let (mut dx, mut dy) = (0.0, 0.0);
         if arrows {
@@ -99,7 +97,7 @@ impl Camera {
         self.keep_inside();
     }
 
-    /// Zooms so that what is under a pixel stays there.
+    /// Zooms with the place under a pixel fixed.
     pub fn zoom_at(&mut self, at: (f32, f32), factor: f32) {
         let fixed = self.to_map(at);
         self.zoom *= factor;
@@ -110,7 +108,6 @@ impl Camera {
         self.keep_inside();
     }
 
-    /// Looks at a tile.
     pub fn look_at(&mut self, tile: Tile) {
         self.centre = place_of(tile.centre());
         self.keep_inside();
@@ -134,20 +131,20 @@ impl Camera {
         )
     }
 
-    /// The tile under a pixel, if it lies on the map.
+    /// The tile under a pixel; `None` off the map.
     pub fn tile_at(&self, at: (f32, f32)) -> Option<Tile> {
         let (x, y) = self.to_map(at);
         let on = |at: f32| at >= 0.0 && at < self.size;
         (on(x) && on(y)).then(|| Tile::new(x as u16, y as u16))
     }
 
-    /// The part of the map that is shown, in tiles.
+    /// The part of the map in view, in tiles.
     pub fn shown(&self) -> Rect {
         let (x, y) = self.to_map((self.view.x, self.view.y));
         Rect::new(x, y, self.view.w / self.zoom, self.view.h / self.zoom)
     }
 
-    /// Whether something so many tiles around a place may be seen.
+    /// Whether something at a place may be visible, given its extent of `around` tiles.
     pub fn sees(&self, (x, y): Place, around: f32) -> bool {
         let shown = self.shown();
         x + around >= shown.x
@@ -172,7 +169,7 @@ impl Camera {
     }
 }
 
-/// Pixels in a tile at scale 1.
+/// Pixels per tile at scale 1.
 const USUAL_ZOOM: f32 = 30.0;
 const LEAST_ZOOM: f32 = 7.0;
 const MOST_ZOOM: f32 = 72.0;
@@ -191,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn pixels_and_places_lead_back_to_each_other() {
+    fn pixels_and_places_convert_both_ways() {
         let camera = camera();
         for at in [(0.0, 0.0), (640.0, 360.0), (1_000.0, 10.0)] {
             let (x, y) = camera.to_window(camera.to_map(at));
@@ -201,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wheel_zooms_to_the_mouse() {
+    fn the_wheel_zooms_in_on_the_mouse() {
         let mut camera = camera();
         let at = (900.0, 200.0);
         let before = camera.to_map(at);
@@ -217,11 +214,14 @@ mod tests {
         assert!(camera.zoom > USUAL_ZOOM * 1.4);
         let zoom = camera.zoom;
         camera.steer(&input, &Settings::default(), true, true);
-        assert_eq!(camera.zoom, zoom, "over a panel the wheel means the panel");
+        assert_eq!(
+            camera.zoom, zoom,
+            "over a panel the wheel scrolls the panel"
+        );
     }
 
     #[test]
-    fn a_larger_window_shows_the_same_of_the_map() {
+    fn a_larger_window_shows_the_same_part_of_the_map() {
         let mut camera = camera();
         let before = camera.shown();
         camera.fit(Rect::new(0.0, 0.0, 3_840.0, 2_160.0), 3.0);

@@ -1,68 +1,55 @@
-//! The command card: what the selected can be told, each with its key, its price, and why it cannot be had.
+//! The command card: commands for the selection, each with its key, its price, and why it is unavailable.
 
-use super::hand::{Aim, Hand, Mode, Wish, why_not};
+use super::hand::{Aim, Hand, Mode, Request, why_not};
 use super::signs::Sign;
 use crate::window::canvas::Colour;
 use crate::window::input::KeyCode;
 use crate::window::{theme, words};
 use crate::world::{BuildingView, Command, Id, Job, Kind, SeatView, Upgrade, World};
 
-/// Which page of the card is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Page {
-    /// What the selected can do.
+    /// Commands for the selection.
     #[default]
     Main,
-    /// What workers can build.
+    /// Buildings that workers can build.
     Build,
 }
 
-/// What a button or its key does.
+/// The effect of a button or its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// The next click says where.
+    /// The next click gives the target.
     Aim(Aim),
-    /// Forget every order.
     Stop,
-    /// Stay.
     Hold,
-    /// Another page.
     Turn(Page),
-    /// The next click says where it is built.
+    /// The next click gives the site.
     Place(Kind),
-    /// Train one.
     Train(Id, Kind),
-    /// Research the next level.
     Research(Id, Upgrade),
-    /// Take something out of the queue.
+    /// Cancel this place of the queue.
     Cancel(Id, u8),
-    /// Send out who is inside.
+    /// Unload all units inside.
     Empty(Id),
-    /// Tear it down.
     TearDown(Id),
 }
 
-/// A button of the card.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// What it does.
     pub action: Action,
-    /// What it shows.
     pub sign: Sign,
-    /// The key that presses it.
     pub key: KeyCode,
-    /// What it is called.
     pub name: String,
-    /// What it is for.
     pub purpose: String,
     /// Gold and wood.
     pub price: (u32, u32),
-    /// Why it cannot be had now.
+    /// Why it is unavailable now.
     pub lacks: Option<String>,
 }
 
 impl Entry {
-    /// What its tooltip says.
+    /// The lines of its tooltip.
     pub fn tip(&self) -> Vec<(String, Colour)> {
         let heading = format!("{} ({})", self.name, key_name(self.key));
         let mut lines = vec![(heading, theme::TEXT)];
@@ -77,7 +64,7 @@ impl Entry {
     }
 }
 
-/// The card of what is selected.
+/// The card for the selection.
 pub fn card(hand: &Hand, page: Page, world: &World) -> Vec<Entry> {
     let Some(own) = world.seat(hand.seat()) else {
         return Vec::new();
@@ -210,13 +197,13 @@ fn of_building(building: &BuildingView, own: &SeatView, world: &World) -> Vec<En
         if building.kind.stats().shelters > 0 {
             let (name, purpose) = words::LEAVE;
             let made = entry(Action::Empty(id), Sign::Leave, KeyCode::L, name, purpose);
-            let lacks = (building.inside == 0).then(|| words::NOBODY_INSIDE.to_owned());
+            let lacks = (building.inside == 0).then(|| words::NO_UNITS_INSIDE.to_owned());
             entries.push(Entry { lacks, ..made });
         }
     }
     let (name, purpose) = match building.complete {
-        true => words::TEAR_DOWN,
-        false => words::GIVE_UP,
+        true => words::DEMOLISH,
+        false => words::ABANDON,
     };
     entries.push(entry(
         Action::TearDown(id),
@@ -258,14 +245,14 @@ fn research(
     })
 }
 
-/// Does what a button says.
+/// Carries out an action of the card.
 pub fn act(
     action: Action,
     hand: &mut Hand,
     page: &mut Page,
     world: &World,
     later: bool,
-) -> Option<Wish> {
+) -> Option<Request> {
     let units = |hand: &Hand| world.select(hand.seat(), hand.units(world));
     match action {
         Action::Aim(aim) => hand.mode = Mode::Aim(aim),
@@ -309,7 +296,7 @@ pub fn act(
     None
 }
 
-/// A key as people call it.
+/// A key's name for people.
 pub fn key_name(key: KeyCode) -> String {
     match key {
         KeyCode::Escape => "Esc".to_owned(),

@@ -1,4 +1,4 @@
-//! What happens, for a moment: blows, deaths, markers of orders, pings.
+//! Effects that fade: hits, deaths, order markers, pings.
 
 use super::camera::{Camera, Place, place_of};
 use super::land::Eye;
@@ -10,20 +10,16 @@ use crate::world::{Effect, Id, Kind, World};
 use lockstep::Seat;
 use std::collections::BTreeMap;
 
-/// What an order's marker says.
+/// What an order's marker shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
-    /// Somebody goes there.
     Go,
-    /// Somebody fights there.
     Fight,
-    /// Somebody works there.
     Work,
 }
 
-/// Something that fades.
 #[derive(Clone, Copy, Debug)]
-struct Passing {
+struct FadingEffect {
     what: What,
     at: Place,
     /// Seconds since it began.
@@ -52,18 +48,17 @@ impl What {
     }
 }
 
-/// All that passes.
 #[derive(Clone, Debug, Default)]
 pub struct Effects {
-    passing: Vec<Passing>,
-    /// Who was hit, and how many seconds ago.
+    passing: Vec<FadingEffect>,
+    /// Seconds since each unit or building was hit.
     struck: BTreeMap<Id, f32>,
-    /// Places that players are to look at, and how many seconds ago they were told.
+    /// Pings, with their age in seconds.
     pub pings: Vec<(Place, f32)>,
 }
 
 impl Effects {
-    /// Takes in what a tick told, as far as the eye sees it.
+    /// Adds the effects of a tick that the eye sees.
     pub fn take(&mut self, world: &World, effects: &[Effect], eye: Eye) {
         for effect in effects {
             match *effect {
@@ -90,17 +85,15 @@ impl Effects {
         }
     }
 
-    /// Marks where an order leads, at once.
+    /// Marks the target of an order at once.
     pub fn mark(&mut self, sign: Sign, at: Place) {
         self.add(What::Marker(sign), at);
     }
 
-    /// Calls a place to attention.
     pub fn ping(&mut self, at: Place) {
         self.pings.push((at, 0.0));
     }
 
-    /// Lets so many seconds pass.
     pub fn pass(&mut self, seconds: f32) {
         for passing in &mut self.passing {
             passing.age += seconds;
@@ -113,12 +106,12 @@ impl Effects {
         self.pings.retain(|(_, age)| *age < PING);
     }
 
-    /// How much somebody was hit just now: 1 is at once, 0 not at all.
+    /// How recent the last hit is: 1 is now, 0 is none.
     pub fn struck(&self, id: Id) -> f32 {
         self.struck.get(&id).map_or(0.0, |age| 1.0 - age / FLASH)
     }
 
-    /// Draws what lies on the ground, below everybody.
+    /// Draws effects on the ground, below all units.
     pub fn draw_below(&self, world: &World, camera: &Camera, canvas: &mut Canvas) {
         for passing in self.on_screen(camera) {
             let at = camera.to_window(passing.at);
@@ -167,7 +160,7 @@ impl Effects {
         }
     }
 
-    /// Draws what is over everybody.
+    /// Draws effects above all units.
     pub fn draw_above(&self, camera: &Camera, scale: f32, canvas: &mut Canvas) {
         for passing in self.on_screen(camera) {
             let at = camera.to_window(passing.at);
@@ -202,7 +195,7 @@ impl Effects {
         }
     }
 
-    fn on_screen<'a>(&'a self, camera: &'a Camera) -> impl Iterator<Item = &'a Passing> {
+    fn on_screen<'a>(&'a self, camera: &'a Camera) -> impl Iterator<Item = &'a FadingEffect> {
         self.passing
             .iter()
             .filter(|passing| camera.sees(passing.at, 3.0))
@@ -210,7 +203,7 @@ impl Effects {
 
     fn add(&mut self, what: What, at: Place) {
         let age = 0.0;
-        self.passing.push(Passing { what, at, age });
+        self.passing.push(FadingEffect { what, at, age });
     }
 }
 
@@ -227,7 +220,6 @@ fn draw_marker(sign: Sign, at: (f32, f32), part: f32, scale: f32, canvas: &mut C
     }
 }
 
-/// The colour of an order.
 pub fn colour_of(sign: Sign) -> Colour {
     match sign {
         Sign::Go => theme::GOOD,
@@ -236,16 +228,15 @@ pub fn colour_of(sign: Sign) -> Colour {
     }
 }
 
-/// Half the width of a unit in tiles, as it is drawn.
+/// Half the width of a unit as drawn, in tiles.
 pub fn radius(kind: Kind) -> f32 {
     kind.stats().radius as f32 / crate::world::ONE as f32 * LARGER
 }
 
 /// Units are drawn a little larger than they are.
 const LARGER: f32 = 1.18;
-/// Seconds that somebody who was hit is lit.
+/// Seconds of the flash after a hit.
 const FLASH: f32 = 0.18;
-/// Seconds that a ping lasts.
 const PING: f32 = 4.0;
-/// So many blows at a time are enough to be seen.
+/// More hits at a time add nothing that a player could see.
 const MOST: usize = 1_500;

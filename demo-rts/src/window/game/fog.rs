@@ -1,13 +1,12 @@
-//! The fog over the map: a picture whose pixels are the corners of tiles, drawn only where there is any.
+//! The fog over the map: a picture with one pixel per tile corner, drawn only where there is fog.
 //!
-//! Unexplored ground is covered wholly: the fog's darkness is that of the darkest tile around each corner, so its soft
-//! edge lies on what the seat has seen.
+//! Unexplored ground is covered completely: a corner is as dark as the darkest tile around it, so the soft edge
+//! lies on explored tiles.
 
 use super::camera::Camera;
 use crate::window::canvas::{Canvas, Kept, PictureId, Rect};
 use crate::window::theme;
 
-/// How much of a tile is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Known {
     Seen,
@@ -15,26 +14,24 @@ pub(super) enum Known {
     Dark,
 }
 
-/// How dark the fog over a square of tiles is.
+/// The darkness of the fog over a square of tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shade {
-    /// There is none.
     Clear,
-    /// It differs, or something shines through.
+    /// Mixed, or partly transparent.
     Thin,
-    /// Nothing is seen through it.
+    /// Opaque.
     Dark,
 }
 
-/// The fog as it was last seen.
 pub(super) struct Fog {
     size: u16,
     picture: Kept<PictureId>,
-    /// Of the squares, line by line.
+    /// Of the squares, row by row.
     shades: Vec<Shade>,
 }
 
-/// Squares that are drawn as one: columns and lines, each from the first up to the end.
+/// Squares that are drawn together: half-open ranges of columns and rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Area {
     columns: (u16, u16),
@@ -42,7 +39,7 @@ struct Area {
 }
 
 impl Fog {
-    /// None yet, over a map of so many tiles along an edge.
+    /// Without fog, over a map with edges of `size` tiles.
     pub(super) fn new(size: u16, canvas: &mut Canvas) -> Fog {
         let across = usize::from(size.div_ceil(SQUARE));
         Fog {
@@ -52,7 +49,7 @@ impl Fog {
         }
     }
 
-    /// Draws the picture of what is known of every tile.
+    /// Updates the fog to what is known of every tile.
     pub(super) fn look(&mut self, known: &[Known], canvas: &mut Canvas) {
         let size = usize::from(self.size);
         let wide = size + 1;
@@ -80,20 +77,20 @@ impl Fog {
         picture.rgba.extend(pixels);
     }
 
-    /// Whether nothing is seen of an area of the map, nor of what is near it.
+    /// Whether an area of the map and its surroundings are hidden completely.
     pub(super) fn hides(&self, on_map: Rect) -> bool {
         let seen = self.areas(on_map, |shade| shade != Shade::Dark);
         seen.is_empty()
     }
 
-    /// Draws a picture, a pixel a corner, wherever something of it is seen.
+    /// Draws a picture with one pixel per corner, wherever part of it is visible.
     pub(super) fn draw_below(&self, picture: PictureId, camera: &Camera, canvas: &mut Canvas) {
         for area in self.areas(camera.shown(), |shade| shade != Shade::Dark) {
             self.draw_picture(picture, area, camera, canvas);
         }
     }
 
-    /// Draws the fog over what is below.
+    /// Draws the fog over the ground.
     pub(super) fn draw_over(&self, camera: &Camera, canvas: &mut Canvas) {
         let shown = camera.shown();
         for area in self.areas(shown, |shade| shade == Shade::Thin) {
@@ -104,7 +101,6 @@ impl Fog {
         }
     }
 
-    /// The picture of the fog.
     #[cfg(test)]
     pub(super) fn picture(&self) -> PictureId {
         self.picture.id()
@@ -114,12 +110,12 @@ impl Fog {
         let onto = self.in_window(area, camera);
         let (left, top) = camera.to_map((onto.x, onto.y));
         let (wide, high) = (onto.w / camera.zoom, onto.h / camera.zoom);
-        // A corner is in the middle of its pixel.
+        // A corner lies in the middle of its pixel.
         let part = Rect::new(left + 0.5, top + 0.5, wide, high);
         canvas.picture(picture, part, onto, [255; 4]);
     }
 
-    /// In pixels. Edges within the map are whole ones, so that areas meet without a seam.
+    /// In pixels. Edges inside the map are whole pixels, so that areas join without a seam.
     fn in_window(&self, area: Area, camera: &Camera) -> Rect {
         let tile = |square: u16| (square * SQUARE).min(self.size);
         let place = |column: u16, line: u16| {
@@ -136,7 +132,7 @@ impl Fog {
         Rect::new(x, y, right - x, bottom - y)
     }
 
-    /// Squares in a part of the map whose fog is so.
+    /// Squares in a part of the map with a matching shade.
     fn areas(&self, on_map: Rect, is_so: impl Fn(Shade) -> bool) -> Vec<Area> {
         let across = self.size.div_ceil(SQUARE);
         let square = |at: f32| (at.max(0.0) as u16 / SQUARE).min(across);
@@ -147,7 +143,7 @@ impl Fog {
             is_so(self.shades[at])
         };
         let mut areas: Vec<Area> = Vec::new();
-        // The areas of the line above.
+        // Areas of the row above.
         let mut above = 0;
         for line in top..(bottom + 1).min(across) {
             let mut runs: Vec<(u16, u16)> = Vec::new();
@@ -170,7 +166,7 @@ impl Fog {
     }
 }
 
-/// How dark each square is: a square is all corners of its tiles.
+/// The shade of each square, which covers all corners of its tiles.
 fn shades(alphas: &[u8], wide: usize) -> Vec<Shade> {
     let (size, square) = (wide - 1, usize::from(SQUARE));
     let firsts = || (0..size).step_by(square);
@@ -190,7 +186,7 @@ fn shades(alphas: &[u8], wide: usize) -> Vec<Shade> {
     squares.map(shade).collect()
 }
 
-/// The fog with its inner corners filled, so that its edge runs aslant and not in stairs. Nowhere is it thinner than before.
+/// The fog with its inner corners filled, so that its edge runs diagonally. No corner gets lighter.
 fn softened(alphas: &[u8], wide: usize) -> Vec<u8> {
     let line = |values: &[u16], at: usize, step: usize, first: bool, last: bool| {
         let before = if first { at } else { at - step };
@@ -213,7 +209,7 @@ fn softened(alphas: &[u8], wide: usize) -> Vec<u8> {
 
 /// Tiles along an edge of a square.
 const SQUARE: u16 = 8;
-/// Darkness of what is out of sight.
+/// Darkness of explored tiles out of sight.
 const EXPLORED: u8 = 120;
 
 #[cfg(test)]
@@ -231,7 +227,7 @@ mod tests {
         camera
     }
 
-    /// Dark but for what is near two places, as units see it.
+    /// Dark, except near two places, as units see them.
     fn known() -> Vec<Known> {
         let near = |x: i32, y: i32, (cx, cy): (i32, i32)| (x - cx).pow(2) + (y - cy).pow(2);
         let tiles = (0..i32::from(SIZE)).flat_map(|y| (0..i32::from(SIZE)).map(move |x| (x, y)));
@@ -246,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fog_in_parts_is_the_same_picture_as_one_over_all() {
+    fn fog_in_areas_equals_fog_in_one_piece() {
         let mut canvas = Canvas::new();
         canvas.begin((300.0, 200.0), 1.0);
         let mut fog = Fog::new(SIZE, &mut canvas);
@@ -279,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_fog_nothing_is_drawn_and_below_the_dark_nothing_either() {
+    fn only_visible_ground_and_fog_are_drawn() {
         let mut canvas = Canvas::new();
         let tiles = usize::from(SIZE) * usize::from(SIZE);
         let camera = camera(3.3, (22.0, 22.0));
@@ -301,7 +297,7 @@ mod tests {
         assert_eq!(batches(&vec![Known::Seen; tiles]), (1, 0, true));
         assert_eq!(batches(&vec![Known::Dark; tiles]), (0, 1, true));
         assert_eq!(batches(&vec![Known::Explored; tiles]), (1, 1, false));
-        // However ragged it is: one call for the ground, one for the fog, one for the dark.
+        // One call for the ground, one for the thin fog and one for the dark, however ragged the fog is.
         assert_eq!(batches(&known()), (1, 2, false));
         fog.look(&known(), &mut canvas);
         assert!(fog.hides(Rect::new(33.0, 1.0, 9.0, 9.0)));

@@ -1,4 +1,4 @@
-//! A person's hand: whom it has selected, and what clicks mean.
+//! A person's controls: selection, control groups, and the meaning of clicks.
 
 use super::camera::{Camera, Place, place_of};
 use super::effects::Sign;
@@ -11,91 +11,81 @@ use crate::world::{Command, Id, Kind, Order, Refusal, Selection, Tile, World};
 use lockstep::Seat;
 use std::time::Duration;
 
-/// What the next click on the map is for.
+/// The meaning of the next click on the map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Left selects, right orders.
+    /// The left button selects, the right button orders.
     #[default]
     Free,
-    /// Left says where.
+    /// The left button gives the target.
     Aim(Aim),
-    /// Left says where a building shall stand.
+    /// The left button gives the site of a building.
     Place(Kind),
 }
 
-/// An order that wants a place.
+/// An order that needs a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
-    /// Go there, fighting; or attack the one pointed at.
+    /// Attack a target, or attack-move.
     Attack,
-    /// Go there.
     Move,
-    /// Fetch from there.
     Gather,
-    /// Go to and fro.
     Patrol,
-    /// Shell the place.
+    /// Attack ground.
     Shell,
-    /// Go inside.
+    /// Enter a building.
     Enter,
-    /// Build, mend or farm.
+    /// Build, repair or farm.
     Work,
-    /// Send there who is trained.
+    /// Set the rally point.
     Rally,
 }
 
-/// What the hand wants done.
+/// A request of the controls.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Wish {
-    /// Issue this, and answer at once.
-    Issue(Answered),
-    /// Say why nothing happens.
+pub enum Request {
+    /// Issue a command, and show its marker at once.
+    Issue(IssuedOrder),
+    /// Show why nothing happens.
     Say(String),
-    /// Look there.
+    /// Move the view.
     Look(Place),
 }
 
-/// A command, and how it is answered before it is executed.
+/// A command, with the marker and sound that answer it before it is executed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answered {
-    /// What is issued.
+pub struct IssuedOrder {
     pub command: Command,
-    /// Where it leads.
+    /// The target.
     pub to: Option<Place>,
-    /// What its marker says.
     pub sign: Sign,
-    /// Who turns to it.
-    pub who: Vec<Id>,
+    /// The units that turn to the target.
+    pub ids: Vec<Id>,
 }
 
-/// What the hand sees of the match.
+/// What the controls need of the match.
 #[derive(Clone, Copy)]
 pub struct Sight<'a> {
-    /// The world.
     pub world: &'a World,
-    /// How it is drawn.
     pub scene: &'a Scene,
-    /// From where.
     pub camera: &'a Camera,
-    /// How far the next tick is.
+    /// The fraction of a tick since the last one.
     pub alpha: f32,
 }
 
-/// Selection, groups, and the click in the making.
+/// Selection, control groups, and the click in progress.
 #[derive(Clone, Debug)]
 pub struct Hand {
     seat: Seat,
     selection: Vec<Id>,
     groups: [Vec<Id>; 10],
     last_group: Option<(usize, Duration)>,
-    /// Where a box began, on the map.
+    /// The corner where a box began, on the map.
     from: Option<Place>,
-    /// What the next click is for.
     pub mode: Mode,
 }
 
 impl Hand {
-    /// Of this seat, with nothing selected.
     pub fn new(seat: Seat) -> Hand {
         Hand {
             seat,
@@ -107,22 +97,21 @@ impl Hand {
         }
     }
 
-    /// Whose.
     pub fn seat(&self) -> Seat {
         self.seat
     }
 
-    /// Units or a building, by ascending id.
+    /// Units or one building, by ascending id.
     pub fn selection(&self) -> &[Id] {
         &self.selection
     }
 
-    /// The control groups, that of key 1 first.
+    /// The control groups, beginning with that of key 1.
     pub fn groups(&self) -> &[Vec<Id>; 10] {
         &self.groups
     }
 
-    /// Forgets who is no more, or no more to be seen.
+    /// Drops dead units from selection and groups, and those out of sight.
     pub fn forget(&mut self, world: &World, eye: Eye) {
         let known = |id: &Id| match eye {
             Eye::All => world.unit(*id).is_some() || world.building(*id).is_some(),
@@ -138,7 +127,7 @@ impl Hand {
         }
     }
 
-    /// Selects these, as many as one command can name.
+    /// Selects as many of these as one command can name.
     pub fn select(&mut self, mut ids: Vec<Id>) {
         ids.sort_unstable();
         ids.dedup();
@@ -147,19 +136,19 @@ impl Hand {
         self.mode = Mode::Free;
     }
 
-    /// Own units among the selected.
+    /// Own units of the selection.
     pub fn units(&self, world: &World) -> Vec<Id> {
         let own = |id: &&Id| world.unit(**id).is_some_and(|unit| unit.seat == self.seat);
         self.selection.iter().filter(own).copied().collect()
     }
 
-    /// The own building that is selected.
+    /// The selected building, if it is the seat's own.
     pub fn building(&self, world: &World) -> Option<Id> {
         let own = |id: &&Id| world.building(**id).is_some_and(|b| b.seat == self.seat);
         self.selection.iter().find(own).copied()
     }
 
-    /// The box that is being drawn, in pixels.
+    /// The box in progress, in pixels.
     pub fn drawn_box(&self, camera: &Camera, input: &Input) -> Option<Rect> {
         let from = camera.to_window(self.from?);
         let to = input.mouse?;
@@ -168,9 +157,9 @@ impl Hand {
         (area.w.max(area.h) >= LEAST_BOX).then_some(area)
     }
 
-    /// Takes in the mouse. `covered`: it is over a panel.
-    pub fn mouse(&mut self, input: &Input, sight: Sight<'_>, covered: bool) -> Vec<Wish> {
-        let mut wishes = Vec::new();
+    /// Handles the mouse. `covered`: it is over a panel.
+    pub fn mouse(&mut self, input: &Input, sight: Sight<'_>, covered: bool) -> Vec<Request> {
+        let mut requests = Vec::new();
         for click in &input.pressed {
             if covered || !sight.camera.view.contains(click.at) {
                 continue;
@@ -184,20 +173,20 @@ impl Hand {
                     self.from = Some(sight.camera.to_map(click.at));
                 }
                 (MouseButton::Left, Mode::Aim(aim)) => {
-                    wishes.push(self.aimed(aim, click.at, sight, click.with.shift));
+                    requests.push(self.aimed(aim, click.at, sight, click.with.shift));
                     if !click.with.shift {
                         self.mode = Mode::Free;
                     }
                 }
                 (MouseButton::Left, Mode::Place(kind)) => {
-                    let wish = self.placed(kind, click.at, sight, click.with.shift);
-                    if matches!(wish, Wish::Issue(_)) && !click.with.shift {
+                    let request = self.placed(kind, click.at, sight, click.with.shift);
+                    if matches!(request, Request::Issue(_)) && !click.with.shift {
                         self.mode = Mode::Free;
                     }
-                    wishes.push(wish);
+                    requests.push(request);
                 }
                 (MouseButton::Right, Mode::Free) => {
-                    wishes.extend(self.ordered(click.at, sight, click.with.shift));
+                    requests.extend(self.ordered(click.at, sight, click.with.shift));
                 }
                 (MouseButton::Right, _) => self.mode = Mode::Free,
                 _ => {}
@@ -209,11 +198,11 @@ impl Hand {
             self.choose(from, click.at, sight, click.with.shift);
             self.from = None;
         }
-        wishes
+        requests
     }
 
-    /// What a right click at a pixel orders.
-    fn ordered(&self, at: (f32, f32), sight: Sight<'_>, later: bool) -> Option<Wish> {
+    /// The order of a right click at a pixel.
+    fn ordered(&self, at: (f32, f32), sight: Sight<'_>, later: bool) -> Option<Request> {
         let (world, camera) = (sight.world, sight.camera);
         let pointed = sight.scene.at(at, camera, sight.alpha);
         let enemy = pointed.and_then(|id| sight.scene.motion.walker(id));
@@ -223,19 +212,19 @@ impl Hand {
         self.sent_to(tile, camera.to_map(at), world, later)
     }
 
-    /// What a right click on a tile orders; on the small map too.
-    pub fn sent_to(&self, tile: Tile, place: Place, world: &World, later: bool) -> Option<Wish> {
-        let who = self.units(world);
-        if who.is_empty() {
+    /// The order of a right click on a tile, also of the small map.
+    pub fn sent_to(&self, tile: Tile, place: Place, world: &World, later: bool) -> Option<Request> {
+        let ids = self.units(world);
+        if ids.is_empty() {
             let building = self.building(world)?;
             let kind = world.building(building)?.kind;
             let rallies = !kind.trains().is_empty();
             return rallies.then(|| {
                 let command = Command::Rally { building, to: tile };
-                self.wish(command, Some(place), Sign::Go, Vec::new(), false)
+                self.request(command, Some(place), Sign::Go, Vec::new(), false)
             });
         }
-        let units = world.select(self.seat, who.iter().copied());
+        let units = world.select(self.seat, ids.iter().copied());
         let command = world.meant_by_click(self.seat, units, tile);
         let sign = match command {
             Command::Attack { .. } | Command::AttackMove { .. } => Sign::Fight,
@@ -244,10 +233,10 @@ impl Hand {
             }
             _ => Sign::Go,
         };
-        Some(self.wish(command, Some(place), sign, who, later))
+        Some(self.request(command, Some(place), sign, ids, later))
     }
 
-    fn aimed(&self, aim: Aim, at: (f32, f32), sight: Sight<'_>, later: bool) -> Wish {
+    fn aimed(&self, aim: Aim, at: (f32, f32), sight: Sight<'_>, later: bool) -> Request {
         match sight.camera.tile_at(at) {
             Some(tile) => {
                 let pointed = sight.scene.at(at, sight.camera, sight.alpha);
@@ -260,11 +249,11 @@ impl Hand {
                     later,
                 )
             }
-            None => Wish::Say(words::refusal(Refusal::OffTheMap)),
+            None => Request::Say(words::refusal(Refusal::OffTheMap)),
         }
     }
 
-    /// What an aimed order comes to at a tile; `pointed` is who stands there.
+    /// The order of an aimed click on a tile; `pointed` is the unit or building there.
     pub fn aimed_at(
         &self,
         aim: Aim,
@@ -273,9 +262,9 @@ impl Hand {
         pointed: Option<Id>,
         world: &World,
         later: bool,
-    ) -> Wish {
-        let who = self.units(world);
-        let units = world.select(self.seat, who.iter().copied());
+    ) -> Request {
+        let ids = self.units(world);
+        let units = world.select(self.seat, ids.iter().copied());
         let seen = world.seen_by(self.seat);
         let own = pointed
             .and_then(|id| world.building(id))
@@ -298,7 +287,7 @@ impl Hand {
             Aim::Shell => (Command::AttackGround { units, at: tile }, Sign::Fight),
             Aim::Enter | Aim::Work => {
                 let Some(building) = own.map(|building| building.id) else {
-                    return Wish::Say(words::POINT_AT_OWN.to_owned());
+                    return Request::Say(words::POINT_AT_OWN.to_owned());
                 };
                 match aim {
                     Aim::Enter => (Command::Garrison { units, building }, Sign::Work),
@@ -307,35 +296,35 @@ impl Hand {
             }
             Aim::Rally => {
                 let Some(building) = self.building(world) else {
-                    return Wish::Say(words::refusal(Refusal::NoSuchBuilding));
+                    return Request::Say(words::refusal(Refusal::NoSuchBuilding));
                 };
                 (Command::Rally { building, to: tile }, Sign::Go)
             }
         };
-        self.wish(command, Some(place), sign, who, later)
+        self.request(command, Some(place), sign, ids, later)
     }
 
-    fn placed(&self, kind: Kind, at: (f32, f32), sight: Sight<'_>, later: bool) -> Wish {
+    fn placed(&self, kind: Kind, at: (f32, f32), sight: Sight<'_>, later: bool) -> Request {
         let Some(tile) = corner_of(kind, sight.camera.to_map(at), sight.world) else {
-            return Wish::Say(words::refusal(Refusal::OffTheMap));
+            return Request::Say(words::refusal(Refusal::OffTheMap));
         };
         match self.obstacle(kind, tile, sight.world) {
-            Some(why) => Wish::Say(why),
+            Some(why) => Request::Say(why),
             None => self.build(kind, tile, sight.world, later),
         }
     }
 
-    /// Builds there, whatever stands in the way.
-    pub fn build(&self, kind: Kind, at: Tile, world: &World, later: bool) -> Wish {
-        let who = self.workers(world);
-        let units = world.select(self.seat, who.iter().copied());
+    /// Orders the building, whatever is in the way.
+    pub fn build(&self, kind: Kind, at: Tile, world: &World, later: bool) -> Request {
+        let ids = self.workers(world);
+        let units = world.select(self.seat, ids.iter().copied());
         let half = f32::from(kind.stats().size) / 2.0;
         let middle = (f32::from(at.x) + half, f32::from(at.y) + half);
         let command = Command::Build { units, kind, at };
-        self.wish(command, Some(middle), Sign::Work, who, later)
+        self.request(command, Some(middle), Sign::Work, ids, later)
     }
 
-    /// Why a building cannot be founded there, as far as the seat knows.
+    /// Why the building cannot stand there, as far as the seat knows.
     pub fn obstacle(&self, kind: Kind, tile: Tile, world: &World) -> Option<String> {
         let seen = world.seen_by(self.seat)?;
         let stats = kind.stats();
@@ -343,7 +332,7 @@ impl Hand {
         why_not(may, stats.needs, (stats.gold, stats.wood), self.seat, world)
     }
 
-    /// Workers among the selected.
+    /// Workers of the selection.
     pub fn workers(&self, world: &World) -> Vec<Id> {
         let mut units = self.units(world);
         units.retain(|id| {
@@ -354,28 +343,28 @@ impl Hand {
         units
     }
 
-    /// A command that leads nowhere.
-    pub fn plain(&self, command: Command, later: bool) -> Wish {
-        self.wish(command, None, Sign::Go, Vec::new(), later)
+    /// A command without a target.
+    pub fn plain(&self, command: Command, later: bool) -> Request {
+        self.request(command, None, Sign::Go, Vec::new(), later)
     }
 
-    fn wish(
+    fn request(
         &self,
         command: Command,
         to: Option<Place>,
         sign: Sign,
-        who: Vec<Id>,
+        ids: Vec<Id>,
         later: bool,
-    ) -> Wish {
+    ) -> Request {
         let queued = command.task().filter(|_| later).map(|(units, task)| {
             let units = units.clone();
             Command::Queue { units, task }
         });
-        Wish::Issue(Answered {
+        Request::Issue(IssuedOrder {
             command: queued.unwrap_or(command),
             to,
             sign,
-            who,
+            ids,
         })
     }
 
@@ -395,7 +384,7 @@ impl Hand {
         self.chosen(found, sight.world, add);
     }
 
-    /// Own units in a box; where there are none, an own building; soldiers before workers.
+    /// Own units in a box, soldiers before workers; without units, an own building.
     fn boxed(&self, from: Place, to: Place, sight: Sight<'_>) -> Vec<Id> {
         let area = Rect::new(
             from.0.min(to.0),
@@ -444,7 +433,7 @@ impl Hand {
         }
     }
 
-    /// Selects whoever on the screen is of the kind pointed at.
+    /// Selects all units on the screen of the kind at the mouse.
     fn select_alike(&mut self, at: (f32, f32), sight: Sight<'_>, add: bool) {
         let pointed = sight.scene.at(at, sight.camera, sight.alpha);
         let Some(kind) = pointed
@@ -466,14 +455,14 @@ impl Hand {
         }
     }
 
-    /// Selects the next idle worker, or all of them.
-    pub fn select_idle(&mut self, world: &World, all: bool) -> Option<Wish> {
+    /// Selects the next idle worker, or all idle workers.
+    pub fn select_idle(&mut self, world: &World, all: bool) -> Option<Request> {
         let idle = world.units().filter(|unit| {
             unit.seat == self.seat && unit.kind == Kind::Worker && unit.order == Order::Idle
         });
         let idle: Vec<(Id, Place)> = idle.map(|unit| (unit.id, place_of(unit.at))).collect();
         if idle.is_empty() {
-            return Some(Wish::Say(words::NO_IDLE.to_owned()));
+            return Some(Request::Say(words::NO_IDLE.to_owned()));
         }
         if all {
             self.select(idle.into_iter().map(|(id, _)| id).collect());
@@ -485,44 +474,43 @@ impl Hand {
             .find(|(id, _)| last.is_none_or(|last| *id > last));
         let (id, at) = next.copied().unwrap_or(idle[0]);
         self.select(vec![id]);
-        Some(Wish::Look(at))
+        Some(Request::Look(at))
     }
 
-    /// Selects every soldier.
-    pub fn select_soldiers(&mut self, world: &World) -> Option<Wish> {
+    pub fn select_soldiers(&mut self, world: &World) -> Option<Request> {
         let soldiers = world
             .units()
             .filter(|unit| unit.seat == self.seat && unit.kind.is_soldier());
         let found: Vec<Id> = soldiers.map(|unit| unit.id).collect();
         if found.is_empty() {
-            return Some(Wish::Say(words::NO_SOLDIERS.to_owned()));
+            return Some(Request::Say(words::NO_SOLDIERS.to_owned()));
         }
         self.select(found);
         None
     }
 
-    /// A control group's key: with control it is set, with shift added to; else it is selected, and twice quickly
-    /// looked at.
+    /// Handles a control group's key. Ctrl sets the group, Shift adds to it. Otherwise it selects the group, and a
+    /// double tap moves the view there.
     pub fn group(
         &mut self,
         number: usize,
         with: Modifiers,
         now: Duration,
         world: &World,
-    ) -> Option<Wish> {
+    ) -> Option<Request> {
         let group = self.groups.get_mut(number)?;
         if with.control {
             group.clone_from(&self.selection);
-            return Some(Wish::Say(words::group_set(number, group.len())));
+            return Some(Request::Say(words::group_set(number, group.len())));
         }
         if with.shift {
             group.extend(&self.selection);
             group.sort_unstable();
             group.dedup();
-            return Some(Wish::Say(words::group_set(number, group.len())));
+            return Some(Request::Say(words::group_set(number, group.len())));
         }
         if group.is_empty() {
-            return Some(Wish::Say(words::group_empty(number)));
+            return Some(Request::Say(words::group_empty(number)));
         }
         let found = group.clone();
         let again = self
@@ -533,11 +521,11 @@ impl Hand {
         again
             .then(|| middle_of(&self.selection, world))
             .flatten()
-            .map(Wish::Look)
+            .map(Request::Look)
     }
 }
 
-/// The upper left tile of a building whose middle is at a place; `None` off the map.
+/// The upper left tile of a building with its middle at a place; `None` off the map.
 pub fn corner_of(kind: Kind, (x, y): Place, world: &World) -> Option<Tile> {
     let size = kind.stats().size;
     let half = f32::from(size) / 2.0;
@@ -548,7 +536,7 @@ pub fn corner_of(kind: Kind, (x, y): Place, world: &World) -> Option<Tile> {
     (on(x) && on(y)).then(|| Tile::new(corner(x), corner(y)))
 }
 
-/// Why the seat may not have what needs these buildings and costs so much gold and wood, in words.
+/// Why the seat cannot have what needs these buildings and costs this much gold and wood.
 pub fn why_not(
     may: Result<(), Refusal>,
     needs: &[Kind],
@@ -560,7 +548,7 @@ pub fn why_not(
     Some(words::why_not(why, price, &own, world.lacking(seat, needs)))
 }
 
-/// The middle of these.
+/// The middle of these units and buildings.
 pub fn middle_of(ids: &[Id], world: &World) -> Option<Place> {
     let places: Vec<Place> = ids
         .iter()
@@ -573,6 +561,6 @@ pub fn middle_of(ids: &[Id], world: &World) -> Option<Place> {
     (!places.is_empty()).then(|| (sum.0 / many, sum.1 / many))
 }
 
-/// Pixels that make a click a box.
+/// A drag over more pixels than this draws a box.
 const LEAST_BOX: f32 = 6.0;
 const DOUBLE_TAP: Duration = Duration::from_millis(400);

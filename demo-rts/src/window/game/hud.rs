@@ -1,4 +1,4 @@
-//! The panels around the map: store, small map, who is selected, what they can be told.
+//! The panels around the map: resources, small map, selection, command card.
 
 use super::camera::{Camera, Place};
 use super::card::{Action, Entry, Page, card, key_name};
@@ -19,20 +19,20 @@ use std::collections::BTreeMap;
 /// Where the panels are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Layout {
-    /// The store and the clock.
+    /// Resources and clock.
     pub top: Rect,
-    /// The small map's panel.
+    /// The panel of the small map.
     pub small: Rect,
-    /// The map in it.
+    /// The map inside it.
     pub map: Rect,
-    /// Who is selected.
+    /// The selection.
     pub chosen: Rect,
-    /// What they can be told.
+    /// The command card.
     pub card: Rect,
 }
 
 impl Layout {
-    /// For a window of the canvas's size. Who watches has neither selection nor card.
+    /// For the canvas's size. A watcher has neither selection nor card.
     pub fn new(canvas: &Canvas, plays: bool) -> Layout {
         let (width, height) = canvas.size();
         let gap = canvas.units(6.0);
@@ -60,7 +60,7 @@ impl Layout {
         }
     }
 
-    /// Whether a panel is there.
+    /// Whether a panel covers a pixel.
     pub fn covers(&self, at: (f32, f32), shown: bool) -> bool {
         let always = [self.top, self.small];
         let sometimes = [self.chosen, self.card];
@@ -69,41 +69,34 @@ impl Layout {
     }
 }
 
-/// What the panels came to in this frame.
+/// What the player asked of the panels in this frame.
 #[derive(Debug, Default)]
-pub struct Asked {
-    /// A button was pressed, with these.
+pub struct Response {
+    /// The button that was pressed, with the modifiers.
     pub action: Option<(Action, Modifiers)>,
-    /// The camera is to look there.
+    /// The place to move the view to.
     pub look: Option<Place>,
-    /// The small map was clicked with the other button, or with an order in hand.
+    /// A right click on the small map, or a click with an order in hand.
     pub order: Option<(Place, Modifiers)>,
-    /// These are to be selected instead.
+    /// The new selection.
     pub select: Option<Vec<Id>>,
 }
 
 /// What the panels show.
 #[derive(Clone, Copy)]
 pub struct Shown<'a> {
-    /// The world.
     pub world: &'a World,
-    /// How it is drawn.
     pub scene: &'a Scene,
-    /// From where.
     pub camera: &'a Camera,
-    /// Who plays; `None` for a watcher.
+    /// The player's controls; `None` for a watcher.
     pub hand: Option<&'a Hand>,
-    /// What is known of the match.
     pub facts: &'a Facts,
-    /// The card's page.
     pub page: Page,
-    /// Where they are.
     pub layout: &'a Layout,
 }
 
-/// Draws all panels.
-pub fn draw(ui: &mut Ui<'_>, shown: Shown<'_>) -> Asked {
-    let mut asked = Asked::default();
+pub fn draw(ui: &mut Ui<'_>, shown: Shown<'_>) -> Response {
+    let mut asked = Response::default();
     draw_top(ui, shown);
     draw_small(ui, shown, &mut asked);
     if let Some(hand) = shown.hand.filter(|hand| !hand.selection().is_empty()) {
@@ -113,7 +106,7 @@ pub fn draw(ui: &mut Ui<'_>, shown: Shown<'_>) -> Asked {
     asked
 }
 
-/// The action whose key was pressed.
+/// The entry of the card whose key was pressed.
 pub fn pressed_key(input: &Input, hand: &Hand, page: Page, world: &World) -> Option<(Entry, bool)> {
     let pressed = |entry: Entry| {
         let with = input.hit_with(entry.key)?;
@@ -193,7 +186,7 @@ fn number(
     ui.canvas.text(at, text, size, Weight::Bold, colour).w
 }
 
-fn draw_small(ui: &mut Ui<'_>, shown: Shown<'_>, asked: &mut Asked) {
+fn draw_small(ui: &mut Ui<'_>, shown: Shown<'_>, asked: &mut Response) {
     ui.panel(shown.layout.small);
     let map = shown.layout.map;
     let edge = f32::from(shown.world.map().size());
@@ -265,7 +258,7 @@ fn draw_small(ui: &mut Ui<'_>, shown: Shown<'_>, asked: &mut Asked) {
     }
 }
 
-fn draw_chosen(ui: &mut Ui<'_>, shown: Shown<'_>, hand: &Hand, asked: &mut Asked) {
+fn draw_chosen(ui: &mut Ui<'_>, shown: Shown<'_>, hand: &Hand, asked: &mut Response) {
     let area = shown.layout.chosen;
     ui.panel(area);
     let inner = area.inset(ui.units(10.0));
@@ -350,7 +343,7 @@ fn draw_unit(ui: &mut Ui<'_>, shown: Shown<'_>, inner: Rect, unit: &UnitView) {
     let name = if own {
         name
     } else {
-        words::of(&name, &shown.facts.name(unit.seat))
+        words::owned_by(&name, &shown.facts.name(unit.seat))
     };
     let y = heading(ui, text, &name);
     let whole = whole(
@@ -390,14 +383,14 @@ fn draw_building(
     inner: Rect,
     building: &BuildingView,
     hand: &Hand,
-    asked: &mut Asked,
+    asked: &mut Response,
 ) {
     let own = hand.seat() == building.seat;
     let name = words::title_of(building.kind.stats().name);
     let name = if own {
         name
     } else {
-        words::of(&name, &shown.facts.name(building.seat))
+        words::owned_by(&name, &shown.facts.name(building.seat))
     };
     let y = heading(ui, inner, &name);
     let seat = building.seat;
@@ -467,8 +460,8 @@ fn draw_building(
     }
 }
 
-/// Many at once: a button for each kind, which selects those.
-fn draw_many(ui: &mut Ui<'_>, shown: Shown<'_>, inner: Rect, many: &[Id], asked: &mut Asked) {
+/// Many units: a button for each kind selects the units of that kind.
+fn draw_many(ui: &mut Ui<'_>, shown: Shown<'_>, inner: Rect, many: &[Id], asked: &mut Response) {
     let mut kinds: BTreeMap<Kind, Vec<Id>> = BTreeMap::new();
     let (mut left, mut all) = (0_u32, 0_u32);
     let mut seat = None;
@@ -539,7 +532,7 @@ fn draw_many(ui: &mut Ui<'_>, shown: Shown<'_>, inner: Rect, many: &[Id], asked:
     }
 }
 
-fn draw_card(ui: &mut Ui<'_>, shown: Shown<'_>, hand: &Hand, asked: &mut Asked) {
+fn draw_card(ui: &mut Ui<'_>, shown: Shown<'_>, hand: &Hand, asked: &mut Response) {
     let entries = card(hand, shown.page, shown.world);
     if entries.is_empty() {
         return;

@@ -1,5 +1,5 @@
-//! The ground: a picture whose pixels are the corners of tiles, upon it grass and trees as meshes that are kept on the
-//! graphics card, the fog, and the small map.
+//! The ground: a picture with one pixel per tile corner, meshes of grass and trees kept on the graphics card, fog,
+//! and small map.
 
 use super::camera::Camera;
 use super::fog::{Fog, Known};
@@ -8,17 +8,15 @@ use crate::window::theme;
 use crate::world::{Map, Terrain, Tile, World};
 use lockstep::Seat;
 
-/// Whose eyes the map is seen with.
+/// What part of the world is visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Eye {
-    /// Everything is seen.
     All,
-    /// What this seat may know.
+    /// What this seat may see.
     Seat(Seat),
 }
 
 impl Eye {
-    /// Whether a tile is in sight.
     pub fn sees(self, world: &World, tile: Tile) -> bool {
         match self {
             Eye::All => true,
@@ -26,7 +24,6 @@ impl Eye {
         }
     }
 
-    /// Whether a tile was ever in sight.
     pub fn explored(self, world: &World, tile: Tile) -> bool {
         match self {
             Eye::All => true,
@@ -43,32 +40,31 @@ impl Eye {
     }
 }
 
-/// A square of the map, as it is kept.
+/// A square of the map, as meshes.
 struct Chunk {
     grass: Kept<MeshId>,
-    /// What stands upon it, and leans over the ground of its neighbours.
+    /// Trees and the like, which overlap the ground of neighbouring chunks.
     cover: Kept<MeshId>,
 }
 
-/// What is kept of the ground.
+/// The cached pictures and meshes of the ground.
 pub struct Land {
     size: u16,
-    /// A pixel a corner of a tile.
+    /// One pixel per tile corner.
     ground: Kept<PictureId>,
-    /// Drawn when they are first seen.
+    /// Made when first seen.
     chunks: Vec<Option<Chunk>>,
     fog: Fog,
     small: Kept<PictureId>,
-    /// The tick and the eye that fog and small map show.
+    /// The tick and the eye of fog and small map.
     shown: Option<(u32, Eye)>,
-    /// The terrain of every tile as it is drawn.
+    /// The terrain of every tile as drawn.
     drawn: Vec<Terrain>,
-    /// What fog and small map show; nothing where they are to be drawn anew.
+    /// What fog and small map show; empty forces an update.
     known: Vec<Known>,
 }
 
 impl Land {
-    /// With nothing drawn yet.
     pub fn new(world: &World, canvas: &mut Canvas) -> Land {
         let map = world.map();
         let across = map.size().div_ceil(CHUNK);
@@ -91,12 +87,12 @@ impl Land {
         }
     }
 
-    /// The map as a picture, a pixel a tile, darkened by the fog.
+    /// The map as a picture with one pixel per tile, darkened by the fog.
     pub fn small(&self) -> PictureId {
         self.small.id()
     }
 
-    /// A tile is another than before.
+    /// Redraws a changed tile.
     pub fn changed(&mut self, tile: Tile, world: &World, canvas: &mut Canvas) {
         let at = usize::from(tile.y) * usize::from(self.size) + usize::from(tile.x);
         if let Some(drawn) = self.drawn.get_mut(at) {
@@ -107,7 +103,7 @@ impl Land {
         self.draw_again(self.chunk_of(tile), world.map(), canvas);
     }
 
-    /// Draws anew what is another than it was drawn: the world has leapt to another time of the same match.
+    /// Redraws all changed tiles: the world has jumped to another time of the same match.
     pub fn leap(&mut self, world: &World, canvas: &mut Canvas) {
         self.shown = None;
         self.known.clear();
@@ -128,7 +124,7 @@ impl Land {
         }
     }
 
-    /// Gives the corners of a tile their colours.
+    /// Colours the corners of a tile.
     fn paint(&self, tile: Tile, map: &Map, canvas: &mut Canvas) {
         let wide = usize::from(self.size) + 1;
         let rgba = &mut canvas.picture_mut(self.ground.id()).rgba;
@@ -146,11 +142,11 @@ impl Land {
         usize::from(tile.y / CHUNK * across + tile.x / CHUNK)
     }
 
-    /// Brings fog and small map up to date, if they are old.
+    /// Updates fog and small map, if they are out of date.
     pub fn look(&mut self, world: &World, eye: Eye, canvas: &mut Canvas) {
         let tick = world.tick();
-        let fresh = self.shown.is_some_and(|(shown, whose)| {
-            whose == eye && tick >= shown && tick - shown < self.fog_ticks()
+        let fresh = self.shown.is_some_and(|(shown, shown_eye)| {
+            shown_eye == eye && tick >= shown && tick - shown < self.fog_ticks()
         });
         if fresh {
             return;
@@ -159,7 +155,7 @@ impl Land {
         let size = self.size;
         let tiles = (0..size).flat_map(|y| (0..size).map(move |x| Tile::new(x, y)));
         let known: Vec<Known> = tiles.map(|tile| eye.knows(world, tile)).collect();
-        // The card already has pictures of all that is known.
+        // The card already has these pictures.
         if known == self.known {
             return;
         }
@@ -168,13 +164,12 @@ impl Land {
         self.draw_small(world.map(), canvas);
     }
 
-    /// A large map is looked at less often: each look takes in every tile.
+    /// A large map is updated less often: each update visits every tile.
     fn fog_ticks(&self) -> u32 {
         let tiles = u32::from(self.size) * u32::from(self.size);
         FOG_TICKS * (tiles / TILES_IN_TIME).max(1)
     }
 
-    /// Draws the ground.
     pub fn draw(&mut self, map: &Map, camera: &Camera, canvas: &mut Canvas) {
         let origin = camera.to_window((0.0, 0.0));
         let across = self.size.div_ceil(CHUNK);
@@ -200,12 +195,12 @@ impl Land {
             }
         }
         self.fog.draw_below(self.ground.id(), camera, canvas);
-        // All of the grass first: no neighbour's grass shall cut off a tree.
+        // All grass before all trees: a neighbour's grass must not cut off a tree.
         let layers = [
             |chunk: &Chunk| chunk.grass.id(),
             |chunk: &Chunk| chunk.cover.id(),
         ];
-        // From afar a blade of grass is thinner than what can be seen.
+        // From a distance, grass is thinner than a pixel.
         let first = usize::from(camera.zoom < LEAST_FOR_GRASS);
         for layer in &layers[first..] {
             for chunk in seen.iter().filter_map(|place| self.chunks[*place].as_ref()) {
@@ -219,12 +214,12 @@ impl Land {
         }
     }
 
-    /// Draws the fog over what is below.
+    /// Draws the fog over everything below.
     pub fn draw_fog_over(&self, camera: &Camera, canvas: &mut Canvas) {
         self.fog.draw_over(camera, canvas);
         let (x, y) = camera.to_window((0.0, 0.0));
         let wide = f32::from(self.size) * camera.zoom;
-        // What lies beyond the edge, where trees lean over it.
+        // The area beyond the map's edge, which trees overlap.
         let view = camera.view;
         let edges = [
             Rect::new(view.x, view.y, view.w, (y - view.y).max(0.0)),
@@ -268,7 +263,7 @@ impl Land {
         }
     }
 
-    /// Draws a chunk as it is now, if it is kept.
+    /// Redraws a chunk, if it is cached.
     fn draw_again(&self, chunk: usize, map: &Map, canvas: &mut Canvas) {
         let Some(Some(kept)) = self.chunks.get(chunk) else {
             return;
@@ -298,7 +293,7 @@ fn terrain(map: &Map) -> impl Iterator<Item = Terrain> + '_ {
     tiles.map(|tile| map.terrain(tile))
 }
 
-/// A few blades of grass, so that the ground is not a plain surface and motion is seen against it.
+/// Some blades of grass, so that motion is visible against the ground.
 fn draw_grass(tile: Tile, map: &Map, canvas: &mut Canvas) {
     let (x, y) = (f32::from(tile.x), f32::from(tile.y));
     let dice = dice(tile);
@@ -316,7 +311,7 @@ fn draw_grass(tile: Tile, map: &Map, canvas: &mut Canvas) {
     }
 }
 
-/// The colour of a corner: between the tiles around it.
+/// The colour of a corner: a blend of the tiles around it.
 fn blended(x: u16, y: u16, map: &Map) -> Colour {
     let mut sum = [0_u32; 3];
     for (dx, dy) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
@@ -338,7 +333,7 @@ fn blended(x: u16, y: u16, map: &Map) -> Colour {
     [red, green, blue, 255]
 }
 
-/// Light and shadow of gentle hills, 0 to 1.
+/// Light and shadow of gentle hills, from 0 to 1.
 fn rolling(x: u16, y: u16) -> f32 {
     let (across, down) = (x / HILL, y / HILL);
     let height = |dx: u16, dy: u16| part(dice(Tile::new(across + dx, down + dy)), 11);
@@ -385,7 +380,7 @@ fn draw_cover(tile: Tile, map: &Map, canvas: &mut Canvas) {
     }
 }
 
-/// A tile of water: it keeps clear of its shores, and cuts their corners.
+/// A tile of water, with a margin at its shores and rounded corners.
 fn draw_water(tile: Tile, map: &Map, dice: u32, canvas: &mut Canvas) {
     let (x, y) = (f32::from(tile.x), f32::from(tile.y));
     let is_land = |dx: i32, dy: i32| {
@@ -500,7 +495,6 @@ fn draw_nugget((x, y): (f32, f32), size: f32, canvas: &mut Canvas) {
     canvas.convex(&corners, [255, 240, 170, 255]);
 }
 
-/// A polygon with so many corners.
 fn blob(
     (x, y): (f32, f32),
     size: f32,
@@ -517,7 +511,6 @@ fn blob(
     canvas.convex(&corners, colour);
 }
 
-/// The ground's colour.
 fn ground(terrain: Terrain) -> Colour {
     match terrain {
         Terrain::Ground => [104, 126, 70, 255],
@@ -528,7 +521,7 @@ fn ground(terrain: Terrain) -> Colour {
     }
 }
 
-/// A number that is the same for a tile each time, and another for its neighbours.
+/// A number that is fixed for a tile and independent of its neighbours'.
 fn dice(tile: Tile) -> u32 {
     let mut word = u32::from(tile.x) << 16 | u32::from(tile.y);
     for factor in [0x7feb_352d_u32, 0x846c_a68b] {
@@ -537,29 +530,28 @@ fn dice(tile: Tile) -> u32 {
     word ^ word >> 16
 }
 
-/// A part of it as a number from 0 to 1.
+/// A part of `dice` as a number from 0 to 1.
 fn part(dice: u32, shift: u32) -> f32 {
     f32::from((dice >> shift & 0xff) as u8) / 255.0
 }
 
 const WATER: Colour = [46, 102, 150, 255];
-/// The ground beside and under water.
 const SAND: Colour = [150, 142, 96, 255];
 /// How much of a corner between two shores is land.
 const CORNER: f32 = 0.38;
-/// Tiles from one hill to the next.
+/// Tiles between hills.
 const HILL: u16 = 7;
-/// Tiles along an edge of a mesh.
+/// Tiles along an edge of a chunk.
 const CHUNK: u16 = 32;
-/// Tiles by which trees lean out of their mesh.
+/// Tiles by which trees extend beyond their chunk.
 const OVERHANG: f32 = 1.5;
-/// Ticks for which the fog's picture is good: half as long as the fog itself.
+/// Ticks between updates of the fog: half of those of the world's own.
 const FOG_TICKS: u32 = 4;
-/// Tiles that are looked at in so many ticks without holding a frame up.
+/// Tiles that are visited within those ticks without delaying a frame.
 const TILES_IN_TIME: u32 = 1 << 18;
-/// Grass is drawn where a tile is so many pixels wide.
+/// Grass is drawn where a tile has at least this many pixels.
 const LEAST_FOR_GRASS: f32 = 9.0;
-/// Chunks that are kept before those that are out of sight are given back: the ground of 1,024 × 1,024 tiles.
+/// Chunks in the cache before those out of sight are dropped: the ground of 1,024 × 1,024 tiles.
 const MOST_CHUNKS: usize = 1024;
 
 #[cfg(test)]

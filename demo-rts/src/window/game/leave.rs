@@ -1,4 +1,4 @@
-//! What is asked before a match is left: there may be no way back.
+//! The question before a player leaves a match, which may be final.
 
 use crate::window::canvas::{Canvas, Rect};
 use crate::window::input::Input;
@@ -6,16 +6,13 @@ use crate::window::letters::Weight;
 use crate::window::ui::{Memory, Ui};
 use crate::window::{theme, words};
 
-/// What was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// On with the match.
     Stay,
-    /// Out of it.
     Leave,
 }
 
-/// Asks in the middle of the window. The first button, which the keyboard has, is the one that changes nothing.
+/// Asks in the middle of the window. The keyboard's focus starts on the answer that changes nothing.
 pub fn ask(canvas: &mut Canvas, input: &Input, memory: &mut Memory) -> Option<Answer> {
     let mut ui = Ui::new(canvas, input, memory);
     let whole = ui.canvas.whole();
@@ -33,14 +30,14 @@ pub fn ask(canvas: &mut Canvas, input: &Input, memory: &mut Memory) -> Option<An
     ui.label(
         (inner.x, inner.y),
         inner.w,
-        words::LEAVE_SURE,
+        words::LEAVE_QUESTION,
         theme::HEADING,
         Weight::Bold,
         theme::TEXT,
     );
     let answers = [
-        (words::RESUME, Answer::Stay),
-        (words::LEAVE_NOW, Answer::Leave),
+        (words::STAY, Answer::Stay),
+        (words::LEAVE_IT, Answer::Leave),
     ];
     let mut answered = None;
     for (place, (label, answer)) in answers.into_iter().enumerate() {
@@ -56,10 +53,10 @@ pub fn ask(canvas: &mut Canvas, input: &Input, memory: &mut Memory) -> Option<An
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::window::sight::{SIZES, check_texts};
+    use crate::window::readability::{SIZES, check_texts};
 
     #[test]
-    fn the_question_can_be_read_at_every_size() {
+    fn the_question_is_readable_at_every_size() {
         for size in SIZES {
             let mut canvas = Canvas::new();
             canvas.begin(size, 1.0);

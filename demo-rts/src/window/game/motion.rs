@@ -1,58 +1,56 @@
-//! Where things are between two ticks, and which way they look.
+//! Positions and headings between two ticks.
 
 use super::camera::{Place, place_of};
 use super::land::Eye;
 use crate::world::{BuildingView, Id, Order, UnitView, World};
 use lockstep::Seat;
 
-/// A unit as it is drawn.
+/// A unit as drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct Walker {
-    /// As the world has it.
+    /// The unit in the world.
     pub unit: UnitView,
-    /// Where it was a tick ago.
+    /// Its place a tick ago.
     pub from: Place,
-    /// Where it is.
+    /// Its place now.
     pub to: Place,
-    /// Which way it looks, as an angle from the right clockwise.
+    /// Its heading as an angle, clockwise from the right.
     pub heading: f32,
-    /// Which way it is to look, as soon as it has turned.
+    /// The heading that it turns towards.
     aim: f32,
 }
 
 impl Walker {
-    /// Where it is so far from the last tick to the next, 0 to 1.
+    /// Its place, `alpha` of the way from the last tick to the next.
     pub fn at(&self, alpha: f32) -> Place {
         between(self.from, self.to, alpha)
     }
 }
 
-/// An arrow as it is drawn.
+/// An arrow as drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrow {
-    /// Whose.
     pub seat: Seat,
-    /// Where it was a tick ago.
+    /// Its place a tick ago.
     pub from: Place,
-    /// Where it is.
+    /// Its place now.
     pub to: Place,
-    /// Where it will strike.
+    /// The place that it will hit.
     pub goal: Place,
 }
 
-/// What one eye sees of a world, ready to be drawn at any moment of a tick.
+/// What an eye sees of the world, at any moment of a tick.
 #[derive(Clone, Debug, Default)]
 pub struct Motion {
     /// Units outside of buildings, by ascending id.
     pub walkers: Vec<Walker>,
-    /// Buildings, those remembered last.
+    /// Visible buildings, then remembered ones.
     pub buildings: Vec<BuildingView>,
-    /// Arrows.
     pub arrows: Vec<Arrow>,
 }
 
 impl Motion {
-    /// Takes in a tick. To be called once for each; what leaps or is new stands where it is.
+    /// Advances by a tick; call it once for each. New units, and units that jump, do not glide.
     pub fn step(&mut self, world: &World, eye: Eye) {
         let old = std::mem::take(&mut self.walkers);
         let mut before = old.iter().peekable();
@@ -101,7 +99,6 @@ impl Motion {
         }));
     }
 
-    /// A unit, as it is drawn.
     pub fn walker(&self, id: Id) -> Option<&Walker> {
         let place = self
             .walkers
@@ -109,12 +106,11 @@ impl Motion {
         place.ok().map(|place| &self.walkers[place])
     }
 
-    /// A building, as it is drawn.
     pub fn building(&self, id: Id) -> Option<&BuildingView> {
         self.buildings.iter().find(|building| building.id == id)
     }
 
-    /// Turns the heads of these units to a place at once: an order is answered before it is executed.
+    /// Turns units towards a place at once, before the order is executed.
     pub fn face(&mut self, units: &[Id], place: Place) {
         for id in units {
             if let Ok(at) = self
@@ -128,7 +124,7 @@ impl Motion {
         }
     }
 
-    /// Lets heads turn for so many seconds.
+    /// Turns units for this long.
     pub fn turn(&mut self, seconds: f32) {
         let most = TURN_RATE * seconds;
         for walker in &mut self.walkers {
@@ -154,7 +150,7 @@ fn walker(unit: UnitView, last: Option<&Walker>) -> Walker {
     }
 }
 
-/// Between two places: 0 is the first.
+/// Interpolates from `from` to `to`.
 pub fn between(from: Place, to: Place, part: f32) -> Place {
     (
         from.0 + (to.0 - from.0) * part,
@@ -162,7 +158,7 @@ pub fn between(from: Place, to: Place, part: f32) -> Place {
     )
 }
 
-/// Tiles from one place to another.
+/// Distance in tiles.
 pub fn distance(from: Place, to: Place) -> f32 {
     (to.0 - from.0).hypot(to.1 - from.1)
 }
@@ -180,13 +176,13 @@ fn wrap(angle: f32) -> f32 {
     (angle + PI).rem_euclid(TAU) - PI
 }
 
-/// Nothing goes so many tiles in a tick.
+/// No unit moves this many tiles in a tick.
 const LEAP: f32 = 1.5;
-/// More arrows than this are not told apart from tick to tick.
+/// MatchContext this many pairs, arrows are not matched from tick to tick.
 const MOST_PAIRS: usize = 250_000;
-/// Radians a second.
+/// Radians per second.
 const TURN_RATE: f32 = 12.0;
-/// Units that have not moved yet look down to the right.
+/// Units that have not moved yet face down and right.
 const FIRST_HEADING: f32 = 0.8;
 
 #[cfg(test)]
@@ -196,7 +192,7 @@ mod tests {
     use sim::{Entry, Simulation};
 
     #[test]
-    fn who_walks_is_drawn_between_where_it_was_and_where_it_is() {
+    fn a_walking_unit_is_drawn_between_two_ticks() {
         let mut world = World::of_two();
         let eye = Eye::Seat(Seat(0));
         let mut motion = Motion::default();
@@ -229,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_turn_at_once_to_where_somebody_is_sent() {
+    fn units_turn_to_their_target_at_once() {
         let world = World::of_two();
         let mut motion = Motion::default();
         motion.step(&world, Eye::Seat(Seat(0)));
@@ -242,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn an_eye_sees_no_more_than_its_seat_may_know() {
+    fn an_eye_sees_no_more_than_its_seat() {
         let world = World::of_two();
         let (mut own, mut all) = (Motion::default(), Motion::default());
         own.step(&world, Eye::Seat(Seat(0)));

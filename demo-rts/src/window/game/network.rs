@@ -1,4 +1,4 @@
-//! How the match runs: the network panel, and the sentence that says what is the matter.
+//! The network panel, and the banner about what holds up or changes the match.
 
 use crate::facts::Facts;
 use crate::tally::Summary;
@@ -6,34 +6,33 @@ use crate::window::canvas::{Canvas, Colour, Rect};
 use crate::window::letters::Weight;
 use crate::window::ui::wrapped;
 use crate::window::{theme, words};
+use crate::words::remaining;
 use lockstep::session::Stats;
 use lockstep::{Event, Gone, RosterCause, Seat, SeatInfo, Status};
 use std::time::Duration;
 
-/// What the panel shows.
+/// What the network panel shows.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// What it took.
     pub summary: Summary,
-    /// What the session measured; `None` where there is no network.
+    /// Statistics of the session; `None` without a network.
     pub stats: Option<Stats>,
-    /// Who plays.
     pub seats: Vec<SeatInfo>,
 }
 
-/// Something to be said above all else.
+/// A sentence above everything else.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Banner {
-    /// One sentence: what happens, and what can be done.
+    /// What happened, and what the player can do.
     pub text: String,
-    /// How bad it is.
+    /// Its severity.
     pub colour: Colour,
-    /// It is over as soon as turns wait for nobody any more.
-    pub of_a_wait: bool,
+    /// Whether it ends as soon as no turn waits.
+    pub ends_with_wait: bool,
 }
 
-/// What a new event is worth to be said above all else, and for how long.
-pub fn said_of(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
+/// The banner for an event, and how long to show it.
+pub fn banner_for(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
     let names = |seats: &[Seat]| {
         let names: Vec<String> = seats.iter().map(|seat| facts.name(*seat)).collect();
         names.join(", ")
@@ -44,9 +43,13 @@ pub fn said_of(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
             theme::ACCENT,
             6,
         ),
-        Event::NoQuorum { missing, .. } => (words::no_quorum(&names(missing)), theme::BAD, 3_600),
+        Event::NoQuorum { missing, .. } => {
+            let remaining = remaining(facts.peers_without(missing));
+            let text = words::no_quorum(&names(missing), &remaining);
+            (text, theme::BAD, 3_600)
+        }
         Event::Patience { seats, longer, .. } => (
-            words::patience(&names(seats), longer.as_secs()),
+            words::extension(&names(seats), longer.as_secs()),
             theme::ACCENT,
             6,
         ),
@@ -64,27 +67,27 @@ pub fn said_of(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
             gone, back, seats, ..
         } => {
             let removed = gone.iter().filter_map(|gone| {
-                let who = names(&gone.seats);
+                let names = names(&gone.seats);
                 Some(match gone.cause {
-                    RosterCause::Lost => words::lost(&who),
-                    RosterCause::Cheated => words::cheated(&who),
-                    RosterCause::Desynced => words::strayed(&who),
+                    RosterCause::Lost => words::lost(&names),
+                    RosterCause::Cheated => words::cheated(&names),
+                    RosterCause::Desynced => words::desynced(&names),
                     _ => return None,
                 })
             });
-            let mut said: Vec<String> = removed.collect();
-            let (colour, seconds) = match said.is_empty() {
+            let mut parts: Vec<String> = removed.collect();
+            let (colour, seconds) = match parts.is_empty() {
                 true => (theme::GOOD, 6),
                 false => (theme::BAD, 8),
             };
-            let known = facts.back_among(seats);
+            let known = facts.absent_among(seats);
             if !known.is_empty() || !back.is_empty() {
-                said.push(words::back(&names(&known)));
+                parts.push(words::rejoined(&names(&known)));
             }
-            if said.is_empty() {
+            if parts.is_empty() {
                 return None;
             }
-            (said.join(" "), colour, seconds)
+            (parts.join(" "), colour, seconds)
         }
         Event::PlanChanged { plan, slow, .. } if !slow.is_empty() => {
             let percent = u32::from(facts.tick_ms) * 100 / u32::from(plan.tick_ms.max(1));
@@ -94,7 +97,7 @@ pub fn said_of(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
             let odd = desync.reports.iter();
             let odd = odd.filter(|side| desync.odd.contains(&side.peer));
             let odd: Vec<_> = odd.map(|side| side.seat).collect();
-            (words::odd(desync.turn.0, &names(&odd)), theme::BAD, 6)
+            (words::minority(desync.turn.0, &names(&odd)), theme::BAD, 6)
         }
         Event::Desync(desync) => {
             let report = desync
@@ -111,26 +114,26 @@ pub fn said_of(event: &Event, facts: &Facts) -> Option<(Banner, Duration)> {
         Event::RecordingStopped { why } => (words::recording(&why.to_string()), theme::BAD, 10),
         _ => return None,
     };
-    let of_a_wait = matches!(
+    let ends_with_wait = matches!(
         event,
         Event::Suspected { .. } | Event::NoQuorum { .. } | Event::Patience { .. }
     );
     let banner = Banner {
         text,
         colour,
-        of_a_wait,
+        ends_with_wait,
     };
     Some((banner, Duration::from_secs(seconds)))
 }
 
-/// Whom turns have waited for so long that it is told when they are back.
+/// Seats that caused a long stall, so that a banner tells when their packets arrive again.
 #[derive(Clone, Debug, Default)]
-pub struct Waited {
+pub struct LongStalls {
     seats: Vec<Seat>,
 }
 
-impl Waited {
-    /// Takes in an event of a peer with these seats. Returns what is worth to be said above all else, and for how long.
+impl LongStalls {
+    /// Takes an event of a peer with these own seats. Returns a banner, and how long to show it.
     pub fn take(
         &mut self,
         event: &Event,
@@ -138,28 +141,28 @@ impl Waited {
         facts: &Facts,
     ) -> Option<(Banner, Duration)> {
         match event {
-            Event::Stalled { on, since, .. } if *since >= WORTH_AN_END => {
+            Event::Stalled { on, since, .. } if *since >= LONG_STALL => {
                 let others = on.iter().filter(|seat| !own.contains(seat));
                 self.seats.extend(others);
                 self.seats.sort_unstable();
                 self.seats.dedup();
             }
             Event::Left { seats: gone, .. } => self.seats.retain(|seat| !gone.contains(seat)),
-            // That one says itself who is gone, or back.
+            // The banner for the roster change names these seats.
             Event::RosterChanged { cause, .. } if *cause != RosterCause::FalseAlarm => {
                 self.seats.clear();
             }
-            // It was this peer that the others have waited for.
+            // The others waited for this peer.
             Event::Slept { .. } => self.seats.clear(),
             Event::StallEnded { .. } => {
                 let seats = std::mem::take(&mut self.seats);
                 let names: Vec<String> = seats.iter().map(|seat| facts.name(*seat)).collect();
                 let banner = Banner {
-                    text: words::waited_for(&names.join(", ")),
+                    text: words::answered(&names.join(", ")),
                     colour: theme::GOOD,
-                    of_a_wait: false,
+                    ends_with_wait: false,
                 };
-                return (!names.is_empty()).then_some((banner, TOLD_BACK));
+                return (!names.is_empty()).then_some((banner, ANSWER_SHOWN));
             }
             _ => {}
         }
@@ -167,10 +170,10 @@ impl Waited {
     }
 }
 
-/// What the status is worth to be said, for as long as it lasts.
-pub fn said_of_status(status: &Status, facts: &Facts) -> Option<Banner> {
+/// The banner for a status, for as long as it lasts.
+pub fn banner_for_status(status: &Status, facts: &Facts) -> Option<Banner> {
     let (text, colour) = match status {
-        Status::Stalled { on, since } if *since >= WORTH_SAYING => {
+        Status::Stalled { on, since } if *since >= SHORTEST_SHOWN_STALL => {
             let names: Vec<String> = on.iter().map(|seat| facts.name(*seat)).collect();
             (
                 words::stalled(&names.join(", "), since.as_secs_f32()),
@@ -184,20 +187,20 @@ pub fn said_of_status(status: &Status, facts: &Facts) -> Option<Banner> {
     Some(Banner {
         text,
         colour,
-        of_a_wait: true,
+        ends_with_wait: true,
     })
 }
 
-/// What is said while the map of a match is looked at that is over.
-pub fn said_of_the_end() -> Banner {
+/// The banner over the map of a match that is over.
+pub fn banner_after_end() -> Banner {
     Banner {
         text: words::OVER.to_owned(),
         colour: theme::TEXT,
-        of_a_wait: false,
+        ends_with_wait: false,
     }
 }
 
-/// Draws a sentence below the top of the window, left of `right`.
+/// Draws a banner below the top of the window, left of `right`.
 pub fn draw_banner(canvas: &mut Canvas, banner: &Banner, right: f32) {
     let size = canvas.units(theme::HEADING);
     let most = (canvas.size().0 * 0.6).min(right - canvas.units(60.0));
@@ -228,7 +231,7 @@ pub fn draw_banner(canvas: &mut Canvas, banner: &Banner, right: f32) {
     }
 }
 
-/// The lines of the panel: what, and how much.
+/// Labels and values of the panel.
 pub fn lines(facts: &Facts, measured: &Measured) -> Vec<(String, String)> {
     let summary = &measured.summary;
     let mut lines = vec![
@@ -239,7 +242,7 @@ pub fn lines(facts: &Facts, measured: &Measured) -> Vec<(String, String)> {
         (words::PLAN.to_owned(), facts.plan.clone()),
         (
             words::LATENCY.to_owned(),
-            words::ms_pair(summary.latency.p50, summary.latency.p99),
+            words::median_and_p99(summary.latency.p50, summary.latency.p99),
         ),
         (
             words::STALLS.to_owned(),
@@ -281,8 +284,8 @@ pub fn lines(facts: &Facts, measured: &Measured) -> Vec<(String, String)> {
             },
         );
         lines.push((name, link));
-        let how = match peer.unheard > WORTH_SAYING {
-            true => words::unheard(peer.unheard.as_secs_f32()),
+        let how = match peer.unheard > SHORTEST_SHOWN_STALL {
+            true => words::silent(peer.unheard.as_secs_f32()),
             false => words::slack(peer.slack_ms, peer.slack_there_ms),
         };
         lines.push((String::new(), how));
@@ -290,7 +293,7 @@ pub fn lines(facts: &Facts, measured: &Measured) -> Vec<(String, String)> {
     lines
 }
 
-/// Draws the panel at the right edge. Returns where it begins.
+/// Draws the panel at the right edge. Returns its left edge.
 pub fn draw_panel(canvas: &mut Canvas, facts: &Facts, measured: &Measured) -> f32 {
     let size = canvas.units(theme::SMALL);
     let high = canvas.line_height(size) + canvas.units(2.0);
@@ -327,17 +330,16 @@ fn dash() -> String {
     "–".to_owned()
 }
 
-/// Shorter stalls end before they are read.
-const WORTH_SAYING: Duration = Duration::from_millis(700);
-/// Of shorter stalls it is not told that they are over.
-const WORTH_AN_END: Duration = Duration::from_secs(3);
-/// For so long it is told who is back.
-const TOLD_BACK: Duration = Duration::from_secs(5);
+/// Shorter stalls end before a player could read the banner.
+const SHORTEST_SHOWN_STALL: Duration = Duration::from_millis(700);
+/// Shorter stalls end without a banner.
+const LONG_STALL: Duration = Duration::from_secs(3);
+const ANSWER_SHOWN: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::window::sight::{SIZES, check_texts};
+    use crate::window::readability::{SIZES, check_texts};
     use lockstep::session::{Agreed, LinkStats, PeerStats};
     use lockstep::{PeerId, TurnNumber};
 
@@ -387,11 +389,11 @@ mod tests {
         let [.., agreed, link, slack] = &shown[..] else {
             panic!("{shown:?}");
         };
-        assert_eq!(agreed.1, "after turn 118, told 0.3 s ago");
+        assert_eq!(agreed.1, "after turn 118, as of 0.3 s ago");
         assert_eq!(link.0, "Grace of the very long name indeed");
-        assert_eq!(link.1, "48 ms there and back, 6 % lost");
+        assert_eq!(link.1, "48 ms round trip, 6 % loss");
         assert_eq!(slack.1, "slack 312 ms here, -18 ms there");
-        // Without a link of its own, and silent.
+        // A silent peer without a direct link.
         let stats = measured.stats.as_mut().expect("there is a network");
         stats.links.clear();
         stats.peers[0].unheard = Duration::from_millis(2_400);
@@ -401,7 +403,7 @@ mod tests {
         };
         assert_eq!(
             (link.1.as_str(), slack.1.as_str()),
-            (words::BY_OTHERS, "not heard for 2.4 s")
+            (words::BY_OTHERS, "no packets for 2.4 s")
         );
         let alone = Measured::default();
         let lines = lines(&facts(), &alone);
@@ -409,21 +411,21 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_says_who_how_long_and_what_can_be_done() {
+    fn a_stall_banner_names_player_time_and_keys() {
         let status = |ms: u64| Status::Stalled {
             on: vec![Seat(0)],
             since: Duration::from_millis(ms),
         };
-        let said = said_of_status(&status(3_250), &facts()).expect("it is long");
-        for wanted in ["Ada", "3.2 s", "Press O", "leaving"] {
-            assert!(said.text.contains(wanted), "{} in {}", wanted, said.text);
+        let parts = banner_for_status(&status(3_250), &facts()).expect("it is long");
+        for wanted in ["Ada", "3.2 s", "O: vote", "Esc"] {
+            assert!(parts.text.contains(wanted), "{} in {}", wanted, parts.text);
         }
-        assert_eq!(said_of_status(&status(200), &facts()), None);
-        assert_eq!(said_of_status(&Status::Running, &facts()), None);
+        assert_eq!(banner_for_status(&status(200), &facts()), None);
+        assert_eq!(banner_for_status(&Status::Running, &facts()), None);
     }
 
     #[test]
-    fn who_was_waited_for_is_told_to_be_back_and_nobody_else() {
+    fn only_the_end_of_a_long_stall_is_announced() {
         let turn = TurnNumber(9);
         let stalled = |on: Vec<Seat>, seconds| Event::Stalled {
             turn,
@@ -452,36 +454,36 @@ mod tests {
         };
         let mut facts = facts();
         facts.names.insert(Seat(2), "Edsger".to_owned());
-        let told = |events: &[&Event]| {
-            let mut waited = Waited::default();
-            let said = events
+        let banners = |events: &[&Event]| {
+            let mut waited = LongStalls::default();
+            let parts = events
                 .iter()
                 .filter_map(|event| waited.take(event, &[Seat(0)], &facts));
-            let said: Vec<String> = said.map(|(banner, _)| banner.text).collect();
-            said.join(" | ")
+            let parts: Vec<String> = parts.map(|(banner, _)| banner.text).collect();
+            parts.join(" | ")
         };
         let (short, long) = (stalled(vec![Seat(1)], 1), stalled(vec![Seat(1)], 4));
         let other = stalled(vec![Seat(2)], 5);
-        let grace = "Grace of the very long name indeed back: the match goes on.";
-        assert_eq!(told(&[&short, &over]), "");
-        assert_eq!(told(&[&short, &long, &long, &over, &over]), grace);
+        let grace = "Connection to Grace of the very long name indeed restored: the match goes on.";
+        assert_eq!(banners(&[&short, &over]), "");
+        assert_eq!(banners(&[&short, &long, &long, &over, &over]), grace);
         let alarm = of(RosterCause::FalseAlarm);
-        assert_eq!(told(&[&long, &alarm, &over]), grace);
+        assert_eq!(banners(&[&long, &alarm, &over]), grace);
         let both = grace.replace("indeed", "indeed, Edsger");
-        assert_eq!(told(&[&long, &other, &over]), both);
+        assert_eq!(banners(&[&long, &other, &over]), both);
         for gone in [
             &of(RosterCause::Lost),
             &of(RosterCause::Rejoined),
             &left,
             &slept,
         ] {
-            assert_eq!(told(&[&long, gone, &over]), "", "{gone:?}");
+            assert_eq!(banners(&[&long, gone, &over]), "", "{gone:?}");
         }
-        assert_eq!(told(&[&stalled(vec![Seat(0)], 9), &over]), "");
+        assert_eq!(banners(&[&stalled(vec![Seat(0)], 9), &over]), "");
     }
 
     #[test]
-    fn what_befalls_a_match_is_one_sentence_that_can_be_read_at_every_size() {
+    fn every_banner_is_readable_at_every_size() {
         let turn = TurnNumber(9);
         let seats = vec![Seat(1)];
         let changed = |cause| Event::RosterChanged {
@@ -526,7 +528,7 @@ mod tests {
         ];
         let facts = facts();
         for event in &events {
-            let (banner, _) = said_of(event, &facts).expect("it is worth saying");
+            let (banner, _) = banner_for(event, &facts).expect("it is worth saying");
             for size in SIZES {
                 let mut canvas = Canvas::new();
                 canvas.begin(size, 1.0);
@@ -535,15 +537,15 @@ mod tests {
                 check_texts(&canvas);
             }
         }
-        let slow = said_of(&events[6], &facts).map(|(banner, _)| banner.text);
+        let slow = banner_for(&events[6], &facts).map(|(banner, _)| banner.text);
         assert!(slow.is_some_and(|text| text.contains("50 %")));
-        assert_eq!(said_of(&changed(RosterCause::FalseAlarm), &facts), None);
-        // One is lost in the change that lets another one in.
+        assert_eq!(banner_for(&changed(RosterCause::FalseAlarm), &facts), None);
+        // One roster change removes a player and readmits another.
         let mut without_ada = facts;
         without_ada.left.push(Seat(0));
-        let both = said_of(&events[0], &without_ada).map(|(banner, _)| banner.text);
+        let both = banner_for(&events[0], &without_ada).map(|(banner, _)| banner.text);
         let both = both.expect("it is worth saying");
-        for wanted in ["lost", "Ada back"] {
+        for wanted in ["lost", "Ada rejoined"] {
             assert!(both.contains(wanted), "{wanted} in {both}");
         }
     }

@@ -1,4 +1,4 @@
-//! What lies over the match: its menu, the help, and the result.
+//! Panels over the match: its menu, the help, and the result.
 
 use super::scene::colour;
 use crate::facts::Facts;
@@ -14,52 +14,44 @@ use crate::world::{TICKS_PER_SECOND, World};
 use lockstep::{Ended, Seat};
 use std::time::Duration;
 
-/// What was chosen.
+/// A choice from the menu.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// On with the match, or with looking at its map.
     Close,
     /// Pauses the match, or ends the pause.
     Pause,
-    /// The result of a match that is over.
     Result,
-    /// What keys do.
+    /// The list of keys.
     Help,
-    /// Gives up: what is asked twice.
+    /// Surrenders, after a confirmation.
     Surrender,
-    /// Leaves the match.
     Leave,
 }
 
-/// Whether the person can give up.
+/// The state of the surrender button.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Surrender {
-    /// There is nothing to give up.
+    /// A watcher or a defeated player has nothing to surrender.
     Cannot,
-    /// Pressed once it asks.
+    /// The button asks for confirmation.
     Can,
-    /// Pressed once more it happens.
+    /// The button surrenders.
     Asks,
 }
 
-/// How far a match is: what its menu offers.
+/// The state of the match, which decides what its menu offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// It is played, or stands still by agreement.
     Played {
-        /// It stands still.
         paused: bool,
-        /// Whether the person can give up.
         surrender: Surrender,
     },
-    /// It is over.
     Over {
-        /// There is a result: it had begun.
+        /// Whether it had begun, and so has a result.
         result: bool,
     },
 }
 
-/// The menu of a match.
 pub fn menu(
     canvas: &mut Canvas,
     input: &Input,
@@ -73,7 +65,7 @@ pub fn menu(
                 false => words::PAUSE,
             };
             let give_up = match surrender {
-                Surrender::Asks => words::SURRENDER_SURE,
+                Surrender::Asks => words::SURRENDER_CONFIRM,
                 _ => words::SURRENDER,
             };
             let can = surrender != Surrender::Cannot;
@@ -107,7 +99,7 @@ pub fn menu(
     chosen
 }
 
-/// What keys and buttons do.
+/// The list of keys and buttons. Returns whether it was closed.
 pub fn help(canvas: &mut Canvas, input: &Input, memory: &mut Memory) -> bool {
     let mut ui = Ui::new(canvas, input, memory);
     let area = panel(&mut ui, 720.0, 548.0, words::HELP);
@@ -134,22 +126,20 @@ pub fn help(canvas: &mut Canvas, input: &Input, memory: &mut Memory) -> bool {
     closed
 }
 
-/// What the result tells of.
+/// What the result shows.
 #[derive(Clone, Copy)]
 pub struct Played<'a> {
-    /// The world as it was at the end.
+    /// The world at the end.
     pub world: &'a World,
-    /// What is known of the match.
     pub facts: &'a Facts,
-    /// How seats stood while it was played.
+    /// Samples taken during the match.
     pub samples: &'a [Sample],
-    /// How it ended.
     pub ended: &'a Ended,
-    /// Who looks at it.
+    /// The seat of this player, if any.
     pub own: Option<Seat>,
 }
 
-/// How the match ended, what everybody came to, and how.
+/// The result: how the match ended, and a table and graphs of all seats.
 pub fn result(
     canvas: &mut Canvas,
     input: &Input,
@@ -165,7 +155,7 @@ pub fn result(
     } = played;
     let mut ui = Ui::new(canvas, input, memory);
     let table = 196.0 + 30.0 * world.seats().count() as f32;
-    // Units of the interface, whatever its size.
+    // Units of the interface, independent of its size.
     let room = ui.canvas.size().1 / ui.canvas.scale() - 2.0 * EDGE - table;
     let graphs = match samples {
         [first, .., last] if last.tick >= first.tick + SECOND && room >= GRAPHS.0 => {
@@ -213,7 +203,7 @@ pub fn result(
             seat.colour,
             flag.centre(),
             side * 0.7,
-            theme::upon(own_colour),
+            theme::contrast(own_colour),
         );
         let name = facts.name(seat.seat);
         let ink = if seat.defeated {
@@ -266,7 +256,7 @@ pub fn result(
     chosen
 }
 
-/// The graphs of the replay viewer, side by side, from the first sample to the last.
+/// The graphs of the replay viewer, side by side.
 fn draw_graphs(canvas: &mut Canvas, area: Rect, played: Played<'_>) {
     let Played {
         world,
@@ -312,12 +302,12 @@ fn draw_graphs(canvas: &mut Canvas, area: Rect, played: Played<'_>) {
     }
 }
 
-/// A tick as time of play.
+/// A tick as match time.
 fn clock_of(tick: u64) -> String {
     clock(Duration::from_secs(tick / SECOND))
 }
 
-/// A panel in the middle, with a heading. Returns what is left of it.
+/// A panel with a heading in the middle of the window. Returns the room below the heading.
 fn panel(ui: &mut Ui<'_>, wide: f32, high: f32, heading: &str) -> Rect {
     let whole = ui.canvas.whole();
     ui.canvas.begin_above();
@@ -341,9 +331,9 @@ fn panel(ui: &mut Ui<'_>, wide: f32, high: f32, heading: &str) -> Rect {
 }
 
 const SECOND: u64 = TICKS_PER_SECOND as u64;
-/// What stays free above and below the result.
+/// Margin above and below the result.
 const EDGE: f32 = 12.0;
-/// Graphs are at least so high, with all that is written around them, and at most.
+/// Smallest and largest height of a graph, with its labels.
 const GRAPHS: (f32, f32) = (110.0, 300.0);
 const COLUMNS: [f32; 6] = [0.0, 0.32, 0.47, 0.60, 0.73, 0.86];
 
@@ -351,14 +341,14 @@ const COLUMNS: [f32; 6] = [0.0, 0.32, 0.47, 0.60, 0.73, 0.86];
 mod tests {
     use super::*;
     use crate::window::input::{KeyCode, Modifiers, Press};
+    use crate::window::readability::{SIZES, check_texts};
     use crate::window::samples::Samples;
-    use crate::window::sight::{SIZES, check_texts};
     use crate::world::Setup;
     use lockstep::{EndReason, Outcome};
     use sim::{Seed, Simulation, Start};
 
     #[test]
-    fn menu_and_help_can_be_read_at_every_size() {
+    fn menu_and_help_are_readable_at_every_size() {
         let input = Input::default();
         for size in SIZES {
             let mut canvas = Canvas::new();
@@ -388,7 +378,7 @@ mod tests {
         }
     }
 
-    /// A match of so many, and how they stood in ten minutes from `from` on.
+    /// A match of this many seats, and ten minutes of samples beginning at `from`.
     fn played(seats: u8, from: u64) -> (World, Samples) {
         let world = World::new(&Start {
             setup: Setup::default(),
@@ -404,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_with_its_graphs_can_be_read_at_every_size() {
+    fn the_result_is_readable_at_every_size() {
         let facts = Facts::new("test");
         let ended = Ended {
             reason: EndReason::Decided,
@@ -417,7 +407,7 @@ mod tests {
             of: 1,
         };
         let input = Input::default();
-        // The whole match; and that of somebody who came when it was half over.
+        // The whole match, and the second half of it for a late joiner.
         for (seats, from) in [(2, 0), (8, 0), (8, 723 * SECOND)] {
             let (world, samples) = played(seats, from);
             for (size, zoom) in SIZES
@@ -439,29 +429,29 @@ mod tests {
                     check_texts(canvas);
                 };
                 show(&mut canvas, &mut memory, samples.all());
-                let said = |canvas: &Canvas, wanted: &str| {
+                let shows = |canvas: &Canvas, wanted: &str| {
                     canvas.texts().iter().any(|text| text.text == wanted)
                 };
-                assert!(said(&canvas, "Defeat: seat 1 won"));
-                assert!((0..seats).all(|seat| said(&canvas, &format!("seat {seat}"))));
+                assert!(shows(&canvas, "Defeat: seat 1 won"));
+                assert!((0..seats).all(|seat| shows(&canvas, &format!("seat {seat}"))));
                 for title in words::viewer::GRAPHS {
-                    assert!(said(&canvas, title), "{title} at {size:?}, {zoom}");
+                    assert!(shows(&canvas, title), "{title} at {size:?}, {zoom}");
                 }
                 let times = match from {
                     0 => ["0:00", "10:00"],
                     _ => ["12:03", "22:03"],
                 };
-                assert!(times.into_iter().all(|time| said(&canvas, time)));
-                // Without any time there is nothing to draw over it.
+                assert!(times.into_iter().all(|time| shows(&canvas, time)));
+                // With a single sample there is nothing to draw.
                 show(&mut canvas, &mut memory, &samples.all()[..1]);
-                assert!(!said(&canvas, words::viewer::GRAPHS[0]));
-                assert!(said(&canvas, words::LOOK));
+                assert!(!shows(&canvas, words::viewer::GRAPHS[0]));
+                assert!(shows(&canvas, words::LOOK));
             }
         }
     }
 
     #[test]
-    fn the_menu_is_walked_by_keys() {
+    fn keys_move_through_the_menu() {
         let mut memory = Memory::default();
         memory.focus(0);
         let mut press = |key: KeyCode| {

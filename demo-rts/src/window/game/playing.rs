@@ -1,15 +1,15 @@
-//! A match that a person plays, or watches bots play.
+//! The screen of a match that a person plays, or watches bots play.
 
 use super::camera;
-use super::hand::Wish;
+use super::hand::Request;
 use super::leave::{self, Answer};
-use super::network::{self, Banner, Measured, Waited};
+use super::network::{self, Banner, LongStalls, Measured};
 use super::over::{self, Choice, Played, Stage, Surrender};
 use super::table::{Around, Table};
 use super::talk::Talk;
 use crate::exit::{self, Problem};
 use crate::facts::Facts;
-use crate::names::called;
+use crate::names::name_seats;
 use crate::news::News;
 use crate::output::{EndLine, Line};
 use crate::peer::Peer;
@@ -30,40 +30,45 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// What is told after the window has closed.
+/// What the program prints after the window has closed.
 #[derive(Debug, Default)]
-pub struct Farewell {
+pub struct ExitReport {
     lines: Vec<String>,
     code: Option<u8>,
 }
 
-impl Farewell {
-    /// Takes in how a match ended for this peer, in place of what ended before.
+impl ExitReport {
+    /// Takes the result of a match, in place of an earlier one.
     pub fn take(&mut self, ended: &Ended, peer: &mut Peer) {
         let summary = peer.summary();
         let end = Line::End(EndLine::new(ended, &summary));
         self.code = Some(exit::of_end(&ended.reason));
         self.lines = vec![plain::text(&end).unwrap_or_default()];
-        let way_back = peer.way_back(&ended.reason);
-        self.lines.extend(way_back.map(|how| format!("  {how}")));
-        let watch = |path: PathBuf| format!("  watch it: demo-rts watch {}", plain::word(&path));
+        let hint = peer.rejoin_hint(&ended.reason);
+        self.lines.extend(hint.map(|how| format!("  {how}")));
+        let watch = |path: PathBuf| {
+            format!(
+                "  watch the replay: demo-rts watch {}",
+                plain::quoted(&path)
+            )
+        };
         self.lines.extend(summary.replay.map(watch));
     }
 
-    /// What it comes to for scripts.
+    /// The exit code.
     pub fn code(&self) -> u8 {
         self.code.unwrap_or(exit::GOOD)
     }
 
-    /// What it comes to for people.
+    /// The lines for people.
     pub fn lines(&self) -> &[String] {
         &self.lines
     }
 
-    /// Prints it.
+    /// Prints the lines and returns the exit code.
     ///
     /// # Errors
-    /// [`Problem::Terminal`].
+    /// Stdout failed.
     pub fn say(&self) -> Result<ExitCode, Problem> {
         for line in &self.lines {
             plain::print(line).map_err(Problem::Terminal)?;
@@ -72,54 +77,54 @@ impl Farewell {
     }
 }
 
-/// What lies over the match.
+/// Which panel covers the match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Over {
     Nothing,
     Menu,
     Help,
-    /// Whether to leave.
+    /// The question about leaving.
     Leave,
     Result,
 }
 
-/// A match that is played or watched.
+/// The screen of a running match.
 pub struct Game {
     peer: Peer,
     facts: Facts,
     news: News,
     settings: Shared,
-    farewell: Rc<RefCell<Farewell>>,
+    exit_report: Rc<RefCell<ExitReport>>,
     table: Option<Table>,
     talk: Talk,
     seats: Vec<SeatInfo>,
-    /// Seats are given: before, nobody knows whose eyes to look with.
+    /// Seats are assigned; only then is it known which seat's view to show.
     started: bool,
     ended: Option<Ended>,
-    /// How all seats stood, for the result.
+    /// Samples of all seats, for the result.
     samples: Samples,
     over: Over,
-    /// The menu asks whether the person means to give up.
+    /// The menu asks to confirm the surrender.
     asks_surrender: bool,
     memory: Memory,
     shows_network: bool,
-    /// What is said in the middle, and until when.
+    /// A message in the middle, and when it ends.
     flash: Option<(String, Duration)>,
     banner: Option<(Banner, Duration)>,
-    waited: Waited,
-    /// Since when the match is being left.
+    long_stalls: LongStalls,
+    /// When leaving began.
     leaving: Option<Duration>,
     now: Duration,
 }
 
 impl Game {
-    /// Of this peer; `notes` stand at the beginning of the log.
+    /// The screen of this peer; the log begins with `notes`.
     pub fn new(
         peer: Peer,
         title: &str,
         notes: &[String],
         settings: Shared,
-        farewell: Rc<RefCell<Farewell>>,
+        exit_report: Rc<RefCell<ExitReport>>,
     ) -> Game {
         let mut facts = Facts::new(title);
         notes.iter().for_each(|note| facts.note(note));
@@ -128,7 +133,7 @@ impl Game {
             facts,
             news: News::without_tiles(),
             settings,
-            farewell,
+            exit_report,
             table: None,
             talk: Talk::default(),
             seats: Vec::new(),
@@ -141,19 +146,19 @@ impl Game {
             shows_network: false,
             flash: None,
             banner: None,
-            waited: Waited::default(),
+            long_stalls: LongStalls::default(),
             leaving: None,
             now: Duration::ZERO,
         }
     }
 
-    /// Steps the world and takes in what happened.
+    /// Steps the world and handles new events.
     fn follow(&mut self) {
         let person = self.peer.person();
         let mut refused = None;
         let mut lines = Vec::new();
         let (table, news, facts) = (&mut self.table, &mut self.news, &self.facts);
-        // Who reads the help sees nothing of the map.
+        // An open panel hides the map.
         let open = self.over == Over::Nothing;
         let events = self.peer.poll(|world, effects| {
             for effect in effects {
@@ -193,7 +198,6 @@ impl Game {
         }
     }
 
-    /// Keeps how seats stand.
     fn sample(&mut self, events: &[Event]) {
         let tick = self.peer.game().ticks();
         let Some(world) = self.peer.world() else {
@@ -208,21 +212,21 @@ impl Game {
     }
 
     fn take(&mut self, event: &Event) {
-        if let Some((banner, lasts)) = network::said_of(event, &self.facts) {
+        if let Some((banner, lasts)) = network::banner_for(event, &self.facts) {
             self.banner = Some((banner, self.now + lasts));
         }
         if matches!(event, Event::StallEnded { .. } | Event::Resumed { .. }) {
-            // News is read to its end.
-            self.banner.take_if(|(banner, _)| banner.of_a_wait);
+            // A news line is read to its end.
+            self.banner.take_if(|(banner, _)| banner.ends_with_wait);
         }
         let own = self.peer.game().own_seats();
-        if let Some((banner, lasts)) = self.waited.take(event, own, &self.facts) {
+        if let Some((banner, lasts)) = self.long_stalls.take(event, own, &self.facts) {
             self.banner = Some((banner, self.now + lasts));
         }
         self.talk.follow(&self.facts, self.now);
         self.facts.take(event);
         if matches!(event, Event::Stalled { .. } | Event::StallEnded { .. }) {
-            // The banner says so, for as long as it matters.
+            // The banner shows it for as long as it matters.
             self.talk.pass_over(&self.facts);
         }
         match event {
@@ -230,7 +234,7 @@ impl Game {
                 self.started = true;
                 self.seats.clone_from(seats);
                 if self.is_alone() {
-                    self.name_alone();
+                    self.name_sole_person();
                 }
             }
             Event::Chat { .. } => sound::play(Sound::Chat),
@@ -239,17 +243,17 @@ impl Game {
         }
     }
 
-    /// Who plays alone, or lets bots play, is no other than the reader.
-    fn name_alone(&mut self) {
+    /// Without other persons, the person's seat is called "you".
+    fn name_sole_person(&mut self) {
         let person = self.peer.person();
         let people = self.seats.iter().map(|info| {
             let is_person = Some(info.seat) == person;
             (info.seat, is_person.then(|| words::YOU.to_owned()))
         });
-        self.facts.names = called(people.collect());
+        self.facts.names = name_seats(people.collect());
     }
 
-    /// Whether nobody else's process takes part.
+    /// Whether one process plays all seats.
     fn is_alone(&self) -> bool {
         let first = self.seats.first().map(|info| info.peer);
         self.seats.iter().all(|info| Some(info.peer) == first)
@@ -263,22 +267,22 @@ impl Game {
         self.ended = Some(ended.clone());
         self.over = Over::Result;
         self.banner = None;
-        self.farewell.borrow_mut().take(ended, &mut self.peer);
+        self.exit_report.borrow_mut().take(ended, &mut self.peer);
     }
 
     fn say(&mut self, text: String) {
         self.flash = Some((text, self.now + FLASH));
     }
 
-    fn wish(&mut self, wish: Wish) {
-        match wish {
-            Wish::Say(text) => self.say(text),
-            Wish::Look(at) => {
+    fn request(&mut self, request: Request) {
+        match request {
+            Request::Say(text) => self.say(text),
+            Request::Look(at) => {
                 if let Some(table) = &mut self.table {
                     table.camera.centre = at;
                 }
             }
-            Wish::Issue(order) => {
+            Request::Issue(order) => {
                 if let Err(why) = self.peer.issue(order.command) {
                     self.say(words::title_of(&why.to_string()));
                     sound::play(Sound::Refused);
@@ -286,7 +290,7 @@ impl Game {
                     sound::play(Sound::Order);
                     if let (Some(table), Some(to)) = (&mut self.table, order.to) {
                         table.scene.effects.mark(order.sign, to);
-                        table.scene.motion.face(&order.who, to);
+                        table.scene.motion.face(&order.ids, to);
                     }
                 }
             }
@@ -299,7 +303,7 @@ impl Game {
         self.over = Over::Nothing;
     }
 
-    /// Gives up, if that is said twice: the seat is defeated, and its player may look on.
+    /// Surrenders on the second call: the seat is defeated, and its player may see all.
     fn surrender(&mut self) {
         if !std::mem::replace(&mut self.asks_surrender, true) {
             return;
@@ -321,7 +325,7 @@ impl Game {
         }
     }
 
-    /// Keys that mean the match rather than what lies on the table.
+    /// Keys of the match itself, not of its table.
     fn press_keys(&mut self, input: &Input) {
         if self.talk.is_typing() {
             return;
@@ -386,12 +390,12 @@ impl Game {
             alarm: self.news.attacked_at(),
             covered,
         };
-        for wish in table.frame(input, canvas, around) {
-            self.wish(wish);
+        for request in table.frame(input, canvas, around) {
+            self.request(request);
         }
     }
 
-    fn draw_said(&mut self, canvas: &mut Canvas) {
+    fn draw_message(&mut self, canvas: &mut Canvas) {
         let mut right = canvas.size().0;
         if self.shows_network {
             let measured = Measured {
@@ -403,8 +407,8 @@ impl Game {
         }
         let status = self.peer.game().status();
         let lasting = match self.ended {
-            Some(_) => self.table.as_ref().map(|_| network::said_of_the_end()),
-            None => network::said_of_status(&status, &self.facts),
+            Some(_) => self.table.as_ref().map(|_| network::banner_after_end()),
+            None => network::banner_for_status(&status, &self.facts),
         };
         let lasting = lasting.filter(|_| self.over == Over::Nothing);
         let now = self.now;
@@ -417,7 +421,7 @@ impl Game {
         }
     }
 
-    /// What lies over the match. Returns whether the screen is to be left.
+    /// Draws the panel over the match. Returns whether to leave the screen.
     fn draw_over(&mut self, input: &Input, canvas: &mut Canvas) -> bool {
         let choice = match self.over {
             Over::Nothing => {
@@ -495,26 +499,26 @@ impl Screen for Game {
             now: input.now,
             ..Input::default()
         };
-        let heard = if typing { input } else { &quiet };
-        if let Some(text) = self.talk.frame(heard, canvas, bottom) {
+        let active = if typing { input } else { &quiet };
+        if let Some(text) = self.talk.frame(active, canvas, bottom) {
             self.peer.game().source().chat(&text);
         }
-        self.draw_said(canvas);
+        self.draw_message(canvas);
         if self.draw_over(input, canvas) {
             return Next::Back;
         }
-        // Left by the menu: there is nothing to look at but the menu below.
+        // A player that left by the menu returns straight to the menu below.
         let left = self.leaving.is_some() && !input.closing && self.may_close();
         if left { Next::Back } else { Next::Stay }
     }
 
     fn may_close(&mut self) -> bool {
-        let waited = self.leaving.map(|since| self.now.saturating_sub(since));
-        self.ended.is_some() || waited.is_some_and(|waited| waited > LEAVING)
+        let long_stalls = self.leaving.map(|since| self.now.saturating_sub(since));
+        self.ended.is_some() || long_stalls.is_some_and(|long_stalls| long_stalls > LEAVING)
     }
 }
 
-/// Before there is a world.
+/// Shown until there is a world.
 fn draw_waiting(canvas: &mut Canvas, ended: Option<&Ended>) {
     let text = match ended {
         Some(ended) => words::title_of(&ended.reason.to_string()),
@@ -544,10 +548,10 @@ fn draw_flash(canvas: &mut Canvas, text: &str) {
     canvas.text(at, text, size, Weight::Bold, theme::ACCENT);
 }
 
-/// How long something said stays.
+/// How long a message is shown.
 const FLASH: Duration = Duration::from_secs(3);
-/// A match ends sooner than this once it is left: five seconds and the command delay, of at most 8 turns of 400 ms, which
-/// a slow machine makes four times as long.
+/// Longer than leaving takes: five seconds, and the command delay of at most 8 turns of 400 ms, which a slow
+/// machine stretches fourfold.
 const LEAVING: Duration = Duration::from_secs(20);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The match as one eye sees it: ground, buildings, units, arrows, fog, and what happens among them.
+//! The match as an eye sees it: ground, buildings, units, arrows, fog and effects.
 
 use super::camera::{Camera, Place, place_of};
 use super::effects::{Effects, radius};
@@ -10,36 +10,32 @@ use crate::window::theme;
 use crate::world::{BuildingView, Effect, Id, Kind, Tile, UnitView, World};
 use lockstep::Seat;
 
-/// What is kept of a match to draw it.
+/// What is cached of a match to draw it.
 pub struct Scene {
-    /// Whose eyes.
     eye: Eye,
-    /// Where things are.
     pub motion: Motion,
-    /// What happens.
     pub effects: Effects,
     land: Option<Land>,
     /// Tiles that changed since the ground was drawn.
     changed: Vec<Tile>,
-    /// The world has leapt since the ground was drawn.
+    /// The world has jumped since the ground was drawn.
     leapt: bool,
 }
 
 /// What to draw beside the world itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Overlay<'a> {
-    /// Who is selected, ascending.
+    /// The selection, ascending.
     pub selected: &'a [Id],
-    /// What the mouse is over.
+    /// The unit or building under the mouse.
     pub under: Option<Id>,
-    /// How far the next tick is.
+    /// The fraction of a tick since the last one.
     pub alpha: f32,
-    /// Whether every health bar is shown.
+    /// Whether to show every health bar.
     pub all_bars: bool,
 }
 
 impl Scene {
-    /// As this eye sees it.
     pub fn new(eye: Eye) -> Scene {
         Scene {
             eye,
@@ -51,12 +47,10 @@ impl Scene {
         }
     }
 
-    /// Whose eyes it is seen with.
     pub fn eye(&self) -> Eye {
         self.eye
     }
 
-    /// Sees with other eyes from now on.
     pub fn look_with(&mut self, eye: Eye, world: &World) {
         if eye != self.eye {
             self.eye = eye;
@@ -65,7 +59,7 @@ impl Scene {
         }
     }
 
-    /// Takes in a tick.
+    /// Advances by a tick.
     pub fn step(&mut self, world: &World, effects: &[Effect]) {
         self.motion.step(world, self.eye);
         self.effects.take(world, effects, self.eye);
@@ -76,7 +70,7 @@ impl Scene {
         }
     }
 
-    /// Begins anew at a world that does not follow from the last one, as after a seek.
+    /// Starts over at an unrelated world.
     pub fn restart(&mut self, world: &World) {
         self.motion = Motion::default();
         self.motion.step(world, self.eye);
@@ -85,7 +79,7 @@ impl Scene {
         self.changed.clear();
     }
 
-    /// Goes on at another time of the same match, as after a seek: what is kept of the ground stays.
+    /// Continues at another time of the same match, as after a seek; the ground stays cached.
     pub fn leap(&mut self, world: &World) {
         self.motion = Motion::default();
         self.motion.step(world, self.eye);
@@ -94,18 +88,17 @@ impl Scene {
         self.leapt = true;
     }
 
-    /// The map as a picture, a pixel a tile, once it was drawn.
+    /// The map as a picture with one pixel per tile, once it was drawn.
     pub fn small_map(&self) -> Option<crate::window::canvas::PictureId> {
         self.land.as_ref().map(Land::small)
     }
 
-    /// Lets so many seconds pass for what moves between ticks.
+    /// Advances what moves between ticks.
     pub fn pass(&mut self, seconds: f32) {
         self.motion.turn(seconds);
         self.effects.pass(seconds);
     }
 
-    /// Draws it.
     pub fn draw(
         &mut self,
         world: &World,
@@ -141,7 +134,7 @@ impl Scene {
         canvas.unclip();
     }
 
-    /// Whom a pixel points at: a unit first, else a building.
+    /// The unit, or else the building, at a pixel.
     pub fn at(&self, pixel: (f32, f32), camera: &Camera, alpha: f32) -> Option<Id> {
         let place = camera.to_map(pixel);
         let near = self.motion.walkers.iter().filter_map(|walker| {
@@ -307,7 +300,7 @@ impl Scene {
     }
 }
 
-/// What a building covers, in tiles.
+/// The tiles under a building.
 pub fn footprint(building: &BuildingView) -> Rect {
     let size = f32::from(building.kind.stats().size);
     Rect::new(
@@ -324,19 +317,19 @@ pub fn in_window(on_map: Rect, camera: &Camera) -> Rect {
     Rect::new(x, y, on_map.w * camera.zoom, on_map.h * camera.zoom)
 }
 
-/// The colour's number of a seat.
+/// The number of a seat's colour.
 pub fn colour(world: &World, seat: Seat) -> u8 {
     world.seat(seat).map_or(0, |seat| seat.colour)
 }
 
-/// Where something stands, as the world has it.
+/// The place of a unit or building in the world.
 pub fn place(world: &World, id: Id) -> Option<Place> {
     let unit = world.unit(id).map(|unit| place_of(unit.at));
     unit.or_else(|| world.building(id).map(|building| place_of(building.centre)))
 }
 
-/// Hit points of one that is unhurt. What others have learnt is not known: theirs are those of the table, unless more
-/// can be seen.
+/// Maximum hit points. Upgrades of other seats are unknown: their maximum is that of the table, or what is visible
+/// if more.
 pub fn whole(world: &World, eye: Eye, seat: Seat, kind: Kind, left: u16) -> u16 {
     let known = match eye {
         Eye::All => world.stats(seat, kind),
@@ -376,7 +369,7 @@ fn bar(canvas: &mut Canvas, (x, y): (f32, f32), wide: f32, part: f32) {
 }
 
 const SELECTED: crate::window::canvas::Colour = [240, 255, 240, 230];
-/// So many selected show that they are unhurt.
+/// With at most this many selected, full health bars are shown too.
 const FEW: usize = 12;
-/// Units whose radius is fewer pixels than this have no bars.
+/// Units with a smaller radius in pixels have no bars.
 const LEAST_FOR_BARS: f32 = 3.5;

@@ -1,4 +1,4 @@
-//! How units and buildings look: every kind by its outline, every seat by colour and mark.
+//! The look of units and buildings: an outline for every kind, colour and mark for every seat.
 
 use super::pen::Pen;
 use super::signs::{Sign, sign};
@@ -6,10 +6,8 @@ use crate::window::canvas::{Canvas, Colour, Rect};
 use crate::window::theme;
 use crate::world::{Kind, Resource};
 
-/// How a unit is to be drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct UnitLook {
-    /// What it is.
     pub kind: Kind,
     /// The number of its seat's colour.
     pub seat: u8,
@@ -17,15 +15,12 @@ pub struct UnitLook {
     pub at: (f32, f32),
     /// Half its width, in pixels.
     pub size: f32,
-    /// Which way it looks.
     pub heading: f32,
-    /// What it carries.
     pub carries: Option<Resource>,
-    /// How much it was hit just now: 1 is at once.
+    /// How recent its last hit is: 1 is now.
     pub struck: f32,
 }
 
-/// Draws a unit.
 pub fn unit(canvas: &mut Canvas, look: &UnitLook) {
     let own = theme::seat(look.seat);
     let body = theme::mix(own, [255; 4], look.struck * 0.8);
@@ -147,12 +142,12 @@ pub fn unit(canvas: &mut Canvas, look: &UnitLook) {
             _ => 0.0,
         };
         let middle = pen.point((ahead, 0.0));
-        let colour = theme::upon(own);
+        let colour = theme::contrast(own);
         theme::mark(pen.canvas, look.seat, middle, size * 0.62, colour);
     }
 }
 
-/// A unit from far away: its outline only.
+/// A unit from far away: only its outline.
 fn far_unit(pen: &mut Pen<'_>, kind: Kind, body: Colour) {
     match kind {
         Kind::Archer => {
@@ -189,20 +184,18 @@ fn far_unit(pen: &mut Pen<'_>, kind: Kind, body: Colour) {
     }
 }
 
-/// How a building is to be drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct BuildingLook {
-    /// What it is.
     pub kind: Kind,
     /// The number of its seat's colour.
     pub seat: u8,
-    /// What it covers, in pixels.
+    /// Its area in pixels.
     pub area: Rect,
-    /// How much of it stands: 1 is all.
+    /// How much of it is built: 1 is all.
     pub built: f32,
-    /// How much it was hit just now: 1 is at once.
+    /// How recent its last hit is: 1 is now.
     pub struck: f32,
-    /// 1 as usual; less lets the ground shine through.
+    /// 1 is opaque.
     pub alpha: f32,
 }
 
@@ -267,7 +260,7 @@ pub fn building(canvas: &mut Canvas, look: &BuildingLook) {
     emblem(canvas, look, u);
 }
 
-/// A house with a roof of the seat's colour, its ridge from left to right.
+/// A house with a roof of the seat's colour and a horizontal ridge.
 fn gabled(
     canvas: &mut Canvas,
     body: Rect,
@@ -303,7 +296,7 @@ fn gabled(
     }
 }
 
-/// What is being built: a frame that fills from below.
+/// A building under construction: a frame that fills from below.
 fn foundation(canvas: &mut Canvas, look: &BuildingLook, body: Rect, edge: f32) {
     let fade = |colour: Colour| theme::alpha(colour, look.alpha);
     let own = theme::seat(look.seat);
@@ -326,7 +319,7 @@ fn foundation(canvas: &mut Canvas, look: &BuildingLook, body: Rect, edge: f32) {
     );
 }
 
-/// The sign of what a building is for, and its seat's mark.
+/// The emblem of a building's kind, and its seat's mark.
 fn emblem(canvas: &mut Canvas, look: &BuildingLook, u: f32) {
     let area = look.area;
     let (x, y) = area.centre();
@@ -361,7 +354,7 @@ fn emblem(canvas: &mut Canvas, look: &BuildingLook, u: f32) {
         theme::alpha(theme::OUTLINE, look.alpha),
     );
     canvas.rect(flag, theme::alpha(own, look.alpha));
-    let colour = theme::alpha(theme::upon(own), look.alpha);
+    let colour = theme::alpha(theme::contrast(own), look.alpha);
     theme::mark(canvas, look.seat, flag.centre(), side * 0.7, colour);
 }
 
@@ -374,9 +367,9 @@ fn grown(area: Rect, by: f32) -> Rect {
     )
 }
 
-/// Units below this size are drawn as their outline only.
+/// Smaller units are drawn as outlines.
 const SMALL: f32 = 5.0;
-/// Units from this size on bear their seat's mark.
+/// Units of this size show their seat's mark.
 const MARKED: f32 = 7.0;
 const STEEL: Colour = [214, 220, 226, 255];
 const BOW: Colour = [140, 96, 52, 255];
@@ -403,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn every_unit_has_an_outline_of_its_own_near_and_far() {
+    fn units_have_distinct_outlines_near_and_far() {
         for size in [3.0, 8.0, 30.0] {
             let shapes: Vec<_> = kinds(true)
                 .into_iter()
@@ -430,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn every_building_is_told_apart_while_it_is_built_and_after() {
+    fn buildings_look_distinct_during_and_after_construction() {
         for built in [0.4, 1.0] {
             let shapes: Vec<_> = kinds(false)
                 .into_iter()

@@ -1,47 +1,37 @@
-//! Signs: what buildings bear, and what buttons show.
+//! Signs on buildings and buttons.
 
 use super::pen::Pen;
 use crate::window::canvas::{Canvas, Colour};
 use crate::world::{Kind, Upgrade};
 
-/// Something that a button or a building shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
-    /// A unit or a building.
     Kind(Kind),
-    /// An upgrade.
     Upgrade(Upgrade),
-    /// Go there.
     Move,
-    /// Fight.
     Attack,
-    /// Do nothing.
     Stop,
-    /// Stand still.
     Hold,
-    /// To and fro.
     Patrol,
-    /// Fetch.
     Gather,
-    /// Build something.
     Build,
-    /// Build, mend, farm.
+    /// Build, repair, farm.
     Work,
-    /// Shell a place.
+    /// Attack ground.
     Shell,
-    /// Go inside.
+    /// Enter a building.
     Enter,
-    /// Come out.
+    /// Unload a building.
     Leave,
-    /// Where the trained go.
+    /// Set the rally point.
     Rally,
-    /// Tear down.
+    /// Demolish.
     TearDown,
-    /// One page back.
+    /// Return to the previous page.
     Back,
 }
 
-/// Draws a sign, about `size` wide, with an edge around it.
+/// Draws a sign with an outline, about `size` wide.
 pub fn sign(canvas: &mut Canvas, sign: Sign, at: (f32, f32), size: f32, ink: Colour, edge: Colour) {
     for (grow, colour) in [(0.12, edge), (0.0, ink)] {
         let mut pen = Pen {
@@ -356,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_a_sign_that_its_maker_shares_or_nobody() {
+    fn kinds_share_a_sign_only_with_their_trainer() {
         let drawn = |kind: Kind| {
             let mut canvas = Canvas::new();
             canvas.begin((100.0, 100.0), 1.0);

@@ -1,8 +1,8 @@
-//! The match on the table: map, panels and hand, played with mouse and keyboard.
+//! The match on the screen: map, panels and controls, used with mouse and keyboard.
 
 use super::camera::{Camera, Place, place_of};
 use super::card::{self, Action, Page};
-use super::hand::{Hand, Mode, Sight, Wish, corner_of};
+use super::hand::{Hand, Mode, Request, Sight, corner_of};
 use super::hud::{self, Layout, Shown};
 use super::land::Eye;
 use super::scene::{Overlay, Scene, in_window};
@@ -13,51 +13,51 @@ use crate::home::look_at_first;
 use crate::window::canvas::{Canvas, Rect};
 use crate::window::input::{Click, DIGITS, Input, KeyCode, Modifiers, MouseButton};
 use crate::window::settings::Settings;
-use crate::window::sound::{self, Sound, ears};
+use crate::window::sound::{self, Sound, listener};
 use crate::window::ui::{Memory, Ui};
 use crate::window::{theme, words};
 use crate::world::{Effect, Id, Tile, World};
 use lockstep::Seat;
 use std::time::Duration;
 
-/// What is kept of a match that is shown.
+/// The state of a match on the screen.
 pub struct Table {
-    /// How it is drawn.
+    /// The picture of the world.
     pub scene: Scene,
-    /// From where.
+    /// The view of the map.
     pub camera: Camera,
-    /// Who plays; `None` for a watcher.
+    /// The player's controls; `None` for a watcher.
     pub hand: Option<Hand>,
     page: Page,
     memory: Memory,
     home: Tile,
-    /// The building that is torn down if that is said again, and until when.
+    /// The building to demolish on confirmation, and until when that may come.
     asking: Option<(Id, Duration)>,
-    /// The keyboard points, at the middle of the view.
+    /// Whether the keyboard points, at the middle of the view.
     crosshair: bool,
-    /// Where panels were in the last frame, and whether somebody was selected.
+    /// The panels of the last frame, and whether the selection panel was shown.
     panels: Option<(Layout, bool)>,
 }
 
-/// What the table needs to know in a frame.
+/// What a frame needs to know.
 #[derive(Clone, Copy)]
 pub struct Around<'a> {
     /// The world.
     pub world: &'a World,
     /// What is known of the match.
     pub facts: &'a Facts,
-    /// What the user wants of the window.
+    /// The user's settings.
     pub settings: &'a Settings,
-    /// How far the next tick is.
+    /// The fraction of a tick since the last one.
     pub alpha: f32,
-    /// Where the newest attack was.
+    /// The tile of the newest attack.
     pub alarm: Option<Tile>,
-    /// Something lies over the table: it hears nothing.
+    /// Whether something covers the table, which then ignores input.
     pub covered: bool,
 }
 
 impl Table {
-    /// For the person on this seat; `None` watches all.
+    /// A table for the person on this seat; `None` watches all.
     pub fn new(person: Option<Seat>, world: &World) -> Table {
         let eye = person.map_or(Eye::All, Eye::Seat);
         let mut scene = Scene::new(eye);
@@ -77,13 +77,13 @@ impl Table {
         }
     }
 
-    /// Takes in a tick.
+    /// Advances by a tick.
     pub fn step(&mut self, world: &World, effects: &[Effect]) {
         self.scene.step(world, effects);
         let own = self.hand.as_ref().map(Hand::seat);
         let eye = self.scene.eye();
-        let cues = ears::of_tick(world, effects, eye, &self.camera, own);
-        cues.into_iter().for_each(sound::hear);
+        let cues = listener::of_tick(world, effects, eye, &self.camera, own);
+        cues.into_iter().for_each(sound::play_cue);
         if let Some(hand) = &mut self.hand {
             hand.forget(world, self.scene.eye());
             if world.seat(hand.seat()).is_some_and(|seat| seat.defeated) {
@@ -92,7 +92,7 @@ impl Table {
         }
     }
 
-    /// Whether a tile can be seen: it is on the screen, and under no panel.
+    /// Whether a tile is on the screen and under no panel.
     pub fn shows(&self, tile: Tile) -> bool {
         let place = place_of(tile.centre());
         let at = self.camera.to_window(place);
@@ -100,15 +100,20 @@ impl Table {
         self.camera.sees(place, 0.0) && !self.panels.as_ref().is_some_and(covers)
     }
 
-    /// Whether Escape means the table itself: an order in hand, a page of the card, somebody selected.
+    /// Whether Escape has a meaning for the table: an order in hand, a page of the card, a selection.
     pub fn uses_escape(&self) -> bool {
         let hand = self.hand.as_ref();
         self.page != Page::Main
             || hand.is_some_and(|hand| hand.mode != Mode::Free || !hand.selection().is_empty())
     }
 
-    /// Draws a frame; returns what is wanted.
-    pub fn frame(&mut self, input: &Input, canvas: &mut Canvas, around: Around<'_>) -> Vec<Wish> {
+    /// Draws a frame and returns its requests.
+    pub fn frame(
+        &mut self,
+        input: &Input,
+        canvas: &mut Canvas,
+        around: Around<'_>,
+    ) -> Vec<Request> {
         let layout = Layout::new(canvas, self.hand.is_some());
         let quiet = Input {
             size: input.size,
@@ -116,10 +121,10 @@ impl Table {
             seconds: input.seconds,
             ..Input::default()
         };
-        let heard = if around.covered { &quiet } else { input };
-        let pointed = self.pointed(heard);
+        let active = if around.covered { &quiet } else { input };
+        let pointed = self.pointed(active);
         let input = &pointed;
-        let mut wishes = Vec::new();
+        let mut requests = Vec::new();
         self.camera.fit(canvas.whole(), canvas.scale());
         let chosen = self
             .hand
@@ -131,7 +136,7 @@ impl Table {
         self.camera.steer(input, around.settings, covered, arrows);
         self.scene.pass(input.seconds);
         let before = self.selection().to_vec();
-        self.press_keys(input, around, &mut wishes);
+        self.press_keys(input, around, &mut requests);
         if let Some(hand) = &mut self.hand {
             let sight = Sight {
                 world: around.world,
@@ -140,7 +145,7 @@ impl Table {
                 alpha: around.alpha,
             };
             let before = hand.selection().to_vec();
-            wishes.extend(hand.mouse(input, sight, covered));
+            requests.extend(hand.mouse(input, sight, covered));
             if hand.selection().is_empty() || hand.selection() != before {
                 self.page = Page::Main;
             }
@@ -149,19 +154,19 @@ impl Table {
             sound::play(Sound::Select);
         }
         self.draw(input, canvas, around, covered);
-        self.draw_panels(input, canvas, around, &layout, &mut wishes);
+        self.draw_panels(input, canvas, around, &layout, &mut requests);
         if !input.pressed.is_empty() || !input.released.is_empty() {
-            // The mouse presses buttons without leaving them the keyboard.
+            // A mouse click on a button must not leave it with the keyboard's focus.
             self.memory.blur();
         }
-        wishes
+        requests
     }
 
     fn selection(&self) -> &[Id] {
         self.hand.as_ref().map_or(&[], Hand::selection)
     }
 
-    /// The input, with the keyboard's clicks in the middle of the view where the crosshair is on.
+    /// The input, with the keyboard's clicks at the middle of the view while the keyboard points.
     fn pointed(&mut self, input: &Input) -> Input {
         let mut input = input.clone();
         if input.hit(KeyCode::F4) {
@@ -194,7 +199,7 @@ impl Table {
         self.crosshair
     }
 
-    fn press_keys(&mut self, input: &Input, around: Around<'_>, wishes: &mut Vec<Wish>) {
+    fn press_keys(&mut self, input: &Input, around: Around<'_>, requests: &mut Vec<Request>) {
         let world = around.world;
         if input.hit(KeyCode::Home) {
             self.camera.look_at(self.home);
@@ -210,10 +215,10 @@ impl Table {
         };
         if let Some((entry, later)) = hud::pressed_key(input, hand, self.page, world) {
             match entry.lacks {
-                Some(why) => wishes.push(Wish::Say(why)),
+                Some(why) => requests.push(Request::Say(why)),
                 None => {
-                    let wish = self.act(entry.action, input, world, later);
-                    wishes.extend(wish);
+                    let request = self.act(entry.action, input, world, later);
+                    requests.extend(request);
                 }
             }
             return;
@@ -226,25 +231,31 @@ impl Table {
             }
         }
         if let Some(with) = input.hit_with(KeyCode::Period) {
-            wishes.extend(hand.select_idle(world, with.shift));
+            requests.extend(hand.select_idle(world, with.shift));
         }
         if input.hit(KeyCode::F2) {
-            wishes.extend(hand.select_soldiers(world));
+            requests.extend(hand.select_soldiers(world));
         }
         for (number, key) in DIGITS.into_iter().enumerate() {
             if let Some(with) = input.hit_with(key) {
-                wishes.extend(hand.group(number, with, input.now, world));
+                requests.extend(hand.group(number, with, input.now, world));
             }
         }
     }
 
-    fn act(&mut self, action: Action, input: &Input, world: &World, later: bool) -> Option<Wish> {
+    fn act(
+        &mut self,
+        action: Action,
+        input: &Input,
+        world: &World,
+        later: bool,
+    ) -> Option<Request> {
         if let Action::TearDown(building) = action {
             let asked = self.asking.take();
             let again = asked.is_some_and(|(id, until)| id == building && input.now < until);
             if !again {
                 self.asking = Some((building, input.now + ASKING));
-                return Some(Wish::Say(words::AGAIN.to_owned()));
+                return Some(Request::Say(words::DEMOLISH_CONFIRM.to_owned()));
             }
         }
         let hand = self.hand.as_mut()?;
@@ -287,7 +298,7 @@ impl Table {
         }
     }
 
-    /// Where the selected go next, and where the trained go.
+    /// Draws the targets of the selection and the rally point.
     fn draw_ways(&self, hand: &Hand, around: Around<'_>, canvas: &mut Canvas) {
         let scale = canvas.scale();
         let world = around.world;
@@ -331,7 +342,7 @@ impl Table {
         }
     }
 
-    /// The building that is being placed: green where it can stand, red where not.
+    /// The preview of a building: green on a free site, red otherwise.
     fn draw_ghost(
         &self,
         hand: &Hand,
@@ -397,7 +408,7 @@ impl Table {
         canvas: &mut Canvas,
         around: Around<'_>,
         layout: &Layout,
-        wishes: &mut Vec<Wish>,
+        requests: &mut Vec<Request>,
     ) {
         let mut ui = Ui::new(canvas, input, &mut self.memory);
         let shown = Shown {
@@ -418,15 +429,15 @@ impl Table {
             hand.select(ids);
         }
         if let Some((at, with)) = asked.order {
-            wishes.extend(self.order_on_map(at, around.world, with.shift));
+            requests.extend(self.order_on_map(at, around.world, with.shift));
         }
         if let Some((action, with)) = asked.action {
-            wishes.extend(self.act(action, input, around.world, with.shift));
+            requests.extend(self.act(action, input, around.world, with.shift));
         }
     }
 
-    /// An order by the small map.
-    fn order_on_map(&mut self, at: Place, world: &World, later: bool) -> Option<Wish> {
+    /// The order of a click on the small map.
+    fn order_on_map(&mut self, at: Place, world: &World, later: bool) -> Option<Request> {
         let hand = self.hand.as_mut()?;
         let edge = f32::from(world.map().size()) - 1.0;
         let tile = Tile::new(at.0.clamp(0.0, edge) as u16, at.1.clamp(0.0, edge) as u16);
@@ -442,9 +453,9 @@ impl Table {
     }
 }
 
-/// How long tearing down waits to be said again.
+/// How long a demolition waits for its confirmation.
 const ASKING: Duration = Duration::from_secs(3);
-/// Of so many selected it is shown where they go.
+/// Targets are drawn for at most this many units.
 const MOST_WAYS: usize = 40;
 
 #[cfg(test)]

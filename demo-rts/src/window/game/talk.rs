@@ -1,4 +1,4 @@
-//! What is said and told: lines that come and go, and the line that is being typed.
+//! Log lines that fade, and the chat line being typed.
 
 use crate::facts::Facts;
 use crate::window::canvas::{Canvas, Colour, Rect};
@@ -9,31 +9,28 @@ use crate::window::{theme, words};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Lines of the log, and the chat line.
 #[derive(Debug, Default)]
 pub struct Talk {
     lines: VecDeque<(String, Duration)>,
-    told: u64,
+    seen: u64,
     typed: Option<String>,
     memory: Memory,
 }
 
 impl Talk {
-    /// Whether something is being typed.
     pub fn is_typing(&self) -> bool {
         self.typed.is_some()
     }
 
-    /// Begins to type.
     pub fn begin(&mut self) {
         self.typed = Some(String::new());
         self.memory.focus(0);
     }
 
-    /// Takes in the lines that are new in the log.
+    /// Shows the lines that are new in the log.
     pub fn follow(&mut self, facts: &Facts, now: Duration) {
-        let new = facts.told.saturating_sub(self.told) as usize;
-        self.told = facts.told;
+        let new = facts.notes_added.saturating_sub(self.seen) as usize;
+        self.seen = facts.notes_added;
         let skip = facts.log.len().saturating_sub(new);
         let fresh = facts.log.iter().skip(skip);
         self.lines
@@ -43,12 +40,12 @@ impl Talk {
         }
     }
 
-    /// Leaves out the lines that are new in the log: they are said elsewhere.
+    /// Skips the lines that are new in the log: a banner shows them.
     pub fn pass_over(&mut self, facts: &Facts) {
-        self.told = facts.told;
+        self.seen = facts.notes_added;
     }
 
-    /// Draws both; returns what was sent. `bottom` is where the chat line ends.
+    /// Draws log and chat line; returns a sent message. `bottom` is the lower edge of the chat line.
     pub fn frame(&mut self, input: &Input, canvas: &mut Canvas, bottom: f32) -> Option<String> {
         self.draw_lines(input.now, canvas);
         let text = self.typed.as_mut()?;
@@ -97,7 +94,7 @@ impl Talk {
 }
 
 const MOST_LINES: usize = 6;
-/// Seconds that a line stays.
+/// Seconds that a line is shown.
 const LASTS: f32 = 9.0;
-/// What the session's default limit lets through.
+/// The session's default limit.
 const MOST_BYTES: usize = 200;

@@ -1,4 +1,4 @@
-//! How the lobby looks.
+//! The picture of the lobby.
 
 use super::{CHAT_BYTES, Kind, Lobby, PAGE, Pressed};
 use crate::peer::{BUILD, Bots, Peer};
@@ -12,7 +12,7 @@ use lockstep::PeerId;
 use std::collections::VecDeque;
 
 impl Lobby {
-    /// The page with who is here, what is said and the map.
+    /// Draws players, chat and map.
     pub(super) fn draw(&mut self, ui: &mut Ui<'_>) -> Option<Pressed> {
         let room = page(ui, words::LOBBY, PAGE);
         let (high, gap) = (ui.units(ROW), ui.units(12.0));
@@ -29,7 +29,7 @@ impl Lobby {
             let row = rows.next(text, ui.units(4.0));
             let end = line(ui, row, words::INVITE, Weight::Regular, theme::FAINT);
             let beside = Rect::new(end + gap, row.y, (row.right() - end - gap).max(0.0), row.h);
-            line(ui, beside, &self.said, Weight::Regular, theme::GOOD);
+            line(ui, beside, &self.message, Weight::Regular, theme::GOOD);
             let row = rows.next(high, gap);
             let wide = button_width(ui, words::COPY);
             let field = Rect::new(row.x, row.y, (row.w - wide - gap).max(0.0), row.h);
@@ -53,13 +53,13 @@ impl Lobby {
         }
         let field = Rect::new(left.x, bottom.y - gap - high, left.w, high);
         let rest = rows.rest();
-        let said = Rect::new(
+        let message = Rect::new(
             rest.x,
             rest.y,
             rest.w,
             (field.y - gap / 2.0 - rest.y).max(0.0),
         );
-        self.draw_chat(ui, said);
+        self.draw_chat(ui, message);
         let typed = ui.field(field, &mut self.typed, words::CHAT_HINT, CHAT_BYTES);
         if typed.entered && !self.typed.trim().is_empty() {
             pressed = Some(Pressed::Say);
@@ -77,7 +77,7 @@ impl Lobby {
         }
     }
 
-    /// What the match waits for, at the left of a row with these buttons.
+    /// The state of the lobby, left of these buttons in a row.
     fn draw_standing(&self, ui: &mut Ui<'_>, row: Rect, labels: &[&str]) {
         let gap = ui.units(12.0);
         let used: f32 = labels.iter().map(|label| button_width(ui, label)).sum();
@@ -90,7 +90,7 @@ impl Lobby {
         let small = ui.units(theme::SMALL);
         let lines = wrapped(ui.canvas, words::STARTS, small, Weight::Regular, room.w).len();
         let below = ui.canvas.line_height(small) * lines as f32 + ui.units(8.0);
-        // As much room is left for text as without the line on the starts.
+        // Text keeps the room that it has without the line on starting places.
         let side = (room.w.min(room.h * 0.7) - below).max(0.0).floor();
         let map = Rect::new(room.x, room.y, side, side);
         let mut y = map.bottom();
@@ -110,7 +110,7 @@ impl Lobby {
         y += ui.units(8.0);
         if let Some(setup) = self.setup() {
             let mut terms = words::long_terms(setup);
-            let pace = match (&self.kind, self.told) {
+            let pace = match (&self.kind, self.terms) {
                 (Kind::Host { plan, .. }, _) => Some((*plan, self.front.common.turns)),
                 (Kind::Join, Some((_, plan))) => Some((plan, None)),
                 _ => None,
@@ -193,9 +193,9 @@ impl Lobby {
             if ui.is_pointed_at(row) {
                 let build = words::build_of(&peer.name, &peer.build);
                 let build = Some((build, theme::TEXT)).filter(|_| !peer.build.is_empty());
-                let told = ping.as_deref().map(words::ping_to_host);
-                let told = told.map(|told| (told, theme::TEXT));
-                ui.tip(row, build.into_iter().chain(told).collect());
+                let text = ping.as_deref().map(words::ping_to_host);
+                let text = text.map(|text| (text, theme::TEXT));
+                ui.tip(row, build.into_iter().chain(text).collect());
             }
             if let Some(ping) = ping {
                 line(ui, column(0.86, 1.0), &ping, Weight::Regular, faint);
@@ -203,7 +203,7 @@ impl Lobby {
         }
     }
 
-    /// Who is waited for on a seat that nobody has yet, where that is known.
+    /// The name of the missing player of a seat, if known.
     fn awaited(&self, seat: u8) -> Option<&str> {
         let Kind::Reopen { seats, .. } = &self.kind else {
             return None;
@@ -212,31 +212,34 @@ impl Lobby {
         Some(&info.name)
     }
 
-    /// The newest of what was said, as much as there is room for.
+    /// The newest chat messages, as many as fit.
     fn draw_chat(&self, ui: &mut Ui<'_>, room: Rect) {
         let (size, weight) = (ui.units(theme::BODY), Weight::Regular);
         let high = ui.canvas.line_height(size);
         let many = (room.h / high).floor().max(0.0) as usize;
         let mut lines = VecDeque::new();
-        for said in self.chat.iter().rev() {
+        for message in self.chat.iter().rev() {
             if lines.len() >= many {
                 break;
             }
-            for line in wrapped(ui.canvas, said, size, weight, room.w).iter().rev() {
+            for line in wrapped(ui.canvas, message, size, weight, room.w)
+                .iter()
+                .rev()
+            {
                 lines.push_front(line.clone());
             }
         }
         let first = lines.len().saturating_sub(many);
         let mut y = room.bottom() - high * (lines.len() - first) as f32;
-        for said in lines.range(first..) {
+        for message in lines.range(first..) {
             let row = Rect::new(room.x, y, room.w, high);
-            line(ui, row, said, weight, theme::TEXT);
+            line(ui, row, message, weight, theme::TEXT);
             y += high;
         }
     }
 }
 
-/// A page that says one thing.
+/// A page with a single message.
 pub(super) fn notice(ui: &mut Ui<'_>, heading: &str, text: &str, labels: &[&str]) -> Option<usize> {
     let (unit, size) = (ui.units(1.0), ui.units(theme::BODY));
     let wide = ui.units(600.0).min(ui.canvas.size().0 - ui.units(64.0));

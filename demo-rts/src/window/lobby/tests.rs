@@ -1,14 +1,14 @@
-//! A lobby that others flood, and one with as many as there can be.
+//! Lobbies under a flood of chat, and with as many players as possible.
 
 use super::*;
 use crate::window::menu::page;
 use crate::window::places::Places;
-use crate::window::sight::{SIZES, check_texts};
+use crate::window::readability::{SIZES, check_texts};
 use lockstep::{PeerId, Seat};
 use std::path::Path;
 
 #[test]
-fn a_flood_in_the_lobby_fills_no_memory() {
+fn a_flood_of_chat_in_the_lobby_is_bounded() {
     let mut kept = Vec::new();
     let chat = |text: String| Event::Chat {
         from: "Ada".to_owned(),
@@ -48,13 +48,13 @@ fn bare(front: Rc<Front>, kind: Kind, here: Vec<LobbyPeer>) -> Lobby {
         peer: None,
         kind,
         here,
-        told: None,
-        stands: false,
+        terms: None,
+        quorum_lost: false,
         ready: false,
         is_first: false,
         chat: VecDeque::new(),
         typed: String::new(),
-        said: String::new(),
+        message: String::new(),
         notes: Vec::new(),
         events: Vec::new(),
         ended: None,
@@ -63,7 +63,7 @@ fn bare(front: Rc<Front>, kind: Kind, here: Vec<LobbyPeer>) -> Lobby {
     }
 }
 
-/// Somebody with as long a name as there can be.
+/// A player with a name of the greatest length.
 fn long_named(seat: u8) -> LobbyPeer {
     LobbyPeer {
         peer: PeerId([seat; 32]),
@@ -74,7 +74,7 @@ fn long_named(seat: u8) -> LobbyPeer {
     }
 }
 
-/// What is written in a frame of this size, of which all must be readable.
+/// The texts of a frame of this size, all checked to be readable.
 fn written(lobby: &mut Lobby, canvas: &mut Canvas, size: (f32, f32), zoom: f32) -> Vec<String> {
     canvas.begin(size, zoom);
     let input = Input {
@@ -88,13 +88,13 @@ fn written(lobby: &mut Lobby, canvas: &mut Canvas, size: (f32, f32), zoom: f32) 
 }
 
 #[test]
-fn the_longest_that_can_be_said_is_read_whole_and_the_newest_is_at_the_bottom() {
+fn the_longest_message_is_readable_at_the_bottom() {
     let folder = tempfile::tempdir().unwrap();
     let common = Common::default();
     let front = front(folder.path(), &common);
     front.settings.borrow_mut().local_network = false;
     let mut lobby = bare(front, Kind::host(2, &common), vec![long_named(0)]);
-    let long = "never before said ".repeat(CHAT_BYTES / 18);
+    let long = "never before message ".repeat(CHAT_BYTES / 18);
     let name = "M".repeat(32);
     for number in 0..CHAT_LINES {
         say(
@@ -106,40 +106,40 @@ fn the_longest_that_can_be_said_is_read_whole_and_the_newest_is_at_the_bottom() 
     for size in SIZES {
         for zoom in [0.75, 1.0, 1.4] {
             let texts = written(&mut lobby, &mut canvas, size, zoom);
-            let said: Vec<&str> = texts.iter().map(String::as_str).collect();
-            let said = said.join(" ");
-            assert!(said.contains(&format!("99 {long}end99.")), "{said}");
-            assert!(!said.contains('…'), "{said}");
+            let message: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let message = message.join(" ");
+            assert!(message.contains(&format!("99 {long}end99.")), "{message}");
+            assert!(!message.contains('…'), "{message}");
         }
     }
 }
 
 #[test]
-fn who_comes_back_in_vain_can_read_what_to_do() {
+fn a_joiner_without_a_quorum_reads_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let front = front(folder.path(), &Common::default());
-    let mut lobby = bare(front, Kind::Back { old: None }, Vec::new());
+    let mut lobby = bare(front, Kind::Rejoin { old: None }, Vec::new());
     let mut canvas = Canvas::new();
     for size in SIZES {
-        for (stands, wanted) in [(false, "Looking for the others"), (true, "Too few")] {
-            lobby.stands = stands;
-            let said = written(&mut lobby, &mut canvas, size, 1.0).join(" ");
-            assert!(said.contains(wanted), "{said}");
+        for (quorum_lost, wanted) in [(false, "Finding the other players"), (true, "Too few")] {
+            lobby.quorum_lost = quorum_lost;
+            let message = written(&mut lobby, &mut canvas, size, 1.0).join(" ");
+            assert!(message.contains(wanted), "{message}");
         }
     }
     let long = format!("demo-rts host --from {}.replay", "x".repeat(200));
     let text = words::too_few_left(Some(&long));
-    assert!(text.ends_with(&long), "nothing behind a command: {text}");
+    assert!(text.ends_with(&long), "no text after a command: {text}");
 }
 
 #[test]
-fn who_comes_back_with_seven_others_can_read_who_they_are() {
+fn a_reopening_of_eight_names_all_players() {
     let folder = tempfile::tempdir().unwrap();
     let front = front(folder.path(), &Common::default());
     front.settings.borrow_mut().local_network = false;
     let mut lobby = bare(
         front,
-        Kind::Back { old: None },
+        Kind::Rejoin { old: None },
         (0..8).map(long_named).collect(),
     );
     let mut canvas = Canvas::new();
@@ -152,7 +152,7 @@ fn who_comes_back_with_seven_others_can_read_who_they_are() {
 }
 
 #[test]
-fn the_builds_of_seven_guests_have_room_and_are_told_where_one_points_at_them() {
+fn the_builds_of_seven_guests_are_readable() {
     let folder = tempfile::tempdir().unwrap();
     let common = Common {
         map_seed: Some(4_711),
@@ -202,10 +202,10 @@ fn the_builds_of_seven_guests_have_room_and_are_told_where_one_points_at_them() 
                     all.contains("G1, G2, G3, G4, G5, G6, G7: other 2."),
                     all_told
                 );
-                assert_eq!(all.contains("7 others run something else"), !all_told);
+                assert_eq!(all.contains("7 players run other builds"), !all_told);
                 let name = texts
                     .iter()
-                    .filter(|text| text.text.starts_with(['G', 'M']));
+                    .filter(|text| text.text.starts_with('G') || text.text.starts_with("MM"));
                 for (seat, name) in name
                     .filter(|text| text.area.x < room.centre().0)
                     .enumerate()

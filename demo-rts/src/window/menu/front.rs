@@ -1,19 +1,19 @@
-//! What the pages of the menu share: settings, places, the local network, and how matches are begun.
+//! What the pages of the menu share: settings, places, the local network, and beginning matches.
 
 use super::preview::{Preview, Wanted};
 use crate::cli::Common;
 use crate::exit::Problem;
 use crate::pacing::any_seed;
-use crate::peer::{Beginning, Bots, KeyChoice, Part, Peer, user_name};
+use crate::peer::{Bots, KeyChoice, Launch, Part, Peer, user_name};
 use crate::window::canvas::{Canvas, Rect};
-use crate::window::game::{Farewell, Game};
+use crate::window::game::{ExitReport, Game};
 use crate::window::input::Input;
 use crate::window::lan::{Announcement, Lan};
 use crate::window::letters::Weight;
 use crate::window::places::{Named, Places};
 use crate::window::settings::{Settings, Shared};
 use crate::window::ui::Ui;
-use crate::window::viewer::{Beyond, Opened, Viewer};
+use crate::window::viewer::{MatchContext, Opened, Viewer};
 use crate::window::words::menu as words;
 use crate::window::{Screen, theme};
 use crate::world::MapKind;
@@ -23,13 +23,10 @@ use std::fmt::Display;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What the pages of the menu share.
 pub struct Front {
-    /// What the user wants.
     pub settings: Shared,
-    /// What is told after the window has closed.
-    pub farewell: Rc<RefCell<Farewell>>,
-    /// Where files are.
+    /// What the program prints after the window has closed.
+    pub exit_report: Rc<RefCell<ExitReport>>,
     pub places: Places,
     /// The options of the command line.
     pub common: Common,
@@ -47,21 +44,18 @@ enum Network {
     Refused(String),
 }
 
-/// A match that was begun.
+/// A match that has begun.
 pub struct Begun {
-    /// It.
     pub peer: Peer,
-    /// What the user should know of it.
+    /// Lines for the user.
     pub notes: Vec<String>,
 }
 
 impl Front {
-    /// With the files of this user.
     pub fn of_user(common: &Common) -> Front {
         Front::at(Places::of_user(), common)
     }
 
-    /// With files at these places.
     pub fn at(places: Places, common: &Common) -> Front {
         let mut notes = Vec::new();
         let read = match places.settings() {
@@ -81,7 +75,7 @@ impl Front {
         }
         Front {
             settings: Rc::new(RefCell::new(settings)),
-            farewell: Rc::default(),
+            exit_report: Rc::default(),
             places,
             common: common.clone(),
             network: RefCell::new(Network::Off),
@@ -93,7 +87,7 @@ impl Front {
         }
     }
 
-    /// Says, where matches cannot be recorded, why not.
+    /// Checks that matches can be recorded, and notes why if not.
     pub fn try_recording(&self) {
         if self.common.record.is_none()
             && let Err(why) = self.places.try_replays()
@@ -102,12 +96,12 @@ impl Front {
         }
     }
 
-    /// What the user should know: shown on the first page.
+    /// Lines for the first page.
     pub fn notes(&self) -> Vec<String> {
         self.notes.borrow().clone()
     }
 
-    /// Keeps the settings, where they are others than those that are kept.
+    /// Saves the settings, if they differ from the saved ones.
     pub fn keep_settings(&self) {
         let settings = self.settings.borrow().clone();
         if *self.kept.borrow() == settings {
@@ -127,7 +121,7 @@ impl Front {
         *self.kept.borrow_mut() = settings;
     }
 
-    /// What the user is called.
+    /// The user's name.
     pub fn name(&self) -> String {
         let name = self.settings.borrow().name.trim().to_owned();
         match name.is_empty() {
@@ -136,7 +130,7 @@ impl Front {
         }
     }
 
-    /// Draws what lies behind every page.
+    /// The map behind every page.
     pub fn draw_ground(&self, input: &Input, canvas: &mut Canvas) {
         let place = (self.ground_seed % MapKind::ALL.len() as u64) as usize;
         let wanted = Wanted::new(MapKind::ALL[place], self.ground_seed, 4);
@@ -148,7 +142,7 @@ impl Front {
         canvas.shade(whole, above, below);
     }
 
-    /// Draws a map into a square, or says that it is being drawn.
+    /// Draws a map into a square, or a text until it is drawn.
     pub fn draw_map(&self, wanted: &Wanted, area: Rect, ui: &mut Ui<'_>) {
         let edge = ui.units(1.0).max(1.0);
         ui.canvas.rect(area, theme::FIELD);
@@ -165,7 +159,7 @@ impl Front {
         ui.canvas.frame(area, edge, theme::EDGE);
     }
 
-    /// Listens to the local network if the user wants that, and takes in what was heard.
+    /// Listens to the local network if the user wants that, and handles announcements.
     pub fn listen(&self) {
         let wanted = self.settings.borrow().local_network;
         let mut network = self.network.borrow_mut();
@@ -182,8 +176,8 @@ impl Front {
         }
     }
 
-    /// Hears and announces nothing any more, until [`listen`](Self::listen).
-    pub fn fall_silent(&self) {
+    /// Leaves the local network until the next [`listen`](Self::listen).
+    pub fn stop_listening(&self) {
         *self.network.borrow_mut() = Network::Off;
     }
 
@@ -194,14 +188,13 @@ impl Front {
         }
     }
 
-    /// Takes the announcement back.
     pub fn withdraw(&self) {
         if let Network::On(lan) = &mut *self.network.borrow_mut() {
             lan.withdraw();
         }
     }
 
-    /// The matches of others.
+    /// Matches found on the local network.
     pub fn found(&self) -> Vec<Announcement> {
         match &*self.network.borrow() {
             Network::On(lan) => lan.matches().cloned().collect(),
@@ -209,7 +202,7 @@ impl Front {
         }
     }
 
-    /// How it stands with the local network, in words.
+    /// Lines about the local network.
     pub fn network_news(&self) -> Vec<String> {
         match &*self.network.borrow() {
             Network::Off => vec![words::NETWORK_OFF.to_owned()],
@@ -222,19 +215,19 @@ impl Front {
                     None if none => news.push(words::NONE_FOUND.to_owned()),
                     None => {}
                 }
-                match lan.strange() {
+                match lan.unreadable() {
                     0 => {}
-                    many => news.push(words::strange(many)),
+                    many => news.push(words::ignored_announcements(many)),
                 }
                 news
             }
         }
     }
 
-    /// Begins a match. `common` are the options of the command line, changed as the page wants.
+    /// Begins a match. `common` are the options of the command line, as changed by the page.
     ///
     /// # Errors
-    /// Why not, in words.
+    /// The cause, as text.
     pub fn begin(
         &self,
         part: &Part<'_>,
@@ -246,7 +239,7 @@ impl Front {
         let mut notes = Vec::new();
         match self.try_begin(part, bots, &common, ready, KeyChoice::Kept, &mut notes) {
             Ok(peer) => Ok(Begun { peer, notes }),
-            // Without a key that is kept one may play, but not come back.
+            // Without a saved key a player can play, but not rejoin.
             Err(Problem::Identity(why)) if !matches!(part, Part::Rejoin { .. }) => {
                 notes.clear();
                 notes.push(words::no_identity(&why.to_string()));
@@ -280,39 +273,39 @@ impl Front {
                 Err(why) => notes.push(words::unrecorded(&why)),
             }
         }
-        Peer::begin(part, bots, common, key, Beginning { ready, recording })
+        Peer::begin(part, bots, common, key, Launch { ready, recording })
     }
 
-    /// Who plays this peer's seats: bots of this level the others, if there are others.
+    /// Bots of this level on the other seats, if there are others.
     pub fn bots(&self, level: crate::bot::Level, others: bool) -> Bots {
         match (self.common.bot, others) {
             (Some(first), _) => Bots::FirstAndOthers(first, level),
             (None, true) => Bots::AllButFirst(level),
-            (None, false) => Bots::Nobody,
+            (None, false) => Bots::None,
         }
     }
 
-    /// The screen of a match that was begun; who comes back from it is in the menu again.
+    /// The screen of a match that has begun; the menu is below it.
     pub fn game(&self, title: &str, peer: Peer, notes: &[String]) -> Box<dyn Screen> {
-        self.fall_silent();
-        let (settings, farewell) = (self.settings.clone(), self.farewell.clone());
-        Box::new(Game::new(peer, title, notes, settings, farewell))
+        self.stop_listening();
+        let (settings, exit_report) = (self.settings.clone(), self.exit_report.clone());
+        Box::new(Game::new(peer, title, notes, settings, exit_report))
     }
 
-    /// The screen that shows a recording.
+    /// The screen of a replay.
     pub fn viewer(&self, opened: Opened) -> Box<dyn Screen> {
         let viewer = Viewer::new(opened, self.settings.clone());
-        let viewer = viewer.with(Beyond {
+        let viewer = viewer.with(MatchContext {
             places: self.places.clone(),
             common: self.common.clone(),
-            farewell: self.farewell.clone(),
+            exit_report: self.exit_report.clone(),
         });
-        self.fall_silent();
+        self.stop_listening();
         Box::new(viewer)
     }
 }
 
-/// With a capital letter and a stop.
+/// With a capital letter and a full stop.
 pub fn sentence(text: &str) -> String {
     let mut text = crate::window::words::title_of(text.trim());
     if !text.ends_with(['.', '!', '?']) {
@@ -325,13 +318,13 @@ pub fn sentence(text: &str) -> String {
 pub fn now_unix() -> Duration {
     #[expect(
         clippy::disallowed_methods,
-        reason = "the edge of the program: files carry the date"
+        reason = "the edge of the program: file names carry the date"
     )]
     let now = SystemTime::now();
     now.duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// `2026-11-21 21.40`, as clocks say here.
+/// `2026-11-21 21.40`, in local time.
 pub fn date(since_1970: Duration) -> String {
     date_in(since_1970, &chrono::Local)
 }
@@ -341,16 +334,16 @@ where
     Zone::Offset: Display,
 {
     let seconds = i64::try_from(since_1970.as_secs()).unwrap_or_default();
-    // Beyond the years that there are names for nobody records.
+    // A year match_context those that chrono can name shows as 1970.
     let universal = DateTime::from_timestamp(seconds, 0).unwrap_or_default();
     let here = universal.with_timezone(zone);
     here.format("%Y-%m-%d %H.%M").to_string()
 }
 
-/// How long what lies behind the pages takes to move there and back.
+/// Seconds that the map behind the pages takes to move there and back.
 const GROUND_SECONDS: f32 = 180.0;
 
-/// A number that people can tell each other.
+/// A random map number, short enough to say sound_notice.
 pub fn any_map() -> u64 {
     any_seed() % 1_000_000
 }
@@ -361,7 +354,7 @@ mod tests {
     use chrono::{FixedOffset, Utc};
 
     #[test]
-    fn days_have_their_dates_in_every_zone() {
+    fn dates_follow_the_time_zone() {
         let east = FixedOffset::east_opt(5 * 3_600 + 1_800).expect("an hour of a day");
         let on = |seconds| date_in(Duration::from_secs(seconds), &Utc);
         let there = |seconds| date_in(Duration::from_secs(seconds), &east);

@@ -1,11 +1,11 @@
 //! The first page.
 
-use super::back::{Offer, Offers};
 use super::front::Front;
 use super::host::Hosting;
 use super::join::Joining;
 use super::kit;
 use super::options::Options;
+use super::rejoin::{Offer, Offers};
 use super::skirmish::Skirmish;
 use super::watch::Watching;
 use crate::window::canvas::{Canvas, Rect};
@@ -16,17 +16,15 @@ use crate::window::words::menu as words;
 use crate::window::{Next, Screen, theme};
 use std::rc::Rc;
 
-/// The first page: what can be done.
 pub struct Home {
     front: Rc<Front>,
     memory: Memory,
     offers: Option<Offers>,
-    /// Why coming back failed.
-    said: Option<String>,
+    /// Why rejoining failed.
+    message: Option<String>,
 }
 
 impl Home {
-    /// With nothing done yet.
     pub fn new(front: Rc<Front>) -> Home {
         front.try_recording();
         let mut memory = Memory::default();
@@ -35,32 +33,31 @@ impl Home {
             front,
             memory,
             offers: None,
-            said: None,
+            message: None,
         }
     }
 
-    /// Another page: what can be come back to is looked for anew after it.
+    /// Opens another page; offers to rejoin are searched again after it.
     fn go(&mut self, screen: Box<dyn Screen>) -> Next {
         self.offers = None;
-        self.said = None;
+        self.message = None;
         Next::Push(screen)
     }
 
-    fn come_back(&mut self, offer: &Offer) -> Next {
+    fn rejoin(&mut self, offer: &Offer) -> Next {
         match offer.begin(&self.front) {
             Ok(screen) => self.go(screen),
             Err(why) => {
-                self.said = Some(why);
+                self.message = Some(why);
                 Next::Stay
             }
         }
     }
 }
 
-/// The place of the button that ends the program.
+/// The index of the button that ends the program.
 const QUIT: usize = 5;
 
-/// What was pressed.
 #[derive(Clone, Copy)]
 enum Pressed {
     Entry(usize),
@@ -73,26 +70,26 @@ impl Screen for Home {
         let front = self.front.clone();
         front.listen();
         front.draw_ground(input, canvas);
-        // The land is seen where nothing is to be read.
+        // The map shows where there is nothing to read.
         let (dark, light) = ([10, 13, 18, 190], [10, 13, 18, 0]);
         canvas.quad_of(canvas.whole(), [dark, light, light, dark]);
         let offers = self.offers.get_or_insert_with(|| Offers::look(&front));
         let offer = offers.first().cloned();
         let mut ui = Ui::new(canvas, input, &mut self.memory);
-        let pressed = draw(&mut ui, &front, offer.as_ref(), self.said.as_deref());
+        let pressed = draw(&mut ui, &front, offer.as_ref(), self.message.as_deref());
         ui.finish();
-        // Escape never ends the program by accident: it only leads to the button that does.
+        // Escape only moves the focus to the button that ends the program.
         if input.hit(KeyCode::Escape) {
             self.memory.focus(QUIT);
         }
         match pressed {
             None => Next::Stay,
             Some(Pressed::ComeBack) => match offer {
-                Some(offer) => self.come_back(&offer),
+                Some(offer) => self.rejoin(&offer),
                 None => Next::Stay,
             },
             Some(Pressed::Forget) => {
-                self.said = offers.forget_first().err();
+                self.message = offers.forget_first().err();
                 Next::Stay
             }
             Some(Pressed::Entry(0)) => self.go(Box::new(Skirmish::new(front))),
@@ -109,7 +106,7 @@ fn draw(
     ui: &mut Ui<'_>,
     front: &Front,
     offer: Option<&Offer>,
-    said: Option<&str>,
+    message: Option<&str>,
 ) -> Option<Pressed> {
     let (width, height) = ui.canvas.size();
     let left = (width * 0.09).max(ui.units(16.0)).round();
@@ -167,7 +164,7 @@ fn draw(
         pressed = pressed.or(done);
     }
     let notes = front.notes();
-    let notes = said.into_iter().chain(notes.iter().map(String::as_str));
+    let notes = message.into_iter().chain(notes.iter().map(String::as_str));
     for note in notes {
         let at = (room.x, y);
         y += ui.paragraph(at, room.w, note, theme::BODY, theme::ACCENT) + gap;
@@ -184,7 +181,7 @@ fn draw(
     pressed
 }
 
-/// An offer to come back into a match. Returns where it ends.
+/// Draws an offer to rejoin a match. Returns its lower edge.
 fn draw_offer(ui: &mut Ui<'_>, room: Rect, offer: &Offer) -> (f32, Option<Pressed>) {
     let (inset, high) = (ui.units(16.0), ui.units(kit::ROW));
     let text = offer.words();
@@ -201,7 +198,7 @@ fn draw_offer(ui: &mut Ui<'_>, room: Rect, offer: &Offer) -> (f32, Option<Presse
     ui.label(
         at,
         wide,
-        words::BROKE_OFF,
+        words::INTERRUPTED,
         theme::HEADING,
         Weight::Bold,
         theme::ACCENT,
@@ -209,7 +206,7 @@ fn draw_offer(ui: &mut Ui<'_>, room: Rect, offer: &Offer) -> (f32, Option<Presse
     let at = (inner.x, inner.y + heading);
     ui.paragraph(at, wide, &text, theme::BODY, theme::TEXT);
     let row = Rect::new(inner.x, inner.bottom() - high, inner.w, high);
-    let labels = [(words::COME_BACK, true), (words::FORGET, true)];
+    let labels = [(words::REJOIN, true), (words::FORGET, true)];
     let pressed = kit::buttons(ui, row, &labels).map(|place| match place {
         0 => Pressed::ComeBack,
         _ => Pressed::Forget,

@@ -1,9 +1,9 @@
-//! Opening a match that others join.
+//! The page of a match to host.
 
 use super::front::Front;
 use super::kit::{ROW, Rows, buttons, choice, labelled, page};
 use super::length::Length;
-use super::skirmish::{LEVELS, Where};
+use super::skirmish::{LEVELS, MapChoice};
 use crate::options;
 use crate::peer::Part;
 use crate::window::canvas::{Canvas, Rect};
@@ -15,25 +15,24 @@ use crate::window::{Next, Screen, theme};
 use lockstep::log::{Absent, OnDesync, OnSlow};
 use std::rc::Rc;
 
-/// The page of a match to be opened.
 pub struct Hosting {
     front: Rc<Front>,
     memory: Memory,
     seats: usize,
     bots: usize,
     level: usize,
-    place: Where,
+    place: MapChoice,
     length: Length,
     address: String,
     plan: usize,
     on_slow: usize,
     on_desync: usize,
     absent: usize,
-    said: String,
+    message: String,
 }
 
 impl Hosting {
-    /// With what is usual.
+    /// With the defaults.
     pub fn new(front: Rc<Front>) -> Hosting {
         let mut memory = Memory::default();
         memory.focus(0);
@@ -42,7 +41,7 @@ impl Hosting {
             .iter()
             .position(|plan| Some(*plan) == wanted.as_deref());
         Hosting {
-            place: Where::of(&front.common),
+            place: MapChoice::of(&front.common),
             length: Length::of(&front.common),
             front,
             memory,
@@ -54,7 +53,7 @@ impl Hosting {
             on_slow: 0,
             on_desync: 0,
             absent: 0,
-            said: String::new(),
+            message: String::new(),
         }
     }
 
@@ -106,7 +105,7 @@ impl Screen for Hosting {
         let mut ui = Ui::new(canvas, input, &mut self.memory);
         let room = page(&mut ui, words::HOST, (980.0, 590.0));
         let left = self.place.show(&mut ui, &front, room, self.seats as u8 + 2);
-        // Eleven rows and the buttons also fit into a small window.
+        // Eleven rows and the buttons must fit into a small window.
         let least = ui.units(3.0);
         let high = ui.units(ROW).min((left.h - 11.0 * least) / 12.0);
         let gap = ((left.h - 12.0 * high) / 11.0).clamp(least, ui.units(10.0));
@@ -120,7 +119,7 @@ impl Screen for Hosting {
         );
         let area = labelled(&mut ui, rows.next(high, gap), words::BOTS);
         let counts = ["0", "1", "2", "3", "4", "5", "6"];
-        // As many as leave a seat for somebody who joins.
+        // At least one seat stays free for a joiner.
         choice(&mut ui, area, &counts[..=self.seats], &mut self.bots);
         self.bots = self.bots.min(self.seats);
         let area = labelled(&mut ui, rows.next(high, gap), words::BOTS_PLAY);
@@ -138,18 +137,18 @@ impl Screen for Hosting {
         let fates = [words::METER, words::REMOVE];
         choice(&mut ui, area, &fates, &mut self.on_slow);
         let area = labelled(&mut ui, rows.next(high, gap), words::ON_DESYNC);
-        let fates = [words::REMOVE_ODD, words::END_FOR_ALL];
+        let fates = [words::REMOVE_MINORITY, words::END_FOR_ALL];
         choice(&mut ui, area, &fates, &mut self.on_desync);
         let area = labelled(&mut ui, rows.next(high, gap), words::ABSENT);
-        let fates = [words::STANDS_IDLE, words::WORLD_PLAYS];
+        let fates = [words::SEAT_IDLE, words::BOT_PLAYS];
         choice(&mut ui, area, &fates, &mut self.absent);
         let rest = rows.rest();
         let row = Rect::new(room.x, left.bottom() - high, left.w, high);
-        let said = Rect::new(rest.x, rest.y, rest.w, (row.y - rest.y).max(0.0));
+        let message = Rect::new(rest.x, rest.y, rest.w, (row.y - rest.y).max(0.0));
         ui.paragraph(
-            (said.x, said.y),
-            said.w,
-            &self.said,
+            (message.x, message.y),
+            message.w,
+            &self.message,
             theme::BODY,
             theme::BAD,
         );
@@ -157,7 +156,7 @@ impl Screen for Hosting {
         ui.finish();
         match pressed {
             Some(0) => self.open().unwrap_or_else(|why| {
-                self.said = super::front::sentence(&why);
+                self.message = super::front::sentence(&why);
                 Next::Stay
             }),
             Some(_) => Next::Back,

@@ -1,4 +1,4 @@
-//! Joining a match: by a ticket, or one that was found on the local network.
+//! The page of a match to join, by ticket or from the local network.
 
 use super::front::{Front, sentence};
 use super::kit::{self, ROW, Rows, buttons, page};
@@ -15,18 +15,16 @@ use crate::window::{Next, Screen, theme};
 use lockstep::Ticket;
 use std::rc::Rc;
 
-/// The page of a match to join.
 pub struct Joining {
     front: Rc<Front>,
     memory: Memory,
     ticket: String,
     chosen: Option<usize>,
     first: usize,
-    said: String,
+    message: String,
 }
 
 impl Joining {
-    /// With nothing pasted.
     pub fn new(front: Rc<Front>) -> Joining {
         let mut memory = Memory::default();
         memory.focus(0);
@@ -36,7 +34,7 @@ impl Joining {
             ticket: String::new(),
             chosen: None,
             first: 0,
-            said: String::new(),
+            message: String::new(),
         }
     }
 
@@ -48,7 +46,7 @@ impl Joining {
             let bots = front
                 .common
                 .bot
-                .map_or(crate::peer::Bots::Nobody, crate::peer::Bots::All);
+                .map_or(crate::peer::Bots::None, crate::peer::Bots::All);
             front.begin(&part, bots, front.common.clone(), false)
         });
         match begun {
@@ -57,7 +55,7 @@ impl Joining {
                 Next::Replace(Box::new(lobby))
             }
             Err(why) => {
-                self.said = why;
+                self.message = why;
                 Next::Stay
             }
         }
@@ -66,12 +64,12 @@ impl Joining {
     fn join_pasted(&mut self) -> Next {
         match self.ticket.parse::<Ticket>() {
             Ok(ticket) if ticket.is_expired(super::front::now_unix().as_secs()) => {
-                self.said = sentence(&lockstep::JoinRefused::Expired.to_string());
+                self.message = sentence(&lockstep::JoinRefused::Expired.to_string());
                 Next::Stay
             }
             Ok(ticket) => self.join(&ticket),
             Err(why) => {
-                self.said = sentence(&why.to_string());
+                self.message = sentence(&why.to_string());
                 Next::Stay
             }
         }
@@ -107,16 +105,16 @@ impl Screen for Joining {
         let mut pressed = None;
         let typed = ui.field(field, &mut self.ticket, words::TICKET_HINT, TICKET_BYTES);
         if typed.changed {
-            self.said.clear();
+            self.message.clear();
         }
         let area = Rect::new(field.right() + gap, row.y, paste, row.h);
         if ui.button(area, words::PASTE) {
             match crate::window::clipboard() {
                 Some(text) => {
                     self.ticket = text.trim().chars().take(TICKET_BYTES).collect();
-                    self.said.clear();
+                    self.message.clear();
                 }
-                None => self.said = words::NOTHING_TO_PASTE.to_owned(),
+                None => self.message = words::NOTHING_TO_PASTE.to_owned(),
             }
         }
         let area = Rect::new(row.right() - join, row.y, join, row.h);
@@ -124,11 +122,11 @@ impl Screen for Joining {
             pressed = Some(Pressed::Ticket);
         }
         let line = ui.canvas.line_height(ui.units(theme::BODY));
-        let said = rows.next(line * 2.0, gap);
+        let message = rows.next(line * 2.0, gap);
         ui.paragraph(
-            (said.x, said.y),
-            said.w,
-            &self.said,
+            (message.x, message.y),
+            message.w,
+            &self.message,
             theme::BODY,
             theme::BAD,
         );
@@ -181,5 +179,5 @@ fn line_of(found: &Announcement) -> String {
     )
 }
 
-/// More than a ticket has, so that what is too long is told and not cut.
+/// Longer than any ticket, so that a longer text is refused and not cut.
 const TICKET_BYTES: usize = 4_096;

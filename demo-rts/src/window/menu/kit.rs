@@ -1,11 +1,11 @@
-//! What the pages of the menu are laid out with.
+//! The layout of the menu's pages.
 
 use crate::window::canvas::{Canvas, Colour, Rect};
 use crate::window::letters::Weight;
 use crate::window::theme;
 use crate::window::ui::Ui;
 
-/// A page: a heading and a panel below it, in the middle of the window. Returns the room on the panel.
+/// A heading and a panel below it, in the middle of the window. Returns the room on the panel.
 pub fn page(ui: &mut Ui<'_>, heading: &str, units: (f32, f32)) -> Rect {
     let (width, height) = ui.canvas.size();
     let head = ui.units(52.0);
@@ -35,26 +35,25 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// In this room.
     pub fn new(room: Rect) -> Rows {
         Rows { room, y: room.y }
     }
 
-    /// The next row, so many pixels high, and a gap below it.
+    /// The next row, this many pixels high, with a gap below it.
     pub fn next(&mut self, high: f32, gap: f32) -> Rect {
         let row = Rect::new(self.room.x, self.y, self.room.w, high);
         self.y += high + gap;
         row
     }
 
-    /// What is left below.
+    /// The room below.
     pub fn rest(&self) -> Rect {
         let high = (self.room.bottom() - self.y).max(0.0);
         Rect::new(self.room.x, self.y, self.room.w, high)
     }
 }
 
-/// A row with its label at the left. Returns the room for what it labels.
+/// A row with a label at its left. Returns the room beside the label.
 pub fn labelled(ui: &mut Ui<'_>, row: Rect, label: &str) -> Rect {
     let wide = ui.units(LABEL).min(row.w / 2.0);
     let high = ui.canvas.line_height(ui.units(theme::BODY));
@@ -63,7 +62,7 @@ pub fn labelled(ui: &mut Ui<'_>, row: Rect, label: &str) -> Rect {
     Rect::new(row.x + wide, row.y, row.w - wide, row.h)
 }
 
-/// Buttons of which one is chosen. Returns whether another is chosen now.
+/// Buttons of which one is chosen. Returns whether the choice changed.
 pub fn choice(ui: &mut Ui<'_>, area: Rect, labels: &[&str], chosen: &mut usize) -> bool {
     let before = *chosen;
     let many = labels.len().max(1) as f32;
@@ -95,7 +94,7 @@ pub fn choice(ui: &mut Ui<'_>, area: Rect, labels: &[&str], chosen: &mut usize) 
     *chosen != before
 }
 
-/// Buttons at the right end of a row, the first outermost. Returns the place of the one that was pressed.
+/// Buttons at the right end of a row, the first outermost. Returns the index of the pressed one.
 pub fn buttons(ui: &mut Ui<'_>, row: Rect, labels: &[(&str, bool)]) -> Option<usize> {
     let gap = ui.units(10.0);
     let mut right = row.right();
@@ -105,7 +104,7 @@ pub fn buttons(ui: &mut Ui<'_>, row: Rect, labels: &[(&str, bool)]) -> Option<us
         areas.push(Rect::new((right - wide).round(), row.y, wide, row.h));
         right -= wide + gap;
     }
-    // From the left, as the eye goes: so does the keyboard.
+    // The keyboard's order is that of the eye: from the left.
     let mut pressed = None;
     for (place, (area, (label, able))) in areas.iter().zip(labels).enumerate().rev() {
         if ui.button_if(*area, label, *able) {
@@ -115,14 +114,14 @@ pub fn buttons(ui: &mut Ui<'_>, row: Rect, labels: &[(&str, bool)]) -> Option<us
     pressed
 }
 
-/// How wide a button with this label is.
+/// The width of a button with this label.
 pub fn button_width(ui: &Ui<'_>, label: &str) -> f32 {
     let size = ui.units(theme::BODY);
     let wide = ui.canvas.measure(label, size, Weight::Bold) + ui.units(36.0);
     wide.max(ui.units(110.0)).ceil()
 }
 
-/// A line of text in the middle of a row's height. Returns where it ends.
+/// A line of text in the middle of a row. Returns its right edge.
 pub fn line(ui: &mut Ui<'_>, row: Rect, text: &str, weight: Weight, colour: Colour) -> f32 {
     let high = ui.canvas.line_height(ui.units(theme::BODY));
     let at = (row.x, row.y + ((row.h - high) / 2.0).round());
@@ -136,11 +135,11 @@ pub fn mark(canvas: &mut Canvas, seat: u8, area: Rect) {
     canvas.rect(area, colour);
     let edge = canvas.units(1.0).max(1.0);
     canvas.frame(area, edge, theme::OUTLINE);
-    let upon = theme::upon(colour);
+    let upon = theme::contrast(colour);
     theme::mark(canvas, seat, area.centre(), area.h * 0.56, upon);
 }
 
-/// The mark of a place that is nobody's yet: dark, unlike the colours of seats, and a letter, unlike their shapes.
+/// The mark of a starting place without a seat: dark unlike seat colours, and a letter unlike seat marks.
 pub fn free_place(canvas: &mut Canvas, area: Rect) {
     canvas.rect(area, theme::FIELD);
     let edge = canvas.units(1.0).max(1.0);
@@ -152,9 +151,9 @@ pub fn free_place(canvas: &mut Canvas, area: Rect) {
     canvas.text(at, UNKNOWN, size, Weight::Bold, theme::TEXT);
 }
 
-/// What stands in for who is not known.
+/// Stands for an unknown player.
 const UNKNOWN: &str = "?";
-/// How high a button or field is, in units.
+/// Height of a button or field, in units.
 pub const ROW: f32 = 34.0;
-/// How wide the labels are, in units.
+/// Width of the labels, in units.
 const LABEL: f32 = 130.0;

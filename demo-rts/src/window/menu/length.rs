@@ -1,4 +1,4 @@
-//! How long a match takes at most.
+//! The time limit of a match.
 
 use super::kit::{Rows, choice, labelled};
 use crate::cli::Common;
@@ -6,16 +6,16 @@ use crate::window::ui::Ui;
 use crate::window::words::menu as words;
 use crate::world::Setup;
 
-/// After how many minutes the highest score wins.
+/// The minutes after which the highest score wins.
 #[derive(Clone, Debug)]
 pub(super) struct Length {
-    /// What can be chosen, the shortest first.
+    /// The choices, shortest first.
     minutes: Vec<u16>,
     chosen: usize,
 }
 
 impl Length {
-    /// As the command line says, else what is usual.
+    /// As the command line says, or else the default.
     pub fn of(common: &Common) -> Length {
         let wanted = common.minutes.unwrap_or(Setup::default().minutes);
         let mut minutes = USUAL.to_vec();
@@ -26,17 +26,17 @@ impl Length {
         Length { minutes, chosen }
     }
 
-    /// What is chosen.
+    /// The chosen minutes.
     pub fn minutes(&self) -> u16 {
         self.minutes[self.chosen]
     }
 
-    /// How many buttons choose it.
+    /// The number of buttons.
     pub fn buttons(&self) -> usize {
         self.minutes.len()
     }
 
-    /// A row to choose it with, so high and with this gap.
+    /// A row of buttons, with this height and gap.
     pub fn row(&mut self, ui: &mut Ui<'_>, rows: &mut Rows, (high, gap): (f32, f32)) {
         let area = labelled(ui, rows.next(high, gap), words::MINUTES);
         let labels: Vec<String> = self.minutes.iter().map(u16::to_string).collect();

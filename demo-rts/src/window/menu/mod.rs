@@ -1,6 +1,5 @@
-//! The menu: where the game begins when nothing else is asked for.
+//! The menu: where the game begins without a command.
 
-mod back;
 mod front;
 mod home;
 mod host;
@@ -10,6 +9,7 @@ mod length;
 mod options;
 mod preview;
 mod recordings;
+mod rejoin;
 mod skirmish;
 mod watch;
 
@@ -25,23 +25,23 @@ pub(in crate::window) use skirmish::LEVELS;
 
 use crate::cli::Common;
 use crate::exit::Problem;
-use crate::signals::Asked;
+use crate::signals::QuitRequest;
 use std::process::ExitCode;
 
 /// Opens the window with the menu.
 ///
 /// # Errors
-/// Where no window can be opened, nothing was begun.
-pub fn run(common: &Common, asked: &Asked) -> Result<Result<ExitCode, Problem>, NoWindow> {
+/// Nothing was begun where no window can be opened.
+pub fn run(common: &Common, asked: &QuitRequest) -> Result<Result<ExitCode, Problem>, NoWindow> {
     let front = Front::of_user(common);
-    let (settings, farewell) = (front.settings.clone(), front.farewell.clone());
+    let (settings, exit_report) = (front.settings.clone(), front.exit_report.clone());
     let first = move || -> Box<dyn super::Screen> { Box::new(Home::new(std::rc::Rc::new(front))) };
     match super::open(super::words::TITLE, &settings, asked, first) {
-        Ok(()) => Ok(farewell.borrow().say()),
+        Ok(()) => Ok(exit_report.borrow().say()),
         Err(_) => Err(NoWindow),
     }
 }
 
-/// There is no window to be had.
+/// No window can be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoWindow;

@@ -1,4 +1,4 @@
-//! The settings.
+//! The page of the settings.
 
 use super::front::Front;
 use super::kit::{self, ROW, Rows, buttons, choice, labelled, page};
@@ -11,16 +11,15 @@ use crate::window::words::menu as words;
 use crate::window::{Next, Screen, sound, theme};
 use std::rc::Rc;
 
-/// The page of the settings.
 pub struct Options {
     front: Rc<Front>,
     memory: Memory,
-    /// How large everything shall be: taken over once the slider is let go, or it would run from under the mouse.
+    /// The scale of the interface. It takes effect when the slider is released, or the slider would move away from
+    /// the mouse.
     zoom: f32,
 }
 
 impl Options {
-    /// As they are.
     pub fn new(front: Rc<Front>) -> Options {
         let mut memory = Memory::default();
         memory.focus(0);
@@ -120,7 +119,7 @@ impl Screen for Options {
     }
 }
 
-/// A slider with its value as text behind it.
+/// A slider, with its value as text behind it.
 fn slider(ui: &mut Ui<'_>, area: Rect, value: &mut f32, (least, most): (f32, f32), text: &str) {
     let wide = ui.units(86.0);
     let gap = ui.units(14.0);

@@ -1,4 +1,4 @@
-//! A map before its match: drawn as the world will draw it, on a thread of its own.
+//! A map before its match, drawn like the world on a thread of its own.
 
 use super::kit;
 use crate::news::tile_at;
@@ -8,17 +8,16 @@ use lockstep::Seat;
 use sim::{Seed, Simulation as _, Start};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
-/// Which map.
+/// Which map to draw.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// As the host sets it; without a map's number there is nothing to draw.
+    /// The host's setup; without a map number there is nothing to draw.
     pub setup: Setup,
-    /// How many seats.
     pub seats: u8,
 }
 
 impl Wanted {
-    /// The usual match on this land.
+    /// A standard match on this kind of map.
     pub fn new(kind: MapKind, seed: u64, seats: u8) -> Wanted {
         let setup = Setup {
             map: Some(kind),
@@ -29,15 +28,14 @@ impl Wanted {
     }
 }
 
-/// A drawn map: a pixel a tile, and where seats begin. Which of them begins where, the match's seed draws: nobody knows
-/// it before all have agreed on that.
+/// A drawn map, one pixel per tile, and its starting places. Only the match seed decides which seat starts where.
 struct Drawn {
     edge: u16,
     rgba: Vec<u8>,
     starts: Vec<Tile>,
 }
 
-/// The newest map that was wanted.
+/// The most recently requested map.
 #[derive(Default)]
 pub struct Preview {
     wanted: Option<Wanted>,
@@ -47,7 +45,7 @@ pub struct Preview {
 }
 
 impl Preview {
-    /// Draws the map into a square area as soon as it is known. Returns whether it was there.
+    /// Draws the map into a square area once it is known. Returns whether it was.
     pub fn show(&mut self, wanted: &Wanted, area: Rect, canvas: &mut Canvas) -> bool {
         self.want(wanted, canvas);
         let (Some(drawn), Some(picture)) = (&self.drawn, &self.picture) else {
@@ -71,7 +69,7 @@ impl Preview {
         true
     }
 
-    /// Fills an area with a part of the map, of the area's proportions; `at` moves it, 0 to 1.
+    /// Fills an area with a part of the map of the same proportions; `at`, from 0 to 1, moves it.
     pub fn fill(&mut self, wanted: &Wanted, area: Rect, at: f32, canvas: &mut Canvas) {
         self.want(wanted, canvas);
         let (Some(drawn), Some(picture)) = (&self.drawn, &self.picture) else {
@@ -92,9 +90,9 @@ impl Preview {
             self.drawn = None;
             let (done, work) = channel();
             let wanted = wanted.clone();
-            // One that is wanted no more is drawn to its end and forgotten: that takes a moment.
+            // An outdated map is still drawn to its end, which takes a moment, and dropped.
             let begun = std::thread::Builder::new().name("map".to_owned());
-            // Where no thread can be had there is no picture.
+            // Without a thread there is no picture.
             let begun = begun.spawn(move || done.send(draw(&wanted)));
             self.work = begun.is_ok().then_some(work);
         }
@@ -140,23 +138,23 @@ fn ground(terrain: Terrain, tile: Tile) -> Colour {
         Terrain::Rock => [112, 110, 104],
         Terrain::Water => [46, 102, 150],
     };
-    // A little unrest, so that wide land is no flat board.
+    // Some variation, so that wide land does not look flat.
     let word = (u32::from(tile.x) << 16 | u32::from(tile.y)).wrapping_mul(0x9e37_79b9);
     let less = (word >> 29) as u8;
     [red - less, green - less, blue - less, 255]
 }
 
-/// How much of the map's edge is seen where it fills the window.
+/// How much of the map's edge is visible where it fills the window.
 const SHOWN: f32 = 0.7;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::window::sight::until;
+    use crate::window::readability::until;
     use crate::window::theme;
 
     #[test]
-    fn a_map_is_drawn_as_its_match_will_have_it() {
+    fn a_preview_equals_the_map_of_its_match() {
         let wanted = Wanted::new(MapKind::Lakes, 4_711, 4);
         let drawn = draw(&wanted);
         assert_eq!(drawn.starts.len(), 4);
@@ -168,7 +166,7 @@ mod tests {
         assert_ne!(drawn.rgba, other.rgba);
     }
 
-    /// The starts of a match with this seed, by their seats.
+    /// Starting places of a match with this seed, by seat.
     fn starts(wanted: &Wanted, seed: u8) -> Vec<Tile> {
         let world = World::new(&Start {
             setup: wanted.setup.clone(),
@@ -179,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_belongs_to_nobody_before_the_match() {
+    fn starting_places_have_no_seat_before_the_match() {
         let wanted = Wanted::new(MapKind::Plains, 4_711, 4);
         let sorted = |mut tiles: Vec<Tile>| {
             tiles.sort_by_key(|tile| (tile.y, tile.x));
@@ -187,7 +185,7 @@ mod tests {
         };
         let drawn = sorted(draw(&wanted).starts);
         let of_matches: Vec<_> = (0..8).map(|seed| starts(&wanted, seed)).collect();
-        // The places are the same in every match; who has which is not.
+        // The places are the same in every match; their seats are not.
         assert!(of_matches.iter().any(|starts| *starts != of_matches[0]));
         for starts in of_matches {
             assert_eq!(sorted(starts), drawn);

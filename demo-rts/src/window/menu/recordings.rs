@@ -1,8 +1,8 @@
 //! The recordings of a folder, read on a thread of their own.
 
 use crate::names::bot;
-use crate::window::people::players_of;
 use crate::window::places::setup_of;
+use crate::window::players::players_of;
 use crate::window::words::menu as words;
 use crate::world::{Setup, World};
 use lockstep::{MatchId, PeerId, Seat, TurnNumber};
@@ -14,47 +14,41 @@ use std::time::{Duration, SystemTime};
 /// A file of the folder.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// Where it is.
     pub path: PathBuf,
-    /// How long ago it was last written, when it was read.
+    /// Time since the last write, when it was read.
     pub age: Duration,
-    /// What is in it, or why it cannot be watched.
+    /// The content, or why it is unreadable.
     pub content: Result<Content, String>,
 }
 
-/// What is known of a recorded match.
+/// A summary of a recorded match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
-    /// The match.
     pub match_id: MatchId,
-    /// Who played which seat.
+    /// Names by seat.
     pub players: Vec<(Seat, String)>,
-    /// The keys of those who played.
     pub peers: Vec<PeerId>,
-    /// What the host chose.
     pub setup: Setup,
     /// Match time.
     pub length: Duration,
-    /// How it ended, in words.
+    /// The result, as text.
     pub result: String,
-    /// Whether it ended, for all.
+    /// Whether the match ended for all players.
     pub is_over: bool,
-    /// The build that recorded it.
     pub build: String,
-    /// From when on one player went on alone, if one did.
+    /// Match time from which a player played on alone, if one did.
     pub continued: Option<Duration>,
-    /// Where the file breaks off, in words.
+    /// Where the file breaks off.
     pub damage: Option<String>,
 }
 
 impl Recording {
-    /// Reads a file.
     pub fn read(path: PathBuf, age: Duration) -> Recording {
         let content = read(&path).map_err(|why| super::front::sentence(&why.to_string()));
         Recording { path, age, content }
     }
 
-    /// The file's name without its ending.
+    /// The file's name without its extension.
     pub fn name(&self) -> String {
         let stem = self.path.file_stem().unwrap_or_default();
         stem.to_string_lossy().into_owned()
@@ -62,26 +56,26 @@ impl Recording {
 }
 
 impl Content {
-    /// Who played, each once, and how many bots.
-    pub fn who(&self) -> String {
-        let mut who = Vec::new();
+    /// Names of all persons, then the number of bots.
+    pub fn player_names(&self) -> String {
+        let mut names = Vec::new();
         let mut bots = 0;
         for (_, name) in &self.players {
             match *name == bot(bots + 1) {
                 true => bots += 1,
-                false => who.push(name.clone()),
+                false => names.push(name.clone()),
             }
         }
         match bots {
             0 => {}
-            1 => who.push("a bot".to_owned()),
-            many => who.push(format!("{many} bots")),
+            1 => names.push("a bot".to_owned()),
+            many => names.push(format!("{many} bots")),
         }
-        match who.split_last() {
+        match names.split_last() {
             Some((last, others)) if !others.is_empty() => {
                 format!("{} and {last}", others.join(", "))
             }
-            _ => who.concat(),
+            _ => names.concat(),
         }
     }
 }
@@ -126,13 +120,12 @@ fn read(path: &Path) -> Result<Content, replay::Error> {
     })
 }
 
-/// Which files are read.
+/// Which files to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// All.
     All,
-    /// Those beside which it says where the others are.
-    WithWayBack,
+    /// Only files with contacts beside them.
+    WithContacts,
 }
 
 enum Found {
@@ -140,21 +133,20 @@ enum Found {
     LeftOut(usize),
 }
 
-/// Files as they come in, the newest first.
+/// Recordings as they are read, newest first.
 pub struct Recordings {
     work: Option<Receiver<Found>>,
-    /// Those that were read.
     pub read: Vec<Recording>,
-    /// How many were left out because there are too many.
+    /// How many files are beyond the limit.
     pub left_out: usize,
 }
 
 impl Recordings {
-    /// Reads the folder; one that is missing holds nothing.
+    /// Reads the folder; a missing one is empty.
     pub fn of(folder: Option<PathBuf>, which: Which) -> Recordings {
         let (done, work) = sync_channel(QUEUE);
         let reading = std::thread::Builder::new().name("recordings".to_owned());
-        // The folder itself may be long, or on a slow disk: not in a frame.
+        // Listing the folder may take long, so it does not run within a frame.
         let reading = reading.spawn(move || {
             let mut files = folder.map_or_else(Vec::new, |folder| files_in(&folder, which));
             files.sort();
@@ -164,7 +156,7 @@ impl Recordings {
                 .into_iter()
                 .map(|(age, path)| Found::One(Box::new(Recording::read(path, age))));
             for found in std::iter::once(Found::LeftOut(left_out)).chain(read) {
-                // Nobody waits for them any more.
+                // The page was closed.
                 if done.send(found).is_err() {
                     return;
                 }
@@ -177,7 +169,7 @@ impl Recordings {
         }
     }
 
-    /// Takes in what was read. Never waits.
+    /// Takes recordings that were read, without blocking.
     pub fn poll(&mut self) {
         while let Some(work) = &self.work {
             match work.try_recv() {
@@ -197,7 +189,7 @@ impl Recordings {
 
 fn files_in(folder: &Path, which: Which) -> Vec<(Duration, PathBuf)> {
     let now = SystemTime::UNIX_EPOCH + super::front::now_unix();
-    // A folder that cannot be read holds nothing to watch; that it cannot is told where it is written to.
+    // An unreadable folder lists nothing; recording to it reports the error.
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     let files = entries.filter_map(|entry| {
         let entry = entry.ok()?;

@@ -1,4 +1,4 @@
-//! A match against bots: how many, how good, and where.
+//! The page of a match against bots.
 
 use super::front::{Front, any_map};
 use super::kit::{self, ROW, Rows, buttons, choice, labelled, page};
@@ -15,59 +15,57 @@ use crate::window::{Next, Screen, theme};
 use crate::world::MapKind;
 use std::rc::Rc;
 
-/// Which map a match is played on.
+/// The choice of a map.
 #[derive(Clone, Debug)]
-pub(super) struct Where {
+pub(super) struct MapChoice {
     kind: usize,
     seed: String,
 }
 
-impl Where {
-    /// As the command line says; else any.
-    pub fn of(common: &Common) -> Where {
+impl MapChoice {
+    /// As the command line says, or else random.
+    pub fn of(common: &Common) -> MapChoice {
         let seed = common.map_seed.unwrap_or_else(any_map);
         let named = MapKind::ALL
             .iter()
             .position(|kind| Some(*kind) == common.map);
-        Where {
+        MapChoice {
             kind: named.unwrap_or((seed % MapKind::ALL.len() as u64) as usize),
             seed: seed.to_string(),
         }
     }
 
-    /// What the land looks like.
     pub fn kind(&self) -> MapKind {
         MapKind::ALL[self.kind % MapKind::ALL.len()]
     }
 
-    /// The map's number, where it is one.
+    /// The map's number, if the text is one.
     pub fn seed(&self) -> Option<u64> {
         self.seed.trim().parse().ok()
     }
 
-    /// The map for so many seats.
+    /// The map for this many seats.
     pub fn wanted(&self, seats: u8) -> Option<Wanted> {
         Some(Wanted::new(self.kind(), self.seed()?, seats))
     }
 
-    /// Two rows to choose it with, so high and with this gap.
+    /// Two rows to choose it, with this height and gap.
     pub fn rows(&mut self, ui: &mut Ui<'_>, rows: &mut Rows, (high, gap): (f32, f32)) {
         let beside = ui.units(12.0);
         let area = labelled(ui, rows.next(high, gap), words::LAND);
         let names = MapKind::ALL.map(words::land);
         choice(ui, area, &names, &mut self.kind);
         let area = labelled(ui, rows.next(high, gap), words::SEED);
-        let wide = kit::button_width(ui, words::ANOTHER);
+        let wide = kit::button_width(ui, words::RANDOM);
         let field = Rect::new(area.x, area.y, (area.w - wide - beside).max(0.0), area.h);
         ui.field(field, &mut self.seed, "", SEED_BYTES);
         let button = Rect::new(area.right() - wide, area.y, wide, area.h);
-        if ui.button(button, words::ANOTHER) {
+        if ui.button(button, words::RANDOM) {
             self.seed = any_map().to_string();
         }
     }
 
-    /// The map in a square at the right of the room; what the land is like below, and what is not known of the starts.
-    /// Returns what is left of the room.
+    /// Draws the map in a square at the right of the room, with a description. Returns the room that is left.
     pub fn show(&self, ui: &mut Ui<'_>, front: &Front, room: Rect, seats: u8) -> Rect {
         let gap = ui.units(24.0);
         let text = ui.canvas.line_height(ui.units(theme::SMALL)) * 3.0 + ui.units(8.0);
@@ -95,34 +93,33 @@ impl Where {
     }
 }
 
-/// The levels of bots, the easiest first.
+/// Levels of bots, easiest first.
 pub(in crate::window) const LEVELS: [Level; 3] = [Level::Easy, Level::Normal, Level::Hard];
 
-/// The page of a skirmish.
 pub struct Skirmish {
     front: Rc<Front>,
     memory: Memory,
     opponents: usize,
     level: usize,
-    place: Where,
+    place: MapChoice,
     length: Length,
-    said: String,
+    message: String,
 }
 
 impl Skirmish {
-    /// With what is usual.
+    /// With the defaults.
     pub fn new(front: Rc<Front>) -> Skirmish {
         let length = Length::of(&front.common);
         let mut memory = Memory::default();
         memory.focus(START_FOCUS + length.buttons());
         Skirmish {
-            place: Where::of(&front.common),
+            place: MapChoice::of(&front.common),
             length,
             front,
             memory,
             opponents: 2,
             level: 1,
-            said: String::new(),
+            message: String::new(),
         }
     }
 
@@ -130,7 +127,7 @@ impl Skirmish {
         let front = &self.front;
         let seats = self.opponents as u8 + 2;
         let Some(seed) = self.place.seed() else {
-            self.said = words::BAD_SEED.to_owned();
+            self.message = words::BAD_SEED.to_owned();
             return Next::Stay;
         };
         let mut common = front.common.clone();
@@ -141,7 +138,7 @@ impl Skirmish {
         match front.begin(&Part::Alone { seats }, bots, common, true) {
             Ok(begun) => Next::Replace(front.game(words::SKIRMISH, begun.peer, &begun.notes)),
             Err(why) => {
-                self.said = why;
+                self.message = why;
                 Next::Stay
             }
         }
@@ -169,7 +166,7 @@ impl Screen for Skirmish {
         ui.paragraph(
             (rest.x, rest.y),
             rest.w,
-            &self.said,
+            &self.message,
             theme::BODY,
             theme::BAD,
         );
@@ -185,6 +182,6 @@ impl Screen for Skirmish {
     }
 }
 
-/// The button that starts is the last one, after those of the length: whoever only wants to play presses Enter.
+/// The focus starts on the last button, which starts the match: a player in a hurry presses Enter.
 const START_FOCUS: usize = 7 + 3 + 3 + 2 + 1;
 const SEED_BYTES: usize = 20;

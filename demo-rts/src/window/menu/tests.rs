@@ -1,4 +1,4 @@
-//! The menu as people meet it: every page at several sizes, and whole ways through it with mouse and keyboard.
+//! The menu as a person uses it: every page at several sizes, and whole paths by mouse and keyboard.
 
 mod typed;
 
@@ -7,8 +7,8 @@ use crate::cli::Common;
 use crate::window::canvas::{Canvas, Rect};
 use crate::window::input::{Click, Input, KeyCode, Modifiers, MouseButton, Press};
 use crate::window::places::Places;
+use crate::window::readability::until;
 use crate::window::settings::Settings;
-use crate::window::sight::until;
 use crate::window::words::menu as words;
 use crate::window::{Next, Screen};
 use crate::world::{MapKind, Scenario};
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// A window without a window: its screens, and what they drew last.
+/// Screens without a window, and what they drew last.
 struct Desk {
     screens: Vec<Box<dyn Screen>>,
     canvas: Canvas,
@@ -38,7 +38,7 @@ impl Desk {
 
     fn with(places: &Places, common: &Common) -> Desk {
         let front = Rc::new(Front::at(places.clone(), common));
-        // What is on the network of the machine that tests is no matter of theirs.
+        // Tests must not depend on the local network of their machine.
         front.settings.borrow_mut().local_network = false;
         let home = Box::new(Home::new(front.clone()));
         Desk::of(front, home)
@@ -57,7 +57,7 @@ impl Desk {
         desk
     }
 
-    /// A frame, as the window's shell makes it.
+    /// Runs a frame like the window's shell.
     fn step(&mut self, mut input: Input) {
         self.now += Duration::from_millis(16);
         input.now = self.now;
@@ -104,14 +104,14 @@ impl Desk {
         self.frames(1);
     }
 
-    /// Presses the mouse on what says this; the last of them where several do.
+    /// Clicks the last text with this label.
     fn press(&mut self, label: &str) {
         let found = self.canvas.texts().iter().rfind(|text| text.text == label);
         let area = found.map(|text| text.area);
         self.press_at(area, label);
     }
 
-    /// Likewise, the first of them.
+    /// Clicks the first text with this label.
     fn press_first(&mut self, label: &str) {
         let found = self.canvas.texts().iter().find(|text| text.text == label);
         let area = found.map(|text| text.area);
@@ -119,7 +119,7 @@ impl Desk {
     }
 
     fn press_at(&mut self, area: Option<Rect>, label: &str) {
-        let at = area.unwrap_or_else(|| panic!("{label} is not among {:?}", self.said()));
+        let at = area.unwrap_or_else(|| panic!("{label} is not among {:?}", self.texts()));
         let at = at.centre();
         let click = Click {
             button: MouseButton::Left,
@@ -141,20 +141,20 @@ impl Desk {
         self.frames(1);
     }
 
-    fn said(&self) -> Vec<&str> {
+    fn texts(&self) -> Vec<&str> {
         let texts = self.canvas.texts().iter();
         texts.map(|text| text.text.as_str()).collect()
     }
 
-    fn says(&self, part: &str) -> bool {
-        self.said().iter().any(|text| text.contains(part))
+    fn shows(&self, part: &str) -> bool {
+        self.texts().iter().any(|text| text.contains(part))
     }
 
-    fn until_it_says(&mut self, part: &str) {
-        self.until(part, |desk| desk.says(part));
+    fn until_it_shows(&mut self, part: &str) {
+        self.until(part, |desk| desk.shows(part));
     }
 
-    /// Lets frames pass until this is so.
+    /// Runs frames until this holds.
     fn until(&mut self, what: &str, is_so: impl Fn(&Desk) -> bool) {
         until(what, || {
             self.frames(1);
@@ -162,7 +162,7 @@ impl Desk {
         });
     }
 
-    /// Nothing cut off by the window or a panel, nothing shortened, nothing over one another.
+    /// Asserts that no text is cut off, shortened, or on top of another.
     fn assert_readable(&self, page: &str) {
         let where_ = format!("{page} at {:?} times {}", self.size, self.zoom);
         let whole = Rect::new(0.0, 0.0, self.size.0, self.size.1);
@@ -208,17 +208,17 @@ impl Desk {
 }
 
 #[test]
-fn an_empty_field_says_what_belongs_into_it_also_while_it_has_the_keyboard() {
+fn an_empty_field_shows_its_hint_even_with_the_focus() {
     let folder = tempfile::tempdir().unwrap();
     let mut desk = Desk::new(folder.path(), "ada");
     desk.press(words::JOIN);
-    assert!(desk.says(words::TICKET_HINT), "{:?}", desk.said());
+    assert!(desk.shows(words::TICKET_HINT), "{:?}", desk.texts());
     desk.paste("ls1-");
-    assert!(!desk.says(words::TICKET_HINT), "{:?}", desk.said());
+    assert!(!desk.shows(words::TICKET_HINT), "{:?}", desk.texts());
 }
 
 #[test]
-fn the_map_of_the_command_line_is_the_one_that_is_offered() {
+fn the_map_of_the_command_line_is_preselected() {
     let folder = tempfile::tempdir().unwrap();
     let common = Common {
         map_seed: Some(4_711),
@@ -228,10 +228,10 @@ fn the_map_of_the_command_line_is_the_one_that_is_offered() {
     let mut desk = Desk::with(&Places::at(folder.path()), &common);
     for page in [words::SKIRMISH, words::HOST] {
         desk.press(page);
-        assert!(desk.says("4711"), "{:?}", desk.said());
+        assert!(desk.shows("4711"), "{:?}", desk.texts());
         let purpose = words::land_purpose(MapKind::Valleys);
         let begins = purpose.split(':').next().unwrap_or_default();
-        assert!(desk.says(begins), "{:?}", desk.said());
+        assert!(desk.shows(begins), "{:?}", desk.texts());
         desk.key(KeyCode::Escape);
     }
 }
@@ -239,7 +239,7 @@ fn the_map_of_the_command_line_is_the_one_that_is_offered() {
 const ENDS_SO: [&str; 3] = [words::READING, words::DRAWING, words::CONNECTING];
 
 #[test]
-fn every_page_can_be_read_at_every_size_and_is_left_by_escape() {
+fn pages_are_readable_at_every_size_and_close_on_escape() {
     let folder = tempfile::tempdir().unwrap();
     let mut desk = Desk::new(folder.path(), "Ada");
     desk.assert_readable_at_every_size("home");
@@ -263,17 +263,20 @@ fn every_page_can_be_read_at_every_size_and_is_left_by_escape() {
         "escape alone does not end the program"
     );
     desk.key(KeyCode::Enter);
-    assert!(desk.screens.is_empty(), "it leads to the button that does");
+    assert!(
+        desk.screens.is_empty(),
+        "the focus moves to the button that does"
+    );
 }
 
 #[test]
-fn a_skirmish_is_begun_by_the_keyboard_alone_and_recorded_by_a_readable_name() {
+fn the_keyboard_alone_starts_a_skirmish_with_a_recording() {
     let folder = tempfile::tempdir().unwrap();
     let mut desk = Desk::new(folder.path(), "Ada");
     desk.key(KeyCode::Enter);
-    desk.until_it_says(words::ANOTHER);
+    desk.until_it_shows(words::RANDOM);
     desk.key(KeyCode::Enter);
-    desk.until_it_says("0:01");
+    desk.until_it_shows("0:01");
     assert_eq!(desk.screens.len(), 2);
     let replays = desk.front.places.replays().unwrap();
     let names = std::fs::read_dir(&replays).unwrap();
@@ -289,70 +292,76 @@ fn a_skirmish_is_begun_by_the_keyboard_alone_and_recorded_by_a_readable_name() {
     drop(desk);
     let mut desk = Desk::new(folder.path(), "Ada");
     std::fs::write(replays.join("other.replay"), "no replay").unwrap();
-    assert!(!desk.says(words::BROKE_OFF), "nobody waits in a skirmish");
+    assert!(
+        !desk.shows(words::INTERRUPTED),
+        "a skirmish has no peers to rejoin"
+    );
     desk.press(words::WATCH);
-    desk.until_it_says(words::RECORDED);
-    assert!(desk.says("Ada and 3 bots"));
-    assert!(desk.says(&words::unreadable("other")));
+    desk.until_it_shows(words::RECORDED);
+    assert!(desk.shows("Ada and 3 bots"));
+    assert!(desk.shows(&words::unreadable("other")));
     desk.press(&words::unreadable("other"));
-    assert!(desk.says("This is not a replay file."), "{:?}", desk.said());
+    assert!(
+        desk.shows("This is not a replay file."),
+        "{:?}",
+        desk.texts()
+    );
     desk.assert_readable_at_every_size("watch");
 }
 
 #[test]
-fn a_recording_is_played_on_from_a_moment_and_listed_by_who_did() {
+fn a_recording_is_played_on_and_listed_by_its_player() {
     use crate::window::words::viewer;
     let folder = tempfile::tempdir().unwrap();
     let mut desk = Desk::new(folder.path(), "Ada");
     desk.key(KeyCode::Enter);
-    desk.until_it_says(words::ANOTHER);
+    desk.until_it_shows(words::RANDOM);
     desk.press("20");
     desk.press(words::START);
-    desk.until_it_says("0:03");
+    desk.until_it_shows("0:03");
     drop(desk);
     let mut desk = Desk::new(folder.path(), "Eve");
     desk.press(words::WATCH);
-    desk.until_it_says("Ada and 3 bots");
+    desk.until_it_shows("Ada and 3 bots");
     let line = desk
-        .said()
+        .texts()
         .into_iter()
         .find(|text| text.contains("Ada and"));
     let line = line.map(str::to_owned).unwrap();
     desk.press(&line);
     desk.press(words::WATCH_IT);
-    desk.until_it_says("turn 0 of");
+    desk.until_it_shows("turn 0 of");
     (0..12).for_each(|_| desk.key(KeyCode::Period));
-    desk.until_it_says("turn 12 of");
+    desk.until_it_shows("turn 12 of");
     desk.key(KeyCode::C);
-    desk.until_it_says("1   Ada");
+    desk.until_it_shows("1   Ada");
     desk.assert_readable_at_every_size("play on");
     desk.press("3   bot 2");
     desk.key(KeyCode::Escape);
     assert_eq!(desk.screens.len(), 3, "back to the viewer");
     desk.press(viewer::PLAY_ON_SHORT);
-    desk.until_it_says("3   bot 2");
+    desk.until_it_shows("3   bot 2");
     desk.press("3   bot 2");
     desk.press(words::START);
-    // The clock of the match goes on from there.
-    desk.until_it_says("0:02");
+    // The clock of the match continues from there.
+    desk.until_it_shows("0:02");
     assert_eq!(desk.screens.len(), 4, "the viewer is below");
     drop(desk);
     let mut desk = Desk::new(folder.path(), "Eve");
     desk.press(words::WATCH);
-    desk.until_it_says("Eve and 3 bots");
+    desk.until_it_shows("Eve and 3 bots");
     let line = desk
-        .said()
+        .texts()
         .into_iter()
         .find(|text| text.contains("Eve and"));
     let line = line.map(str::to_owned).unwrap();
     desk.press(&line);
-    desk.until_it_says(words::PLAYED_ON);
-    assert!(desk.says(" on, alone") && desk.says(" of 20 minutes"));
+    desk.until_it_shows(words::PLAYED_ON);
+    assert!(desk.shows(" on, solo") && desk.shows(" of 20 minutes"));
     desk.assert_readable_at_every_size("watch");
 }
 
-/// A file of the folder that opens for as long as it is held, in the place of one that is a replay. Whoever opens it then
-/// finds nothing in it, and whoever does so later.
+/// A FIFO in place of a replay, whose first reader blocks until the sender is dropped and then finds it empty.
 #[cfg(unix)]
 fn held_open(path: &Path) -> std::sync::mpsc::SyncSender<()> {
     use std::os::unix::fs::FileTypeExt;
@@ -362,7 +371,7 @@ fn held_open(path: &Path) -> std::sync::mpsc::SyncSender<()> {
     let (held, free) = std::sync::mpsc::sync_channel(0);
     let path = path.to_owned();
     std::thread::spawn(move || {
-        // Where frames wait for the file the test shall fail, and not stand still.
+        // If frames waited for the file, the test must fail and not hang.
         let _ = free.recv_timeout(Duration::from_secs(120));
         let waits =
             |path: &Path| std::fs::metadata(path).is_ok_and(|file| file.file_type().is_fifo());
@@ -375,7 +384,7 @@ fn held_open(path: &Path) -> std::sync::mpsc::SyncSender<()> {
 
 #[cfg(unix)]
 #[test]
-fn a_recording_that_takes_long_to_open_holds_no_frame_up_and_is_left_by_escape() {
+fn a_slow_recording_delays_no_frame_and_closes_on_escape() {
     use crate::window::settings::Shared;
     use crate::window::viewer::{Opener, Opening, Viewer};
     use crate::window::words::viewer;
@@ -386,48 +395,48 @@ fn a_recording_that_takes_long_to_open_holds_no_frame_up_and_is_left_by_escape()
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/duel.replay");
     std::fs::copy(&golden, &replay).unwrap();
     desk.press(words::WATCH);
-    desk.until_it_says(words::RECORDED);
-    let who = desk.screens.len();
+    desk.until_it_shows(words::RECORDED);
+    let depth = desk.screens.len();
     desk.key(KeyCode::Down);
-    desk.until_it_says(words::LENGTH);
+    desk.until_it_shows(words::LENGTH);
     let held = held_open(&replay);
     desk.press(words::WATCH_IT);
     let opening = viewer::opening("long.replay");
-    assert!(desk.says(&opening), "{:?}", desk.said());
+    assert!(desk.shows(&opening), "{:?}", desk.texts());
     desk.frames(5);
     desk.assert_readable("opening");
-    // Once is enough, however often it is asked for.
+    // Pressing Enter again must not open it twice.
     desk.key(KeyCode::Enter);
-    assert!(desk.says(&opening));
+    assert!(desk.shows(&opening));
     desk.key(KeyCode::Escape);
-    assert!(!desk.says(&opening), "{:?}", desk.said());
-    assert_eq!(desk.screens.len(), who, "the list is still there");
-    // The same of a window that shows one replay alone.
+    assert!(!desk.shows(&opening), "{:?}", desk.texts());
+    assert_eq!(desk.screens.len(), depth, "the list is still there");
+    // The same in a window that shows a single replay.
     let show = |opened| Viewer::new(opened, Shared::default());
     let opener = Opener::new(Opening::begin(&replay).unwrap(), show);
     let refused = opener.refused();
     desk.screens.push(Box::new(opener));
     desk.frames(2);
-    assert!(desk.says(&opening), "{:?}", desk.said());
+    assert!(desk.shows(&opening), "{:?}", desk.texts());
     desk.assert_readable_at_every_size("opener");
     drop(held);
-    desk.until("the window closes", |desk| desk.screens.len() == who);
+    desk.until("the window closes", |desk| desk.screens.len() == depth);
     assert!(refused.take().is_some(), "it was no replay");
-    // What can be opened is shown, by either way.
+    // A readable file is shown, either way.
     std::fs::remove_file(&replay).unwrap();
     std::fs::copy(&golden, &replay).unwrap();
     let opening = Opening::begin(&replay).unwrap();
     desk.screens.push(Box::new(Opener::new(opening, show)));
-    desk.until_it_says("turn 0 of");
+    desk.until_it_shows("turn 0 of");
     desk.key(KeyCode::Escape);
-    assert_eq!(desk.screens.len(), who);
+    assert_eq!(desk.screens.len(), depth);
     desk.frames(2);
     desk.press(words::WATCH_IT);
-    desk.until_it_says("turn 0 of");
+    desk.until_it_shows("turn 0 of");
 }
 
 #[test]
-fn nonsense_for_a_ticket_is_answered_in_words() {
+fn nonsense_for_a_ticket_is_explained() {
     let folder = tempfile::tempdir().unwrap();
     let mut desk = Desk::new(folder.path(), "Ada");
     desk.press(words::JOIN);
@@ -439,7 +448,7 @@ fn nonsense_for_a_ticket_is_answered_in_words() {
     ] {
         desk.paste(nonsense);
         desk.key(KeyCode::Enter);
-        assert!(desk.says(answer), "{answer}: {:?}", desk.said());
+        assert!(desk.shows(answer), "{answer}: {:?}", desk.texts());
         assert_eq!(desk.screens.len(), 2);
         desk.key(KeyCode::End);
         for _ in 0..nonsense.len().min(4_200) / 200 + 1 {
@@ -460,12 +469,12 @@ fn nonsense_for_a_ticket_is_answered_in_words() {
     }
 }
 
-/// Until each of two says its text.
+/// Runs frames of both until each shows its text.
 fn both_until(ada: &mut Desk, bob: &mut Desk, adas: &str, bobs: &str) {
     until(&format!("{adas} and {bobs}"), || {
         ada.frames(1);
         bob.frames(1);
-        (ada.says(adas) && bob.says(bobs)).then_some(())
+        (ada.shows(adas) && bob.shows(bobs)).then_some(())
     });
 }
 
@@ -478,12 +487,12 @@ fn open(desk: &mut Desk) {
     }
     desk.paste("127.0.0.1:0");
     desk.press(words::OPEN);
-    desk.until_it_says("(you)");
+    desk.until_it_shows("(you)");
     desk.press(words::COPY);
-    assert!(desk.says(crate::window::words::COPIED));
+    assert!(desk.shows(crate::window::words::COPIED));
 }
 
-/// Joins by the ticket that was copied.
+/// Joins by the copied ticket.
 fn join(desk: &mut Desk) {
     desk.press(words::JOIN);
     desk.press(words::PASTE);
@@ -491,7 +500,7 @@ fn join(desk: &mut Desk) {
 }
 
 #[test]
-fn two_meet_in_a_lobby_play_and_the_one_that_crashes_comes_back() {
+fn two_players_meet_and_the_crashed_one_rejoins() {
     let folder = tempfile::tempdir().unwrap();
     let common = Common {
         identity: Some(folder.path().join("Ada.key")),
@@ -510,23 +519,23 @@ fn two_meet_in_a_lobby_play_and_the_one_that_crashes_comes_back() {
     ada.assert_readable_at_every_size("lobby of the host");
     bob.assert_readable_at_every_size("lobby of the guest");
     for desk in [&ada, &bob] {
-        let terms: String = desk.said().join(" ");
-        assert!(terms.contains("armies of 3 each, 90 minutes"), "{terms}");
+        let terms: String = desk.texts().join(" ");
+        assert!(terms.contains("3 soldiers each, 90 minutes"), "{terms}");
     }
-    assert!(ada.says(words::NOT_READY) && bob.says("Bob (you)"));
+    assert!(ada.shows(words::NOT_READY) && bob.shows("Bob (you)"));
     ada.press(words::I_AM_READY);
     bob.press(words::I_AM_READY);
     both_until(&mut ada, &mut bob, "0:03", "0:03");
-    // Without a word: as a crash does.
+    // Like a crash: without leaving.
     bob.screens.clear();
     drop(bob);
     let mut bob = Desk::new(&bobs, "Bob");
-    bob.until_it_says(words::BROKE_OFF);
+    bob.until_it_shows(words::INTERRUPTED);
     bob.assert_readable_at_every_size("home with an offer");
-    bob.press(words::COME_BACK);
+    bob.press(words::REJOIN);
     both_until(&mut ada, &mut bob, "0:2", "0:2");
     assert_eq!(bob.screens.len(), 2);
-    // The way back stands beside the new recording, and only there.
+    // The contacts stand beside the new recording only.
     let replays = bob.front.places.replays().unwrap();
     let files = std::fs::read_dir(replays).unwrap();
     let names = files.map(|file| file.unwrap().file_name().to_string_lossy().into_owned());
@@ -538,7 +547,7 @@ fn two_meet_in_a_lobby_play_and_the_one_that_crashes_comes_back() {
 }
 
 #[test]
-fn a_host_that_is_gone_is_told_in_the_window() {
+fn a_lost_host_is_reported_in_the_window() {
     let folder = tempfile::tempdir().unwrap();
     let mut ada = Desk::new(folder.path(), "Ada");
     open(&mut ada);
@@ -550,14 +559,14 @@ fn a_host_that_is_gone_is_told_in_the_window() {
     std::fs::create_dir(&bobs).unwrap();
     let mut bob = Desk::new(&bobs, "Bob");
     join(&mut bob);
-    bob.until_it_says("cannot be reached");
+    bob.until_it_shows("cannot be reached");
     bob.assert_readable_at_every_size("a lobby that is over");
     bob.press(words::BACK);
     assert_eq!(bob.screens.len(), 1);
 }
 
 #[test]
-fn where_nothing_can_be_kept_that_is_told_and_a_match_is_played_all_the_same() {
+fn a_match_is_playable_where_no_file_can_be_written() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
@@ -568,20 +577,20 @@ fn where_nothing_can_be_kept_that_is_told_and_a_match_is_played_all_the_same() {
     };
     for places in [Places::at(&file), Places::default()] {
         let mut desk = Desk::with(&places, &common);
-        assert!(desk.says("Matches are not recorded"), "{:?}", desk.said());
+        assert!(desk.shows("Matches are not recorded"), "{:?}", desk.texts());
         desk.assert_readable_at_every_size("home with a notice");
         desk.press(words::SETTINGS);
         desk.press(words::EDGE_SCROLL);
         desk.press(words::BACK);
         desk.frames(1);
-        assert!(desk.says("could not be kept"), "{:?}", desk.said());
+        assert!(desk.shows("could not be saved"), "{:?}", desk.texts());
         assert!(
             !desk.front.settings.borrow().edge_scroll,
-            "they hold until then"
+            "they apply until then"
         );
         desk.press(words::HOST);
         desk.press(words::OPEN);
-        desk.until_it_says("Your key cannot be used");
+        desk.until_it_shows("Cannot use your key");
         desk.press(words::CANCEL);
         desk.until("cancel leads back to the menu", |desk| {
             desk.screens.len() == 1
@@ -589,12 +598,12 @@ fn where_nothing_can_be_kept_that_is_told_and_a_match_is_played_all_the_same() {
         desk.frames(1);
         desk.press(words::SKIRMISH);
         desk.press(words::START);
-        desk.until_it_says("0:01");
+        desk.until_it_shows("0:01");
     }
 }
 
 #[test]
-fn settings_are_there_again_in_the_next_run() {
+fn settings_persist_to_the_next_run() {
     let folder = tempfile::tempdir().unwrap();
     let mut desk = Desk::new(folder.path(), "Ada");
     desk.press(words::SETTINGS);

@@ -1,4 +1,4 @@
-//! The recorded matches, to watch one.
+//! The page of the recorded matches.
 
 use super::front::{Front, sentence};
 use super::kit::{self, ROW, Rows, buttons, page};
@@ -12,20 +12,18 @@ use crate::window::words::menu as words;
 use crate::window::{Next, Screen, theme};
 use std::rc::Rc;
 
-/// The page of the recorded matches.
 pub struct Watching {
     front: Rc<Front>,
     memory: Memory,
     recordings: Recordings,
     chosen: Option<usize>,
     first: usize,
-    /// The one that will be shown next.
+    /// The replay that will be shown next.
     opening: Option<Opening>,
-    said: String,
+    message: String,
 }
 
 impl Watching {
-    /// Of the user's folder.
     pub fn new(front: Rc<Front>) -> Watching {
         let mut memory = Memory::default();
         memory.focus(0);
@@ -36,7 +34,7 @@ impl Watching {
             chosen: None,
             first: 0,
             opening: None,
-            said: String::new(),
+            message: String::new(),
         }
     }
 
@@ -44,15 +42,15 @@ impl Watching {
         let chosen = self
             .chosen
             .and_then(|place| self.recordings.read.get(place));
-        self.said.clear();
+        self.message.clear();
         match chosen.map(|recording| Opening::begin(&recording.path)) {
             Some(Ok(opening)) => self.opening = Some(opening),
-            Some(Err(why)) => self.said = sentence(&why.to_string()),
+            Some(Err(why)) => self.message = sentence(&why.to_string()),
             None => {}
         }
     }
 
-    /// The screen of what was opened, once that is done.
+    /// Moves on to an opened replay.
     fn opened(&mut self) -> Next {
         let Some(done) = self.opening.as_ref().and_then(Opening::poll) else {
             return Next::Stay;
@@ -61,7 +59,7 @@ impl Watching {
         match done {
             Ok(opened) => Next::Push(self.front.viewer(opened)),
             Err(why) => {
-                self.said = sentence(&why.to_string());
+                self.message = sentence(&why.to_string());
                 Next::Stay
             }
         }
@@ -102,7 +100,7 @@ impl Screen for Watching {
             .chosen
             .and_then(|place| self.recordings.read.get(place));
         if before != self.chosen {
-            self.said.clear();
+            self.message.clear();
         }
         match chosen {
             Some(recording) => describe(&mut ui, side, recording),
@@ -115,9 +113,9 @@ impl Screen for Watching {
         let row = Rect::new(room.x, room.bottom() - high, room.w, high);
         let able = self.opening.is_none();
         let able = able && chosen.is_some_and(|recording| recording.content.is_ok());
-        let news = match (&self.opening, &self.said, self.recordings.left_out) {
-            (Some(opening), _, _) => opening.said(),
-            (None, said, _) if !said.is_empty() => said.clone(),
+        let news = match (&self.opening, &self.message, self.recordings.left_out) {
+            (Some(opening), _, _) => opening.text(),
+            (None, message, _) if !message.is_empty() => message.clone(),
             (None, _, 0) => String::new(),
             (None, _, many) => words::more_recordings(many),
         };
@@ -133,7 +131,7 @@ impl Screen for Watching {
         ui.finish();
         watched &= able;
         if pressed == Some(1) || input.hit(KeyCode::Escape) {
-            // First whoever waits for a recording waits no more.
+            // Escape first cancels the opening of a replay.
             return match self.opening.take() {
                 Some(_) => Next::Stay,
                 None => Next::Back,
@@ -151,7 +149,11 @@ fn line_of(recording: &Recording) -> String {
         return words::unreadable(&recording.name());
     };
     let (when, length) = (words::ago(recording.age), words::length(content.length));
-    format!("{when}   {}   {length}   {}", content.who(), content.result)
+    format!(
+        "{when}   {}   {length}   {}",
+        content.player_names(),
+        content.result
+    )
 }
 
 fn describe(ui: &mut Ui<'_>, room: Rect, recording: &Recording) {

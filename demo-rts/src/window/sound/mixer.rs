@@ -1,31 +1,29 @@
-//! Voices that sound at the same time, as one stream for two ears.
+//! Mixes simultaneous voices into one stereo stream.
 
 use super::synth::Sound;
 use std::collections::BTreeMap;
 
 /// Voices at a time.
 pub const VOICES: usize = 24;
-/// Those of one sound.
+/// Voices of one sound.
 pub const VOICES_OF_ONE: usize = 4;
-/// Nothing is louder than this: what would be is bent below it.
+/// The highest output level: louder signals are compressed below it.
 pub const CEILING: f32 = 0.98;
 
-/// A sound that is to be heard.
+/// A sound to play.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cue {
-    /// What.
     pub sound: Sound,
-    /// How loud: 0 to 1.
+    /// 0 to 1.
     pub gain: f32,
-    /// From where: -1 is left, 1 is right.
+    /// -1 is left, 1 is right.
     pub pan: f32,
 }
 
-/// The voices, and the sounds that they have.
 pub struct Mixer {
     bank: BTreeMap<Sound, Vec<f32>>,
     voices: Vec<Voice>,
-    /// How loud it was at the end of the last piece.
+    /// The volume at the end of the last block.
     volume: f32,
 }
 
@@ -38,7 +36,6 @@ struct Voice {
 }
 
 impl Mixer {
-    /// With all sounds made, and nothing to be heard.
     pub fn new() -> Mixer {
         Mixer {
             bank: Sound::ALL.map(|sound| (sound, sound.samples())).into(),
@@ -47,10 +44,10 @@ impl Mixer {
         }
     }
 
-    /// Begins a sound. Where as many are heard as may be it takes the place of the faintest, if that is fainter.
+    /// Starts a voice. At the limit it replaces the faintest voice, if that is fainter.
     pub fn begin(&mut self, cue: Cue) {
         let gain = cue.gain.clamp(0.0, 1.0);
-        // Written so that what is no number is not heard either.
+        // Written so that NaN is dropped too.
         if !(gain > 0.0 && cue.pan.is_finite()) {
             return;
         }
@@ -67,7 +64,7 @@ impl Mixer {
                 _ => return,
             }
         }
-        // As loud in the middle as at the sides.
+        // Constant power: as loud in the middle as at the sides.
         let turn = (cue.pan.clamp(-1.0, 1.0) + 1.0) * std::f32::consts::FRAC_PI_4;
         self.voices.push(Voice {
             sound: cue.sound,
@@ -78,7 +75,7 @@ impl Mixer {
         });
     }
 
-    /// Fills in the next samples, left and right in turn, at this volume from 0 to 1.
+    /// Writes the next samples, left and right interleaved, at this volume from 0 to 1.
     pub fn mix(&mut self, out: &mut [f32], volume: f32) {
         out.fill(0.0);
         for voice in &mut self.voices {
@@ -92,7 +89,7 @@ impl Mixer {
         let bank = &self.bank;
         self.voices
             .retain(|voice| voice.at < bank[&voice.sound].len());
-        // A volume that jumps would be heard as a click.
+        // A jump in volume would click.
         let step = (volume - self.volume) / (out.len() / 2).max(1) as f32;
         for both in out.chunks_exact_mut(2) {
             self.volume += step;
@@ -109,7 +106,7 @@ impl Default for Mixer {
     }
 }
 
-/// Leaves what is faint as it is, and bends what is loud so that it stays below the ceiling.
+/// Compresses loud samples below the ceiling; faint ones are unchanged.
 fn limited(sample: f32) -> f32 {
     let over = sample.abs() - KNEE;
     if over <= 0.0 {
@@ -119,7 +116,7 @@ fn limited(sample: f32) -> f32 {
     (KNEE + room * (1.0 - (-over / room).exp())).copysign(sample)
 }
 
-/// From here on it is bent.
+/// Compression starts here.
 const KNEE: f32 = 0.7;
 
 #[cfg(test)]
@@ -135,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn all_at_once_stay_below_the_ceiling_and_few_are_as_they_were_made() {
+    fn many_voices_stay_below_the_ceiling_few_are_unchanged() {
         let mut mixer = Mixer::new();
         let mut out = vec![0.0; 2_000];
         mixer.mix(&mut out, 1.0);
@@ -160,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn voices_are_bounded_and_the_loud_take_the_place_of_the_faint() {
+    fn loud_voices_replace_faint_ones_at_the_limit() {
         let mut mixer = Mixer::new();
         for _ in 0..100 {
             mixer.begin(cue(Sound::Blow, 0.2, 0.0));
@@ -181,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_one_side_is_heard_there_and_nonsense_is_not_heard() {
+    fn panning_is_audible_and_nonsense_is_silent() {
         let mut out = vec![0.0; 2_000];
         for (pan, is_left) in [(-0.8, true), (0.8, false)] {
             let mut mixer = Mixer::new();
@@ -200,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn at_no_volume_nothing_is_heard() {
+    fn zero_volume_is_silent() {
         let mut mixer = Mixer::new();
         let mut out = vec![0.0; 2_000];
         mixer.begin(cue(Sound::Alert, 1.0, 0.0));

@@ -1,9 +1,9 @@
-//! What is heard: sounds made in code, mixed here, and given to the system's sound server or device, if there is one.
+//! Sound: synthesised, mixed here, and played by the system's sound server or device, if there is one.
 //!
-//! Sound is never waited for: a frame hands over what is to be heard, a thread of its own mixes and plays it. Where there
-//! is no device, or it goes away, that thread looks for one again now and then, and nothing is heard meanwhile.
+//! Frames never wait for sound: a thread mixes and plays what they hand over. Without a device, the thread looks
+//! for one now and then, and sounds are dropped.
 
-pub(crate) mod ears;
+pub(crate) mod listener;
 pub(crate) mod mixer;
 #[cfg(all(unix, not(target_os = "macos")))]
 mod pulse;
@@ -22,38 +22,37 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Opens what is heard, until [`close`].
+/// Starts the output, until [`close`].
 pub fn open() {
     let output = Output::open();
     OUTPUT.with_borrow_mut(|open| *open = Some(output));
 }
 
-/// Nothing is heard any more.
 pub fn close() {
     OUTPUT.with_borrow_mut(|open| *open = None);
 }
 
-/// Has a sound heard that comes from nowhere.
+/// Plays a sound without a position.
 pub fn play(sound: Sound) {
-    hear(Cue {
+    play_cue(Cue {
         sound,
         gain: 1.0,
         pan: 0.0,
     });
 }
 
-/// Has a sound heard. Of many alike in a short time only some are.
-pub fn hear(cue: Cue) {
+/// Plays a sound. Of many equal ones in a short time, only some are played.
+pub fn play_cue(cue: Cue) {
     #[cfg(test)]
-    HEARD.with_borrow_mut(|heard| heard.push(cue));
+    HEARD.with_borrow_mut(|played| played.push(cue));
     OUTPUT.with_borrow_mut(|open| {
         if let Some(output) = open {
-            output.hear(cue);
+            output.play_cue(cue);
         }
     });
 }
 
-/// How loud all is: 0 to 1.
+/// Sets the volume, from 0 to 1.
 pub fn set_volume(volume: f32) {
     OUTPUT.with_borrow(|open| {
         if let Some(output) = open {
@@ -65,7 +64,7 @@ pub fn set_volume(volume: f32) {
     });
 }
 
-/// Why nothing can be heard, in words, where that is so.
+/// Why there is no sound, if so.
 pub fn trouble() -> Option<String> {
     OUTPUT.with_borrow(|open| open.as_ref()?.shared.lock().trouble.clone())
 }
@@ -73,14 +72,13 @@ pub fn trouble() -> Option<String> {
 thread_local! {
     /// The window has one thread, and one output.
     static OUTPUT: RefCell<Option<Output>> = const { RefCell::new(None) };
-    /// What a test has heard.
     #[cfg(test)]
     static HEARD: RefCell<Vec<Cue>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What was heard since this was last asked, by this thread.
+/// Sounds that this thread has played since the last call.
 #[cfg(test)]
-pub fn heard() -> Vec<Cue> {
+pub fn played() -> Vec<Cue> {
     HEARD.take()
 }
 
@@ -91,10 +89,10 @@ struct Output {
     began: Instant,
 }
 
-/// What the window and the thread that plays share.
+/// What the window and the playing thread share.
 struct Shared {
     stop: AtomicBool,
-    /// As bits of a float.
+    /// Bits of a float.
     volume: AtomicU32,
     state: Mutex<State>,
 }
@@ -144,9 +142,9 @@ impl Output {
         }
     }
 
-    fn hear(&mut self, cue: Cue) {
+    fn play_cue(&mut self, cue: Cue) {
         if self.pace.allows(cue.sound, self.began.elapsed()) {
-            // Where as many wait as may, this one is not missed.
+            // A full queue drops the sound.
             let _ = self.cues.try_send(cue);
         }
     }
@@ -162,16 +160,16 @@ impl Drop for Output {
     }
 }
 
-/// Plays, and looks for a device again where there is none.
+/// Plays, and looks for a device where there is none.
 fn run(shared: &Arc<Shared>, cues: &Receiver<Cue>) {
-    let mut told = false;
+    let mut reported = false;
     while !shared.is_over() {
         let why = play_on_device(shared, cues);
         if shared.is_over() {
             return;
         }
         let why = why.to_string();
-        if !std::mem::replace(&mut told, true) {
+        if !std::mem::replace(&mut reported, true) {
             say(LogLevel::Info, format_args!("there is no sound: {why}"));
         }
         shared.lock().trouble = Some(why);
@@ -180,13 +178,13 @@ fn run(shared: &Arc<Shared>, cues: &Receiver<Cue>) {
                 return;
             }
             std::thread::sleep(LOOK);
-            // What was to be heard meanwhile is of no interest later.
+            // Sounds of the past are dropped.
             while cues.try_recv().is_ok() {}
         }
     }
 }
 
-/// Until the device is gone or all is over.
+/// Plays until the device is lost or the output is closed.
 #[cfg(all(unix, not(target_os = "macos")))]
 fn play_on_device(shared: &Arc<Shared>, cues: &Receiver<Cue>) -> std::io::Error {
     let opened = pulse::Stream::open(|closer| {
@@ -215,7 +213,8 @@ fn play_on_device(shared: &Arc<Shared>, cues: &Receiver<Cue>) -> std::io::Error 
     }
 }
 
-/// Until the device is gone or all is over. The system asks for samples on a thread of its own, which is handed the cues.
+/// Plays until the device is lost or the output is closed. The system asks for samples on a thread of its own,
+/// which receives the cues.
 #[cfg(any(windows, target_os = "macos"))]
 fn play_on_device(shared: &Arc<Shared>, cues: &Receiver<Cue>) -> std::io::Error {
     let (forward, coming) = sync_channel(CUES);
@@ -237,27 +236,26 @@ fn play_on_device(shared: &Arc<Shared>, cues: &Receiver<Cue>) -> std::io::Error 
             return why;
         }
         if let Ok(cue) = cues.recv_timeout(LOOK) {
-            // Where as many wait as may, this one is not missed.
+            // A full queue drops the sound.
             let _ = forward.try_send(cue);
         }
     }
     std::io::ErrorKind::Interrupted.into()
 }
 
-/// A page in a browser has no threads, and is silent.
+/// A browser's page has no threads, and is silent.
 #[cfg(not(any(unix, windows)))]
 fn play_on_device(_: &Arc<Shared>, _: &Receiver<Cue>) -> std::io::Error {
     std::io::Error::other(NO_SERVER)
 }
 
-/// Keeps many sounds of a kind apart.
+/// Spaces out sounds of a kind.
 #[derive(Default)]
 struct Pace {
     last: std::collections::BTreeMap<Sound, Duration>,
 }
 
 impl Pace {
-    /// Whether a sound may be heard now.
     fn allows(&mut self, sound: Sound, now: Duration) -> bool {
         let last = self.last.get(&sound);
         let may = last.is_none_or(|last| *last + apart(sound) <= now);
@@ -268,7 +266,7 @@ impl Pace {
     }
 }
 
-/// Two of a kind are so far apart at least.
+/// Least time between two sounds of a kind.
 fn apart(sound: Sound) -> Duration {
     Duration::from_millis(match sound {
         Sound::Select | Sound::Order | Sound::Refused | Sound::Chat => 60,
@@ -281,11 +279,11 @@ fn apart(sound: Sound) -> Duration {
 
 #[cfg(not(any(windows, target_os = "macos")))]
 const NO_SERVER: &str = "no audio device (neither PulseAudio nor PipeWire runs here)";
-/// Cues that wait for the thread that plays.
+/// Length of the queue to the playing thread.
 const CUES: usize = 64;
-/// How often it is looked whether the window has closed,
+/// How often the thread checks whether the window has closed; every `LOOKS_A_RETRY` times it also looks for a
+/// device.
 const LOOK: Duration = Duration::from_millis(100);
-/// and how often of these for a device.
 const LOOKS_A_RETRY: u32 = 30;
 
 #[cfg(test)]
@@ -293,27 +291,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_alike_some_are_heard() {
+    fn equal_sounds_are_spaced_out() {
         let mut pace = Pace::default();
         let second = (0..1_000).map(Duration::from_millis);
-        let heard = second.filter(|at| pace.allows(Sound::Blow, *at)).count();
-        assert_eq!(heard, 23);
+        let played = second.filter(|at| pace.allows(Sound::Blow, *at)).count();
+        assert_eq!(played, 23);
         assert!(pace.allows(Sound::Arrow, Duration::from_secs(1)));
         assert!(pace.allows(Sound::Alert, Duration::from_secs(1)));
         assert!(!pace.allows(Sound::Alert, Duration::from_secs(2)));
     }
 
     #[test]
-    fn an_output_opens_at_once_whatever_there_is_and_ends() {
+    fn an_output_opens_and_closes_without_waiting() {
         for _ in 0..3 {
             open();
             set_volume(0.0);
-            // More than may wait: nobody waits for them.
+            // More than the queue holds: playing never blocks.
             (0..10_000).for_each(|_| play(Sound::Chat));
             close();
         }
         assert_eq!(trouble(), None);
         play(Sound::Chat);
-        assert!(heard().len() > 30_000);
+        assert!(played().len() > 30_000);
     }
 }

@@ -1,41 +1,40 @@
-//! The sound server of Linux and the BSDs, spoken to in its own protocol: PulseAudio, or PipeWire, which speaks it too.
-//! A socket and a few messages, so nothing of the system is needed to build.
+//! The sound servers of Linux and the BSDs, PulseAudio and PipeWire, in PulseAudio's protocol. A socket and a few
+//! messages suffice, so the build needs no system library.
 //!
-//! A message is a head of 20 bytes (length, channel, offset, flags) and its content. On channel -1 that is a command: a
-//! list of values, each behind a letter for its type. On a stream's channel it is samples. All numbers are big-endian
-//! there, samples are not.
+//! A message is a head of 20 bytes (length, channel, offset, flags) and its content. Channel -1 carries commands:
+//! lists of values, each after a letter for its type. A stream's channel carries samples. All numbers of the
+//! protocol are big-endian; samples are not.
 
 use super::synth::RATE;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-/// A stream that plays what it is given when it asks for it.
+/// A playback stream.
 pub struct Stream {
     socket: UnixStream,
     channel: u32,
-    /// Bytes that are asked for.
+    /// Bytes that the server has asked for.
     wanted: u32,
     count: u32,
 }
 
-/// Closes a stream from another thread: whoever waits for it goes on.
+/// Closes a stream from another thread, which ends a blocking read.
 pub struct Closer(UnixStream);
 
 impl Closer {
-    /// Closes it.
     pub fn close(&self) {
-        // One that is closed already needs no more.
+        // A second close has no effect.
         let _ = self.0.shutdown(std::net::Shutdown::Both);
     }
 }
 
 impl Stream {
-    /// Opens a stream of two channels of floats to where sound usually goes. `closer` is given what closes it before the
-    /// server is spoken to.
+    /// Opens a stereo stream of floats to the default output. `closer` gets the stream's closer before the first
+    /// message.
     ///
     /// # Errors
-    /// No server, or one that does not want to.
+    /// No server, or a refusal.
     pub fn open(closer: impl FnOnce(Closer)) -> io::Result<Stream> {
         let socket = connect()?;
         closer(Closer(socket.try_clone()?));
@@ -47,12 +46,12 @@ impl Stream {
         };
         let mut hello = Message::new(AUTH);
         hello.number(VERSION).bytes(&cookie());
-        stream.ask(hello)?;
+        stream.request(hello)?;
         let mut name = Message::new(SET_CLIENT_NAME);
         name.letter(b'P');
         name.property("application.name", NAME).letter(b'N');
-        stream.ask(name)?;
-        let reply = stream.ask(new_stream())?;
+        stream.request(name)?;
+        let reply = stream.request(new_stream())?;
         let mut values = Values(&reply);
         stream.channel = values.number()?;
         let _index = values.number()?;
@@ -60,13 +59,13 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Plays, until the server ends it: `fill` is asked for samples, left and right in turn.
+    /// Plays until the server ends the stream. `fill` writes samples, left and right interleaved.
     pub fn play(mut self, mut fill: impl FnMut(&mut [f32])) -> io::Error {
         let mut samples = Vec::new();
         let mut bytes = Vec::new();
         loop {
             while self.wanted >= FRAME {
-                // A server that asks for much at once gets it piece by piece.
+                // A large request is answered in pieces.
                 let piece = self.wanted.min(MOST_AT_ONCE) / FRAME * FRAME;
                 samples.resize(piece as usize / size_of::<f32>(), 0.0);
                 fill(&mut samples);
@@ -78,7 +77,7 @@ impl Stream {
                 }
                 self.wanted -= piece;
             }
-            match self.hear() {
+            match self.receive() {
                 Ok((REQUEST, content)) => {
                     let mut values = Values(&content);
                     match (values.number(), values.number()) {
@@ -95,14 +94,14 @@ impl Stream {
         }
     }
 
-    /// Sends a command and waits for the answer.
-    fn ask(&mut self, mut message: Message) -> io::Result<Vec<u8>> {
+    /// Sends a command and waits for the reply.
+    fn request(&mut self, mut message: Message) -> io::Result<Vec<u8>> {
         self.count += 1;
         let number = self.count;
         message.0[6..10].copy_from_slice(&number.to_be_bytes());
         send(&mut self.socket, COMMANDS, &message.0)?;
         loop {
-            let (command, content) = self.hear_numbered()?;
+            let (command, content) = self.receive_numbered()?;
             match command {
                 (REPLY, of) if of == number => return Ok(content),
                 (ERROR, of) if of == number => {
@@ -115,13 +114,13 @@ impl Stream {
         }
     }
 
-    fn hear(&mut self) -> io::Result<(u32, Vec<u8>)> {
-        let ((command, _), content) = self.hear_numbered()?;
+    fn receive(&mut self) -> io::Result<(u32, Vec<u8>)> {
+        let ((command, _), content) = self.receive_numbered()?;
         Ok((command, content))
     }
 
-    /// The next command, its number, and what is behind that.
-    fn hear_numbered(&mut self) -> io::Result<((u32, u32), Vec<u8>)> {
+    /// The next command, its number, and its values.
+    fn receive_numbered(&mut self) -> io::Result<((u32, u32), Vec<u8>)> {
         loop {
             let mut head = [0; 20];
             self.socket.read_exact(&mut head)?;
@@ -130,7 +129,7 @@ impl Stream {
             };
             let (length, channel) = (word(0), word(4));
             if length > LONGEST_MESSAGE {
-                return Err(odd());
+                return Err(unexpected());
             }
             let mut content = vec![0; length as usize];
             self.socket.read_exact(&mut content)?;
@@ -151,13 +150,12 @@ fn send(socket: &mut UnixStream, channel: u32, content: &[u8]) -> io::Result<()>
     socket.write_all(content)
 }
 
-/// A command.
 struct Message(Vec<u8>);
 
 impl Message {
     fn new(command: u32) -> Message {
         let mut message = Message(Vec::new());
-        // The second is its number, which is written when it is sent.
+        // The number is written when the message is sent.
         message.number(command).number(0);
         message
     }
@@ -199,23 +197,23 @@ impl Message {
     }
 }
 
-/// What asks for the stream, as protocol 13 has it.
+/// The request for a stream, in protocol version 13.
 fn new_stream() -> Message {
     let mut message = Message::new(CREATE_PLAYBACK_STREAM);
-    // Floats, two channels; left and right.
+    // Sample format: floats, two channels, left and right.
     message.letter(b'a').letter(FLOAT_32_LE).letter(2).raw(RATE);
     message.letter(b'm').letter(2).letter(1).letter(2);
-    // Any sink: by no number, and by no name.
+    // Any sink: no index and no name.
     message.number(u32::MAX).letter(b'N');
     let usual = u32::MAX;
     let target = RATE * FRAME * LATENCY_MS / 1_000;
-    // The longest buffer; not corked; its target, what must be there to begin, the least that is asked for.
+    // The longest buffer; not corked; target length, prebuffer, least request.
     message.number(usual).flags(&[false]);
     message.number(target).number(usual).number(target / 3);
-    // Synchronous to nothing; as loud as it comes.
+    // Synchronised with no other stream; full volume.
     message.number(0);
     message.letter(b'v').letter(2).raw(FULL).raw(FULL);
-    // Not remapped, not remixed, with format, rate and channels as said, movable, at one rate; not muted; low latency.
+    // No remapping or remixing; format, rate and channels fixed; movable; fixed rate; not muted; low latency.
     message.flags(&[false; 7]).flags(&[false, true]);
     message.letter(b'P');
     message.property("media.name", NAME);
@@ -223,24 +221,23 @@ fn new_stream() -> Message {
     message
 }
 
-/// The values of a command.
 struct Values<'a>(&'a [u8]);
 
 impl Values<'_> {
     fn number(&mut self) -> io::Result<u32> {
         let Some((&[b'L', a, b, c, d], rest)) = self.0.split_first_chunk::<5>() else {
-            return Err(odd());
+            return Err(unexpected());
         };
         self.0 = rest;
         Ok(u32::from_be_bytes([a, b, c, d]))
     }
 }
 
-fn odd() -> io::Error {
-    io::Error::other("the sound server says something that is not understood")
+fn unexpected() -> io::Error {
+    io::Error::other("unexpected message from the sound server")
 }
 
-/// Tries the places where the server's socket may be.
+/// Tries the usual places of the server's socket.
 fn connect() -> io::Result<UnixStream> {
     let var = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let named = var("PULSE_SERVER").and_then(|server| {
@@ -265,7 +262,7 @@ fn connect() -> io::Result<UnixStream> {
     Err(why)
 }
 
-/// What proves to the server that this is the same user. Many want none.
+/// The cookie that identifies the user. Many servers need none.
 fn cookie() -> Vec<u8> {
     let named = std::env::var_os("PULSE_COOKIE").map(PathBuf::from);
     let home = std::env::var_os("HOME").map(PathBuf::from);
@@ -277,16 +274,16 @@ fn cookie() -> Vec<u8> {
     let mut found = files.filter_map(|path| std::fs::File::open(path).ok());
     let mut cookie = Vec::new();
     if let Some(file) = found.next() {
-        // What cannot be read proves nothing; the server says so.
+        // A partial cookie fails at the server, which says so.
         let _ = file.take(COOKIE_BYTES).read_to_end(&mut cookie);
     }
     cookie.resize(COOKIE_BYTES as usize, 0);
     cookie
 }
 
-/// What the server shows of this program.
+/// The server shows this name.
 const NAME: &str = "demo-rts";
-/// Of the protocol: the oldest that has all that is needed, so that every server speaks it.
+/// The oldest protocol version with all that is needed, so that every server accepts it.
 const VERSION: u32 = 13;
 /// The channel of commands.
 const COMMANDS: u32 = u32::MAX;
@@ -298,25 +295,25 @@ const SET_CLIENT_NAME: u32 = 9;
 const REQUEST: u32 = 61;
 const KILLED: u32 = 64;
 const FLOAT_32_LE: u8 = 5;
-/// Full volume, as the server counts it.
+/// Full volume, in the server's unit.
 const FULL: u32 = 0x1_0000;
 const COOKIE_BYTES: u64 = 256;
-/// Bytes of a sample of both channels.
+/// Bytes of one sample of both channels.
 const FRAME: u32 = 2 * size_of::<f32>() as u32;
-/// From a click to its sound.
+/// From a cue to its sound.
 const LATENCY_MS: u32 = 60;
-/// Bytes that are made at a time,
+/// Bytes of a piece.
 const MOST_AT_ONCE: u32 = 64 << 10;
-/// and that a server may ask for.
+/// The largest request that is accepted.
 const MOST_WANTED: u32 = 4 << 20;
-/// More than any command that this one is told.
+/// Longer than any command that this client expects.
 const LONGEST_MESSAGE: u32 = 1 << 20;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A server at the other end of a pair of sockets, which reads one message.
+    /// A server at the other end of a socket pair; reads one message.
     fn read(socket: &mut UnixStream) -> (u32, Vec<u8>) {
         let mut head = [0; 20];
         socket.read_exact(&mut head).unwrap();
@@ -346,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_gives_what_it_is_asked_for_and_ends_with_the_server() {
+    fn a_stream_sends_requested_samples_until_the_server_ends() {
         let (stream, mut server) = stream();
         let playing = std::thread::spawn(move || {
             let mut next = 0.0;
@@ -362,7 +359,7 @@ mod tests {
         assert_eq!(content[4..8], 1.0_f32.to_le_bytes());
         command(&mut server, 86, &[7]);
         command(&mut server, REQUEST, &[3, 800]);
-        // Not whole frames: what is left over is given with the next.
+        // Not whole frames: the rest comes with the next request.
         command(&mut server, REQUEST, &[7, 20]);
         assert_eq!(read(&mut server).1.len(), 16);
         command(&mut server, REQUEST, &[7, 4]);
@@ -375,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_talks_nonsense_or_is_gone_ends_the_stream() {
+    fn nonsense_or_a_lost_server_ends_the_stream() {
         for nonsense in [vec![0xff; 20], vec![], vec![0, 0, 0, 5, 255, 255, 255, 255]] {
             let (stream, mut server) = stream();
             let playing = std::thread::spawn(move || stream.play(|_| {}));
@@ -389,11 +386,11 @@ mod tests {
         read(&mut server);
         send(&mut server, COMMANDS, b"what").unwrap();
         let why = playing.join().unwrap();
-        assert!(why.to_string().contains("not understood"), "{why}");
+        assert!(why.to_string().contains("unexpected message"), "{why}");
     }
 
     #[test]
-    fn who_closes_a_stream_does_not_wait_for_the_server() {
+    fn closing_a_stream_does_not_wait_for_the_server() {
         let (stream, mut server) = stream();
         let closer = Closer(stream.socket.try_clone().unwrap());
         let playing = std::thread::spawn(move || stream.play(|_| {}));
@@ -405,7 +402,7 @@ mod tests {
     #[test]
     fn a_refusal_is_an_error() {
         let (mut stream, mut server) = stream();
-        let asking = std::thread::spawn(move || stream.ask(Message::new(AUTH)));
+        let asking = std::thread::spawn(move || stream.request(Message::new(AUTH)));
         let (_, content) = read(&mut server);
         assert_eq!(content, [b'L', 0, 0, 0, 8, b'L', 0, 0, 0, 1]);
         let mut message = Message::new(ERROR);

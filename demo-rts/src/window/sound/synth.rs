@@ -1,49 +1,45 @@
-//! Sounds made of nothing but numbers: a few tones and some noise each, the same in every run.
+//! Synthesised sounds: a few tones and some noise each, equal in every run.
 
 use std::f32::consts::TAU;
 
-/// Samples a second, of one channel.
+/// Samples per second and channel.
 pub const RATE: u32 = 44_100;
-/// The loudest that a sound is by itself.
+/// The peak of a single sound.
 pub const PEAK: f32 = 0.8;
 
-/// What can be heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sound {
-    /// Somebody is selected.
+    /// A selection.
     Select,
-    /// An order is taken.
+    /// An accepted order.
     Order,
-    /// What was wanted cannot be.
+    /// A refused order.
     Refused,
-    /// A blow.
+    /// A hit.
     Blow,
-    /// An arrow leaves its bow.
+    /// A shot of a bow.
     Arrow,
-    /// A stone leaves its arm.
+    /// A shot of a catapult.
     Stone,
     /// A unit dies.
     Death,
-    /// A building falls.
+    /// A building is destroyed.
     Ruin,
     /// A building is finished.
     Built,
     /// A unit is trained.
     Trained,
-    /// Something is learnt.
+    /// An upgrade is researched.
     Researched,
-    /// The own side is attacked out of sight.
+    /// An attack on the player, off the screen.
     Alert,
-    /// Somebody writes.
+    /// A chat message.
     Chat,
-    /// The match is won.
     Victory,
-    /// The match is lost.
     Defeat,
 }
 
 impl Sound {
-    /// All of them.
     pub const ALL: [Sound; 15] = [
         Sound::Select,
         Sound::Order,
@@ -62,7 +58,7 @@ impl Sound {
         Sound::Defeat,
     ];
 
-    /// Its samples, from -1 to 1. They begin and end with silence.
+    /// Samples from -1 to 1, with silence at both ends.
     pub fn samples(self) -> Vec<f32> {
         let parts = self.parts();
         let ends = parts.iter().map(|part| part.at_ms + part.ms);
@@ -79,7 +75,7 @@ impl Sound {
         samples
     }
 
-    /// How loud it is beside the others.
+    /// Its loudness relative to the others.
     fn level(self) -> f32 {
         match self {
             Sound::Select => 0.35,
@@ -145,13 +141,13 @@ impl Sound {
     }
 }
 
-/// A tone or some noise.
+/// A tone, or noise.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     shape: Shape,
     at_ms: u32,
     ms: u32,
-    /// Where its tone begins and where it ends.
+    /// The tone's first and last frequency.
     hz: (f32, f32),
     level: f32,
 }
@@ -160,7 +156,7 @@ struct Part {
 enum Shape {
     Sine,
     Triangle,
-    /// Without what is above so many hertz.
+    /// Low-pass noise, with its cutoff frequency.
     Noise(f32),
 }
 
@@ -186,7 +182,7 @@ impl Part {
                 Shape::Sine => (phase * TAU).sin(),
                 Shape::Triangle => 1.0 - 4.0 * (phase - 0.5).abs(),
                 Shape::Noise(cutoff) => {
-                    // Xorshift: any run of it is the same.
+                    // Xorshift: equal in every run.
                     noise ^= noise << 13;
                     noise ^= noise >> 17;
                     noise ^= noise << 5;
@@ -203,7 +199,7 @@ impl Part {
     }
 }
 
-/// Swells at once, dies away, and is silent at both ends.
+/// Rises at once, decays, and is silent at both ends.
 fn envelope(place: usize, many: usize) -> f32 {
     let swell = (place as f32 / SWELL).min(1.0);
     let left = (many - 1 - place) as f32;
@@ -215,11 +211,10 @@ fn samples_in(ms: u32) -> usize {
     (u64::from(ms) * u64::from(RATE) / 1_000) as usize
 }
 
-/// Samples until a part is as loud as it gets,
+/// Samples of the rise, and of the fade at the end.
 const SWELL: f32 = 0.003 * RATE as f32;
-/// and those in which it ends.
 const FADE: f32 = 0.012 * RATE as f32;
-/// How far it has died away at its end, as a power of e.
+/// The decay at the end, as a power of e.
 const FALL: f32 = 3.2;
 const NOISE_SEED: u32 = 0x9e37_79b9;
 
@@ -227,18 +222,18 @@ const NOISE_SEED: u32 = 0x9e37_79b9;
 mod tests {
     use super::*;
 
-    /// No sound is longer, in milliseconds.
+    /// The longest sound, in milliseconds.
     const LONGEST_MS: u32 = 2_000;
 
     #[test]
-    fn every_sound_is_heard_does_not_clip_ends_in_silence_and_is_short() {
+    fn sounds_are_audible_short_and_do_not_clip() {
         for sound in Sound::ALL {
             let samples = sound.samples();
             let most = samples.iter().fold(0.0_f32, |most, of| most.max(of.abs()));
             assert!((0.2..=PEAK).contains(&most), "{sound:?}: {most}");
             let power: f32 = samples.iter().map(|of| of * of).sum();
             let loud = (power / samples.len() as f32).sqrt();
-            assert!(loud > 0.02, "{sound:?} is as good as silent: {loud}");
+            assert!(loud > 0.02, "{sound:?} is nearly silent: {loud}");
             assert_eq!(samples.first(), Some(&0.0), "{sound:?} begins with a click");
             assert_eq!(samples.last(), Some(&0.0), "{sound:?} ends with a click");
             let most = samples_in(LONGEST_MS);
@@ -248,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_is_the_same_in_every_run_and_no_two_are_alike() {
+    fn sounds_are_reproducible_and_distinct() {
         let all = Sound::ALL.map(Sound::samples);
         assert_eq!(all, Sound::ALL.map(Sound::samples));
         for (place, one) in all.iter().enumerate() {

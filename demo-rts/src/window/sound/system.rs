@@ -1,5 +1,5 @@
-//! The sound device of Windows (WASAPI) and macOS (Core Audio). Linux needs a package of the system for as much: there
-//! the sound server is spoken to instead.
+//! The sound device of Windows (WASAPI) and macOS (Core Audio). On Linux such access would need a system library to
+//! build, so `pulse` talks to the sound server instead.
 
 use super::synth::RATE;
 use cpal::traits::{DeviceTrait, HostTrait, StreamTrait};
@@ -7,18 +7,18 @@ use cpal::{BufferSize, Error, ErrorKind, StreamConfig};
 use std::io;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-/// What the system plays, until this is dropped.
+/// A playback stream; dropping it ends it.
 pub struct Stream {
     _playing: cpal::Stream,
     ends: Receiver<Error>,
 }
 
 impl Stream {
-    /// Has the system play what `fill` writes, left and right in turn, each sample from -1 to 1, at [`RATE`]. The system
-    /// converts it to what the device wants.
+    /// Plays what `fill` writes: left and right interleaved, from -1 to 1, at [`RATE`]. The system converts it for
+    /// the device.
     ///
     /// # Errors
-    /// Where there is no device, or it is not to be had, in words.
+    /// No device, or a refusal.
     pub fn open(mut fill: impl FnMut(&mut [f32]) + Send + 'static) -> io::Result<Stream> {
         let device = cpal::default_host().default_output_device();
         let device = device.ok_or_else(|| io::Error::other("no audio device"))?;
@@ -39,7 +39,7 @@ impl Stream {
                         ErrorKind::Xrun,
                     ];
                     if !goes_on.contains(&error.kind()) {
-                        // The first one ends it.
+                        // The first error ends the stream.
                         let _ = end.try_send(error);
                     }
                 },
@@ -53,7 +53,7 @@ impl Stream {
         })
     }
 
-    /// Why the system plays no more, if so.
+    /// Why the stream has ended, if so.
     pub fn ended(&self) -> Option<io::Error> {
         self.ends.try_recv().ok().map(io::Error::other)
     }

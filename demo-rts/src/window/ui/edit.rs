@@ -1,10 +1,10 @@
-//! What keys, letters and pastes come to in a field.
+//! Editing a text field by keys, letters and pastes.
 
 use super::{Typed, Ui, floor_boundary};
 use crate::window::input::KeyCode;
 
 impl Ui<'_> {
-    /// Changes the text of the field that has the keyboard.
+    /// Edits the text of the focused field.
     pub(super) fn edit(&mut self, text: &mut String, most: usize) -> Typed {
         let before = text.clone();
         let mut caret = floor_boundary(text, self.memory.caret);

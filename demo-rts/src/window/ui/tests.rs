@@ -1,4 +1,4 @@
-//! The kit as a user meets it: with a mouse, and with the keyboard alone.
+//! The widget kit, used with a mouse and with the keyboard alone.
 
 use super::super::input::{Click, Gatherer, Modifiers, Press};
 use super::*;
@@ -51,7 +51,7 @@ fn two_buttons(memory: &mut Memory, input: &Input) -> [bool; 2] {
 }
 
 #[test]
-fn a_button_is_pressed_where_the_mouse_comes_up_on_it() {
+fn a_button_is_pressed_by_a_release_over_it() {
     let mut memory = Memory::default();
     let [down, up] = click((20.0, 60.0));
     assert_eq!(two_buttons(&mut memory, &down), [false, false]);
@@ -83,7 +83,7 @@ fn tab_and_enter_reach_every_button() {
 }
 
 #[test]
-fn a_field_takes_letters_paste_and_no_more_than_it_may() {
+fn a_field_takes_letters_and_pastes_up_to_its_limit() {
     let mut memory = Memory::default();
     memory.focus(0);
     let mut text = String::new();
@@ -112,7 +112,7 @@ fn a_field_takes_letters_paste_and_no_more_than_it_may() {
 }
 
 #[test]
-fn what_is_typed_takes_the_place_of_what_is_selected() {
+fn typing_replaces_the_selection() {
     let mut memory = Memory::default();
     memory.focus(0);
     let mut text = "player".to_owned();
@@ -136,7 +136,7 @@ fn what_is_typed_takes_the_place_of_what_is_selected() {
     assert_eq!(step(&key(KeyCode::Backspace)), "");
     step(&typed("Bo"));
     step(&all);
-    // Who moves in the text wants to keep it.
+    // Moving the caret keeps the text.
     step(&key(KeyCode::Left));
     assert_eq!(step(&typed("x")), "xBo");
     step(&all);
@@ -148,7 +148,7 @@ fn what_is_typed_takes_the_place_of_what_is_selected() {
 }
 
 #[test]
-fn a_list_is_walked_and_scrolled_by_keys() {
+fn keys_move_and_scroll_a_list() {
     let lines: Vec<String> = (0..50).map(|n| format!("line {n}")).collect();
     let (mut memory, mut chosen, mut first) = (Memory::default(), None, 0);
     memory.focus(0);
@@ -174,7 +174,7 @@ fn a_list_is_walked_and_scrolled_by_keys() {
 }
 
 #[test]
-fn the_marks_of_a_list_stand_before_its_lines() {
+fn marks_of_a_list_precede_its_lines() {
     let lines: Vec<String> = (0..3).map(|n| format!("line {n}")).collect();
     let (mut memory, mut chosen, mut first) = (Memory::default(), None, 0);
     let marks = std::cell::RefCell::new(Vec::new());
@@ -193,7 +193,7 @@ fn the_marks_of_a_list_stand_before_its_lines() {
 }
 
 #[test]
-fn text_is_cut_or_broken_to_its_room() {
+fn text_is_shortened_or_wrapped_to_its_room() {
     let canvas = canvas();
     let size = 14.0;
     let wide = 60.0;
@@ -210,7 +210,7 @@ fn text_is_cut_or_broken_to_its_room() {
     }
 }
 
-/// What is typed while one frame is drawn: `<` deletes a letter, a tab goes on to the other field, `!` is pasted.
+/// Typing within one frame: `<` deletes a letter, a tab moves to the other field, `!` is pasted.
 fn typed_within_a_frame(typed: &str, letter_first: bool) -> ([String; 2], usize) {
     let mut gatherer = Gatherer::default();
     let (mut memory, mut canvas) = (Memory::default(), canvas());
@@ -245,7 +245,7 @@ fn typed_within_a_frame(typed: &str, letter_first: bool) -> ([String; 2], usize)
                 gatherer.key_up(KeyCode::LeftControl, plain);
                 continue;
             }
-            // Which letter it is on a keyboard changes nothing.
+            // The field does not depend on the keyboard's layout.
             _ => KeyCode::Unknown,
         };
         let is_letter = key == KeyCode::Unknown;
@@ -260,8 +260,8 @@ fn typed_within_a_frame(typed: &str, letter_first: bool) -> ([String; 2], usize)
     }
     let mut frames = 0;
     loop {
-        let (texts, heard) = frame(&mut gatherer);
-        if !heard {
+        let (texts, all_seen) = frame(&mut gatherer);
+        if !all_seen {
             return (texts, frames);
         }
         frames += 1;
@@ -269,7 +269,7 @@ fn typed_within_a_frame(typed: &str, letter_first: bool) -> ([String; 2], usize)
 }
 
 #[test]
-fn what_is_typed_keeps_its_place_among_the_keys_of_its_frame() {
+fn typed_text_keeps_its_order_with_keys_of_its_frame() {
     for letter_first in [true, false] {
         let fields = |typed| typed_within_a_frame(typed, letter_first).0;
         assert_eq!(fields("ab<c"), ["ac", ""], "{letter_first}");
@@ -279,6 +279,6 @@ fn what_is_typed_keeps_its_place_among_the_keys_of_its_frame() {
         let word = "abcdefghij".repeat(10);
         let (texts, frames) = typed_within_a_frame(&word, letter_first);
         assert_eq!(texts, [word.as_str(), ""]);
-        assert_eq!(frames, 1, "letters alone need no frame each");
+        assert_eq!(frames, 1, "letters alone share a frame");
     }
 }

@@ -1,4 +1,4 @@
-//! What lies over everything in the viewer: news, what is wrong with the file, help.
+//! Notes over everything in the viewer: news, trouble with the file, help.
 
 use super::{Viewer, words};
 use crate::window::canvas::{Canvas, Rect};
@@ -8,7 +8,6 @@ use crate::window::theme;
 use crate::window::ui::{Memory, Ui, wrapped};
 
 impl Viewer {
-    /// Draws what lies over everything: news, what is wrong, help.
     pub(super) fn draw_above(&mut self, input: &Input, canvas: &mut Canvas) {
         let now = self.now;
         let flash = self.flash.as_ref().filter(|(_, until)| now < *until);
@@ -34,7 +33,7 @@ impl Viewer {
     }
 }
 
-/// A few lines in the middle of what lies right of `left`; `top` says where, from how high they are.
+/// Lines in the middle of the area right of `left`; `top` computes their position from their height.
 fn note(ui: &mut Ui<'_>, text: &str, colour: [u8; 4], left: f32, top: impl FnOnce(f32) -> f32) {
     let (width, _) = ui.canvas.size();
     let gap = ui.units(10.0);
@@ -116,5 +115,5 @@ fn draw_help(ui: &mut Ui<'_>, plays_on: bool) {
     );
 }
 
-/// How long what is wrong with a file is shown first.
+/// How long trouble with a file is shown at first.
 const TROUBLE: std::time::Duration = std::time::Duration::from_secs(20);

@@ -1,9 +1,9 @@
 //! The viewer in a window of its own.
 
 use super::opening::Refused;
-use super::{Beyond, Opened, Opener, Opening, Viewer};
+use super::{MatchContext, Opened, Opener, Opening, Viewer};
 use crate::exit::Problem;
-use crate::signals::Asked;
+use crate::signals::QuitRequest;
 use crate::watch;
 use crate::window::places::Places;
 use crate::window::settings::{Settings, Shared};
@@ -14,24 +14,25 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// What is told once the viewer has closed.
-pub(super) type Farewell = Rc<RefCell<Vec<String>>>;
+/// Lines that the program prints once the viewer has closed.
+pub(super) type ExitReport = Rc<RefCell<Vec<String>>>;
 
 impl Viewer {
-    /// Notes what is told once the viewer has closed.
-    pub(super) fn say_farewell(&self) {
+    /// Stores the lines to print once the viewer has closed.
+    pub(super) fn store_exit_report(&self) {
         let reader = self.reel.reader();
-        *self.farewell.borrow_mut() = watch::wrong(&self.path, reader.damage(), self.reel.error());
+        *self.exit_report.borrow_mut() =
+            watch::problems(&self.path, reader.damage(), self.reel.error());
     }
 }
 
 /// Opens the window with a replay.
 ///
 /// # Errors
-/// Where no window can be opened, nothing was begun.
-pub fn run(path: &Path, asked: &Asked) -> Result<Result<ExitCode, Problem>, NoWindow> {
+/// Nothing was begun where no window can be opened.
+pub fn run(path: &Path, asked: &QuitRequest) -> Result<Result<ExitCode, Problem>, NoWindow> {
     let kept = Places::of_user().settings();
-    // What holds no settings is told by the menu; a replay is shown all the same.
+    // The menu reports unreadable settings; a replay opens all the same.
     let settings = kept.and_then(|path| Settings::read(&path).ok());
     let settings: Shared = Rc::new(RefCell::new(settings.unwrap_or_default()));
     let problem = |source| {
@@ -42,17 +43,20 @@ pub fn run(path: &Path, asked: &Asked) -> Result<Result<ExitCode, Problem>, NoWi
         Ok(opening) => opening,
         Err(why) => return problem(why.into()),
     };
-    let beyond = Beyond::of_user();
-    let (farewell, played) = (Farewell::default(), beyond.farewell.clone());
+    let match_context = MatchContext::of_user();
+    let (exit_report, played) = (ExitReport::default(), match_context.exit_report.clone());
     let show = {
-        let (farewell, settings) = (farewell.clone(), settings.clone());
+        let (exit_report, settings) = (exit_report.clone(), settings.clone());
         move |opened: Opened| {
-            let viewer = Viewer::new(opened, settings).with(beyond);
-            Viewer { farewell, ..viewer }
+            let viewer = Viewer::new(opened, settings).with(match_context);
+            Viewer {
+                exit_report,
+                ..viewer
+            }
         }
     };
     let mut refused = Refused::default();
-    let first: Box<dyn FnOnce() -> Box<dyn Screen>> = match opening.wait(WITHOUT_A_WORD) {
+    let first: Box<dyn FnOnce() -> Box<dyn Screen>> = match opening.wait(NOTICE_DELAY) {
         Some(Ok(opened)) => {
             let viewer = show(opened);
             Box::new(move || -> Box<dyn Screen> { Box::new(viewer) })
@@ -70,13 +74,13 @@ pub fn run(path: &Path, asked: &Asked) -> Result<Result<ExitCode, Problem>, NoWi
     if let Some(why) = refused.take() {
         return problem(why);
     }
-    let told = watch::tell(&farewell.borrow());
-    Ok(played.borrow().say().map(|_| told))
+    let code = watch::print_problems(&exit_report.borrow());
+    Ok(played.borrow().say().map(|_| code))
 }
 
-/// For so long a replay is opened before there is a window that says so.
-const WITHOUT_A_WORD: Duration = Duration::from_millis(300);
+/// A replay that opens within this time needs no window with a notice.
+const NOTICE_DELAY: Duration = Duration::from_millis(300);
 
-/// There is no window to be had.
+/// No window can be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoWindow;

@@ -1,4 +1,4 @@
-//! What happened in a match, found in its effects and its log: fights, buildings, losses, and people.
+//! Events of a match, found in its effects and log: fights, buildings, losses, players.
 
 use crate::news::tile_at;
 use crate::world::{Effect, Kind, TICKS_PER_SECOND, Tile, Upgrade, World};
@@ -8,109 +8,100 @@ use replay::RosterAt;
 use sim::SeatState;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// When it began.
     pub tick: u64,
-    /// What.
-    pub what: Happened,
-    /// Where, if that is known.
+    pub what: EventKind,
     pub at: Option<Tile>,
 }
 
-/// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Happened {
-    /// Blows were dealt in one part of the map.
+pub enum EventKind {
+    /// Hits in one area of the map.
     Fight {
-        /// The tick of the last blow.
+        /// The tick of the last hit.
         until: u64,
-        /// What each seat lost, ascending.
+        /// Losses of each seat, ascending.
         lost: Vec<(Seat, u32)>,
     },
-    /// A building is complete.
+    /// A building is finished.
     Built(Seat, Kind),
-    /// A building was struck down.
+    /// A building was destroyed.
     Lost(Seat, Kind),
-    /// Something was learnt, up to this level.
+    /// An upgrade was researched, up to this level.
     Researched(Seat, Upgrade, u8),
-    /// A seat is out of the match.
     Defeated(Seat),
     /// A message to all.
     Chat(Seat, String),
-    /// Its player left: nobody plays the seat any more, or the world does.
+    /// The player left.
     Left(Seat),
-    /// The others went on without its player.
+    /// A roster change removed the player.
     Removed(Seat, RosterCause),
-    /// Its player is there again.
+    /// The player rejoined.
     Returned(Seat),
-    /// It gave up.
+    /// The seat was resigned, because a batch held bytes that are no command.
     Resigned(Seat),
-    /// One player went on alone from here: the seat, and what the player is called.
+    /// A player went on alone from here: the seat and the player's name.
     PlayedOn(Seat, String),
-    /// Somebody paused the match.
     Paused(Seat),
-    /// Somebody ended the pause.
     Resumed(Seat),
 }
 
 /// The lanes of the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lane {
-    /// Fights.
     Fights,
     /// Buildings and upgrades.
     Buildings,
-    /// What was lost, and who.
+    /// Lost buildings and defeats.
     Losses,
-    /// Chat, who left and came back, pauses.
-    People,
+    /// Chat, leaving, rejoining, pauses.
+    Players,
 }
 
 impl Lane {
-    /// From above to below.
-    pub const ALL: [Lane; 4] = [Lane::Fights, Lane::Buildings, Lane::Losses, Lane::People];
+    /// From top to bottom.
+    pub const ALL: [Lane; 4] = [Lane::Fights, Lane::Buildings, Lane::Losses, Lane::Players];
 }
 
 impl Event {
-    /// Where it is shown.
     pub fn lane(&self) -> Lane {
         match self.what {
-            Happened::Fight { .. } => Lane::Fights,
-            Happened::Built(..) | Happened::Researched(..) => Lane::Buildings,
-            Happened::Lost(..) | Happened::Defeated(_) => Lane::Losses,
-            _ => Lane::People,
+            EventKind::Fight { .. } => Lane::Fights,
+            EventKind::Built(..) | EventKind::Researched(..) => Lane::Buildings,
+            EventKind::Lost(..) | EventKind::Defeated(_) => Lane::Losses,
+            _ => Lane::Players,
         }
     }
 
-    /// Whose it is, if it is one seat's.
+    /// The seat of the event, if it belongs to one.
     pub fn seat(&self) -> Option<Seat> {
         match self.what {
-            Happened::Fight { .. } => None,
-            Happened::Built(seat, _)
-            | Happened::Lost(seat, _)
-            | Happened::Researched(seat, ..)
-            | Happened::Defeated(seat)
-            | Happened::Chat(seat, _)
-            | Happened::Left(seat)
-            | Happened::Removed(seat, _)
-            | Happened::Returned(seat)
-            | Happened::Resigned(seat)
-            | Happened::PlayedOn(seat, _)
-            | Happened::Paused(seat)
-            | Happened::Resumed(seat) => Some(seat),
+            EventKind::Fight { .. } => None,
+            EventKind::Built(seat, _)
+            | EventKind::Lost(seat, _)
+            | EventKind::Researched(seat, ..)
+            | EventKind::Defeated(seat)
+            | EventKind::Chat(seat, _)
+            | EventKind::Left(seat)
+            | EventKind::Removed(seat, _)
+            | EventKind::Returned(seat)
+            | EventKind::Resigned(seat)
+            | EventKind::PlayedOn(seat, _)
+            | EventKind::Paused(seat)
+            | EventKind::Resumed(seat) => Some(seat),
         }
     }
 }
 
-/// Finds events, tick by tick. Its memory is bounded, however long the match.
+/// Finds events tick by tick, in bounded memory.
 #[derive(Debug, Default)]
 pub struct Finder {
     fights: Vec<Fight>,
-    told: BTreeMap<Lane, usize>,
+    counts: BTreeMap<Lane, usize>,
     absent: BTreeSet<Seat>,
-    /// Events that were not told because there are too many of their kind.
+    /// How many events exceeded the limit of their lane.
     pub left_out: usize,
 }
 
@@ -118,7 +109,7 @@ pub struct Finder {
 struct Fight {
     from: u64,
     until: u64,
-    /// Where it was first, and where it is.
+    /// First and latest place.
     first: Tile,
     now: Tile,
     blows: u32,
@@ -126,7 +117,7 @@ struct Fight {
 }
 
 impl Finder {
-    /// What a turn's log tells, and the changes of the roster before it. `tick` is the one before it.
+    /// Reads a turn of the log, and the roster changes before it. `tick` is the tick before the turn.
     pub fn turn(
         &mut self,
         tick: u64,
@@ -139,9 +130,9 @@ impl Finder {
             for gone in gone.filter(|gone| gone.cause != RosterCause::Left) {
                 for seat in &gone.seats {
                     if self.absent.insert(*seat) {
-                        let what = Happened::Removed(*seat, gone.cause);
+                        let what = EventKind::Removed(*seat, gone.cause);
                         let at = None;
-                        self.tell(Event { tick, what, at }, found);
+                        self.push(Event { tick, what, at }, found);
                     }
                 }
             }
@@ -149,24 +140,24 @@ impl Finder {
         for entry in &bundle.entries {
             let seat = entry.seat;
             let what = match &entry.what {
-                What::Chat(text) => Happened::Chat(seat, text.clone()),
-                What::Pause => Happened::Paused(seat),
-                What::Resume => Happened::Resumed(seat),
-                What::Seat(SeatState::Resigned) => Happened::Resigned(seat),
+                What::Chat(text) => EventKind::Chat(seat, text.clone()),
+                What::Pause => EventKind::Paused(seat),
+                What::Resume => EventKind::Resumed(seat),
+                What::Seat(SeatState::Resigned) => EventKind::Resigned(seat),
                 What::Seat(SeatState::Played) if self.absent.remove(&seat) => {
-                    Happened::Returned(seat)
+                    EventKind::Returned(seat)
                 }
                 What::Seat(SeatState::Idle | SeatState::Ai) if self.absent.insert(seat) => {
-                    Happened::Left(seat)
+                    EventKind::Left(seat)
                 }
                 What::Seat(_) | What::Command(_) | What::Load(_) => continue,
             };
             let at = None;
-            self.tell(Event { tick, what, at }, found);
+            self.push(Event { tick, what, at }, found);
         }
     }
 
-    /// What a tick told.
+    /// Reads the effects of a tick.
     pub fn tick(&mut self, tick: u64, world: &World, effects: &[Effect], found: &mut Vec<Event>) {
         let mut struck = BTreeSet::new();
         for effect in effects {
@@ -179,7 +170,7 @@ impl Finder {
                 }
                 Effect::Died { id, kind, seat, at } => {
                     let tile = tile_at(at);
-                    // Who was torn down or sent away fell without a blow.
+                    // A demolished building, or a unit that was removed, fell without a hit.
                     if !struck.contains(&id) {
                         let later = effects.iter().any(
                             |effect| matches!(effect, Effect::Hit { target, .. } if *target == id),
@@ -193,21 +184,21 @@ impl Finder {
                     if !kind.is_building() {
                         continue;
                     }
-                    (Happened::Lost(seat, kind), Some(tile))
+                    (EventKind::Lost(seat, kind), Some(tile))
                 }
                 Effect::Built { id, kind, seat } => {
                     let at = world.building(id).map(|building| tile_at(building.centre));
-                    (Happened::Built(seat, kind), at)
+                    (EventKind::Built(seat, kind), at)
                 }
                 Effect::Researched {
                     seat,
                     upgrade,
                     level,
-                } => (Happened::Researched(seat, upgrade, level), None),
-                Effect::Defeated { seat } => (Happened::Defeated(seat), None),
+                } => (EventKind::Researched(seat, upgrade, level), None),
+                Effect::Defeated { seat } => (EventKind::Defeated(seat), None),
                 _ => continue,
             };
-            self.tell(Event { tick, what, at }, found);
+            self.push(Event { tick, what, at }, found);
         }
         let over = |fight: &mut Fight| tick > fight.until + QUIET_TICKS;
         for fight in self.fights.extract_if(.., over).collect::<Vec<_>>() {
@@ -215,7 +206,7 @@ impl Finder {
         }
     }
 
-    /// Ends what goes on: the match is over.
+    /// Ends open fights at the end of the match.
     pub fn finish(&mut self, found: &mut Vec<Event>) {
         for fight in std::mem::take(&mut self.fights) {
             self.end(fight, found);
@@ -249,34 +240,34 @@ impl Finder {
     }
 
     fn end(&mut self, fight: Fight, found: &mut Vec<Event>) {
-        // A scuffle is none.
+        // A few hits are no fight.
         if fight.blows < LEAST_BLOWS && fight.lost.is_empty() {
             return;
         }
-        let what = Happened::Fight {
+        let what = EventKind::Fight {
             until: fight.until,
             lost: fight.lost.into_iter().collect(),
         };
         let (tick, at) = (fight.from, Some(fight.first));
-        self.tell(Event { tick, what, at }, found);
+        self.push(Event { tick, what, at }, found);
     }
 
-    fn tell(&mut self, event: Event, found: &mut Vec<Event>) {
-        let told = self.told.entry(event.lane()).or_default();
-        if *told >= MOST_OF_A_LANE {
+    fn push(&mut self, event: Event, found: &mut Vec<Event>) {
+        let count = self.counts.entry(event.lane()).or_default();
+        if *count >= MOST_OF_A_LANE {
             self.left_out += 1;
             return;
         }
-        *told += 1;
+        *count += 1;
         found.push(event);
     }
 }
 
-/// Blows within so many tiles of the last belong to the same fight,
+/// Hits within this distance of the last one belong to the same fight,
 const AREA_TILES: u16 = 14;
-/// until nobody strikes for so long.
+/// unless this time has passed without a hit.
 const QUIET_TICKS: u64 = 6 * TICKS_PER_SECOND as u64;
-/// Fewer blows than this without a loss are no fight.
+/// Fewer hits without a loss are no fight.
 const LEAST_BLOWS: u32 = 12;
 const MOST_AT_ONCE: usize = 32;
 const MOST_OF_A_LANE: usize = 3_000;

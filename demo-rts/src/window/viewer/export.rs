@@ -1,5 +1,5 @@
-//! Pictures and graphs as files beside the replay: named after it, and never written over another. A page in a browser
-//! hands them to the browser instead.
+//! Pictures and graphs as files beside the replay, under free names derived from it. In a page, the browser saves
+//! them.
 
 use super::raster::Still;
 use crate::window::words::viewer as words;
@@ -11,16 +11,16 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
-/// A picture that is being drawn and written on a thread of its own.
+/// A picture that a thread of its own draws and saves.
 pub struct Exporting {
     work: Receiver<io::Result<PathBuf>>,
 }
 
 impl Exporting {
-    /// Begins to write a picture beside this replay. `what` names the moment.
+    /// Begins to save a picture beside this replay. `what` names the moment.
     ///
     /// # Errors
-    /// There is no thread to be had.
+    /// No thread could be started.
     pub fn picture(replay: &Path, what: &str, still: Still) -> io::Result<Exporting> {
         let (done, work) = sync_channel(1);
         let (replay, what) = (replay.to_owned(), what.to_owned());
@@ -29,11 +29,11 @@ impl Exporting {
             let written = write_beside(&replay, &what, "png", |file| {
                 write_png(file, still.size(), &pixels)
             });
-            // The viewer has gone: nobody is left to be told.
+            // The viewer may be closed.
             let _ = done.send(written);
         };
         if cfg!(target_arch = "wasm32") {
-            // There are no threads: the page stands still for a moment.
+            // A page has no threads, and stops for a moment.
             work_once();
         } else {
             let thread = std::thread::Builder::new().name("picture".to_owned());
@@ -42,18 +42,18 @@ impl Exporting {
         Ok(Exporting { work })
     }
 
-    /// What became of it, in words, once it is done.
+    /// The result as text, once it is known.
     pub fn poll(&self) -> Option<String> {
         match self.work.try_recv() {
-            Ok(written) => Some(said(&written)),
+            Ok(written) => Some(outcome_text(&written)),
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => Some(words::unwritten("its thread ended")),
         }
     }
 }
 
-/// What became of a file, in words.
-pub fn said(written: &io::Result<PathBuf>) -> String {
+/// The result of a save as text.
+pub fn outcome_text(written: &io::Result<PathBuf>) -> String {
     match written {
         Ok(path) if cfg!(target_arch = "wasm32") => words::given(&path.display().to_string()),
         Ok(path) => words::written(&path.display().to_string()),
@@ -61,11 +61,10 @@ pub fn said(written: &io::Result<PathBuf>) -> String {
     }
 }
 
-/// Writes a file beside a replay, under a name that is free. What is begun and cannot be finished is removed. A page has
-/// no disk: there the browser is given the file.
+/// Writes a file beside a replay, under a free name. An incomplete file is removed.
 ///
 /// # Errors
-/// The disk's.
+/// The error of the disk.
 #[cfg(not(target_arch = "wasm32"))]
 pub fn write_beside(
     replay: &Path,
@@ -78,17 +77,17 @@ pub fn write_beside(
     match write(&mut file).and_then(|()| file.flush()) {
         Ok(()) => Ok(path),
         Err(why) => {
-            // What is told is why it was not written.
+            // The first error is the one to report.
             let _ = fs::remove_file(&path);
             Err(why)
         }
     }
 }
 
-/// Gives the browser a file to keep, named after the replay.
+/// Saves a file through the browser, named after the replay.
 ///
 /// # Errors
-/// What `write` says.
+/// The error of `write`.
 #[cfg(target_arch = "wasm32")]
 pub fn write_beside(
     replay: &Path,
@@ -142,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_picture_decodes_to_the_pixels_that_were_drawn_and_nothing_is_overwritten() {
+    fn a_saved_picture_has_the_drawn_pixels_and_a_free_name() {
         let folder = tempfile::tempdir().unwrap();
         let replay = folder.path().join("my match.replay");
         let rgb: Vec<u8> = (0..4 * 3 * 3).map(|at| at as u8 * 7).collect();
@@ -164,18 +163,18 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_told_and_leaves_nothing_behind() {
+    fn a_failed_save_is_reported_and_leaves_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let there = folder.path().join("a.replay");
         let full = |_: &mut dyn Write| Err(io::Error::other("the disk is full"));
-        let told = said(&write_beside(&there, "graphs", "svg", full));
-        assert!(told.contains("the disk is full"), "{told}");
+        let text = outcome_text(&write_beside(&there, "graphs", "svg", full));
+        assert!(text.contains("the disk is full"), "{text}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         let nowhere = folder.path().join("missing").join("a.replay");
-        let told = said(&write_beside(&nowhere, "graphs", "svg", |_| Ok(())));
+        let text = outcome_text(&write_beside(&nowhere, "graphs", "svg", |_| Ok(())));
         assert!(
-            told.contains("No such file") || told.contains("cannot find"),
-            "{told}"
+            text.contains("No such file") || text.contains("cannot find"),
+            "{text}"
         );
     }
 }

@@ -1,11 +1,11 @@
-//! Where a replay's bytes are.
+//! A replay that can be opened repeatedly.
 
 use replay::{Error, Reader};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A replay that can be opened again and again.
+/// A replay in a file or in memory.
 #[derive(Clone, Debug)]
 pub struct Film {
     path: PathBuf,
@@ -14,7 +14,7 @@ pub struct Film {
 }
 
 impl Film {
-    /// A file.
+    /// A replay in a file.
     pub fn file(path: &Path) -> Film {
         Film {
             path: path.to_owned(),
@@ -22,7 +22,7 @@ impl Film {
         }
     }
 
-    /// The bytes of a file, which is called so.
+    /// A replay in memory, with its file name.
     pub fn held(name: &Path, bytes: Arc<[u8]>) -> Film {
         Film {
             path: name.to_owned(),
@@ -30,12 +30,12 @@ impl Film {
         }
     }
 
-    /// Where the file is, or what it is called.
+    /// The path, or the file name of bytes in memory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads it from its beginning.
+    /// Opens a reader at the beginning.
     ///
     /// # Errors
     /// As [`Reader::open`].

@@ -1,4 +1,4 @@
-//! What the viewer's keys do.
+//! Keys of the viewer.
 
 use super::events::{Event, Lane};
 use super::{Going, NORMAL, SPEEDS, Side, Viewer, Wanted, words};
@@ -8,7 +8,7 @@ use crate::window::viewer::reel::ticks_of;
 use lockstep::Seat;
 
 impl Viewer {
-    /// Hears the keyboard. Returns whether the viewer is to be left.
+    /// Handles the keyboard. Returns whether to leave the viewer.
     pub(super) fn press_keys(&mut self, input: &Input) -> bool {
         if input.hit(KeyCode::F1) {
             self.help ^= true;
@@ -65,7 +65,7 @@ impl Viewer {
         if input.hit(KeyCode::Minus) || input.hit(KeyCode::KpSubtract) {
             self.slower();
         }
-        // A widget that has the keyboard takes these for itself.
+        // A focused widget uses these keys itself.
         if !self.memory.has_focus() {
             let (tick, minute, ten_seconds) = (self.tick(), ticks_of(60), ticks_of(10));
             for (key, to) in [
@@ -170,7 +170,7 @@ impl Viewer {
         self.speed = NORMAL;
     }
 
-    /// A turn on or back, or a tick; and then it stands still.
+    /// Moves by a turn or a tick, and pauses.
     pub(super) fn step(&mut self, on: bool, one_tick: bool) {
         self.going = Going::Still;
         if one_tick {
@@ -219,7 +219,7 @@ impl Viewer {
         let events = self.survey.found.events.iter().filter(wanted);
         let found = match next {
             true => events.into_iter().find(|event| event.tick > tick).cloned(),
-            // Somewhat before, or playing on would make the one before unreachable.
+            // A margin, or during play the previous event would be unreachable.
             false => events
                 .into_iter()
                 .rfind(|event| {
@@ -234,7 +234,7 @@ impl Viewer {
     }
 }
 
-/// The input as the camera hears it: letters scroll, for the arrows are for time.
+/// The camera's input: letters scroll, because the arrows move in time.
 pub(super) fn steering(input: &Input, deaf: bool) -> Input {
     let mut steered = input.clone();
     let held = |letter, arrow| (!deaf && input.holds_key(letter)).then_some(arrow);
@@ -251,5 +251,5 @@ pub(super) fn steering(input: &Input, deaf: bool) -> Input {
 }
 
 const ZOOM: f32 = 1.15;
-/// Ticks after an event in which "before" means the one before it.
+/// Ticks after an event in which "previous" means the event before it.
 const GRACE: u64 = 2 * crate::world::TICKS_PER_SECOND as u64;

@@ -1,4 +1,4 @@
-//! The replay viewer: a match seen again, from any moment and with anybody's eyes.
+//! The replay viewer: any moment of a match, from the view of any seat.
 
 mod above;
 #[cfg(feature = "window")]
@@ -30,22 +30,22 @@ use super::graphs::{self, Line};
 use super::input::{Input, KeyCode};
 use super::settings::Shared;
 #[cfg(feature = "window")]
-use super::sound::{self, ears};
+use super::sound::{self, listener};
 use super::ui::Memory;
 use super::words::viewer as words;
-use super::{Next, Screen, people, theme};
+use super::{Next, Screen, players, theme};
 use crate::home::look_at_first;
 use crate::world::World;
 #[cfg(feature = "window")]
 pub use desktop::{NoWindow, run};
 use events::{Event, Lane};
-use export::{Exporting, said};
+use export::{Exporting, outcome_text};
 use film::Film;
 use lockstep::Seat;
 #[cfg(feature = "window")]
 pub use opening::{Opener, Opening};
 #[cfg(feature = "window")]
-pub use play_on::Beyond;
+pub use play_on::MatchContext;
 use raster::Still;
 use reel::Reel;
 use std::collections::BTreeMap;
@@ -62,35 +62,35 @@ pub struct Viewer {
     scene: Option<Scene>,
     camera: Option<Camera>,
     names: BTreeMap<Seat, String>,
-    /// Place in [`SPEEDS`].
+    /// An index into [`SPEEDS`].
     speed: usize,
     going: Going,
-    /// Where to go as soon as the last seek has arrived.
+    /// Where to seek once the current seek has arrived.
     wanted: Option<Wanted>,
     memory: Memory,
     side: Side,
     help: bool,
-    /// Which events are listed and gone to; `None` are all.
+    /// Which events are listed and visited; `None` for all.
     lane: Option<Lane>,
     list: List,
     flash: Option<(String, Duration)>,
     exporting: Option<Exporting>,
     #[cfg(feature = "window")]
-    farewell: desktop::Farewell,
-    /// What a match needs that is begun from here. Without it none is.
+    exit_report: desktop::ExitReport,
+    /// What a match begun from here needs; without it there is none.
     #[cfg(feature = "window")]
-    beyond: Option<Beyond>,
+    match_context: Option<MatchContext>,
     /// The page that comes next.
     next: Option<Box<dyn Screen>>,
     now: Duration,
 }
 
-/// Whether time passes, and which way.
+/// Whether time passes, and in which direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Going {
     On,
     Still,
-    /// Backwards; the tick that is reached, with its fraction.
+    /// Backward: the tick reached, with its fraction.
     Back(f64),
 }
 
@@ -100,7 +100,7 @@ enum Wanted {
     Turn(u32),
 }
 
-/// What stands at the right side.
+/// The panel at the right side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Nothing,
@@ -108,10 +108,10 @@ enum Side {
     Events,
 }
 
-/// The list of events, as it is shown.
+/// The list of events as shown.
 #[derive(Debug, Default)]
 struct List {
-    /// How many events and which lane it was made of.
+    /// The number of events and the lane that the list was made from.
     of: Option<(usize, Option<Lane>)>,
     lines: Vec<String>,
     ticks: Vec<u64>,
@@ -119,7 +119,7 @@ struct List {
     current: Option<usize>,
 }
 
-/// A replay that was read once, and can be shown.
+/// A replay that was read once and can be shown.
 pub struct Opened {
     film: Film,
     reel: Reel,
@@ -127,7 +127,7 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Of this file.
+    /// Reads a file.
     ///
     /// # Errors
     /// Why it cannot be shown.
@@ -135,20 +135,20 @@ impl Opened {
         Opened::of(Film::file(path))
     }
 
-    /// Of this film.
+    /// Reads a film.
     ///
     /// # Errors
     /// Why it cannot be shown.
     pub fn of(film: Film) -> Result<Opened, replay::Error> {
         let mut reel = Reel::of(film.open()?)?;
         reel.seek_tick(0);
-        let names = people::players_of(reel.reader()).into_iter().collect();
+        let names = players::players_of(reel.reader()).into_iter().collect();
         Ok(Opened { film, reel, names })
     }
 }
 
 impl Viewer {
-    /// Of this replay.
+    /// A viewer of this replay.
     pub fn new(opened: Opened, settings: Shared) -> Viewer {
         let Opened { film, reel, names } = opened;
         let path = film.path().to_owned();
@@ -172,15 +172,15 @@ impl Viewer {
             flash: None,
             exporting: None,
             #[cfg(feature = "window")]
-            farewell: desktop::Farewell::default(),
+            exit_report: desktop::ExitReport::default(),
             #[cfg(feature = "window")]
-            beyond: None,
+            match_context: None,
             next: None,
             now: Duration::ZERO,
         }
     }
 
-    /// Where it stands, in words.
+    /// Its position, as text.
     pub fn state(&self) -> String {
         let reel = &self.reel;
         let place = words::place(reel.turn(), reel.turns(), reel.tick());
@@ -191,14 +191,14 @@ impl Viewer {
             (false, None) => words::agreed(self.survey.found.agreed),
         };
         let all = [place.as_str(), over, &read];
-        let said: Vec<&str> = all.into_iter().filter(|text| !text.is_empty()).collect();
-        said.join("   ")
+        let texts: Vec<&str> = all.into_iter().filter(|text| !text.is_empty()).collect();
+        texts.join("   ")
     }
 
-    /// Whether a match can be begun from here.
+    /// Whether a match can begin from here.
     fn plays_on(&self) -> bool {
         #[cfg(feature = "window")]
-        let plays_on = self.beyond.is_some();
+        let plays_on = self.match_context.is_some();
         #[cfg(not(feature = "window"))]
         let plays_on = false;
         plays_on
@@ -219,7 +219,7 @@ impl Viewer {
         }
     }
 
-    /// The tick where it stands, or will as soon as it has arrived.
+    /// The current tick, or that of a seek under way.
     fn tick(&self) -> u64 {
         match self.wanted {
             Some(Wanted::Tick(tick)) => tick,
@@ -250,7 +250,7 @@ impl Viewer {
         self.flash = Some((text, self.now + FLASH));
     }
 
-    /// Lets time pass, one way or the other.
+    /// Lets time pass, in either direction.
     fn pass(&mut self, seconds: f32) {
         self.survey.poll(&mut self.reel);
         if !self.reel.is_seeking()
@@ -281,8 +281,8 @@ impl Viewer {
                         scene.step(world, effects);
                         #[cfg(feature = "window")]
                         if let Some(camera) = camera {
-                            let cues = ears::of_tick(world, effects, scene.eye(), camera, None);
-                            cues.into_iter().for_each(sound::hear);
+                            let cues = listener::of_tick(world, effects, scene.eye(), camera, None);
+                            cues.into_iter().for_each(sound::play_cue);
                         }
                     });
                 if !more {
@@ -305,7 +305,7 @@ impl Viewer {
         }
     }
 
-    /// A seek has arrived: the scene goes on from there.
+    /// A seek has arrived: the scene continues from there.
     fn arrive(&mut self) {
         let Some(world) = self.reel.world() else {
             return;
@@ -347,7 +347,7 @@ impl Viewer {
         scene.draw(world, camera, &overlay, canvas);
     }
 
-    /// The seats as graphs show them.
+    /// The seats for graphs.
     fn lines(&self) -> Vec<Line> {
         let colour = |seat| {
             let known = self.reel.world().and_then(|world: &World| world.seat(seat));
@@ -372,7 +372,7 @@ impl Viewer {
         let written = export::write_beside(&self.path, "graphs", "svg", |file| {
             file.write_all(svg.as_bytes())
         });
-        self.say(said(&written));
+        self.say(outcome_text(&written));
     }
 
     fn export_picture(&mut self, canvas: &mut Canvas) {
@@ -391,7 +391,7 @@ impl Viewer {
         }
     }
 
-    /// What is wrong with the file, in words.
+    /// What is wrong with the file, as text.
     fn trouble(&self) -> Option<String> {
         let reader = self.reel.reader();
         let damage = reader.damage().map(|damage| {
@@ -413,9 +413,9 @@ impl Viewer {
 impl Screen for Viewer {
     fn frame(&mut self, input: &Input, canvas: &mut Canvas) -> Next {
         self.now = input.now;
-        if let Some(told) = self.exporting.as_ref().and_then(Exporting::poll) {
+        if let Some(text) = self.exporting.as_ref().and_then(Exporting::poll) {
             self.exporting = None;
-            self.say(told);
+            self.say(text);
         }
         let leaves = self.press_keys(input);
         self.pass(input.seconds);
@@ -431,7 +431,7 @@ impl Screen for Viewer {
         self.draw_above(input, canvas);
         #[cfg(feature = "window")]
         if leaves || input.closing {
-            self.say_farewell();
+            self.store_exit_report();
         }
         match self.next.take() {
             _ if leaves => Next::Back,
@@ -441,7 +441,7 @@ impl Screen for Viewer {
     }
 }
 
-/// Speeds, ascending, and what they are called.
+/// Speeds and their names, ascending.
 const SPEEDS: [(f32, &str); 9] = [
     (0.25, "0.25"),
     (0.5, "0.5"),
@@ -453,12 +453,12 @@ const SPEEDS: [(f32, &str); 9] = [
     (32.0, "32"),
     (64.0, "64"),
 ];
-/// The speed of play.
+/// The index of normal speed.
 const NORMAL: usize = 2;
 const TICKS: f64 = crate::world::TICKS_PER_SECOND as f64;
-/// How long one frame may work on a seek: most arrive within it.
+/// Time of one frame for a seek: most seeks arrive within it.
 const SEEK_BUDGET: Duration = Duration::from_millis(120);
-/// How long one frame may step.
+/// Time of one frame for stepping.
 const PLAY_BUDGET: Duration = Duration::from_millis(24);
-/// How long something said stays.
+/// How long a message is shown.
 const FLASH: Duration = Duration::from_secs(7);

@@ -1,4 +1,4 @@
-//! A replay that is being opened: a large one is read for a while, and no frame waits for that.
+//! Opening a replay on a thread, because reading a large one takes longer than a frame.
 
 use super::{Opened, Viewer, words};
 use crate::window::canvas::Canvas;
@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-/// A replay that a thread of its own opens. Who drops this waits for it no more.
+/// A replay that a thread opens. Dropping this abandons it.
 pub struct Opening {
     path: PathBuf,
     done: Receiver<Result<Opened, Error>>,
@@ -24,42 +24,42 @@ impl Opening {
     /// Begins to open a file.
     ///
     /// # Errors
-    /// Where no thread can be had.
+    /// No thread could be started.
     pub fn begin(path: &Path) -> std::io::Result<Opening> {
         let path = path.to_owned();
-        let (tell, done) = sync_channel(1);
+        let (result, done) = sync_channel(1);
         let thread = std::thread::Builder::new().name("opening".to_owned());
         let opened = path.clone();
-        // Nobody is left to be told where it is waited for no more.
-        thread.spawn(move || drop(tell.send(Opened::file(&opened))))?;
+        // An abandoned opening has no receiver.
+        thread.spawn(move || drop(result.send(Opened::file(&opened))))?;
         Ok(Opening { path, done })
     }
 
-    /// What became of it, once, as soon as that is known.
+    /// The result, once, as soon as it is known.
     pub fn poll(&self) -> Option<Result<Opened, Error>> {
         self.wait(Duration::ZERO)
     }
 
-    /// Likewise; waits so long for it.
+    /// Like [`poll`](Self::poll), but waits up to `most`.
     pub fn wait(&self, most: Duration) -> Option<Result<Opened, Error>> {
         match self.done.recv_timeout(most) {
             Ok(opened) => Some(opened),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => {
-                let why = std::io::Error::other("whoever opened it ended without a word");
+                let why = std::io::Error::other("the thread that opened it ended");
                 Some(Err(why.into()))
             }
         }
     }
 
-    /// That it is being opened, in words.
-    pub fn said(&self) -> String {
+    /// The text to show meanwhile.
+    pub fn text(&self) -> String {
         let name = self.path.file_name().unwrap_or(self.path.as_os_str());
         words::opening(&name.to_string_lossy())
     }
 }
 
-/// What fills the window until a replay is opened.
+/// Fills the window until a replay is open.
 pub struct Opener {
     opening: Opening,
     show: Option<Box<dyn FnOnce(Opened) -> Viewer>>,
@@ -67,11 +67,11 @@ pub struct Opener {
     memory: Memory,
 }
 
-/// Why a replay could not be opened, where that is why the window has closed.
+/// Why a replay could not be opened, if that has closed the window.
 pub type Refused = Rc<RefCell<Option<Error>>>;
 
 impl Opener {
-    /// Waits for this one, and shows it then.
+    /// Waits for this opening, then shows the replay.
     pub fn new(opening: Opening, show: impl FnOnce(Opened) -> Viewer + 'static) -> Opener {
         Opener {
             opening,
@@ -81,7 +81,7 @@ impl Opener {
         }
     }
 
-    /// Where it is told why the replay could not be opened.
+    /// The cell for the error.
     pub fn refused(&self) -> Refused {
         self.refused.clone()
     }
@@ -92,7 +92,7 @@ impl Screen for Opener {
         let mut ui = Ui::new(canvas, input, &mut self.memory);
         let mut row = page(&mut ui, words::REPLAY, (640.0, 110.0));
         let high = ui.units(theme::BODY * 1.5);
-        let text = self.opening.said();
+        let text = self.opening.text();
         row.h = (row.h - high).max(0.0);
         ui.centred(row, &text, theme::BODY, Weight::Regular, theme::TEXT);
         row.y += row.h;

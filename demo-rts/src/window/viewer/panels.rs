@@ -1,4 +1,4 @@
-//! What lies over the map in the viewer: seats, timeline, graphs, events, help.
+//! Panels of the viewer: seats, timeline, graphs, events, help.
 
 use super::{Side, Viewer, words};
 use crate::window::canvas::{Canvas, Rect};
@@ -15,7 +15,7 @@ use crate::world::{Kind, World};
 use lockstep::Seat;
 use std::collections::BTreeMap;
 
-/// Where everything is.
+/// The areas of the panels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub top: Rect,
@@ -74,7 +74,7 @@ impl Viewer {
                 .is_none_or(|at| panels.any(|panel| panel.contains(at)))
     }
 
-    /// Draws the panels, and hears the mouse upon them.
+    /// Draws the panels and handles the mouse on them.
     pub(super) fn draw_panels(&mut self, input: &Input, canvas: &mut Canvas) {
         let layout = self.layout(canvas);
         let quiet = Input {
@@ -97,7 +97,7 @@ impl Viewer {
         }
         ui.finish();
         if !input.pressed.is_empty() || !input.released.is_empty() {
-            // The mouse presses buttons without leaving them the keyboard.
+            // A mouse click on a button must not leave it with the keyboard's focus.
             memory.blur();
         }
         self.memory = memory;
@@ -144,7 +144,7 @@ impl Viewer {
             .text(at, &hint, size, Weight::Regular, theme::FAINT);
     }
 
-    /// The seats and how they stand; a press looks with their eyes.
+    /// The seats and their figures; a click selects a seat's view.
     fn draw_seats(&mut self, ui: &mut Ui<'_>, area: Rect) {
         ui.panel(area);
         let Some(world) = self.reel.world() else {
@@ -213,7 +213,7 @@ impl Viewer {
                 seat.colour,
                 flag.centre(),
                 side * 0.7,
-                theme::upon(own),
+                theme::contrast(own),
             );
             let ink = if seat.defeated {
                 theme::OFF
@@ -266,7 +266,7 @@ impl Viewer {
         numbers
     }
 
-    /// The whole map, small.
+    /// The small map.
     fn draw_small(&mut self, ui: &mut Ui<'_>, area: Rect) {
         let (Some(world), Some(scene), Some(camera)) =
             (self.reel.world(), &self.scene, &mut self.camera)
@@ -365,11 +365,11 @@ impl Viewer {
         );
         if left_out > 0 {
             let at = (inner.x, rest.bottom() + ui.units(3.0));
-            let told = words::left_out(left_out);
+            let text = words::left_out(left_out);
             ui.label(
                 at,
                 inner.w,
-                &told,
+                &text,
                 theme::SMALL,
                 Weight::Regular,
                 theme::FAINT,
@@ -389,7 +389,7 @@ impl Viewer {
         let current = passed.checked_sub(1);
         if current != self.list.current {
             self.list.current = current;
-            // What happens now stays in view, with what comes.
+            // The current event stays visible, with later ones below it.
             self.list.first = passed.saturating_sub(8);
         }
         let mut chosen = current;
@@ -406,7 +406,7 @@ impl Viewer {
         }
     }
 
-    /// Writes the list anew, if there is more to list.
+    /// Rebuilds the list if there are new events.
     fn list_events(&mut self) {
         let events = &self.survey.found.events;
         let of = Some((events.len(), self.lane));
@@ -419,15 +419,15 @@ impl Viewer {
         let (lines, ticks) = shown
             .map(|event| {
                 let clock = crate::words::clock(self.reel.time_of(event.tick));
-                let told = words::happened(&event.what, event.at, &|seat| self.name(seat));
-                (format!("{clock}   {told}"), event.tick)
+                let text = words::event(&event.what, event.at, &|seat| self.name(seat));
+                (format!("{clock}   {text}"), event.tick)
             })
             .unzip();
         (self.list.of, self.list.lines, self.list.ticks) = (of, lines, ticks);
     }
 }
 
-/// How a seat stands, as the seats' panel shows it.
+/// The figures of a seat.
 #[derive(Clone, Copy, Debug, Default)]
 struct Numbers {
     army: u32,

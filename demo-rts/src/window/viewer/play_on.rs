@@ -1,4 +1,4 @@
-//! Playing on from the moment that the viewer shows: in which seat, and against whom.
+//! The page for playing on from the viewer's moment: the choice of seat and opponents.
 
 use super::{Going, Viewer, words};
 use crate::cli::Common;
@@ -6,7 +6,7 @@ use crate::exit::Problem;
 use crate::peer::{Bots, Peer, user_name};
 use crate::play_on::{Found, find};
 use crate::window::canvas::{Canvas, Rect};
-use crate::window::game::{Farewell, Game};
+use crate::window::game::{ExitReport, Game};
 use crate::window::input::{Input, KeyCode};
 use crate::window::letters::Weight;
 use crate::window::menu::{
@@ -25,37 +25,40 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::Duration;
 
-/// What a match that is begun from the viewer needs beside the replay.
+/// What a match begun from the viewer needs beside the replay.
 #[derive(Clone, Default)]
-pub struct Beyond {
-    /// Where it is recorded.
+pub struct MatchContext {
+    /// Where to record it.
     pub places: Places,
     /// The options of the command line.
     pub common: Common,
-    /// What is told of it after the window has closed.
-    pub farewell: Rc<RefCell<Farewell>>,
+    /// What the program prints after the window has closed.
+    pub exit_report: Rc<RefCell<ExitReport>>,
 }
 
-impl Beyond {
-    /// With the files of this user.
-    pub fn of_user() -> Beyond {
-        Beyond {
+impl MatchContext {
+    /// With this user's files and no options.
+    pub fn of_user() -> MatchContext {
+        MatchContext {
             places: Places::of_user(),
-            ..Beyond::default()
+            ..MatchContext::default()
         }
     }
 }
 
 impl Viewer {
-    /// With what a match needs that is begun from here.
-    pub fn with(self, beyond: Beyond) -> Viewer {
-        let beyond = Some(beyond);
-        Viewer { beyond, ..self }
+    /// Enables matches to begin from this viewer.
+    pub fn with(self, match_context: MatchContext) -> Viewer {
+        let match_context = Some(match_context);
+        Viewer {
+            match_context,
+            ..self
+        }
     }
 
-    /// Leads to where one plays on from the moment that is shown.
+    /// Opens the page for playing on from the current moment.
     pub(super) fn play_on(&mut self) {
-        let Some(beyond) = self.beyond.clone() else {
+        let Some(match_context) = self.match_context.clone() else {
             return;
         };
         if self.reel.world().is_none() || self.reel.is_seeking() {
@@ -70,45 +73,44 @@ impl Viewer {
             (turn, time),
             names,
             self.settings.clone(),
-            beyond,
+            match_context,
         );
         self.next = Some(Box::new(page));
     }
 }
 
-/// The page.
 pub struct PlayOn {
     path: PathBuf,
     turn: u32,
     time: Duration,
     names: Vec<(Seat, String)>,
     settings: Shared,
-    beyond: Beyond,
-    looking: Looking,
+    match_context: MatchContext,
+    looking: Lookup,
     /// Seats that are still in the match.
     seats: Vec<Seat>,
     chosen: Option<usize>,
     first: usize,
     level: usize,
     memory: Memory,
-    said: String,
+    message: String,
 }
 
-/// How far the moment is looked up.
-enum Looking {
+/// The progress of building the moment's world.
+enum Lookup {
     For(Receiver<Result<Found, Problem>>),
     Found(Box<Found>),
     Nothing,
 }
 
 impl PlayOn {
-    /// Before this turn of a replay. `names` are the seats' as the viewer shows them.
+    /// Before this turn of a replay. `names` are those that the viewer shows.
     pub fn new(
         path: &Path,
         (turn, time): (u32, Duration),
         names: Vec<(Seat, String)>,
         settings: Shared,
-        beyond: Beyond,
+        match_context: MatchContext,
     ) -> PlayOn {
         let mut page = PlayOn {
             path: path.to_owned(),
@@ -116,36 +118,36 @@ impl PlayOn {
             time,
             names,
             settings,
-            beyond,
-            looking: Looking::Nothing,
+            match_context,
+            looking: Lookup::Nothing,
             seats: Vec::new(),
             chosen: None,
             first: 0,
             level: 1,
             memory: Memory::default(),
-            said: String::new(),
+            message: String::new(),
         };
         page.look_up();
         page
     }
 
-    /// The world of the moment may take a while: frames do not wait for it.
+    /// Building the world takes time, so frames do not wait for it.
     fn look_up(&mut self) {
         let (done, found) = sync_channel(1);
         let (path, turn) = (self.path.clone(), self.turn);
         let thread = std::thread::Builder::new().name("moment".to_owned());
         let begun = thread.spawn(move || {
-            // Nobody is left to be told where the page was left.
+            // The page may be closed.
             let _ = done.send(find(&path, Some(turn)));
         });
         match begun {
-            Ok(_) => self.looking = Looking::For(found),
-            Err(why) => self.said = sentence(&why.to_string()),
+            Ok(_) => self.looking = Lookup::For(found),
+            Err(why) => self.message = sentence(&why.to_string()),
         }
     }
 
     fn poll(&mut self) {
-        let Looking::For(coming) = &self.looking else {
+        let Lookup::For(coming) = &self.looking else {
             return;
         };
         match coming.try_recv() {
@@ -153,55 +155,58 @@ impl PlayOn {
             Ok(Ok(found)) => {
                 let seats = found.world().seats().filter(|seat| !seat.defeated);
                 self.seats = seats.map(|seat| seat.seat).collect();
-                let usual = found.seat(None, self.beyond.common.identity.as_deref());
+                let usual = found.seat(None, self.match_context.common.identity.as_deref());
                 let usual = usual.ok();
                 let chosen = self.seats.iter().position(|seat| Some(*seat) == usual);
                 self.chosen = self.chosen.or(chosen);
-                self.looking = Looking::Found(Box::new(found));
+                self.looking = Lookup::Found(Box::new(found));
                 self.memory.focus(START_FOCUS);
             }
             Ok(Err(why)) => {
-                self.said = sentence(&why.to_string());
-                self.looking = Looking::Nothing;
+                self.message = sentence(&why.to_string());
+                self.looking = Lookup::Nothing;
             }
             Err(TryRecvError::Disconnected) => {
-                self.said = words::NO_MOMENT.to_owned();
-                self.looking = Looking::Nothing;
+                self.message = words::NO_MOMENT.to_owned();
+                self.looking = Lookup::Nothing;
             }
         }
     }
 
     fn start(&mut self) -> Next {
         let seat = self.chosen.and_then(|place| self.seats.get(place)).copied();
-        let (Some(seat), Looking::Found(_)) = (seat, &self.looking) else {
+        let (Some(seat), Lookup::Found(_)) = (seat, &self.looking) else {
             return Next::Stay;
         };
-        let Looking::Found(found) = std::mem::replace(&mut self.looking, Looking::Nothing) else {
+        let Lookup::Found(found) = std::mem::replace(&mut self.looking, Lookup::Nothing) else {
             return Next::Stay;
         };
         match self.begin(*found, seat) {
             Ok((peer, notes)) => {
-                let (settings, farewell) = (self.settings.clone(), self.beyond.farewell.clone());
-                let game = Game::new(peer, words::PLAY_ON, &notes, settings, farewell);
+                let (settings, exit_report) = (
+                    self.settings.clone(),
+                    self.match_context.exit_report.clone(),
+                );
+                let game = Game::new(peer, words::PLAY_ON, &notes, settings, exit_report);
                 Next::Replace(Box::new(game))
             }
             Err(why) => {
                 self.look_up();
-                self.said = sentence(&why.to_string());
+                self.message = sentence(&why.to_string());
                 Next::Stay
             }
         }
     }
 
     fn begin(&self, found: Found, seat: Seat) -> Result<(Peer, Vec<String>), Problem> {
-        let mut common = self.beyond.common.clone();
+        let mut common = self.match_context.common.clone();
         let called = self.settings.borrow().name.trim().to_owned();
         let name = match called.is_empty() {
             true => user_name(),
             false => called,
         };
         let mut notes = Vec::new();
-        let recorder = match self.beyond.places.try_replays() {
+        let recorder = match self.match_context.places.try_replays() {
             Ok(folder) => {
                 let start = found.start().clone();
                 let called = name_of_continued(&date(now_unix()), &start, &name, self.time);
@@ -256,14 +261,14 @@ impl Screen for PlayOn {
         );
         let row = rows.next(text, gap / 2.0);
         let heading = match self.looking {
-            Looking::For(_) => words::LOOKING_UP,
+            Lookup::For(_) => words::LOOKING_UP,
             _ => words::YOUR_SEAT,
         };
         line(&mut ui, row, heading, Weight::Bold, theme::TEXT);
         let rest = rows.rest();
         let below = high + gap;
         let list = Rect::new(rest.x, rest.y, rest.w, (rest.h - below).max(0.0));
-        if self.said.is_empty() {
+        if self.message.is_empty() {
             let seats = &self.seats;
             let sign = |canvas: &mut Canvas, place: usize, area: Rect| {
                 if let Some(seat) = seats.get(place) {
@@ -275,12 +280,12 @@ impl Screen for PlayOn {
             ui.paragraph(
                 (list.x, list.y),
                 list.w,
-                &self.said,
+                &self.message,
                 theme::BODY,
                 theme::BAD,
             );
         }
-        let able = matches!(self.looking, Looking::Found(_)) && self.chosen.is_some();
+        let able = matches!(self.looking, Lookup::Found(_)) && self.chosen.is_some();
         let row = Rect::new(room.x, room.bottom() - high, room.w, high);
         let pressed = buttons(
             &mut ui,
@@ -297,5 +302,5 @@ impl Screen for PlayOn {
     }
 }
 
-/// The button that starts: three levels, the list and the way back come before it.
+/// The index of the start button, behind three levels, the list, and Back.
 const START_FOCUS: usize = 3 + 1 + 1;

@@ -1,4 +1,4 @@
-//! A replay under a world of its own, stepped tick by tick: it stands still in the middle of a turn, and goes anywhere.
+//! A replay with a world stepped tick by tick: it can stop within a turn and seek anywhere.
 
 use crate::window::clock::{now, since};
 use crate::world::{Effect, TICKS_PER_SECOND, World};
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 type Command = <World as Simulation>::Command;
 
-/// A replay and the world at one moment of it.
+/// A replay and the world at one of its moments.
 pub struct Reel {
     player: Player,
     world: Option<World>,
@@ -22,11 +22,11 @@ pub struct Reel {
     tick: u64,
     goal: Option<Goal>,
     effects: Vec<Effect>,
-    /// Seconds of play that passed since the last tick.
+    /// Seconds of play since the last tick.
     since_tick: f32,
     tick_seconds: f32,
     over: bool,
-    /// Of the world after the last turn that was executed.
+    /// Of the world after the last executed turn.
     checksum: Option<Checksum>,
 }
 
@@ -38,7 +38,7 @@ struct Running {
     step: Duration,
 }
 
-/// Where a seek goes.
+/// The target of a seek.
 #[derive(Clone, Copy, Debug)]
 struct Goal {
     turn: u32,
@@ -46,7 +46,7 @@ struct Goal {
     begun: bool,
 }
 
-/// What one piece of work was.
+/// The kind of one piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The world stepped a tick.
@@ -55,28 +55,28 @@ pub enum Step {
     Turn,
     /// The world was built or loaded.
     Leap,
-    /// There is no more.
+    /// The replay has ended.
     End,
 }
 
 impl Reel {
-    /// Of this file, before its first turn.
+    /// A replay in a file, before its first turn.
     ///
     /// # Errors
-    /// [`Error`]: no such file, not a replay, damaged before its first turn, or of other rules than this build's.
+    /// [`Error`]: no such file, not a replay, damaged before its first turn, or recorded under other rules.
     pub fn open(path: &Path) -> Result<Reel, Error> {
         Reel::of(Reader::open(path)?)
     }
 
-    /// Of this reader.
+    /// A replay in a reader.
     ///
     /// # Errors
-    /// [`Error`]: of other rules than this build's.
+    /// [`Error`]: recorded under other rules.
     pub fn of(reader: Reader) -> Result<Reel, Error> {
         reader.setup::<World>()?;
         let tick_seconds = reader.start().plan.tick().as_secs_f32();
         let mut player = Player::new(reader);
-        // This reel holds the time.
+        // The reel controls the time.
         player.set_speed(Speed::UNLIMITED);
         Ok(Reel {
             player,
@@ -103,7 +103,7 @@ impl Reel {
         self.player.reader()
     }
 
-    /// Why the replay ended early, where the disk or a file that changed meanwhile is the reason.
+    /// The disk's error, if that ended the replay early.
     pub fn error(&self) -> Option<&Error> {
         self.player.error()
     }
@@ -113,43 +113,43 @@ impl Reel {
         self.tick
     }
 
-    /// The turn that is being executed, or is the next.
+    /// The turn being executed, or else the next one.
     pub fn turn(&self) -> u32 {
         let running = self.running.as_ref().map(|running| running.bundle.turn);
         running.unwrap_or_else(|| self.player.next_turn()).0
     }
 
-    /// Ticks that the replay holds.
+    /// Ticks of the replay.
     pub fn ticks(&self) -> u64 {
         self.reader().ticks_before(TurnNumber(self.turns()))
     }
 
-    /// Turns that the replay holds.
+    /// Turns of the replay.
     pub fn turns(&self) -> u32 {
         self.player.turns()
     }
 
-    /// Whether it stands at the end.
+    /// Whether it is at the end.
     pub fn is_over(&self) -> bool {
         self.over && self.goal.is_none()
     }
 
-    /// Whether it is on its way to where a seek leads.
+    /// Whether a seek is under way.
     pub fn is_seeking(&self) -> bool {
         self.goal.is_some()
     }
 
-    /// The tick that a seek leads to, while there is one.
+    /// The target tick of a seek under way.
     pub fn goal_tick(&self) -> Option<u64> {
         self.goal.map(|goal| goal.tick)
     }
 
-    /// How far the next tick is: 0 to 1.
+    /// The fraction of a tick since the last one, from 0 to 1.
     pub fn alpha(&self) -> f32 {
         (self.since_tick / self.tick_seconds.max(0.001)).clamp(0.0, 1.0)
     }
 
-    /// The changes of the roster before a turn.
+    /// The roster changes before a turn.
     pub fn rosters_at(&self, turn: TurnNumber) -> &[RosterAt] {
         self.reader().rosters_at(turn)
     }
@@ -163,7 +163,7 @@ impl Reel {
         self.reader().time_of(TurnNumber(turn)) + plan.tick() * into
     }
 
-    /// The tick at a match time, as the ticks are long there.
+    /// The tick at a match time, under the turn plan of that time.
     pub fn tick_at(&self, time: Duration) -> u64 {
         let (mut least, mut most) = (0, self.ticks());
         while least < most {
@@ -177,7 +177,7 @@ impl Reel {
         least
     }
 
-    /// The last turn that begins at this tick or before it.
+    /// The last turn that begins at this tick or earlier.
     pub fn turn_of(&self, tick: u64) -> u32 {
         let (mut least, mut most) = (0, self.turns());
         while least < most {
@@ -191,15 +191,14 @@ impl Reel {
         least
     }
 
-    /// Goes to where so many ticks were stepped, or to the end where that comes first. [`pursue`](Self::pursue) does the
-    /// work.
+    /// Seeks to after this many ticks, or to the end. [`pursue`](Self::pursue) does the work.
     pub fn seek_tick(&mut self, tick: u64) {
         let tick = tick.min(self.ticks());
         let turn = self.turn_of(tick);
         self.set_goal(turn, tick);
     }
 
-    /// Goes to where this turn is the next, or to the end where that comes first.
+    /// Seeks to before this turn, or to the end.
     pub fn seek_turn(&mut self, turn: u32) {
         let turn = turn.min(self.turns());
         let tick = self.reader().ticks_before(TurnNumber(turn));
@@ -213,7 +212,7 @@ impl Reel {
         self.since_tick = 0.0;
     }
 
-    /// Works on a seek until it has arrived or the time has come. Returns whether there is nothing more to seek.
+    /// Works on a seek until it arrives or time is up. Returns whether no seek is under way.
     pub fn pursue(&mut self, until: Duration) -> bool {
         while let Some(goal) = &mut self.goal {
             let goal_now = *goal;
@@ -232,7 +231,7 @@ impl Reel {
             let there = self.turn() == goal_now.turn && self.tick == goal_now.tick;
             if there && self.world.is_some() {
                 self.goal = None;
-                // Nothing need be played to know it: a viewer that stands still is at the end as well.
+                // A paused viewer at the end is at the end too, without playing on.
                 self.over = goal_now.turn == self.turns();
             } else if self.work() == Step::End {
                 self.goal = None;
@@ -243,7 +242,7 @@ impl Reel {
         true
     }
 
-    /// Plays so many seconds of match time, at most until then. `seen` runs after every tick.
+    /// Plays this many seconds of match time, until at most `until`. `seen` runs after every tick.
     pub fn play(
         &mut self,
         seconds: f32,
@@ -260,7 +259,7 @@ impl Reel {
                 }
             }
             if now() >= until {
-                // What is not done in time is let go: the replay runs as fast as it can.
+                // Time that is not made up is dropped: the replay runs as fast as it can.
                 self.since_tick = self.since_tick.min(self.tick_seconds);
                 break;
             }
@@ -300,7 +299,7 @@ impl Reel {
             }
             return Step::Tick;
         }
-        // Of what is told nothing is needed: the survey reads the log itself.
+        // Events are not needed: the survey reads the log itself.
         self.player.events();
         let Some(work) = self.player.next(Duration::ZERO) else {
             self.over = true;
@@ -352,7 +351,7 @@ impl Reel {
 
     fn answer(&mut self, answer: Answer) {
         let taken = self.player.answer(answer);
-        taken.expect("each piece of work is answered once, and in kind");
+        taken.expect("each piece of work gets one answer of its own kind");
     }
 
     fn ready(&mut self, world: World, ticks: u64) -> Step {
@@ -381,26 +380,26 @@ impl Reel {
     }
 
     /// The bundle of the turn that began last, once.
-    pub fn take_begun(&mut self) -> Option<Bundle> {
+    pub fn take_bundle(&mut self) -> Option<Bundle> {
         self.begun.take()
     }
 
-    /// What the last tick told.
+    /// Effects of the last tick.
     pub fn effects(&self) -> &[Effect] {
         &self.effects
     }
 
-    /// Whether the world stands between two turns.
+    /// Whether the world is between two turns.
     pub fn is_between_turns(&self) -> bool {
         self.running.is_none()
     }
 
-    /// The world's checksum after the last turn that was executed, once it is built.
+    /// The world's checksum after the last executed turn, once it is built.
     pub fn checksum(&self) -> Option<Checksum> {
         self.checksum
     }
 
-    /// The world's bytes.
+    /// The world as bytes.
     pub fn snapshot(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         if let Some(world) = &self.world {
@@ -409,18 +408,18 @@ impl Reel {
         bytes
     }
 
-    /// Takes a snapshot for seeks to begin at; see [`Player::keep`].
+    /// Adds a snapshot for seeks to start from; see [`Player::keep`].
     pub fn keep(&mut self, turns: u32, ticks: u64, snapshot: Arc<[u8]>) {
         self.player.keep(turns, ticks, snapshot);
     }
 
-    /// Drops the snapshot after so many turns.
+    /// Drops the snapshot after this many turns.
     pub fn forget(&mut self, turns: u32) {
         self.player.forget(turns);
     }
 }
 
-/// Ticks of so many seconds of play at the usual pace.
+/// Ticks in this many seconds of play at the default pace.
 pub fn ticks_of(seconds: u32) -> u64 {
     u64::from(seconds) * u64::from(TICKS_PER_SECOND)
 }

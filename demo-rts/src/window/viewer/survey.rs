@@ -1,7 +1,8 @@
-//! A replay run once from its beginning to its end, on a thread of its own where there are threads: what happened when,
-//! how each seat stood, whether the world is the recorded one, and snapshots where the file's keyframes lie too far apart.
+//! Runs a replay once from beginning to end, on a thread where there are threads. It finds events, samples, and
+//! whether the world matches the recorded checksums. It also takes snapshots where the file's keyframes are too far
+//! apart.
 
-use super::events::{Event, Finder, Happened};
+use super::events::{Event, EventKind, Finder};
 use super::film::Film;
 use super::reel::{Reel, Step};
 use crate::window::clock::{now, since};
@@ -20,17 +21,17 @@ use std::time::Duration;
 /// What is known of a replay so far.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Which seats there are, in the order of the samples.
+    /// Seats, in the order of the samples.
     pub seats: Vec<Seat>,
     /// Ascending.
     pub samples: Vec<Sample>,
-    /// Ascending, once a fight has ended.
+    /// Ascending by the end of a fight.
     pub events: Vec<Event>,
-    /// Events that are not among them because there are too many.
+    /// Events beyond the limit.
     pub left_out: usize,
-    /// How many of the checksums that the file holds the run has reached; known at its end.
+    /// How many recorded checksums agreed; known at the end.
     pub agreed: u32,
-    /// After so many turns the world was another than the recorded one for the first time.
+    /// The number of turns after which the world first differed from the recorded one.
     pub differs_after: Option<u32>,
 }
 
@@ -39,33 +40,33 @@ enum Piece {
     Sample(Sample),
     Events(Vec<Event>, usize),
     Snapshot(u32, u64, Arc<[u8]>),
-    /// How many recorded checksums were reached.
+    /// How many recorded checksums agreed.
     Agreed(u32),
-    /// The first turn after which the world is another than the recorded one.
+    /// The number of turns after which the world first differed.
     Differs(u32),
     Done(Option<String>),
 }
 
-/// The run, and what it has found.
+/// A run, and its findings.
 pub struct Survey {
     work: Work,
     shared: Arc<Shared>,
-    /// What it has found.
+    /// What the run has found so far.
     pub found: Found,
     /// Ticks of the replay.
     ticks: u64,
-    /// Why it stopped before the end, in words.
+    /// Why it stopped before the end, as text.
     pub trouble: Option<String>,
     kept: BTreeMap<u32, usize>,
-    /// When it was asked last.
+    /// When it was last polled.
     polled: Duration,
 }
 
-/// Who runs it.
+/// What runs it.
 enum Work {
     /// A thread of its own.
     Thread(Receiver<Piece>),
-    /// Whoever asks for what was found, a little at a time: where there are no threads.
+    /// Polls, in slices, where there are no threads.
     Slices(Box<Run>),
     Done,
 }
@@ -73,17 +74,17 @@ enum Work {
 #[derive(Debug)]
 struct Shared {
     stop: AtomicBool,
-    /// The tick that was reached.
+    /// The tick reached.
     tick: AtomicU64,
-    /// Microseconds of stepping from one snapshot to the next.
+    /// Microseconds of stepping between snapshots.
     apart: AtomicU64,
 }
 
-/// That one player went on alone, and where.
+/// The event of playing on, if a player did.
 fn continued(reader: &Reader) -> Vec<Event> {
     let event = |at: &Arc<Continuation>| Event {
         tick: reader.ticks_before(TurnNumber(at.turns)),
-        what: Happened::PlayedOn(at.seat, at.name.clone()),
+        what: EventKind::PlayedOn(at.seat, at.name.clone()),
         at: None,
     };
     reader.continuations().iter().map(event).collect()
@@ -98,11 +99,11 @@ impl Survey {
         let begun = {
             let (film, shared) = (film.clone(), Arc::clone(&survey.shared));
             thread.spawn(move || {
-                // Where nobody takes a piece, the viewer has gone.
-                let mut tell = |piece| done.send(piece).is_ok();
+                // A closed viewer takes no pieces.
+                let mut emit = |piece| done.send(piece).is_ok();
                 match Run::of(&film, ticks) {
-                    Ok(mut run) => while run.work(&shared, &mut tell) {},
-                    Err(why) => drop(tell(Piece::Done(Some(why.to_string())))),
+                    Ok(mut run) => while run.work(&shared, &mut emit) {},
+                    Err(why) => drop(emit(Piece::Done(Some(why.to_string())))),
                 }
             })
         };
@@ -113,7 +114,7 @@ impl Survey {
         survey
     }
 
-    /// Begins to run this replay without a thread: each [`poll`](Self::poll) runs a little of it.
+    /// Begins to run this replay without a thread: each [`poll`](Self::poll) runs a slice of it.
     pub fn in_slices(film: &Film, ticks: u64) -> Survey {
         let mut survey = Survey::idle(ticks);
         survey.run_in_slices(film);
@@ -143,7 +144,7 @@ impl Survey {
         }
     }
 
-    /// Takes in what was found, and hands snapshots to the reel. Never waits.
+    /// Takes findings, and hands snapshots to the reel, without blocking.
     pub fn poll(&mut self, reel: &mut Reel) {
         let mut pieces = Vec::new();
         match &mut self.work {
@@ -163,11 +164,11 @@ impl Survey {
                 let begun = now();
                 let slice = since(self.polled) / 2;
                 let slice = slice.clamp(SLICES.0, SLICES.1);
-                let mut tell = |piece| {
+                let mut emit = |piece| {
                     pieces.push(piece);
                     true
                 };
-                while run.work(&self.shared, &mut tell) && since(begun) < slice {}
+                while run.work(&self.shared, &mut emit) && since(begun) < slice {}
             }
             Work::Done => {}
         }
@@ -200,7 +201,7 @@ impl Survey {
         }
     }
 
-    /// Drops every second snapshot when there are too many bytes of them.
+    /// Drops every second snapshot if their bytes exceed the limit.
     fn thin(&mut self, reel: &mut Reel) {
         if self.kept.values().sum::<usize>() <= MOST_BYTES {
             return;
@@ -220,7 +221,7 @@ impl Survey {
         !matches!(self.work, Work::Done)
     }
 
-    /// The tick that it has reached.
+    /// The tick reached.
     pub fn reached(&self) -> u64 {
         match self.is_running() {
             true => self.shared.tick.load(Ordering::Relaxed),
@@ -228,7 +229,7 @@ impl Survey {
         }
     }
 
-    /// Snapshots that are kept, and their bytes.
+    /// The number of snapshots, and their bytes.
     pub fn kept(&self) -> (usize, usize) {
         (self.kept.len(), self.kept.values().sum())
     }
@@ -240,20 +241,20 @@ impl Drop for Survey {
     }
 }
 
-/// A reel on its way to its end.
+/// A reel on its way to the end.
 struct Run {
     reel: Reel,
     finder: Finder,
     found: Vec<Event>,
     actions: BTreeMap<Seat, u32>,
-    /// Ticks from one sample to the next.
+    /// Ticks between samples.
     every: u64,
     next_sample: u64,
     told_seats: bool,
-    /// Turns before the file's keyframes.
+    /// Turns of the file's keyframes.
     keyframes: Vec<u32>,
     since_snapshot: Duration,
-    /// Checksums that the file holds, by the turns executed, those that were passed left out.
+    /// The remaining checksums of the file, by executed turns.
     recorded: VecDeque<(u32, Checksum)>,
     agreed: u32,
     differs: bool,
@@ -281,8 +282,8 @@ impl Run {
         })
     }
 
-    /// Does one piece of work. Returns whether there is more, which there is not where `tell` says that nobody listens.
-    fn work(&mut self, shared: &Shared, tell: &mut dyn FnMut(Piece) -> bool) -> bool {
+    /// Does one piece of work. Returns whether there is more; a failing `emit` ends it.
+    fn work(&mut self, shared: &Shared, emit: &mut dyn FnMut(Piece) -> bool) -> bool {
         if shared.stop.load(Ordering::Relaxed) {
             return false;
         }
@@ -291,7 +292,7 @@ impl Run {
         self.since_snapshot += since(begun);
         match step {
             Step::End => {
-                self.finish(tell);
+                self.finish(emit);
                 return false;
             }
             Step::Turn => self.begin_turn(),
@@ -304,15 +305,15 @@ impl Run {
             }
             Step::Leap => {}
         }
-        let mut heard = true;
+        let mut taken = true;
         if self.reel.is_between_turns() {
-            heard &= self.compare(tell);
+            taken &= self.compare(emit);
         }
-        heard && self.tell_found(tell) && self.keep(step, shared, tell)
+        taken && self.emit_found(emit) && self.keep(step, shared, emit)
     }
 
     fn begin_turn(&mut self) {
-        let Some(bundle) = self.reel.take_begun() else {
+        let Some(bundle) = self.reel.take_bundle() else {
             return;
         };
         for entry in &bundle.entries {
@@ -325,41 +326,41 @@ impl Run {
             .turn(self.reel.tick(), rosters, &bundle, &mut self.found);
     }
 
-    /// Compares the world with the checksums that the file holds of this turn.
-    fn compare(&mut self, tell: &mut dyn FnMut(Piece) -> bool) -> bool {
+    /// Compares the world with the checksums of the file for this turn.
+    fn compare(&mut self, emit: &mut dyn FnMut(Piece) -> bool) -> bool {
         let turns = self.reel.turn();
         while let Some((_, recorded)) = self.recorded.pop_front_if(|(at, _)| *at <= turns) {
             if self.reel.checksum() == Some(recorded) {
                 self.agreed += 1;
             } else if !std::mem::replace(&mut self.differs, true) {
-                return tell(Piece::Differs(turns));
+                return emit(Piece::Differs(turns));
             }
         }
         true
     }
 
-    fn tell_found(&mut self, tell: &mut dyn FnMut(Piece) -> bool) -> bool {
+    fn emit_found(&mut self, emit: &mut dyn FnMut(Piece) -> bool) -> bool {
         let Some(world) = self.reel.world() else {
             return true;
         };
-        let mut heard = true;
+        let mut taken = true;
         if !std::mem::replace(&mut self.told_seats, true) {
             let seats = world.seats().map(|seat| seat.seat).collect();
-            heard &= tell(Piece::Seats(seats));
+            taken &= emit(Piece::Seats(seats));
         }
         if self.reel.tick() >= self.next_sample {
-            heard &= tell(Piece::Sample(self.sample(world)));
+            taken &= emit(Piece::Sample(self.sample(world)));
             self.next_sample = self.reel.tick() + self.every;
         }
         if !self.found.is_empty() {
             let events = std::mem::take(&mut self.found);
-            heard &= tell(Piece::Events(events, self.finder.left_out));
+            taken &= emit(Piece::Events(events, self.finder.left_out));
         }
-        heard
+        taken
     }
 
-    /// Keeps a snapshot where the last one lies too far back.
-    fn keep(&mut self, step: Step, shared: &Shared, tell: &mut dyn FnMut(Piece) -> bool) -> bool {
+    /// Takes a snapshot where the last one is too far back.
+    fn keep(&mut self, step: Step, shared: &Shared, emit: &mut dyn FnMut(Piece) -> bool) -> bool {
         if !self.reel.is_between_turns() || step != Step::Tick {
             return true;
         }
@@ -373,7 +374,7 @@ impl Run {
         }
         self.since_snapshot = Duration::ZERO;
         let snapshot = self.reel.snapshot().into();
-        tell(Piece::Snapshot(turn, self.reel.tick(), snapshot))
+        emit(Piece::Snapshot(turn, self.reel.tick(), snapshot))
     }
 
     fn sample(&self, world: &World) -> Sample {
@@ -381,7 +382,7 @@ impl Run {
         Sample::of(self.reel.tick(), world, issued)
     }
 
-    fn finish(&mut self, tell: &mut dyn FnMut(Piece) -> bool) {
+    fn finish(&mut self, emit: &mut dyn FnMut(Piece) -> bool) {
         let mut last = Vec::new();
         if let (Some(world), Some(_)) = (self.reel.world(), self.next_sample.checked_sub(1)) {
             last.push(Piece::Sample(self.sample(world)));
@@ -391,19 +392,19 @@ impl Run {
         last.push(Piece::Events(events, self.finder.left_out));
         last.push(Piece::Agreed(self.agreed));
         last.push(Piece::Done(self.reel.error().map(ToString::to_string)));
-        // Where nobody listens any more, nobody is left to be told.
-        let _ = last.into_iter().all(tell);
+        // A closed viewer takes no pieces.
+        let _ = last.into_iter().all(emit);
     }
 }
 
-/// A seek steps no longer than this from a snapshot, as long as memory allows.
+/// The longest stepping of a seek from a snapshot, memory permitting.
 const APART: Duration = Duration::from_millis(60);
 /// Of all snapshots together.
 const MOST_BYTES: usize = 128 << 20;
 const QUEUE: usize = 64;
 const MOST_A_POLL: usize = 256;
-/// Where there is no thread, a poll runs it half as long as the time since the last one, but no shorter and no longer:
-/// where frames are drawn slowly anyway, the match is not read as slowly.
+/// A slice lasts half of the time since the last poll, within these bounds, so that slow frames do not make the
+/// survey slow.
 const SLICES: (Duration, Duration) = (Duration::from_millis(8), Duration::from_millis(100));
 
 #[cfg(test)]

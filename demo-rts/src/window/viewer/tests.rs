@@ -1,11 +1,11 @@
-//! A recorded match under the viewer: what it finds, where it goes, what is drawn and written.
+//! A recorded match in the viewer: findings, seeks, pictures and files.
 
-use super::events::{Finder, Happened};
+use super::events::{EventKind, Finder};
 use super::*;
 use crate::bot::{Bot, Level};
 use crate::window::graphs::Graph;
 use crate::window::input::{Click, Modifiers, MouseButton, Press};
-use crate::window::sight::{SIZES, check_texts, until};
+use crate::window::readability::{SIZES, check_texts, until};
 use crate::world::{Effect, Id, Kind, ONE, Point, Setup};
 use lockstep::log::{
     Bundle, LogEntry, LogStore, PauseBudget, Record, RosterChange, RosterPeer, Start, What,
@@ -16,8 +16,8 @@ use replay::Recorder;
 use sim::{Checksum, SeatState, Seed, Simulation, State};
 use std::sync::Arc;
 
-/// A match of two bots, without its keyframes, as a file; and the world's checksums before each turn and each tick, and
-/// after the last.
+/// A recorded match of two bots without keyframes, and the world's checksums before each turn and tick, and after
+/// the last.
 struct Recorded {
     folder: tempfile::TempDir,
     path: PathBuf,
@@ -30,7 +30,7 @@ fn record(turns: u32) -> Recorded {
     record_where(turns, false)
 }
 
-/// As [`record`]; the second peer may be removed before turn [`REMOVED_FROM`].
+/// Like [`record`]; the second peer may be removed before turn [`REMOVED_FROM`].
 fn record_where(turns: u32, removed: bool) -> Recorded {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("two bots.replay");
@@ -124,7 +124,7 @@ fn record_where(turns: u32, removed: bool) -> Recorded {
 
 const REMOVED_FROM: u32 = 35;
 
-/// What nobody signed: a reader takes the file's word.
+/// Unsigned: a reader trusts the file.
 fn removal() -> RosterChange {
     RosterChange {
         epoch: 0,
@@ -140,7 +140,7 @@ fn far() -> Duration {
     now() + Duration::from_secs(60)
 }
 
-/// The survey, once it has run to the end.
+/// The survey, run to its end.
 fn surveyed(path: &Path, reel: &mut Reel) -> Survey {
     let mut survey = Survey::begin(Film::file(path), reel.ticks());
     until("the survey ends", || {
@@ -153,7 +153,7 @@ fn surveyed(path: &Path, reel: &mut Reel) -> Survey {
 
 fn viewer(recorded: &Recorded) -> Viewer {
     let mut viewer = Viewer::new(Opened::file(&recorded.path).unwrap(), Shared::default());
-    viewer = viewer.with(Beyond::default());
+    viewer = viewer.with(MatchContext::default());
     viewer.settings.borrow_mut().edge_scroll = false;
     let mut reel = Reel::open(&recorded.path).unwrap();
     viewer.survey = surveyed(&recorded.path, &mut reel);
@@ -169,7 +169,7 @@ fn frame(viewer: &mut Viewer, canvas: &mut Canvas, keys: &[KeyCode], with: Modif
     let input = Input {
         size: canvas.size(),
         now: Duration::from_secs(1),
-        // Modifiers are let go within the frame, as happens where frames are slow.
+        // Modifiers are released within the frame, as happens in slow frames.
         keys: keys.iter().map(press).collect(),
         ..Input::default()
     };
@@ -183,7 +183,7 @@ fn frame(viewer: &mut Viewer, canvas: &mut Canvas, keys: &[KeyCode], with: Modif
 }
 
 #[test]
-fn every_way_to_a_moment_ends_at_the_world_that_was_played() {
+fn every_seek_ends_at_the_world_that_was_played() {
     let recorded = record(60);
     let mut reel = Reel::open(&recorded.path).unwrap();
     assert_eq!(reel.turns(), 60);
@@ -203,7 +203,7 @@ fn every_way_to_a_moment_ends_at_the_world_that_was_played() {
         assert!(reel.pursue(far()));
         check(&reel, turn);
     }
-    // A tick within a turn, and back; then on tick by tick into the next turn.
+    // A tick within a turn, and back; then tick by tick into the next turn.
     let ticks = u64::from(Plan::default().ticks);
     reel.seek_tick(10 * ticks + 2);
     assert!(reel.pursue(far()));
@@ -225,7 +225,7 @@ fn every_way_to_a_moment_ends_at_the_world_that_was_played() {
         assert!(reel.pursue(far()));
         check(&reel, turn);
     }
-    // A snapshot of another world would be seen: seeks do begin at those that are kept.
+    // Seeks start from snapshots: a wrong snapshot changes the result.
     let mut other = Reel::open(&recorded.path).unwrap();
     other.seek_turn(5);
     other.pursue(far());
@@ -257,7 +257,7 @@ fn every_tick_within_a_turn_is_the_world_that_was_played() {
         assert!(reel.pursue(far()));
         check(&reel, tick);
     }
-    // By the keys of the viewer, on and back over the beginning of a turn.
+    // By keys of the viewer, in both directions across a turn's beginning.
     let mut viewer = viewer(&recorded);
     let mut canvas = Canvas::new();
     canvas.begin((1_280.0, 720.0), 1.0);
@@ -289,51 +289,46 @@ fn times_and_ticks_and_turns_agree() {
 }
 
 #[test]
-fn who_was_removed_is_no_one_who_left() {
+fn a_removed_player_is_not_listed_as_left() {
     let recorded = record_where(40, true);
     let mut reel = Reel::open(&recorded.path).unwrap();
     let survey = surveyed(&recorded.path, &mut reel);
     let ticks = u64::from(Plan::default().ticks);
     let named = |_: Seat| "bob".to_owned();
-    let said: Vec<(u64, String)> = survey
+    let found: Vec<(u64, String)> = survey
         .found
         .events
         .iter()
-        .filter(|event| event.lane() == Lane::People)
-        .map(|event| {
-            (
-                event.tick / ticks,
-                words::happened(&event.what, None, &named),
-            )
-        })
+        .filter(|event| event.lane() == Lane::Players)
+        .map(|event| (event.tick / ticks, words::event(&event.what, None, &named)))
         .collect();
     let expected = [
         (7, "bob: good luck"),
         (20, "bob left"),
-        (30, "bob came back"),
-        (u64::from(REMOVED_FROM), "bob was removed: lost"),
+        (30, "bob rejoined"),
+        (u64::from(REMOVED_FROM), "bob was removed: connection lost"),
     ];
-    assert_eq!(said, expected.map(|(turn, text)| (turn, text.to_owned())));
+    assert_eq!(found, expected.map(|(turn, text)| (turn, text.to_owned())));
 }
 
 #[test]
-fn what_happened_and_how_seats_stood_comes_from_the_record() {
+fn events_and_samples_come_from_the_recording() {
     let recorded = record(500);
     let mut reel = Reel::open(&recorded.path).unwrap();
     let survey = surveyed(&recorded.path, &mut reel);
     let found = &survey.found;
     let ticks = u64::from(Plan::default().ticks);
-    let when = |wanted: &Happened| {
+    let when = |wanted: &EventKind| {
         let event = found.events.iter().find(|event| event.what == *wanted);
         event.map(|event| event.tick)
     };
     assert_eq!(
-        when(&Happened::Chat(Seat(0), "good luck".to_owned())),
+        when(&EventKind::Chat(Seat(0), "good luck".to_owned())),
         Some(7 * ticks)
     );
-    assert_eq!(when(&Happened::Left(Seat(1))), Some(20 * ticks));
-    assert_eq!(when(&Happened::Returned(Seat(1))), Some(30 * ticks));
-    let built = |event: &&Event| matches!(event.what, Happened::Built(..)) && event.at.is_some();
+    assert_eq!(when(&EventKind::Left(Seat(1))), Some(20 * ticks));
+    assert_eq!(when(&EventKind::Returned(Seat(1))), Some(30 * ticks));
+    let built = |event: &&Event| matches!(event.what, EventKind::Built(..)) && event.at.is_some();
     assert!(
         found.events.iter().any(|event| built(&event)),
         "{:?}",
@@ -369,7 +364,7 @@ fn what_happened_and_how_seats_stood_comes_from_the_record() {
         "{whole} {brought}"
     );
     assert!(whole > 0.0);
-    // All of it as a file.
+    // The same as a file.
     let mut viewer = viewer(&recorded);
     let mut canvas = Canvas::new();
     canvas.begin(SIZES[0], 1.0);
@@ -394,7 +389,7 @@ fn what_happened_and_how_seats_stood_comes_from_the_record() {
 }
 
 #[test]
-fn a_fight_is_one_event_with_its_losses_and_a_scuffle_is_none() {
+fn a_fight_is_one_event_and_a_few_hits_are_none() {
     let world = World::new(&sim::Start {
         setup: Setup::default(),
         seed: Seed([1; 32]),
@@ -420,7 +415,7 @@ fn a_fight_is_one_event_with_its_losses_and_a_scuffle_is_none() {
     for tick in 100..120 {
         finder.tick(tick, &world, &[hit(7, 10 + tick as i32 / 20)], &mut found);
     }
-    // Far away, a few blows; and a farm is torn down, and another struck.
+    // A few hits far away, a demolished farm, and a damaged farm.
     finder.tick(
         121,
         &world,
@@ -435,11 +430,11 @@ fn a_fight_is_one_event_with_its_losses_and_a_scuffle_is_none() {
         &mut found,
     );
     finder.tick(300, &world, &[], &mut found);
-    let fight = Happened::Fight {
+    let fight = EventKind::Fight {
         until: 123,
         lost: vec![(Seat(1), 2)],
     };
-    let lost = Happened::Lost(Seat(1), Kind::Farm);
+    let lost = EventKind::Lost(Seat(1), Kind::Farm);
     let whats: Vec<_> = found
         .iter()
         .map(|event| (event.tick, event.what.clone()))
@@ -448,7 +443,7 @@ fn a_fight_is_one_event_with_its_losses_and_a_scuffle_is_none() {
 }
 
 #[test]
-fn a_click_that_is_over_within_a_frame_is_heard() {
+fn a_click_within_one_frame_counts() {
     let recorded = record(40);
     let mut viewer = viewer(&recorded);
     let mut canvas = Canvas::new();
@@ -461,7 +456,7 @@ fn a_click_that_is_over_within_a_frame_is_heard() {
         with: Modifiers::default(),
         double: false,
     };
-    // The lane of people, where nothing has happened so far; the mouse is far away again.
+    // The lane of players, without events so far; the mouse is far away again.
     let (middle, away) = ((677.0, 710.0), (640.0, 16.0));
     let input = Input {
         size: canvas.size(),
@@ -481,7 +476,7 @@ fn a_click_that_is_over_within_a_frame_is_heard() {
 }
 
 #[test]
-fn keys_go_where_they_say() {
+fn keys_seek_as_documented() {
     let recorded = record(400);
     let mut viewer = viewer(&recorded);
     let mut canvas = Canvas::new();
@@ -543,7 +538,7 @@ fn keys_go_where_they_say() {
         press(&mut viewer, KeyCode::Minus, none);
     }
     assert_eq!(SPEEDS[viewer.speed].0, 0.25);
-    // Back in time: half a second at 64 times the speed.
+    // Rewinding: half a second at 64 times the speed.
     viewer.speed = SPEEDS.len() - 1;
     press(&mut viewer, KeyCode::End, none);
     press(&mut viewer, KeyCode::R, none);
@@ -552,7 +547,7 @@ fn keys_go_where_they_say() {
         viewer.pass(0.0);
     }
     assert_eq!(viewer.reel.tick(), 400 * ticks - 640);
-    // Sent beyond the end meanwhile, it goes back from there.
+    // Sent beyond the end meanwhile, it rewinds from there.
     press(&mut viewer, KeyCode::End, none);
     viewer.pass(0.5);
     while viewer.reel.is_seeking() {
@@ -565,14 +560,14 @@ fn keys_go_where_they_say() {
 }
 
 #[test]
-fn everything_can_be_read_at_every_size() {
+fn all_text_is_readable_at_every_size() {
     let recorded = record(500);
     let none = Modifiers::default();
     for size in SIZES {
         let mut viewer = viewer(&recorded);
         let mut canvas = Canvas::new();
         canvas.begin(size, 1.0);
-        let said = |canvas: &Canvas, wanted: &str| {
+        let found = |canvas: &Canvas, wanted: &str| {
             canvas.texts().iter().any(|text| text.text.contains(wanted))
         };
         viewer.say(words::written(
@@ -582,19 +577,19 @@ fn everything_can_be_read_at_every_size() {
         frame(&mut viewer, &mut canvas, &[KeyCode::PageDown], none);
         frame(&mut viewer, &mut canvas, &[], none);
         check_texts(&canvas);
-        for wanted in ["1:00 / 1:40", "People", "two bots", "Written to"] {
-            assert!(said(&canvas, wanted), "{wanted}");
+        for wanted in ["1:00 / 1:40", "Players", "two bots", "Saved to"] {
+            assert!(found(&canvas, wanted), "{wanted}");
         }
         frame(&mut viewer, &mut canvas, &[KeyCode::G], none);
         check_texts(&canvas);
-        assert!(words::GRAPHS.iter().all(|title| said(&canvas, title)));
+        assert!(words::GRAPHS.iter().all(|title| found(&canvas, title)));
         frame(&mut viewer, &mut canvas, &[KeyCode::E], none);
         check_texts(&canvas);
-        assert!(said(&canvas, "good luck"));
+        assert!(found(&canvas, "good luck"));
         frame(&mut viewer, &mut canvas, &[KeyCode::F1], none);
         check_texts(&canvas);
         for (key, does) in words::KEYS {
-            assert!(said(&canvas, key) && said(&canvas, does), "{key}");
+            assert!(found(&canvas, key) && found(&canvas, does), "{key}");
         }
         frame(&mut viewer, &mut canvas, &[KeyCode::F1], none);
         frame(&mut viewer, &mut canvas, &[KeyCode::E], none);
@@ -602,7 +597,7 @@ fn everything_can_be_read_at_every_size() {
 }
 
 #[test]
-fn a_damaged_file_is_told_in_words_and_what_is_left_is_shown() {
+fn a_damaged_file_is_explained_and_its_rest_is_shown() {
     let recorded = record(60);
     let bytes = std::fs::read(&recorded.path).unwrap();
     let cut = recorded.folder.path().join("cut.replay");
@@ -622,18 +617,18 @@ fn a_damaged_file_is_told_in_words_and_what_is_left_is_shown() {
     let world = viewer.reel.world().expect("built");
     assert_eq!(world.checksum(), recorded.checksums[turns as usize]);
     check_texts(&canvas);
-    let told: Vec<&str> = canvas
+    let text: Vec<&str> = canvas
         .texts()
         .iter()
         .map(|text| text.text.as_str())
         .collect();
-    let told = told.join(" ");
+    let text = text.join(" ");
     let breaks_off = ["ends in the middle of a record", "is damaged at byte"];
     assert!(
-        breaks_off.iter().any(|words| told.contains(words)),
-        "{told}"
+        breaks_off.iter().any(|words| text.contains(words)),
+        "{text}"
     );
-    assert!(told.contains("replay trim"), "{told}");
+    assert!(text.contains("replay trim"), "{text}");
     for (name, bytes) in [
         (
             "foreign",
@@ -653,7 +648,7 @@ fn a_damaged_file_is_told_in_words_and_what_is_left_is_shown() {
 }
 
 #[test]
-fn a_picture_of_the_moment_is_what_was_drawn() {
+fn a_saved_picture_shows_the_moment() {
     let recorded = record(20);
     let mut viewer = viewer(&recorded);
     let mut canvas = Canvas::new();
@@ -670,11 +665,11 @@ fn a_picture_of_the_moment_is_what_was_drawn() {
         &[KeyCode::F2],
         Modifiers::default(),
     );
-    let told = until("the picture is written", || {
+    let text = until("the picture is written", || {
         viewer.exporting.as_ref().and_then(Exporting::poll)
     });
     let path = recorded.folder.path().join("two bots at 0.00 (tick 0).png");
-    assert!(told.contains(&path.display().to_string()), "{told}");
+    assert!(text.contains(&path.display().to_string()), "{text}");
     let file = std::io::BufReader::new(std::fs::File::open(&path).unwrap());
     let mut reader = png::Decoder::new(file).read_info().unwrap();
     let mut pixels = vec![0; reader.output_buffer_size().unwrap()];

@@ -1,6 +1,6 @@
-//! The strip at the bottom of the viewer: buttons, clock, and the timeline with its events.
+//! The strip at the bottom of the viewer: buttons, clock, and timeline.
 
-use super::events::{Event, Happened, Lane};
+use super::events::{Event, EventKind, Lane};
 use super::{Going, NORMAL, SPEEDS, Viewer, words};
 use crate::window::canvas::{Canvas, Rect};
 use crate::window::game::scene::colour;
@@ -12,7 +12,6 @@ use lockstep::Seat;
 use std::collections::BTreeMap;
 
 impl Viewer {
-    /// Buttons, clock and timeline.
     pub(super) fn draw_below(&mut self, ui: &mut Ui<'_>, area: Rect) {
         ui.panel(area);
         let gap = ui.units(8.0);
@@ -154,7 +153,7 @@ impl Viewer {
                 ui.canvas.rect(line, theme::alpha(theme::EDGE, 0.4));
             }
         }
-        // Where frames are slow the mouse may be elsewhere again when its click is heard.
+        // In a slow frame the mouse may have moved on since its click.
         let pressed = ui.input.press(MouseButton::Left).map(|click| click.at);
         let clicked = pressed.filter(|at| bar.contains(*at));
         let pointed = clicked.or(ui.input.mouse);
@@ -176,15 +175,15 @@ impl Viewer {
             let clock = |tick| crate::words::clock(self.reel.time_of(tick));
             let lines = match hovered.and_then(|place| self.survey.found.events.get(place)) {
                 Some(event) => {
-                    let told = words::happened(&event.what, event.at, &|seat| self.name(seat));
-                    vec![(clock(event.tick), theme::ACCENT), (told, theme::TEXT)]
+                    let text = words::event(&event.what, event.at, &|seat| self.name(seat));
+                    vec![(clock(event.tick), theme::ACCENT), (text, theme::TEXT)]
                 }
                 None => vec![(clock(tick_at(at.0)), theme::ACCENT)],
             };
             ui.tip(Rect::new(at.0, bar.y, 1.0, bar.h), lines);
         }
         let event = hovered.and_then(|place| self.survey.found.events.get(place));
-        // In the middle of a long fight that moment is meant, not the fight's beginning.
+        // Within a long fight, a click means its own moment, not the beginning of the fight.
         let reach = ui.units(REACH);
         let near = |at: (f32, f32)| event.filter(|event| (x_of(event.tick) - at.0).abs() <= reach);
         if let Some(event) = clicked.and_then(near).cloned() {
@@ -196,7 +195,7 @@ impl Viewer {
         }
     }
 
-    /// Draws the events into their lanes. Returns the place of the one that is pointed at.
+    /// Draws the events into their lanes. Returns the index of the event under the mouse.
     fn draw_marks(
         &self,
         ui: &mut Ui<'_>,
@@ -215,7 +214,7 @@ impl Viewer {
             let y = bar.y + high * (lane as usize as f32 + 0.5);
             let x = x_of(event.tick);
             let mut right = x;
-            if let Happened::Fight { until, .. } = event.what {
+            if let EventKind::Fight { until, .. } = event.what {
                 right = x_of(until);
             }
             if let Some(at) = pointed.filter(|at| (at.1 - y).abs() <= high / 2.0) {
@@ -224,7 +223,7 @@ impl Viewer {
                     hovered = Some((far, place));
                 }
             }
-            // Where marks lie upon each other one is enough.
+            // Of overlapping marks one is enough.
             let key = (lane, event.seat());
             if last.get(&key).is_some_and(|last| x - last < size * 0.3) && right <= x {
                 continue;
@@ -246,7 +245,7 @@ impl Viewer {
     ) {
         let Some(seat) = event.seat() else {
             let fallen = match &event.what {
-                Happened::Fight { lost, .. } => lost.iter().map(|(_, many)| *many).sum::<u32>(),
+                EventKind::Fight { lost, .. } => lost.iter().map(|(_, many)| *many).sum::<u32>(),
                 _ => 0,
             };
             let strength = 0.45 + 0.55 * (fallen as f32 / 20.0).min(1.0);
@@ -264,7 +263,7 @@ impl Viewer {
     }
 }
 
-/// Arrow heads side by side, to the right or, where `way` is negative, to the left.
+/// Arrow heads side by side, to the right, or to the left for a negative `way`.
 fn arrows(canvas: &mut Canvas, area: Rect, way: f32, many: usize, colour: [u8; 4]) {
     let (x, y) = area.centre();
     let r = area.h * 0.24;
@@ -287,5 +286,5 @@ fn bars(canvas: &mut Canvas, area: Rect, colour: [u8; 4]) {
     }
 }
 
-/// How near the mouse must be to an event to mean it.
+/// The greatest distance of the mouse from an event that it means, in units.
 const REACH: f32 = 6.0;

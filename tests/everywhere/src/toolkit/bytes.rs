@@ -1,4 +1,4 @@
-//! What becomes bytes and comes back: columns, serde, checksums, differences, and `sim::check` over a small world.
+//! Encoding and decoding: columns, serde, checksums, differences, and `sim::check` over a small world.
 
 use super::stream;
 use crate::controls;
@@ -38,7 +38,7 @@ pub(super) fn trace(lines: &mut Lines) {
         sum.value(Num::lit("-1.5"));
     });
     lines.sum("sim/columns/long", |sum| {
-        // Longer than the buffer through which a column goes that is not stored as such.
+        // Longer than the buffer for columns that are not stored as such.
         sum.column_of((0..1_000_u32).map(|n| n.wrapping_mul(0x9e37_79b9)));
         sum.column_of((0..1_000_u16).map(|n| Num::from_bits(i32::from(n) << 9)));
     });
@@ -63,7 +63,7 @@ fn read_columns(sum: &mut Sum) {
     bytes.column(&super::nums());
     bytes.column(&[u64::MAX, 0x0102_0304_0506_0708]);
     bytes.serde(&Everything::new());
-    // Read at an odd address.
+    // Read at an unaligned address.
     let mut reader = Reader::new(&bytes[1..]);
     let rows = super::nums().len() as u32;
     let read = (|| {
@@ -79,7 +79,7 @@ fn read_columns(sum: &mut Sum) {
         put_text(sum, &rest.name);
         sum.serde(rest);
     }
-    // Far more than there is, and more than 32 bits can count.
+    // Counts beyond the data, and beyond 32 bits.
     for count in [1, 1 << 28, 1 << 31, u32::MAX] {
         let mut reader = Reader::new(&bytes[..9]);
         let _ = reader.bytes(3);
@@ -87,7 +87,7 @@ fn read_columns(sum: &mut Sum) {
     }
 }
 
-/// Columns that fill several chunks, and a place in them that changed.
+/// Columns of several chunks, with a change in one place.
 fn digests(sum: &mut Sum) {
     let write = |changed: usize| {
         let mut health: Vec<u16> = (0..30_000).collect();
@@ -122,7 +122,7 @@ fn digests(sum: &mut Sum) {
     }
 }
 
-/// A value of every kind that serde knows.
+/// A value of every kind in serde's data model.
 #[derive(Serialize, Deserialize)]
 struct Everything {
     name: String,
@@ -175,7 +175,7 @@ impl Everything {
             small: (255, -128, 65_535, -32_768),
             large: (u32::MAX, i32::MIN, u64::MAX, i64::MIN),
             largest: (u128::MAX - 1, i128::MIN + 1),
-            // Floats are no numbers of a world, but whoever stores one stores its bits.
+            // A world has no floats, but a snapshot must keep their bits.
             floats: [0.1, -0.0, f64::INFINITY],
             half: 1.5e-40,
             num: Num::lit("-0.3"),
@@ -194,7 +194,7 @@ impl Everything {
     }
 }
 
-/// Writes what a visitor is shown.
+/// Writes what a visitor sees.
 struct Describe<'a>(&'a mut Sum);
 
 impl Visit for Describe<'_> {
@@ -225,8 +225,8 @@ fn refusals(sum: &mut Sum) {
     for length in 0..bytes.len() {
         put_error(sum, Everything::load(&bytes[..length]).map(drop));
     }
-    // Changed bytes may make a length that 32 bits cannot hold: refused there earlier and in other words, but
-    // refused on every machine.
+    // Changed bytes may give a length beyond 32 bits. A 32-bit machine refuses it earlier, with another message,
+    // but every machine refuses it.
     let mut random = stream("refusals");
     for _ in 0..3_000 {
         let mut changed = bytes.clone();
@@ -240,7 +240,7 @@ fn refusals(sum: &mut Sum) {
             sum.value(loaded.checksum().0);
         }
     }
-    // Lengths of 2^31, 2^32, 2^32 + 1, 2^35 and 2^64 − 1, written in front of nothing.
+    // Lengths of 2^31, 2^32, 2^32 + 1, 2^35 and 2^64 − 1, followed by nothing.
     let lengths: [&[u8]; 5] = [
         &[0x80, 0x80, 0x80, 0x80, 0x08],
         &[0x80, 0x80, 0x80, 0x80, 0x10],
@@ -286,7 +286,7 @@ fn differences(sum: &mut Sum) {
     }
 }
 
-/// A small world of a toolkit's user.
+/// A small world built with the toolkit.
 #[derive(Serialize, Deserialize)]
 struct Race {
     runners: Arena<(Seat, Vec2)>,

@@ -1,4 +1,4 @@
-//! Slots and arenas under a long history of births and deaths.
+//! Slots and arenas under long sequences of births and deaths.
 
 use super::stream;
 use crate::lines::Lines;
@@ -10,7 +10,7 @@ pub(super) fn trace(lines: &mut Lines) {
         let mut slots = Slots::from_generations(vec![u32::MAX - 1, 4, 0]).unwrap_or_default();
         let mut given: Vec<Id> = slots.ids().collect();
         for round in 0..3_000_u32 {
-            // The table grows beyond several words of its map of free slots, and shrinks again.
+            // The table grows beyond several words of its free map, and shrinks again.
             let births = if round / 500 % 2 == 0 { 3 } else { 1 };
             if random.chance(births, 4) || given.is_empty() {
                 let id = slots.insert();

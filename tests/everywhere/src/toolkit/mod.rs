@@ -1,4 +1,4 @@
-//! Everything that `sim` computes, at the edges of its ranges and at drawn values between them.
+//! All computations of `sim`, at the edges of their ranges and at random values between.
 
 mod bytes;
 mod chance;
@@ -21,7 +21,7 @@ fn stream(name: &str) -> Stream {
     Stream::named(&Seed([0x5a; 32]), name)
 }
 
-/// Numbers at the edges, around whole numbers and powers of two, and drawn ones.
+/// Edges, numbers around whole numbers and powers of two, and random ones.
 fn nums() -> Vec<Num> {
     let mut bits = vec![i32::MIN, i32::MAX, 0];
     for shift in 0..31 {

@@ -1,4 +1,4 @@
-//! `Num`, its exact products, and the roots.
+//! `Num`, its exact products, and roots.
 
 use super::{nums, stream};
 use crate::lines::{Lines, put_text};
@@ -107,7 +107,7 @@ pub(super) fn trace(lines: &mut Lines) {
     });
 }
 
-/// Around every power of two and its square, the ends, and drawn ones of every size.
+/// Numbers around every power of two and its square, the ends, and random ones of every size.
 fn squares() -> Vec<u64> {
     let mut values = vec![0, u64::MAX, u64::MAX - 1, i64::MAX as u64];
     for shift in 0..32 {

@@ -1,4 +1,4 @@
-//! Vectors, angles, and who is near whom.
+//! Vectors, angles and neighbour queries.
 
 use super::{nums, points, stream};
 use crate::{controls, lines::Lines};
@@ -96,7 +96,7 @@ fn grid(lines: &mut Lines) {
             let mut random = stream(name);
             let (low, high) = (Vec2::from_ints(-20, -10), Vec2::from_ints(50, 40));
             let mut grid = Grid::new(low, high, side.parse().unwrap_or(Num::ONE));
-            // Positions also lie outside of the grid, and upon each other.
+            // Some positions are outside of the grid, and some coincide.
             let place = |random: &mut sim::Stream| {
                 let whole = Vec2::from_ints(random.range(-30..60), random.range(-20..50));
                 let off = Vec2::new(Num::from_bits(random.range(0..65_536)), Num::ZERO);

@@ -1,4 +1,5 @@
-//! One link over a connection of quinn-proto, by the product's rules: what the product's tasks do, as one function.
+//! One link over a connection of quinn-proto, by the product's rules: the work of the product's tasks in one
+//! function.
 
 use bytes::Bytes;
 use lockstep::quic::parts::{
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// A link, from the first packet of its handshake on.
 pub struct Link {
-    /// What carries it.
+    /// The connection below it.
     pub connection: Connection,
     dialled: Option<Dialled>,
     stage: Stage,
@@ -26,57 +27,57 @@ pub struct Link {
     news: VecDeque<News>,
 }
 
-/// Whom this side has dialled.
+/// The target of a dial.
 pub struct Dialled {
-    /// Where.
+    /// Its address.
     pub address: String,
-    /// Who was expected there.
+    /// The expected key.
     pub key: PeerId,
-    /// Becomes true once another key has answered.
+    /// Set once another key has answered.
     pub wrong_key: Arc<AtomicBool>,
 }
 
-/// What has happened on a link.
+/// News of a link.
 pub enum News {
     /// It is up.
     Up {
         /// The key that the other side has proved to hold.
         peer: PeerId,
-        /// What binds the link.
+        /// The channel binding.
         binding: [u8; 32],
     },
-    /// The dial came to nothing.
+    /// The dial has failed.
     Failed(LinkError),
-    /// It is gone.
+    /// It is down.
     Down(LinkError),
     /// A datagram or a message.
     Received(Channel, Vec<u8>),
 }
 
-/// How far a link is.
+/// The stage of a link.
 enum Stage {
-    /// TLS shakes hands, or the dialler waits for the welcome.
+    /// TLS handshake, or the dialler's wait for the welcome.
     Opening { until: Duration },
-    /// It carries.
+    /// It carries bytes.
     Open,
-    /// The session has closed it; what was sent on it still leaves.
+    /// The session has closed it; queued bytes still leave.
     Closing { until: Duration },
-    /// Nobody waits for anything from it.
+    /// Nothing more comes from it.
     Over,
 }
 
-/// One stream for messages: both ways for control messages, a stream each way for bulk.
+/// The stream of a channel: bidirectional for control messages, one stream each way for bulk.
 struct Way {
     out: Option<StreamId>,
     into: Option<StreamId>,
-    /// What of the message that is being written is left.
+    /// The rest of the message being written.
     current: Bytes,
     waiting: VecDeque<Bytes>,
     waiting_bytes: usize,
     capacity: usize,
     decoder: Decoder,
     finishing: bool,
-    /// The other side has all that was written, or wants no more.
+    /// The other side has everything, or wants no more.
     delivered: bool,
 }
 
@@ -84,7 +85,7 @@ struct Way {
 struct Violation;
 
 impl Link {
-    /// A link that this side has dialled just now.
+    /// A link that this side has just dialled.
     pub fn dialling(
         connection: Connection,
         dialled: Dialled,
@@ -94,7 +95,7 @@ impl Link {
         Link::new(connection, Some(dialled), limits, now + DIAL)
     }
 
-    /// A link that another has dialled.
+    /// A link that the other side has dialled.
     pub fn accepting(connection: Connection, limits: &Limits, now: Duration) -> Self {
         Link::new(connection, None, limits, now + limits.handshake)
     }
@@ -116,22 +117,22 @@ impl Link {
         }
     }
 
-    /// Whom this side has dialled, if it did.
+    /// The target, if this side has dialled.
     pub fn dialled(&self) -> Option<&Dialled> {
         self.dialled.as_ref()
     }
 
-    /// Whether it takes one of the places for handshakes that others have begun.
+    /// Whether it counts towards the limit of incoming handshakes.
     pub fn is_pending(&self) -> bool {
         self.dialled.is_none() && matches!(self.stage, Stage::Opening { .. })
     }
 
-    /// Whether it takes one of the places for links that others have dialled.
+    /// Whether it counts towards the limit of incoming links.
     pub fn has_place(&self) -> bool {
         self.dialled.is_none() && !matches!(self.stage, Stage::Over)
     }
 
-    /// What happened next.
+    /// The next news.
     pub fn next_news(&mut self) -> Option<News> {
         self.news.pop_front()
     }
@@ -147,7 +148,7 @@ impl Link {
         rule.into_iter().chain(quic).min()
     }
 
-    /// Tells it the time.
+    /// Advances its clock.
     pub fn pass_time(&mut self, base: Instant, now: Duration) {
         let at = base + now;
         if self.connection.poll_timeout().is_some_and(|due| due <= at) {
@@ -168,10 +169,10 @@ impl Link {
         self.connection.datagrams().send_buffer_space() < len
     }
 
-    /// Sends or queues, as the product's transport does.
+    /// Sends or queues bytes, as the product's transport does.
     ///
     /// # Errors
-    /// [`Blocked`] when nothing was sent.
+    /// [`Blocked`] if nothing was sent.
     pub fn send(&mut self, channel: Channel, bytes: &[u8]) -> Result<(), Blocked> {
         let way = match channel {
             Channel::Turns if bytes.len() > MAX_DATAGRAM => return Err(Blocked),
@@ -186,7 +187,7 @@ impl Link {
         way.push(encode(bytes, self.limits.message_bytes).ok_or(Blocked)?)
     }
 
-    /// Closes the link after what was sent on it. No news follows.
+    /// Closes the link once queued bytes have left. No news follows.
     pub fn close(&mut self, now: Duration) {
         self.stage = Stage::Closing { until: now + FLUSH };
         self.news.clear();
@@ -194,13 +195,13 @@ impl Link {
         self.bulk.finishing = true;
     }
 
-    /// Closes the connection, whatever it still carries.
+    /// Closes the connection at once.
     pub fn hang_up(&mut self, at: Instant, code: VarInt) {
         self.stage = Stage::Over;
         self.connection.close(at, code, Bytes::new());
     }
 
-    /// Does all that the connection's events ask for, and writes what waits.
+    /// Handles all events of the connection, and writes queued bytes.
     pub fn advance(&mut self, at: Instant) {
         while let Some(event) = self.connection.poll() {
             match event {
@@ -221,7 +222,7 @@ impl Link {
         self.write(at);
     }
 
-    /// The handshake of one who dialled us is done.
+    /// Welcomes a dialler after its handshake.
     fn welcome(&mut self, at: Instant) {
         if !matches!(self.stage, Stage::Opening { .. }) {
             return;
@@ -256,7 +257,7 @@ impl Link {
         }
     }
 
-    /// Takes in what has arrived.
+    /// Receives what has arrived.
     fn take_in(&mut self, at: Instant) {
         if matches!(self.stage, Stage::Opening { .. })
             && self.dialled.is_some()
@@ -277,7 +278,7 @@ impl Link {
         }
     }
 
-    /// The dialler's side: the first byte of the control stream lets it in.
+    /// The dialler's side: the first byte of the control stream is the welcome.
     fn await_welcome(&mut self, at: Instant) -> Result<(), LinkError> {
         if self.control.into.is_none() {
             let stream = self.connection.streams().accept(Dir::Bi);
@@ -327,7 +328,7 @@ impl Link {
             return Ok(());
         };
         let mut stream = self.connection.recv_stream(id);
-        // What has been read to its end is closed.
+        // A stream that was read to its end is closed.
         let Ok(mut chunks) = stream.read(true) else {
             return Ok(());
         };
@@ -361,7 +362,7 @@ impl Link {
         if self.bulk.out.is_none() && !self.bulk.waiting.is_empty() {
             self.bulk.out = self.connection.streams().open(Dir::Uni);
             if let Some(id) = self.bulk.out {
-                // The stream was opened this moment, so it cannot be closed.
+                // The stream was just opened, so it is not closed.
                 let _ = self.connection.send_stream(id).set_priority(BULK_PRIORITY);
             }
         }
@@ -414,7 +415,7 @@ impl Way {
         Ok(())
     }
 
-    /// Writes what the connection takes. Whether nothing is left to be delivered.
+    /// Writes what the connection takes. Returns whether everything is delivered.
     fn write(&mut self, connection: &mut Connection) -> bool {
         let Some(id) = self.out else {
             return self.waiting.is_empty();

@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A port. Everything it is asked to do takes effect with [`drive`](Self::drive).
+/// A port. All calls take effect with [`drive`](Self::drive).
 pub struct Port {
     endpoint: Endpoint,
     key: OwnKey,
@@ -22,7 +22,7 @@ pub struct Port {
     base: Instant,
     time_of_day: Arc<TimeOfDay>,
     links: BTreeMap<ConnectionHandle, Link>,
-    /// The links that the session knows; `None` for one that is gone, which it is about to hear.
+    /// The links that the session knows; `None` for a lost one of which the session is about to learn.
     known: BTreeMap<LinkId, Option<ConnectionHandle>>,
     next_link: u32,
     touched: BTreeSet<ConnectionHandle>,
@@ -31,17 +31,17 @@ pub struct Port {
     ending: Option<Ending>,
 }
 
-/// How far the end of a port is.
+/// The stage of closing a port.
 #[derive(Clone, Copy)]
 enum Ending {
-    /// What was sent still leaves.
+    /// Queued messages still leave.
     Messages { until: Duration },
-    /// The packets that say so still leave.
+    /// Closing packets still leave.
     Packets { until: Duration },
 }
 
 impl Port {
-    /// A port of a process that begins now. `base` stands for the beginning of the run.
+    /// Opens the port of a process that begins now. `base` is the beginning of the run.
     pub fn open(secret: &[u8; 32], base: Instant) -> Self {
         let limits = Limits::default();
         let key = OwnKey::with_provider(secret, seeded::provider());
@@ -69,7 +69,7 @@ impl Port {
         }
     }
 
-    /// Dials a node, which the caller knows under `address`, and expects `key` there.
+    /// Dials a node, which the caller knows by `address`, and expects `key` there.
     pub fn dial(&mut self, now: Duration, to: SocketAddr, address: String, key: PeerId) {
         let (tls, wrong_key) = dialling(&self.key, key);
         let mut config = client(tls);
@@ -92,7 +92,7 @@ impl Port {
     /// Sends or queues bytes on a link.
     ///
     /// # Errors
-    /// [`Blocked`] when the link is gone or its queue is full; nothing was sent.
+    /// [`Blocked`] if the link is gone or its queue is full; nothing was sent.
     pub fn send(
         &mut self,
         now: Duration,
@@ -101,7 +101,7 @@ impl Port {
         bytes: &[u8],
     ) -> Result<(), Blocked> {
         let handle = self.known.get(&link).copied().flatten().ok_or(Blocked)?;
-        // Older datagrams that wait only to be driven must not give way.
+        // Older datagrams that only wait for `drive` must not be pushed out.
         let waiting = |link: &mut Link| link.datagrams_waiting(bytes.len());
         if channel == Channel::Turns && self.links.get_mut(&handle).is_some_and(waiting) {
             self.touched.insert(handle);
@@ -112,7 +112,7 @@ impl Port {
         link.send(channel, bytes)
     }
 
-    /// Closes a link after what was sent on it. No event follows.
+    /// Closes a link once queued bytes have left. No event follows.
     pub fn close(&mut self, now: Duration, link: LinkId) {
         if let Some(Some(handle)) = self.known.remove(&link)
             && let Some(link) = self.links.get_mut(&handle)
@@ -122,7 +122,7 @@ impl Port {
         }
     }
 
-    /// The process ends: closes all links and then the port.
+    /// Ends the process: closes all links and then the port.
     pub fn end(&mut self, now: Duration) {
         for link in self.links() {
             self.close(now, link);
@@ -156,7 +156,7 @@ impl Port {
         self.known.contains_key(&link)
     }
 
-    /// A packet has arrived.
+    /// Handles a packet that has arrived.
     pub fn receive(&mut self, now: Duration, from: SocketAddr, packet: &[u8]) {
         self.time_of_day.set(now);
         let mut answer = Vec::new();
@@ -177,7 +177,7 @@ impl Port {
         }
     }
 
-    /// Somebody dials. Where many handshakes are pending, an answer must come back before anything is kept.
+    /// Handles an incoming dial. With many pending handshakes, a retry must be answered before anything is stored.
     fn take_in(&mut self, now: Duration, incoming: Incoming) {
         let mut answer = Vec::new();
         let count = |of: fn(&Link) -> bool| self.links.values().filter(|link| of(link)).count();
@@ -220,7 +220,7 @@ impl Port {
         links.chain(ending).min()
     }
 
-    /// Tells it the time.
+    /// Advances its clock.
     pub fn pass_time(&mut self, now: Duration) {
         self.time_of_day.set(now);
         let base = self.base;
@@ -242,12 +242,12 @@ impl Port {
         }
     }
 
-    /// Lets every connection that was touched do what it has to do.
+    /// Lets every touched connection work.
     pub fn drive(&mut self, now: Duration) {
         while let Some(handle) = self.touched.pop_first() {
             if self.drive_link(handle, self.base + now) {
                 self.links.remove(&handle);
-                // Another connection may have this handle next.
+                // Another connection may get this handle next.
                 let known = self.known.values_mut();
                 known
                     .filter(|known| **known == Some(handle))
@@ -256,7 +256,7 @@ impl Port {
         }
     }
 
-    /// Whether nothing is left of the connection.
+    /// Drives a connection. Returns whether it is drained.
     fn drive_link(&mut self, handle: ConnectionHandle, at: Instant) -> bool {
         let mut packet = Vec::new();
         let mut drained = false;
@@ -286,7 +286,7 @@ impl Port {
         }
     }
 
-    /// Takes the news of a link, and keeps track of which links are up.
+    /// Takes the news of a link, and tracks which links are up.
     fn report(&mut self, handle: ConnectionHandle) {
         let Some(link) = self.links.get_mut(&handle) else {
             return;
@@ -327,7 +327,7 @@ impl Port {
         }
     }
 
-    /// What happened next. What concerns a link that was closed meanwhile is nobody's.
+    /// The next event. Events of links that were closed meanwhile are dropped.
     pub fn next_event(&mut self) -> Option<LinkEvent> {
         loop {
             let event = self.events.pop_front()?;
@@ -342,7 +342,7 @@ impl Port {
         }
     }
 
-    /// The next packet on its way out, and where it goes.
+    /// The next outgoing packet, with its destination.
     pub fn next_packet(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
         self.packets.pop_front()
     }

@@ -1,7 +1,7 @@
 //! Randomness of QUIC and TLS from the seed of the run.
 //!
-//! TLS asks a global for randomness, so the stream belongs to the thread, and a run to one thread. The key of retry
-//! tokens alone is not seeded: it changes what such a token holds, and neither its length nor what becomes of it.
+//! TLS asks a global for randomness, so the stream belongs to the thread, and a run to one thread. Only the key of
+//! retry tokens is not seeded: it changes the content of a token, but neither its length nor its fate.
 
 use crate::random::Stream;
 use curve25519_dalek::MontgomeryPoint;
@@ -20,7 +20,7 @@ thread_local! {
     static RANDOM: RefCell<Option<Stream>> = const { RefCell::new(None) };
 }
 
-/// All that is random on this thread from now on comes from this seed.
+/// Seeds all randomness on this thread from now on.
 pub fn begin(seed: u64) {
     RANDOM.set(Some(Stream::new(seed, "quic", 0)));
 }
@@ -33,7 +33,7 @@ pub fn array<const N: usize>() -> [u8; N] {
     RANDOM.with_borrow_mut(|random| random.as_mut().expect("the run has begun").array())
 }
 
-/// The cryptography of the product but for where its randomness comes from.
+/// The product's cryptography, with seeded randomness.
 pub fn provider() -> CryptoProvider {
     CryptoProvider {
         kx_groups: vec![&X25519 as &dyn SupportedKxGroup],
@@ -42,17 +42,17 @@ pub fn provider() -> CryptoProvider {
     }
 }
 
-/// A connection id that nobody has used.
+/// A fresh connection id.
 pub fn connection_id() -> ConnectionId {
     ConnectionId::new(&array::<20>())
 }
 
-/// What an endpoint knows its own packets by.
+/// An endpoint's key to recognise its own connection ids.
 #[derive(Clone, Copy)]
 pub struct OwnMark([u8; 32]);
 
 impl OwnMark {
-    /// One that no other endpoint has.
+    /// A fresh key.
     pub fn new() -> Self {
         OwnMark(array())
     }
@@ -80,7 +80,8 @@ impl HmacKey for OwnMark {
     }
 }
 
-/// As quinn's own generator: half of an id shows who made it, so that nobody answers packets meant for another run.
+/// As quinn's own generator: half of an id is a mark of its endpoint, so that an endpoint ignores packets for
+/// another run.
 impl ConnectionIdGenerator for OwnMark {
     fn generate_cid(&mut self) -> ConnectionId {
         let nonce = array::<4>();
@@ -104,12 +105,12 @@ impl ConnectionIdGenerator for OwnMark {
     }
 }
 
-/// The time of day on the simulated clock: how old a retry token is.
+/// The time of day on the simulated clock, for the age of retry tokens.
 #[derive(Default)]
 pub struct TimeOfDay(AtomicU64);
 
 impl TimeOfDay {
-    /// It is so long since the run began.
+    /// Sets the time since the run began.
     pub fn set(&self, now: Duration) {
         let micros = u64::try_from(now.as_micros()).expect("a run is shorter than 500,000 years");
         self.0.store(micros, Ordering::Relaxed);
@@ -134,7 +135,7 @@ impl SecureRandom for Random {
     }
 }
 
-/// The key exchange that the product's TLS prefers, with a seeded secret.
+/// The product's preferred key exchange, with a seeded secret.
 #[derive(Debug)]
 struct X25519;
 

@@ -1,4 +1,4 @@
-//! What every seed draws: peers, plan, weather, and faults that are over when it heals.
+//! What every seed draws: peers, plan, weather, and faults that end at healing.
 
 use super::{Fault, Over, PeerPlan, Scenario, Ways, Weather, Workload};
 use crate::random::Stream;
@@ -6,7 +6,7 @@ use lockstep::Plan;
 use lockstep::log::{Absent, OnDesync, OnSlow};
 use std::time::Duration;
 
-/// A machine that was slow has worked off what it lies behind so long after.
+/// Time for a slow machine to catch up afterwards.
 const WORKS_OFF: Duration = Duration::from_secs(12);
 
 impl Scenario {
@@ -34,7 +34,7 @@ impl Scenario {
         scenario
     }
 
-    /// All but what goes wrong.
+    /// All but the faults.
     fn draw_frame(seed: u64) -> Scenario {
         let random = &mut Stream::new(seed, "scenario", 0);
         let count = random.between(2, 8) as usize;
@@ -66,13 +66,13 @@ impl Scenario {
         scenario
     }
 
-    /// The match lasts so long at least after the faults of calm peers have ended.
+    /// Makes the match last at least this long after healing.
     pub(super) fn lasts_beyond_healing(&mut self, beyond: Duration) {
         let turns = (self.heal_at + beyond).as_millis() / self.plan.turn().as_millis();
         self.turn_limit = self.turn_limit.max(turns as u32);
     }
 
-    /// The faults of calm peers end no sooner than this.
+    /// Postpones healing to this time, at least.
     pub(super) fn heals_after(&mut self, at: Duration) {
         let beyond = self.plan.turn() * self.turn_limit;
         let beyond = beyond.saturating_sub(self.heal_at);
@@ -80,11 +80,11 @@ impl Scenario {
         self.lasts_beyond_healing(beyond);
     }
 
-    pub(super) fn befalls(&mut self, peer: usize, at: Duration, fault: Fault) {
+    pub(super) fn add_fault(&mut self, peer: usize, at: Duration, fault: Fault) {
         self.peers[peer].faults.push((at, fault));
     }
 
-    /// Machines that take longer for a tick than the match has for it.
+    /// Machines that take longer for a tick than the match allows.
     fn draw_slow_machines(&mut self, random: &mut Stream) {
         if !random.chance(130) {
             return;
@@ -94,12 +94,12 @@ impl Scenario {
             let longest = random.pick(&[25_000, 40_000]);
             let (at, lasts) = (random.millis(0, 8_000), random.millis(500, longest));
             let step = self.slow_step(random);
-            self.befalls(peer, at, Fault::Slow { lasts, step });
+            self.add_fault(peer, at, Fault::Slow { lasts, step });
             self.heals_after(at + lasts + WORKS_OFF);
         }
     }
 
-    /// What a slow machine takes for a tick.
+    /// The time that a slow machine takes for a tick.
     pub(super) fn slow_step(&self, random: &mut Stream) -> Duration {
         self.plan.tick() * random.between(11, 38) as u32 / 10
     }
@@ -115,14 +115,14 @@ impl Scenario {
         let at = random.millis(0, self.heal_at.as_millis() as u64);
         let one = random.below(count as u64) as usize;
         let victims = match random.below(4) {
-            // A machine with all of them on it.
+            // All peers on one machine.
             0 => 0..count,
             1 => 0..count.div_ceil(2),
             _ => one..one + 1,
         };
         for victim in victims {
             let at = at + random.millis(0, 300);
-            self.befalls(victim, at, Fault::Freeze(lasts));
+            self.add_fault(victim, at, Fault::Freeze(lasts));
             self.heals_after(at + lasts);
         }
     }
@@ -137,7 +137,7 @@ impl Scenario {
                 let lasts = random.millis(100, longest);
                 let peer = random.below(count) as usize;
                 let cut = self.draw_cut(random, peer, lasts);
-                self.befalls(peer, at, cut);
+                self.add_fault(peer, at, cut);
                 self.heals_after(at + lasts);
             }
         }
@@ -153,7 +153,7 @@ impl Scenario {
         }
     }
 
-    /// A cut between a peer and one or all others, one way or both.
+    /// A cut between a peer and one or all others, in one or both directions.
     pub(super) fn draw_cut(&self, random: &mut Stream, peer: usize, lasts: Duration) -> Fault {
         let mut others: Vec<usize> = (0..self.peers.len()).filter(|at| *at != peer).collect();
         if random.chance(500) {
@@ -167,7 +167,7 @@ impl Scenario {
         }
     }
 
-    /// Full disks, jumping clocks, other addresses, pauses.
+    /// Full disks, clock jumps, address changes, pauses.
     fn draw_mishaps(&mut self, random: &mut Stream) {
         let healed = self.heal_at.as_millis() as u64;
         let count = self.peers.len() as u64;
@@ -178,18 +178,18 @@ impl Scenario {
             if random.chance(60) {
                 let longest = random.pick(&[300, 900, 5_000, 100_000]);
                 let by = random.millis(20, longest);
-                self.befalls(peer, random.millis(0, healed), Fault::Jump(by));
+                self.add_fault(peer, random.millis(0, healed), Fault::Jump(by));
             }
         }
-        // A peer that all others cannot dial must stay where it is.
+        // A peer that others cannot dial must keep its address.
         if self.unreachable.is_empty() && random.chance(120) {
             let at = random.millis(0, healed);
-            self.befalls(random.below(count) as usize, at, Fault::Move);
+            self.add_fault(random.below(count) as usize, at, Fault::Move);
             self.heals_after(at + super::SUSPICION);
         }
         if random.chance(250) {
             let (at, lasts) = (random.millis(0, healed), random.millis(200, 6_000));
-            self.befalls(random.below(count) as usize, at, Fault::Pause(lasts));
+            self.add_fault(random.below(count) as usize, at, Fault::Pause(lasts));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The kinds of runs, for the table that every run of the simulator prints.
+//! Kinds of runs, for the table that every sweep prints.
 
 use super::{Fault, Hostile, PeerPlan, Scenario};
 use lockstep::log::{OnDesync, OnSlow};
@@ -15,7 +15,7 @@ fn any_fault(scenario: &Scenario, of: impl Fn(&Fault) -> bool) -> bool {
     any(scenario, |peer| peer.has(&of))
 }
 
-/// Whether such a fault befalls a peer after the others heal.
+/// Whether a peer has such a fault after healing.
 fn any_late(scenario: &Scenario, of: impl Fn(&Fault) -> bool) -> bool {
     let heal_at = scenario.heal_at;
     any(scenario, |peer| {
@@ -69,7 +69,7 @@ pub const KINDS: &[Kind] = &[
     ("crashed after healing", |each| {
         any_late(each, |fault| *fault == Fault::Crash)
     }),
-    ("crashed again and again", |each| {
+    ("crashed repeatedly", |each| {
         any(each, |peer| {
             let crashes = peer
                 .faults

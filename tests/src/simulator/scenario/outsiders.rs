@@ -1,5 +1,4 @@
-//! The peers that a match must do without, or put up with: a minority that dies, leaves, is hostile, or has troubles that
-//! go on after the others heal.
+//! Peers outside the core: a minority that dies, leaves, is hostile, or has faults that go on after healing.
 
 use super::{Aftermath, Fault, Hostile, PeerPlan, Scenario, Victim, Withholder};
 use crate::random::Stream;
@@ -11,7 +10,7 @@ impl Scenario {
     pub(super) fn draw_outsiders(&mut self, random: &mut Stream) {
         let count = self.peers.len();
         let most = match count {
-            // Of two the other one is no quorum, or only one by the tie-break.
+            // Of two peers, one is a quorum only by the tie-break.
             2 if random.chance(200) => 1,
             _ => (count - 1) / 2,
         };
@@ -35,7 +34,7 @@ impl Scenario {
         self.link_all_by_calm_peers();
     }
 
-    /// Two peers without a link have a calm neighbour in common: batches are passed on once.
+    /// Gives two peers without a link a calm common neighbour: batches are forwarded once.
     fn link_all_by_calm_peers(&mut self) {
         for (one, other) in self.unreachable.clone() {
             let passes_on = |peer: usize| {
@@ -50,7 +49,8 @@ impl Scenario {
     fn draw_outsider(&mut self, random: &mut Stream, peer: usize) {
         let healed = self.heal_at.as_millis() as u64;
         let end = (self.plan.turn() * self.turn_limit).as_millis() as u64;
-        // The other one of two proves little; that a world is wrong where neither side is a majority is of interest.
+        // With two peers most outsiders prove little. A wrong world without a majority on either side is of
+        // interest.
         let kind = match self.peers.len() == 2 && random.chance(500) {
             true => 60,
             false => random.below(100),
@@ -58,7 +58,7 @@ impl Scenario {
         match kind {
             0..16 => self.draw_crash(random, peer),
             16..26 => {
-                self.befalls(peer, random.millis(0, end), Fault::Leave);
+                self.add_fault(peer, random.millis(0, end), Fault::Leave);
                 self.peers[peer].troubled = true;
             }
             26..56 => self.draw_hostile(random, peer),
@@ -78,13 +78,13 @@ impl Scenario {
                         1 => Fault::Pause(lasts),
                         _ => self.draw_cut(random, peer, lasts),
                     };
-                    self.befalls(peer, at, fault);
+                    self.add_fault(peer, at, fault);
                     at += lasts + random.millis(200, 6_000);
                 }
             }
             91..97 => {
                 self.peers[peer].troubled = true;
-                // What a calm peer that was slow has cost would count as well.
+                // The stall budget that a slow calm peer has used would count as well.
                 let is_slow =
                     |peer: &PeerPlan| peer.has(|fault| matches!(fault, Fault::Slow { .. }));
                 if random.chance(500) && !self.peers.iter().any(is_slow) {
@@ -93,36 +93,36 @@ impl Scenario {
                 let at = random.millis(healed / 2, healed + 4_000);
                 let lasts = random.millis(2_000, 60_000);
                 let step = self.slow_step(random);
-                self.befalls(peer, at, Fault::Slow { lasts, step });
+                self.add_fault(peer, at, Fault::Slow { lasts, step });
             }
             // Its links stay as bad as they are.
             _ => self.peers[peer].troubled = true,
         }
     }
 
-    /// A process that dies before it heals; another run of it begins, or none.
+    /// A process that dies before healing, with or without another run.
     fn draw_crash(&mut self, random: &mut Stream, peer: usize) {
         let at = random.millis(0, self.heal_at.as_millis() as u64);
-        self.befalls(peer, at, Fault::Crash);
+        self.add_fault(peer, at, Fault::Crash);
         if random.chance(700) {
             let longest = random.pick(&[1_000, 5_000, 15_000]);
             let back_at = at + random.millis(50, longest);
             let with_log = random.chance(500);
-            self.befalls(peer, back_at, Fault::Return { with_log });
+            self.add_fault(peer, back_at, Fault::Return { with_log });
             self.heals_after(back_at);
         }
     }
 
-    /// A process that dies and begins anew time after time.
+    /// A process that dies and restarts repeatedly.
     fn draw_flapping(&mut self, random: &mut Stream, peer: usize, end: u64) {
         self.peers[peer].troubled = true;
         let mut at = random.millis(500, self.heal_at.as_millis() as u64);
         while at < Duration::from_millis(end) {
-            self.befalls(peer, at, Fault::Crash);
+            self.add_fault(peer, at, Fault::Crash);
             let longest = random.pick(&[300, 4_000, 12_000]);
             at += random.millis(50, longest);
             let with_log = random.chance(500);
-            self.befalls(peer, at, Fault::Return { with_log });
+            self.add_fault(peer, at, Fault::Return { with_log });
             at += random.millis(1_000, 10_000);
         }
     }
@@ -155,14 +155,14 @@ impl Scenario {
         };
         self.peers[peer].hostile = Some(hostile);
         if random.chance(150) {
-            // Some know one of its two batches, say, and some the other.
+            // So that some peers hold one of its two batches, and some the other.
             let at = match hostile {
                 Hostile::Equivocator { from, .. } => {
                     self.plan.turn() * from.saturating_sub(4) + random.millis(0, 2_000)
                 }
                 _ => self.some_time(random),
             };
-            self.befalls(peer, at, Fault::Crash);
+            self.add_fault(peer, at, Fault::Crash);
         }
     }
 
@@ -182,12 +182,12 @@ impl Scenario {
         }
     }
 
-    /// Before it heals, or a little later.
+    /// Before healing, or a little later.
     fn some_time(&self, random: &mut Stream) -> Duration {
         random.millis(300, self.heal_at.as_millis() as u64 + 8_000)
     }
 
-    /// Two hostile peers that know of each other.
+    /// Two hostile peers that collude.
     fn draw_collusion(&mut self, random: &mut Stream, one: usize, other: usize) {
         let from = self.some_time(random);
         let withholder = Withholder {
@@ -203,7 +203,7 @@ impl Scenario {
             turns: random.pick(&[1, 3]),
         };
         let pair = match random.below(4) {
-            // One is heard and delivers nothing; the other falls silent about then.
+            // One stays heard and withholds; the other falls silent at about that time.
             0 => {
                 let mute = Hostile::Mute {
                     from: from + random.millis(0, 3_000),
@@ -250,7 +250,8 @@ impl Scenario {
         }
     }
 
-    /// One or two die and come back, and a peer goes in the moment after a change. Beside that there is only the weather.
+    /// One or two processes die and return, and a peer leaves or crashes just after a change. There are no other
+    /// faults than the weather.
     pub(super) fn draw_return_and_aftermath(&mut self, random: &mut Stream) {
         let count = self.peers.len();
         let at = random.millis(1_000, 8_000);
@@ -262,16 +263,16 @@ impl Scenario {
             let longest = random.pick(&[1_000, 5_000, 12_000]);
             let back_at = dies + random.millis(50, longest);
             let with_log = random.chance(500);
-            self.befalls(peer, dies, Fault::Crash);
-            self.befalls(peer, back_at, Fault::Return { with_log });
+            self.add_fault(peer, dies, Fault::Crash);
+            self.add_fault(peer, back_at, Fault::Return { with_log });
             self.heals_after(back_at);
         }
-        // The aftermath is over by then.
+        // The aftermath ends before that.
         self.heals_after(self.heal_at + random.millis(4_000, 15_000));
         self.draw_aftermath(random);
     }
 
-    /// Which peer goes after which change, and how.
+    /// Draws the peer and the roster change of an aftermath.
     pub(super) fn draw_aftermath(&mut self, random: &mut Stream) {
         let longest = random.pick(&[0, 60, 300, 1_500]);
         self.aftermath = Some(Aftermath {

@@ -1,13 +1,13 @@
-//! The processes of all peers die, or of so many that the others stand still, and new runs of them reopen the match.
+//! The processes of all peers die, or so many that the others have no quorum. New runs reopen the match.
 
 use super::{SUSPICION, Scenario};
 use crate::random::Stream;
 use std::time::Duration;
 
-/// The processes of so many peers die that no quorum is left, and how the match is reopened.
+/// The deaths that leave no quorum, and how the match is reopened.
 #[derive(Clone, Debug)]
 pub struct Reopening {
-    /// When the first dies, after the match began.
+    /// When the first process dies, after the match began.
     pub at: Duration,
     /// The peer that hosts the reopening.
     pub host: usize,
@@ -17,17 +17,17 @@ pub struct Reopening {
     pub fates: Vec<Fate>,
 }
 
-/// What becomes of one process.
+/// The fate of one process.
 #[derive(Clone, Copy, Debug)]
 pub struct Fate {
-    /// It dies so much later than the first. `None` where it lives, and stands still with the others that do.
+    /// Its death, after the first one. `None` if it lives, and stalls with the other survivors.
     pub dies: Option<Duration>,
-    /// Turns at the end of its log that the disk has not taken.
+    /// Turns at the end of its log that the disk has lost.
     pub lost: u32,
-    /// When another run of it begins, after the last death; a peer that stands still leaves then, to begin anew. `None`
-    /// where the player begins none, unless it is told that the match goes on without it.
+    /// When another run begins, after the last death; a survivor leaves then. `None` for no other run, unless the
+    /// peer is told of its removal.
     pub begins: Option<Duration>,
-    /// That run knows where all were, not only where the host is.
+    /// Whether that run knows all addresses; otherwise only the host's.
     pub knows_all: bool,
 }
 
@@ -39,19 +39,19 @@ impl Reopening {
         self.at + last.max(Duration::from_millis(ALL_WITHIN_MS))
     }
 
-    /// Whether any peer lives on.
+    /// Whether any peer survives.
     pub fn some_live(&self) -> bool {
         self.fates.iter().any(|fate| fate.dies.is_none())
     }
 }
 
-/// Between the first death and the last no peer is suspected, unless the first is meant to be.
+/// From the first death to the last no peer becomes a suspect, except a planned early one.
 const ALL_WITHIN_MS: u64 = 300;
-/// A peer that leaves a match that stands still has ended, and its player has begun another run, within this time.
+/// Time for a survivor to leave a stalled match and begin another run.
 const LEAVES_WITHIN: Duration = Duration::from_secs(7);
 
 impl Scenario {
-    /// All die, and beside that there is only the weather. More than half come back to it.
+    /// All processes die, without other faults than the weather. More than half return.
     pub(super) fn draw_all_die(&mut self, random: &mut Stream) {
         let count = self.peers.len();
         let host = random.below(count as u64) as usize;
@@ -70,8 +70,8 @@ impl Scenario {
         self.is_reopened(random, host, fates);
     }
 
-    /// So many die that those that live stand still, and a joiner that comes to them follows. One of all these peers
-    /// hosts the reopening. More than half take part in it, not counting those that died before the others.
+    /// So many die that the survivors stall; a joiner among them follows. One of all these peers hosts the
+    /// reopening, and more than half take part, without those that died earlier.
     pub(super) fn draw_too_few_left(&mut self, random: &mut Stream) {
         let count = self.peers.len();
         let early = usize::from(count > 4 && random.chance(300));
@@ -80,8 +80,8 @@ impl Scenario {
         let host = random.below(count as u64) as usize;
         let mut fates: Vec<Fate> = Vec::new();
         for peer in 0..count {
-            // At least one lives. Where the first dies early, it is the one behind the host, which lives: peers that die
-            // while the others go on without that one may not have recorded it, and would not reopen that match.
+            // At least one survives. An early death is that of the peer after the host, which survives. Other peers
+            // might not have recorded its removal, and would not reopen that match.
             let is_early = early > 0 && peer == (host + 1) % count;
             let all_die = fates.iter().all(|fate| fate.dies.is_some());
             let must_live = match early {
@@ -112,7 +112,7 @@ impl Scenario {
         self.is_reopened(random, host, fates);
         if random.chance(400) {
             self.draw_aftermath(random);
-            // Before that others die by plan.
+            // Others die earlier, as planned.
             self.aftermath
                 .iter_mut()
                 .for_each(|aftermath| aftermath.admission = true);
@@ -131,7 +131,7 @@ impl Scenario {
         if reopening.some_live() {
             all_begun += SUSPICION * 2 + LEAVES_WITHIN;
         }
-        // However bad the weather is until then, all that come have time to.
+        // Whatever the weather until then, all that return have time to.
         reopening.wait = all_begun - reopening.at + random.millis(5_000, 12_000);
         self.heal_at = all_begun + random.millis(500, 6_000);
         self.turn_limit = 20;

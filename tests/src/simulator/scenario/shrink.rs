@@ -1,9 +1,9 @@
-//! Makes a scenario that fails smaller for as long as it still fails.
+//! Shrinks a failing scenario while it still fails.
 
 use super::{Fault, PeerPlan, Scenario, Weather, Workload};
 
-/// The smallest scenario found that still `fails`, with at most so many tries. Greedy: what one edit removes is never
-/// put back, and it ends when no single edit leaves a failure.
+/// The smallest scenario found that still `fails`, within this many tries. Greedy: no edit is undone, and it ends
+/// when no single edit keeps the failure.
 pub fn shrink(
     scenario: &Scenario,
     tries: u32,
@@ -30,7 +30,7 @@ pub fn shrink(
     }
 }
 
-/// Every scenario that one edit makes of this one, the largest edits first.
+/// Every scenario that is one edit smaller, the largest edits first.
 fn smaller(scenario: &Scenario) -> Vec<Scenario> {
     let mut all = Vec::new();
     let mut add = |edit: &dyn Fn(&mut Scenario) -> bool| {
@@ -56,7 +56,7 @@ fn smaller(scenario: &Scenario) -> Vec<Scenario> {
         add(&|each| part(&mut each.weather));
     }
     for peer in 0..scenario.peers.len() {
-        for part in DOINGS {
+        for part in ACTIONS {
             add(&|each| part(&mut each.peers[peer]));
         }
         for fault in 0..scenario.peers[peer].faults.len() {
@@ -74,7 +74,7 @@ const WEATHER: [fn(&mut Weather) -> bool; 5] = [
     |weather| !std::mem::take(&mut weather.jitter).is_zero(),
 ];
 
-const DOINGS: [fn(&mut PeerPlan) -> bool; 9] = [
+const ACTIONS: [fn(&mut PeerPlan) -> bool; 9] = [
     |peer| peer.hostile.take().is_some(),
     |peer| peer.flaw.take().is_some(),
     |peer| peer.log_takes.take().is_some(),
@@ -90,7 +90,7 @@ const DOINGS: [fn(&mut PeerPlan) -> bool; 9] = [
     },
 ];
 
-/// A crash goes only with the return behind it.
+/// A crash is removed together with its return.
 fn remove_fault(peer: &mut PeerPlan, fault: usize) -> bool {
     let next = peer.faults.get(fault + 1);
     let returns = next.is_some_and(|(_, next)| matches!(next, Fault::Return { .. }));
@@ -109,7 +109,7 @@ fn change<T: Copy>(value: &mut T, can: impl Fn(T) -> bool, to: impl Fn(T) -> T) 
     can
 }
 
-/// A match has two peers at least, and what names the last one goes with it.
+/// A match has at least two peers. References to the last peer are removed with it.
 fn remove_last_peer(scenario: &mut Scenario) -> bool {
     let last = scenario.peers.len() - 1;
     if last < 2 || scenario.reopening.is_some() {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn shrinking_leaves_only_what_the_failure_needs() {
+    fn shrinking_keeps_only_what_the_failure_needs() {
         let small = shrink(&seed_with_both(), 2_000, fails);
         assert!(fails(&small));
         let faults: usize = small.peers.iter().map(|peer| peer.faults.len()).sum();
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn shrinking_ends_after_the_tries_it_is_given() {
+    fn shrinking_ends_after_its_tries() {
         let scenario = seed_with_both();
         let mut tries = 0;
         let same = shrink(&scenario, 10, |_| {

@@ -1,4 +1,4 @@
-//! Cards of a fresh world, and of every building there is.
+//! Cards of a new world, and of every kind of building.
 
 use super::*;
 use lockstep::Seat;
@@ -12,7 +12,7 @@ fn keys_differ(entries: &[Entry]) {
 }
 
 #[test]
-fn no_two_buttons_of_a_card_share_a_key() {
+fn buttons_of_a_card_have_distinct_keys() {
     let world = World::of_two();
     let mut hand = Hand::new(Seat(0));
     let workers = world.units().filter(|unit| unit.seat == Seat(0));
@@ -40,7 +40,7 @@ fn no_two_buttons_of_a_card_share_a_key() {
 }
 
 #[test]
-fn what_cannot_be_had_says_why() {
+fn unavailable_entries_say_why() {
     let world = World::of_two();
     let mut hand = Hand::new(Seat(0));
     let worker = world
@@ -58,7 +58,7 @@ fn what_cannot_be_had_says_why() {
     assert_eq!(lacks(Kind::House), None);
     let stable = lacks(Kind::Stable).expect("it needs barracks");
     assert!(stable.contains("barracks"), "{stable}");
-    let hall = lacks(Kind::TownHall).expect("too dear at the start");
+    let hall = lacks(Kind::TownHall).expect("too expensive at the start");
     assert!(hall.contains("of 300"), "{hall}");
     let hall = world
         .buildings()
@@ -76,7 +76,7 @@ fn what_cannot_be_had_says_why() {
 }
 
 #[test]
-fn a_button_means_a_command() {
+fn a_button_issues_a_command() {
     let world = World::of_two();
     let mut hand = Hand::new(Seat(0));
     let hall = world
@@ -86,15 +86,15 @@ fn a_button_means_a_command() {
     hand.select(vec![hall.id]);
     let mut page = Page::Main;
     let (building, kind) = (hall.id, Kind::Worker);
-    let wish = act(
+    let request = act(
         Action::Train(building, kind),
         &mut hand,
         &mut page,
         &world,
         false,
     );
-    let Some(Wish::Issue(answered)) = wish else {
-        panic!("{wish:?}");
+    let Some(Request::Issue(answered)) = request else {
+        panic!("{request:?}");
     };
     assert_eq!(answered.command, Command::Train { building, kind });
     act(Action::Aim(Aim::Rally), &mut hand, &mut page, &world, false);

@@ -1,4 +1,4 @@
-//! The ground as it is seen.
+//! The ground as drawn.
 
 use super::*;
 use crate::window::canvas::Drawn;
@@ -7,7 +7,7 @@ use crate::world::Setup;
 use sim::{Seed, Simulation, Start};
 
 #[test]
-fn unexplored_ground_is_covered_wholly_and_what_is_seen_is_clear() {
+fn unexplored_ground_is_covered_and_seen_ground_is_clear() {
     let world = World::of_two();
     let mut canvas = Canvas::new();
     canvas.begin((1_280.0, 720.0), 1.0);
@@ -39,7 +39,7 @@ fn unexplored_ground_is_covered_wholly_and_what_is_seen_is_clear() {
 }
 
 #[test]
-fn from_afar_the_ground_is_cheap_and_what_stays_is_not_brought_to_the_card_again() {
+fn distant_ground_is_cheap_and_is_uploaded_once() {
     let world = World::of_two();
     let mut canvas = Canvas::new();
     canvas.begin((720.0, 720.0), 1.0);
@@ -63,7 +63,7 @@ fn from_afar_the_ground_is_cheap_and_what_stays_is_not_brought_to_the_card_again
     });
     let kept: usize = covered.map(|mesh| mesh.indices.len() / 3).sum();
     let forest = terrain(world.map()).filter(|terrain| *terrain != Terrain::Ground);
-    assert!(kept < 50 * forest.count(), "{kept}: what stands upon it");
+    assert!(kept < 50 * forest.count(), "{kept}: trees and stones");
 
     let changed = |land: &mut Land, canvas: &mut Canvas| {
         land.look(&world, Eye::All, canvas);
@@ -85,7 +85,7 @@ fn from_afar_the_ground_is_cheap_and_what_stays_is_not_brought_to_the_card_again
 }
 
 #[test]
-fn trees_at_the_edge_of_a_mesh_are_whole() {
+fn trees_at_the_edge_of_a_chunk_are_whole() {
     let edge = f32::from(CHUNK);
     let leans = |map: &Map| {
         (0..map.size()).find(|y| {

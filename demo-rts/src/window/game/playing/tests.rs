@@ -1,11 +1,11 @@
-//! A whole match alone, played through the screen: real time, no graphics card.
+//! A whole single-player match through its screen, in real time and without a graphics card.
 
 use super::*;
 use crate::bot::Level;
 use crate::cli::Common;
 use crate::peer::{Bots, KeyChoice, Part, now};
 use crate::window::input::{Click, Modifiers, MouseButton, Press};
-use crate::window::sight::{SIZES, check_texts, until};
+use crate::window::readability::{SIZES, check_texts, until};
 use lockstep::{Seat, TurnNumber};
 use std::time::Instant;
 
@@ -13,28 +13,28 @@ struct Player {
     game: Game,
     canvas: Canvas,
     began: Instant,
-    farewell: Rc<RefCell<Farewell>>,
+    exit_report: Rc<RefCell<ExitReport>>,
 }
 
 impl Player {
-    fn sits_down(common: &Common) -> Player {
+    fn begin(common: &Common) -> Player {
         let part = Part::Alone { seats: 2 };
         let bots = Bots::AllButFirst(Level::Easy);
         let peer = Peer::start(&part, bots, common, KeyChoice::Ephemeral).expect("a match alone");
-        let farewell = Rc::new(RefCell::new(Farewell::default()));
+        let exit_report = Rc::new(RefCell::new(ExitReport::default()));
         let settings = Shared::default();
         let game = Game::new(
             peer,
             "test",
             &["a note".to_owned()],
             settings,
-            farewell.clone(),
+            exit_report.clone(),
         );
         Player {
             game,
             canvas: Canvas::new(),
             began: now(),
-            farewell,
+            exit_report,
         }
     }
 
@@ -61,7 +61,7 @@ impl Player {
         })
     }
 
-    /// Lets frames pass until this is so.
+    /// Runs frames until this holds.
     fn wait(&mut self, what: &str, is_so: impl Fn(&Player) -> bool) {
         until(what, || {
             let there = is_so(self);
@@ -79,8 +79,8 @@ impl Player {
 }
 
 #[test]
-fn a_match_is_played_paused_talked_in_and_left_by_the_menu() {
-    let mut player = Player::sits_down(&Common::default());
+fn a_match_is_played_paused_and_left_by_the_menu() {
+    let mut player = Player::begin(&Common::default());
     player.wait("the match begins", |player| player.reads("250"));
     player.wait("the log is shown", |player| player.reads("a note"));
     player.press(KeyCode::Enter);
@@ -90,8 +90,8 @@ fn a_match_is_played_paused_talked_in_and_left_by_the_menu() {
     });
     assert!(player.reads("good luck"));
     player.press(KeyCode::Enter);
-    player.wait("it is heard", |player| player.reads(": good luck"));
-    let sounds = || -> Vec<Sound> { sound::heard().iter().map(|cue| cue.sound).collect() };
+    player.wait("the message arrives", |player| player.reads(": good luck"));
+    let sounds = || -> Vec<Sound> { sound::played().iter().map(|cue| cue.sound).collect() };
     assert!(sounds().contains(&Sound::Chat));
     player.press(KeyCode::Period);
     assert_eq!(sounds(), [Sound::Select], "an idle worker");
@@ -108,12 +108,12 @@ fn a_match_is_played_paused_talked_in_and_left_by_the_menu() {
         ..Input::default()
     });
     assert_eq!(sounds(), [Sound::Order]);
-    // Nobody selected: else the next one would mean that.
+    // With a selection, the next Escape would clear that.
     player.press(KeyCode::Escape);
     player.press(KeyCode::P);
     player.wait("all pause", |player| player.reads(words::PAUSED));
     player.press(KeyCode::P);
-    player.wait("it goes on", |player| !player.reads(words::PAUSED));
+    player.wait("the match resumes", |player| !player.reads(words::PAUSED));
     player.press(KeyCode::F3);
     assert!(player.reads(words::NO_NETWORK));
     player.press(KeyCode::Escape);
@@ -121,13 +121,13 @@ fn a_match_is_played_paused_talked_in_and_left_by_the_menu() {
         player.wait("the menu", |player| player.reads(words::LEAVE_MATCH));
         player.press(KeyCode::Up);
         player.press(KeyCode::Enter);
-        player.wait("it asks", |player| player.reads(words::LEAVE_SURE));
+        player.wait("it asks", |player| player.reads(words::LEAVE_QUESTION));
     };
     to_leave(&mut player);
-    // A second Enter, pressed in haste, changes nothing.
+    // A second Enter in haste changes nothing.
     player.press(KeyCode::Enter);
     player.frame(Input::default());
-    assert!(player.game.leaving.is_none() && !player.reads(words::LEAVE_SURE));
+    assert!(player.game.leaving.is_none() && !player.reads(words::LEAVE_QUESTION));
     player.press(KeyCode::Escape);
     to_leave(&mut player);
     player.press(KeyCode::Down);
@@ -136,12 +136,12 @@ fn a_match_is_played_paused_talked_in_and_left_by_the_menu() {
     while !matches!(player.frame(Input::default()), Next::Back) {
         assert!(began.elapsed() < Duration::from_secs(10), "it is left");
     }
-    assert!(player.farewell.borrow().lines[0].contains("left the match"));
+    assert!(player.exit_report.borrow().lines[0].contains("left the match"));
 }
 
 #[test]
-fn who_surrenders_says_it_twice_and_is_defeated() {
-    let mut player = Player::sits_down(&Common::default());
+fn surrender_needs_a_confirmation() {
+    let mut player = Player::begin(&Common::default());
     player.wait("the match begins", |player| player.reads("250"));
     let to_surrender = |player: &mut Player| {
         player.press(KeyCode::Escape);
@@ -151,14 +151,14 @@ fn who_surrenders_says_it_twice_and_is_defeated() {
         player.press(KeyCode::Enter);
     };
     to_surrender(&mut player);
-    player.wait("it asks", |player| player.reads(words::SURRENDER_SURE));
-    // Who thinks better of it is asked anew the next time.
+    player.wait("it asks", |player| player.reads(words::SURRENDER_CONFIRM));
+    // A closed menu forgets the first press.
     player.press(KeyCode::Escape);
     player.wait("the menu is closed", |player| {
         !player.reads(words::SURRENDER)
     });
     to_surrender(&mut player);
-    player.wait("it asks", |player| player.reads(words::SURRENDER_SURE));
+    player.wait("it asks", |player| player.reads(words::SURRENDER_CONFIRM));
     assert!(player.game.ended.is_none());
     player.press(KeyCode::Enter);
     player.wait("the match ends", |player| player.reads(words::CLOSE_MATCH));
@@ -169,8 +169,8 @@ fn who_surrenders_says_it_twice_and_is_defeated() {
 }
 
 #[test]
-fn what_was_said_of_a_wait_goes_with_it_and_who_is_back_is_told() {
-    let mut player = Player::sits_down(&Common::default());
+fn a_banner_about_a_wait_ends_with_the_wait() {
+    let mut player = Player::begin(&Common::default());
     player.wait("the match begins", |player| player.reads("250"));
     let (turn, seats) = (TurnNumber(3), vec![Seat(7)]);
     player.game.take(&Event::Patience {
@@ -194,12 +194,12 @@ fn what_was_said_of_a_wait_goes_with_it_and_who_is_back_is_told() {
     });
     player.game.take(&over);
     player.frame(Input::default());
-    assert!(player.reads("seat 7 back: the match goes on."));
+    assert!(player.reads("Connection to seat 7 restored"));
 }
 
 #[test]
-fn who_closes_the_window_leaves_the_match_first() {
-    let mut player = Player::sits_down(&Common::default());
+fn closing_the_window_leaves_the_match_first() {
+    let mut player = Player::begin(&Common::default());
     player.wait("the match begins", |player| player.reads("250"));
     assert!(!player.game.may_close());
     let closing = || Input {
@@ -212,16 +212,19 @@ fn who_closes_the_window_leaves_the_match_first() {
         assert!(began.elapsed() < Duration::from_secs(10), "it is left");
         player.frame(closing());
     }
-    assert!(player.game.ended.is_some(), "it did not only give up");
+    assert!(
+        player.game.ended.is_some(),
+        "the match has ended for this peer"
+    );
 }
 
 #[test]
-fn the_end_of_a_match_is_shown_and_told_after_the_window_has_closed() {
+fn the_end_is_shown_and_printed_after_the_window_closes() {
     let common = Common {
         turns: Some(15),
         ..Common::default()
     };
-    let mut player = Player::sits_down(&common);
+    let mut player = Player::begin(&common);
     player.wait("the match ends", |player| player.reads(words::CLOSE_MATCH));
     assert!(player.reads("bot 1") && player.reads(words::RESULT[1]));
     let graphs = words::viewer::GRAPHS;
@@ -232,7 +235,7 @@ fn the_end_of_a_match_is_shown_and_told_after_the_window_has_closed() {
         panic!("{samples:?}");
     };
     assert!(before.tick < last.tick && last.tick == 30, "{samples:?}");
-    // The map, the menu, and back.
+    // The map, the menu, and back to the result.
     player.press(KeyCode::Escape);
     player.frame(Input::default());
     assert!(player.reads(words::OVER));
@@ -251,5 +254,5 @@ fn the_end_of_a_match_is_shown_and_told_after_the_window_has_closed() {
     assert_eq!(player.game.samples.all(), samples);
     player.press(KeyCode::Tab);
     assert!(matches!(player.press(KeyCode::Enter), Next::Back));
-    assert_eq!(player.farewell.borrow().code, Some(exit::GOOD));
+    assert_eq!(player.exit_report.borrow().code, Some(exit::GOOD));
 }

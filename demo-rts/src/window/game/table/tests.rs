@@ -1,9 +1,9 @@
-//! The table as a person meets it: what is read at every size, and what clicks and keys come to.
+//! The table as a person uses it: readable texts, and the effects of clicks and keys.
 
 use super::*;
 use crate::window::game::hand::Aim;
 use crate::window::input::{Modifiers, Press};
-use crate::window::sight::{SIZES, check_texts};
+use crate::window::readability::{SIZES, check_texts};
 use crate::world::{Command, Kind};
 
 struct Sitting {
@@ -32,7 +32,7 @@ impl Sitting {
         sitting
     }
 
-    fn frame(&mut self, input: Input) -> Vec<Wish> {
+    fn frame(&mut self, input: Input) -> Vec<Request> {
         let input = Input {
             size: self.size,
             ..input
@@ -49,7 +49,7 @@ impl Sitting {
         self.table.frame(&input, &mut self.canvas, around)
     }
 
-    fn key(&mut self, key: KeyCode, with: Modifiers) -> Vec<Wish> {
+    fn key(&mut self, key: KeyCode, with: Modifiers) -> Vec<Request> {
         let repeat = false;
         self.frame(Input {
             keys: vec![Press { key, with, repeat }],
@@ -58,7 +58,7 @@ impl Sitting {
         })
     }
 
-    fn click(&mut self, button: MouseButton, at: (f32, f32), with: Modifiers) -> Vec<Wish> {
+    fn click(&mut self, button: MouseButton, at: (f32, f32), with: Modifiers) -> Vec<Request> {
         let double = false;
         let click = Click {
             button,
@@ -66,20 +66,20 @@ impl Sitting {
             with,
             double,
         };
-        let mut wishes = self.frame(Input {
+        let mut requests = self.frame(Input {
             mouse: Some(at),
             pressed: vec![click],
             holds: vec![button],
             with,
             ..Input::default()
         });
-        wishes.extend(self.frame(Input {
+        requests.extend(self.frame(Input {
             mouse: Some(at),
             released: vec![click],
             with,
             ..Input::default()
         }));
-        wishes
+        requests
     }
 
     fn drag(&mut self, from: (f32, f32), to: (f32, f32)) {
@@ -154,7 +154,7 @@ const CONTROL: Modifiers = Modifiers {
 };
 
 #[test]
-fn all_text_can_be_read_at_every_size() {
+fn all_text_is_readable_at_every_size() {
     for size in SIZES {
         let mut sitting = Sitting::at(size);
         check_texts(&sitting.canvas);
@@ -178,7 +178,7 @@ fn all_text_can_be_read_at_every_size() {
             sitting.frame(Input::default());
             check_texts(&sitting.canvas);
         }
-        // Over the first button of the card: its tooltip.
+        // The mouse on the first button of the card shows its tooltip.
         let card = Layout::new(&sitting.canvas, true).card;
         let over = (
             card.x + sitting.canvas.units(20.0),
@@ -200,27 +200,27 @@ fn all_text_can_be_read_at_every_size() {
 }
 
 #[test]
-fn a_box_selects_and_a_right_click_orders_in_the_same_frame() {
+fn a_box_selects_and_a_right_click_orders_in_one_frame() {
     let mut sitting = Sitting::at(SIZES[0]);
     sitting.select_workers();
     assert_eq!(sitting.hand().selection(), sitting.own(Kind::Worker));
     let hall = sitting.pixel(sitting.own(Kind::TownHall)[0]);
     let at = (hall.0 + 140.0, hall.1 + 140.0);
-    let wishes = sitting.click(MouseButton::Right, at, PLAIN);
-    let [Wish::Issue(order)] = wishes.as_slice() else {
-        panic!("{wishes:?}");
+    let requests = sitting.click(MouseButton::Right, at, PLAIN);
+    let [Request::Issue(order)] = requests.as_slice() else {
+        panic!("{requests:?}");
     };
-    assert_eq!(order.who, sitting.own(Kind::Worker));
+    assert_eq!(order.ids, sitting.own(Kind::Worker));
     assert!(order.to.is_some());
     let later = sitting.click(MouseButton::Right, at, SHIFT);
-    let [Wish::Issue(order)] = later.as_slice() else {
+    let [Request::Issue(order)] = later.as_slice() else {
         panic!("{later:?}");
     };
     assert!(matches!(order.command, Command::Queue { .. }), "{order:?}");
 }
 
 #[test]
-fn a_click_means_what_shift_was_when_it_was_made() {
+fn a_click_keeps_the_shift_state_of_its_moment() {
     let mut sitting = Sitting::at(SIZES[0]);
     sitting.select_workers();
     sitting.frame(Input::default());
@@ -238,16 +238,16 @@ fn a_click_means_what_shift_was_when_it_was_made() {
                 with: held,
                 double: false,
             };
-            // Shift is let go, or pressed, while the frame in which it was clicked is drawn.
-            let wishes = sitting.frame(Input {
+            // Shift changes while the frame with the click is drawn.
+            let requests = sitting.frame(Input {
                 mouse: Some(at),
                 pressed: vec![click],
                 released: vec![click],
                 with: after,
                 ..Input::default()
             });
-            let [Wish::Issue(order)] = wishes.as_slice() else {
-                panic!("{button:?} with {held:?}: {wishes:?}");
+            let [Request::Issue(order)] = requests.as_slice() else {
+                panic!("{button:?} with {held:?}: {requests:?}");
             };
             let is_queued = matches!(order.command, Command::Queue { .. });
             assert_eq!(is_queued, queued, "{button:?} with {held:?}: {order:?}");
@@ -256,19 +256,19 @@ fn a_click_means_what_shift_was_when_it_was_made() {
 }
 
 #[test]
-fn the_keyboards_click_means_what_shift_was_when_its_key_went_down() {
+fn a_keyboard_click_keeps_the_shift_state_of_its_moment() {
     let mut sitting = Sitting::at(SIZES[0]);
     sitting.select_workers();
     sitting.key(KeyCode::F4, PLAIN);
     for (with, after, queued) in [(SHIFT, PLAIN, true), (PLAIN, SHIFT, false)] {
         let (key, repeat) = (KeyCode::Enter, false);
-        let wishes = sitting.frame(Input {
+        let requests = sitting.frame(Input {
             keys: vec![Press { key, with, repeat }],
             with: after,
             ..Input::default()
         });
-        let [Wish::Issue(order)] = wishes.as_slice() else {
-            panic!("{with:?}: {wishes:?}");
+        let [Request::Issue(order)] = requests.as_slice() else {
+            panic!("{with:?}: {requests:?}");
         };
         let is_queued = matches!(order.command, Command::Queue { .. });
         assert_eq!(is_queued, queued, "{with:?}: {order:?}");
@@ -276,7 +276,7 @@ fn the_keyboards_click_means_what_shift_was_when_its_key_went_down() {
 }
 
 #[test]
-fn nothing_is_heard_under_what_lies_over_the_table() {
+fn a_covered_table_ignores_input() {
     let mut sitting = Sitting::at(SIZES[0]);
     sitting.covered = true;
     sitting.select_workers();
@@ -284,7 +284,7 @@ fn nothing_is_heard_under_what_lies_over_the_table() {
 }
 
 #[test]
-fn control_groups_are_set_added_to_and_looked_at() {
+fn control_groups_are_set_extended_and_visited() {
     let mut sitting = Sitting::at(SIZES[0]);
     sitting.select_workers();
     sitting.key(KeyCode::Key1, CONTROL);
@@ -294,13 +294,13 @@ fn control_groups_are_set_added_to_and_looked_at() {
     sitting.key(KeyCode::Key1, PLAIN);
     assert_eq!(sitting.hand().selection(), sitting.own(Kind::Worker));
     let again = sitting.key(KeyCode::Key1, PLAIN);
-    assert!(matches!(again.as_slice(), [Wish::Look(_)]), "{again:?}");
+    assert!(matches!(again.as_slice(), [Request::Look(_)]), "{again:?}");
     let empty = sitting.key(KeyCode::Key7, PLAIN);
-    assert!(matches!(empty.as_slice(), [Wish::Say(_)]), "{empty:?}");
+    assert!(matches!(empty.as_slice(), [Request::Say(_)]), "{empty:?}");
 }
 
 #[test]
-fn a_building_is_placed_where_there_is_room_only() {
+fn a_building_is_placed_only_on_a_free_site() {
     let mut sitting = Sitting::at(SIZES[0]);
     sitting.select_workers();
     sitting.key(KeyCode::B, PLAIN);
@@ -308,7 +308,10 @@ fn a_building_is_placed_where_there_is_room_only() {
     assert_eq!(sitting.hand().mode, Mode::Place(Kind::House));
     let hall = sitting.pixel(sitting.own(Kind::TownHall)[0]);
     let refused = sitting.click(MouseButton::Left, hall, PLAIN);
-    assert!(matches!(refused.as_slice(), [Wish::Say(_)]), "{refused:?}");
+    assert!(
+        matches!(refused.as_slice(), [Request::Say(_)]),
+        "{refused:?}"
+    );
     assert_eq!(sitting.hand().mode, Mode::Place(Kind::House));
     let map = &sitting.world;
     let seen = map.seen_by(Seat(0)).expect("it plays");
@@ -323,7 +326,7 @@ fn a_building_is_placed_where_there_is_room_only() {
         .camera
         .to_window((f32::from(free.x) + 1.0, f32::from(free.y) + 1.0));
     let built = sitting.click(MouseButton::Left, at, PLAIN);
-    let [Wish::Issue(order)] = built.as_slice() else {
+    let [Request::Issue(order)] = built.as_slice() else {
         panic!("{built:?}");
     };
     let is_house = |command: &Command| matches!(command, Command::Build { kind: Kind::House, at, .. } if *at == free);
@@ -338,9 +341,9 @@ fn orders_are_aimed_by_keys_and_the_small_map() {
     sitting.key(KeyCode::A, PLAIN);
     assert_eq!(sitting.hand().mode, Mode::Aim(Aim::Attack));
     let map = Layout::new(&sitting.canvas, true).map;
-    let wishes = sitting.click(MouseButton::Left, map.centre(), PLAIN);
-    let [Wish::Issue(order)] = wishes.as_slice() else {
-        panic!("{wishes:?}");
+    let requests = sitting.click(MouseButton::Left, map.centre(), PLAIN);
+    let [Request::Issue(order)] = requests.as_slice() else {
+        panic!("{requests:?}");
     };
     let size = sitting.world.map().size();
     let Command::AttackMove { to, .. } = order.command else {
@@ -351,7 +354,7 @@ fn orders_are_aimed_by_keys_and_the_small_map() {
     sitting.click(MouseButton::Left, (map.x + 9.0, map.y + 9.0), PLAIN);
     assert_ne!(
         sitting.table.camera.centre, before,
-        "without an order it looks there"
+        "without an order the view moves there"
     );
 }
 
@@ -361,9 +364,9 @@ fn the_keyboard_alone_selects_and_orders() {
     sitting.key(KeyCode::F4, PLAIN);
     sitting.key(KeyCode::Space, PLAIN);
     assert_eq!(sitting.hand().selection(), sitting.own(Kind::TownHall));
-    let wishes = sitting.key(KeyCode::W, PLAIN);
-    let [Wish::Issue(order)] = wishes.as_slice() else {
-        panic!("{wishes:?}");
+    let requests = sitting.key(KeyCode::W, PLAIN);
+    let [Request::Issue(order)] = requests.as_slice() else {
+        panic!("{requests:?}");
     };
     assert!(matches!(
         order.command,
@@ -374,26 +377,29 @@ fn the_keyboard_alone_selects_and_orders() {
     ));
     sitting.key(KeyCode::Period, SHIFT);
     assert_eq!(sitting.hand().selection(), sitting.own(Kind::Worker));
-    let wishes = sitting.key(KeyCode::Enter, PLAIN);
-    assert!(matches!(wishes.as_slice(), [Wish::Issue(_)]), "{wishes:?}");
+    let requests = sitting.key(KeyCode::Enter, PLAIN);
+    assert!(
+        matches!(requests.as_slice(), [Request::Issue(_)]),
+        "{requests:?}"
+    );
 }
 
 #[test]
-fn tearing_down_wants_to_be_said_twice() {
+fn demolishing_needs_a_confirmation() {
     let mut sitting = Sitting::at(SIZES[0]);
     let hall = sitting.own(Kind::TownHall)[0];
     sitting.click(MouseButton::Left, sitting.pixel(hall), PLAIN);
     let first = sitting.key(KeyCode::Delete, PLAIN);
-    assert!(matches!(first.as_slice(), [Wish::Say(_)]), "{first:?}");
+    assert!(matches!(first.as_slice(), [Request::Say(_)]), "{first:?}");
     let second = sitting.key(KeyCode::Delete, PLAIN);
-    let [Wish::Issue(order)] = second.as_slice() else {
+    let [Request::Issue(order)] = second.as_slice() else {
         panic!("{second:?}");
     };
     assert_eq!(order.command, Command::Demolish { building: hall });
 }
 
 #[test]
-fn what_panels_cover_is_not_seen() {
+fn tiles_under_panels_are_not_shown() {
     let size = SIZES[0];
     let mut sitting = Sitting::at(size);
     let tile_at = |sitting: &Sitting, at: (f32, f32)| {

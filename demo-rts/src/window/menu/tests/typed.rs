@@ -1,4 +1,4 @@
-//! Matches that commands begin: the same lobby, without a menu below it.
+//! Matches begun by commands: the same lobby, without a menu below it.
 
 use super::super::Begun;
 use super::*;
@@ -9,7 +9,7 @@ use crate::window::lobby::Kind;
 use lockstep::log::{Absent, OnDesync, OnSlow};
 use lockstep::{PeerId, Seat, SeatInfo, Ticket};
 
-/// Whose match a command began: without a menu below it.
+/// The desk of a match that a command begins.
 fn of_command(folder: &Path, part: &Part<'_>, common: &Common) -> Desk {
     of_kind(Kind::of(part, common), folder, part, common)
 }
@@ -17,16 +17,16 @@ fn of_command(folder: &Path, part: &Part<'_>, common: &Common) -> Desk {
 fn of_kind(kind: Option<Kind>, folder: &Path, part: &Part<'_>, common: &Common) -> Desk {
     let front = Rc::new(Front::at(Places::at(folder), common));
     front.settings.borrow_mut().local_network = false;
-    let bots = common.bot.map_or(Bots::Nobody, Bots::All);
+    let bots = common.bot.map_or(Bots::None, Bots::All);
     let peer = Peer::start(part, bots, common, KeyChoice::Ephemeral).expect("a match");
     let notes = vec!["a note".to_owned()];
     let screen = crate::window::desktop::first_of(&front, Begun { peer, notes }, kind, "test");
     let mut desk = Desk::of(front, screen);
-    desk.until_it_says(words::CANCEL);
+    desk.until_it_shows(words::CANCEL);
     desk
 }
 
-/// Of a match of so many.
+/// Hosts a match of this many seats.
 fn host(seats: u8) -> Part<'static> {
     Part::Host {
         seats,
@@ -38,14 +38,14 @@ fn host(seats: u8) -> Part<'static> {
     }
 }
 
-/// A match of two that is opened by a command, and its ticket.
+/// A match of two hosted by a command, and its ticket.
 fn opened_by_command(folder: &Path, common: &Common) -> (Desk, Ticket) {
     opened_for(2, folder, common)
 }
 
 fn opened_for(seats: u8, folder: &Path, common: &Common) -> (Desk, Ticket) {
     let mut host = of_command(folder, &host(seats), common);
-    host.until_it_says("(you");
+    host.until_it_shows("(you");
     let with = Modifiers {
         control: true,
         ..Modifiers::default()
@@ -56,7 +56,7 @@ fn opened_for(seats: u8, folder: &Path, common: &Common) -> (Desk, Ticket) {
         ..Input::default()
     });
     host.frames(1);
-    assert!(host.says(crate::window::words::COPIED));
+    assert!(host.shows(crate::window::words::COPIED));
     let ticket = crate::window::clipboard().expect("it was copied");
     (host, ticket.parse().expect("a ticket"))
 }
@@ -69,7 +69,7 @@ fn named(name: &str) -> Common {
 }
 
 #[test]
-fn who_types_host_and_join_meets_in_the_lobby_and_tells_the_end_at_the_prompt() {
+fn host_and_join_commands_meet_and_print_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let common = Common {
         minutes: Some(90),
@@ -79,19 +79,19 @@ fn who_types_host_and_join_meets_in_the_lobby_and_tells_the_end_at_the_prompt() 
         ..named("Ada")
     };
     let (mut ada, ticket) = opened_by_command(folder.path(), &common);
-    let told = ada.said().join(" ");
+    let text = ada.texts().join(" ");
     for wanted in [
         "Ada (you: bot, hard)",
-        "90 minutes. Turns 50x2, 40 at most.",
+        "90 minutes. Turns: 50x2, at most 40.",
         "a note",
         "1 seat",
     ] {
-        assert!(told.contains(wanted), "{wanted} in {told}");
+        assert!(text.contains(wanted), "{wanted} in {text}");
     }
-    ada.assert_readable_at_every_size("lobby of who typed host");
-    // Who has typed it is ready, and may think better of that.
+    ada.assert_readable_at_every_size("lobby of the host command");
+    // A peer begun by a command is ready, but can change that.
     ada.press(words::I_AM_NOT);
-    ada.until_it_says(words::NOT_READY);
+    ada.until_it_shows(words::NOT_READY);
     let listen = ([127, 0, 0, 1], 0).into();
     let part = Part::Join {
         ticket: &ticket,
@@ -99,27 +99,27 @@ fn who_types_host_and_join_meets_in_the_lobby_and_tells_the_end_at_the_prompt() 
     };
     let mut bob = of_command(folder.path(), &part, &named("Bob"));
     both_until(&mut ada, &mut bob, "Bob", "Ada");
-    bob.assert_readable_at_every_size("lobby of who typed join");
-    assert!(bob.says(words::I_AM_NOT) && !ada.says(words::I_AM_NOT));
+    bob.assert_readable_at_every_size("lobby of the join command");
+    assert!(bob.shows(words::I_AM_NOT) && !ada.shows(words::I_AM_NOT));
     bob.press(words::CHAT_HINT);
     bob.paste("good luck");
     bob.key(KeyCode::Enter);
     both_until(&mut ada, &mut bob, "Bob: good luck", "Bob: good luck");
     ada.press(words::I_AM_READY);
-    // The turns are over after two seconds.
+    // The turn limit is reached after two seconds.
     let close = crate::window::words::CLOSE_MATCH;
     both_until(&mut ada, &mut bob, close, close);
     for desk in [&mut ada, &mut bob] {
         desk.press(close);
         assert!(desk.screens.is_empty(), "no menu lies below");
-        let told = desk.front.farewell.borrow();
-        assert_eq!(told.code(), crate::exit::GOOD);
-        assert!(told.lines()[0].contains("40 turns"), "{told:?}");
+        let text = desk.front.exit_report.borrow();
+        assert_eq!(text.code(), crate::exit::GOOD);
+        assert!(text.lines()[0].contains("40 turns"), "{text:?}");
     }
 }
 
 #[test]
-fn who_was_sent_a_ticket_sees_every_seat_and_the_map_though_no_local_network_tells() {
+fn a_ticket_alone_shows_every_seat_and_the_map() {
     let folder = tempfile::tempdir().unwrap();
     let common = Common {
         map_seed: Some(4_711),
@@ -134,16 +134,16 @@ fn who_was_sent_a_ticket_sees_every_seat_and_the_map_though_no_local_network_tel
     };
     let mut bob = of_command(folder.path(), &part, &named("Bob"));
     both_until(&mut ada, &mut bob, "Bob", words::STARTS);
-    let told = bob.said().join(" ");
-    for wanted in [&words::missing(2, 0), "Turns 50x2.", "number 4711"] {
-        assert!(told.contains(wanted), "{wanted} in {told}");
+    let text = bob.texts().join(" ");
+    for wanted in [&words::missing(2, 0), "Turns: 50x2.", "number 4711"] {
+        assert!(text.contains(wanted), "{wanted} in {text}");
     }
-    assert_eq!(told.matches(words::OPEN_SEAT).count(), 2, "{told}");
-    bob.assert_readable_at_every_size("lobby of who was sent a ticket");
+    assert_eq!(text.matches(words::OPEN_SEAT).count(), 2, "{text}");
+    bob.assert_readable_at_every_size("lobby behind a ticket");
 }
 
 #[test]
-fn a_typed_match_begins_by_itself_once_every_seat_is_taken() {
+fn a_match_from_commands_begins_once_every_seat_is_taken() {
     let folder = tempfile::tempdir().unwrap();
     let (mut ada, ticket) = opened_by_command(folder.path(), &named("Ada"));
     let listen = ([127, 0, 0, 1], 0).into();
@@ -155,36 +155,36 @@ fn a_typed_match_begins_by_itself_once_every_seat_is_taken() {
     until("both play", || {
         ada.frames(1);
         bob.frames(1);
-        (ada.says("0:02") && bob.says("0:02")).then_some(())
+        (ada.shows("0:02") && bob.shows("0:02")).then_some(())
     });
 }
 
 #[test]
-fn who_leaves_a_typed_lobby_or_finds_nobody_is_told_at_the_prompt() {
+fn leaving_or_missing_a_lobby_is_reported_at_the_prompt() {
     let folder = tempfile::tempdir().unwrap();
     let (mut ada, ticket) = opened_by_command(folder.path(), &named("Ada"));
     ada.press(words::CANCEL);
     ada.until("cancel closes the window", |ada| ada.screens.is_empty());
-    let told = ada.front.farewell.borrow();
-    assert_eq!(told.code(), crate::exit::GOOD);
-    assert!(told.lines()[0].contains("left"), "{told:?}");
+    let text = ada.front.exit_report.borrow();
+    assert_eq!(text.code(), crate::exit::GOOD);
+    assert!(text.lines()[0].contains("left"), "{text:?}");
     let listen = ([127, 0, 0, 1], 0).into();
     let part = Part::Join {
         ticket: &ticket,
         listen,
     };
     let mut bob = of_command(folder.path(), &part, &named("Bob"));
-    bob.until_it_says(words::LOBBY_OVER);
-    bob.assert_readable_at_every_size("a typed lobby that is over");
+    bob.until_it_shows(words::LOBBY_OVER);
+    bob.assert_readable_at_every_size("a closed lobby of a command");
     bob.press(crate::window::words::CLOSE);
     assert!(bob.screens.is_empty());
-    let told = bob.front.farewell.borrow();
-    assert_eq!(told.code(), crate::exit::NETWORK);
-    assert!(told.lines()[0].contains("cannot be reached"), "{told:?}");
+    let text = bob.front.exit_report.borrow();
+    assert_eq!(text.code(), crate::exit::NETWORK);
+    assert!(text.lines()[0].contains("cannot be reached"), "{text:?}");
 }
 
 #[test]
-fn who_reopens_a_match_of_eight_is_told_who_is_not_here_and_how_they_come() {
+fn a_reopening_lobby_names_missing_players_and_their_command() {
     let folder = tempfile::tempdir().unwrap();
     let common = named("Ada");
     let info = |seat: u8| SeatInfo {
@@ -200,17 +200,17 @@ fn who_reopens_a_match_of_eight_is_told_who_is_not_here_and_how_they_come() {
             wait: Duration::from_secs(60),
         };
         let mut ada = of_kind(Some(kind), folder.path(), &host(8), &common);
-        ada.until_it_says("(you)");
-        let told = ada.said().join(" ");
+        ada.until_it_shows("(you)");
+        let text = ada.texts().join(" ");
         for wanted in [
             words::NOT_HERE,
             "--from REPLAY",
             "60 seconds",
             "Waiting for 7 players.",
         ] {
-            assert!(told.contains(wanted), "{wanted} in {told}");
+            assert!(text.contains(wanted), "{wanted} in {text}");
         }
-        assert!(!ada.says(words::I_AM_NOT) && !ada.says(words::CHAT_HINT));
+        assert!(!ada.shows(words::I_AM_NOT) && !ada.shows(words::CHAT_HINT));
         ada.assert_readable_at_every_size("lobby of a match that is reopened");
     }
 }

@@ -1,11 +1,11 @@
-//! What a run finds, whoever runs it, and whether it is what was played.
+//! Findings of a survey, with and without a thread.
 
 use super::*;
 use lockstep::log::{LogStore as _, Record};
 use replay::{Reader, Recorder};
 use std::path::Path;
 
-/// The first turns of a golden replay, written anew with each record as `edit` leaves it.
+/// The first turns of a golden replay, rewritten with each record changed by `edit`.
 fn film(folder: &Path, turns: u32, edit: impl Fn(&mut Record)) -> Film {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/duel.replay");
     let mut reader = Reader::open(&golden).unwrap();
@@ -33,7 +33,7 @@ fn run_out(mut survey: Survey, reel: &mut Reel) -> Survey {
 }
 
 #[test]
-fn a_run_in_slices_finds_what_a_thread_finds_and_checksums_agree() {
+fn slices_find_the_same_as_a_thread() {
     let folder = tempfile::tempdir().unwrap();
     let film = film(folder.path(), 2_400, |_| {});
     let mut reel = Reel::of(film.open().unwrap()).unwrap();
@@ -60,7 +60,7 @@ fn a_run_in_slices_finds_what_a_thread_finds_and_checksums_agree() {
 }
 
 #[test]
-fn a_recorded_checksum_that_the_world_does_not_have_is_told_with_its_turn() {
+fn a_differing_checksum_is_reported_with_its_turn() {
     let folder = tempfile::tempdir().unwrap();
     let whole = film(folder.path(), 400, |_| {});
     let checksums = whole.open().unwrap().checksums().unwrap();

@@ -1,4 +1,4 @@
-//! Coming back into a match that broke off for this user: found by what its recording left behind.
+//! Rejoining an interrupted match of this user, found by the contacts beside its recording.
 
 use super::front::{Front, now_unix, sentence};
 use super::recordings::{Content, Recording, Recordings, Which};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
-/// A match to come back to.
+/// A match to rejoin.
 #[derive(Clone, Debug)]
 pub struct Offer {
     path: PathBuf,
@@ -23,8 +23,8 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Of a recording, where it is one of a match that broke off not long ago, and was not played by somebody who is
-    /// still at it.
+    /// An offer for a recording of a match that was interrupted recently and that no other window of this user
+    /// plays.
     fn of(recording: &Recording, identity: Option<&Path>) -> Option<Offer> {
         let content = recording.content.as_ref().ok()?;
         if content.is_over || recording.age > LONGEST_AGO {
@@ -32,7 +32,7 @@ impl Offer {
         }
         match played_by(content, identity) {
             Ok(Some(_)) => {}
-            // Another window holds the key: most likely it plays that very match.
+            // Another window holds the key: most likely it plays this very match.
             Ok(None) | Err(_) => return None,
         }
         Some(Offer {
@@ -42,21 +42,21 @@ impl Offer {
         })
     }
 
-    /// What it is about.
+    /// The text of the offer.
     pub fn words(&self) -> String {
         let ago = words::ago(self.age);
-        words::broke_off(&self.content.who(), self.content.length, &ago)
+        words::interrupted(&self.content.player_names(), self.content.length, &ago)
     }
 
-    /// Comes back: the screen that waits until it is so.
+    /// Begins to rejoin. Returns the screen to wait on.
     ///
     /// # Errors
-    /// Why not, in words.
+    /// The cause, as text.
     pub fn begin(&self, front: &Rc<Front>) -> Result<Box<dyn Screen>, String> {
-        let no_way = |why: &str| words::no_way_back(why.trim_end_matches('.'));
+        let no_way = |why: &str| words::cannot_rejoin(why.trim_end_matches('.'));
         let from = replay::rejoin(&self.path).map_err(|why| no_way(&why.to_string()))?;
         let mut common = front.common.clone();
-        // Let go at once, for the match takes it.
+        // The key file is released at once, because the match opens it.
         let found = played_by(&self.content, common.identity.as_deref());
         let found = found.map_err(|why| no_way(&why.to_string()))?;
         common.identity = found.map(|identity| identity.path().to_owned());
@@ -69,19 +69,19 @@ impl Offer {
             replay: Some(&self.path),
             listen,
         };
-        let bots = common.bot.map_or(Bots::Nobody, Bots::All);
+        let bots = common.bot.map_or(Bots::None, Bots::All);
         let begun = front.begin(&part, bots, common, true);
         let begun = begun.map_err(|why| no_way(&why))?;
         let old = Some(self.path.clone());
         Ok(Box::new(Lobby::new(
             front.clone(),
             begun,
-            Kind::Back { old },
+            Kind::Rejoin { old },
         )))
     }
 }
 
-/// The key that a match was played with, if this user has it: the one that the command line names, or one of their own.
+/// The key of the match, if this user has it: that of the command line, or one of the user's own.
 fn played_by(
     content: &Content,
     identity: Option<&Path>,
@@ -93,21 +93,21 @@ fn played_by(
     Ok(Some(named).filter(|named| content.peers.contains(&named.peer())))
 }
 
-/// What can be come back to.
+/// Offers to rejoin matches.
 pub struct Offers {
     recordings: Recordings,
     identity: Option<PathBuf>,
     seen: usize,
-    /// Those that somebody may still write to.
+    /// Offers whose recordings may still be growing.
     watched: Vec<Offer>,
     offers: Vec<Offer>,
 }
 
 impl Offers {
-    /// Looks through the recordings.
+    /// Searches the recordings.
     pub fn look(front: &Front) -> Offers {
         Offers {
-            recordings: Recordings::of(front.places.replays(), Which::WithWayBack),
+            recordings: Recordings::of(front.places.replays(), Which::WithContacts),
             identity: front.common.identity.clone(),
             seen: 0,
             watched: Vec::new(),
@@ -115,20 +115,20 @@ impl Offers {
         }
     }
 
-    /// The newest.
+    /// The newest offer.
     pub fn first(&mut self) -> Option<&Offer> {
         self.recordings.poll();
         let new = &self.recordings.read[self.seen..];
         self.seen += new.len();
         let offer = |recording| Offer::of(recording, self.identity.as_deref());
         self.watched.extend(new.iter().filter_map(offer));
-        // Another window may play on in that match: its recording grows, and is not the one that broke off.
+        // Another window may have played on in that match: its growing recording is not an interrupted one.
         let broke_off = |offer: &mut Offer| !is_being_written(&offer.path);
         for offer in self.watched.extract_if(.., broke_off) {
             let same = |other: &&mut Offer| other.content.match_id == offer.content.match_id;
             match self.offers.iter_mut().find(same) {
                 None => self.offers.push(offer),
-                // Of two windows of one match, the one that broke off stopped first.
+                // Of two windows of one match, the interrupted one stopped first.
                 Some(known) if known.age < offer.age => *known = offer,
                 Some(_) => {}
             }
@@ -136,10 +136,10 @@ impl Offers {
         self.offers.first()
     }
 
-    /// Never offers the newest again. Its recording stays.
+    /// Never makes the newest offer again. Its recording stays.
     ///
     /// # Errors
-    /// Why it cannot be forgotten, in words.
+    /// The cause, as text.
     pub fn forget_first(&mut self) -> Result<(), String> {
         if self.offers.is_empty() {
             return Ok(());
@@ -148,7 +148,7 @@ impl Offers {
         for recording in &self.recordings.read {
             let content = recording.content.as_ref();
             let same = content.is_ok_and(|content| content.match_id == offer.content.match_id);
-            // Another window may play on in that match.
+            // Another window may still play that match.
             if same && !is_being_written(&recording.path) {
                 forget(&recording.path)?;
             }
@@ -157,10 +157,10 @@ impl Offers {
     }
 }
 
-/// Forgets where the others of a recorded match were.
+/// Forgets the contacts of a recorded match.
 ///
 /// # Errors
-/// Why that cannot be, in words.
+/// The cause, as text.
 pub fn forget(replay: &Path) -> Result<(), String> {
     let way_back = WayBack::beside(replay);
     way_back.forget();
@@ -173,12 +173,12 @@ pub fn forget(replay: &Path) -> Result<(), String> {
     }
 }
 
-/// Whether somebody records to this file right now: every turn is written at once.
+/// Whether a process is recording to this file: every turn is written at once.
 fn is_being_written(path: &Path) -> bool {
     let written = std::fs::metadata(path).and_then(|data| data.modified());
     let now = SystemTime::UNIX_EPOCH + now_unix();
     written.is_ok_and(|written| {
-        // A clock that was set back leaves files of the future: those are not written either.
+        // A clock that was set back leaves files of the future: those are not being written either.
         let apart = now
             .duration_since(written)
             .unwrap_or_else(|ahead| ahead.duration());
@@ -188,5 +188,5 @@ fn is_being_written(path: &Path) -> bool {
 
 /// Longer than any turn.
 const JUST_NOW: Duration = Duration::from_secs(3);
-/// After so long nobody waits any more.
+/// After this time no player waits any more.
 const LONGEST_AGO: Duration = Duration::from_secs(24 * 3_600);

@@ -1,13 +1,13 @@
-//! What tests of every screen ask of a frame: that all of its text can be read.
+//! What tests check in every frame: that all text is readable.
 
 use super::canvas::{Canvas, Written};
 use super::clock::{now, since};
 use std::time::Duration;
 
-/// What this gives, as soon as it gives something. What it waits for is another thread's work.
+/// Waits for another thread's work until `there` returns a value.
 ///
 /// # Panics
-/// Where it gives nothing for three minutes: machines that test are slow at times.
+/// After three minutes: test machines are slow at times.
 pub fn until<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> T {
     let began = now();
     loop {
@@ -19,10 +19,10 @@ pub fn until<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// The sizes of window that every screen is looked at in.
+/// The window sizes that every screen is checked at.
 pub const SIZES: [(f32, f32); 3] = [(1_280.0, 720.0), (1_920.0, 1_080.0), (3_840.0, 2_160.0)];
 
-/// Panics where text of this frame is cut off, too small, or lies on other text of the same layer.
+/// Panics if text of this frame is cut off, too small, or on top of other text of its layer.
 pub fn check_texts(canvas: &Canvas) {
     let texts: Vec<&Written> = canvas
         .texts()
@@ -43,7 +43,7 @@ pub fn check_texts(canvas: &Canvas) {
         assert!(area.h >= 12.0, "{:?} is too small: {area:?}", written.text);
         for other in &texts[..place] {
             if other.above == written.above {
-                // Lines may touch: letters do not fill them.
+                // Adjacent lines may touch: letters do not fill their lines.
                 let apart = !area.inset(2.0).meets(other.area.inset(2.0));
                 assert!(apart, "{:?} lies on {:?}", written.text, other.text);
             }

@@ -1,4 +1,4 @@
-//! The way back into a match whose recording broke off: where its peers were, kept in a file beside the replay.
+//! Addresses of a match's peers, kept beside the replay so that a player can rejoin after a crash.
 
 use crate::{Error, Reader};
 use lockstep::log::Record;
@@ -6,29 +6,29 @@ use lockstep::{Contact, MatchId, Rejoin, Ticket};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Addresses beside a replay: `match.replay.peers`, one ticket a line.
+/// The file of addresses beside a replay: `match.replay.peers`, one ticket a line.
 #[derive(Clone, Debug)]
 pub struct WayBack {
     path: PathBuf,
 }
 
 impl WayBack {
-    /// Beside this replay.
+    /// The file beside this replay.
     pub fn beside(replay: &Path) -> WayBack {
         let mut path = replay.as_os_str().to_owned();
         path.push(".peers");
         WayBack { path: path.into() }
     }
 
-    /// The file.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Keeps where the peers of the match are, instead of what was kept before.
+    /// Stores the addresses of the match's peers in place of older ones.
     ///
     /// # Errors
-    /// The disk's.
+    /// The error of the disk.
     pub fn keep(&self, match_id: MatchId, contacts: &[Contact]) -> io::Result<()> {
         let lines: String = contacts
             .iter()
@@ -39,22 +39,22 @@ impl WayBack {
         let kept = std::fs::write(&beside, lines);
         let kept = kept.and_then(|()| std::fs::rename(&beside, &self.path));
         if kept.is_err() {
-            // Of a full disk, or a name that is taken: nothing is left behind. The first error is the one to tell.
+            // A full disk, or a taken name, must leave no file behind. The first error is the one to report.
             let _ = std::fs::remove_file(&beside);
         }
         kept
     }
 
-    /// Forgets them: the match is over.
+    /// Removes the file once the match is over.
     pub fn forget(&self) {
-        // Where there is none, or it cannot be removed, nothing is lost.
+        // A file that is missing or cannot be removed does no harm.
         let _ = std::fs::remove_file(&self.path);
     }
 
-    /// What was kept of this match.
+    /// The stored addresses of this match.
     ///
     /// # Errors
-    /// The disk's; a file of another kind counts as one that holds nothing.
+    /// The error of the disk; a foreign file counts as empty.
     pub fn read(&self, match_id: MatchId) -> io::Result<Vec<Contact>> {
         let mut text = String::new();
         let file = std::fs::File::open(&self.path)?;
@@ -72,25 +72,23 @@ impl WayBack {
     }
 }
 
-/// What a replay, and the addresses beside it, know of a match to come back to.
+/// Reads a replay, and the addresses beside it, for rejoining its match.
 ///
 /// # Errors
-/// [`Error`]: no replay, no addresses beside it, or a match that is longer than what can be taken in at once.
+/// [`Error`]: no replay, no addresses beside it, or a match too long to load.
 pub fn rejoin(replay: &Path) -> Result<Rejoin, Error> {
     let mut reader = Reader::open(replay)?;
     let contacts = contacts(replay, &reader)?;
     if contacts.is_empty() {
         return Err(Error::NoWayBack);
     }
-    known(&mut reader, contacts)
+    load(&mut reader, contacts)
 }
 
-/// What a replay knows of a match that is to be reopened, as its host, or through the ticket of who hosts: also where no
-/// addresses are left beside it.
+/// Reads a replay for reopening its match, as the host or by the host's ticket. Needs no addresses.
 ///
 /// # Errors
-/// [`Error`]: no replay, one of another match than the ticket's, of a match that has ended, or one that
-/// is longer than what can be taken in at once.
+/// [`Error`]: no replay, another match than the ticket's, a match that has ended, or one too long to load.
 pub fn reopen(replay: &Path, host: Option<&Ticket>) -> Result<Rejoin, Error> {
     let mut reader = Reader::open(replay)?;
     if host.is_some_and(|ticket| ticket.match_id != reader.start().match_id) {
@@ -103,7 +101,7 @@ pub fn reopen(replay: &Path, host: Option<&Ticket>) -> Result<Rejoin, Error> {
         Some(ticket) => Rejoin::from(ticket).contacts,
         None => contacts(replay, &reader)?,
     };
-    known(&mut reader, contacts)
+    load(&mut reader, contacts)
 }
 
 fn contacts(replay: &Path, reader: &Reader) -> Result<Vec<Contact>, Error> {
@@ -114,13 +112,13 @@ fn contacts(replay: &Path, reader: &Reader) -> Result<Vec<Contact>, Error> {
     }
 }
 
-fn known(reader: &mut Reader, contacts: Vec<Contact>) -> Result<Rejoin, Error> {
-    known_within(reader, contacts, MOST_TURNS)
+fn load(reader: &mut Reader, contacts: Vec<Contact>) -> Result<Rejoin, Error> {
+    load_within(reader, contacts, MOST_TURNS)
 }
 
-fn known_within(reader: &mut Reader, contacts: Vec<Contact>, most: u32) -> Result<Rejoin, Error> {
+fn load_within(reader: &mut Reader, contacts: Vec<Contact>, most: u32) -> Result<Rejoin, Error> {
     let match_id = reader.start().match_id;
-    // An idle turn is one byte there, and many here.
+    // An idle turn is one byte in the file, and many in memory.
     if reader.turns() > most {
         return Err(Error::TooLong {
             turns: reader.turns(),
@@ -141,12 +139,12 @@ fn known_within(reader: &mut Reader, contacts: Vec<Contact>, most: u32) -> Resul
             log.push(record);
         }
     }
-    // The last turns may turn out not to count: a keyframe among them would be of no use.
+    // The last turns may not count in the end: a keyframe among them would be useless.
     let turns = reader.turns();
     let mut keyframes = reader.keyframes().iter().rev();
-    let sure = keyframes.find(|keyframe| keyframe.turns.saturating_add(MAY_NOT_COUNT) <= turns);
+    let sure = keyframes.find(|keyframe| keyframe.turns.saturating_add(PROVISIONAL_TURNS) <= turns);
     let newest = sure.copied();
-    // One that does not unpack is fetched like any other.
+    // A keyframe that does not unpack is fetched from a peer.
     let keyframe = newest.and_then(|newest| reader.keyframe(&newest).ok());
     Ok(Rejoin {
         match_id,
@@ -156,7 +154,7 @@ fn known_within(reader: &mut Reader, contacts: Vec<Contact>, most: u32) -> Resul
     })
 }
 
-/// A ticket that nobody could join a lobby with: the key is what lets its peer back in.
+/// A ticket that cannot join a lobby: its peer's key is enough to rejoin.
 fn line(match_id: MatchId, contact: &Contact) -> String {
     let ticket = Ticket {
         match_id,
@@ -168,9 +166,9 @@ fn line(match_id: MatchId, contact: &Contact) -> String {
     format!("{ticket}\n")
 }
 
-/// Turns at the end of a recording that nobody else may have.
-const MAY_NOT_COUNT: u32 = 8;
-/// Turns of the longest match that one comes back into, which are held in memory meanwhile: two days at 5 turns a second.
+/// Turns at the end of a recording that may be provisional.
+const PROVISIONAL_TURNS: u32 = 8;
+/// The longest match to rejoin, in turns, which are held in memory meanwhile: two days at 5 turns a second.
 const MOST_TURNS: u32 = 1_000_000;
 /// More than the tickets of all peers of a match.
 const MOST_BYTES: u64 = 64 << 10;
@@ -185,10 +183,10 @@ mod tests {
         let bytes = crate::fixture::file_of(&crate::fixture::play(50).records);
         let within = |most: u32| {
             let mut reader = Reader::from_bytes(bytes.clone()).unwrap();
-            known_within(&mut reader, Vec::new(), most)
+            load_within(&mut reader, Vec::new(), most)
         };
-        let known = within(50).unwrap();
-        let bundles = known.log.iter();
+        let load = within(50).unwrap();
+        let bundles = load.log.iter();
         let bundles = bundles.filter(|record| matches!(record, Record::Bundle(_)));
         assert_eq!(bundles.count(), 50);
         assert!(matches!(
@@ -201,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_read_again_for_the_same_match() {
+    fn addresses_are_read_back_for_the_same_match() {
         let folder = tempfile::tempdir().unwrap();
         let way_back = WayBack::beside(&folder.path().join("x.replay"));
         let contact = |at: u8| Contact {
@@ -219,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_kept_leaves_nothing_behind() {
+    fn a_failed_store_leaves_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let way_back = WayBack::beside(&folder.path().join("x.replay"));
         std::fs::create_dir(way_back.path()).unwrap();

@@ -1,4 +1,4 @@
-//! What is heard of a world: how loud and from where, for who looks at a part of its map with somebody's eyes.
+//! Which sounds of the world a player hears, how loud, and from which side.
 
 use super::mixer::Cue;
 use super::synth::Sound;
@@ -8,7 +8,7 @@ use crate::window::game::land::Eye;
 use crate::world::{Effect, Kind, World};
 use lockstep::Seat;
 
-/// What a tick lets hear. Of what the eye does not see nothing is heard; `own` is the seat that is played.
+/// The sounds of a tick, as far as the eye sees; `own` is the player's seat.
 pub fn of_tick(
     world: &World,
     effects: &[Effect],
@@ -61,7 +61,7 @@ pub fn of_tick(
     cues
 }
 
-/// A sound from a place of the map; `None` where it is too far away.
+/// A sound from a place on the map; `None` if it is too far away.
 pub fn from(sound: Sound, at: Place, camera: &Camera) -> Option<Cue> {
     let shown = camera.shown();
     let (wide, high) = (shown.w / 2.0, shown.h / 2.0);
@@ -69,11 +69,11 @@ pub fn from(sound: Sound, at: Place, camera: &Camera) -> Option<Cue> {
         return None;
     }
     let (x, y) = shown.centre();
-    // As parts of the view's half: 1 is its edge.
+    // In halves of the view: 1 is its edge.
     let (dx, dy) = ((at.0 - x) / wide, (at.1 - y) / high);
     let beyond = (dx.abs().max(dy.abs()) - 1.0).max(0.0);
     let near = (1.0 - beyond / REACH).max(0.0);
-    // From high above everything is faint.
+    // From high above, every sound is faint.
     let height = (USUAL_TILES / wide).clamp(FROM_HIGH, 1.0);
     let gain = near * near * height;
     (gain > FAINTEST).then_some(Cue {
@@ -83,15 +83,15 @@ pub fn from(sound: Sound, at: Place, camera: &Camera) -> Option<Cue> {
     })
 }
 
-/// So many halves of the view beyond its edge nothing is heard.
+/// Hearing distance beyond the view's edge, in halves of the view.
 const REACH: f32 = 1.2;
-/// Tiles from the middle of the view to its side at the usual zoom.
+/// Tiles from the middle of the view to its side at the default zoom.
 const USUAL_TILES: f32 = 22.0;
-/// How loud it is from as high as one can go.
+/// Loudness at the farthest zoom.
 const FROM_HIGH: f32 = 0.4;
-/// What is fainter is not heard.
+/// Fainter sounds are dropped.
 const FAINTEST: f32 = 0.02;
-/// How far to the side the edge of the view is.
+/// The pan of a sound at the edge of the view.
 const SPREAD: f32 = 0.75;
 
 #[cfg(test)]
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_far_away_is_faint_and_what_is_left_is_heard_left() {
+    fn distance_makes_sounds_faint_and_position_pans_them() {
         let camera = camera();
         let shown = camera.shown();
         let (x, y) = shown.centre();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_heard_of_what_lies_in_the_fog() {
+    fn fog_hides_sounds() {
         let mut world = World::of_two();
         world.step(&[] as &[sim::Entry<Command>], &mut Vec::new());
         let home = |seat| world.seat(Seat(seat)).unwrap().home;
@@ -139,26 +139,26 @@ mod tests {
             damage: 5,
         };
         let effects = [hit(home(0).centre()), hit(home(1).centre())];
-        let heard = |eye, seat| {
+        let audible = |eye, seat| {
             let mut camera = camera();
             camera.look_at(home(seat));
             of_tick(&world, &effects, eye, &camera, None).len()
         };
-        assert_eq!(heard(Eye::Seat(Seat(0)), 0), 1, "one's own");
-        assert_eq!(heard(Eye::Seat(Seat(0)), 1), 0, "in the fog");
-        assert_eq!(heard(Eye::All, 1), 1);
+        assert_eq!(audible(Eye::Seat(Seat(0)), 0), 1, "one's own");
+        assert_eq!(audible(Eye::Seat(Seat(0)), 1), 0, "in the fog");
+        assert_eq!(audible(Eye::All, 1), 1);
     }
 
     #[test]
-    fn what_is_finished_is_heard_by_whose_it_is() {
+    fn finished_work_sounds_for_its_owner() {
         let world = World::of_two();
         let effects = [0, 1].map(|seat| Effect::Trained {
             id: Id(0),
             kind: Kind::Worker,
             seat: Seat(seat),
         });
-        let heard = |own| of_tick(&world, &effects, Eye::All, &camera(), own).len();
-        assert_eq!(heard(Some(Seat(1))), 1);
-        assert_eq!(heard(None), 0);
+        let audible = |own| of_tick(&world, &effects, Eye::All, &camera(), own).len();
+        assert_eq!(audible(Some(Seat(1))), 1);
+        assert_eq!(audible(None), 0);
     }
 }

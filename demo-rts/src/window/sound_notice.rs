@@ -1,4 +1,4 @@
-//! What the key for sound comes to, in a line on the screen: what is not heard must be read.
+//! A line on the screen that shows what the sound key did, for players without sound.
 
 use super::canvas::{Canvas, Rect};
 use super::letters::Weight;
@@ -6,14 +6,13 @@ use super::settings::Settings;
 use super::{theme, words};
 use std::time::Duration;
 
-/// The line, for a while after the key.
 #[derive(Debug, Default)]
-pub struct Aloud {
-    said: Option<(&'static str, Duration)>,
+pub struct SoundNotice {
+    shown: Option<(&'static str, Duration)>,
 }
 
-impl Aloud {
-    /// Turns sound off, or on again. `trouble` is why none could be heard.
+impl SoundNotice {
+    /// Switches sound off or on. `trouble` says why there is no sound device, if so.
     pub fn switch(&mut self, settings: &mut Settings, trouble: Option<String>, now: Duration) {
         settings.muted = !settings.muted;
         let text = match (settings.muted, trouble) {
@@ -21,13 +20,12 @@ impl Aloud {
             (false, None) => words::SOUND_ON,
             (false, Some(_)) => words::SOUND_NOWHERE,
         };
-        self.said = Some((text, now + LASTS));
+        self.shown = Some((text, now + LASTS));
     }
 
-    /// Draws it above all else.
     pub fn draw(&mut self, canvas: &mut Canvas, now: Duration) {
-        self.said.take_if(|(_, until)| *until <= now);
-        let Some((text, _)) = self.said else {
+        self.shown.take_if(|(_, until)| *until <= now);
+        let Some((text, _)) = self.shown else {
             return;
         };
         let size = canvas.units(theme::BODY);
@@ -49,32 +47,32 @@ const LASTS: Duration = Duration::from_secs(2);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::window::sight::{SIZES, check_texts};
+    use crate::window::readability::{SIZES, check_texts};
 
     #[test]
-    fn what_the_key_did_is_read_for_a_while() {
-        let mut aloud = Aloud::default();
+    fn the_line_after_the_key_is_shown_for_a_while() {
+        let mut sound_notice = SoundNotice::default();
         let mut settings = Settings::default();
-        let read = |aloud: &mut Aloud, seconds: u64| -> Vec<String> {
+        let read = |sound_notice: &mut SoundNotice, seconds: u64| -> Vec<String> {
             let mut canvas = Canvas::new();
             canvas.begin(SIZES[0], 1.0);
-            aloud.draw(&mut canvas, Duration::from_secs(seconds));
+            sound_notice.draw(&mut canvas, Duration::from_secs(seconds));
             check_texts(&canvas);
             let texts = canvas.texts().iter();
             texts.map(|written| written.text.clone()).collect()
         };
-        assert!(read(&mut aloud, 0).is_empty());
+        assert!(read(&mut sound_notice, 0).is_empty());
         let none = || Some("no server".to_owned());
         let at = Duration::from_secs;
-        aloud.switch(&mut settings, None, at(1));
+        sound_notice.switch(&mut settings, None, at(1));
         assert!(settings.muted);
-        assert_eq!(read(&mut aloud, 2), [words::SOUND_OFF]);
-        assert!(read(&mut aloud, 3).is_empty());
-        aloud.switch(&mut settings, None, at(4));
-        assert_eq!(read(&mut aloud, 5), [words::SOUND_ON]);
-        aloud.switch(&mut settings, none(), at(5));
-        assert_eq!(read(&mut aloud, 6), [words::SOUND_OFF]);
-        aloud.switch(&mut settings, none(), at(6));
-        assert_eq!(read(&mut aloud, 7), [words::SOUND_NOWHERE]);
+        assert_eq!(read(&mut sound_notice, 2), [words::SOUND_OFF]);
+        assert!(read(&mut sound_notice, 3).is_empty());
+        sound_notice.switch(&mut settings, None, at(4));
+        assert_eq!(read(&mut sound_notice, 5), [words::SOUND_ON]);
+        sound_notice.switch(&mut settings, none(), at(5));
+        assert_eq!(read(&mut sound_notice, 6), [words::SOUND_OFF]);
+        sound_notice.switch(&mut settings, none(), at(6));
+        assert_eq!(read(&mut sound_notice, 7), [words::SOUND_NOWHERE]);
     }
 }
