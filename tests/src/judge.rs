@@ -16,9 +16,8 @@ mod progress;
 mod signed;
 
 pub use bounded::{Asked, Bounds};
-pub use core::RECOVERY;
 
-use crate::simulator::{Hostile, Notes, Playable, SUSPICION, Scenario, build, execute};
+use crate::simulator::{Hostile, Notes, Playable, Reopening, SUSPICION, Scenario, build, execute};
 use Invariant::{Agreement, Blame, Bounded, Desync, Durable, NoLoss, Progress};
 use core::Core;
 use lockstep::log::{Bundle, Keyframe, LogEntry, OnDesync, Record, RosterChange, RosterPeer};
@@ -32,6 +31,11 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Debug;
 use std::time::Duration;
+
+/// Time from healing until turns must advance.
+pub const RECOVERY: Duration = Duration::from_secs(2);
+/// A gap in a peer's time after which it may have been removed, and a little for the drift of its clock.
+pub const GAP: Duration = Duration::from_millis(1_010);
 
 /// What must not be.
 #[derive(Clone, Debug)]
@@ -95,7 +99,7 @@ pub struct PeerFile {
     /// The log that its newest run began with.
     given: Log,
     /// When that run handed turns out, and which is next.
-    handed: Vec<(u32, Duration)>,
+    pub handed: Vec<(u32, Duration)>,
     next: u32,
     /// The log's hash after each turn that its world is to execute.
     executing: VecDeque<Option<Hash>>,
@@ -167,6 +171,11 @@ impl Judge {
                 let just = honest.all(|peer| self.ids[peer] != *named);
                 self.must(peer, Blame, event)(just, "blames an honest peer");
             }
+            Event::Started { own, plan, .. } => {
+                let wanted = own.len() == usize::from(self.scenario.peers[peer].seats);
+                let wanted = wanted && *plan == self.scenario.plan;
+                self.must(peer, Agreement, event)(wanted, "starts with other seats");
+            }
             Event::Desync(desync) => self.check_desync(peer, desync),
             Event::Ended(ended) => self.check_end(peer, ended),
             _ => {}
@@ -189,6 +198,10 @@ impl Judge {
             self.check_mismatches(&log);
         }
         self.check_progress();
+    }
+
+    fn is_core(&self, peer: usize) -> bool {
+        self.core.members.contains(&peer)
     }
 
     /// The peer in a place of the start's roster.

@@ -282,9 +282,9 @@ impl<W: Playable> Simulator<W> {
         let timeout = matches!(input, Input::Timeout);
         let outputs = self.driver.handle(peer, input);
         if timeout {
-            self.bound(peer, Asked::Timeout);
+            self.bound(peer, Asked::Timeout, 1);
         }
-        self.bound(peer, Asked::Outputs(outputs.len()));
+        self.bound(peer, Asked::Outputs, outputs.len());
         for output in outputs {
             self.trace.output(peer, &output);
             self.perform(peer, output);
@@ -300,13 +300,11 @@ impl<W: Playable> Simulator<W> {
                 channel,
                 bytes,
             } => {
-                self.bound(
-                    peer,
-                    match channel {
-                        Channel::Turns => Asked::Datagram(link, bytes.len()),
-                        _ => Asked::Message(link, bytes.len()),
-                    },
-                );
+                let asked = match channel {
+                    Channel::Turns => Asked::Datagram(link),
+                    _ => Asked::Message(link),
+                };
+                self.bound(peer, asked, bytes.len());
                 self.send(peer, link, channel, &bytes);
             }
             Output::Append(record) => self.judge.appended(peer, &record),
@@ -346,12 +344,11 @@ impl<W: Playable> Simulator<W> {
     }
 
     /// What a session asks for, or is asked, is within its bounds.
-    fn bound(&mut self, peer: usize, asked: Asked) {
-        let crossed = self.peers[peer]
-            .bounds
-            .are_crossed(self.driver.now(), asked);
+    fn bound(&mut self, peer: usize, asked: Asked, size: usize) {
+        let (now, bounds) = (self.now(), &mut self.peers[peer].bounds);
+        let crossed = bounds.are_crossed(now, asked, size);
         let excused = self.scenario.is_hostile(peer);
-        let must = self.judge.must(peer, Invariant::Bounded, asked);
+        let must = self.judge.must(peer, Invariant::Bounded, (asked, size));
         must(!crossed || excused, "crosses its bound");
     }
 

@@ -2,9 +2,6 @@
 
 use super::*;
 
-/// A gap in a peer's time after which it may have been removed, and a little for the drift of its clock.
-const GAP: Duration = Duration::from_millis(1_010);
-
 impl Judge {
     /// A session appended a record, which stands where it may, has a reason, and is what the others have logged there.
     pub fn appended(&mut self, peer: usize, record: &Record) {
@@ -19,14 +16,15 @@ impl Judge {
         self.peers[peer].log.put(&self.places, record);
         let log = &self.peers[peer].log;
         let (after, turns) = (log.tip, log.len());
-        let in_place = match record {
-            Record::Start(_) => log.records.len() == 1,
-            Record::Bundle(bundle) => bundle.turn.0 + 1 == turns,
-            Record::Keyframe(keyframe) => keyframe.turns == turns,
-            Record::Roster(change) => change.value.cut == turns,
-            Record::Continued(_) => false,
-            _ => log.start.is_some(),
-        };
+        let in_place = log.start.is_some()
+            && match record {
+                Record::Start(_) => log.records.len() == 1,
+                Record::Bundle(bundle) => bundle.turn.0 + 1 == turns,
+                Record::Keyframe(keyframe) => keyframe.turns == turns,
+                Record::Roster(change) => change.value.cut == turns,
+                Record::Continued(_) => false,
+                _ => true,
+            };
         let ended = matches!(log.records[..], [.., Record::End(_), _]);
         self.must(peer, Durable, record)(in_place && !ended, "is out of place");
         match record {
@@ -41,7 +39,7 @@ impl Judge {
             let alike = known == after || may_differ;
             self.must(peer, Agreement, record)(alike, "is not what others logged");
         }
-        if is_change && self.core.has(peer) {
+        if is_change && self.is_core(peer) {
             let epoch = self.peers[peer].log.epochs.len();
             self.core.changes.entry(epoch).or_insert(self.now);
             self.note_tenures();
@@ -68,12 +66,9 @@ impl Judge {
         let must = self.must(peer, Agreement, change);
         let next = change.epoch as usize + 2 == log.epochs.len();
         must(next, "changes another epoch");
-        // The first of the voters has the tie-break.
         let accepts = signed::accepted_by(log, start, change).into_iter();
         let accepts: Vec<usize> = accepts.map(|place| self.at(place)).collect();
-        let first = voters.first().is_some_and(|first| accepts.contains(first));
-        let votes = voters.iter().filter(|of| accepts.contains(of)).count();
-        let decided = 2 * votes + usize::from(first) > voters.len();
+        let decided = core::is_quorum(voters, |voter| accepts.contains(voter));
         must(decided, "changes its roster without a quorum");
         let joins = value.joins.map(|joins| joins.peer);
         let came = |place: u8| self.peers[self.at(place)].notes.run > 0;
@@ -87,15 +82,13 @@ impl Judge {
         must(just, "removes a cheat unproved");
         // A match is reopened where a quorum's disks say, and no sooner. What a joiner has followed of peers that stand
         // still counts as recorded.
-        let plan = self.scenario.reopening.as_ref();
-        let followed = plan.is_some_and(|plan| plan.some_live());
+        let followed = self.scenario.reopening.iter().any(Reopening::some_live);
         let disk = |place| &self.peers[self.at(place)].given;
-        let reopening = change.reopening.as_ref();
-        let runs = reopening.map_or(&[][..], |reopening| &reopening.runs);
-        for run in runs {
+        let runs = change.reopening.iter().flat_map(|of| &of.runs);
+        for run in runs.clone() {
             let own = disk(run.peer);
             let holds = own.common(log) == log.len() || followed;
-            let mut more = runs.to_vec();
+            let mut more: Vec<_> = runs.clone().collect();
             more.retain(|run| voters.contains(&self.at(run.peer)));
             more.retain(|run| disk(run.peer).common(own) > log.len());
             must(came(run.peer), "reopens with a peer that never came");
@@ -108,11 +101,10 @@ impl Judge {
     pub fn handed_out(&mut self, peer: usize, bundle: &Bundle) {
         let (file, turn) = (&self.peers[peer], bundle.turn.0);
         let logged = file.log.turns.get(turn as usize) == Some(bundle) && turn == file.next;
-        let (lost, answered) = file.notes.lost_time;
         // One of few may have decided alone that it belongs.
         let few = file.log.roster(u32::MAX).len() < 3;
         let again = file.handed.iter().any(|(before, _)| *before >= turn);
-        let fenced = lost > GAP && self.now < answered && !few && !again;
+        let fenced = self.now < file.notes.unsure_until && !few && !again;
         let hostile = self.scenario.is_hostile(peer);
         self.must(peer, Durable, bundle)(hostile || logged, "hands out what is not logged");
         self.must(peer, Agreement, bundle)(hostile || !fenced, "goes on before a quorum knows it");
@@ -153,12 +145,10 @@ impl Judge {
 
     /// The log of the core; without one the longest of the newest epoch.
     pub(super) fn canonical(&self) -> Option<&Log> {
-        let newest = self.scenario.honest().max_by_key(|peer| {
-            let log = &self.peers[*peer].log;
-            (self.core.has(*peer), log.epochs.len(), log.len())
-        });
-        let log = newest.map(|peer| &self.peers[peer].log);
-        log.filter(|log| log.start.is_some())
+        let newest = |peer: usize| Some((peer, self.peers[peer].logs().next()?));
+        let logs = self.scenario.honest().filter_map(newest);
+        let best = logs.max_by_key(|(of, log)| (self.is_core(*of), log.epochs.len(), log.len()));
+        best.map(|(_, log)| log)
     }
 
     /// Every log is a prefix of the canonical one, but for provisional turns at its end.
@@ -169,7 +159,7 @@ impl Judge {
             for log in self.peers[peer].logs() {
                 let newest = std::ptr::eq(log, &self.peers[peer].log);
                 let most = match self.scenario.reopening {
-                    _ if newest && self.core.has(peer) => 0,
+                    _ if newest && self.is_core(peer) => 0,
                     // The disks of runs that died before a reopening are held against it on their own.
                     Some(_) if reopened || !newest => u32::MAX,
                     _ => self.provisional(),

@@ -2,8 +2,6 @@
 
 use super::*;
 
-/// Time from healing until turns must advance.
-pub const RECOVERY: Duration = Duration::from_secs(2);
 /// A reopening takes so long after its host has waited for all.
 const REOPENS: Duration = Duration::from_secs(15);
 
@@ -21,48 +19,31 @@ pub struct Core {
     pub(super) changes: BTreeMap<usize, Duration>,
 }
 
-impl Core {
-    pub(super) fn has(&self, peer: usize) -> bool {
-        self.members.contains(&peer)
-    }
-}
-
 impl Judge {
     /// The faults of calm peers have ended for as long as changes take that were begun before: picks the core of the peers
     /// that run.
     pub fn pick_core(&mut self, running: &[usize]) {
         let scenario = &self.scenario;
-        let honest = scenario.honest().map(|peer| &self.peers[peer]);
-        let logs = honest.filter_map(|file| file.logs().next());
-        let newest = logs.max_by_key(|log| (log.epochs.len(), log.len()));
-        let roster = newest.map_or(&[][..], |log| log.roster(u32::MAX));
+        let roster = self.canonical().map_or(&[][..], |log| log.roster(u32::MAX));
         let mut members = roster.to_vec();
         members.retain(|peer| {
             let (notes, log) = (&self.peers[*peer].notes, &self.peers[*peer].log);
             let reopens = scenario.reopening.is_some() && notes.run > 0;
             running.contains(peer) && (reopens || !notes.is_out && log.start.is_some())
         });
-        // Two without a link hear of each other by way of a third one, but late of a peer outside.
-        let linked = |one: &usize, other: &usize| !scenario.are_apart(*one, *other);
-        loop {
-            let is_whole = members.len() == roster.len();
-            let apart = |one: &usize| {
-                let by_way =
-                    |to: &usize| members.iter().any(|by| linked(one, by) && linked(by, to));
-                let late = |to: &&usize| !(linked(one, to) || is_whole && by_way(to));
-                members.iter().filter(late).count()
-            };
-            match members.iter().copied().max_by_key(apart) {
-                Some(most) if apart(&most) > 0 => members.retain(|one| *one != most),
-                _ => break,
-            }
+        // A peer that was not heard until healing may be removed yet, where the others can decide that.
+        let heard = |peer: &usize| {
+            let notes = &self.peers[*peer].notes;
+            !notes.crashed && notes.silent_until + SUSPICION + RECOVERY <= self.now
+        };
+        if is_quorum(roster, heard) {
+            members.retain(heard);
         }
-        let reopening = scenario.reopening.as_ref();
-        let reopens = reopening.map_or(Duration::ZERO, |plan| plan.wait + REOPENS);
-        self.core.due = Some(self.now + reopens);
-        if 2 * members.len() > roster.len() {
-            self.core.members = members;
-        }
+        let members = scenario.in_reach(members, roster.len());
+        let is_core = 2 * members.len() > roster.len();
+        let reopens = scenario.reopening.iter().map(|plan| plan.wait + REOPENS);
+        self.core.due = Some(self.now + reopens.sum::<Duration>());
+        self.core.members = if is_core { members } else { Vec::new() };
         self.note_tenures();
     }
 
@@ -70,17 +51,22 @@ impl Judge {
     pub(super) fn note_tenures(&mut self) {
         for peer in 0..self.peers.len() {
             let votes = |core: &usize| self.peers[*core].log.roster(u32::MAX).contains(&peer);
-            let stays = !self.core.has(peer) && self.core.members.iter().any(votes);
+            let stays = !self.is_core(peer) && self.core.members.iter().any(votes);
             let is_alive = !self.peers[peer].notes.crashed;
+            let tenure = (peer, self.now, Duration::MAX, is_alive);
             let mut open = self.core.tenures.iter_mut();
             match open.find(|(of, _, to, _)| *of == peer && *to == Duration::MAX) {
                 Some((_, _, to, _)) if !stays => *to = self.now,
-                None if stays => {
-                    let tenure = (peer, self.now, Duration::MAX, is_alive);
-                    self.core.tenures.push(tenure);
-                }
+                None if stays => self.core.tenures.push(tenure),
                 _ => {}
             }
         }
     }
+}
+
+/// Whether these of all voters can decide: the first of them has the tie-break.
+pub(super) fn is_quorum(voters: &[usize], votes: impl Fn(&usize) -> bool) -> bool {
+    let first = voters.first().is_some_and(&votes);
+    let votes = voters.iter().filter(|voter| votes(voter)).count();
+    2 * votes + usize::from(first) > voters.len()
 }

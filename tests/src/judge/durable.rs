@@ -54,7 +54,7 @@ impl Judge {
                     let start = log.start.iter();
                     let signers = start.flat_map(|start| signed::end_signers(start, end));
                     let signers: Vec<usize> = signers.map(|place| self.at(place)).collect();
-                    let mut core = self.core.members.iter().filter(|_| self.core.has(peer));
+                    let mut core = self.core.members.iter().filter(|_| self.is_core(peer));
                     let signed = core.all(|member| signers.contains(member));
                     must(signed, "ends without all of the core");
                     must(is_world(end.turns, &end.checksum), "ends elsewhere");

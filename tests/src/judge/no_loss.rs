@@ -29,7 +29,7 @@ impl Judge {
     /// A player says something, which the session is given.
     pub fn says(&mut self, peer: usize, entry: LogEntry) {
         let (next, run) = (self.peers[peer].next, self.peers[peer].notes.run);
-        let in_core = self.core.has(peer) && Some(self.now) > self.core.due;
+        let in_core = self.is_core(peer) && Some(self.now) > self.core.due;
         let behind = BEHIND.as_micros() / self.scenario.plan.turn().as_micros();
         let behind = if in_core { 0 } else { behind as u32 };
         let due = next + behind + self.scenario.delay() + 2;
@@ -55,12 +55,7 @@ impl Judge {
             must(bundle.paused == paused, "a pause, or none, unasked");
             drop(must);
             for entry in &bundle.entries {
-                let pauses = matches!(entry.what, What::Pause | What::Resume);
-                paused = if pauses {
-                    entry.what == What::Pause
-                } else {
-                    paused
-                };
+                paused = entry.what == What::Pause || paused && entry.what != What::Resume;
                 let founded = self.read(&mut used, log, bundle, entry);
                 let must = self.must(RUN, NoLoss, (bundle.turn, entry));
                 must(founded, "an entry for no reason, or not the next");

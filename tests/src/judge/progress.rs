@@ -27,7 +27,7 @@ impl Judge {
     /// How an honest peer may end.
     pub(super) fn check_end(&mut self, peer: usize, ended: &Ended) {
         self.peers[peer].ended = Some(ended.clone());
-        let (file, outside) = (&self.peers[peer], !self.core.has(peer));
+        let (file, outside) = (&self.peers[peer], !self.is_core(peer));
         let signed = outside || usize::from(ended.agreed) >= self.core.members.len();
         let stops = outside || self.scenario.on_desync == OnDesync::Pause;
         let by_limit = ended.reason == EndReason::TurnLimit;
@@ -84,8 +84,7 @@ impl Judge {
         // A guest that sends garbage in the lobby, or answers too late, is shown out, and its seats are waited for.
         let early = |(_, hostile)| matches!(hostile, Hostile::Garbage { early: true, .. });
         let refused = |of: &Ended| matches!(of.reason, EndReason::Refused(_));
-        let refused = |of: &PeerFile| of.ended.as_ref().is_some_and(refused);
-        let begun = |of: &PeerFile| refused(of) || of.logs().next().is_some();
+        let begun = |of: &PeerFile| of.ended.iter().any(refused) || of.logs().next().is_some();
         let begun = self.peers.iter().any(begun) || self.scenario.hostile().any(early);
         self.must(RUN, Progress, "the match")(begun, "never began");
         for peer in self.core.members.iter().copied() {
@@ -120,23 +119,22 @@ impl Judge {
         let (file, due) = (&self.peers[peer], self.core.due.unwrap_or_default());
         let (turns, first) = (&file.log.turns, self.scenario.plan);
         let length = |turn: u32| turns.get(turn as usize).map_or(first, |of| of.plan).turn();
-        let next = file.handed.last().map_or(0, |(last, _)| last + 1);
         let stopped = file.told_of_desync && file.ended.is_some();
-        let next = next.min(self.scenario.turn_limit - 1);
+        let next = file.next.min(self.scenario.turn_limit - 1);
         let now = (!stopped).then_some((next, self.now));
         let mut causes = self.causes();
         // How much longer the window may be that ends here and may be the least.
         let (mut turn, mut from, mut left) = (0, due, Duration::MAX);
         for (next, to) in file.handed.iter().copied().chain(now) {
+            // Where turns become shorter, the batches of those after it are sealed by a clock that must catch up.
+            let catches_up = to + length(turn) * 2 * self.scenario.delay();
+            let shorter = length(turn).saturating_sub(length(next)) * self.scenario.delay();
+            causes.push((to, catches_up, shorter));
             // Turns that were handed out again after a retraction count once.
             if next <= turn || to <= due {
                 turn = turn.max(next);
                 continue;
             }
-            // Where turns become shorter, the batches of those after it are sealed by a clock that must catch up.
-            let catches_up = to + length(turn) * 2 * self.scenario.delay();
-            let shorter = length(turn).saturating_sub(length(next)) * self.scenario.delay();
-            causes.push((to, catches_up, shorter));
             let open = self.losses(&causes, from, from);
             let planned: Duration = (turn..next).map(length).sum();
             let more = planned + (to - from) / SLEW + self.losses(&causes, from, to) - open;

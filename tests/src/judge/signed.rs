@@ -109,7 +109,7 @@ pub fn start_signers(start: &Start) -> BTreeSet<u8> {
     signers(start, &by, |_| head("lockstep start", &[&hash]))
 }
 
-/// The places whose signatures under a roster change hold, as their newest runs.
+/// The places whose signatures under a roster change hold, as the newest runs before it.
 pub fn accepted_by(log: &Log, start: &Start, change: &RosterChange) -> BTreeSet<u8> {
     let (mut parts, match_id) = (Parts::default(), &start.match_id.0);
     parts.bytes(match_id);
@@ -120,8 +120,10 @@ pub fn accepted_by(log: &Log, start: &Start, change: &RosterChange) -> BTreeSet<
     let vote = (change.epoch, 3_u8, change.ballot, change.value);
     let vote = postcard::to_allocvec(&vote).expect("a vote in memory encodes");
     signers(start, &change.accepts, |place| {
+        let joins = change.value.joins.map(|of| of.incarnation);
         let mut runs = log.runs.iter().rev().filter(|(of, _)| *of == place);
-        let run = runs.next().map_or(&[][..], |(_, run)| &run.0);
+        let run = runs.find(|(_, run)| Some(*run) != joins);
+        let run = run.map_or(&[][..], |(_, run)| &run.0);
         match change.reopening {
             Some(_) => head("lockstep reopen", &[&reopening]),
             None => head("lockstep roster", &[match_id, run, &vote]),
@@ -150,11 +152,8 @@ pub fn proved(log: &Log, Equivocation(one, other): &Equivocation) -> Option<u8> 
 /// The places that have signed an end.
 pub fn end_signers(start: &Start, end: &End) -> BTreeSet<u8> {
     let [turns, checksum] = [end.turns, end.checksum.0].map(u32::to_le_bytes);
-    let outcome = match end.outcome.map(|outcome| outcome.winner) {
-        None => [0, 0],
-        Some(None) => [1, 0],
-        Some(Some(seat)) => [2, seat.0],
-    };
+    let by_winner = |winner: Option<Seat>| winner.map_or([1, 0], |seat| [2, seat.0]);
+    let outcome = end.outcome.map_or([0, 0], |of| by_winner(of.winner));
     let parts = [&turns[..], &end.log_hash.0, &checksum, &outcome];
     signers(start, &end.signatures, |_| head("lockstep end", &parts))
 }

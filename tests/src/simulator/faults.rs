@@ -4,8 +4,9 @@
 use super::event::Event;
 use super::links::IDLE;
 use super::quic::SOCKET_PACKETS;
-use super::scenario::{Aftermath, Fault, Victim, Ways};
+use super::scenario::{Aftermath, Fault, SUSPICION, Victim, Ways};
 use super::{Playable, Simulator};
+use crate::judge::GAP;
 use lockstep::log::What;
 use lockstep::session::Input;
 use lockstep::{LinkError, RosterCause};
@@ -37,7 +38,7 @@ impl<W: Playable> Simulator<W> {
 
     pub(super) fn begin_fault(&mut self, peer: usize, number: usize) {
         let (_, fault) = self.scenario.peers[peer].faults[number].clone();
-        let lasts = match fault {
+        let lasts = match fault.clone() {
             Fault::Crash => return self.crash(peer),
             Fault::Return { with_log } => return self.return_to_match(peer, with_log),
             Fault::Move => return self.move_away(peer),
@@ -67,8 +68,11 @@ impl<W: Playable> Simulator<W> {
                 lasts
             }
         };
-        let over = Event::FaultOver(peer, number);
-        self.driver.schedule(self.now() + lasts, over);
+        let (over, until) = (Event::FaultOver(peer, number), self.now() + lasts);
+        if matches!(fault, Fault::Freeze(_) | Fault::Cut { .. }) && lasts >= SUSPICION {
+            self.notes(peer).silent_until = until;
+        }
+        self.driver.schedule(until, over);
     }
 
     pub(super) fn end_fault(&mut self, peer: usize, number: usize) {
@@ -161,8 +165,8 @@ impl<W: Playable> Simulator<W> {
     fn lose_time(&mut self, peer: usize, lost: Duration) {
         let answered = self.now() + self.least_answer();
         let file = &mut self.judge.peers[peer];
-        if file.log.start.is_some() && !file.notes.is_out {
-            file.notes.lost_time = (lost, answered);
+        if lost > GAP && file.log.start.is_some() && !file.notes.is_out {
+            file.notes.unsure_until = answered;
         }
     }
 

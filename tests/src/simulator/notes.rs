@@ -15,8 +15,10 @@ pub struct Notes {
     pub crashed: bool,
     /// It was told to leave.
     pub leaves: bool,
-    /// So much of its time passed unseen once, and no answer to what it asked then was there before the other time.
-    pub lost_time: (Duration, Duration),
+    /// Much of its time passed unseen, and no peer can have told it before this that it still belongs.
+    pub unsure_until: Duration,
+    /// It stood still or was cut off for the suspicion time or longer, up to then.
+    pub silent_until: Duration,
     /// Its machine was slow up to then.
     pub slow_until: Option<Duration>,
     /// When its players voted to extend the suspicion time.
@@ -30,6 +32,7 @@ impl Notes {
             run: self.run + 1,
             began_at: now,
             is_out: true,
+            silent_until: self.silent_until,
             slow_until: self.slow_until,
             voted_at: self.voted_at,
             ..Notes::default()

@@ -10,6 +10,9 @@ use std::time::Duration;
 /// Share of garbage among the commands of a player that sends any, in a thousand.
 const GARBAGE: u32 = 20;
 
+/// A player writes nothing after this much of a stall: a session drops a text while sixteen others wait.
+const TALKS_IN_A_STALL: Duration = Duration::from_secs(12);
+
 impl<W: Playable> Simulator<W> {
     /// Plans the actions of this peer's players. The match has begun for it.
     pub(super) fn plan_actions(&mut self, peer: usize) {
@@ -81,8 +84,12 @@ impl<W: Playable> Simulator<W> {
         if !self.is_playing(peer) {
             return;
         }
-        let text = format!("at {:?} from {peer}", self.now());
-        self.say(peer, What::Chat(text.clone()), Input::Chat(text));
+        let last = self.judge.peers[peer].handed.last();
+        let stands = last.is_some_and(|(_, at)| *at + TALKS_IN_A_STALL < self.now());
+        if !stands {
+            let text = format!("at {:?} from {peer}", self.now());
+            self.say(peer, What::Chat(text.clone()), Input::Chat(text));
+        }
         self.driver.schedule(self.now() + every, Event::Chat(peer));
     }
 

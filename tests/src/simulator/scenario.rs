@@ -308,6 +308,25 @@ impl Scenario {
         self.hostile().any(two)
     }
 
+    /// Drops of these peers of a roster of so many those that do not hear from all others in time.
+    ///
+    /// Two without a link hear from each other by way of a third peer, but too late of a peer outside.
+    pub fn in_reach(&self, mut peers: Vec<usize>, of: usize) -> Vec<usize> {
+        loop {
+            let linked = |one: usize, other: usize| !self.are_apart(one, other);
+            let is_deaf = |one: usize, other: usize| {
+                let mut by_way = peers.iter().filter(|_| peers.len() == of);
+                let hears = by_way.any(|by| linked(one, *by) && linked(*by, other));
+                !hears && !linked(one, other)
+            };
+            let deaf = |one: &usize| peers.iter().filter(|other| is_deaf(*one, **other)).count();
+            match peers.iter().copied().max_by_key(deaf) {
+                Some(most) if deaf(&most) > 0 => peers.retain(|one| *one != most),
+                _ => return peers,
+            }
+        }
+    }
+
     /// Whether these two can never dial each other.
     pub fn are_apart(&self, one: usize, other: usize) -> bool {
         self.unreachable.contains(&(one.min(other), one.max(other)))

@@ -153,11 +153,14 @@ impl Surroundings for Around {
 
     fn called(&mut self, call: Call<'_>) {
         let bounds = &mut self.bounds[call.peer];
-        let mut asks = |asked| assert!(!bounds.are_crossed(call.now, asked), "{asked:?}");
+        let mut asks = |asked, size| {
+            let crossed = bounds.are_crossed(call.now, asked, size);
+            assert!(!crossed, "{asked:?}, {size}");
+        };
         if call.timeout {
-            asks(Asked::Timeout);
+            asks(Asked::Timeout, 1);
         }
-        asks(Asked::Outputs(call.outputs.len()));
+        asks(Asked::Outputs, call.outputs.len());
         for output in call.outputs {
             if let Output::Send {
                 link,
@@ -165,10 +168,11 @@ impl Surroundings for Around {
                 bytes,
             } = output
             {
-                asks(match channel {
-                    Channel::Turns => Asked::Datagram(*link, bytes.len()),
-                    _ => Asked::Message(*link, bytes.len()),
-                });
+                let asked = match channel {
+                    Channel::Turns => Asked::Datagram(*link),
+                    _ => Asked::Message(*link),
+                };
+                asks(asked, bytes.len());
             }
         }
     }
