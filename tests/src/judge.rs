@@ -1,8 +1,10 @@
-//! The judge: what must hold in every run, seen from outside.
+//! The judge: the demands that every run must meet, seen from outside.
 //!
-//! It keeps one canonical history, made of what honest peers append to their logs, and holds it against the harness's
-//! own notes of what happened. It shares no code with the session but the decoding of public types. Each file is one
-//! invariant. Of every honest peer the judge demands safety, always; of the core, from healing on, progress.
+//! The judge keeps one canonical history of what honest peers append to their logs. It compares that history with the
+//! harness's own notes of what happened. It shares no code with the session but the decoding of public types.
+//!
+//! Each file is one invariant. The judge demands safety of every honest peer, always, and progress of the core after
+//! healing.
 
 mod agreement;
 mod bounded;
@@ -34,15 +36,15 @@ use std::time::Duration;
 
 /// Time from healing until turns must advance.
 pub const RECOVERY: Duration = Duration::from_secs(2);
-/// A gap in a peer's time after which it may have been removed, and a little for the drift of its clock.
+/// A peer with such a gap in its time may have been removed. A clock's drift makes it a little longer.
 pub const GAP: Duration = Duration::from_millis(1_010);
 
-/// What must not be.
+/// A demand that does not hold.
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// Which invariant does not hold.
+    /// The invariant.
     pub invariant: Invariant,
-    /// The same; when, at which peer and before which turn; and what was seen.
+    /// The invariant, the time, the peer and its next turn, and what was seen.
     pub seen: String,
 }
 
@@ -51,9 +53,9 @@ pub struct Violation {
 pub enum Invariant {
     /// S1, S2: one history, of which every log is a prefix.
     Agreement,
-    /// S3: what players say is in the history once, in order, everywhere.
+    /// S3: the history holds what players say, once and in order.
     NoLoss,
-    /// S4: logged before executed, and the log re-runs to its checksums.
+    /// S4: a turn is logged before it is executed, and the log re-runs to its checksums.
     Durable,
     /// S5: no panic, nothing above its bound.
     Bounded,
@@ -65,12 +67,12 @@ pub enum Invariant {
     Blame,
 }
 
-/// One canonical history and what every peer did to it.
+/// One canonical history, and a file on every peer.
 #[derive(Default)]
 pub struct Judge {
-    /// The time of what follows.
+    /// The time of the calls that follow.
     pub now: Duration,
-    /// What is held about each peer.
+    /// A file on each peer.
     pub peers: Vec<PeerFile>,
     /// The peers of which progress is demanded.
     pub core: Core,
@@ -80,34 +82,34 @@ pub struct Judge {
     scenario: Scenario,
     /// The peers in the order of the start's roster.
     pub places: Vec<usize>,
-    /// By the log's hash before a turn, or before a decision: the hash after it.
+    /// The log's hash after a turn or a decision, by the hash before it.
     next: BTreeMap<(Hash, bool), Hash>,
-    /// By the log's hash after a turn: the checksum of the world.
+    /// The world's checksum after a turn, by the log's hash there.
     worlds: BTreeMap<Hash, Checksum>,
-    /// What players said, by seat and kind.
+    /// The words of players, by seat and kind.
     said: BTreeMap<(Seat, u8), Vec<Saying>>,
 }
 
-/// What is held about one peer.
+/// The file on one peer.
 #[derive(Default)]
 pub struct PeerFile {
-    /// What the harness did to it.
+    /// The harness's notes on it.
     pub notes: Notes,
-    /// What the newest run of its process has logged, and what earlier runs had.
+    /// The log of the newest run of its process, and those of earlier runs.
     pub log: Log,
     past: Vec<Log>,
     /// The log that its newest run began with.
     given: Log,
-    /// When that run handed turns out, and which is next.
+    /// The turns that this run handed out, with times, and the next one.
     pub handed: Vec<(u32, Duration)>,
     next: u32,
     /// The log's hash after each turn that its world is to execute.
     executing: VecDeque<Option<Hash>>,
     /// Turns that it has executed, and its world after them.
     executed: (u32, Option<Checksum>),
-    /// How it ended.
+    /// Its end.
     pub ended: Option<Ended>,
-    /// It was told of a mismatch of worlds or logs,
+    /// Whether it was told that worlds or logs differ,
     told_of_desync: bool,
     /// or that a peer signs two histories.
     pub told_of_proof: bool,
@@ -121,11 +123,11 @@ impl PeerFile {
     }
 }
 
-/// The peer at which the whole run is seen.
+/// Stands for the whole run in place of a peer.
 const RUN: usize = usize::MAX;
 
 impl Judge {
-    /// Before anything has happened. `ids` are the peers' keys.
+    /// A judge of a run that has not begun. `ids` are the peers' keys.
     pub fn new(scenario: &Scenario, ids: &[PeerId]) -> Self {
         Judge {
             scenario: scenario.clone(),
@@ -135,7 +137,7 @@ impl Judge {
         }
     }
 
-    /// For demands on a peer, or on the run: of the first that does not hold it is kept what was seen, and of what.
+    /// Makes demands on a peer or on the run. The judge keeps the first that does not hold.
     pub fn must(&self, peer: usize, invariant: Invariant, of: impl Debug) -> impl Fn(bool, &str) {
         move |holds, seen| {
             if !holds {
@@ -188,7 +190,7 @@ impl Judge {
         self.peers[peer].executed.0 = turns;
     }
 
-    /// The run is over: checks what needs the whole of it.
+    /// Makes the demands on a whole run, which is over.
     pub fn finish<W: Playable>(&mut self) {
         if let Some(log) = self.canonical().cloned() {
             self.check_prefixes(&log);

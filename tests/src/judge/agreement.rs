@@ -3,7 +3,7 @@
 use super::*;
 
 impl Judge {
-    /// A session appended a record, which stands where it may, has a reason, and is what the others have logged there.
+    /// A session appended a record. It stands in its place, has a reason, and is what others logged there.
     pub fn appended(&mut self, peer: usize, record: &Record) {
         if let Record::Start(start) = record {
             let peer = |of: &RosterPeer| self.ids.iter().position(|id| *id == of.peer);
@@ -80,8 +80,8 @@ impl Judge {
         let proved: BTreeSet<u8> = proofs.filter_map(|of| signed::proved(log, of)).collect();
         let just = value.cheats.iter().all(|cheat| proved.contains(&cheat));
         must(just, "removes a cheat unproved");
-        // A match is reopened where a quorum's disks say, and no sooner. What a joiner has followed of peers that stand
-        // still counts as recorded.
+        // A match is reopened at the last turn of a quorum's disks. Turns that a joiner has followed of stalled peers
+        // count as recorded.
         let followed = self.scenario.reopening.iter().any(Reopening::some_live);
         let disk = |place| &self.peers[self.at(place)].given;
         let runs = change.reopening.iter().flat_map(|of| &of.runs);
@@ -97,11 +97,11 @@ impl Judge {
         }
     }
 
-    /// A session handed out a turn to execute, which is logged before, and as it was logged.
+    /// A session handed out a turn to execute: the next one of its log.
     pub fn handed_out(&mut self, peer: usize, bundle: &Bundle) {
         let (file, turn) = (&self.peers[peer], bundle.turn.0);
         let logged = file.log.turns.get(turn as usize) == Some(bundle) && turn == file.next;
-        // One of few may have decided alone that it belongs.
+        // A peer among few may have decided alone that it belongs.
         let few = file.log.roster(u32::MAX).len() < 3;
         let again = file.handed.iter().any(|(before, _)| *before >= turn);
         let fenced = self.now < file.notes.unsure_until && !few && !again;
@@ -132,7 +132,7 @@ impl Judge {
     pub fn retracted(&mut self, peer: usize, turns: u32) {
         let many = self.peers[peer].log.len().saturating_sub(turns);
         self.peers[peer].log.retract(&self.places, turns);
-        // A joiner gives up what it has followed of peers that stand still.
+        // A joiner gives up turns that it has followed of stalled peers.
         let follows = self.scenario.is_hostile(peer) || self.scenario.reopening.is_some();
         let founded = self.scenario.has_two_faced() && many <= self.provisional();
         self.must(peer, Agreement, many)(follows || founded, "takes turns back");
@@ -143,7 +143,7 @@ impl Judge {
         self.scenario.delay() * if self.scenario.has_two_faced() { 2 } else { 1 }
     }
 
-    /// The log of the core; without one the longest of the newest epoch.
+    /// The log of the core. Without a core it is the longest one of the newest epoch.
     pub(super) fn canonical(&self) -> Option<&Log> {
         let newest = |peer: usize| Some((peer, self.peers[peer].logs().next()?));
         let logs = self.scenario.honest().filter_map(newest);
@@ -160,7 +160,7 @@ impl Judge {
                 let newest = std::ptr::eq(log, &self.peers[peer].log);
                 let most = match self.scenario.reopening {
                     _ if newest && self.is_core(peer) => 0,
-                    // The disks of runs that died before a reopening are held against it on their own.
+                    // A reopening itself is compared with the disks of runs that died before it.
                     Some(_) if reopened || !newest => u32::MAX,
                     _ => self.provisional(),
                 };

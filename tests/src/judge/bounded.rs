@@ -3,20 +3,20 @@
 use super::*;
 use lockstep::{LinkId, MAX_DATAGRAM};
 
-/// What a session asks for, or is asked.
+/// A session's demand on its surroundings, or the clock's on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Asked {
-    /// To be told that time has passed.
+    /// A call for time that has passed.
     Timeout,
-    /// All that one call returns.
+    /// The outputs of one call.
     Outputs,
-    /// To send a datagram.
+    /// A datagram.
     Datagram(LinkId),
-    /// To send a message.
+    /// A message.
     Message(LinkId),
 }
 
-/// Counts it, second by second.
+/// The demands of one second.
 #[derive(Default)]
 pub struct Bounds {
     second: u64,
@@ -24,7 +24,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Whether that is too much, at once or in one second.
+    /// Whether this demand is above its bound, at once or in one second.
     pub fn are_crossed(&mut self, now: Duration, asked: Asked, size: usize) -> bool {
         let (at_once, more, in_all) = match asked {
             Asked::Timeout => (1, 1, 2_000),

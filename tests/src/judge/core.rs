@@ -1,27 +1,25 @@
-//! The core: calm peers that must go on from healing on, whatever those outside do.
+//! The core: calm peers that must make progress after healing, whatever peers outside do.
 
 use super::*;
 
-/// A reopening takes so long after its host has waited for all.
+/// The longest time that a reopening takes after its host has waited.
 const REOPENS: Duration = Duration::from_secs(15);
 
 /// The peers of which progress is demanded, and what may hold them up.
 #[derive(Default)]
 pub struct Core {
-    /// None before healing, or where there is none.
+    /// Empty before healing, and where no core exists.
     pub members: Vec<usize>,
-    /// When turns must advance, once it is picked.
+    /// The time from which turns must advance. `None` before healing.
     pub due: Option<Duration>,
-    /// Each stay of a peer outside in the roster: from when the first core peer knows of it until none does, and whether a
-    /// run of its process was heard then.
+    /// The stays of outside peers in rosters of core peers: peer, begin, end, and whether its process was alive.
     pub(super) tenures: Vec<(usize, Duration, Duration, bool)>,
-    /// When the first core peer logged each roster change.
+    /// The time at which the first core peer logged each roster change.
     pub(super) changes: BTreeMap<usize, Duration>,
 }
 
 impl Judge {
-    /// The faults of calm peers have ended for as long as changes take that were begun before: picks the core of the peers
-    /// that run.
+    /// Picks the core of the running peers. The faults of calm peers ended before, and changes begun in them are over.
     pub fn pick_core(&mut self, running: &[usize]) {
         let scenario = &self.scenario;
         let roster = self.canonical().map_or(&[][..], |log| log.roster(u32::MAX));
@@ -31,7 +29,7 @@ impl Judge {
             let reopens = scenario.reopening.is_some() && notes.run > 0;
             running.contains(peer) && (reopens || !notes.is_out && log.start.is_some())
         });
-        // A peer that was not heard until healing may be removed yet, where the others can decide that.
+        // The others may still remove a peer that was silent until healing, if they can decide that.
         let heard = |peer: &usize| {
             let notes = &self.peers[*peer].notes;
             !notes.crashed && notes.silent_until + SUSPICION + RECOVERY <= self.now
@@ -47,7 +45,7 @@ impl Judge {
         self.note_tenures();
     }
 
-    /// The newest rosters of core peers may be others than before.
+    /// Notes which peers outside are in rosters of core peers now.
     pub(super) fn note_tenures(&mut self) {
         for peer in 0..self.peers.len() {
             let votes = |core: &usize| self.peers[*core].log.roster(u32::MAX).contains(&peer);
@@ -64,7 +62,7 @@ impl Judge {
     }
 }
 
-/// Whether these of all voters can decide: the first of them has the tie-break.
+/// Whether these of all voters can decide. The first voter has the tie-break.
 pub(super) fn is_quorum(voters: &[usize], votes: impl Fn(&usize) -> bool) -> bool {
     let first = voters.first().is_some_and(&votes);
     let votes = voters.iter().filter(|voter| votes(voter)).count();

@@ -3,7 +3,7 @@
 use super::*;
 use lockstep::DesyncSide;
 
-/// A peer that differs is out of the roster after so long, where the match goes on.
+/// A match that goes on has removed a peer that differs after this time.
 const SETTLED: Duration = Duration::from_secs(25);
 
 impl Judge {
@@ -19,7 +19,7 @@ impl Judge {
         must(just || may_err, "names a peer whose world is sound");
         let stops = self.scenario.on_desync == OnDesync::Pause;
         must(!stops || !desync.goes_on, "goes on where it must stop");
-        // All are named that tell of another world or log than more than half of the roster.
+        // The report names all peers that differ from more than half of the roster.
         let voters = self.peers[peer].log.roster(u32::MAX).len();
         let told = |side: &DesyncSide| (side.checksum, side.log_hash);
         for most in &desync.reports {
@@ -31,8 +31,8 @@ impl Judge {
         }
     }
 
-    /// Every core peer has found what differs while the peer at fault stayed in the roster, and each stopped or went on
-    /// without it. A proof that one of them was told is in the log of all.
+    /// Every core peer has found a peer that differs in the roster, and stopped or went on without it. The log has
+    /// every proof that a core peer was told of.
     pub(super) fn check_mismatches(&self, canonical: &Log) {
         let delay = self.scenario.delay();
         let due = self.core.due.unwrap_or_default();
@@ -42,8 +42,7 @@ impl Judge {
                 (_, Some(Hostile::LiesOfWorld(turns) | Hostile::LiesOfLog(turns))) => turns,
                 _ => continue,
             };
-            // A report comes in a batch that is sealed once the world has executed the turn; a world that catches up has
-            // sealed those of so many turns more.
+            // A batch that is sealed after execution reports a turn. A world that catches up has sealed more turns.
             let told_by = from + 2 * delay + 1;
             let mut epochs = canonical.epochs.iter();
             let gone = epochs.find(|(_, roster)| !roster.contains(&peer));
@@ -55,7 +54,7 @@ impl Judge {
             for member in self.core.members.iter().filter(|_| due_to) {
                 let file = &self.peers[*member];
                 let stopped = matches!(&file.ended, Some(of) if of.reason == EndReason::Desync);
-                // Where a match goes on, it does so without that peer.
+                // A match that goes on does so without that peer.
                 let told = file.handed.iter().find(|(turn, _)| *turn >= told_by);
                 let settled = told.map(|(_, at)| *at.max(&due) + SETTLED);
                 let lasts = file.handed.last().map(|(_, at)| *at) > settled;

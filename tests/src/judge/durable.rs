@@ -1,12 +1,12 @@
-//! S4: what logs hold re-runs to what they claim, from the start and from any keyframe, and what is signed there holds.
+//! S4: logs re-run to their claims, from the start and from every keyframe, and their signatures hold.
 
 use super::*;
 
-/// Turns that are re-run from a keyframe.
+/// The number of turns re-run from a keyframe.
 const FROM_KEYFRAME: usize = 20;
 
 impl Judge {
-    /// The history re-runs to what worlds were, and what logs claim of it is true.
+    /// The history re-runs to the live worlds, and the claims of logs about it are true.
     pub(super) fn check_reruns<W: Playable>(&self, canonical: &Log) {
         let start = canonical.start.as_ref();
         let Some(mut world) = start.and_then(|start| build::<W>(start)) else {
@@ -25,7 +25,7 @@ impl Judge {
         }
     }
 
-    /// What a peer's log claims of turns that are in the history.
+    /// The claims of a peer's log about turns of the history.
     fn check_claims<W: Playable>(&self, peer: usize, canonical: &Log, worlds: &[Checksum]) {
         let log = &self.peers[peer].log;
         let common = log.common(canonical);
@@ -66,7 +66,7 @@ impl Judge {
     }
 }
 
-/// Whether a keyframe's world is the world, and goes on like it.
+/// Whether a keyframe holds the history's world, and re-runs like it.
 fn is_true<W: Playable>(keyframe: &Keyframe, canonical: &Log, worlds: &[Checksum]) -> bool {
     let (at, turns) = (keyframe.turns as usize, &canonical.turns);
     let Ok(mut world) = W::load(&keyframe.snapshot) else {

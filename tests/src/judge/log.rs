@@ -1,4 +1,4 @@
-//! A log as one run of one peer's process has it, with hashes and epochs that are computed here.
+//! The log of one run of a peer's process, with hashes and epochs that are computed here.
 
 use super::*;
 use lockstep::Incarnation;
@@ -13,11 +13,11 @@ pub struct Log {
     pub changes: Vec<RosterChange>,
     /// Its hash after so many turns.
     pub hashes: Vec<Hash>,
-    /// What the next turn's hash is made of: it names all before it, with the changes behind the last turn.
+    /// Its hash with the changes after the last turn: the next hash contains it.
     pub tip: Hash,
     /// Turns before each epoch, and the peers that vote in it, in the order of their places.
     pub epochs: Vec<(u32, Vec<usize>)>,
-    /// The runs of processes that it names, by place.
+    /// The runs of processes that it names, with their places.
     pub runs: Vec<(u8, Incarnation)>,
 }
 
@@ -29,19 +29,19 @@ impl Log {
         log
     }
 
-    /// Turns in it.
+    /// The number of its turns.
     pub fn len(&self) -> u32 {
         self.turns.len() as u32
     }
 
-    /// The peers that vote on a turn; none do before the start.
+    /// The peers that vote on a turn. Before the start there are none.
     pub fn roster(&self, turn: u32) -> &[usize] {
         let mut newest = self.epochs.iter().rev();
         let epoch = newest.find(|(begins, _)| *begins <= turn);
         epoch.map_or(&[], |(_, roster)| roster)
     }
 
-    /// Adds a record that stands where it may.
+    /// Adds a record.
     pub fn put(&mut self, places: &[usize], record: &Record) {
         self.records.push(record.clone());
         match record {
@@ -80,7 +80,7 @@ impl Log {
         *self = Log::of(places, &self.records[..kept.count()]);
     }
 
-    /// Turns up to which this log and another one are the same.
+    /// The number of turns that this log and another one have in common.
     pub fn common(&self, other: &Log) -> u32 {
         let pairs = self.hashes.iter().zip(&other.hashes);
         let alike = pairs.take_while(|(one, other)| one == other);

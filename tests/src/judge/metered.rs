@@ -1,12 +1,12 @@
-//! L1, too: ticks are longer than at the start only beside slow machines, and no longer than is allowed.
+//! L1, too: ticks are longer than at the start only beside slow machines, and within bounds.
 
 use super::*;
 
-/// Ticks are at most so many times as long as at the start.
+/// The longest ticks, as a multiple of those at the start.
 const LONGEST: u16 = 4;
-/// Between two lowerings lies so much of the match.
+/// The shortest time of the match between two lowerings.
 const BETWEEN_LOWERINGS: Duration = Duration::from_secs(10);
-/// Once no machine is slow, ticks are as at the start within so much of the match.
+/// The longest time of the match until ticks are as at the start, once no machine is slow.
 const RECOVERS: Duration = Duration::from_secs(40);
 
 impl Judge {
@@ -17,7 +17,7 @@ impl Judge {
         let may_lie = self.scenario.hostile().next().is_some();
         let first = self.scenario.plan;
         let (mut last, mut at) = (first, Duration::ZERO);
-        // When ticks were made shorter, and since when all machines are fast.
+        // The time of the last lowering, and the time since when all machines are fast.
         let (mut lowered_at, mut fast_at) = (None, None);
         for bundle in &canonical.turns {
             let (turn, plan) = (bundle.turn.0, bundle.plan);
@@ -31,7 +31,7 @@ impl Judge {
             let mut handed = core.flat_map(|peer| &self.peers[*peer].handed);
             let handed = handed.find(|(handed, _)| *handed == turn);
             let fast = handed.is_some_and(|(_, at)| slow.is_none_or(|slow| *at > slow));
-            // In a pause no tick is stepped: what was measured last stands.
+            // A pause steps no tick, and the last measurement stands.
             fast_at = fast_at.or(fast.then_some(at)).filter(|_| !bundle.paused);
             let late = fast_at.is_some_and(|since| at > since + RECOVERS);
             must(excused || !late, "a plan for a machine that was slow");

@@ -1,32 +1,31 @@
-//! S3: what the history holds is what players said, and nothing else: every command and text once, in order, and
+//! S3: the history holds what players said, and nothing else. Every command and text is there once, in order, and
 //! without delay while its peer stays.
 
 use super::*;
 
-/// Bytes of a peer's commands in a turn up to which a batch certainly has room: 700 less signature, checksums of a
-/// catch-up, slack and heads.
+/// A batch has room for this many bytes of commands: 700 less signature, checksums of a catch-up, slack and heads.
 const ROOMY: usize = 300;
-/// A world lies less than that behind its session, outside of the core.
+/// A world outside the core lies at most this far behind its session.
 const BEHIND: Duration = Duration::from_secs(5);
 
-/// What a player said once.
+/// A command, a text or a pause of a player.
 #[derive(Clone, Debug)]
 pub(super) struct Saying {
     entry: LogEntry,
     peer: usize,
     run: u32,
-    /// The turn that its peer's session was to hand out next, and the first that must hold it if that has room.
+    /// The turn that its session was to hand out next, and the first turn with room that must hold it.
     next: u32,
     due: u32,
     /// The turn of the history that holds it.
     turn: Option<u32>,
 }
 
-/// By turn and peer: bytes that batches had.
+/// Bytes of batches, by turn and peer.
 type Used = BTreeMap<(u32, usize), usize>;
 
 impl Judge {
-    /// A player says something, which the session is given.
+    /// A player says something to its session.
     pub fn says(&mut self, peer: usize, entry: LogEntry) {
         let (next, run) = (self.peers[peer].next, self.peers[peer].notes.run);
         let in_core = self.is_core(peer) && Some(self.now) > self.core.due;
@@ -68,7 +67,7 @@ impl Judge {
         }
     }
 
-    /// Whether an entry has a reason, and follows on what its seat said before.
+    /// Whether an entry has a reason, and is the next of its seat.
     fn read(&mut self, used: &mut Used, log: &Log, bundle: &Bundle, entry: &LogEntry) -> bool {
         let (turn, what) = (bundle.turn.0, &entry.what);
         let mut roster = log.start.iter().flat_map(|start| &start.roster);
@@ -96,13 +95,13 @@ impl Judge {
             return hostile;
         };
         rest[found].turn = Some(turn);
-        // What a run that died had said may be lost with it, and a pause that comes too late has no effect.
+        // The words of a dead run may be lost with it, and a late pause has no effect.
         let mut passed = rest[..found].iter();
         let next = passed.all(|saying| saying.run < rest[found].run);
         next || hostile || matches!(what, What::Pause | What::Resume)
     }
 
-    /// Whether something that was said is not in a turn that has room for it, while its peer stays and goes on itself.
+    /// Whether a turn with room lacks something that was said, while its peer stays and logs turns itself.
     fn waits(&self, saying: &Saying, used: &Used, log: &Log) -> bool {
         let (what, file) = (&saying.entry.what, &self.peers[saying.peer]);
         let has_room = |turn: u32| {
@@ -127,7 +126,7 @@ impl Judge {
     }
 }
 
-/// Of what is said, each kind of which keeps its order: the kind, and bytes of a batch. Of a peer's texts one counts per turn.
+/// The kind of an entry, and its bytes in a batch. Each kind keeps its order. A peer has one text per turn.
 fn kind(what: &What) -> (u8, usize) {
     match what {
         What::Command(bytes) => (0, bytes.len() + 3),

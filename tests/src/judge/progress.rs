@@ -1,30 +1,30 @@
-//! L1: from healing on the core's turns run at the plan's rate, but for as long as peers outside may hold them up, and all
-//! of the core end as agreed. The bounds are those of `docs/bounds.md`.
+//! L1: after healing the core's turns run at the plan's rate, except for delays that peers outside may cause. All core
+//! peers end as agreed. The bounds are those of `docs/bounds.md`.
 
 use super::*;
 
-/// What a player's vote adds to the suspicion time; votes within the other time are of one stall.
+/// A vote's extension of the suspicion time. Votes within the second time belong to one stall.
 const EXTENSION: Duration = Duration::from_secs(30);
 const ONE_STALL: Duration = Duration::from_secs(2);
-/// A peer may block turns for so long although it is heard, and is given back a tenth of the time that passes.
+/// A peer that is heard may block turns for this long. It is given back a tenth of the time that passes.
 const STALL_BUDGET: Duration = Duration::from_secs(10);
 const REFILL: u32 = 10;
-/// Two histories, or a log that differs, are settled within this time.
+/// The longest dispute about two histories, or about a log that differs.
 const DISPUTE: Duration = Duration::from_secs(15);
-/// A roster change that the core begins takes four one-way delays, of which a batch has one to arrive, and pulses.
+/// The pulses of a roster change, which takes four one-way delays beside them. A batch has one to arrive.
 const PULSES: Duration = Duration::from_millis(75);
-/// A joiner that dies for the first time is admitted within this time.
+/// The longest time until the first joiner of a peer is admitted.
 const REJOINS: Duration = Duration::from_secs(6);
-/// Turns become longer by this part at most, for clocks to agree.
+/// The largest part of a turn by which it becomes longer, for clocks to agree.
 const SLEW: u32 = 20;
-/// A turn may be handed out so much later than it was due.
+/// The longest delay of a turn that is due.
 const JITTER: Duration = Duration::from_millis(60);
 
-/// What may hold the core up: from when to when, and by how much any window that overlaps that time.
+/// A cause of delays: its begin and end, and the delay that it may cause in a window that overlaps them.
 type Cause = (Duration, Duration, Duration);
 
 impl Judge {
-    /// How an honest peer may end.
+    /// Checks the end of an honest peer.
     pub(super) fn check_end(&mut self, peer: usize, ended: &Ended) {
         self.peers[peer].ended = Some(ended.clone());
         let (file, outside) = (&self.peers[peer], !self.is_core(peer));
@@ -47,7 +47,7 @@ impl Judge {
         must(alike, "ends with another world than its own");
     }
 
-    /// What may hold up the core, the refill of stall budgets aside.
+    /// The causes of the core's delays, except for the refill of stall budgets.
     fn causes(&self) -> Vec<Cause> {
         let plan = self.scenario.plan;
         let delay = plan.turn() * self.scenario.delay();
@@ -57,10 +57,10 @@ impl Judge {
             let budgets = STALL_BUDGET * u32::from(*was_alive) + DISPUTE * differs;
             (*from, *to, SUSPICION + RECOVERY + budgets)
         });
-        // Turns stand still for a change before they come to its cut, behind which it is logged.
+        // Turns stall for a change before its cut, and the log has it after the cut.
         let changes = self.core.changes.values();
         let changes = changes.map(|at| (at.saturating_sub(delay * 2), *at, change));
-        // The votes of all in one stall are one extension.
+        // All votes of one stall are one extension.
         let votes = self.peers.iter().filter_map(|file| file.notes.voted_at);
         let mut votes: Vec<Duration> = votes.collect();
         votes.sort();
@@ -69,7 +69,7 @@ impl Judge {
         tenures.chain(changes).chain(extensions).collect()
     }
 
-    /// What may be lost in a time, in all.
+    /// The time that all causes may cost in a window.
     fn losses(&self, causes: &[Cause], from: Duration, to: Duration) -> Duration {
         let overlaps = |begins: &Duration, ends: &Duration| *begins <= to && from <= *ends;
         let tenures = self.core.tenures.iter();
@@ -81,7 +81,7 @@ impl Judge {
 
     /// The match begins; the core advances, admits calm joiners, and ends.
     pub(super) fn check_progress(&self) {
-        // A guest that sends garbage in the lobby, or answers too late, is shown out, and its seats are waited for.
+        // The host waits for the seats of a guest that was refused, or sent garbage in the lobby.
         let early = |(_, hostile)| matches!(hostile, Hostile::Garbage { early: true, .. });
         let refused = |of: &Ended| matches!(of.reason, EndReason::Refused(_));
         let begun = |of: &PeerFile| of.ended.iter().any(refused) || of.logs().next().is_some();
@@ -96,8 +96,8 @@ impl Judge {
         core.iter().for_each(|core| self.check_admissions(**core));
     }
 
-    /// Calm joiners that reach all of the core are admitted in time, unless it has sealed its last batches by then: none
-    /// attests a later decision.
+    /// The core admits calm joiners that reach all of it in time. After it has sealed its last batches, none attests a
+    /// decision.
     fn check_admissions(&self, core: usize) {
         let (due, unsealed) = (self.core.due.unwrap_or_default(), 2 * self.scenario.delay());
         let mut handed = self.peers[core].handed.iter();
@@ -114,7 +114,7 @@ impl Judge {
         }
     }
 
-    /// In no window are a core peer's turns later than planned by more than may hold it up.
+    /// A core peer's turns are no later than planned, in any window, by more than all causes allow.
     fn check_pace(&self, peer: usize) {
         let (file, due) = (&self.peers[peer], self.core.due.unwrap_or_default());
         let (turns, first) = (&file.log.turns, self.scenario.plan);
@@ -123,14 +123,14 @@ impl Judge {
         let next = file.next.min(self.scenario.turn_limit - 1);
         let now = (!stopped).then_some((next, self.now));
         let mut causes = self.causes();
-        // How much longer the window may be that ends here and may be the least.
+        // The delay left in the tightest window that ends here.
         let (mut turn, mut from, mut left) = (0, due, Duration::MAX);
         for (next, to) in file.handed.iter().copied().chain(now) {
-            // Where turns become shorter, the batches of those after it are sealed by a clock that must catch up.
+            // A clock must catch up to seal the batches of turns that have become shorter.
             let catches_up = to + length(turn) * 2 * self.scenario.delay();
             let shorter = length(turn).saturating_sub(length(next)) * self.scenario.delay();
             causes.push((to, catches_up, shorter));
-            // Turns that were handed out again after a retraction count once.
+            // Turns handed out again after a retraction count once.
             if next <= turn || to <= due {
                 turn = turn.max(next);
                 continue;
@@ -138,7 +138,7 @@ impl Judge {
             let open = self.losses(&causes, from, from);
             let planned: Duration = (turn..next).map(length).sum();
             let more = planned + (to - from) / SLEW + self.losses(&causes, from, to) - open;
-            // It went on, or begins here.
+            // The tightest window goes on, or another one begins here.
             left = left.min(open + JITTER + length(turn)) + more;
             let must = self.must(peer, Progress, (turn, from, to, left));
             must(left >= to - from, "is later than peers outside may make it");

@@ -9,7 +9,7 @@ use lockstep::{Incarnation, PROTOCOL, Plan};
 /// A hash of the log.
 pub type Hash = [u8; 16];
 
-/// What is hashed: numbers of four bytes, and bytes with their length before them.
+/// The parts of a hash: numbers of four bytes, and bytes with their length before them.
 #[derive(Default)]
 struct Parts(Vec<u8>);
 
@@ -86,7 +86,7 @@ pub fn after_turn(before: &Hash, bundle: &Bundle) -> Hash {
     parts.hash("lockstep turn 1")
 }
 
-/// What takes the place of the log's hash before the first turn of a new epoch.
+/// The log's hash before the first turn of a new epoch.
 pub fn after_change(before: &Hash, change: &RosterChange) -> Hash {
     let (value, mut parts) = (&change.value, Parts::default());
     parts.bytes(before).numbers([change.epoch]);
@@ -131,7 +131,7 @@ pub fn accepted_by(log: &Log, start: &Start, change: &RosterChange) -> BTreeSet<
     })
 }
 
-/// What a batch says, and the run of its peer that has signed it, where the log names that.
+/// A batch, and the run of its peer that signed it, if the log names that run.
 pub fn batch_of(log: &Log, batch: &SignedBatch) -> Option<(Incarnation, Batch)> {
     let (start, by) = (log.start.as_ref()?, [(batch.peer, batch.signature)]);
     let mut runs = log.runs.iter().rev().filter(|(of, _)| *of == batch.peer);
@@ -142,7 +142,7 @@ pub fn batch_of(log: &Log, batch: &SignedBatch) -> Option<(Incarnation, Batch)> 
     Some((*run, Batch::decode(&batch.content).ok()?))
 }
 
-/// The place that two batches of one run for one turn prove to have signed two histories.
+/// The place that signed two histories, as two batches of one run for one turn prove.
 pub fn proved(log: &Log, Equivocation(one, other): &Equivocation) -> Option<u8> {
     let of = |batch| batch_of(log, batch).map(|(run, said)| (run, said.turn));
     let alike = of(one).is_some() && of(one) == of(other) && one.peer == other.peer;
@@ -158,7 +158,7 @@ pub fn end_signers(start: &Start, end: &End) -> BTreeSet<u8> {
     signers(start, &end.signatures, |_| head("lockstep end", &parts))
 }
 
-/// What is signed: what it is, the protocol, and its parts.
+/// The signed bytes: the purpose, the protocol, and the parts.
 fn head(what: &str, parts: &[&[u8]]) -> Vec<u8> {
     [what.as_bytes(), &PROTOCOL.to_le_bytes(), &parts.concat()].concat()
 }
