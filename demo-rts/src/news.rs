@@ -1,7 +1,7 @@
 //! Log lines about events that a player may not see on the screen.
 
 use crate::words;
-use crate::world::{Effect, Id, Kind, ONE, Point, TICKS_PER_SECOND, Tile, World};
+use crate::world::{Effect, Id, Kind, TICKS_PER_SECOND, Tile, World};
 use lockstep::Seat;
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ impl News {
                     lines.push(format!("{} {level} researched", upgrade.stats().name));
                 }
                 Effect::Hit { target, at, .. } => {
-                    let tile = tile_at(at);
+                    let tile = Tile::of(at);
                     let struck =
                         owner(world, &fallen, target).filter(|(seat, _)| Some(*seat) == own);
                     let Some((_, kind)) = struck else {
@@ -72,7 +72,7 @@ impl News {
                     // A building that its owner tore down fell without a hit.
                     let struck = |effect: &Effect| matches!(effect, Effect::Hit { target, .. } if *target == id);
                     if effects.iter().any(struck) {
-                        let tile = tile_at(at);
+                        let tile = Tile::of(at);
                         lines.push(format!("LOST{}: {}", self.place(tile), kind.stats().name));
                     }
                 }
@@ -114,12 +114,6 @@ impl News {
     }
 }
 
-/// The tile that contains a point of the map.
-pub fn tile_at(point: Point) -> Tile {
-    let tile = |at: i32| (at / ONE).max(0) as u16;
-    Tile::new(tile(point.x), tile(point.y))
-}
-
 /// Owners and kinds of the units and buildings that fell in this tick.
 fn fallen(effects: &[Effect]) -> BTreeMap<Id, (Seat, Kind)> {
     let died = effects.iter().filter_map(|effect| match effect {
@@ -144,16 +138,13 @@ const AREA_TILES: u16 = 12;
 mod tests {
     use super::*;
     use crate::world::Upgrade;
-    use sim::Simulation;
+    use sim::{Simulation, Vec2};
 
-    fn at(x: i32, y: i32) -> Point {
-        Point {
-            x: x * ONE,
-            y: y * ONE,
-        }
+    fn at(x: i32, y: i32) -> Vec2 {
+        Vec2::from_ints(x, y)
     }
 
-    fn hit(target: Id, at: Point) -> Effect {
+    fn hit(target: Id, at: Vec2) -> Effect {
         let damage = 1;
         Effect::Hit { target, at, damage }
     }
@@ -196,7 +187,7 @@ mod tests {
         let mut world = World::of_two();
         let own = of(&world, 0);
         let mut news = News::default();
-        let mut struck = |world: &World, at: Point, shown: bool| {
+        let mut struck = |world: &World, at: Vec2, shown: bool| {
             let tick = [hit(own, at)];
             let lines = news.of(world, &tick, Some(Seat(0)), |_| String::new(), |_| shown);
             (lines.len(), news.attacked_at(), news.take_alarm())

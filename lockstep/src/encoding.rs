@@ -115,6 +115,27 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A text of at most so many bytes, named `what` where it is longer.
+    pub(crate) fn short_text(
+        &mut self,
+        most: u32,
+        what: &'static str,
+    ) -> Result<String, DecodeError> {
+        let text = self.text()?;
+        match text.len() <= most as usize {
+            true => Ok(text),
+            false => Err(self.fail(what)),
+        }
+    }
+
+    pub(crate) fn flag(&mut self) -> Result<bool, DecodeError> {
+        match self.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(self.fail("neither yes nor no")),
+        }
+    }
+
     pub(crate) fn end(&self) -> Result<(), DecodeError> {
         match self.remaining() {
             0 => Ok(()),

@@ -1,6 +1,6 @@
 //! What a match tells the game.
 
-use crate::log::StoreError;
+use crate::log::{Gone, RosterCause, SeatInfo, StoreError};
 use crate::{CommandId, LinkError, LogHash, MatchId, PeerId, Plan, TurnNumber};
 use sim::{Checksum, Outcome, Seat};
 use std::path::PathBuf;
@@ -202,60 +202,6 @@ pub enum Event {
     Ended(Ended),
 }
 
-/// Seats that a roster change left empty.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gone {
-    /// Why their peers are out of the roster.
-    pub cause: RosterCause,
-    /// The seats, ascending.
-    pub seats: Vec<Seat>,
-}
-
-impl Gone {
-    /// The seats of all, ascending.
-    pub fn seats(gone: &[Gone]) -> Vec<Seat> {
-        let seats = gone.iter().flat_map(|gone| &gone.seats);
-        let mut seats: Vec<Seat> = seats.copied().collect();
-        seats.sort_unstable();
-        seats
-    }
-}
-
-/// Why a roster changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RosterCause {
-    /// Peers left.
-    Left,
-    /// Peers fell silent, blocked turns for too long, or another incarnation of theirs asked for the place.
-    Lost,
-    /// Peers signed two different batches for one turn. The log holds the proof.
-    Cheated,
-    /// Peers had another world or log than a quorum: see [`OnDesync`](crate::log::OnDesync).
-    Desynced,
-    /// The suspected peers answered, so all stay.
-    FalseAlarm,
-    /// A joiner was admitted into its seats.
-    Rejoined,
-    /// The match was reopened after quorum loss, or after all processes had died. Its peers play on from the newest turn
-    /// that a quorum recorded.
-    Reopened,
-}
-
-impl RosterCause {
-    /// One word, for programs to read.
-    pub fn name(self) -> &'static str {
-        match self {
-            RosterCause::Left => "left",
-            RosterCause::Lost => "lost",
-            RosterCause::Cheated => "cheated",
-            RosterCause::Desynced => "desync",
-            RosterCause::FalseAlarm => "false-alarm",
-            RosterCause::Rejoined => "rejoined",
-            RosterCause::Reopened => "reopened",
-        }
-    }
-}
-
 /// Where a peer can be dialled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contact {
@@ -278,17 +224,6 @@ pub struct LobbyPeer {
     pub seats: Vec<Seat>,
     /// Whether it is ready.
     pub ready: bool,
-}
-
-/// One seat of a running match.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SeatInfo {
-    /// The seat.
-    pub seat: Seat,
-    /// Its peer.
-    pub peer: PeerId,
-    /// What its peer calls itself.
-    pub name: String,
 }
 
 /// Two worlds differ after the same turns.

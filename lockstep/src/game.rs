@@ -94,24 +94,24 @@ impl<S: Simulation> Match<S> {
         Ok(Self::over(Live::join(ticket, Box::new(rules), config)?).with_budget(budget))
     }
 
-    /// Comes back to a match after this process, or an earlier run of it, was lost to it: with the same key, into the same
-    /// seats. Where the others wait with [`reopen`](Self::reopen) it goes on with them. Until it has caught up the status is [`Status::CatchingUp`] and commands are refused.
+    /// Rejoins a match after a crash or a removal, with the same key, into the same seats. Where the other players wait
+    /// with [`reopen`](Self::reopen), the match goes on with them. Until the joiner has caught up, its status is
+    /// [`Status::CatchingUp`] and commands are refused.
     ///
     /// # Errors
-    /// As [`host`](Self::host). That nobody is there any more is told later, by [`Event::Ended`].
+    /// As [`host`](Self::host). [`Event::Ended`] tells later where no peer of the match answers.
     pub fn rejoin(from: crate::Rejoin, config: crate::Config) -> Result<Self, crate::live::Error> {
         let budget = config.budget;
         let rules = |setup: &[u8]| from_bytes::<S::Setup>(setup).map(|setup| S::rules(&setup));
         Ok(Self::over(Live::rejoin(from, Box::new(rules), config)?).with_budget(budget))
     }
 
-    /// Hosts a match again whose processes have all died, or so many of them that it stands still, with what an earlier
-    /// run of this one has recorded. The others
-    /// come by [`rejoin`](Self::rejoin) with theirs, through the [`ticket`](Live::ticket) of this one. Those who are a
-    /// quorum wait for the others for as long as `wait`.
+    /// Reopens a match that lost all its processes, or its quorum, from the recording of an earlier run. The other
+    /// players come by [`rejoin`](Self::rejoin) with their own recordings, through this peer's
+    /// [`ticket`](Live::ticket). A quorum waits for the missing players for as long as `wait`.
     ///
     /// # Errors
-    /// As [`host`](Self::host). That too few come is told later, by [`Event::Ended`].
+    /// As [`host`](Self::host). [`Event::Ended`] tells later where too few players come.
     pub fn reopen(
         from: crate::Rejoin,
         wait: Duration,
@@ -287,8 +287,8 @@ impl<S: Simulation, T: TurnSource> Match<S, T> {
         self.counts
     }
 
-    /// Commands of a seat, anybody's, in the turns that this match has begun to execute. A turn that is executed again
-    /// counts once.
+    /// Commands of any seat in the turns that this match has begun to execute. A turn that is executed again counts
+    /// once.
     pub fn given(&self, seat: Seat) -> u32 {
         self.given.get(&seat).copied().unwrap_or(0)
     }

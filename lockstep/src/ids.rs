@@ -1,5 +1,6 @@
 //! The numbers and names that everything else speaks in.
 
+use crate::encoding::{DecodeError, Reader, put_varint};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -58,6 +59,25 @@ impl Plan {
         matches!(self.ticks, 1 | 2 | 4 | 8)
             && (least..=8).contains(&self.delay_turns)
             && (1..=1_000).contains(&self.tick_ms)
+    }
+
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        out.push(self.ticks);
+        out.push(self.delay_turns);
+        put_varint(out, u64::from(self.tick_ms));
+    }
+
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Plan, DecodeError> {
+        let plan = Plan {
+            ticks: reader.byte()?,
+            delay_turns: reader.byte()?,
+            tick_ms: u16::try_from(reader.varint()?)
+                .map_err(|_| reader.fail("a tick that is too long"))?,
+        };
+        match plan.is_valid(false) {
+            true => Ok(plan),
+            false => Err(reader.fail("a plan out of range")),
+        }
     }
 }
 

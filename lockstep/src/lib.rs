@@ -14,7 +14,7 @@
 //! use sim::{Entry, Outcome, RulesId, Simulation, Start};
 //! use std::time::Duration;
 //!
-//! /// Whoever presses ten times first has won.
+//! /// The first seat with ten presses has won.
 //! #[derive(Serialize, Deserialize)]
 //! struct World {
 //!     presses: Vec<u8>,
@@ -128,14 +128,15 @@ pub mod ticket;
 mod transport;
 
 pub use event::{
-    Contact, Desync, DesyncSide, EndReason, Ended, Event, Fault, Gone, JoinRefused, LobbyPeer,
-    Refused, RosterCause, SeatInfo, Status,
+    Contact, Desync, DesyncSide, EndReason, Ended, Event, Fault, JoinRefused, LobbyPeer, Refused,
+    Status,
 };
 pub use game::{Counts, Match, world_entries};
 pub use ids::{CommandId, Incarnation, LinkId, LogHash, MatchId, PeerId, Plan, TurnNumber};
 pub use limits::Limits;
 #[cfg(feature = "live")]
 pub use live::{Config, Live, Network};
+pub use log::{Gone, RosterCause, SeatInfo};
 pub use moment::Moment;
 pub use rejoin::Rejoin;
 pub use sim::{Checksum, Outcome, Seat};

@@ -33,9 +33,9 @@ pub struct Limits {
     pub message_bytes: u32,
     /// Peers in a match. Default and maximum 16.
     pub peers: u8,
-    /// Links that have not yet proved who they are. Default 32.
+    /// Links that have not yet proved their key. Default 32.
     pub unproved_links: u32,
-    /// How long a link may take to prove who it is, and a peer to answer a step of the lobby's end. Default 10 s.
+    /// How long a link may take to prove its key, and a peer to answer a step of the lobby's end. Default 10 s.
     pub handshake: Duration,
     /// Turns a world may lie behind its session before the session stops completing more. Default 600.
     pub unexecuted_turns: u32,
@@ -43,9 +43,9 @@ pub struct Limits {
     pub faults_per_peer: u32,
     /// Bytes of a snapshot, unpacked. Default 256 MiB.
     pub snapshot_bytes: u64,
-    /// Bytes of the log that are kept in memory for peers that come back, and that such a peer takes in. A match whose
-    /// log is longer lets nobody back in. Default 64 MiB, several days of play. Read, a log takes a few times that memory,
-    /// and a turn in which nothing happens about 200 bytes.
+    /// Bytes of the log that a peer keeps in memory for joiners, and that a joiner accepts. A match with a longer log
+    /// admits no joiner. Default 64 MiB, several days of play. A decoded log takes a few times that memory, and an idle
+    /// turn about 200 bytes.
     pub catch_up_bytes: u64,
 }
 

@@ -43,7 +43,7 @@ pub struct Config {
     pub on_slow: OnSlow,
     /// Host: what becomes of a match whose worlds differ. Default: the others go on without a minority that differs.
     pub on_desync: OnDesync,
-    /// Host: who plays the seats of a peer that is gone. Default: nobody, they stand idle.
+    /// Host: what plays the seats of a missing peer. Default: nothing, the seats stand idle.
     pub absent: Absent,
     /// Whether this peer is ready from the beginning. Default true.
     pub ready: bool,
@@ -233,9 +233,9 @@ impl Live {
         Live::open(role, None, network, config)
     }
 
-    /// Comes back to a match that an earlier run of this process was in, with the key that it had. `rules` tells the
-    /// rules that this build plays a setup by. Where the match stands still, it goes by itself to whoever
-    /// [reopens](Self::reopen) it: there is a lobby again then, also behind [`Event::Started`].
+    /// Rejoins a match that an earlier run of this process played in, with the same key. `rules` tells the rules that
+    /// this build plays a setup by. Where the match stands still, the joiner finds the peer that
+    /// [reopens](Self::reopen) it by itself: a lobby follows then, also behind [`Event::Started`].
     ///
     /// # Errors
     /// As [`host`](Self::host).
@@ -244,11 +244,10 @@ impl Live {
         Live::open(Role::Rejoin { from, rules }, None, network, config)
     }
 
-    /// Waits, with an earlier run's log, for the others of a match whose processes have all died, or so many of them that
-    /// it stands still, and goes on with those who come by [`rejoin`](Self::rejoin), each with its own log: from the
-    /// newest turn that a quorum of the last roster has. For so long as `wait` they wait for all; then those who are a
-    /// quorum go on, and fewer end with [`EndReason::NoQuorum`](crate::EndReason::NoQuorum). The ticket leads to this
-    /// peer; its secret lets nobody in.
+    /// Reopens a match that lost all its processes, or its quorum, from an earlier run's log. The other players come by
+    /// [`rejoin`](Self::rejoin), each with its own log, and the match goes on from the newest turn that a quorum of the
+    /// last roster has. For `wait` all wait for all players. Then a quorum goes on; fewer players end with
+    /// [`EndReason::NoQuorum`](crate::EndReason::NoQuorum). The ticket leads to this peer and admits no new player.
     ///
     /// # Errors
     /// As [`host`](Self::host).
@@ -346,9 +345,9 @@ impl Live {
         self.tell(ToNetwork::Resume);
     }
 
-    /// Votes to wait longer for whom turns wait for. Once a quorum of the roster has voted so, nobody is suspected in this
-    /// stall for another 30 s; each further vote adds as much, up to ten minutes. Means nothing while no turn waits.
-    /// [`Event::Patience`] tells of votes.
+    /// Votes to extend the wait for the peers that turns wait for. Once a quorum of the roster has voted, no peer is
+    /// suspected in this stall for another 30 s; each further vote adds as much, up to ten minutes. Without effect while
+    /// no turn waits. [`Event::Patience`] tells of votes.
     pub fn wait_longer(&mut self) {
         self.tell(ToNetwork::WaitLonger);
     }
@@ -623,7 +622,7 @@ fn network_of(config: &mut Config) -> Result<Network, Error> {
     Err(Error::NoNetwork)
 }
 
-/// The network of who plays alone: with a key that is forgotten at the end.
+/// The network of a match without other peers, with a key that lasts as long as the match.
 fn alone() -> Result<Network, Error> {
     Ok(Network {
         transport: Box::new(Alone::default()),

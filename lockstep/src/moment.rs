@@ -1,4 +1,4 @@
-//! What a player goes on from who plays on from a moment of a recorded match.
+//! A moment of a recorded match, from which a player plays on.
 
 use crate::log::Record;
 use sim::Seat;

@@ -1,8 +1,8 @@
 //! QUIC links, identities on disk, and links made worse on purpose.
 //!
 //! [`Quic`] is a [`Transport`] over one UDP socket that dials and accepts. Both ends of a link show an Ed25519 key and
-//! prove that they hold it; the dialler accepts only the key that it expects, the acceptor any, because who may come in
-//! is the session's decision. Turns travel as datagrams, messages on streams.
+//! prove that they hold it. The dialler accepts only the expected key; the acceptor accepts any, because the session
+//! decides about admission. Turns travel as datagrams, messages on streams.
 
 mod address;
 mod frame;
@@ -18,8 +18,8 @@ mod tests;
 mod tls;
 mod ways;
 
-/// What binds every link, for who drives QUIC itself instead of calling [`Quic`]: the simulator of this repository does,
-/// on a virtual clock. Part of no promise: any version may change it.
+/// What binds every link, for drivers of QUIC that do not call [`Quic`]: the simulator of this repository is one, on a
+/// virtual clock. Part of no promise: any version may change it.
 #[doc(hidden)]
 pub mod parts {
     pub use super::frame::{Decoder, Oversized, encode};

@@ -6,7 +6,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-/// An invitation: which match, where, and who answers there.
+/// An invitation: the match, its host's addresses, and the host's key.
 ///
 /// Its text is one word of at most 600 lower-case letters, digits and dashes, fit for a chat window; the usual one has
 /// about 150. It is read in either case and with the spaces and line breaks that a window may have put into it.

@@ -1,5 +1,5 @@
-//! Bring your own network. The session proves who is at the other end of a link by itself: a
-//! transport only has to carry bytes and to say what binds its channel.
+//! Bring your own network. The session itself proves the key at the other end of a link: a transport only carries
+//! bytes and tells what binds its channel.
 
 use crate::{LinkId, PeerId};
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub enum LinkEvent {
     Up {
         /// Its number.
         link: LinkId,
-        /// Whom we dialled, or whom the transport itself has recognised.
+        /// The peer that this side dialled, or that the transport itself has recognised.
         peer: Option<PeerId>,
         /// True where this side dialled.
         dialled: bool,
@@ -67,7 +67,7 @@ pub enum LinkEvent {
     DialFailed {
         /// The address that was dialled.
         address: String,
-        /// Who was expected there.
+        /// The key expected there.
         key: PeerId,
         /// Why.
         why: LinkError,
@@ -101,8 +101,8 @@ pub enum LinkError {
     /// The text is no address.
     #[error("not an address this transport can dial")]
     Address,
-    /// Nobody answered.
-    #[error("nobody answers there")]
+    /// No answer.
+    #[error("no answer from there")]
     Unanswered,
     /// Another key answered than the one expected.
     #[error("another key answers there than the expected one")]

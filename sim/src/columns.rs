@@ -149,6 +149,14 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
+    /// Goes on only if what was just read is good.
+    ///
+    /// # Errors
+    /// [`fail`](Self::fail) of `what` if it is not.
+    pub const fn require(&self, good: bool, what: &'static str) -> Result<(), LoadError> {
+        if good { Ok(()) } else { Err(self.fail(what)) }
+    }
+
     /// An error about what was just read.
     #[must_use]
     pub const fn fail(&self, what: &'static str) -> LoadError {

@@ -92,6 +92,27 @@ impl Field for Id {
     }
 }
 
+impl<T: Field> Field for &[T] {
+    fn bytes(&self, out: &mut Vec<u8>) {
+        self.iter().for_each(|value| value.bytes(out));
+    }
+
+    fn text(&self) -> String {
+        let texts: Vec<String> = self.iter().map(Field::text).collect();
+        texts.join(" ")
+    }
+}
+
+impl<T: Field, const N: usize> Field for [T; N] {
+    fn bytes(&self, out: &mut Vec<u8>) {
+        self.as_slice().bytes(out);
+    }
+
+    fn text(&self) -> String {
+        self.as_slice().text()
+    }
+}
+
 impl<T: Field> Field for Option<T> {
     fn bytes(&self, out: &mut Vec<u8>) {
         self.is_some().bytes(out);

@@ -1,23 +1,37 @@
 //! A uniform grid over positions: who is near whom.
 
-use crate::{Num, Square, Vec2};
+use crate::{Num, Vec2};
+use std::ops::Range;
 
-/// Finds items by place. Derived from positions, never state: rebuild it in the step that asks it.
+/// Sorts items by place. Derived from positions, never state: fill it in the step that asks it.
 ///
-/// Cells are squares whose side is a power of two (in 1/65,536 of a tile). Positions outside of the
-/// grid's rectangle count as its border cells, and every question is answered exactly for them too.
-/// Rebuilding sorts by counting, in time linear in items and cells, and allocates nothing once the grid
-/// has seen as many items.
+/// Items are the rows of a world's columns. The grid gives each a place in the order of their cells, so
+/// that what is near lies side by side: for each row of cells, a question is answered by one run of places.
+/// A world that asks much gathers what it asks about into columns of that [`order`](Self::order); one that
+/// asks little asks [`around`](Self::around).
+///
+/// Cells are squares whose side is a power of two (in 1/65,536 of a tile). Positions outside of the grid's
+/// rectangle count as its border cells. Filling sorts by counting, in time linear in items and cells, and
+/// allocates nothing once the grid has seen as many items.
 ///
 /// ```
 /// use sim::{Grid, Num, Vec2};
-/// let mut grid = Grid::new(Vec2::ZERO, Vec2::from_ints(64, 64), Num::from_num(4));
 /// let positions = [Vec2::from_ints(1, 1), Vec2::from_ints(40, 2), Vec2::from_ints(3, 1)];
-/// grid.rebuild((0..).zip(positions));
-/// let near: Vec<u32> = grid.within(positions[0], Num::from_num(5)).map(|(id, _)| id).collect();
-/// assert_eq!(near, [0, 2]);
-/// let (nearest, _) = grid.nearest(positions[0], Num::MAX, |id| id != 0).unwrap();
-/// assert_eq!(nearest, 2);
+/// let mut grid = Grid::new(Vec2::ZERO, Vec2::from_ints(64, 64), Num::from_num(4));
+/// let cells = positions.map(|at| grid.cell_of(at));
+/// grid.fill(cells);
+///
+/// let (at, reach) = (positions[0], Num::from_num(5));
+/// let edge = Vec2::new(reach, reach);
+/// let near = grid
+///     .around(at - edge, at + edge)
+///     .map(|item| (item, positions[item as usize]))
+///     .filter(|(_, there)| at.within(*there, reach));
+/// // Of several equally near, the one with the lowest number.
+/// let nearest = near
+///     .filter(|(item, _)| *item != 0)
+///     .min_by_key(|(item, there)| (at.distance_squared(*there), *item));
+/// assert_eq!(nearest, Some((2, positions[2])));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Grid {
@@ -26,15 +40,18 @@ pub struct Grid {
     shift: u32,
     columns: u32,
     rows: u32,
-    /// Where each cell's items begin in `sorted`; one more entry than cells.
+    /// Where each cell's items begin; two more entries than cells, of which the last is for sorting only.
     starts: Vec<u32>,
     /// The items in cell order, and within a cell in the order given.
-    sorted: Vec<(u32, Vec2)>,
-    /// Scratch of `rebuild`: the items as given, with their cells.
-    given: Vec<(u32, u32, Vec2)>,
+    order: Vec<u32>,
+    /// For each item its place in the order.
+    places: Vec<u32>,
 }
 
 impl Grid {
+    /// The cell, and then the place, of an item that is left out.
+    pub const NOWHERE: u32 = u32::MAX;
+
     /// An empty grid over the rectangle from `low` to `high` with cells of about `cell` a side: rounded
     /// up to a power of two, and doubled until there are at most 2^22 of them.
     ///
@@ -55,162 +72,119 @@ impl Grid {
             shift,
             columns,
             rows,
-            starts: vec![0; (columns * rows) as usize + 1],
-            sorted: Vec::new(),
-            given: Vec::new(),
+            starts: vec![0; (columns * rows) as usize + 2],
+            order: Vec::new(),
+            places: Vec::new(),
         }
     }
 
-    /// Forgets all items and takes these: any number for each, most often its slot, given in ascending
-    /// order. Answers within a cell come in the order given.
+    /// How many cells there are in a row, and how many rows of cells. They are numbered row by row.
+    #[must_use]
+    pub const fn size(&self) -> (u32, u32) {
+        (self.columns, self.rows)
+    }
+
+    /// The number of the cell that a position lies in.
+    #[inline]
+    #[must_use]
+    pub fn cell_of(&self, position: Vec2) -> u32 {
+        let (column, row) = self.column_and_row(position);
+        // There are at most 2^22 cells.
+        row.wrapping_mul(self.columns).wrapping_add(column)
+    }
+
+    /// Forgets all items and takes these, fewer than 2^32: the numbers of the cells that item 0, 1, 2 and so
+    /// on lie in. [`NOWHERE`](Self::NOWHERE) leaves an item out.
     ///
     /// # Panics
-    /// For 2^32 items or more.
-    pub fn rebuild(&mut self, items: impl IntoIterator<Item = (u32, Vec2)>) {
-        let mut given = std::mem::take(&mut self.given);
-        given.clear();
-        given.extend(
-            items
-                .into_iter()
-                .map(|(id, position)| (self.cell_of(position), id, position)),
-        );
-        assert!(u32::try_from(given.len()).is_ok(), "too many items");
-
-        // Counted one entry late, a running sum leaves each cell's start in the entry that the
-        // scattering below then moves on to the cell's end, which is the next cell's start.
-        self.starts.fill(0);
-        for (cell, _, _) in &given {
-            if let Some(start) = self.starts.get_mut(*cell as usize + 2) {
-                *start += 1;
-            }
+    /// For a cell that the grid does not have.
+    pub fn fill<I: IntoIterator<Item = u32>>(&mut self, cells: I)
+    where
+        I::IntoIter: Clone,
+    {
+        let cells = cells.into_iter();
+        // Counted two entries late, a running sum leaves each cell's start one entry late, and the
+        // scattering below moves that on to the cell's end, which is the next cell's start.
+        let starts = &mut self.starts[..];
+        starts.fill(0);
+        for cell in cells.clone().filter(|cell| *cell != Self::NOWHERE) {
+            let count = &mut starts[cell as usize + 2];
+            *count = count.wrapping_add(1);
         }
-        let mut sum = 0;
-        for start in &mut self.starts {
-            sum += *start;
+        let mut sum: u32 = 0;
+        for start in &mut starts[2..] {
+            sum = sum.wrapping_add(*start);
             *start = sum;
         }
-        self.sorted.resize(given.len(), (0, Vec2::ZERO));
-        for (cell, id, position) in &given {
-            let next = &mut self.starts[*cell as usize + 1];
-            self.sorted[*next as usize] = (*id, *position);
-            *next += 1;
-        }
-        self.given = given;
+        self.order.resize(sum as usize, 0);
+        let order = &mut self.order[..];
+        let places = (0_u32..).zip(cells).map(|(item, cell)| {
+            if cell == Self::NOWHERE {
+                return Self::NOWHERE;
+            }
+            let next = &mut starts[cell as usize + 1];
+            let place = *next;
+            *next = place.wrapping_add(1);
+            order[place as usize] = item;
+            place
+        });
+        self.places.clear();
+        self.places.extend(places);
     }
 
-    /// The items at most `radius` from `center`, with their positions, in cell order (rows of cells by
-    /// ascending `y`, within a row by ascending `x`).
-    pub fn within(&self, center: Vec2, radius: Num) -> impl Iterator<Item = (u32, Vec2)> + '_ {
-        let reach = Vec2::new(radius, radius);
-        self.candidates(center - reach, center + reach)
-            .filter(move |(_, position)| center.within(*position, radius))
+    /// The items in the order of their cells.
+    #[must_use]
+    pub fn order(&self) -> &[u32] {
+        &self.order
     }
 
-    /// The items in the rectangle from `low` to `high`, borders included, in cell order.
-    pub fn in_rect(&self, low: Vec2, high: Vec2) -> impl Iterator<Item = (u32, Vec2)> + '_ {
-        self.candidates(low, high).filter(move |(_, position)| {
-            (low.x..=high.x).contains(&position.x) && (low.y..=high.y).contains(&position.y)
+    /// For each item its place in the [`order`](Self::order), or [`NOWHERE`](Self::NOWHERE).
+    #[must_use]
+    pub fn places(&self) -> &[u32] {
+        &self.places
+    }
+
+    /// Where in the [`order`](Self::order) the items of all cells lie that touch the rectangle from `low` to
+    /// `high`: a run for each row of cells.
+    #[inline(always)]
+    pub fn runs(&self, low: Vec2, high: Vec2) -> impl Iterator<Item = Range<usize>> + '_ {
+        let (left, bottom) = self.column_and_row(low);
+        let (right, top) = self.column_and_row(high);
+        let end = if left > right { bottom } else { top + 1 };
+        (bottom..end).map(move |row| {
+            let first = row * self.columns;
+            let from = self.starts[(first + left) as usize];
+            let to = self.starts[(first + right) as usize + 1];
+            from as usize..to as usize
         })
     }
 
-    /// The items of all cells that touch the rectangle from `low` to `high`, in cell order: a superset of
-    /// [`in_rect`](Self::in_rect), for callers that test by themselves.
-    pub fn candidates(&self, low: Vec2, high: Vec2) -> impl Iterator<Item = (u32, Vec2)> + '_ {
-        let (left, bottom) = self.place_of(low);
-        let (right, top) = self.place_of(high);
-        (bottom..=top).flat_map(move |row| self.run(row, left, right).iter().copied())
+    /// The items of all cells that touch the rectangle from `low` to `high`, in cell order: more than lie in
+    /// it, for callers that look by themselves.
+    pub fn around(&self, low: Vec2, high: Vec2) -> impl Iterator<Item = u32> + '_ {
+        self.runs(low, high)
+            .flat_map(|run| self.order[run].iter().copied())
     }
 
-    /// The item nearest to `center` and at most `radius` away for which `accept` holds, with the square
-    /// of its distance. Of several equally near, the one with the lowest number.
-    ///
-    /// `accept` must answer each item by itself: how often and in which order it is asked may change.
-    pub fn nearest(
-        &self,
-        center: Vec2,
-        radius: Num,
-        mut accept: impl FnMut(u32) -> bool,
-    ) -> Option<(u32, Square)> {
-        if radius < 0 {
-            return None;
-        }
-        let mut best: Option<(Square, u32)> = None;
-        let reach = u64::from(radius.to_bits().unsigned_abs());
-        let farthest = Square::from_bits(reach * reach);
-        let (column, row) = self.place_of(center);
-        let rings = self.columns.max(self.rows);
-        for ring in 0..rings {
-            // Clamping to the grid only brings cells nearer, so what lies in this ring is at least
-            // ring − 1 whole cells away, wherever its true position is.
-            let gap = u64::from(ring.saturating_sub(1)) << self.shift;
-            let gap = Square::from_bits(gap.saturating_mul(gap));
-            if gap > best.map_or(farthest, |(square, _)| square) {
-                break;
-            }
-            self.for_ring(column, row, ring, |id, position| {
-                let square = center.distance_squared(position);
-                let better = best.is_none_or(|best| (square, id) < best);
-                if square <= farthest && better && accept(id) {
-                    best = Some((square, id));
-                }
-            });
-        }
-        best.map(|(square, id)| (id, square))
-    }
-
-    /// How many items there are.
+    /// How many pairs of items share a cell, an item and itself included: what it takes to hold all items of
+    /// each cell against each other.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.sorted.len()
+    pub fn pairs(&self) -> u64 {
+        let cells = self.starts[..self.starts.len() - 1].windows(2);
+        cells
+            .map(|starts| u64::from(starts[1] - starts[0]).pow(2))
+            .sum()
     }
 
-    /// Whether there are none.
+    /// Bytes that it keeps.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.sorted.is_empty()
+    pub fn memory(&self) -> usize {
+        let columns = [&self.starts, &self.order, &self.places];
+        columns.map(Vec::capacity).iter().sum::<usize>() * size_of::<u32>()
     }
 
-    fn for_ring(&self, column: u32, row: u32, ring: u32, mut visit: impl FnMut(u32, Vec2)) {
-        let left = column.saturating_sub(ring);
-        let right = (column + ring).min(self.columns - 1);
-        let bottom = row.saturating_sub(ring);
-        let top = (row + ring).min(self.rows - 1);
-        for at in bottom..=top {
-            let mut visit_run = |from, to| {
-                for (id, position) in self.run(at, from, to) {
-                    visit(*id, *position);
-                }
-            };
-            if at.abs_diff(row) == ring {
-                visit_run(left, right);
-            } else {
-                if column >= ring {
-                    visit_run(left, left);
-                }
-                if column + ring < self.columns {
-                    visit_run(right, right);
-                }
-            }
-        }
-    }
-
-    /// The items of the cells `left..=right` of one row, which lie side by side.
-    fn run(&self, row: u32, left: u32, right: u32) -> &[(u32, Vec2)] {
-        if left > right {
-            return &[];
-        }
-        let first = row * self.columns;
-        let from = self.starts[(first + left) as usize];
-        let to = self.starts[(first + right) as usize + 1];
-        &self.sorted[from as usize..to as usize]
-    }
-
-    fn cell_of(&self, position: Vec2) -> u32 {
-        let (column, row) = self.place_of(position);
-        row * self.columns + column
-    }
-
-    fn place_of(&self, position: Vec2) -> (u32, u32) {
+    #[inline]
+    fn column_and_row(&self, position: Vec2) -> (u32, u32) {
         let column = span(self.low.x, position.x) >> self.shift;
         let row = span(self.low.y, position.y) >> self.shift;
         (column.min(self.columns - 1), row.min(self.rows - 1))
@@ -218,6 +192,7 @@ impl Grid {
 }
 
 /// How far `to` lies above `from`, in bits; 0 if it lies below.
+#[inline]
 fn span(from: Num, to: Num) -> u32 {
     if to > from {
         to.to_bits().abs_diff(from.to_bits())
@@ -255,17 +230,9 @@ mod tests {
             .prop_map(|(x, y)| Vec2::new(Num::from_bits(x), Num::from_bits(y)))
     }
 
-    fn any_radius() -> impl Strategy<Value = Num> {
-        prop_oneof![-5..1_500_000, any::<i32>(), Just(i32::MAX)].prop_map(Num::from_bits)
-    }
-
-    fn sorted(mut ids: Vec<u32>) -> Vec<u32> {
-        ids.sort_unstable();
-        ids
-    }
-
-    fn ids(items: impl Iterator<Item = (u32, Vec2)>) -> Vec<u32> {
-        items.map(|(id, _)| id).collect()
+    fn fill(grid: &mut Grid, positions: &[Vec2]) {
+        let cells: Vec<u32> = positions.iter().map(|at| grid.cell_of(*at)).collect();
+        grid.fill(cells);
     }
 
     #[test]
@@ -275,86 +242,82 @@ mod tests {
         for (from, to) in [(low, high), (high, low), (low, low)] {
             for cell in [Num::MIN, Num::ZERO, Num::DELTA, Num::MAX] {
                 let mut grid = Grid::new(from, to, cell);
-                assert!(u64::from(grid.columns) * u64::from(grid.rows) <= MOST_CELLS);
-                grid.rebuild([(0, low), (1, high)]);
-                assert_eq!(
-                    ids(grid.in_rect(low, high)),
-                    sorted(ids(grid.in_rect(low, high)))
-                );
-                assert_eq!(grid.in_rect(low, high).count(), 2);
+                let (columns, rows) = grid.size();
+                assert!(u64::from(columns) * u64::from(rows) <= MOST_CELLS);
+                fill(&mut grid, &[low, high]);
+                assert_eq!(grid.around(low, high).collect::<Vec<_>>(), [0, 1]);
+                let beside = grid.around(high, low).count();
+                assert_eq!(beside, if grid.starts.len() == 3 { 2 } else { 0 });
             }
         }
     }
 
     #[test]
     fn nothing_is_near_in_an_empty_grid() {
-        let grid = Grid::new(Vec2::ZERO, Vec2::from_ints(10, 10), Num::ONE);
-        assert!(grid.is_empty());
-        assert_eq!(grid.nearest(Vec2::ZERO, Num::MAX, |_| true), None);
-        assert_eq!(grid.within(Vec2::ZERO, Num::MAX).count(), 0);
+        let mut grid = Grid::new(Vec2::ZERO, Vec2::from_ints(10, 10), Num::ONE);
+        let everywhere = |grid: &Grid| grid.around(Vec2::ZERO, Vec2::from_ints(10, 10)).count();
+        assert_eq!((everywhere(&grid), grid.pairs()), (0, 0));
+        grid.fill([Grid::NOWHERE; 3]);
+        assert_eq!((everywhere(&grid), grid.pairs()), (0, 0));
+        assert_eq!(grid.places(), [Grid::NOWHERE; 3]);
     }
 
     #[test]
-    fn rebuilding_reuses_its_memory() {
+    #[should_panic(expected = "index out of bounds")]
+    fn a_cell_that_is_not_there_is_refused() {
+        let mut grid = Grid::new(Vec2::ZERO, Vec2::from_ints(1, 1), Num::from_num(4));
+        assert_eq!(grid.size(), (1, 1));
+        grid.fill([1]);
+    }
+
+    #[test]
+    fn filling_reuses_its_memory() {
         let mut grid = Grid::new(Vec2::ZERO, Vec2::from_ints(10, 10), Num::ONE);
-        let items = || (0..100).map(|id| (id, Vec2::from_ints(id as i32 % 10, 3)));
-        grid.rebuild(items());
-        let before = (
-            grid.sorted.as_ptr(),
-            grid.given.as_ptr(),
-            grid.starts.as_ptr(),
-        );
-        grid.rebuild(items().take(50));
-        grid.rebuild(items());
-        assert_eq!(
-            before,
-            (
-                grid.sorted.as_ptr(),
-                grid.given.as_ptr(),
-                grid.starts.as_ptr()
-            )
-        );
-        assert_eq!(grid.len(), 100);
+        let positions: Vec<Vec2> = (0..100).map(|id| Vec2::from_ints(id % 10, 3)).collect();
+        fill(&mut grid, &positions);
+        let memory = |grid: &Grid| (grid.order.as_ptr(), grid.places.as_ptr(), grid.memory());
+        let before = memory(&grid);
+        fill(&mut grid, &positions[..50]);
+        fill(&mut grid, &positions);
+        assert_eq!(memory(&grid), before);
+        assert_eq!((grid.order().len(), grid.pairs()), (100, 1_000));
     }
 
     proptest! {
         #[test]
-        fn answers_like_a_search_through_everything(
+        fn nothing_that_is_near_is_missed(
             mut grid in any_grid(),
             positions in prop::collection::vec(any_position(), 0..80),
-            center in any_position(),
-            corner in any_position(),
-            radius in any_radius(),
+            low in any_position(),
+            high in any_position(),
         ) {
-            grid.rebuild((0..).zip(positions.iter().copied()));
-            let all = || (0..).zip(positions.iter().copied());
-
-            let near = ids(all().filter(|(_, at)| center.within(*at, radius)));
-            prop_assert_eq!(sorted(ids(grid.within(center, radius))), near);
-
-            let inside = ids(all().filter(|(_, at)| {
-                (center.x..=corner.x).contains(&at.x) && (center.y..=corner.y).contains(&at.y)
-            }));
-            if center.x <= corner.x && center.y <= corner.y {
-                prop_assert_eq!(sorted(ids(grid.in_rect(center, corner))), inside);
+            fill(&mut grid, &positions);
+            let found: Vec<u32> = grid.around(low, high).collect();
+            for (item, at) in (0..).zip(&positions) {
+                let inside = (low.x..=high.x).contains(&at.x) && (low.y..=high.y).contains(&at.y);
+                prop_assert!(!inside || found.contains(&item));
             }
-
-            let even = |id: u32| id.is_multiple_of(2);
-            let nearest = all()
-                .filter(|(id, at)| even(*id) && center.within(*at, radius))
-                .map(|(id, at)| (center.distance_squared(at), id))
-                .min();
-            let found = grid.nearest(center, radius, even).map(|(id, square)| (square, id));
-            prop_assert_eq!(found, nearest);
+            let places: Vec<usize> = grid.runs(low, high).flatten().collect();
+            prop_assert!(places.is_sorted_by(|a, b| a < b));
+            prop_assert_eq!(places.iter().map(|place| grid.order[*place]).collect::<Vec<_>>(), found);
         }
 
         #[test]
-        fn cell_order_is_stable(positions in prop::collection::vec(any_position(), 0..80)) {
-            let mut grid = Grid::new(Vec2::ZERO, Vec2::from_ints(90, 90), Num::from_num(4));
-            grid.rebuild((0..).zip(positions));
-            let order: Vec<(u32, u32)> = grid.sorted.iter().map(|(id, at)| (grid.cell_of(*at), *id)).collect();
-            prop_assert!(order.is_sorted());
-            prop_assert_eq!(grid.starts.last().copied(), Some(order.len() as u32));
+        fn every_item_has_its_place(
+            mut grid in any_grid(),
+            positions in prop::collection::vec(prop::option::of(any_position()), 0..80),
+        ) {
+            let cell = |at: &Option<Vec2>| at.map_or(Grid::NOWHERE, |at| grid.cell_of(at));
+            let cells: Vec<u32> = positions.iter().map(cell).collect();
+            grid.fill(cells.iter().copied());
+            let order: Vec<(u32, u32)> = grid.order.iter().map(|item| (cells[*item as usize], *item)).collect();
+            prop_assert!(order.is_sorted_by(|a, b| a < b));
+            for (item, place) in (0_u32..).zip(grid.places()) {
+                prop_assert_eq!(*place == Grid::NOWHERE, cells[item as usize] == Grid::NOWHERE);
+                prop_assert!(*place == Grid::NOWHERE || grid.order[*place as usize] == item);
+            }
+            let crowds = order.chunk_by(|(a, _), (b, _)| a == b);
+            prop_assert_eq!(grid.pairs(), crowds.map(|crowd| (crowd.len() as u64).pow(2)).sum::<u64>());
         }
     }
 }

@@ -34,16 +34,19 @@ pub fn sqrt(value: Wide) -> Num {
 }
 
 /// The length that has this square, rounded down; [`Num::MAX`] where it would not fit.
+#[inline]
 #[must_use]
 pub fn length_of(square: Square) -> Num {
     saturated(u64::from(isqrt(square.to_bits())))
 }
 
+#[inline]
 fn saturated(bits: u64) -> Num {
     Num::from_bits(i32::try_from(bits).unwrap_or(i32::MAX))
 }
 
 /// Brings 64 bits back into a [`Num`] by saturating.
+#[inline]
 pub(crate) fn narrowed(bits: i64) -> Num {
     Num::from_bits(bits.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32)
 }

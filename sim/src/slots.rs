@@ -30,6 +30,7 @@ impl Id {
     }
 
     /// The slot as an index into columns.
+    #[inline]
     #[must_use]
     pub const fn row(self) -> usize {
         self.slot as usize
@@ -108,12 +109,14 @@ impl Slots {
     }
 
     /// Whether the id is alive.
+    #[inline]
     #[must_use]
     pub fn contains(&self, id: Id) -> bool {
         id.generation % 2 == 1 && self.generations.get(id.row()) == Some(&id.generation)
     }
 
     /// The living id of this slot.
+    #[inline]
     #[must_use]
     pub fn id_at(&self, slot: u32) -> Option<Id> {
         let generation = *self.generations.get(slot as usize)?;

@@ -26,12 +26,14 @@ impl Vec2 {
     pub const ZERO: Self = Self::new(Num::ZERO, Num::ZERO);
 
     /// The point at (`x`, `y`).
+    #[inline]
     #[must_use]
     pub const fn new(x: Num, y: Num) -> Self {
         Self { x, y }
     }
 
     /// The point at whole numbers, saturating beyond −32,768 and 32,767.
+    #[inline]
     #[must_use]
     pub fn from_ints(x: i32, y: i32) -> Self {
         Self::new(Num::saturating_from_num(x), Num::saturating_from_num(y))
@@ -39,14 +41,24 @@ impl Vec2 {
 
     /// The dot product. Exact, except that the one product that does not fit, of the lowest corner with
     /// itself, is [`Wide::MAX`].
+    #[inline]
     #[must_use]
     pub const fn dot(self, other: Self) -> Wide {
-        self.x
+        let sum = self
+            .x
             .wide_mul(other.x)
-            .saturating_add(self.y.wide_mul(other.y))
+            .wrapping_add(self.y.wide_mul(other.y));
+        // Each product lies between −(2^62 − 2^31) and 2^62: only 2^63 wraps, and to what no other sum is.
+        // Loops of dot products take this comparison eight at a time, as they do not a saturating sum.
+        if sum.to_bits() == i64::MIN {
+            Wide::MAX
+        } else {
+            sum
+        }
     }
 
     /// The cross product: positive when `other` lies counter-clockwise of `self` (with `y` upwards). Exact.
+    #[inline]
     #[must_use]
     pub const fn cross(self, other: Self) -> Wide {
         // Each product lies within −(2^62 − 2^31) and 2^62, so their difference fits 63 bits.
@@ -56,6 +68,7 @@ impl Vec2 {
     }
 
     /// The square of the length. Exact.
+    #[inline]
     #[must_use]
     pub const fn length_squared(self) -> Square {
         // Each square is at most 2^62, so the sum fits 64 bits.
@@ -64,12 +77,14 @@ impl Vec2 {
     }
 
     /// The length, rounded down to 1/65,536. Saturates: the diagonal of the plane does not fit.
+    #[inline]
     #[must_use]
     pub fn length(self) -> Num {
         length_of(self.length_squared())
     }
 
     /// The square of the distance. Exact below 2^32 (distances below 65,536), and saturating there.
+    #[inline]
     #[must_use]
     pub const fn distance_squared(self, other: Self) -> Square {
         let x = self.x.to_bits().abs_diff(other.x.to_bits()) as u64;
@@ -79,12 +94,14 @@ impl Vec2 {
     }
 
     /// The distance, rounded down to 1/65,536. Saturates.
+    #[inline]
     #[must_use]
     pub fn distance(self, other: Self) -> Num {
         length_of(self.distance_squared(other))
     }
 
     /// Whether `other` is at most `radius` away. Exact, without a root. Nothing is within a negative radius.
+    #[inline]
     #[must_use]
     pub const fn within(self, other: Self, radius: Num) -> bool {
         // A radius squared is below 2^62, so a distance that saturated is rightly outside.
@@ -94,6 +111,7 @@ impl Vec2 {
 
     /// The vector of the same direction with this length, each coordinate rounded towards zero, and never
     /// longer than `length`. A negative length turns it around. Zero stays zero.
+    #[inline]
     #[must_use]
     pub fn with_length(self, length: Num) -> Self {
         let largest = self.x.to_bits().unsigned_abs() | self.y.to_bits().unsigned_abs();
@@ -117,6 +135,7 @@ impl Vec2 {
     }
 
     /// This vector, shortened to `longest` if it is longer. A negative `longest` counts as zero.
+    #[inline]
     #[must_use]
     pub fn clamp_length(self, longest: Num) -> Self {
         if Self::ZERO.within(self, longest) {
@@ -126,7 +145,60 @@ impl Vec2 {
         }
     }
 
+    /// This vector, shortened to about `longest` if one of its coordinates is longer: by a table in place of a root,
+    /// to within a tenth of a degree and of a hundredth of the length. A negative `longest` counts as zero.
+    #[inline]
+    #[must_use]
+    pub fn clamp_roughly(self, longest: Num) -> Self {
+        let (x, y) = (self.x.unsigned_abs(), self.y.unsigned_abs());
+        let (long, short) = (x.max(y).to_bits(), x.min(y).to_bits());
+        let longest = longest.max(Num::ZERO).to_bits().unsigned_abs();
+        if long <= longest {
+            return self;
+        }
+        // 23 bits are left of the longer part, so the shorter fits 31 when taken 256 times.
+        let coarser = 9_u32.saturating_sub(long.leading_zeros());
+        let steepness = ((short >> coarser) << 8) / (long >> coarser);
+        let (along, aside) = UNIT[steepness as usize];
+        let scale = |part: u32| ((u64::from(part) * u64::from(longest)) >> 16) as i32;
+        let (along, aside) = (Num::from_bits(scale(along)), Num::from_bits(scale(aside)));
+        let (x, y) = if x >= y {
+            (along, aside)
+        } else {
+            (aside, along)
+        };
+        Self::new(
+            if self.x < 0 { -x } else { x },
+            if self.y < 0 { -y } else { y },
+        )
+    }
+
+    /// This point, moved towards `target` by at most `most`; `target` once it is in reach. A negative `most` counts
+    /// as zero.
+    ///
+    /// ```
+    /// use sim::{Num, Vec2};
+    /// let (arrow, target) = (Vec2::ZERO, Vec2::from_ints(3, 4));
+    /// let near = arrow.move_towards(target, Num::lit("2.5"));
+    /// assert_eq!(near, Vec2::new(Num::lit("1.5"), Num::lit("2")));
+    /// assert_eq!(near.move_towards(target, Num::lit("2.5")), target);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn move_towards(self, target: Self, most: Num) -> Self {
+        let way = target - self;
+        let away = way.length_squared().to_bits().isqrt() as i64;
+        let most = i64::from(most.max(Num::ZERO).to_bits());
+        if away <= most {
+            return self + way;
+        }
+        // Each coordinate is at most 2^31 and `most` less than that, so the products fit 63 bits.
+        let part = |whole: Num| narrowed(i64::from(whole.to_bits()) * most / away);
+        self + Self::new(part(way.x), part(way.y))
+    }
+
     /// The point at `part` of the way to `other`: 0 is here, 1 is there, both exactly.
+    #[inline]
     #[must_use]
     pub fn lerp(self, other: Self, part: Num) -> Self {
         Self::new(
@@ -136,6 +208,7 @@ impl Vec2 {
     }
 
     /// This vector, rotated by `angle` from +x towards +y.
+    #[inline]
     #[must_use]
     pub fn rotate(self, angle: Angle) -> Self {
         let (cos, sin) = (angle.cos(), angle.sin());
@@ -146,6 +219,7 @@ impl Vec2 {
     }
 
     /// The direction this vector looks in; [`Angle::ZERO`] for zero.
+    #[inline]
     #[must_use]
     pub fn angle(self) -> Angle {
         Angle::atan2(self.y, self.x)
@@ -154,6 +228,7 @@ impl Vec2 {
     /// The point within the rectangle from `low` to `high` that is nearest to this one.
     ///
     /// Where `high` is below `low`, `low` wins.
+    #[inline]
     #[must_use]
     pub fn clamp_to(self, low: Self, high: Self) -> Self {
         Self::new(self.x.min(high.x).max(low.x), self.y.min(high.y).max(low.y))
@@ -163,6 +238,7 @@ impl Vec2 {
 impl Add for Vec2 {
     type Output = Self;
 
+    #[inline]
     fn add(self, other: Self) -> Self {
         Self::new(
             self.x.saturating_add(other.x),
@@ -174,6 +250,7 @@ impl Add for Vec2 {
 impl Sub for Vec2 {
     type Output = Self;
 
+    #[inline]
     fn sub(self, other: Self) -> Self {
         Self::new(
             self.x.saturating_sub(other.x),
@@ -185,6 +262,7 @@ impl Sub for Vec2 {
 impl Neg for Vec2 {
     type Output = Self;
 
+    #[inline]
     fn neg(self) -> Self {
         Self::new(self.x.saturating_neg(), self.y.saturating_neg())
     }
@@ -194,18 +272,21 @@ impl Neg for Vec2 {
 impl Mul<Num> for Vec2 {
     type Output = Self;
 
+    #[inline]
     fn mul(self, by: Num) -> Self {
         Self::new(self.x.saturating_mul(by), self.y.saturating_mul(by))
     }
 }
 
 impl AddAssign for Vec2 {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
 }
 
 impl SubAssign for Vec2 {
+    #[inline]
     fn sub_assign(&mut self, other: Self) {
         *self = *self - other;
     }
@@ -216,6 +297,23 @@ fn between(from: Num, to: Num, part: Num) -> Num {
     // |to − from| is below 2^32 and |part| at most 2^31, so the product fits 63 bits.
     narrowed(from + (((to - from) * i64::from(part.to_bits())) >> 16))
 }
+
+/// Unit vectors by steepness: for the shorter coordinate over the longer in 1/256, the longer and the shorter
+/// coordinate of a vector of length 1, as 16 fraction bits.
+static UNIT: [(u32, u32); 257] = {
+    let mut table = [(0, 0); 257];
+    let mut at = 0;
+    while at < 257 {
+        let (long, short) = (256_u64, at as u64);
+        let length = ((long * long + short * short) << 32).isqrt();
+        table[at] = (
+            ((long << 32) / length) as u32,
+            ((short << 32) / length) as u32,
+        );
+        at += 1;
+    }
+    table
+};
 
 /// From 32 fraction bits to 16, halves upwards.
 const fn rounded(bits: i64) -> i64 {
@@ -288,6 +386,7 @@ mod tests {
             let _ = (a + b, a - b, -a, a * n, a.dot(b), a.length(), a.distance(b));
             let _ = (a.with_length(n), a.clamp_length(n), a.lerp(b, n), a.rotate(Angle(units)));
             let _ = (a.angle(), a.within(b, n), a.clamp_to(b, a));
+            let _ = (a.clamp_roughly(n), a.move_towards(b, n));
         }
 
         #[test]
@@ -317,6 +416,31 @@ mod tests {
                 prop_assert!(made.length().to_bits() >= n.saturating_sub(6));
             }
             prop_assert!(Vec2::ZERO.within(a.clamp_length(wanted), wanted));
+        }
+
+        #[test]
+        fn a_rough_clamp_keeps_direction_and_length(a in any_vector(), n in 4_096..=i32::MAX) {
+            let most = Num::from_bits(n);
+            let made = a.clamp_roughly(most);
+            let longer = a.x.unsigned_abs().max(a.y.unsigned_abs());
+            if longer <= most {
+                prop_assert_eq!(made, a);
+            } else {
+                let exact = a.with_length(most);
+                for (part, exact) in [(made.x, exact.x), (made.y, exact.y)] {
+                    let off = i64::from(part.to_bits()) - i64::from(exact.to_bits());
+                    prop_assert!(off.abs() <= i64::from(n) / 250 + 2, "{:?} {:?}", made, exact);
+                }
+            }
+        }
+
+        #[test]
+        fn moving_arrives_and_never_goes_farther(a in any_vector(), b in any_vector(), n in any_num()) {
+            let moved = a.move_towards(b, n);
+            let most = bits(n.max(Num::ZERO)) as u128;
+            prop_assert!(exact_distance_squared(a, moved).isqrt() <= most);
+            let away = exact_distance_squared(a, b).isqrt();
+            prop_assert_eq!(moved == b, away <= most);
         }
 
         #[test]

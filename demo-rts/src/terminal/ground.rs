@@ -1,7 +1,6 @@
 //! The map: terrain, buildings, units and cursor.
 
 use super::controls::Hand;
-use crate::news::tile_at;
 use crate::world::{
     BuildingView, Id, Kind, Order, ProjectileView, Seen, Terrain, Tile, UnitView, World,
 };
@@ -140,7 +139,7 @@ pub(super) fn draw(world: &World, frame: &Frame, hand: Option<&Hand>, buffer: &m
         None => world.projectiles().collect(),
     };
     for arrow in arrows {
-        let cell = frame.cell(tile_at(arrow.at)).map(|(x, y, _)| (x, y));
+        let cell = frame.cell(Tile::of(arrow.at)).map(|(x, y, _)| (x, y));
         if let Some(cell) = cell.filter(|cell| buffer[*cell].symbol() == " ") {
             buffer[cell].set_char('\'').set_fg(Color::White);
         }

@@ -178,7 +178,7 @@ pub fn carries(doing: Order, amount: u16, what: Resource) -> String {
 }
 
 pub fn strength(stats: &crate::world::Stats) -> String {
-    let reach = stats.range / crate::world::ONE;
+    let reach: i32 = stats.range.to_num();
     let mut text = format!("Damage {}, armour {}", stats.damage, stats.armour);
     if reach > 0 {
         text.push_str(&format!(", range {reach}"));

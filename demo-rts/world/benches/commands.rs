@@ -10,6 +10,7 @@
 )]
 
 use demo_world::world::{Command, Selection, Tile};
+use sim::Vec2;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -133,7 +134,7 @@ fn tile(random: &mut Random, map: u16) -> Tile {
 fn times(orders: &[Command]) {
     let encodings: Vec<Vec<u8>> = orders.iter().map(encoded).collect();
     // The same orders as a plain list of ids and a target, in postcard's own encoding.
-    let plain: Vec<(Vec<u32>, i32, i32)> = orders.iter().map(plain).collect();
+    let plain: Vec<(Vec<u32>, Vec2)> = orders.iter().map(plain).collect();
     let plain_encodings: Vec<Vec<u8>> = plain.iter().map(encoded).collect();
     let bytes: usize = plain_encodings.iter().map(Vec::len).sum();
     let mut buffer = [0; 1_024];
@@ -152,7 +153,7 @@ fn times(orders: &[Command]) {
         black_box(postcard::to_slice(order, &mut buffer).map_or(0, |bytes| bytes.len()));
     });
     let decode = best(&plain_encodings, |bytes| {
-        black_box(postcard::from_bytes::<(Vec<u32>, i32, i32)>(bytes).is_ok());
+        black_box(postcard::from_bytes::<(Vec<u32>, Vec2)>(bytes).is_ok());
     });
     println!(
         "postcard Vec<u32> and a point ({:.1} bytes)                       {encode:>6.0}  {decode:>6.0}",
@@ -160,15 +161,14 @@ fn times(orders: &[Command]) {
     );
 }
 
-fn plain(order: &Command) -> (Vec<u32>, i32, i32) {
+fn plain(order: &Command) -> (Vec<u32>, Vec2) {
     match order {
         Command::Move { units, to } => {
             let ids = units.numbers().unwrap_or_default();
             let ids = ids.iter().map(|number| u32::from(*number)).collect();
-            let at = to.centre();
-            (ids, at.x, at.y)
+            (ids, to.centre())
         }
-        _ => (Vec::new(), 0, 0),
+        _ => (Vec::new(), Vec2::ZERO),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::{Blocked, Channel, LinkEvent, LinkId, PeerId, Traffic, Transport};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Carries nothing and reaches nobody.
+/// Carries nothing and reaches no peer.
 #[derive(Default)]
 pub(super) struct Alone {
     woken: Arc<(Mutex<bool>, Condvar)>,

@@ -1,19 +1,17 @@
 //! The one encoding of log records.
 
-use super::{
-    Absent, Bundle, Continuation, End, Equivocation, Keyframe, LogEntry, NewRun, OnDesync, OnSlow,
-    PauseBudget, Record, Reopening, RosterChange, RosterPeer, SignedBatch, Start, What,
-};
-use crate::encoding::{Reader, put_bytes, put_varint};
-use crate::limits::{MAX_BATCH, MAX_CHAT, MAX_COMMAND, MAX_PEERS};
-use crate::session::MAX_LOAD;
-use crate::session::roster::{Ballot, Joins, Peers, Value};
-use crate::text::{MAX_BUILD, MAX_NAME};
-use crate::{Incarnation, Limits, LogHash, MatchId, PeerId, Plan, TurnNumber};
-use sim::{Checksum, Outcome, RulesId, Seat, SeatState, Seed};
+use super::batch::SignedBatch;
+use super::bundle::{Bundle, LogEntry, decode_entries, encode_entries};
+use super::continuation::Continuation;
+use super::keyframe::Keyframe;
+use super::record::{End, Record};
+use super::roster_change::{decode_change, put_change};
+use super::start::Start;
+use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
+use crate::limits::{MAX_BATCH, MAX_PEERS};
+use crate::{Limits, LogHash, Plan, TurnNumber};
+use sim::{Checksum, Outcome, Seat};
 use std::sync::Arc;
-
-pub use crate::encoding::DecodeError;
 
 /// What the records so far say about the next one, so that it need not.
 ///
@@ -89,14 +87,14 @@ impl Codec {
         match record {
             Record::Start(start) => {
                 out.push(START);
-                put_start(out, start);
+                start.encode(out);
                 *self = Codec::behind(start);
             }
             Record::Bundle(bundle) => {
                 assert_eq!(bundle.turn, self.next, "bundles follow each other");
                 if (bundle.plan, bundle.paused) != (self.plan, self.paused) {
                     out.push(PLAN);
-                    put_plan(out, &bundle.plan);
+                    bundle.plan.encode(out);
                     out.push(u8::from(bundle.paused));
                 }
                 if bundle.entries.is_empty() {
@@ -131,7 +129,7 @@ impl Codec {
                 out.push(KEYFRAME);
                 put_varint(out, u64::from(keyframe.turns));
                 put_varint(out, keyframe.ticks);
-                put_plan(out, &keyframe.plan);
+                keyframe.plan.encode(out);
                 out.push(u8::from(keyframe.paused));
                 out.extend_from_slice(&keyframe.log_hash.0);
                 put_bytes(out, &keyframe.snapshot);
@@ -196,6 +194,14 @@ impl Codec {
         Ok(records)
     }
 
+    /// Decodes the first of some records that were encoded here, and tells its bytes.
+    pub(super) fn decode_first(&mut self, bytes: &[u8]) -> (Record, usize) {
+        let mut reader = Reader::new(bytes);
+        let record = self.decode_next(&mut reader, &Limits::default());
+        let record = record.expect("what was encoded here decodes");
+        (record, bytes.len() - reader.remaining())
+    }
+
     fn decode_next(
         &mut self,
         reader: &mut Reader<'_>,
@@ -203,12 +209,12 @@ impl Codec {
     ) -> Result<Record, DecodeError> {
         Ok(match reader.byte()? {
             START => {
-                let start = start(reader, limits)?;
+                let start = Start::decode(reader, limits)?;
                 *self = Codec::behind(&start);
                 Record::Start(Arc::new(start))
             }
             PLAN => {
-                let changed = (plan(reader)?, flag(reader)?);
+                let changed = (Plan::decode(reader)?, reader.flag()?);
                 if changed == (self.plan, self.paused) {
                     return Err(reader.fail("a plan that changes nothing"));
                 }
@@ -255,8 +261,8 @@ impl Codec {
                 let keyframe = Keyframe {
                     turns: reader.number()?,
                     ticks: reader.varint()?,
-                    plan: plan(reader)?,
-                    paused: flag(reader)?,
+                    plan: Plan::decode(reader)?,
+                    paused: reader.flag()?,
                     log_hash: LogHash(reader.array()?),
                     snapshot: {
                         let snapshot = reader.bytes()?;
@@ -317,345 +323,6 @@ fn some_entries(reader: &mut Reader<'_>) -> Result<Vec<LogEntry>, DecodeError> {
     Ok(entries)
 }
 
-fn put_start(out: &mut Vec<u8>, start: &Start) {
-    put_varint(out, u64::from(start.protocol));
-    out.extend_from_slice(&start.match_id.0);
-    out.extend_from_slice(&start.rules.0);
-    put_bytes(out, &start.setup);
-    out.extend_from_slice(&start.seed.0);
-    put_plan(out, &start.plan);
-    put_varint(
-        out,
-        start.turn_limit.map_or(0, |turns| u64::from(turns) + 1),
-    );
-    out.push(start.pauses.pauses);
-    put_varint(out, u64::from(start.pauses.seconds));
-    out.push(start.on_slow as u8);
-    out.push(start.on_desync as u8);
-    out.push(start.absent as u8);
-    put_varint(out, start.roster.len() as u64);
-    for peer in &start.roster {
-        out.extend_from_slice(&peer.peer.0);
-        out.extend_from_slice(&peer.incarnation.0);
-        put_bytes(out, peer.name.as_bytes());
-        put_varint(out, peer.seats.len() as u64);
-        out.extend(peer.seats.iter().map(|seat| seat.0));
-        out.extend_from_slice(&peer.share);
-    }
-    put_bytes(out, start.build.as_bytes());
-    put_varint(out, start.signatures.len() as u64);
-    for signature in &start.signatures {
-        out.extend_from_slice(signature);
-    }
-}
-
-/// A text of at most so many bytes.
-pub(super) fn short(
-    reader: &mut Reader<'_>,
-    most: u32,
-    what: &'static str,
-) -> Result<String, DecodeError> {
-    let text = reader.text()?;
-    match text.len() <= most as usize {
-        true => Ok(text),
-        false => Err(reader.fail(what)),
-    }
-}
-
-fn start(reader: &mut Reader<'_>, limits: &Limits) -> Result<Start, DecodeError> {
-    let protocol =
-        u16::try_from(reader.varint()?).map_err(|_| reader.fail("no protocol version"))?;
-    if protocol != crate::PROTOCOL {
-        return Err(reader.fail("another protocol version"));
-    }
-    let match_id = MatchId(reader.array()?);
-    let rules = RulesId(reader.array()?);
-    let setup: Arc<[u8]> = reader.bytes()?.into();
-    if setup.len() > limits.setup_bytes as usize {
-        return Err(reader.fail("a setup above its limit"));
-    }
-    let seed = Seed(reader.array()?);
-    let plan = plan(reader)?;
-    let turn_limit = match reader.varint()? {
-        0 => None,
-        turns => Some(u32::try_from(turns - 1).map_err(|_| reader.fail("too many turns"))?),
-    };
-    let pauses = PauseBudget {
-        pauses: reader.byte()?,
-        seconds: u16::try_from(reader.varint()?)
-            .map_err(|_| reader.fail("a budget of pauses that is too large"))?,
-    };
-    // Of each policy there are two.
-    let on_slow = [OnSlow::Meter, OnSlow::Remove][usize::from(flag(reader)?)];
-    let on_desync = [OnDesync::Pause, OnDesync::RemoveMinority][usize::from(flag(reader)?)];
-    let absent = [Absent::Idle, Absent::Ai][usize::from(flag(reader)?)];
-    let count = reader.count(MAX_PEERS, "more peers than allowed")?;
-    let mut roster = Vec::with_capacity(count);
-    for _ in 0..count {
-        roster.push(RosterPeer {
-            peer: PeerId(reader.array()?),
-            incarnation: Incarnation(reader.array()?),
-            name: short(reader, MAX_NAME, "a name above its limit")?,
-            seats: {
-                let seats: Vec<Seat> = reader.bytes()?.iter().copied().map(Seat).collect();
-                if !seats.is_sorted_by(|a, b| a < b) {
-                    return Err(reader.fail("seats out of order"));
-                }
-                seats
-            },
-            share: reader.array()?,
-        });
-    }
-    let mut seen = [false; 256];
-    for seat in roster.iter().flat_map(|peer| &peer.seats) {
-        if std::mem::replace(&mut seen[usize::from(seat.0)], true) {
-            return Err(reader.fail("a seat given twice"));
-        }
-    }
-    let build = short(reader, MAX_BUILD, "the name of a build above its limit")?;
-    let count = reader.count(roster.len(), "more signatures than peers")?;
-    let signatures = (0..count)
-        .map(|_| reader.array())
-        .collect::<Result<_, _>>()?;
-    Ok(Start {
-        protocol,
-        match_id,
-        rules,
-        setup,
-        seed,
-        plan,
-        turn_limit,
-        pauses,
-        on_slow,
-        on_desync,
-        absent,
-        roster,
-        build,
-        signatures,
-    })
-}
-
-pub(crate) fn encode_entries(out: &mut Vec<u8>, entries: &[LogEntry]) {
-    put_varint(out, entries.len() as u64);
-    for entry in entries {
-        out.push(entry.seat.0);
-        match &entry.what {
-            // Most entries are commands: their length carries the kind, above the other kinds' numbers.
-            What::Command(bytes) => {
-                put_varint(out, bytes.len() as u64 + FIRST_LENGTH);
-                out.extend_from_slice(bytes);
-            }
-            What::Seat(state) => {
-                out.push(0);
-                out.push(match state {
-                    SeatState::Played => 0,
-                    SeatState::Idle => 1,
-                    SeatState::Ai => 2,
-                    SeatState::Resigned => 3,
-                });
-            }
-            What::Pause => out.push(1),
-            What::Resume => out.push(2),
-            What::Chat(text) => {
-                out.push(3);
-                put_bytes(out, text.as_bytes());
-            }
-            What::Load(load) => {
-                out.push(4);
-                put_varint(out, u64::from(*load));
-            }
-        }
-    }
-}
-
-const FIRST_LENGTH: u64 = 5;
-
-pub(crate) fn decode_entries(reader: &mut Reader<'_>) -> Result<Vec<LogEntry>, DecodeError> {
-    let count = reader.count(reader.remaining() / 2, "more entries than bytes")?;
-    let mut entries = Vec::with_capacity(count);
-    for _ in 0..count {
-        let seat = Seat(reader.byte()?);
-        let what = match reader.varint()? {
-            0 => What::Seat(match reader.byte()? {
-                0 => SeatState::Played,
-                1 => SeatState::Idle,
-                2 => SeatState::Ai,
-                3 => SeatState::Resigned,
-                _ => return Err(reader.fail("no such seat state")),
-            }),
-            1 => What::Pause,
-            2 => What::Resume,
-            3 => {
-                let text = reader.text()?;
-                if text.len() > MAX_CHAT {
-                    return Err(reader.fail("a chat text above its limit"));
-                }
-                What::Chat(text)
-            }
-            4 => What::Load(reader.count(MAX_LOAD.into(), "a load above its bound")? as u16),
-            length => {
-                let length = length - FIRST_LENGTH;
-                if length > MAX_COMMAND as u64 {
-                    return Err(reader.fail("a command above its limit"));
-                }
-                What::Command(reader.take(length as usize)?.into())
-            }
-        };
-        entries.push(LogEntry { seat, what });
-    }
-    if !entries.is_sorted_by_key(|entry| entry.seat) {
-        return Err(reader.fail("entries out of seat order"));
-    }
-    Ok(entries)
-}
-
-pub(crate) fn encode_change(change: &RosterChange) -> Vec<u8> {
-    let mut out = Vec::new();
-    put_change(&mut out, change);
-    out
-}
-
-fn put_change(out: &mut Vec<u8>, change: &RosterChange) {
-    put_varint(out, u64::from(change.epoch));
-    put_varint(out, u64::from(change.ballot.round));
-    out.push(change.ballot.peer);
-    out.extend_from_slice(&change.value.roster.0.to_le_bytes());
-    put_varint(out, u64::from(change.value.cut));
-    match (&change.reopening, change.value.joins) {
-        (None, None) => out.push(0),
-        (None, Some(joins)) => {
-            out.extend_from_slice(&[1, joins.peer]);
-            out.extend_from_slice(&joins.incarnation.0);
-        }
-        (Some(reopening), _) => {
-            out.push(2);
-            out.extend_from_slice(&reopening.log_hash.0);
-            put_varint(out, reopening.runs.len() as u64);
-            for run in &reopening.runs {
-                out.extend_from_slice(&[run.peer, u8::from(run.held)]);
-                out.extend_from_slice(&run.incarnation.0);
-            }
-        }
-    }
-    out.extend_from_slice(&change.value.odd.0.to_le_bytes());
-    out.extend_from_slice(&change.value.left.0.to_le_bytes());
-    put_varint(out, change.accepts.len() as u64);
-    for (peer, signature) in &change.accepts {
-        out.push(*peer);
-        out.extend_from_slice(signature);
-    }
-    out.push(u8::from(change.value.log_hash.is_some()));
-    if let Some(hash) = &change.value.log_hash {
-        out.extend_from_slice(&hash.0);
-    }
-    out.extend_from_slice(&change.value.cheats.0.to_le_bytes());
-    put_varint(out, change.proofs.len() as u64);
-    for Equivocation(one, other) in &change.proofs {
-        put_batch(out, one);
-        put_batch(out, other);
-    }
-}
-
-fn put_batch(out: &mut Vec<u8>, batch: &SignedBatch) {
-    out.push(batch.peer);
-    put_bytes(out, &batch.content);
-    out.extend_from_slice(&batch.signature);
-}
-
-fn signed_batch(reader: &mut Reader<'_>) -> Result<SignedBatch, DecodeError> {
-    let peer = reader.byte()?;
-    let content = reader.bytes()?;
-    if content.len() + 64 > MAX_BATCH {
-        return Err(reader.fail("a batch above its limit"));
-    }
-    Ok(SignedBatch {
-        peer,
-        content: content.into(),
-        signature: reader.array()?,
-    })
-}
-
-pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, DecodeError> {
-    let epoch = reader.number()?;
-    let ballot = Ballot {
-        round: reader.number()?,
-        peer: reader.byte()?,
-    };
-    let mut value = Value::of(Peers(u16::from_le_bytes(reader.array()?)), reader.number()?);
-    let reopening = match reader.byte()? {
-        0 => None,
-        1 => {
-            value.joins = Some(Joins {
-                peer: reader.byte()?,
-                incarnation: Incarnation(reader.array()?),
-            });
-            None
-        }
-        2 => Some(reopening(reader)?),
-        _ => return Err(reader.fail("no such roster change")),
-    };
-    value.odd = Peers(u16::from_le_bytes(reader.array()?));
-    value.left = Peers(u16::from_le_bytes(reader.array()?));
-    let count = reader.count(MAX_PEERS, "more peers than allowed")?;
-    let accepts: Vec<(u8, [u8; 64])> = (0..count)
-        .map(|_| Ok((reader.byte()?, reader.array()?)))
-        .collect::<Result<_, DecodeError>>()?;
-    if value.roster.is_empty() || !accepts.is_sorted_by(|one, next| one.0 < next.0) {
-        return Err(reader.fail("no roster, or accepts out of order"));
-    }
-    if flag(reader)? {
-        value.log_hash = Some(LogHash(reader.array()?));
-    }
-    value.cheats = Peers(u16::from_le_bytes(reader.array()?));
-    let count = reader.count(MAX_PEERS, "more proofs than peers")?;
-    let proofs = (0..count)
-        .map(|_| Ok(Equivocation(signed_batch(reader)?, signed_batch(reader)?)))
-        .collect::<Result<_, DecodeError>>()?;
-    Ok(RosterChange {
-        epoch,
-        ballot,
-        value,
-        accepts,
-        reopening,
-        proofs,
-    })
-}
-
-fn reopening(reader: &mut Reader<'_>) -> Result<Reopening, DecodeError> {
-    let log_hash = LogHash(reader.array()?);
-    let count = reader.count(MAX_PEERS, "more peers than allowed")?;
-    let runs = (0..count)
-        .map(|_| {
-            Ok(NewRun {
-                peer: reader.byte()?,
-                held: flag(reader)?,
-                incarnation: Incarnation(reader.array()?),
-            })
-        })
-        .collect::<Result<_, DecodeError>>()?;
-    Ok(Reopening { log_hash, runs })
-}
-
-pub(crate) fn put_plan(out: &mut Vec<u8>, plan: &Plan) {
-    out.push(plan.ticks);
-    out.push(plan.delay_turns);
-    put_varint(out, u64::from(plan.tick_ms));
-}
-
-pub(crate) fn plan(reader: &mut Reader<'_>) -> Result<Plan, DecodeError> {
-    let plan = Plan {
-        ticks: reader.byte()?,
-        delay_turns: reader.byte()?,
-        tick_ms: u16::try_from(reader.varint()?)
-            .map_err(|_| reader.fail("a tick that is too long"))?,
-    };
-    if plan.is_valid(false) {
-        Ok(plan)
-    } else {
-        Err(reader.fail("a plan out of range"))
-    }
-}
-
 fn put_outcome(out: &mut Vec<u8>, outcome: Option<Outcome>) {
     match outcome {
         None => out.push(0),
@@ -673,14 +340,6 @@ fn outcome(reader: &mut Reader<'_>) -> Result<Option<Outcome>, DecodeError> {
         }),
         _ => return Err(reader.fail("no such outcome")),
     })
-}
-
-fn flag(reader: &mut Reader<'_>) -> Result<bool, DecodeError> {
-    match reader.byte()? {
-        0 => Ok(false),
-        1 => Ok(true),
-        _ => Err(reader.fail("neither yes nor no")),
-    }
 }
 
 #[cfg(test)]

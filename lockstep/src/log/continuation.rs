@@ -1,9 +1,8 @@
 //! How one player goes on alone from a moment of a match.
 
-use super::codec::{plan, put_plan, short};
-use super::hash::Chain;
-use super::{DecodeError, RosterPeer, Start};
-use crate::encoding::{Reader, put_bytes, put_varint};
+use super::chain::Chain;
+use super::start::{OnDesync, OnSlow, RosterPeer, Start};
+use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
 use crate::text::{MAX_BUILD, MAX_NAME};
 use crate::{Incarnation, LogHash, PeerId, Plan};
 use sim::Seat;
@@ -66,8 +65,8 @@ impl Continuation {
         Start {
             plan: self.plan,
             turn_limit: self.turn_limit,
-            on_slow: super::OnSlow::Meter,
-            on_desync: super::OnDesync::default(),
+            on_slow: OnSlow::Meter,
+            on_desync: OnDesync::default(),
             roster: vec![RosterPeer {
                 peer: self.peer,
                 incarnation: self.incarnation,
@@ -101,7 +100,7 @@ impl Continuation {
         out.extend_from_slice(&self.incarnation.0);
         put_bytes(out, self.name.as_bytes());
         out.push(self.seat.0);
-        put_plan(out, &self.plan);
+        self.plan.encode(out);
         let limit = self.turn_limit.map_or(0, |turns| u64::from(turns) + 1);
         put_varint(out, limit);
         put_bytes(out, self.build.as_bytes());
@@ -115,9 +114,9 @@ impl Continuation {
             log_hash: LogHash(reader.array()?),
             peer: PeerId(reader.array()?),
             incarnation: Incarnation(reader.array()?),
-            name: short(reader, MAX_NAME, "a name above its limit")?,
+            name: reader.short_text(MAX_NAME, "a name above its limit")?,
             seat: Seat(reader.byte()?),
-            plan: plan(reader)?,
+            plan: Plan::decode(reader)?,
             turn_limit: match reader.varint()? {
                 0 => None,
                 turns => {
@@ -125,7 +124,7 @@ impl Continuation {
                     Some(turns.map_err(|_| reader.fail("too many turns"))?)
                 }
             },
-            build: short(reader, MAX_BUILD, "the name of a build above its limit")?,
+            build: reader.short_text(MAX_BUILD, "the name of a build above its limit")?,
             signature: reader.array()?,
         })
     }

@@ -1,6 +1,10 @@
 //! The log hash: a chain over what was agreed, so that one signature attests everything before it.
 
-use super::{Bundle, End, RosterChange, Start, What};
+use super::bundle::{Bundle, What};
+use super::chain::Chain;
+use super::record::End;
+use super::roster_change::RosterChange;
+use super::start::Start;
 use crate::LogHash;
 use sim::Outcome;
 
@@ -87,42 +91,6 @@ pub fn roster_hash(before: LogHash, change: &RosterChange) -> LogHash {
         reopening.chain(&mut hash);
     }
     hash.end()
-}
-
-/// Unambiguous input to BLAKE3: every part has a fixed width or its length before it.
-pub(crate) struct Chain(blake3::Hasher);
-
-impl Chain {
-    pub(crate) fn new(context: &str) -> Self {
-        Chain(blake3::Hasher::new_derive_key(context))
-    }
-
-    pub(crate) fn number(&mut self, number: u32) {
-        self.0.update(&number.to_le_bytes());
-    }
-
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
-        self.number(bytes.len() as u32);
-        self.0.update(bytes);
-    }
-
-    pub(super) fn plan(&mut self, plan: &crate::Plan) {
-        self.number(
-            u32::from(plan.ticks)
-                | u32::from(plan.delay_turns) << 8
-                | u32::from(plan.tick_ms) << 16,
-        );
-    }
-
-    pub(crate) fn end(&self) -> LogHash {
-        let mut hash = LogHash([0; 16]);
-        self.0.finalize_xof().fill(&mut hash.0);
-        hash
-    }
-
-    pub(crate) fn end_256(&self) -> [u8; 32] {
-        *self.0.finalize().as_bytes()
-    }
 }
 
 /// What a roster peer signs once its world is built: the start that all agreed on.

@@ -1,6 +1,8 @@
 //! A log in memory.
 
-use super::{Codec, LogStore, Record, StoreError};
+use super::codec::Codec;
+use super::record::Record;
+use super::store::{LogStore, StoreError};
 use crate::TurnNumber;
 use std::time::Duration;
 

@@ -1,15 +1,19 @@
-//! Metering: how long ticks are, so that the slowest machine keeps up and nobody has to wait for it.
+//! Metering: how long ticks are, so that the slowest machine keeps up and no peer has to wait for it.
 //!
-//! A pure integer function of the log, which holds what slow machines reported: all peers compute the same plan, nobody
-//! votes, and who has the log finds a plan that is not the match's. It goes up at once to what was measured and a
+//! A pure integer function of the log, which holds what slow machines reported: all peers compute the same plan, no
+//! vote is needed, and the log alone shows a plan that is not the match's. It goes up at once to what was measured and a
 //! margin, and comes down only after a time in which all that was measured would have fitted: steady beats fast. Every
 //! epoch begins it anew, from the plan in force alone.
 
-use super::{Bundle, OnSlow, What};
+use super::bundle::{Bundle, MAX_LOAD, What};
+use super::start::OnSlow;
 use crate::Plan;
-use crate::session::{MAX_LOAD, STALL_BUDGET};
 use sim::Seat;
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+/// Time that one peer may cost the others, by being late or by being slow; a tenth of the time since is given back.
+pub(crate) const STALL_BUDGET: Duration = Duration::from_secs(10);
 
 /// The longest tick, as a multiple of the one that the match began with.
 const FLOOR: u16 = 4;
@@ -75,7 +79,8 @@ impl Metering {
         }
     }
 
-    /// As at the beginning: a roster change has begun an epoch. Who is gone slows nobody down, and who is back has paid.
+    /// As at the beginning: a roster change has begun an epoch. A removed peer slows no other down, and one that is back
+    /// has paid.
     pub fn begin_epoch(&mut self) {
         *self = Metering::new(self.nominal_ms, self.on_slow);
         self.wait_ms = EPOCH_WAIT_MS;
@@ -160,7 +165,7 @@ impl Metering {
         while self.recent.back().is_some_and(|last| last.load < load) {
             self.recent.pop_back();
         }
-        // Of equal loads the later one lasts longer; who reported first is named for as long as its own report lasts.
+        // Of equal loads the later one lasts longer. The first peer to report it is named for as long as its report lasts.
         let same = |last: &&mut Reported| (last.seat, last.load) == (seat, load);
         if let Some(last) = self.recent.back_mut().filter(same) {
             last.at_ms = self.at_ms;
@@ -170,7 +175,7 @@ impl Metering {
         self.recent.push_back(Reported { at_ms, seat, load });
     }
 
-    /// Whoever makes turns longer pays for it; the others are given back a tenth of the time.
+    /// The peer that makes turns longer pays for it; the others are given back a tenth of the time.
     fn charge(&mut self, plan: Plan) {
         let longer = plan.tick_ms.saturating_sub(self.nominal_ms);
         let slow = self.recent.front().filter(|_| longer > 0);

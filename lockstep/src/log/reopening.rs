@@ -1,8 +1,9 @@
 //! How a match goes on whose processes have all died: a roster change that new runs of them decide.
 
-use super::{Chain, RosterChange, Start};
-use crate::session::roster::{Peers, Value, Voters};
-use crate::{Incarnation, LogHash, PeerId};
+use super::chain::Chain;
+use super::peers::Peers;
+use super::start::Start;
+use crate::{Incarnation, LogHash};
 
 /// What is special about the roster change that reopens a match.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,67 +55,8 @@ impl Reopening {
     }
 
     /// Those whose own replays attest the turns up to the cut.
-    fn holders(&self) -> Peers {
+    pub(super) fn holders(&self) -> Peers {
         let held = self.runs.iter().filter(|run| run.held);
         held.map(|run| run.peer).collect()
-    }
-}
-
-impl RosterChange {
-    /// Whether a quorum of the roster before has signed this reopening, each as another run than `start` names.
-    pub(crate) fn is_reopened_by(
-        &self,
-        reopening: &Reopening,
-        start: &Start,
-        roster_before: Peers,
-        verify: impl Fn(PeerId, &[u8], &[u8; 64]) -> bool,
-    ) -> bool {
-        let roster = reopening.roster();
-        let bytes = reopening.signed_bytes(start, self.epoch, self.value.cut);
-        let value = Value::of(roster, self.value.cut);
-        let in_order = reopening
-            .runs
-            .is_sorted_by(|one, next| one.peer < next.peer);
-        let signed = |(run, (peer, signature)): (&NewRun, &(u8, [u8; 64]))| {
-            let place = start.roster.get(usize::from(run.peer));
-            place.is_some_and(|place| {
-                let anew = place.incarnation != run.incarnation;
-                anew && run.peer == *peer && verify(place.peer, &bytes, signature)
-            })
-        };
-        in_order
-            && self.value == value
-            && self.proofs.is_empty()
-            && roster.is_within(roster_before)
-            && Voters::new(roster_before).is_quorum(roster)
-            && self.accepts.len() == reopening.runs.len()
-            && reopening.runs.iter().zip(&self.accepts).all(signed)
-    }
-
-    /// Whether it follows on a log of so many turns whose hash, with the changes chained in that wait for their first
-    /// turn, is this one, and whose epoch began with turn `began`. Of an ordinary change only the turn is looked at: its
-    /// accepts are worth nothing without the turns before it, and nothing else of them is signed.
-    pub fn follows_on(&self, turns: u32, log_hash: LogHash, began: u32, roster: Peers) -> bool {
-        let Some(reopening) = &self.reopening else {
-            return self.value.cut == turns;
-        };
-        // Where the epoch has no turn, its decision is all there is to attest.
-        let attested = began == turns || Voters::new(roster).is_quorum(reopening.holders());
-        self.value.cut == turns && reopening.log_hash == log_hash && attested
-    }
-
-    /// Whether those who signed it signed what the log was at its cut.
-    pub(crate) fn binds_log(&self) -> bool {
-        self.reopening.is_some() || self.value.log_hash.is_some()
-    }
-
-    /// The runs of processes that speak for their peers from the next epoch on, and did not before.
-    pub fn new_runs(&self) -> impl Iterator<Item = (u8, Incarnation)> {
-        let reopened = self.reopening.iter().flat_map(|reopening| &reopening.runs);
-        let joins = self
-            .value
-            .joins
-            .map(|joins| (joins.peer, joins.incarnation));
-        reopened.map(|run| (run.peer, run.incarnation)).chain(joins)
     }
 }

@@ -88,7 +88,7 @@ fn outward(any: IpAddr, far: IpAddr) -> Option<IpAddr> {
     Some(own).filter(|ip| !ip.is_unspecified() && !ip.is_loopback())
 }
 
-/// Addresses of the documentation ranges: they are on the far side of the default route, and nobody's.
+/// Addresses of the documentation ranges: behind the default route, and in no machine's use.
 const FAR_IPV4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const FAR_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 const DISCARD_PORT: u16 = 9;

@@ -1,4 +1,4 @@
-//! The key that a user is known by, in a file that one process at a time may use.
+//! The key of a user, in a file that one process at a time may use.
 
 use crate::PeerId;
 use crate::sign::{Ed25519, Signer as _};
@@ -119,8 +119,8 @@ impl Identity {
             .take(MAX_FILE_BYTES + 1)
             .read_to_end(&mut text)
             .map_err(unreadable)?;
-        // Whoever holds the lock on an empty file is the one to fill it: so two processes that both found none cannot
-        // make two keys, and one that died before it wrote has left nothing to repair.
+        // The process that holds the lock on an empty file fills it. So two processes cannot make two keys, and a crash
+        // before the write leaves nothing to repair.
         let secret = if text.is_empty() {
             let secret = new_secret()?;
             write(&mut file, &secret).map_err(|source| IdentityError::Unwritable {
@@ -219,7 +219,7 @@ fn first_among(folder: &Path, peers: &[PeerId]) -> Result<Option<Identity>, Iden
         match Identity::at(path) {
             Ok(identity) if peers.contains(&identity.peer()) => return Ok(Some(identity)),
             Err(error @ IdentityError::Locked { .. }) => locked = Some(error),
-            // One that cannot be read is nobody's.
+            // An unreadable file holds no key.
             Ok(_) | Err(_) => {}
         }
     }
@@ -239,7 +239,7 @@ fn open(path: &Path) -> Result<File, IdentityError> {
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, FILE_MODE);
-    // A file that only this user may read, and nobody write, still serves once it holds a key.
+    // A read-only file still serves once it holds a key.
     let opened = options.open(path).or_else(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => File::open(path).map_err(|_| error),
         _ => Err(error),
@@ -289,7 +289,7 @@ fn new_secret() -> Result<[u8; 32], IdentityError> {
 fn write(file: &mut File, secret: &[u8; 32]) -> io::Result<()> {
     let public = Ed25519::new(secret).id().0;
     let text = format!(
-        "{FIRST_LINE}\n# Whoever has this file can play as you.\n# public {}\nsecret {}\n",
+        "{FIRST_LINE}\n# This file lets its holder play as you.\n# public {}\nsecret {}\n",
         HEXLOWER_PERMISSIVE.encode(&public),
         HEXLOWER_PERMISSIVE.encode(secret),
     );

@@ -1,5 +1,5 @@
-//! The rules of a link that hold whoever drives QUIC: the tasks of [`link`](super::link) in real time, or the simulator
-//! in virtual time.
+//! The rules of a link for every driver of QUIC: the tasks of [`link`](super::link) in real time, the simulator in
+//! virtual time.
 //!
 //! The acceptor opens a two-way stream, the control stream, and writes [`WELCOME`] on it: only then does the dialler
 //! know that it was let in, because its own handshake succeeds before the acceptor has seen its key. Bulk messages go on
@@ -16,7 +16,7 @@ use std::time::Duration;
 pub const WELCOME: u8 = 1;
 /// Label of the keying material that binds a link.
 pub const EXPORTER_LABEL: &[u8] = b"lockstep link";
-/// Never sent: the key says whom a link leads to.
+/// Never sent: the key identifies the peer at the other end.
 pub const SERVER_NAME: &str = "lockstep";
 /// Pending handshakes from which on a dialler must first show that it can be reached at its address.
 pub const RETRY_FROM: usize = 8;

@@ -44,7 +44,7 @@ impl OwnKey {
     }
 }
 
-/// How links are accepted: from whoever proves to hold the key that they show.
+/// How links are accepted: from any peer that proves to hold the key that it shows.
 pub fn accepting(own: &OwnKey) -> rustls::ServerConfig {
     let mut config = rustls::ServerConfig::builder_with_provider(own.provider.clone())
         .with_protocol_versions(&[&rustls::version::TLS13])
@@ -87,7 +87,7 @@ pub(super) fn key_of(spki: &[u8]) -> Option<PeerId> {
     Some(PeerId(key.try_into().ok()?))
 }
 
-/// Accepts any Ed25519 key: whom it belongs to is the session's question.
+/// Accepts any Ed25519 key: the session decides about its owner.
 #[derive(Debug)]
 struct AnyKey;
 

@@ -93,7 +93,7 @@ impl fmt::Display for Ways {
     }
 }
 
-/// What is wrong with the ways out of one socket, now. Clones are the same thing: who keeps one can
+/// Current impairments of the ways out of one socket. Clones share one state: a clone can
 /// [`set`](Self::set) it while the match goes on.
 #[derive(Clone, Debug, Default)]
 pub struct Impairments(Arc<Shared>);
@@ -125,7 +125,7 @@ impl Impairments {
         ways.clone()
     }
 
-    /// Whether there is another clone of it: a socket, or who sets it.
+    /// Whether another clone exists, in a socket or in a caller that sets it.
     pub fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }

@@ -1,11 +1,10 @@
 //! Before a player goes on alone from a moment of a recorded match: the log is walked, and the world loaded.
 
-use super::catch_up::Walk;
 use super::core::Core;
 use super::lobby::Step;
 use super::playing::Continued;
 use super::{ConfigError, Output};
-use crate::log::{Continuation, Record, continued_hash};
+use crate::log::{Continuation, Head, Record, continued_hash};
 use crate::text::tidy_name;
 use crate::{Moment, Plan};
 use sim::Checksum;
@@ -29,23 +28,23 @@ impl Continuing {
         let Some((Record::Start(start), records)) = from.log.split_first() else {
             return Err(ConfigError::Moment);
         };
-        let mut walk = Walk::new(start.clone());
+        let mut head = Head::new(start.clone());
         for record in records {
             let taken = match record {
-                Record::Continued(continuation) => walk.continued(continuation, signer),
-                record => walk.take(record, signer),
+                Record::Continued(continuation) => head.continued(continuation, signer),
+                record => head.take(record, signer),
             };
             taken.map_err(|_| ConfigError::Moment)?;
         }
         // No number is left for a turn behind it, or the batches that are sealed ahead.
-        if walk.turns >= u32::MAX - 64 {
+        if head.turns() >= u32::MAX - 64 {
             return Err(ConfigError::Moment);
         }
-        let turn_limit = turn_limit.map(|turns| turns.saturating_add(walk.turns));
+        let turn_limit = turn_limit.map(|turns| turns.saturating_add(head.turns()));
         let mut continuation = Continuation {
-            epoch: walk.epoch,
-            turns: walk.turns,
-            log_hash: walk.tip(),
+            epoch: head.epoch(),
+            turns: head.turns(),
+            log_hash: head.tip(),
             peer: core.id(),
             incarnation: core.incarnation,
             name: tidy_name(name),
@@ -55,16 +54,16 @@ impl Continuing {
             build,
             signature: [0; 64],
         };
-        continuation.signature = signer.sign(&continuation.signed_bytes(&walk.start));
-        let (hash, ticks) = (walk.hash, walk.ticks);
-        let chained = continued_hash(walk.tip(), &continuation);
-        walk.continued(&continuation, signer)
+        continuation.signature = signer.sign(&continuation.signed_bytes(head.start()));
+        let (hash, ticks) = (head.hash(), head.ticks());
+        let chained = continued_hash(head.tip(), &continuation);
+        head.continued(&continuation, signer)
             .map_err(|_| ConfigError::Moment)?;
         Ok(Continuing {
             continued: Continued {
-                start: walk.start,
+                start: head.start().clone(),
                 continuation: Arc::new(continuation),
-                course: walk.course,
+                course: head.fold().clone(),
                 hash,
                 chained,
                 ticks,

@@ -102,7 +102,8 @@ pub(crate) struct Quality {
     pub rtt: Option<Duration>,
     /// Number of the next packet to send.
     pub sequence: u32,
-    sent_at: [Option<(u32, Duration)>; SENT],
+    /// Apart: links are gone through with every input, and this is most of what is known of one.
+    sent_at: Box<[Option<(u32, Duration)>; SENT]>,
     newest: Option<(u32, Duration)>,
     received: u64,
     /// Packets that the other side reported missing among its last 64.
@@ -137,7 +138,7 @@ impl Quality {
         Quality {
             rtt: None,
             sequence: 0,
-            sent_at: [None; SENT],
+            sent_at: Box::new([None; SENT]),
             newest: None,
             received: 0,
             reported_missing: 0,

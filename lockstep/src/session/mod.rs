@@ -6,35 +6,37 @@
 //! [`Session::handle`] takes one [`Input`] and returns what to do, in order; [`Session::deadline`] says when it wants
 //! [`Input::Timeout`]. Nothing else: it cannot be called in a wrong order.
 
-mod batch;
-mod catch_up;
+mod clock_gap;
 mod continuing;
 mod contract;
 mod core;
+mod joiner;
 mod link;
 mod lobby;
 mod playing;
+mod rejoin;
 mod reopen;
 pub mod roster;
+mod serving;
 mod wire;
 
-pub use batch::{Batch, MAX_LOAD, NO_SLACK, SnapshotHash};
+pub use crate::log::{Batch, MAX_LOAD, NO_SLACK, SnapshotHash};
 pub use contract::{
     Agreed, ConfigError, HostConfig, Input, LinkStats, Output, PeerStats, Role, RulesOf,
     SessionConfig, Stats,
 };
-pub(crate) use playing::STALL_BUDGET;
 #[cfg(any(test, feature = "harness"))]
 pub(crate) use wire::{Control, WireBatch};
 
-use self::catch_up::{Answer, Archive, Ask, Returning, Server, decode, encode};
 use self::continuing::Continuing;
 use self::core::{Core, Introduced};
+use self::joiner::Next;
 use self::link::Link;
 use self::lobby::{Host, Invitation, Joiner, OwnPeer, Step};
 use self::playing::{Playing, Settings};
+use self::rejoin::{Answer, Ask, Serve, decode, encode};
 pub(crate) use self::wire::Datagram;
-use crate::log::What;
+use crate::log::{Archive, What};
 use crate::sign::Signer;
 use crate::text::{MAX_BUILD, tidy_name, tidy_text};
 use crate::{Channel, EndReason, Ended, Event, Fault, JoinRefused, LinkError, LinkId, Status};
@@ -52,7 +54,7 @@ pub struct Session {
     begun: bool,
     /// The log, for peers that come back, and who asks for it.
     archive: Archive,
-    server: Server,
+    serve: Serve,
     /// What the match had measured when it ended.
     ended_stats: Stats,
 }
@@ -60,7 +62,7 @@ pub struct Session {
 enum Phase {
     Host(Box<Host>),
     Join(Box<Joiner>),
-    Return(Box<Returning>),
+    Return(Box<joiner::Joiner>),
     /// It hosts a match that is reopened, or has come to one.
     Reopen(Box<reopen::Host>),
     Gather(Box<reopen::Guest>),
@@ -110,8 +112,8 @@ impl Session {
                 if known.all(|contact| contact.peer == core.id()) {
                     return Err(ConfigError::OnlySelf);
                 }
-                let returning = Returning::new(&core, from, own.addresses, rules);
-                Phase::Return(Box::new(returning))
+                let joiner = joiner::Joiner::new(&core, from, own.addresses, rules);
+                Phase::Return(Box::new(joiner))
             }
             Role::Reopen { from, rules, wait } => {
                 match reopen::Host::new(&core, from, own.addresses, rules, wait) {
@@ -125,7 +127,7 @@ impl Session {
                 turn_limit,
             } => {
                 // Nobody comes back into it, nor comes to have its first turns here.
-                archive = Archive::none();
+                archive = Archive::new(0);
                 let OwnPeer { name, build, .. } = own;
                 let continuing = Continuing::new(&core, from, &name, plan, turn_limit, build)?;
                 Phase::Continue(Box::new(continuing))
@@ -134,7 +136,7 @@ impl Session {
         Ok(Session {
             core,
             archive,
-            server: Server::default(),
+            serve: Serve::default(),
             phase,
             initial: None,
             worlds_awaited: 0,
@@ -167,7 +169,7 @@ impl Session {
         }
         match &mut self.phase {
             Phase::Playing(playing) => playing.look_at_time(&mut self.core),
-            Phase::Return(returning) => returning.look_at_time(&mut self.core),
+            Phase::Return(joiner) => joiner.detect_clock_gap(&self.core),
             _ => {}
         }
         self.take(input);
@@ -191,7 +193,7 @@ impl Session {
         let phase = match &self.phase {
             Phase::Host(host) => host.deadline(),
             Phase::Join(join) => join.deadline(&self.core),
-            Phase::Return(returning) => returning.deadline(&self.core),
+            Phase::Return(joiner) => joiner.deadline(&self.core),
             Phase::Reopen(host) => host.deadline(&self.core),
             Phase::Playing(playing) => playing.deadline(&self.core),
             Phase::Gather(guest) => Some(guest.deadline()),
@@ -210,7 +212,7 @@ impl Session {
             Phase::Join(join) if join.is_loading() => Status::Loading,
             Phase::Continue(_) => Status::Loading,
             Phase::Host(_) | Phase::Join(_) | Phase::Reopen(_) | Phase::Gather(_) => Status::Lobby,
-            Phase::Return(returning) => returning.status(),
+            Phase::Return(joiner) => joiner.status(),
             Phase::Playing(playing) => playing.status(self.core.now),
             Phase::Refused(_) | Phase::Over => Status::Ended,
         }
@@ -221,7 +223,7 @@ impl Session {
         match &self.phase {
             Phase::Host(host) => host.own_seats(),
             Phase::Join(join) => join.own_seats(),
-            Phase::Return(returning) => returning.own_seats(),
+            Phase::Return(joiner) => joiner.own_seats(),
             Phase::Reopen(host) => host.own_seats(),
             Phase::Gather(guest) => guest.own_seats(),
             Phase::Playing(playing) => playing.own_seats(),
@@ -279,7 +281,7 @@ impl Session {
                     core.out.push(Output::Close { link });
                 }
                 // There is nothing left to be said.
-                Phase::Return(ref returning) if returning.knows_end() => {
+                Phase::Return(ref joiner) if joiner.knows_end() => {
                     core.out.push(Output::Close { link });
                 }
                 _ => core.link_up(link, peer, dialled, address, binding),
@@ -308,8 +310,8 @@ impl Session {
                 let step = match &mut self.phase {
                     Phase::Host(host) => host.own_loaded(core),
                     Phase::Join(join) => join.own_loaded(core),
-                    Phase::Return(returning) => {
-                        returning.loaded(checksum);
+                    Phase::Return(joiner) => {
+                        joiner.loaded(checksum);
                         Step::Stay
                     }
                     Phase::Playing(playing) => {
@@ -356,7 +358,7 @@ impl Session {
                 step,
             } => match &mut self.phase {
                 Phase::Playing(playing) => playing.world_executed(core, checksum, outcome, step),
-                Phase::Return(returning) => returning.executed(checksum),
+                Phase::Return(joiner) => joiner.executed(checksum),
                 _ => {}
             },
             Input::Snapshot { turns, bytes } => {
@@ -390,11 +392,12 @@ impl Session {
         let step = match &mut self.phase {
             Phase::Playing(playing) => {
                 playing.note_return(core, link, true);
-                self.server
-                    .received(core, playing, &self.archive, link, bytes);
+                if let Some(mut serving) = self.serving() {
+                    serving.received(link, bytes);
+                }
                 Step::Stay
             }
-            Phase::Return(returning) if proved.is_some() => returning.answered(core, link, bytes),
+            Phase::Return(joiner) if proved.is_some() => joiner.answered(core, link, bytes).into(),
             Phase::Reopen(host) if proved.is_some() => host.bulk(core, link, bytes),
             Phase::Gather(guest) if proved.is_some() => guest.bulk(core, link, bytes),
             // Whoever comes back may have heard before this peer that the match has begun, or look for another match.
@@ -409,20 +412,6 @@ impl Session {
             }
         };
         self.step(step);
-    }
-
-    /// Keeps what is appended to the log, and gives it to who waits for it.
-    fn serve(&mut self) {
-        for output in &self.core.out {
-            match output {
-                Output::Append(record) => self.archive.take(record),
-                Output::Undo { turns } => self.archive.undo(*turns),
-                _ => {}
-            }
-        }
-        if let Phase::Playing(playing) = &self.phase {
-            self.server.advance(&mut self.core, playing, &self.archive);
-        }
     }
 
     fn control(&mut self, link: LinkId, bytes: &[u8]) {
@@ -474,8 +463,8 @@ impl Session {
             }
             (Introduced::Other(message), Phase::Host(host)) => host.received(core, link, message),
             (Introduced::Other(message), Phase::Join(join)) => join.received(core, link, message),
-            (Introduced::Other(message), Phase::Return(returning)) => {
-                returning.received(core, link, message)
+            (Introduced::Other(message), Phase::Return(joiner)) => {
+                joiner.received(core, link, message).into()
             }
             (Introduced::Other(message), Phase::Reopen(host)) => host.received(core, link, message),
             (Introduced::Other(message), Phase::Gather(guest)) => {
@@ -513,7 +502,7 @@ impl Session {
                 }
                 match &mut self.phase {
                     Phase::Join(join) => join.probe_answered(core, link, sent_us, clock_us),
-                    Phase::Return(returning) => returning.probe_answered(core, link, sent_us),
+                    Phase::Return(joiner) => joiner.probe_answered(core, link, sent_us),
                     Phase::Reopen(_) => core.hears(link),
                     _ => {}
                 }
@@ -535,12 +524,12 @@ impl Session {
     fn link_gone(&mut self, gone: Link, why: LinkError) {
         let core = &mut self.core;
         let link = gone.id;
-        self.server.forget(link);
+        self.serve.forget(link);
         let step = match &mut self.phase {
             Phase::Host(host) => host.link_down(core, link),
             Phase::Join(join) => join.link_down(core, &gone, why),
-            Phase::Return(returning) => {
-                returning.link_down(link);
+            Phase::Return(joiner) => {
+                joiner.link_down(link);
                 Step::Stay
             }
             Phase::Reopen(host) => {
@@ -595,7 +584,7 @@ impl Session {
         let step = match &mut self.phase {
             Phase::Host(host) => host.timeout(core),
             Phase::Join(join) => join.timeout(core),
-            Phase::Return(returning) => returning.advance(core),
+            Phase::Return(joiner) => joiner.advance(core).into(),
             Phase::Reopen(host) => host.advance(core),
             Phase::Gather(guest) => {
                 guest.advance(core);
@@ -642,8 +631,8 @@ impl Session {
                 }
             }
             Step::Gather(link) => {
-                if let Phase::Return(returning) = std::mem::replace(&mut self.phase, Phase::Over) {
-                    let known = returning.into_whole();
+                if let Phase::Return(joiner) = std::mem::replace(&mut self.phase, Phase::Over) {
+                    let known = joiner.into_context();
                     match reopen::Guest::new(&mut self.core, known, link) {
                         Ok(guest) => self.phase = Phase::Gather(Box::new(guest)),
                         Err(reason) => self.end(reason),
@@ -654,22 +643,22 @@ impl Session {
                 if let Phase::Gather(guest) = std::mem::replace(&mut self.phase, Phase::Over) {
                     // It may have signed that it goes on as the run that it was, and the others may have begun.
                     self.core.begin_another_run();
-                    let (known, host) = guest.into_whole();
-                    let returning = Returning::again(&self.core, known, host, why);
-                    self.phase = Phase::Return(Box::new(returning));
+                    let (known, host) = guest.into_context();
+                    let joiner = joiner::Joiner::turned_away(&self.core, known, host, why);
+                    self.phase = Phase::Return(Box::new(joiner));
                 }
             }
             Step::Reopened(change, due) => {
                 let core = &self.core;
-                let returning = match std::mem::replace(&mut self.phase, Phase::Over) {
-                    Phase::Reopen(host) => host.into_returning(core, *change, due),
-                    Phase::Gather(guest) => guest.into_returning(core, *change, due),
+                let joiner = match std::mem::replace(&mut self.phase, Phase::Over) {
+                    Phase::Reopen(host) => host.into_joiner(core, *change, due),
+                    Phase::Gather(guest) => guest.into_joiner(core, *change, due),
                     _ => return,
                 };
-                let mut returning = Box::new(returning);
-                let step = returning.advance(&mut self.core);
-                self.phase = Phase::Return(returning);
-                self.step(step);
+                let mut joiner = Box::new(joiner);
+                let next = joiner.advance(&mut self.core);
+                self.phase = Phase::Return(joiner);
+                self.step(next.into());
             }
             Step::End(reason) => {
                 if matches!(self.phase, Phase::Over) {
@@ -686,12 +675,23 @@ impl Session {
             self.core.close(link);
         }
         let ended = match &self.phase {
-            Phase::Return(returning) => returning.ended(reason),
+            Phase::Return(joiner) => joiner.ended(reason),
             Phase::Gather(guest) => guest.ended(reason),
             _ => Ended::without_world(reason),
         };
         self.core.event(Event::Ended(ended));
         self.phase = Phase::Over;
+    }
+}
+
+impl From<Next> for Step {
+    fn from(next: Next) -> Step {
+        match next {
+            Next::Stay => Step::Stay,
+            Next::Return(returned) => Step::Return(returned),
+            Next::Gather(link) => Step::Gather(link),
+            Next::End(reason) => Step::End(reason),
+        }
     }
 }
 

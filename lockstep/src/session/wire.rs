@@ -2,7 +2,7 @@
 
 use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
 use crate::limits::{MAX_BATCH, MAX_PEERS};
-use crate::log::{Absent, OnDesync, OnSlow, PauseBudget, SignedBatch};
+use crate::log::{Absent, End, OnDesync, OnSlow, PauseBudget, SignedBatch};
 use crate::session::reopen::Said;
 use crate::session::roster::Request;
 use crate::text::{MAX_BUILD, tidy_name, tidy_text};
@@ -94,6 +94,31 @@ pub(crate) enum Control {
     Evidence(Vec<WireBatch>),
     /// Host to all in the lobby: round trips to its guests, in milliseconds.
     Pings(Vec<(PeerId, u16)>),
+}
+
+impl Control {
+    /// What a peer, by place in the roster, has signed of the end, where this message says it.
+    pub(crate) fn signed_end(&self) -> Option<(u8, End, [u8; 64])> {
+        let Control::End {
+            peer,
+            turns,
+            log_hash,
+            checksum,
+            outcome,
+            signature,
+        } = self
+        else {
+            return None;
+        };
+        let end = End {
+            turns: *turns,
+            log_hash: *log_hash,
+            checksum: *checksum,
+            outcome: *outcome,
+            signatures: Vec::new(),
+        };
+        Some((*peer, end, (*signature).into()))
+    }
 }
 
 /// A signed batch in a message.

@@ -1,6 +1,7 @@
 //! The trace of a run: a hash over all inputs and outputs, and on request their text.
 
 use lockstep::session::{Input, Output};
+use std::fmt::{self, Write as _};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::time::Duration;
@@ -28,8 +29,9 @@ impl Trace {
         (now, peer).hash(&mut self.hasher);
         match input {
             Input::Received { link, bytes, .. } => (link, bytes).hash(&mut self.hasher),
+            Input::Snapshot { turns, bytes } => (turns, bytes).hash(&mut self.hasher),
             Input::Timeout => {}
-            input => format!("{input:?}").hash(&mut self.hasher),
+            input => self.text(format_args!("{input:?}")),
         }
         if let Some(out) = &mut self.out {
             let line = match input {
@@ -54,7 +56,7 @@ impl Trace {
             Output::Send { link, bytes, .. } => (link, bytes).hash(&mut self.hasher),
             Output::Execute(bundle) => bundle.turn.hash(&mut self.hasher),
             Output::Append(_) => {}
-            output => format!("{output:?}").hash(&mut self.hasher),
+            output => self.text(format_args!("{output:?}")),
         }
         if let Some(out) = &mut self.out {
             let line = match output {
@@ -74,9 +76,23 @@ impl Trace {
         }
     }
 
+    /// Hashes text as it is formatted.
+    fn text(&mut self, text: fmt::Arguments<'_>) {
+        write!(Hashed(&mut self.hasher), "{text}").expect("a hasher takes any text");
+    }
+
     /// The hash so far.
     pub fn hash(&self) -> u64 {
         self.hasher.finish()
+    }
+}
+
+struct Hashed<'a>(&'a mut DefaultHasher);
+
+impl fmt::Write for Hashed<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.write(text.as_bytes());
+        Ok(())
     }
 }
 

@@ -3,14 +3,14 @@
 use crate::window::canvas::Rect;
 use crate::window::input::{Input, KeyCode, MouseButton};
 use crate::window::settings::Settings;
-use crate::world::{ONE, Point, Tile};
+use crate::world::Tile;
+use sim::Vec2;
 
 /// A place on the map in tiles, with fractions.
 pub type Place = (f32, f32);
 
-pub fn place_of(point: Point) -> Place {
-    let part = |at: i32| at as f32 / ONE as f32;
-    (part(point.x), part(point.y))
+pub fn place_of(point: Vec2) -> Place {
+    (point.x.to_num(), point.y.to_num())
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -3,10 +3,9 @@
 use super::camera::{Camera, Place, place_of};
 use super::land::Eye;
 use super::shapes::{self, BuildingLook};
-use crate::news::tile_at;
 use crate::window::canvas::{Canvas, Colour, Rect};
 use crate::window::theme;
-use crate::world::{Effect, Id, Kind, World};
+use crate::world::{Effect, Id, Kind, Tile, World};
 use lockstep::Seat;
 use std::collections::BTreeMap;
 
@@ -62,13 +61,13 @@ impl Effects {
     pub fn take(&mut self, world: &World, effects: &[Effect], eye: Eye) {
         for effect in effects {
             match *effect {
-                Effect::Hit { target, at, .. } if eye.sees(world, tile_at(at)) => {
+                Effect::Hit { target, at, .. } if eye.sees(world, Tile::of(at)) => {
                     self.struck.insert(target, 0.0);
                     if self.passing.len() < MOST {
                         self.add(What::Spark, place_of(at));
                     }
                 }
-                Effect::Died { kind, seat, at, .. } if eye.sees(world, tile_at(at)) => {
+                Effect::Died { kind, seat, at, .. } if eye.sees(world, Tile::of(at)) => {
                     let what = match kind.is_building() {
                         true => What::Ruin { kind, seat },
                         false => What::Corpse { kind, seat },
@@ -230,7 +229,7 @@ pub fn colour_of(sign: Sign) -> Colour {
 
 /// Half the width of a unit as drawn, in tiles.
 pub fn radius(kind: Kind) -> f32 {
-    kind.stats().radius as f32 / crate::world::ONE as f32 * LARGER
+    kind.stats().radius.to_num::<f32>() * LARGER
 }
 
 /// Units are drawn a little larger than they are.

@@ -14,6 +14,7 @@ use crate::window::letters::Weight;
 use crate::window::ui::Ui;
 use crate::window::{theme, words};
 use crate::world::{BuildingView, Id, Job, Kind, Order, UnitView, World};
+use sim::Angle;
 use std::collections::BTreeMap;
 
 /// Where the panels are.
@@ -324,7 +325,7 @@ fn draw_unit(ui: &mut Ui<'_>, shown: Shown<'_>, inner: Rect, unit: &UnitView) {
         seat: colour(shown.world, unit.seat),
         at: portrait.centre(),
         size: portrait.w * 0.5 * radius(unit.kind),
-        heading: -0.6,
+        heading: Angle::degrees(-34),
         carries: unit.carries.map(|(resource, _)| resource),
         struck: 0.0,
     };
@@ -506,7 +507,7 @@ fn draw_many(ui: &mut Ui<'_>, shown: Shown<'_>, inner: Rect, many: &[Id], asked:
             seat: own,
             at: (area.x + side * 0.42, area.y + side * 0.42),
             size: side * 0.6 * radius(kind),
-            heading: -0.6,
+            heading: Angle::degrees(-34),
             carries: None,
             struck: 0.0,
         };

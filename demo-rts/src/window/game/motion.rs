@@ -4,6 +4,8 @@ use super::camera::{Place, place_of};
 use super::land::Eye;
 use crate::world::{BuildingView, Id, Order, UnitView, World};
 use lockstep::Seat;
+use sim::Angle;
+use std::f32::consts::TAU;
 
 /// A unit as drawn.
 #[derive(Clone, Copy, Debug)]
@@ -14,10 +16,10 @@ pub struct Walker {
     pub from: Place,
     /// Its place now.
     pub to: Place,
-    /// Its heading as an angle, clockwise from the right.
-    pub heading: f32,
+    /// Its heading, clockwise from the right.
+    pub heading: Angle,
     /// The heading that it turns towards.
-    aim: f32,
+    aim: Angle,
 }
 
 impl Walker {
@@ -126,10 +128,9 @@ impl Motion {
 
     /// Turns units for this long.
     pub fn turn(&mut self, seconds: f32) {
-        let most = TURN_RATE * seconds;
+        let most = Angle((TURN_RATE * seconds) as u16);
         for walker in &mut self.walkers {
-            let apart = wrap(walker.aim - walker.heading);
-            walker.heading = wrap(walker.heading + apart.clamp(-most, most));
+            walker.heading = walker.heading.turn_towards(walker.aim, most);
         }
     }
 }
@@ -167,29 +168,29 @@ fn nearer(before: Place, now: Place, goal: Place) -> bool {
     distance(now, goal) < distance(before, goal)
 }
 
-fn angle(from: Place, to: Place) -> Option<f32> {
-    (distance(from, to) > 0.004).then(|| (to.1 - from.1).atan2(to.0 - from.0))
-}
-
-fn wrap(angle: f32) -> f32 {
-    use std::f32::consts::{PI, TAU};
-    (angle + PI).rem_euclid(TAU) - PI
+fn angle(from: Place, to: Place) -> Option<Angle> {
+    (distance(from, to) > 0.004).then(|| {
+        let radians = (to.1 - from.1).atan2(to.0 - from.0);
+        Angle((radians / TAU * TURN) as i32 as u16)
+    })
 }
 
 /// No unit moves this many tiles in a tick.
 const LEAP: f32 = 1.5;
-/// MatchContext this many pairs, arrows are not matched from tick to tick.
+/// Beyond this many pairs, arrows are not matched from tick to tick.
 const MOST_PAIRS: usize = 250_000;
-/// Radians per second.
-const TURN_RATE: f32 = 12.0;
+/// Units of an angle in a full turn.
+const TURN: f32 = 65_536.0;
+/// Units of an angle that a unit turns in a second.
+const TURN_RATE: f32 = 1.9 * TURN;
 /// Units that have not moved yet face down and right.
-const FIRST_HEADING: f32 = 0.8;
+const FIRST_HEADING: Angle = Angle::degrees(46);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::world::{Command, Tile};
-    use sim::{Entry, Simulation};
+    use sim::{Entry, Num, Simulation};
 
     #[test]
     fn a_walking_unit_is_drawn_between_two_ticks() {
@@ -219,7 +220,7 @@ mod tests {
         motion.turn(1.0);
         let heading = motion.walker(first.unit.id).map(|walker| walker.heading);
         assert!(
-            heading.is_some_and(|heading| heading.sin() > 0.3),
+            heading.is_some_and(|heading| heading.sin() > Num::lit("0.3")),
             "{heading:?}"
         );
     }
@@ -233,7 +234,7 @@ mod tests {
         let left = (walker.to.0 - 5.0, walker.to.1);
         motion.face(&[walker.unit.id], left);
         let heading = motion.walkers[0].heading;
-        assert!(heading.cos() < -0.99, "{heading}");
+        assert!(heading.cos() < Num::lit("-0.99"), "{heading:?}");
         assert_ne!(motion.walkers[1].heading, heading);
     }
 

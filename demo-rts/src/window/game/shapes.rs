@@ -5,6 +5,7 @@ use super::signs::{Sign, sign};
 use crate::window::canvas::{Canvas, Colour, Rect};
 use crate::window::theme;
 use crate::world::{Kind, Resource};
+use sim::Angle;
 
 #[derive(Clone, Copy, Debug)]
 pub struct UnitLook {
@@ -15,7 +16,7 @@ pub struct UnitLook {
     pub at: (f32, f32),
     /// Half its width, in pixels.
     pub size: f32,
-    pub heading: f32,
+    pub heading: Angle,
     pub carries: Option<Resource>,
     /// How recent its last hit is: 1 is now.
     pub struck: f32,
@@ -24,7 +25,7 @@ pub struct UnitLook {
 pub fn unit(canvas: &mut Canvas, look: &UnitLook) {
     let own = theme::seat(look.seat);
     let body = theme::mix(own, [255; 4], look.struck * 0.8);
-    let (sin, cos) = look.heading.sin_cos();
+    let (sin, cos) = (look.heading.sin().to_num(), look.heading.cos().to_num());
     let (at, size) = (look.at, look.size);
     let mut pen = Pen {
         canvas,
@@ -407,7 +408,7 @@ mod tests {
                             seat: 0,
                             at: (100.0, 100.0),
                             size,
-                            heading: 0.3,
+                            heading: Angle::degrees(17),
                             carries: None,
                             struck: 0.0,
                         };

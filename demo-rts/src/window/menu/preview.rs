@@ -1,7 +1,6 @@
 //! A map before its match, drawn like the world on a thread of its own.
 
 use super::kit;
-use crate::news::tile_at;
 use crate::window::canvas::{Canvas, Colour, Kept, PictureId, Rect};
 use crate::world::{MapKind, Setup, Terrain, Tile, World};
 use lockstep::Seat;
@@ -126,7 +125,7 @@ fn draw(wanted: &Wanted) -> Drawn {
         .flat_map(|tile| ground(map.terrain(tile), tile))
         .collect();
     let starts = world.buildings();
-    let starts = starts.map(|hall| tile_at(hall.centre)).collect();
+    let starts = starts.map(|hall| Tile::of(hall.centre)).collect();
     Drawn { edge, rgba, starts }
 }
 
@@ -173,7 +172,10 @@ mod tests {
             seed: Seed([seed; 32]),
             seats: (0..wanted.seats).map(Seat).collect(),
         });
-        world.buildings().map(|hall| tile_at(hall.centre)).collect()
+        world
+            .buildings()
+            .map(|hall| Tile::of(hall.centre))
+            .collect()
     }
 
     #[test]

@@ -2,10 +2,9 @@
 
 use super::mixer::Cue;
 use super::synth::Sound;
-use crate::news::tile_at;
 use crate::window::game::camera::{Camera, Place, place_of};
 use crate::window::game::land::Eye;
-use crate::world::{Effect, Kind, World};
+use crate::world::{Effect, Kind, Tile, World};
 use lockstep::Seat;
 
 /// The sounds of a tick, as far as the eye sees; `own` is the player's seat.
@@ -20,14 +19,14 @@ pub fn of_tick(
     let mut at_place = |sound, at| cues.extend(from(sound, at, camera));
     for effect in effects {
         match *effect {
-            Effect::Hit { at, .. } if eye.sees(world, tile_at(at)) => {
+            Effect::Hit { at, .. } if eye.sees(world, Tile::of(at)) => {
                 at_place(Sound::Blow, place_of(at));
             }
             Effect::Launched { from, .. } => {
                 let unit = world.unit(from).map(|unit| (unit.kind, unit.at));
                 let building = || world.building(from).map(|from| (from.kind, from.centre));
                 if let Some((kind, at)) = unit.or_else(building)
-                    && eye.sees(world, tile_at(at))
+                    && eye.sees(world, Tile::of(at))
                 {
                     let sound = match kind {
                         Kind::Catapult => Sound::Stone,
@@ -36,7 +35,7 @@ pub fn of_tick(
                     at_place(sound, place_of(at));
                 }
             }
-            Effect::Died { kind, at, .. } if eye.sees(world, tile_at(at)) => {
+            Effect::Died { kind, at, .. } if eye.sees(world, Tile::of(at)) => {
                 let sound = match kind.is_building() {
                     true => Sound::Ruin,
                     false => Sound::Death,
@@ -98,8 +97,8 @@ const SPREAD: f32 = 0.75;
 mod tests {
     use super::*;
     use crate::window::canvas::Rect;
-    use crate::world::{Command, Id, Point};
-    use sim::Simulation as _;
+    use crate::world::{Command, Id};
+    use sim::{Simulation as _, Vec2};
 
     fn camera() -> Camera {
         let mut camera = Camera::new((64.0, 64.0), 128);
@@ -133,7 +132,7 @@ mod tests {
         let mut world = World::of_two();
         world.step(&[] as &[sim::Entry<Command>], &mut Vec::new());
         let home = |seat| world.seat(Seat(seat)).unwrap().home;
-        let hit = |at: Point| Effect::Hit {
+        let hit = |at: Vec2| Effect::Hit {
             target: Id(0),
             at,
             damage: 5,

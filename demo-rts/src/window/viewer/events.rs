@@ -1,6 +1,5 @@
 //! Events of a match, found in its effects and log: fights, buildings, losses, players.
 
-use crate::news::tile_at;
 use crate::world::{Effect, Kind, TICKS_PER_SECOND, Tile, Upgrade, World};
 use lockstep::log::{Bundle, What};
 use lockstep::{RosterCause, Seat};
@@ -164,12 +163,12 @@ impl Finder {
             let (what, at) = match *effect {
                 Effect::Hit { target, at, .. } => {
                     struck.insert(target);
-                    let fight = self.fight(tick, tile_at(at), found);
+                    let fight = self.fight(tick, Tile::of(at), found);
                     fight.blows = fight.blows.saturating_add(1);
                     continue;
                 }
                 Effect::Died { id, kind, seat, at } => {
-                    let tile = tile_at(at);
+                    let tile = Tile::of(at);
                     // A demolished building, or a unit that was removed, fell without a hit.
                     if !struck.contains(&id) {
                         let later = effects.iter().any(
@@ -187,7 +186,7 @@ impl Finder {
                     (EventKind::Lost(seat, kind), Some(tile))
                 }
                 Effect::Built { id, kind, seat } => {
-                    let at = world.building(id).map(|building| tile_at(building.centre));
+                    let at = world.building(id).map(|building| Tile::of(building.centre));
                     (EventKind::Built(seat, kind), at)
                 }
                 Effect::Researched {

@@ -6,14 +6,14 @@ use crate::bot::{Bot, Level};
 use crate::window::graphs::Graph;
 use crate::window::input::{Click, Modifiers, MouseButton, Press};
 use crate::window::readability::{SIZES, check_texts, until};
-use crate::world::{Effect, Id, Kind, ONE, Point, Setup};
+use crate::world::{Effect, Id, Kind, Setup};
 use lockstep::log::{
     Bundle, LogEntry, LogStore, PauseBudget, Record, RosterChange, RosterPeer, Start, What,
 };
 use lockstep::session::roster::{Ballot, Peers, Value};
 use lockstep::{Incarnation, MatchId, PeerId, Plan, TurnNumber};
 use replay::Recorder;
-use sim::{Checksum, SeatState, Seed, Simulation, State};
+use sim::{Checksum, SeatState, Seed, Simulation, State, Vec2};
 use std::sync::Arc;
 
 /// A recorded match of two bots without keyframes, and the world's checksums before each turn and tick, and after
@@ -395,10 +395,7 @@ fn a_fight_is_one_event_and_a_few_hits_are_none() {
         seed: Seed([1; 32]),
         seats: vec![Seat(0), Seat(1)],
     });
-    let at = |x: i32| Point {
-        x: x * ONE,
-        y: 9 * ONE,
-    };
+    let at = |x: i32| Vec2::from_ints(x, 9);
     let hit = |target: u32, x: i32| Effect::Hit {
         target: Id(target),
         at: at(x),

@@ -75,11 +75,11 @@ impl Limit {
         let mut widest = 0;
         for kind in Kind::ALL.into_iter().filter(|kind| !kind.is_building()) {
             let stats = kind.stats();
-            widest = widest.max(stats.radius >> COARSER);
+            widest = widest.max(stats.radius.to_bits() >> COARSER);
             traits[kind as usize] = Traits {
-                speed: stats.speed,
-                alert: stats.alert >> COARSER,
-                reach: (stats.range + stats.radius) >> COARSER,
+                speed: stats.speed.to_bits(),
+                alert: stats.alert.to_bits() >> COARSER,
+                reach: (stats.range + stats.radius).to_bits() >> COARSER,
                 damage: i32::from(stats.damage),
                 cooldown: stats.cooldown as u8,
             };
@@ -99,12 +99,12 @@ impl Limit {
             tick: w.tick(),
             blocked,
             words,
-            x: column(&|unit| unit.at.x),
-            y: column(&|unit| unit.at.y),
-            goal_x: column(&|unit| unit.goal.centre().x),
-            goal_y: column(&|unit| unit.goal.centre().y),
+            x: column(&|unit| unit.at.x.to_bits()),
+            y: column(&|unit| unit.at.y.to_bits()),
+            goal_x: column(&|unit| unit.goal.centre().x.to_bits()),
+            goal_y: column(&|unit| unit.goal.centre().y.to_bits()),
             body: column(&|unit| {
-                unit.kind.stats().radius >> COARSER
+                unit.kind.stats().radius.to_bits() >> COARSER
                     | (unit.kind as i32) << 10
                     | i32::from(unit.seat.0) << 16
             }),

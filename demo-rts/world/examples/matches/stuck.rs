@@ -1,7 +1,7 @@
 //! Who stands under orders although there is a way.
 
-use demo_world::world::{Id, Kind, ONE, Order, Point, Tile, UnitView, World};
-use sim::Seat;
+use demo_world::world::{Id, Kind, Order, Tile, UnitView, World};
+use sim::{Num, Seat, Vec2};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -41,7 +41,7 @@ impl fmt::Display for Stuck {
 
 /// Where a unit was when it last moved, or was last told something.
 struct Anchor {
-    at: Point,
+    at: Vec2,
     since: u32,
     order: Order,
     goal: Tile,
@@ -117,16 +117,8 @@ impl Target {
     }
 
     /// From a point to the nearest edge.
-    fn gap(&self, from: Point) -> u32 {
-        let outside = |at: i32, tile: u16| {
-            let low = i32::from(tile) * ONE;
-            let high = low + i32::from(self.size) * ONE;
-            (low - at).max(at - high).max(0)
-        };
-        Point::default().distance(Point {
-            x: outside(from.x, self.tile.x),
-            y: outside(from.y, self.tile.y),
-        })
+    fn gap(&self, from: Vec2) -> Num {
+        from.distance(self.tile.nearest_of_square(self.size, from))
     }
 }
 
@@ -144,7 +136,7 @@ fn goes_to(world: &World, unit: &UnitView) -> Option<Target> {
         Order::AttackMove | Order::Attack | Order::Patrol if unit.target.is_some() => {
             let enemy = unit.target.and_then(|id| world.unit(id));
             let place = enemy.map(|enemy| square(enemy.tile, 1));
-            let reach = unit.kind.stats().range.unsigned_abs() + FIGHT;
+            let reach = unit.kind.stats().range + FIGHT;
             (place.or_else(|| building(unit.target))?, reach)
         }
         Order::Move | Order::AttackMove | Order::Attack | Order::Patrol => (goal, ARRIVAL),
@@ -160,10 +152,10 @@ fn goes_to(world: &World, unit: &UnitView) -> Option<Target> {
 pub const TICKS: u32 = 200;
 /// Ticks between two looks.
 const EVERY: u32 = 10;
-const HALF: u32 = ONE as u32 / 2;
+const HALF: Num = Num::lit("0.5");
 /// How near a group's goal the last of a group may come to stand.
-const ARRIVAL: u32 = 3 * ONE as u32;
+const ARRIVAL: Num = Num::lit("3");
 /// How near to a building or a mine one works.
-const BESIDE: u32 = 2 * ONE as u32;
+const BESIDE: Num = Num::lit("2");
 /// How far behind those who fight one may wait.
-const FIGHT: u32 = 4 * ONE as u32;
+const FIGHT: Num = Num::lit("4");

@@ -4,6 +4,7 @@ use crate::world::{
     BuildingView, Id, Kind, LARGEST_PLAYED, Order, Resource, SeatView, Seen, Selection, Tile,
     UnitView,
 };
+use sim::Square;
 
 pub(super) struct Estate<'a> {
     pub seen: Seen<'a>,
@@ -97,7 +98,7 @@ impl<'a> Estate<'a> {
             miners: 0,
             gold: 0,
         };
-        let mut least = u64::MAX;
+        let mut least = Square::MAX;
         for tile in square(hall, NEAR, self.seen.size()) {
             if let Some((Resource::Gold, amount)) = self.seen.resource(tile) {
                 mine.room += MINERS_PER_TILE;
@@ -113,7 +114,7 @@ impl<'a> Estate<'a> {
             .enemy_units
             .iter()
             .any(|unit| unit.kind.is_soldier() && unit.tile.king_steps(mine.tile) <= 7);
-        (least < u64::MAX && !raided).then_some(mine)
+        (least < Square::MAX && !raided).then_some(mine)
     }
 
     /// Whether somebody of the household can stand beside a tile.

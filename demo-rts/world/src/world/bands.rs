@@ -6,8 +6,11 @@
 
 use super::{
     World,
-    space::Point,
     units::{Order, Way},
+};
+use sim::{
+    Num, Vec2,
+    fixed::types::{U16F16, U28F4},
 };
 
 /// What the bands on the march have in common in this tick. Made anew in every tick, never state.
@@ -20,10 +23,10 @@ pub(super) struct Bands {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Band {
-    slowest: i32,
+    slowest: Num,
     /// Where its first member goes. Who goes elsewhere keeps the pace but waits for nobody.
     goal: u32,
-    /// What those who go there have to go in all, in [`STEP`]s.
+    /// What those who go there have to go in all, in sixteenths of a tile.
     remaining: u64,
     members: u32,
 }
@@ -63,7 +66,7 @@ impl Bands {
 
     /// How far a unit goes in this tick.
     #[inline]
-    pub fn speed(&self, w: &World, row: usize, at: Point, way: Way) -> i32 {
+    pub fn speed(&self, w: &World, row: usize, at: Vec2, way: Way) -> Num {
         let own = w.units.stats(row).speed;
         let number = w.units.band[row];
         if number == 0 || !marches(w, row, way) {
@@ -114,18 +117,17 @@ fn marches(w: &World, row: usize, way: Way) -> bool {
     way != Way::None && w.units.target[row] == 0 && is_march(w.units.order[row])
 }
 
-/// About how far a unit is from its own place at the goal, in [`STEP`]s: at most an eighth too much.
-fn remaining(w: &World, row: usize, at: Point) -> u32 {
+/// About how far a unit is from its own place at the goal, in sixteenths of a tile: at most an eighth too much.
+fn remaining(w: &World, row: usize, at: Vec2) -> u32 {
     let place = w.map.tile_of(w.units.post[row]).centre();
     let (dx, dy) = (at.x.abs_diff(place.x), at.y.abs_diff(place.y));
-    let (long, short) = (dx.max(dy), dx.min(dy));
-    (long / STEP).saturating_add(short / STEP / 2)
+    let steps = |way: U16F16| way.to_num::<U28F4>().to_bits();
+    steps(dx.max(dy)).saturating_add(steps(dx.min(dy)) / 2)
 }
 
 /// Bands have numbers below this. A number comes round long after its band has arrived.
 pub(super) const BANDS: u16 = 1_024;
-/// The unit of distances here: 1/16 of a tile.
-const STEP: u32 = 1 << 12;
+// In sixteenths of a tile.
 const AHEAD: i64 = 24;
 const FAR_AHEAD: i64 = 56;
 const TOO_FAR: i64 = 16 * 16;

@@ -5,10 +5,11 @@ use super::{
     columns::columns,
     economy,
     research::{self, Job},
-    space::{Point, Tile, middle_of},
     tables::QUEUE_LENGTH,
+    tile::{Tile, middle_of},
     units::{Order, Unit},
 };
+use sim::Vec2;
 
 columns! {
     /// All standing buildings and foundations, by ascending id.
@@ -126,7 +127,7 @@ impl World {
     }
 
     /// The middle of a building.
-    pub(super) fn building_centre(&self, row: usize) -> Point {
+    pub(super) fn building_centre(&self, row: usize) -> Vec2 {
         let tile = self.map.tile_of(self.buildings.tile[row]);
         middle_of(tile, self.buildings.kind[row].stats().size)
     }
@@ -229,7 +230,7 @@ fn release(w: &mut World, row: usize, kind: Kind, effects: &mut Vec<Effect>) -> 
 
 impl World {
     /// A new unit; ids ascend, so it is the last row.
-    pub(super) fn spawn_unit(&mut self, kind: Kind, seat: u8, at: Point) -> Id {
+    pub(super) fn spawn_unit(&mut self, kind: Kind, seat: u8, at: Vec2) -> Id {
         let id = self.fresh_id();
         let post = self.map.index_at(at);
         let number = self.roll.enlist(usize::from(seat), id);

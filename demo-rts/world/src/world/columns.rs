@@ -1,159 +1,78 @@
 //! Flat columns: one vector for each field, rows in the order of their ids.
 
-use serde::{Serialize, de::DeserializeOwned};
-use sim::{Field, LoadError, Sink};
+use sim::{Field, LoadError, Num, Reader, Sink};
 
 /// A value that fills one place of a column.
-pub(super) trait Cell: Copy {
-    /// Bytes of one value.
-    const BYTES: usize;
-    /// Writes the value, little-endian, over `to`, which is `BYTES` long.
-    fn put(self, to: &mut [u8]);
-    /// The value of these `BYTES` bytes, if it is one.
-    fn take(from: &[u8]) -> Option<Self>;
-    /// As a person reads it.
-    fn text(self) -> String;
-
+pub(super) trait Cell: Field + Copy {
     /// Appends a column.
-    fn write(column: &[Self], to: &mut impl Sink) {
-        let mut buffer = [0; 512];
-        for chunk in column.chunks(buffer.len() / Self::BYTES) {
-            let used = chunk.len() * Self::BYTES;
-            for (place, value) in buffer.chunks_exact_mut(Self::BYTES).zip(chunk) {
-                value.put(place);
-            }
-            to.bytes(&buffer[..used]);
-        }
-    }
+    fn write(column: &[Self], to: &mut impl Sink);
+
+    /// Reads a column of so many rows. `what` is wrong where bytes are no value.
+    fn read(from: &mut Reader<'_>, rows: u32, what: &'static str) -> Result<Vec<Self>, LoadError>;
 }
 
-macro_rules! integer_cells {
+macro_rules! number_cells {
     ($($t:ty),*) => {$(
         impl Cell for $t {
-            const BYTES: usize = size_of::<$t>();
-            fn put(self, to: &mut [u8]) {
-                to.copy_from_slice(&self.to_le_bytes());
-            }
-            fn take(from: &[u8]) -> Option<Self> {
-                Some(<$t>::from_le_bytes(from.try_into().ok()?))
-            }
-            fn text(self) -> String {
-                self.to_string()
-            }
             fn write(column: &[Self], to: &mut impl Sink) {
                 to.column(column);
+            }
+            fn read(from: &mut Reader<'_>, rows: u32, _: &str) -> Result<Vec<Self>, LoadError> {
+                from.column(rows)
             }
         }
     )*};
 }
-integer_cells!(u8, u16, u32, i32, u64);
+number_cells!(u8, u16, u32, Num);
+
+impl<const N: usize> Cell for [u8; N] {
+    fn write(column: &[Self], to: &mut impl Sink) {
+        to.bytes(column.as_flattened());
+    }
+    fn read(from: &mut Reader<'_>, rows: u32, _: &str) -> Result<Vec<Self>, LoadError> {
+        let bytes = from.bytes((rows as usize).saturating_mul(N))?;
+        Ok(bytes.as_chunks().0.to_vec())
+    }
+}
 
 /// An enum that is one byte in a column.
 macro_rules! byte_cell {
     ($t:ty, $from:expr) => {
-        impl $crate::world::columns::Cell for $t {
-            const BYTES: usize = 1;
-            fn put(self, to: &mut [u8]) {
-                to.fill(self as u8);
+        impl sim::Field for $t {
+            fn bytes(&self, out: &mut Vec<u8>) {
+                out.push(*self as u8);
             }
-            fn take(from: &[u8]) -> Option<Self> {
-                from.first().copied().and_then($from)
-            }
-            fn text(self) -> String {
+            fn text(&self) -> String {
                 format!("{self:?}")
+            }
+        }
+
+        impl $crate::world::columns::Cell for $t {
+            fn write(column: &[Self], to: &mut impl sim::Sink) {
+                let mut buffer = [0; 512];
+                for chunk in column.chunks(buffer.len()) {
+                    for (place, value) in buffer.iter_mut().zip(chunk) {
+                        *place = *value as u8;
+                    }
+                    to.bytes(&buffer[..chunk.len()]);
+                }
+            }
+            fn read(
+                from: &mut sim::Reader<'_>,
+                rows: u32,
+                what: &'static str,
+            ) -> Result<Vec<Self>, sim::LoadError> {
+                let values = from
+                    .bytes(rows as usize)?
+                    .iter()
+                    .map(|number| $from(*number));
+                let values: Option<Vec<Self>> = values.collect();
+                values.ok_or_else(|| from.fail(what))
             }
         }
     };
 }
 pub(super) use byte_cell;
-
-impl<T: Cell + Default, const N: usize> Cell for [T; N] {
-    const BYTES: usize = T::BYTES * N;
-    fn put(self, to: &mut [u8]) {
-        for (place, value) in to.chunks_exact_mut(T::BYTES).zip(self) {
-            value.put(place);
-        }
-    }
-    fn take(from: &[u8]) -> Option<Self> {
-        let mut values = [T::default(); N];
-        for (value, place) in values.iter_mut().zip(from.chunks_exact(T::BYTES)) {
-            *value = T::take(place)?;
-        }
-        Some(values)
-    }
-    fn text(self) -> String {
-        self.map(T::text).join(" ")
-    }
-}
-
-/// Lends a cell to a visitor.
-pub(super) struct Shown<T>(pub T);
-
-impl<T: Cell> Field for Shown<T> {
-    fn bytes(&self, out: &mut Vec<u8>) {
-        T::write(&[self.0], out);
-    }
-    fn text(&self) -> String {
-        self.0.text()
-    }
-}
-
-/// Lends a list of cells to a visitor.
-pub(super) struct Listed<'a, T>(pub &'a [T]);
-
-impl<T: Cell> Field for Listed<'_, T> {
-    fn bytes(&self, out: &mut Vec<u8>) {
-        T::write(self.0, out);
-    }
-    fn text(&self) -> String {
-        let texts: Vec<String> = self.0.iter().map(|cell| cell.text()).collect();
-        texts.join(" ")
-    }
-}
-
-/// Reads a snapshot from front to back; errors say what was wrong.
-pub(super) struct Reader<'a>(sim::Reader<'a>);
-
-impl<'a> Reader<'a> {
-    pub fn new(bytes: &'a [u8]) -> Self {
-        Self(sim::Reader::new(bytes))
-    }
-
-    /// `Err` that `what` is wrong just before here, unless `good`.
-    pub fn require(&self, good: bool, what: &'static str) -> Result<(), LoadError> {
-        if good { Ok(()) } else { Err(self.fail(what)) }
-    }
-
-    /// The error that `what` is wrong just before here.
-    pub fn fail(&self, what: &'static str) -> LoadError {
-        self.0.fail(what)
-    }
-
-    pub fn value<T: Cell>(&mut self, what: &'static str) -> Result<T, LoadError> {
-        T::take(self.0.bytes(T::BYTES)?).ok_or_else(|| self.0.fail(what))
-    }
-
-    pub fn column<T: Cell>(
-        &mut self,
-        rows: usize,
-        what: &'static str,
-    ) -> Result<Vec<T>, LoadError> {
-        let bytes = self.0.bytes(rows.saturating_mul(T::BYTES))?;
-        bytes
-            .chunks_exact(T::BYTES)
-            .map(T::take)
-            .collect::<Option<_>>()
-            .ok_or_else(|| self.0.fail(what))
-    }
-
-    pub fn serde<T: Serialize + DeserializeOwned>(&mut self) -> Result<T, LoadError> {
-        self.0.serde()
-    }
-
-    pub fn finish(self) -> Result<(), LoadError> {
-        self.0.finish()
-    }
-}
 
 /// A table of columns with its row type; saving, loading and visiting included.
 macro_rules! columns {
@@ -197,12 +116,10 @@ macro_rules! columns {
                 )*
             }
 
-            pub fn load(
-                from: &mut $crate::world::columns::Reader<'_>,
-                rows: usize,
-            ) -> Result<Self, sim::LoadError> {
+            pub fn load(from: &mut sim::Reader<'_>, rows: u32) -> Result<Self, sim::LoadError> {
+                use $crate::world::columns::Cell;
                 Ok(Self {
-                    $( $field: from.column(rows, concat!(stringify!($name), ".", stringify!($field)))?, )*
+                    $( $field: <$t>::read(from, rows, concat!(stringify!($name), ".", stringify!($field)))?, )*
                     $($( $derived: Default::default(), )*)?
                 })
             }
@@ -215,7 +132,7 @@ macro_rules! columns {
                 }
                 for (row, id) in rows.into_iter().enumerate() {
                     if to.row(id) {
-                        $( to.field(stringify!($field), &$crate::world::columns::Shown(self.$field[row])); )*
+                        $( to.field(stringify!($field), &self.$field[row]); )*
                     }
                 }
             }

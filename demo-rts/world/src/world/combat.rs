@@ -1,24 +1,19 @@
 //! Who is an enemy, who is in reach, blows and arrows.
 
 use super::{
-    Effect, Id, World,
-    columns::columns,
-    damage, garrison,
-    map::Map,
-    siege,
-    space::{ONE, Point, Tile},
-    tables::RULES,
-    units::Order,
+    Effect, Id, World, columns::columns, damage, garrison, map::Map, siege, tables::RULES,
+    tile::Tile, units::Order,
 };
+use sim::{Num, Vec2};
 
 columns! {
     /// Arrows in flight, in the order in which they were shot.
     Projectiles of Projectile {
-        x: i32,
-        y: i32,
+        x: Num,
+        y: Num,
         /// Where the target was last seen.
-        to_x: i32,
-        to_y: i32,
+        to_x: Num,
+        to_y: Num,
         target: u32,
         /// Who shot.
         by: u32,
@@ -32,6 +27,15 @@ columns! {
 impl Projectiles {
     pub fn len(&self) -> usize {
         self.x.len()
+    }
+
+    pub fn at(&self, row: usize) -> Vec2 {
+        Vec2::new(self.x[row], self.y[row])
+    }
+
+    /// Where its target was last seen.
+    pub fn to(&self, row: usize) -> Vec2 {
+        Vec2::new(self.to_x[row], self.to_y[row])
     }
 }
 
@@ -77,7 +81,7 @@ impl World {
         })
     }
 
-    pub(super) fn target_at(&self, target: Target) -> Point {
+    pub(super) fn target_at(&self, target: Target) -> Vec2 {
         match target {
             Target::Unit(row) => self.units.at(row),
             Target::Building(row) => self.building_centre(row),
@@ -93,11 +97,11 @@ impl World {
     }
 
     /// Room between a unit's edge and the target's. Negative when they overlap.
-    pub(super) fn gap(&self, row: usize, target: Target) -> i32 {
+    pub(super) fn gap(&self, row: usize, target: Target) -> Num {
         let own = self.units.stats(row).radius;
         match target {
             Target::Unit(other) => {
-                let apart = self.units.at(row).distance(self.units.at(other)) as i32;
+                let apart = self.units.at(row).distance(self.units.at(other));
                 apart - own - self.units.stats(other).radius
             }
             Target::Building(other) => {
@@ -115,8 +119,7 @@ impl World {
         match target {
             Target::Unit(other) => {
                 let reach = stats.range + stats.radius + self.units.stats(other).radius;
-                let apart = self.units.at(row).distance_squared(self.units.at(other));
-                apart <= u64::from(reach.unsigned_abs()).pow(2)
+                self.units.at(row).within(self.units.at(other), reach)
             }
             Target::Building(_) => self.gap(row, target) <= stats.range,
         }
@@ -124,17 +127,8 @@ impl World {
 }
 
 /// From a point to the nearest edge of a square of tiles; 0 inside.
-pub(super) fn distance_to_square(from: Point, tile: Tile, size: u16) -> i32 {
-    let outside = |at: i32, tile: u16| {
-        let low = i32::from(tile) * ONE;
-        let high = low + i32::from(size) * ONE;
-        (low - at).max(at - high).max(0)
-    };
-    let gap = Point {
-        x: outside(from.x, tile.x),
-        y: outside(from.y, tile.y),
-    };
-    Point::default().distance(gap) as i32
+pub(super) fn distance_to_square(from: Vec2, tile: Tile, size: u16) -> Num {
+    from.distance(tile.nearest_of_square(size, from))
 }
 
 /// Strikes a target in reach, if the weapon is ready.
@@ -171,7 +165,7 @@ pub(super) fn strike(
 
 /// Sends an arrow or a stone from a unit or building on its way to a place, after whoever is `at`; nobody,
 /// if that names none.
-pub(super) fn launch(w: &mut World, by: Target, at: Id, to: Point, effects: &mut Vec<Effect>) {
+pub(super) fn launch(w: &mut World, by: Target, at: Id, to: Vec2, effects: &mut Vec<Effect>) {
     let from = w.target_at(by);
     let kind = match by {
         Target::Unit(row) => w.units.kind[row],
@@ -206,20 +200,10 @@ pub(super) fn fly(w: &mut World, blows: &mut Vec<Blow>) {
             w.projectiles.to_y[row] = to.y;
         }
         let arrows = &mut w.projectiles;
-        let at = Point {
-            x: arrows.x[row],
-            y: arrows.y[row],
-        };
-        let to = Point {
-            x: arrows.to_x[row],
-            y: arrows.to_y[row],
-        };
-        let stats = arrows.kind[row].stats();
-        let away = at.distance(to);
-        let step = at.towards(to, away, stats.arrow_speed);
-        arrows.x[row] = at.x.saturating_add(step.x);
-        arrows.y[row] = at.y.saturating_add(step.y);
-        if away <= stats.arrow_speed.unsigned_abs() {
+        let (to, stats) = (arrows.to(row), arrows.kind[row].stats());
+        let at = arrows.at(row).move_towards(to, stats.arrow_speed);
+        (arrows.x[row], arrows.y[row]) = (at.x, at.y);
+        if at == to {
             *gone = true;
             if stats.splash > 0 {
                 siege::burst(w, row, blows);
@@ -337,9 +321,7 @@ fn clear_ground(map: &mut Map, tile: u32, size: u16) {
     map.set_solid(tile, size, false);
 }
 
-/// Square of the way from its post beyond which an idle soldier pursues nobody.
-pub(super) const LEASH: u64 = (RULES.leash_tiles as u64 * ONE as u64).pow(2);
+/// The way from its post beyond which an idle soldier pursues nobody.
+pub(super) const LEASH: Num = Num::const_from_int(RULES.leash_tiles as i32);
 /// Ticks between two burials of units.
 pub(super) const BURIAL_TICKS: u32 = 16;
-/// A soldier this much farther away (in squares, of 1/1024 of a tile) is still dealt with before others.
-pub(super) const LENIENCE: i32 = (RULES.lenience_tiles as i32 * (1 << 10)).pow(2);

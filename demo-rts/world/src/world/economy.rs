@@ -4,11 +4,12 @@ use super::{
     Effect, Id, Kind, Resource, World,
     combat::distance_to_square,
     farms,
-    space::{ONE, Tile},
     tables::{CARRY, RULES},
+    tile::Tile,
     units::{Load, Order, Way},
     waypoints,
 };
+use sim::Num;
 
 /// Orders a worker to fetch from a tile.
 pub(super) fn send_to_gather(w: &mut World, row: usize, from: u32) {
@@ -141,9 +142,9 @@ pub(super) fn construct(w: &mut World, row: usize, effects: &mut Vec<Effect>) {
 pub(super) fn is_beside(w: &World, row: usize, tile: Tile, size: u16) -> bool {
     // Who has begun may be pushed about a little before it has to walk again.
     let reach = if w.units.work[row] > 0 {
-        ONE * 3 / 2
+        Num::lit("1.5")
     } else {
-        ONE * 7 / 8
+        Num::lit("0.875")
     };
     distance_to_square(w.units.at(row), tile, size) <= reach
 }

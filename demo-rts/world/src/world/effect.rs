@@ -1,7 +1,7 @@
 //! What a step tells the screen. Never state.
 
-use super::{Id, Kind, Point, Resource, Tile, Upgrade};
-use sim::Seat;
+use super::{Id, Kind, Resource, Tile, Upgrade};
+use sim::{Seat, Vec2};
 
 /// Something that just happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub enum Effect {
         /// Who was struck.
         target: Id,
         /// Where.
-        at: Point,
+        at: Vec2,
         /// How hard.
         damage: u16,
     },
@@ -31,7 +31,7 @@ pub enum Effect {
         /// Whose.
         seat: Seat,
         /// Where.
-        at: Point,
+        at: Vec2,
     },
     /// A building is complete.
     Built {

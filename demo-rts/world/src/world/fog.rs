@@ -4,14 +4,8 @@
 //! ever saw. A seat's bitmaps are refreshed in every eighth tick, no two seats' in the same one, so they
 //! are state: between two refreshes they do not follow from where the units stand.
 
-use super::{
-    Id, Kind, World,
-    columns::{Reader, columns},
-    map::Map,
-    setup::MOST_SEATS,
-    space::Tile,
-};
-use sim::{Field, LoadError, Sink, Visit};
+use super::{Id, Kind, World, columns::columns, map::Map, setup::MOST_SEATS, tile::Tile};
+use sim::{Field, LoadError, Reader, Sink, Visit};
 
 columns! {
     /// Buildings of others that a seat has seen and not yet seen gone, by ascending viewer and id.
@@ -154,8 +148,9 @@ impl Fog {
     ) -> Result<Self, LoadError> {
         let mut fog = Fog::new(on, size, 0);
         let lines = if on { seats * usize::from(size) } else { 0 };
-        fog.visible = from.column(lines * words(size), "visible")?;
-        fog.explored = from.column(lines * words(size), "explored")?;
+        let words_in_all = (lines * words(size)) as u32;
+        fog.visible = from.column(words_in_all)?;
+        fog.explored = from.column(words_in_all)?;
         let mut both = fog.visible.iter().zip(&fog.explored);
         from.require(both.all(|(now, ever)| now & !ever == 0), "visible")?;
         // Bits beyond the edge would be a second way to write the same world.
@@ -168,7 +163,7 @@ impl Fog {
         for at in last {
             from.require(fog.explored[at] & beyond == 0, "explored")?;
         }
-        let rows = from.value::<u32>("ghost count")? as usize;
+        let rows = from.value()?;
         fog.ghosts = Ghosts::load(from, rows)?;
         Ok(fog)
     }

@@ -1,6 +1,6 @@
 //! Where the units of a group go: each to its own place near the goal.
 
-use super::{Refusal, World, errands::Errand, orders::on_map, space::Tile, units::Order};
+use super::{Refusal, World, errands::Errand, orders::on_map, tile::Tile, units::Order};
 
 /// Sends a group: each unit gets its own place near the goal, and keeps its place in the group. Where it
 /// cannot go, the goal is as near as it gets.

@@ -4,7 +4,7 @@
 use super::{
     Id, Refusal, World,
     economy::{approach, become_idle, is_beside},
-    space::Tile,
+    tile::Tile,
     units::Order,
 };
 

@@ -8,10 +8,11 @@ mod tests;
 
 use super::{
     map::{LARGEST_PLAYED, Map, SMALLEST},
-    space::Tile,
+    tile::Tile,
 };
 use brush::Brush;
 use serde::{Deserialize, Serialize};
+use sim::{Angle, Num};
 use symmetry::Symmetry;
 
 /// What the land looks like.
@@ -124,6 +125,12 @@ fn starts_in_circle(symmetry: Symmetry, hall: Tile, map: &Map) -> Vec<StartPlace
         .collect();
     starts.sort_by_key(|start| symmetry.bearing(start.hall));
     starts
+}
+
+/// A way of this length, so many eighths of a turn from the right, in whole numbers.
+pub(super) fn eighth(turn: usize, length: u16) -> (i32, i32) {
+    let way = Angle::degrees(45 * (turn % 8) as i32).direction() * Num::from_num(length);
+    (way.x.round().to_num(), way.y.round().to_num())
 }
 
 /// Draws of one seed, used up while a map is drawn; never part of a world.

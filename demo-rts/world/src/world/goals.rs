@@ -13,7 +13,7 @@ use super::{
     combat::BURIAL_TICKS,
     crowd::of_parts,
     nav::{FieldId, Goal},
-    space::Tile,
+    tile::Tile,
     units::Way,
 };
 

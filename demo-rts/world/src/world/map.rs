@@ -4,8 +4,9 @@ use super::{
     Id, Resource,
     columns::byte_cell,
     nav::{Block, Direction, FieldId, Goal, Nav, Ways},
-    space::{ONE, Point, Tile},
+    tile::Tile,
 };
+use sim::Vec2;
 
 /// What a tile is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -247,23 +248,18 @@ impl Map {
     }
 
     /// The number of the tile that holds `point`, moved onto the map.
-    pub(super) fn index_at(&self, point: Point) -> u32 {
+    pub(super) fn index_at(&self, point: Vec2) -> u32 {
         self.index(self.tile_at(point))
     }
 
     /// The tile that holds `point`, moved onto the map.
-    pub(super) fn tile_at(&self, point: Point) -> Tile {
-        let edge = i32::from(self.size) - 1;
-        Tile::new(
-            (point.x / ONE).clamp(0, edge) as u16,
-            (point.y / ONE).clamp(0, edge) as u16,
-        )
+    pub(super) fn tile_at(&self, point: Vec2) -> Tile {
+        let last = Tile::new(self.size - 1, self.size - 1);
+        Tile::of(point.clamp_to(Vec2::ZERO, last.corner()))
     }
 
-    pub(super) fn is_blocked_at(&self, point: Point) -> bool {
-        point.x < 0
-            || point.y < 0
-            || self.is_blocked(Tile::new((point.x / ONE) as u16, (point.y / ONE) as u16))
+    pub(super) fn is_blocked_at(&self, point: Vec2) -> bool {
+        point.x < 0 || point.y < 0 || self.is_blocked(Tile::of(point))
     }
 
     /// Takes one piece away; `true` if it was the last. There must be one.
@@ -310,8 +306,8 @@ impl Map {
         self.nav.memory() + size_of::<u32>() * (self.deposits.capacity() + self.occupant.capacity())
     }
 
-    pub(super) fn is_clear(&self, from: Point, to: Point) -> bool {
-        self.nav.is_clear(from, to, 0)
+    pub(super) fn is_clear(&self, from: Vec2, to: Vec2) -> bool {
+        self.nav.is_clear(from, to)
     }
 
     pub(super) fn open_goal(&mut self, goal: Goal) -> FieldId {
@@ -370,6 +366,7 @@ pub const SMALLEST: u16 = 48;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sim::Num;
 
     #[test]
     fn a_wall_makes_two_regions_and_a_hole_one() {
@@ -408,6 +405,6 @@ mod tests {
         assert!(!map.has_room(Tile::new(46, 46), 3) && map.has_room(Tile::new(45, 45), 3));
         assert!(!map.has_room(Tile::new(u16::MAX, u16::MAX), 3));
         assert_eq!(map.terrain(beyond), Terrain::Rock);
-        assert!(map.is_blocked_at(Point { x: -1, y: 5 }));
+        assert!(map.is_blocked_at(Vec2::new(-Num::DELTA, Num::ONE)));
     }
 }

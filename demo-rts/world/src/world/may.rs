@@ -5,8 +5,8 @@ use super::{
     Id, Kind, Refusal, Seen, World,
     orders::{on_map, own_building},
     research::Job,
-    space::Tile,
     tables::{BUILDINGS_PER_SEAT, QUEUE_LENGTH},
+    tile::Tile,
 };
 use sim::Seat;
 

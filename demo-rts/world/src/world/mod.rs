@@ -48,10 +48,10 @@ mod seen;
 mod selection;
 mod setup;
 mod siege;
-mod space;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod tile;
 mod towers;
 mod units;
 mod victory;
@@ -67,11 +67,11 @@ pub use research::Job;
 pub use seen::{Rival, Seen};
 pub use selection::Selection;
 pub use setup::{Density, LONGEST_MINUTES, MOST_SEATS, SHORTEST_MINUTES, Scenario, Setup};
-pub use space::{ONE, Point, Tile};
 pub use tables::{
     Ability, BUILDINGS_PER_SEAT, CARRY, Change, Common, Fault, Kind, Line, QUEUE_LENGTH, Stats,
     TABLES, TICKS_PER_SECOND, TableError, Tables, Upgrade, UpgradeStats, WAYPOINTS,
 };
+pub use tile::Tile;
 pub use units::{Order, Resource};
 pub use view::{BuildingView, ProjectileView, SeatView, UnitView};
 
@@ -200,6 +200,7 @@ impl World {
         World {
             tick: 0,
             setup,
+            crowd: crowd::Crowd::new(map.size()),
             map,
             seats: seats::Seats::default(),
             units: units::Units::default(),
@@ -215,7 +216,6 @@ impl World {
             random,
             ending: victory::Ending::default(),
             abilities: research::Abilities::default(),
-            crowd: crowd::Crowd::default(),
             bands: bands::Bands::default(),
             headings: Vec::new(),
             witnesses: Vec::new(),

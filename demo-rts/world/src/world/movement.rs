@@ -9,19 +9,13 @@ mod batch;
 use batch::Ahead;
 pub(super) use batch::{Heading, Known, Moving, move_part, move_units};
 
-use super::{
-    World,
-    combat::distance_to_square,
-    crowd::LOOK_TICKS,
-    space::{ONE, Point, Step, Tile},
-    tables::RULES,
-    units::Way,
-};
+use super::{World, crowd::LOOK_TICKS, tables::RULES, tile::Tile, units::Way};
+use sim::{Num, Vec2, Wide};
 
 /// A unit on the move.
 struct Walker {
     row: usize,
-    at: Point,
+    at: Vec2,
     /// What it knows of its way, if it follows a course.
     ahead: Ahead,
     way: Way,
@@ -32,22 +26,22 @@ struct Walker {
 
 impl Walker {
     /// Where it would go if it were alone, and were not led on by a field.
-    fn steer(&mut self, w: &World, speed: i32) -> Step {
+    fn steer(&mut self, w: &World, speed: Num) -> Vec2 {
         let turn = w.tick.wrapping_add(w.units.id[self.row]);
         match self.way {
-            Way::None => Step::default(),
+            Way::None => Vec2::ZERO,
             Way::Asked => self.step_to(self.end(w).centre(), speed),
             Way::Straight => {
                 let end = self.end(w).centre();
                 // A push, at most half a step each way, can keep a unit from its end for ever, but not by a step.
-                if self.at.distance_squared(end) < square(speed.max(ONE / 16)) {
+                if self.at.distance_squared(end) < square(speed.max(NEAREST)) {
                     self.stop();
-                    return Step::default();
+                    return Vec2::ZERO;
                 }
                 // It saw all of the way when it set out; a push may have taken it behind a corner.
                 if turn.is_multiple_of(LOOK_TICKS) {
                     let ahead = self.step_to(end, GLANCE);
-                    if !w.map.is_clear(self.at, self.at.plus(ahead)) {
+                    if !w.map.is_clear(self.at, self.at + ahead) {
                         self.way = Way::Asked;
                     }
                 }
@@ -57,7 +51,7 @@ impl Walker {
                 Ahead::Unknown => self.step_to(self.end(w).centre(), speed),
                 Ahead::NoWay => {
                     self.way = Way::Asked;
-                    Step::default()
+                    Vec2::ZERO
                 }
                 Ahead::To(_) => self.come_to(w, speed, w.units.course[self.row]),
             },
@@ -65,7 +59,7 @@ impl Walker {
     }
 
     /// Goes straight on from the field of its goal, if it sees its end.
-    fn look_for_end(&mut self, w: &World, speed: i32) -> Option<Step> {
+    fn look_for_end(&mut self, w: &World, speed: Num) -> Option<Vec2> {
         let end = self.end(w).centre();
         let near = self.at.x.abs_diff(end.x).max(self.at.y.abs_diff(end.y)) < NEAR;
         (near && w.map.is_clear(self.at, end)).then(|| {
@@ -75,20 +69,15 @@ impl Walker {
     }
 
     /// At the end of the field: on to the side of what is there, or to its own place.
-    fn come_to(&mut self, w: &World, speed: i32, course: u16) -> Step {
+    fn come_to(&mut self, w: &World, speed: Num, course: u16) -> Vec2 {
         let (place, size) = w.goals.place(course);
         let corner = w.map.tile_of(place);
         if w.map.is_blocked(corner) {
-            if distance_to_square(self.at, corner, size) <= ONE / 2 {
+            let nearest = corner.nearest_of_square(size, self.at);
+            if self.at.distance(nearest) <= BESIDE {
                 self.stop();
-                return Step::default();
+                return Vec2::ZERO;
             }
-            let (low_x, low_y) = (i32::from(corner.x) * ONE, i32::from(corner.y) * ONE);
-            let edge = i32::from(size) * ONE;
-            let nearest = Point {
-                x: self.at.x.clamp(low_x, low_x + edge),
-                y: self.at.y.clamp(low_y, low_y + edge),
-            };
             return self.step_to(nearest, speed);
         }
         let end = self.end(w);
@@ -97,12 +86,8 @@ impl Walker {
         self.step_to(end.centre(), speed)
     }
 
-    fn step_to(&self, to: Point, speed: i32) -> Step {
-        Step {
-            x: to.x.wrapping_sub(self.at.x),
-            y: to.y.wrapping_sub(self.at.y),
-        }
-        .heading(speed)
+    fn step_to(&self, to: Vec2, speed: Num) -> Vec2 {
+        (to - self.at).clamp_roughly(speed)
     }
 
     fn stop(&mut self) {
@@ -115,13 +100,13 @@ impl Walker {
     }
 
     /// Counts ticks without advance; asks anew, or is content when it is near enough.
-    fn be_hindered(&mut self, w: &World, done: Step) {
+    fn be_hindered(&mut self, w: &World, done: Vec2) {
         // Nothing but a crowd is in the way of one who sees its end. There a unit that is pushed to and fro
         // does not hope for ever, and is content the sooner, the nearer it came.
         let sees = self.way == Way::Straight;
         self.stuck = self.stuck.saturating_add(1 + u8::from(sees));
-        let end = self.at.plus(done).distance_squared(self.end(w).centre());
-        let near = self.stuck >= 8 && end < square(ONE * 5 / 2);
+        let end = (self.at + done).distance_squared(self.end(w).centre());
+        let near = self.stuck >= 8 && end < square(Num::lit("2.5"));
         if near || sees && self.stuck >= 24 && end < square(CROWDED) {
             self.stop();
         } else if self.stuck >= 32 {
@@ -148,35 +133,34 @@ fn end_of(w: &World, row: usize, aim: u32) -> Tile {
 }
 
 /// As much of a step as does not lead into blocked tiles, along each axis by itself.
-fn slide(w: &World, from: Point, step: Step) -> Step {
-    let to = from.plus(step);
-    let aside = Point { x: to.x, y: from.y };
-    let x = if w.map.is_blocked_at(aside) {
+fn slide(w: &World, from: Vec2, step: Vec2) -> Vec2 {
+    let to = from + step;
+    let x = if w.map.is_blocked_at(Vec2::new(to.x, from.y)) {
         from.x
     } else {
-        aside.x
+        to.x
     };
-    let along = Point { x, y: to.y };
-    let y = if w.map.is_blocked_at(along) {
+    let y = if w.map.is_blocked_at(Vec2::new(x, to.y)) {
         from.y
     } else {
-        along.y
+        to.y
     };
-    Step {
-        x: x.wrapping_sub(from.x),
-        y: y.wrapping_sub(from.y),
-    }
+    Vec2::new(x, y) - from
 }
 
-fn square(length: i32) -> u64 {
-    u64::from(length.unsigned_abs()).pow(2)
+fn square(length: Num) -> Wide {
+    length.wide_mul(length)
 }
 
-/// How far a unit looks whether its straight way is still clear, in the units of a point.
-const GLANCE: i32 = ONE - 1;
+/// How far a unit looks whether its straight way is still clear.
+const GLANCE: Num = Num::lit("0.99998");
+/// Within this of its end a unit has arrived, however slow it is.
+const NEAREST: Num = Num::lit("0.0625");
+/// Within this of a building's side a unit has arrived there.
+const BESIDE: Num = Num::lit("0.5");
 /// Within this a unit that follows a field looks for its end.
-const NEAR: u32 = 24 * ONE as u32;
+const NEAR: Num = Num::lit("24");
 /// How far a unit that stands is pushed in a tick at most.
-const MOST_PUSH: i32 = ONE / 12;
+const MOST_PUSH: Num = Num::lit("0.08333");
 /// Within this of its end a unit that cannot get through a crowd has come near enough.
-const CROWDED: i32 = 8 * ONE;
+const CROWDED: Num = Num::lit("8");

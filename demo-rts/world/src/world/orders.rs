@@ -9,8 +9,8 @@ use super::{
     garrison, may,
     research::Job,
     seats::Held,
-    space::Tile,
     tables::{RULES, WAYPOINTS},
+    tile::Tile,
     victory,
 };
 use sim::{Seat, SeatState};

@@ -2,10 +2,9 @@
 
 use super::{
     Id, Refusal, Selection, World,
-    columns::{Listed, Reader, Shown},
     tables::{SELECTION, SELECTION_WORTH_KEEPING, SELECTIONS_KEPT, SELECTIONS_NAMED},
 };
-use sim::{LoadError, Seat, Sink, Visit};
+use sim::{LoadError, Reader, Seat, Sink, Visit};
 use std::collections::VecDeque;
 
 /// The last selections that a seat spelled out.
@@ -48,14 +47,14 @@ impl Recent {
 
     /// `is_number` says which numbers the seat's units have.
     pub fn load(from: &mut Reader<'_>, is_number: impl Fn(u16) -> bool) -> Result<Self, LoadError> {
-        let newest = from.value::<u8>("newest selection")?;
-        let count = usize::from(from.value::<u8>("selections")?);
+        let newest = from.value::<u8>()?;
+        let count = usize::from(from.value::<u8>()?);
         from.require(count <= SELECTIONS_KEPT, "selections")?;
         let mut lists = VecDeque::with_capacity(count);
         for _ in 0..count {
-            let length = usize::from(from.value::<u16>("selection")?);
-            from.require(length <= SELECTION, "selection")?;
-            let list = from.column::<u16>(length, "selection")?;
+            let length = from.value::<u16>()?;
+            from.require(usize::from(length) <= SELECTION, "selection")?;
+            let list = from.column::<u16>(length.into())?;
             from.require(list.is_sorted_by(|a, b| a < b), "selection")?;
             from.require(list.iter().all(|number| is_number(*number)), "selection")?;
             lists.push_back(list);
@@ -74,8 +73,8 @@ pub(super) fn visit(recents: &[Recent], to: &mut dyn Visit) {
     for (seat, recent) in (0_u64..).zip(recents) {
         for (age, list) in (0_u8..).zip(&recent.lists) {
             if to.row(seat << 8 | u64::from(age)) {
-                to.field("serial", &Shown(recent.newest.wrapping_sub(age)));
-                to.field("numbers", &Listed(list));
+                to.field("serial", &recent.newest.wrapping_sub(age));
+                to.field("numbers", &list.as_slice());
             }
         }
     }

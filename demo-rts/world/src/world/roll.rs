@@ -3,14 +3,8 @@
 //! Numbers are small, so that a selection of many is few bytes. A number goes to another unit only some
 //! time after a burial, so that a command on its way finds nobody rather than the wrong one.
 
-use super::{
-    Id,
-    columns::{Reader, columns},
-    selection::NAMELESS,
-    tables::NUMBER_REST,
-    units::Units,
-};
-use sim::LoadError;
+use super::{Id, columns::columns, selection::NAMELESS, tables::NUMBER_REST, units::Units};
+use sim::{LoadError, Reader, Slots};
 
 columns! {
     /// Numbers that rest, by ascending end of their rest.
@@ -39,9 +33,10 @@ pub(super) struct Roll {
 
 #[derive(Clone, Debug, Default)]
 struct Holders {
-    ids: Vec<u32>,
-    /// No number below it is free.
-    lowest: usize,
+    /// A slot for each number: taken by a living unit, or while it rests.
+    numbers: Slots,
+    /// For each number its living unit, else [`Id::NONE`].
+    ids: Vec<Id>,
 }
 
 impl Roll {
@@ -54,9 +49,8 @@ impl Roll {
 
     /// The living unit with this number.
     pub fn id(&self, seat: usize, number: u16) -> Option<Id> {
-        let holders = self.holders.get(seat)?;
-        let id = *holders.ids.get(usize::from(number))?;
-        (id != FREE && id != RESTS).then_some(Id(id))
+        let id = *self.holders.get(seat)?.ids.get(usize::from(number))?;
+        (id != Id::NONE).then_some(id)
     }
 
     /// Gives a new unit the lowest free number.
@@ -64,24 +58,24 @@ impl Roll {
         let Some(holders) = self.holders.get_mut(seat) else {
             return NAMELESS;
         };
-        let from = holders.lowest.min(holders.ids.len());
-        let free = holders.ids[from..].iter().position(|held| *held == FREE);
-        let number = free.map_or(holders.ids.len(), |place| from + place);
-        holders.lowest = number;
-        if number >= usize::from(NAMELESS) {
+        let taken = holders.numbers.insert();
+        if taken.slot >= u32::from(NAMELESS) {
+            holders.numbers.remove(taken);
             return NAMELESS;
         }
-        if number == holders.ids.len() {
-            holders.ids.push(FREE);
+        if taken.row() == holders.ids.len() {
+            holders.ids.push(id);
+        } else {
+            holders.ids[taken.row()] = id;
         }
-        holders.ids[number] = id.0;
-        holders.lowest = number + 1;
-        number as u16
+        taken.slot as u16
     }
 
     /// Lets the number of a unit that just died rest.
     pub fn bury(&mut self, seat: u8, number: u16, tick: u32) {
-        if self.set(seat, number, RESTS) {
+        let holders = self.holders.get_mut(usize::from(seat));
+        if let Some(holder) = holders.and_then(|held| held.ids.get_mut(usize::from(number))) {
+            *holder = Id::NONE;
             self.graves.push(Grave {
                 seat,
                 number,
@@ -97,7 +91,10 @@ impl Roll {
             return;
         }
         for row in 0..rested {
-            self.set(self.graves.seat[row], self.graves.number[row], FREE);
+            let numbers = &mut self.holders[usize::from(self.graves.seat[row])].numbers;
+            if let Some(rested) = numbers.id_at(self.graves.number[row].into()) {
+                numbers.remove(rested);
+            }
         }
         self.graves.seat.drain(..rested);
         self.graves.number.drain(..rested);
@@ -107,7 +104,7 @@ impl Roll {
     /// Reads the graves, and makes the rest from them and from the units.
     pub fn load(
         from: &mut Reader<'_>,
-        graves: usize,
+        graves: u32,
         units: &Units,
         seats: usize,
         tick: u32,
@@ -116,45 +113,60 @@ impl Roll {
         from.require(graves.until.is_sorted(), "graves")?;
         let latest = tick.saturating_add(NUMBER_REST);
         from.require(graves.until.iter().all(|until| *until <= latest), "graves")?;
-        let resting = (graves.seat.iter().zip(&graves.number)).map(|pair| (pair, RESTS));
-        let living = (units.seat.iter().zip(&units.number)).zip(units.id.iter().copied());
-        let living = living.zip(&units.hp).filter(|(_, hp)| **hp > 0);
-        let living = living.map(|(unit, _)| unit);
+        let resting = (graves.seat.iter().zip(&graves.number))
+            .map(|(seat, number)| (*seat, *number, Id::NONE));
+        let living = (0..units.len()).filter(|row| units.is_alive(*row));
+        let living = living.map(|row| (units.seat[row], units.number[row], Id(units.id[row])));
+        let mut generations = vec![Vec::new(); seats];
         let mut roll = Self::new(seats);
-        for ((seat, number), id) in resting.chain(living) {
-            if *number == NAMELESS && id != RESTS {
+        for (seat, number, id) in resting.chain(living) {
+            if number == NAMELESS && id != Id::NONE {
                 continue;
             }
-            let known = usize::from(*seat) < seats && *number < NAMELESS;
-            from.require(known, "number")?;
-            let ids = &mut roll.holders[usize::from(*seat)].ids;
-            if ids.len() <= usize::from(*number) {
-                ids.resize(usize::from(*number) + 1, FREE);
+            let (seat, number) = (usize::from(seat), usize::from(number));
+            from.require(seat < seats && number < usize::from(NAMELESS), "number")?;
+            let (generations, ids) = (&mut generations[seat], &mut roll.holders[seat].ids);
+            if ids.len() <= number {
+                ids.resize(number + 1, Id::NONE);
+                generations.resize(number + 1, FREE);
             }
-            from.require(ids[usize::from(*number)] == FREE, "a number used twice")?;
-            ids[usize::from(*number)] = id;
+            from.require(generations[number] == FREE, "a number used twice")?;
+            (generations[number], ids[number]) = (TAKEN, id);
+        }
+        for (holders, generations) in roll.holders.iter_mut().zip(generations) {
+            holders.numbers = Slots::from_generations(generations).unwrap_or_default();
         }
         roll.graves = graves;
         Ok(roll)
     }
-
-    /// Whether there is such a number.
-    fn set(&mut self, seat: u8, number: u16, holder: u32) -> bool {
-        let Some(holders) = self.holders.get_mut(usize::from(seat)) else {
-            return false;
-        };
-        let Some(place) = holders.ids.get_mut(usize::from(number)) else {
-            return false;
-        };
-        *place = holder;
-        if holder == FREE {
-            holders.lowest = holders.lowest.min(usize::from(number));
-        }
-        true
-    }
 }
 
-/// No unit has this id.
-const FREE: u32 = 0;
-/// Ids do not grow so large.
-const RESTS: u32 = u32::MAX;
+/// Generations of slots: any that is even and one that is odd will do, for nothing asks after them.
+const FREE: u32 = 2;
+const TAKEN: u32 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_run_out_and_come_back_after_their_rest() {
+        let mut roll = Roll::new(1);
+        for number in 0..NAMELESS {
+            assert_eq!(roll.enlist(0, Id(1 + u32::from(number))), number);
+        }
+        assert_eq!(roll.enlist(0, Id(80_000)), NAMELESS);
+        assert_eq!(roll.enlist(1, Id(80_000)), NAMELESS, "no such seat");
+        roll.bury(0, NAMELESS, 5);
+        assert_eq!((roll.id(0, NAMELESS), roll.graves.len()), (None, 0));
+        roll.bury(0, 9, 5);
+        roll.bury(0, 7, 6);
+        assert_eq!((roll.id(0, 9), roll.id(0, 8)), (None, Some(Id(9))));
+        roll.rise(4 + NUMBER_REST);
+        assert_eq!(roll.enlist(0, Id(80_001)), NAMELESS, "both rest");
+        roll.rise(6 + NUMBER_REST);
+        assert_eq!(roll.enlist(0, Id(80_002)), 7);
+        assert_eq!(roll.enlist(0, Id(80_003)), 9);
+        assert_eq!(roll.id(0, 9), Some(Id(80_003)));
+    }
+}

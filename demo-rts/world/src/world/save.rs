@@ -6,7 +6,7 @@ use super::{
     Density, Map, MapKind, Scenario, Setup, World,
     bands::BANDS,
     buildings::Buildings,
-    columns::{Reader, Shown},
+    columns::Cell,
     combat::Projectiles,
     fog::{self, Fog},
     goals::Goals,
@@ -20,7 +20,7 @@ use super::{
     victory::{Ending, Verdict},
     waypoints::{self, Waypoints},
 };
-use sim::{Checksum, Digest, Digester, Field, LoadError, Sink, State, Stream, Sum, Visit};
+use sim::{Checksum, Digest, Digester, Field, LoadError, Reader, Sink, State, Stream, Sum, Visit};
 
 impl State for World {
     fn save(&self, out: &mut Vec<u8>) {
@@ -42,29 +42,28 @@ impl State for World {
 
     fn load(bytes: &[u8]) -> Result<Self, LoadError> {
         let mut from = Reader::new(bytes);
-        let magic = from.value::<u32>("magic")?;
+        let magic = from.value::<u32>()?;
         from.require(magic == MAGIC, "magic")?;
-        let tick = from.value("tick")?;
-        let next_id = from.value("next id")?;
-        let last_band = from.value::<u16>("last band")?;
+        let tick = from.value()?;
+        let next_id = from.value()?;
+        let last_band = from.value::<u16>()?;
         from.require(last_band < BANDS, "last band")?;
         let random: Stream = from.serde()?;
         let setup = load_setup(&mut from)?;
         let ending = Ending {
-            verdict: from.value::<Verdict>("verdict")?,
-            winner: from.value("winner")?,
+            verdict: Verdict::read(&mut from, 1, "verdict")?[0],
+            winner: from.value()?,
         };
-        let size = from.value::<u16>("map size")?;
+        let size = from.value::<u16>()?;
         from.require((SMALLEST..=LARGEST).contains(&size), "map size")?;
-        let tiles = usize::from(size) * usize::from(size);
-        let terrain = from.column::<u8>(tiles, "terrain")?;
-        let amounts = from.column::<u16>(Map::deposits(&terrain).len(), "amount")?;
+        let terrain = from.column::<u8>(u32::from(size) * u32::from(size))?;
+        let amounts = from.column::<u16>(Map::deposits(&terrain).len() as u32)?;
         from.require(
             amounts.iter().all(|left| *left <= RULES.mine_gold),
             "amount",
         )?;
         let map = Map::load(size, terrain, amounts).map_err(|Unfit| from.fail("terrain"))?;
-        let mut rows = || Ok(from.value::<u32>("row count")? as usize);
+        let mut rows = || from.value::<u32>();
         let [seats, units, buildings] = [rows()?, rows()?, rows()?];
         let [projectiles, goals, graves] = [rows()?, rows()?, rows()?];
         let mut world = World {
@@ -79,6 +78,7 @@ impl State for World {
             ending,
             ..World::without_anybody(setup, map, random)
         };
+        let seats = world.seats.len();
         check::check_seats(&world, &from)?;
         world.abilities = Abilities::of_seats(&world.seats);
         check::place_buildings(&mut world, &from)?;
@@ -95,7 +95,7 @@ impl State for World {
         }
         world.fog = Fog::load(&mut from, world.setup.fog, size, seats)?;
         fog::check_ghosts(&world, &from)?;
-        let rows = from.value::<u32>("waypoint count")? as usize;
+        let rows = from.value()?;
         world.waypoints = Waypoints::load(&mut from, rows)?;
         from.require(waypoints::are_sound(&world), "waypoints")?;
         from.finish()?;
@@ -106,24 +106,24 @@ impl State for World {
 
     fn visit(&self, to: &mut dyn Visit) {
         if to.section("world", 1) && to.row(0) {
-            to.field("tick", &Shown(self.tick));
-            to.field("next_id", &Shown(self.next_id));
-            to.field("last_band", &Shown(self.last_band));
+            to.field("tick", &self.tick);
+            to.field("next_id", &self.next_id);
+            to.field("last_band", &self.last_band);
             let mut random = Vec::new();
             random.serde(&self.random);
             to.field("random", &Raw(random));
-            to.field("verdict", &Shown(self.ending.verdict));
-            to.field("winner", &Shown(self.ending.winner));
-            to.field("map_size", &Shown(self.map.size()));
-            to.field("population", &Shown(self.setup.population));
-            to.field("last_tick", &Shown(self.setup.last_tick()));
+            to.field("verdict", &self.ending.verdict);
+            to.field("winner", &self.ending.winner);
+            to.field("map_size", &self.map.size());
+            to.field("population", &self.setup.population);
+            to.field("last_tick", &self.setup.last_tick());
         }
         if to.section("tiles", self.map.tiles()) {
             for at in 0..self.map.tiles() {
                 if to.row(at as u64) {
                     let tile = self.map.tile_of(at as u32);
-                    to.field("terrain", &Shown(self.map.terrain(tile)));
-                    to.field("amount", &Shown(self.map.amount(tile)));
+                    to.field("terrain", &self.map.terrain(tile));
+                    to.field("amount", &self.map.amount(tile));
                 }
             }
         }
@@ -214,18 +214,18 @@ fn write_setup(setup: &Setup, to: &mut impl Sink) {
 }
 
 fn load_setup(from: &mut Reader<'_>) -> Result<Setup, LoadError> {
-    let seeded = from.value::<u8>("map seed")?;
-    let map = from.value::<u8>("map")?;
-    let kind = from.value::<u8>("scenario")?;
-    let map_seed = from.value::<u64>("map seed")?;
-    let size = from.value::<u16>("size")?;
-    let population = from.value("population")?;
-    let minutes = from.value("minutes")?;
-    let gold = from.value("gold")?;
-    let wood = from.value("wood")?;
-    let units = from.value::<u32>("units")?;
-    let density = from.value::<u32>("density")?;
-    let fog = match from.value::<u8>("fog")? {
+    let seeded = from.value::<u8>()?;
+    let map = from.value::<u8>()?;
+    let kind = from.value::<u8>()?;
+    let map_seed = from.value::<u64>()?;
+    let size = from.value::<u16>()?;
+    let population = from.value()?;
+    let minutes = from.value()?;
+    let gold = from.value()?;
+    let wood = from.value()?;
+    let units = from.value::<u32>()?;
+    let density = from.value::<u32>()?;
+    let fog = match from.value::<u8>()? {
         0 => false,
         1 => true,
         _ => return Err(from.fail("fog")),

@@ -1,8 +1,12 @@
 //! Armies on ground made for them: to see many units at once, and to measure them.
 
 use super::{
-    Kind, Map, Terrain, Tile, World, generate::mix, setup::Density, space::Point, units::Order,
+    Kind, Map, Terrain, Tile, World,
+    generate::{eighth, mix},
+    setup::Density,
+    units::Order,
 };
+use sim::{Num, Vec2};
 
 /// A map and the armies on it, before they are part of a world.
 pub(super) struct Stage {
@@ -15,7 +19,7 @@ struct Group {
     seat: u8,
     order: Order,
     kinds: &'static [Kind],
-    places: Vec<Point>,
+    places: Vec<Vec2>,
     /// What each goes on by, in tiles.
     way: (i32, i32),
     /// The middle of where they stand.
@@ -31,7 +35,7 @@ pub(super) fn archers(seed: u64, seats: usize, units: u16) -> Stage {
     let middle = i32::from(size) / 2;
     let reach = middle - edge * 3 / 4 - 4;
     let groups = (0..seats).map(|seat| {
-        let (x, y) = CIRCLE[seat * CIRCLE.len() / seats % CIRCLE.len()];
+        let (x, y) = eighth(seat * 8 / seats, 64);
         let centre = (middle + x * reach / 64, middle + y * reach / 64);
         Group {
             seat: seat as u8,
@@ -121,7 +125,7 @@ pub(super) struct Deployed {
     kinds: &'static [Kind],
     goal: u32,
     /// Where each begins, and the tile where it ends.
-    places: Vec<(Point, u32)>,
+    places: Vec<(Vec2, u32)>,
 }
 
 impl Stage {
@@ -168,7 +172,7 @@ fn tile(map: &Map, (x, y): (i32, i32)) -> Tile {
 }
 
 /// So many places in a square around a centre, row by row, on open ground.
-fn block(map: &Map, centre: (i32, i32), edge: i32, count: usize) -> Vec<Point> {
+fn block(map: &Map, centre: (i32, i32), edge: i32, count: usize) -> Vec<Vec2> {
     let edge = edge.max(1);
     (0..count as i32)
         .map(|number| {
@@ -180,20 +184,20 @@ fn block(map: &Map, centre: (i32, i32), edge: i32, count: usize) -> Vec<Point> {
 }
 
 /// So many places in a square, drawn evenly and row by row, on open ground.
-fn scatter(map: &Map, (left, top): (i32, i32), side: i32, count: u32) -> Vec<Point> {
+fn scatter(map: &Map, (left, top): (i32, i32), side: i32, count: u32) -> Vec<Vec2> {
     let across = u64::from(count).isqrt().max(1) as i32;
     (0..count as i32)
         .map(|number| {
             let drawn = mix(u64::from(number as u32) << 32 ^ (left as u64) << 16 ^ top as u64);
             let spot = |number: i32, from: i32, drawn: u64| {
-                let cell = (i64::from(side) << 16) / i64::from(across);
-                let begin = (i64::from(from) << 16) + i64::from(number % across) * cell;
-                (begin + (drawn % cell.unsigned_abs().max(1)) as i64) as i32
+                let cell = Num::from_num(side) / across;
+                let within = drawn % u64::from(cell.to_bits().unsigned_abs().max(1));
+                cell * (number % across) + Num::from_num(from) + Num::from_bits(within as i32)
             };
-            let at = Point {
-                x: spot(number, left, drawn & 0xffff_ffff),
-                y: spot(number / across, top, drawn >> 32),
-            };
+            let at = Vec2::new(
+                spot(number, left, drawn & 0xffff_ffff),
+                spot(number / across, top, drawn >> 32),
+            );
             let tile = map.tile_at(at);
             if map.is_blocked(tile) {
                 open_near(map, i32::from(tile.x), i32::from(tile.y)).centre()
@@ -249,16 +253,5 @@ impl Density {
     }
 }
 
-/// Eight directions, in 1/64.
-const CIRCLE: [(i32, i32); 8] = [
-    (64, 0),
-    (45, 45),
-    (0, 64),
-    (-45, 45),
-    (-64, 0),
-    (-45, -45),
-    (0, -64),
-    (45, -45),
-];
 /// Units that march together.
 const COMPANY: usize = 100;

@@ -293,7 +293,7 @@ fn remembered(world: &World, ghost: &fog::Ghost) -> BuildingView {
         kind: ghost.kind,
         seat: world.seats.seat(ghost.seat),
         tile,
-        centre: super::space::middle_of(tile, stats.size),
+        centre: super::tile::middle_of(tile, stats.size),
         hit_points: ghost.hp,
         complete,
         progress: if complete { stats.build_ticks } else { 0 },

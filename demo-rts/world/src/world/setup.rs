@@ -10,11 +10,11 @@ use super::{
     roll::Roll,
     scenarios,
     seats::{Held, SeatRow},
-    space::{ONE, Point, Tile},
     tables::{RULES, TICKS_PER_SECOND, UPGRADES},
+    tile::Tile,
 };
 use serde::{Deserialize, Serialize};
-use sim::{Seat, Start, Stream};
+use sim::{Num, Seat, Start, Stream, Vec2};
 
 /// The game's settings. Numbers out of range are taken as the nearest that is in range.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -246,13 +246,9 @@ fn settle(world: &mut World, seat: u8, place: &StartPlace) {
 }
 
 /// One of nine points in a tile, so that many units start on few tiles without standing on one point.
-fn beside_centre(tile: Tile, turn: usize) -> Point {
-    let centre = tile.centre();
-    let part = |number: usize| [0, -1, 1][number % 3] * (ONE * 5 / 16);
-    Point {
-        x: centre.x + part(turn),
-        y: centre.y + part(turn / 3),
-    }
+fn beside_centre(tile: Tile, turn: usize) -> Vec2 {
+    let part = |number: usize| Num::lit("0.3125") * [0, -1, 1][number % 3];
+    tile.centre() + Vec2::new(part(turn), part(turn / 3))
 }
 
 /// The agreed seed as one number.

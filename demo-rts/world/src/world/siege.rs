@@ -5,15 +5,15 @@ use super::{
     combat::{Blow, Target, distance_to_square, launch},
     damage,
     economy::become_idle,
-    space::{ONE, Point},
     tables::RULES,
     units::Way,
 };
+use sim::Num;
 
 /// A tick of a unit that attacks a place.
 pub(super) fn attack_ground(w: &mut World, row: usize, effects: &mut Vec<Effect>) {
     let to = w.map.tile_of(w.units.goal[row]).centre();
-    let gap = w.units.at(row).distance(to) as i32 - w.units.stats(row).radius;
+    let gap = w.units.at(row).distance(to) - w.units.stats(row).radius;
     if gap > w.able(row).range {
         if w.units.way[row] != Way::None {
             return;
@@ -39,10 +39,7 @@ pub(super) fn attack_ground(w: &mut World, row: usize, effects: &mut Vec<Effect>
 /// A throw lands: hits everybody and every building within its splash.
 pub(super) fn burst(w: &mut World, projectile: usize, blows: &mut Vec<Blow>) {
     let arrows = &w.projectiles;
-    let at = Point {
-        x: arrows.to_x[projectile],
-        y: arrows.to_y[projectile],
-    };
+    let at = arrows.to(projectile);
     let (kind, seat, by) = (
         arrows.kind[projectile],
         arrows.seat[projectile],
@@ -52,11 +49,11 @@ pub(super) fn burst(w: &mut World, projectile: usize, blows: &mut Vec<Blow>) {
     // Two tiles more: for the width of whoever is hit, and for this tick's moves.
     let mut rows: Vec<usize> = w
         .crowd
-        .near(at, splash + 2 * ONE)
+        .near(at, splash + Num::from_num(2))
         .filter(|row| w.units.is_on_map(*row))
         .filter(|row| {
             let reach = splash + w.units.stats(*row).radius;
-            w.units.at(*row).distance(at) as i32 <= reach
+            w.units.at(*row).distance(at) <= reach
         })
         .collect();
     rows.sort_unstable();

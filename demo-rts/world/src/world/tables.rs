@@ -12,6 +12,8 @@ pub use common::Common;
 pub(super) use upgrades::UPGRADES;
 pub use upgrades::{Ability, Change, Upgrade, UpgradeStats};
 
+use sim::Num;
+
 /// What a thing is. Numbers are never reused: new kinds are appended.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
@@ -97,7 +99,7 @@ impl Kind {
     }
 }
 
-/// A line of the table. Distances in 1/65,536 of a tile, times in ticks.
+/// A line of the table. Distances in tiles, times in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stats {
     /// Its name, in lower case.
@@ -119,23 +121,23 @@ pub struct Stats {
     /// Damage of one hit on a building.
     pub siege: u16,
     /// How far it reaches, from edge to edge.
-    pub range: i32,
+    pub range: Num,
     /// From one hit to the next.
     pub cooldown: u16,
     /// Way of one arrow in a tick. 0: hits at once.
-    pub arrow_speed: i32,
+    pub arrow_speed: Num,
     /// Around the place hit, how far everybody is hit. 0: only the target.
-    pub splash: i32,
+    pub splash: Num,
     /// Arrows that a building shoots at a time by itself.
     pub arrows: u16,
     /// How far it looks for enemies of its own accord.
-    pub alert: i32,
+    pub alert: Num,
     /// How far its seat sees from it, in whole tiles.
     pub sight: u16,
     /// Way of one tick.
-    pub speed: i32,
+    pub speed: Num,
     /// Half its width. A building's is given by `size`.
-    pub radius: i32,
+    pub radius: Num,
     /// Work to train or build it: ticks of one worker, or of the building that trains.
     pub build_ticks: u16,
     /// Ticks to cut or dig one of something. 0: is no worker.

@@ -15,7 +15,7 @@ mod snapshots;
 mod ways;
 
 use super::{map::Map, units::Way, *};
-use sim::{SeatState, State};
+use sim::{Num, SeatState, State};
 
 const A: Seat = Seat(0);
 const B: Seat = Seat(1);

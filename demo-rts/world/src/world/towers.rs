@@ -4,9 +4,9 @@ use super::{
     Effect, Id, Kind, World,
     combat::{Target, distance_to_square, launch},
     garrison,
-    space::ONE,
     tables::RULES,
 };
+use sim::Num;
 
 /// Lets every building shoot whose weapon is ready and that has somebody in reach.
 pub(super) fn shoot(w: &mut World, effects: &mut Vec<Effect>) {
@@ -48,7 +48,7 @@ fn nearest_enemy(w: &World, row: usize) -> Option<usize> {
     let stats = w.able_building(row);
     let tile = w.map.tile_of(w.buildings.tile[row]);
     let seat = w.buildings.seat[row];
-    let reach = stats.range + i32::from(stats.size) * ONE;
+    let reach = stats.range + Num::from_num(stats.size);
     w.crowd
         .near(w.building_centre(row), reach)
         .filter(|unit| w.units.seat[*unit] != seat && w.units.is_on_map(*unit))

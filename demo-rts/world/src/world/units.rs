@@ -4,9 +4,10 @@ use super::{
     Id, Kind,
     columns::{byte_cell, columns},
     selection::NAMELESS,
-    space::{Point, Tile},
     tables::Stats,
+    tile::Tile,
 };
+use sim::{Num, Vec2};
 
 byte_cell!(Kind, Kind::from_number);
 
@@ -165,8 +166,8 @@ columns! {
         kind: Kind,
         /// Row of the owner in the seats' table.
         seat: u8,
-        x: i32,
-        y: i32,
+        x: Num,
+        y: Num,
         hp: u16,
         /// Ticks until it can strike again.
         cooldown: u16,
@@ -211,7 +212,7 @@ struct Rows {
 
 impl Unit {
     /// A fresh idle unit that has no number yet.
-    pub fn new(id: Id, kind: Kind, seat: u8, at: Point, post: u32) -> Self {
+    pub fn new(id: Id, kind: Kind, seat: u8, at: Vec2, post: u32) -> Self {
         Self {
             id: id.0,
             number: NAMELESS,
@@ -305,23 +306,17 @@ impl Units {
         }
     }
 
-    pub fn at(&self, row: usize) -> Point {
-        Point {
-            x: self.x[row],
-            y: self.y[row],
-        }
+    pub fn at(&self, row: usize) -> Vec2 {
+        Vec2::new(self.x[row], self.y[row])
     }
 
-    pub fn place(&mut self, row: usize, at: Point) {
+    pub fn place(&mut self, row: usize, at: Vec2) {
         self.x[row] = at.x;
         self.y[row] = at.y;
     }
 
     pub fn tile(&self, row: usize) -> Tile {
-        Tile {
-            x: (self.x[row] >> 16) as u16,
-            y: (self.y[row] >> 16) as u16,
-        }
+        Tile::of(self.at(row))
     }
 
     pub fn stats(&self, row: usize) -> &'static Stats {

@@ -1,10 +1,10 @@
 //! What views and bots may read.
 
 use super::{
-    Command, Id, Job, Kind, Map, Order, Point, QUEUE_LENGTH, Resource, Setup, Stats, Tile, Upgrade,
-    World, units::Way,
+    Command, Id, Job, Kind, Map, Order, QUEUE_LENGTH, Resource, Setup, Stats, Tile, Upgrade, World,
+    units::Way,
 };
-use sim::{Seat, SeatState};
+use sim::{Seat, SeatState, Vec2};
 
 /// A seat, as it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub struct UnitView {
     /// Whose.
     pub seat: Seat,
     /// Where, exactly.
-    pub at: Point,
+    pub at: Vec2,
     /// Where.
     pub tile: Tile,
     /// Damage it can still take.
@@ -83,7 +83,7 @@ pub struct BuildingView {
     /// Its upper left tile.
     pub tile: Tile,
     /// Its middle.
-    pub centre: Point,
+    pub centre: Vec2,
     /// Damage it can still take.
     pub hit_points: u16,
     /// Whether it is more than a foundation.
@@ -110,9 +110,9 @@ pub struct BuildingView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProjectileView {
     /// Where.
-    pub at: Point,
+    pub at: Vec2,
     /// Where to.
-    pub to: Point,
+    pub to: Vec2,
     /// Whose.
     pub seat: Seat,
 }
@@ -171,14 +171,8 @@ impl World {
     pub fn projectiles(&self) -> impl ExactSizeIterator<Item = ProjectileView> + '_ {
         let p = &self.projectiles;
         (0..p.len()).map(|row| ProjectileView {
-            at: Point {
-                x: p.x[row],
-                y: p.y[row],
-            },
-            to: Point {
-                x: p.to_x[row],
-                y: p.to_y[row],
-            },
+            at: p.at(row),
+            to: p.to(row),
             seat: self.seats.seat(p.seat[row]),
         })
     }

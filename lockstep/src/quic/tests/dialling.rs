@@ -1,4 +1,4 @@
-//! Who gets a link, and who does not.
+//! Which peers get a link, and which do not.
 
 use super::*;
 
@@ -158,7 +158,7 @@ fn pending_handshakes_must_show_their_address() {
     for _ in 0..dials {
         guest.dial(&at(&host), host.peer());
     }
-    // The guest sends its first packets and then answers nothing, as somebody with forged addresses would.
+    // The guest sends its first packets and then answers nothing, as an attacker with forged addresses would.
     for _ in 0..10 {
         guest.pump();
     }

@@ -11,7 +11,7 @@ pub(crate) use host::Host;
 pub(crate) use join::Joiner;
 pub(crate) use pings::Pings;
 
-use super::playing::Returned;
+use super::rejoin::Returned;
 use super::wire::{LockedPeer, Terms};
 use crate::log::{Chain, RosterChange, RosterPeer, Start};
 use crate::{EndReason, LinkId, MatchId, PeerId};

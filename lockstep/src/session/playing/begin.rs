@@ -1,5 +1,6 @@
 //! How a peer's part begins: with the match, with its return, or alone. What differs between these is [`Beginning`].
 
+use super::Playing;
 use super::agreement::{Checksums, Hashes};
 use super::align::Others;
 use super::ending::Ending;
@@ -14,8 +15,7 @@ use super::rejoin::Requests;
 use super::snapshots::Snapshots;
 use super::undo::Past;
 use super::watch::Watch;
-use super::{Course, Playing};
-use crate::log::Start;
+use crate::log::{Start, TurnFold};
 use crate::session::contract::Stats;
 use crate::session::core::Core;
 use sim::Checksum;
@@ -37,7 +37,7 @@ pub(super) struct Beginning {
     /// This peer's place in the roster.
     pub me: usize,
     pub members: Vec<Member>,
-    pub course: Course,
+    pub course: TurnFold,
     pub epochs: Epochs,
     /// Turns that are complete and handed out, and their ticks.
     pub turns: u32,

@@ -189,13 +189,14 @@ impl Playing {
     pub(super) fn send_notes(&self, core: &mut Core) {
         let links: Vec<LinkId> = core.links.keys().copied().collect();
         for id in links {
-            let told = self.member_of(core, id).or(self.past_member(core, id));
+            let told = self.member_of(core, id);
+            let current = told.is_some();
+            let told = told.or_else(|| self.past_member(core, id));
             let Some(at) = told.filter(|at| *at != self.me) else {
                 continue;
             };
             // Before any note that needs it.
             self.send_proofs(core, id);
-            let current = self.member_of(core, id).is_some();
             let Some(link) = core.links.get_mut(&id) else {
                 continue;
             };
@@ -219,7 +220,7 @@ impl Playing {
     /// When notes may leave again on a link that others have to wait for.
     pub(super) fn notes_deadline(&self, core: &Core) -> Option<Duration> {
         let waiting = core.links.values().filter(|link| {
-            let leads_to = self.member_of(core, link.id);
+            let leads_to = self.member_at(link);
             let other = leads_to.is_some_and(|at| at != self.me && self.epochs.has(at));
             other && !link.takes_notes(core.now) && self.epochs.has_untold(link)
         });

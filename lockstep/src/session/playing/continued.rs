@@ -1,11 +1,11 @@
 //! How the part of a player begins who goes on alone from a moment of a match.
 
+use super::Playing;
 use super::agreement::Hashes;
 use super::begin::{Beginning, Settings};
 use super::epochs::Epochs;
 use super::member::Member;
-use super::{Course, Playing};
-use crate::log::{Continuation, Keyframe, Record, Start};
+use crate::log::{Continuation, Keyframe, Record, Start, TurnFold};
 use crate::session::Output;
 use crate::session::core::Core;
 use crate::{Event, LogHash, TurnNumber};
@@ -17,7 +17,7 @@ pub(crate) struct Continued {
     /// As it counts from here on: this peer has all seats.
     pub start: Arc<Start>,
     pub continuation: Arc<Continuation>,
-    pub course: Course,
+    pub course: TurnFold,
     /// Hash of the log up to here, and the same with the continuation chained in.
     pub hash: LogHash,
     pub chained: LogHash,

@@ -164,7 +164,7 @@ impl Playing {
     }
 
     pub(super) fn receive_end(&mut self, core: &mut Core, link: LinkId, told: Control) {
-        let Some((peer, end, signature)) = signed_end(&told) else {
+        let Some((peer, end, signature)) = told.signed_end() else {
             return;
         };
         let at = usize::from(peer);
@@ -391,29 +391,6 @@ impl Playing {
             }
         }
     }
-}
-
-/// What a peer has signed of the end, where this message says it.
-pub(crate) fn signed_end(told: &Control) -> Option<(u8, End, [u8; 64])> {
-    let Control::End {
-        peer,
-        turns,
-        log_hash,
-        checksum,
-        outcome,
-        signature,
-    } = told
-    else {
-        return None;
-    };
-    let end = End {
-        turns: *turns,
-        log_hash: *log_hash,
-        checksum: *checksum,
-        outcome: *outcome,
-        signatures: Vec::new(),
-    };
-    Some((*peer, end, (*signature).into()))
 }
 
 fn message(peer: u8, end: &End, signature: [u8; 64]) -> Control {

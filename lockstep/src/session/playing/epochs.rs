@@ -394,8 +394,9 @@ impl Epochs {
             return Vec::new();
         };
         let from = from.max(link.decisions_sent);
-        let lacking = self.decisions.iter().filter(|change| change.epoch >= from);
-        let lacking: Vec<RosterChange> = lacking.take(NOTES_AT_ONCE).cloned().collect();
+        let first = self.decisions.partition_point(|change| change.epoch < from);
+        let lacking = self.decisions.range(first..).take(NOTES_AT_ONCE);
+        let lacking: Vec<RosterChange> = lacking.cloned().collect();
         if let Some(last) = lacking.last() {
             link.decisions_sent = last.epoch + 1;
         }

@@ -3,7 +3,6 @@
 mod agreement;
 mod align;
 mod begin;
-mod bundle;
 mod by_turn;
 mod change;
 mod compare;
@@ -33,38 +32,34 @@ use super::core::Core;
 use super::link::Link;
 use super::lobby::Settled;
 use crate::limits::MAX_CHAT;
-use crate::log::{Bundle, Keyframe, Metered, Record, Start, What, start_hash, turn_hash};
+use crate::log::{
+    Bundle, Formed, Keyframe, Metered, Record, Start, TurnFold, What, start_hash, turn_hash,
+};
 use crate::text::tidy_text;
 use crate::{EndReason, Ended, Event, LinkError, LinkId, PeerId, Status, TurnNumber};
 use agreement::{Checksums, Hashes};
 use align::Others;
 use begin::Beginning;
 pub(crate) use begin::Settings;
-pub(crate) use bundle::Course;
-use bundle::Formed;
 use compare::Mismatch;
 pub(crate) use continued::Continued;
 use ending::Ending;
-pub(crate) use ending::signed_end;
 use epochs::Epochs;
 use load::Load;
 use member::Member;
 use odd::Odd;
-pub(crate) use odd::bars;
 use own::OwnSeat;
 use patience::Patience;
 use presence::Presence;
-pub(crate) use presence::{GAP, LOOK_AT_TIME, WordKey};
+pub(crate) use presence::WordKey;
 use proof::Dispute;
 use rejoin::Requests;
-pub(crate) use rejoin::Returned;
 use sim::{Checksum, Seat};
 use snapshots::Snapshots;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use undo::Past;
-pub(crate) use watch::STALL_BUDGET;
 use watch::Watch;
 
 /// A stall is told to the game from here on, and then once a second.
@@ -75,7 +70,7 @@ pub(crate) struct Playing {
     me: usize,
     members: Vec<Member>,
     own: Vec<OwnSeat>,
-    course: Course,
+    course: TurnFold,
     /// Turns complete; the number of the next one to complete.
     complete: u32,
     hashes: Hashes,
@@ -168,7 +163,7 @@ impl Playing {
         let kept = core.limits.unexecuted_turns as usize;
         let beginning = Beginning {
             me,
-            course: Course::new(&start),
+            course: TurnFold::new(&start),
             epochs: Epochs::new(me, members.len(), core.now),
             turns: 0,
             ticks: 0,
@@ -611,9 +606,7 @@ impl Playing {
             link.proved.is_none()
                 || link.up_at + core.limits.handshake > core.now
                 || self.may_come_back(core, link.id)
-                || self
-                    .member_of(core, link.id)
-                    .is_some_and(|at| self.epochs.has(at))
+                || self.member_at(link).is_some_and(|at| self.epochs.has(at))
                 || self.epochs.began_at + core.limits.handshake > core.now
         };
         let strangers: Vec<LinkId> = core
@@ -628,7 +621,11 @@ impl Playing {
     }
 
     fn member_of(&self, core: &Core, link: LinkId) -> Option<usize> {
-        let link = core.links.get(&link)?;
+        self.member_at(core.links.get(&link)?)
+    }
+
+    /// The place of the member that a link leads to, where the other end is the run of its process that is of the match.
+    fn member_at(&self, link: &Link) -> Option<usize> {
         let (_, incarnation) = link.proved?;
         let at = self.leads_to(link)?;
         (self.members[at].peer.incarnation == incarnation).then_some(at)

@@ -7,7 +7,7 @@
 
 use super::Playing;
 use super::proof::Dispute;
-use crate::log::OnDesync;
+use crate::log::{EXCLUSIONS, OnDesync};
 use crate::session::Output;
 use crate::session::core::Core;
 use crate::session::roster::{Peers, Value};
@@ -15,9 +15,6 @@ use crate::{Desync, DesyncSide, Event, LogHash, TurnNumber};
 use sim::Checksum;
 use std::time::Duration;
 
-/// Who was removed so often for its world, or its log, does not come back: once may be a bit that flipped, and the world
-/// that it begins with then is sound. Whoever strays again would do so for ever, and each time the others wait.
-const DESYNCS: u8 = 2;
 /// After a change that has kept one of them, as not all knew of it, the next one begins so much later, and so on.
 const AGAIN: Duration = Duration::from_secs(1);
 /// After so many of these changes the match ends.
@@ -205,7 +202,7 @@ impl Playing {
     /// Whether a peer has strayed too often to come back.
     pub(super) fn is_barred(&self, at: usize) -> bool {
         let member = self.members.get(at);
-        member.is_some_and(|member| member.desyncs >= DESYNCS)
+        member.is_some_and(|member| member.desyncs >= EXCLUSIONS)
     }
 
     /// What peers attest of the log after so many turns is different, and nobody is proved to have cheated: whether the
@@ -250,10 +247,4 @@ impl Playing {
             Verdict::Minority(_) | Verdict::Nobody => Some(false),
         }
     }
-}
-
-/// Whether these changes of a match bar a peer from coming back.
-pub(crate) fn bars<'a>(values: impl Iterator<Item = &'a Value>, peer: u8) -> bool {
-    let strayed = values.filter(|value| value.odd.contains(peer));
-    strayed.count() >= usize::from(DESYNCS)
 }

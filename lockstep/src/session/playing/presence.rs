@@ -10,6 +10,7 @@ use super::Playing;
 use super::patience::Votes;
 use super::watch::GIVEN_BACK;
 use crate::encoding::DecodeError;
+use crate::session::clock_gap::{GAP, LOOK_AT_TIME};
 use crate::session::core::Core;
 use crate::session::link::Link;
 use crate::session::roster::{Peers, Voters};
@@ -19,11 +20,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// After a longer gap in this peer's own time it may have been removed, and nobody is suspected for what was not
-/// heard in it.
-pub(crate) const GAP: Duration = Duration::from_secs(1);
-/// This peer looks at the time this often: what is longer than [`GAP`] is a gap.
-pub(crate) const LOOK_AT_TIME: Duration = Duration::from_millis(500);
 /// Time between two messages with words on one link.
 const WORDS_EVERY: Duration = Duration::from_millis(100);
 
@@ -310,9 +306,12 @@ impl Playing {
             let Some(link) = core.links.get_mut(&id) else {
                 continue;
             };
-            let untold = self.untold(link);
             // A peer that comes back hears words only once it has its part, and tells its epoch then.
-            if link.epoch.is_none() || untold.is_empty() || link.words_at + WORDS_EVERY > core.now {
+            if link.epoch.is_none() || link.words_at + WORDS_EVERY > core.now {
+                continue;
+            }
+            let untold: Vec<&Heard> = self.untold(link).collect();
+            if untold.is_empty() {
                 continue;
             }
             link.words_at = core.now;
@@ -323,18 +322,18 @@ impl Playing {
         }
     }
 
-    fn untold(&self, link: &Link) -> Vec<&Heard> {
+    fn untold(&self, link: &Link) -> impl Iterator<Item = &Heard> {
         let words = self.presence.words.iter();
         let untold = words.filter(|(at, heard)| link.words_known.get(at) != Some(&heard.key));
-        untold.map(|(_, heard)| heard).collect()
+        untold.map(|(_, heard)| heard)
     }
 
     /// When the next message with words may leave on a link that waits for one.
     pub(super) fn words_deadline(&self, core: &Core) -> Option<Duration> {
         let waiting = core.links.values().filter(|link| {
-            let leads_to = self.member_of(core, link.id);
+            let leads_to = self.member_at(link);
             let other = leads_to.is_some_and(|at| at != self.me && self.epochs.has(at));
-            other && link.epoch.is_some() && !self.untold(link).is_empty()
+            other && link.epoch.is_some() && self.untold(link).next().is_some()
         });
         waiting.map(|link| link.words_at + WORDS_EVERY).min()
     }

@@ -1,22 +1,20 @@
 //! Peers that come back: who asks to, what the decision to let one in does, and how its own part begins.
 
+use super::Playing;
 use super::agreement::Hashes;
 use super::begin::{Beginning, Settings};
 use super::epochs::Epochs;
 use super::member::{Member, Returns};
 use super::snapshots::SignedSnapshot;
 use super::undo::Undone;
-use super::{Course, Playing};
-use crate::log::{RosterChange, SignedBatch, Start, encode_change};
+use crate::log::{RosterChange, SignedBatch, encode_change};
 use crate::session::Output;
-use crate::session::catch_up::GIVE_UP;
 use crate::session::core::Core;
+use crate::session::link::Link;
+use crate::session::rejoin::{GIVE_UP, Returned};
 use crate::session::roster::{Joins, Message, Peers, Request};
 use crate::session::wire::{Control, TurnPacket};
-use crate::{
-    Contact, Event, Fault, Incarnation, JoinRefused, LinkId, LogHash, MatchId, PeerId, TurnNumber,
-};
-use sim::Checksum;
+use crate::{Contact, Event, Fault, JoinRefused, LinkId, MatchId, PeerId, TurnNumber};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,35 +90,6 @@ impl Requests {
             self.asked.insert(joins.peer, Asked { request, heard_at });
         }
     }
-}
-
-/// What a peer that comes back brings: the log up to the cut of the decision that lets it in.
-pub(crate) struct Returned {
-    /// As the last change left it.
-    pub start: Arc<Start>,
-    pub me: usize,
-    pub addresses: Vec<Vec<String>>,
-    /// By place, since when a peer that was asked is not heard.
-    pub unheard_since: Vec<Option<Duration>>,
-    /// The changes of all epochs. The last one lets this peer in.
-    pub changes: Vec<RosterChange>,
-    /// Of those who are gone by the last one, who had left by itself.
-    pub left: Peers,
-    pub course: Course,
-    pub ticks: u64,
-    /// By place, the runs of each peer's process that are over.
-    pub past: Vec<Vec<Incarnation>>,
-    /// Hashes of the log, oldest first, up to the one after the cut.
-    pub hashes: Vec<LogHash>,
-    /// The same with the last change chained in.
-    pub chained: LogHash,
-    /// Turns that the world has executed, and its checksum.
-    pub executed: u32,
-    pub checksum: Checksum,
-    /// When the turn behind the cut is due.
-    pub due: Duration,
-    /// What members have told of roster changes and cheats, oldest first, and may not say again.
-    pub early: Vec<(LinkId, Control)>,
 }
 
 impl Playing {
@@ -488,7 +457,11 @@ impl Playing {
 
     /// The member whose earlier run a link leads to.
     pub(super) fn past_member(&self, core: &Core, link: LinkId) -> Option<usize> {
-        let (peer, run) = core.links.get(&link)?.proved?;
+        self.past_member_at(core.links.get(&link)?)
+    }
+
+    pub(super) fn past_member_at(&self, link: &Link) -> Option<usize> {
+        let (peer, run) = link.proved?;
         let mut members = self.members.iter();
         members.position(|member| member.peer.peer == peer && member.past.contains(&run))
     }

@@ -26,6 +26,9 @@ const SILENCE: Duration = Duration::from_secs(1);
 /// A roster peer without a link is dialled this often.
 const DIAL_EVERY: Duration = Duration::from_secs(1);
 
+/// By place in the roster: the link to that peer that was heard last, and when.
+type Newest = [Option<(Duration, LinkId)>; MAX_PEERS];
+
 impl Playing {
     pub(super) fn receive_packet(&mut self, core: &mut Core, id: LinkId, packet: TurnPacket) {
         let now = core.now;
@@ -85,27 +88,29 @@ impl Playing {
 
     pub(super) fn send_what_is_due(&mut self, core: &mut Core) {
         let fresh = std::mem::take(&mut self.fresh_batch);
-        for (id, member) in self.best_links(core) {
+        let newest = self.newest_links(core);
+        let is_due = |(link, member): &(&Link, usize)| {
+            let due = || self.packet_due(core, *member, link);
+            fresh || due().is_some_and(|at| at <= core.now)
+        };
+        // A packet on one link changes nothing about the others.
+        let due = self.best_links(core, &newest).filter(is_due);
+        let due: Vec<(LinkId, usize)> = due.map(|(link, member)| (link.id, member)).collect();
+        for (id, member) in due {
             if fresh && let Some(link) = core.links.get_mut(&id) {
                 link.quality.copies = 0;
             }
-            let due = core
-                .links
-                .get(&id)
-                .and_then(|link| self.packet_due(core, member, link));
-            if fresh || due.is_some_and(|at| at <= core.now) {
-                self.send_packets(core, id, member);
-            }
+            self.send_packets(core, id, member);
         }
     }
 
     pub(super) fn traffic_deadline(&self, core: &Core) -> Option<Duration> {
-        let best = self.best_links(core).into_iter();
-        let packets =
-            best.filter_map(|(link, member)| self.packet_due(core, member, &core.links[&link]));
+        let newest = self.newest_links(core);
+        let best = self.best_links(core, &newest);
+        let packets = best.filter_map(|(link, member)| self.packet_due(core, member, link));
         // Nobody is dialled after a desync: a time for it would be a deadline that no call ever meets.
         let dialling = !self.ending.desynced();
-        let lost = self.lost_peers(core).filter(|_| dialling);
+        let lost = self.lost_peers(core, &newest).filter(|_| dialling);
         let dials = lost.map(|at| self.members[at].next_dial);
         let silence = self.silence_deadline(core).filter(|_| dialling);
         packets.chain(dials).chain(silence).min()
@@ -113,18 +118,19 @@ impl Playing {
 
     /// The links that carry turns, with the peers of the roster that they lead to: of several links to one only that which
     /// was heard last.
-    fn best_links(&self, core: &Core) -> Vec<(LinkId, usize)> {
-        let best = self.newest_links(core);
-        let links = core.links.keys().filter_map(|id| {
-            let at = self.member_of(core, *id)?;
-            let is_best = best[at].is_some_and(|(_, best)| best == *id);
-            (is_best && at != self.me && self.epochs.has(at)).then_some((*id, at))
-        });
-        links.collect()
+    fn best_links<'a>(
+        &'a self,
+        core: &'a Core,
+        newest: &'a Newest,
+    ) -> impl Iterator<Item = (&'a Link, usize)> {
+        core.links.values().filter_map(|link| {
+            let at = self.member_at(link)?;
+            let is_best = newest[at].is_some_and(|(_, newest)| newest == link.id);
+            (is_best && at != self.me && self.epochs.has(at)).then_some((link, at))
+        })
     }
 
-    /// By place in the roster: the link to that peer that was heard last, and when.
-    fn newest_links(&self, core: &Core) -> [Option<(Duration, LinkId)>; MAX_PEERS] {
+    fn newest_links(&self, core: &Core) -> Newest {
         let mut newest = [None; MAX_PEERS];
         for link in core.links.values() {
             if let Some(at) = self.leads_to(link) {
@@ -283,8 +289,11 @@ impl Playing {
         others
             .filter_map(|at| {
                 let from = link.quality.held.get(at)?.0;
-                let from = from.max(link.quality.sent_until(at));
                 let member = &self.members[at];
+                if from >= member.held {
+                    return None;
+                }
+                let from = from.max(link.quality.sent_until(at));
                 let held = member.held_from(from).next()?;
                 let at_once = self.epochs.is_changing() || self.forwards_at_once(core, at, link);
                 Some(if at_once {
@@ -341,7 +350,7 @@ impl Playing {
         let links = core.links.values().filter_map(|link| {
             let carries =
                 link.heard_at + window > core.now && link.quality.heard & bit(self.me) != 0;
-            let member = self.member_of(core, link.id)?;
+            let member = self.member_at(link)?;
             carries.then_some((member, link.quality.heard))
         });
         // By place: of several links to one any.
@@ -357,8 +366,7 @@ impl Playing {
 
     /// Members that batches are still needed from or by, that may be coming back, or that may not know that they are out,
     /// and that no link leads to which was heard of late. Who comes back says nothing on a link on which it does not ask.
-    fn lost_peers<'a>(&'a self, core: &'a Core) -> impl Iterator<Item = usize> + 'a {
-        let newest = self.newest_links(core);
+    fn lost_peers<'a>(&'a self, core: &'a Core, newest: &'a Newest) -> impl Iterator<Item = usize> {
         (0..self.members.len()).filter(move |at| {
             let member = &self.members[*at];
             let outside = !self.epochs.has(*at);
@@ -382,7 +390,7 @@ impl Playing {
         if self.ending.desynced() {
             return;
         }
-        let lost: Vec<usize> = self.lost_peers(core).collect();
+        let lost: Vec<usize> = self.lost_peers(core, &self.newest_links(core)).collect();
         for at in lost {
             let outside = !self.epochs.has(at);
             let member = &mut self.members[at];

@@ -4,13 +4,10 @@
 //! hold the turns that will count cannot tell, as it does not know which of the cheat's batches the others hold.
 
 use super::Playing;
-use super::bundle::Course;
 use super::own::Sealed;
 use crate::LogHash;
-use crate::log::What;
-use crate::log::{Bundle, RosterChange};
+use crate::log::{Bundle, RosterChange, TurnFold, What, seats_with_commands};
 use crate::session::Output;
-use crate::session::batch::seats_with_commands;
 use crate::session::core::Core;
 use crate::session::roster::RECENT;
 use std::collections::VecDeque;
@@ -40,7 +37,7 @@ pub(super) struct Past {
 /// What stood before a turn.
 struct Point {
     turns: u32,
-    course: Course,
+    course: TurnFold,
     chained: Option<LogHash>,
 }
 
@@ -79,7 +76,7 @@ impl Past {
     }
 
     /// Turn `turns` is about to be complete.
-    pub(super) fn note(&mut self, turns: u32, course: &Course, chained: Option<LogHash>) {
+    pub(super) fn note(&mut self, turns: u32, course: &TurnFold, chained: Option<LogHash>) {
         if self.is_kept {
             let course = course.clone();
             self.points.push_back(Point {

@@ -3,16 +3,15 @@
 
 use super::Playing;
 use super::epochs::ATTEMPTS_EVERY;
-use super::presence::GAP;
+use crate::limits::MAX_PEERS;
+use crate::log::STALL_BUDGET;
+use crate::session::clock_gap::GAP;
 use crate::session::core::Core;
 use crate::session::roster::Peers;
-use crate::{Event, LinkId, TurnNumber};
-use std::collections::BTreeMap;
+use crate::{Event, TurnNumber};
 use std::time::Duration;
 
-/// For so long a peer may block turns although it is heard, all told.
-pub(crate) const STALL_BUDGET: Duration = Duration::from_secs(10);
-/// It is given back such a part of the time that passes: a tenth.
+/// Of [`STALL_BUDGET`], such a part of the time that passes is given back: a tenth.
 pub(super) const GIVEN_BACK: u32 = 10;
 /// Who has so much of it left is not begun without, but gone without where another one begins: clocks of peers that
 /// wait for the same are not quite the same.
@@ -140,8 +139,10 @@ impl Playing {
 
     /// Those whose promises this peer, as coordinator, waits to see the batches of.
     pub(super) fn unproved(&self) -> Peers {
-        let sight = self.sight(None);
-        self.epochs.roster.unproved(&sight.view())
+        match self.epochs.roster.begun() {
+            Some(_) => self.epochs.roster.unproved(&self.sight(None).view()),
+            None => Peers::default(),
+        }
     }
 
     /// Those who may coordinate. Who has said that it leaves does not, even if its last turn is not complete.
@@ -341,7 +342,7 @@ impl Playing {
     /// peer came back itself, too. A link that was up before the run of the roster was let in is of an earlier one, which
     /// had not been: so is one that was up before a link of that run.
     fn look_at_links(&mut self, core: &mut Core) {
-        let mut since: BTreeMap<usize, Duration> = BTreeMap::new();
+        let mut since = [None; MAX_PEERS];
         for link in core.links.values() {
             let (Some(at), Some((_, run))) = (self.leads_to(link), link.proved) else {
                 continue;
@@ -349,25 +350,25 @@ impl Playing {
             let member = &mut self.members[at];
             if run == member.peer.incarnation {
                 member.heard_at = member.heard_at.max(link.heard_at);
-                let since = since.entry(at).or_insert(member.run_since);
-                *since = link.up_at.max(*since);
+                let newest = since[at].unwrap_or(member.run_since);
+                since[at] = Some(link.up_at.max(newest));
             }
         }
         for link in core.links.values() {
             let (Some(at), Some((_, run))) = (self.leads_to(link), link.proved) else {
                 continue;
             };
-            let since = since.get(&at).copied();
             let member = &mut self.members[at];
             let another = run != member.peer.incarnation && !member.past.contains(&run);
-            member.restarted |= another && link.up_at >= since.unwrap_or(member.run_since);
+            member.restarted |= another && link.up_at >= since[at].unwrap_or(member.run_since);
         }
         // A run that is out and has not heard of it may know none of those who would tell: they are other runs, too.
-        for id in core.links.keys().copied().collect::<Vec<LinkId>>() {
-            let leads_to = self.member_of(core, id);
-            let past = self.is_past(core, id);
-            let out = past || leads_to.is_some_and(|at| !self.epochs.has(at));
-            if let Some(link) = core.links.get_mut(&id).filter(|_| out) {
+        for link in core.links.values_mut() {
+            let out = match self.member_at(link) {
+                Some(at) => !self.epochs.has(at),
+                None => self.past_member_at(link).is_some(),
+            };
+            if out {
                 link.epoch = link.epoch.max(Some(0));
             }
         }

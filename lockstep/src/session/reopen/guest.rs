@@ -5,9 +5,10 @@ use super::lookout::Lookout;
 use super::message::{Claim, PAGE_COST, Proposal, Said};
 use crate::encoding::Reader;
 use crate::log::{RosterChange, decode_change};
-use crate::session::catch_up::{Answer, Ask, Returning, Whole, decode, encode};
 use crate::session::core::Core;
+use crate::session::joiner::Joiner;
 use crate::session::lobby::Step;
+use crate::session::rejoin::{Answer, Ask, RejoinContext, decode, encode};
 use crate::session::wire::Control;
 use crate::{Contact, EndReason, Ended, Fault, JoinRefused, LinkId, LobbyPeer, PeerId};
 use sim::Seat;
@@ -17,7 +18,7 @@ use std::time::Duration;
 const BEGINS: Duration = Duration::from_secs(10);
 
 pub(crate) struct Guest {
-    known: Whole,
+    known: RejoinContext,
     /// Who hosts, at the other end of this link.
     host: PeerId,
     link: LinkId,
@@ -37,7 +38,11 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    pub(crate) fn new(core: &mut Core, known: Whole, link: LinkId) -> Result<Guest, EndReason> {
+    pub(crate) fn new(
+        core: &mut Core,
+        known: RejoinContext,
+        link: LinkId,
+    ) -> Result<Guest, EndReason> {
         let book = Book::open(core, known.match_id, &known.own, &known.rules);
         let book = book.map_err(EndReason::Refused)?;
         let own = book.claim();
@@ -121,7 +126,7 @@ impl Guest {
     }
 
     /// All that this peer knew when it came, and whom it came to.
-    pub(crate) fn into_whole(self) -> (Whole, PeerId) {
+    pub(crate) fn into_context(self) -> (RejoinContext, PeerId) {
         (self.known, self.host)
     }
 
@@ -321,13 +326,8 @@ impl Guest {
     }
 
     /// What it goes on from, once it is to begin.
-    pub(crate) fn into_returning(
-        self,
-        core: &Core,
-        change: RosterChange,
-        due: Duration,
-    ) -> Returning {
-        Returning::reopened(core, self.known, self.book.reopened(change, due))
+    pub(crate) fn into_joiner(self, core: &Core, change: RosterChange, due: Duration) -> Joiner {
+        Joiner::reopened(core, self.known, self.book.reopened(change, due))
     }
 
     fn other_history(&self, core: &mut Core) -> Step {

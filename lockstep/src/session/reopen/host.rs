@@ -10,9 +10,10 @@ use super::book::Book;
 use super::lookout::Lookout;
 use super::message::{Claim, PAGE_COST, Proposal, Said};
 use crate::log::RosterChange;
-use crate::session::catch_up::{Answer, Ask, Returning, Whole, decode, encode};
 use crate::session::core::Core;
+use crate::session::joiner::Joiner;
 use crate::session::lobby::{Pings, Step};
+use crate::session::rejoin::{Answer, Ask, RejoinContext, decode, encode};
 use crate::session::roster::Peers;
 use crate::session::wire::{Control, LobbyEntry};
 use crate::{EndReason, Fault, JoinRefused, LinkId, LobbyPeer, PeerId, Rejoin, SeatInfo};
@@ -26,7 +27,7 @@ const BEGIN_AFTER: Duration = Duration::from_millis(400);
 const ANNOUNCE_EVERY: Duration = Duration::from_millis(250);
 
 pub(crate) struct Host {
-    known: Whole,
+    known: RejoinContext,
     wait_until: Duration,
     /// As recorded, or with what was fetched since, or up to the cut that is proposed.
     book: Book,
@@ -81,7 +82,7 @@ impl Host {
             own: book.claim(),
             book,
             altered: false,
-            known: Whole {
+            known: RejoinContext {
                 match_id: from.match_id,
                 contacts: from.contacts,
                 addresses,
@@ -288,13 +289,8 @@ impl Host {
     }
 
     /// What it goes on from, once it is to begin.
-    pub(crate) fn into_returning(
-        self,
-        core: &Core,
-        change: RosterChange,
-        due: Duration,
-    ) -> Returning {
-        Returning::reopened(core, self.known, self.book.reopened(change, due))
+    pub(crate) fn into_joiner(self, core: &Core, change: RosterChange, due: Duration) -> Joiner {
+        Joiner::reopened(core, self.known, self.book.reopened(change, due))
     }
 
     /// Waits again, for whoever comes.

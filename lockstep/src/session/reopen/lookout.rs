@@ -3,11 +3,10 @@
 //! them. A match that stands still for want of a quorum has neither, and nobody could come back into it.
 
 use super::book::Book;
-use crate::log::{Codec, Record, SignedBatch, start_hash};
+use crate::log::{Codec, Head, Peers, Record, SignedBatch, start_hash};
 use crate::session::Output;
-use crate::session::catch_up::{Answer, Ask, Walk, Whole, encode};
 use crate::session::core::Core;
-use crate::session::roster::Peers;
+use crate::session::rejoin::{Answer, Ask, RejoinContext, encode};
 use crate::{Fault, LinkId, LogHash, PeerId};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -40,7 +39,7 @@ struct Recorded {
     epoch: u32,
     turns: u32,
     /// The log up to where others must have it, too.
-    walk: Walk,
+    head: Head,
 }
 
 impl Lookout {
@@ -58,7 +57,7 @@ impl Lookout {
     }
 
     /// Dials whom it is not linked with, and asks the others, where it is time to. Who is `here` waits as well.
-    pub(super) fn look(&mut self, core: &mut Core, known: &Whole, here: &[PeerId]) {
+    pub(super) fn look(&mut self, core: &mut Core, known: &RejoinContext, here: &[PeerId]) {
         if core.now < self.next {
             return;
         }
@@ -83,13 +82,13 @@ impl Lookout {
     }
 
     /// Somebody has proved who it is. Whoever this peer has dialled is asked at once.
-    pub(super) fn proved(&mut self, core: &mut Core, known: &Whole, link: LinkId) {
+    pub(super) fn proved(&mut self, core: &mut Core, known: &RejoinContext, link: LinkId) {
         if core.links.get(&link).is_some_and(|link| link.dialled) {
             self.ask(core, known, link);
         }
     }
 
-    fn ask(&mut self, core: &mut Core, known: &Whole, link: LinkId) {
+    fn ask(&mut self, core: &mut Core, known: &RejoinContext, link: LinkId) {
         let Some(at) = core.links.get_mut(&link) else {
             return;
         };
@@ -98,7 +97,7 @@ impl Lookout {
         asked.waits = true;
         let ask = match &self.recorded {
             Some(recorded) if asked.outlined => Ask::Log {
-                from: recorded.walk.turns,
+                from: recorded.head.turns(),
                 attested: 0,
             },
             _ => Ask::Outline {
@@ -112,7 +111,7 @@ impl Lookout {
     pub(super) fn answered(
         &mut self,
         core: &mut Core,
-        known: &Whole,
+        known: &RejoinContext,
         link: LinkId,
         answer: Answer,
     ) -> bool {
@@ -157,44 +156,43 @@ impl Lookout {
 }
 
 impl Recorded {
-    fn of(core: &Core, known: &Whole) -> Option<Recorded> {
+    fn of(core: &Core, known: &RejoinContext) -> Option<Recorded> {
         let book = Book::open(core, known.match_id, &known.own, &known.rules);
         let mut book = book.ok()?;
         let (epoch, turns) = (book.epoch(), book.turns());
         book.cut_back_provisional(core);
         let start = start_hash(&book.start);
-        let walk = book.into_end();
+        let head = book.head().clone();
         Some(Recorded {
             start,
             epoch,
             turns,
-            walk,
+            head,
         })
     }
 
     fn goes_on(&self, core: &Core, from: u32, records: &[u8], batches: &[SignedBatch]) -> bool {
-        if from != self.walk.turns {
+        if from != self.head.turns() {
             return false;
         }
-        let mut walk = self.walk.clone();
-        let Ok(records) = walk.codec.clone().decode_all(records, &core.limits) else {
+        let mut head = self.head.clone();
+        let Ok(records) = head.codec().clone().decode_all(records, &core.limits) else {
             return false;
         };
         for record in records {
-            let known = matches!(&record, Record::Roster(change) if change.epoch < walk.epoch);
-            if !known && walk.take(&record, core.signer.as_ref()).is_err() {
+            if !head.is_past(&record) && head.take(&record, core.signer.as_ref()).is_err() {
                 break;
             }
             // A change proves itself: this peer's log lacks the decision that ended its last epoch.
-            if walk.epoch > self.epoch {
+            if head.epoch() > self.epoch {
                 return true;
             }
         }
         let beyond = |signed: &SignedBatch| {
-            let batch = walk.read(signed, core.signer.as_ref())?;
+            let batch = head.read(signed, core.signer.as_ref())?;
             (batch.complete >= self.turns.saturating_add(MARGIN)).then_some(signed.peer)
         };
         let signed: Peers = batches.iter().filter_map(beyond).collect();
-        walk.is_quorum(signed)
+        head.is_quorum(signed)
     }
 }

@@ -31,13 +31,12 @@
 mod coordinator;
 mod message;
 mod note;
-mod peers;
 
+pub(crate) use crate::log::note_signed_bytes;
+pub use crate::log::{Ballot, Joins, Peers, Value, Voters, accept_signed_bytes, decides};
 use message::hash_after;
-pub use message::{Ballot, Holding, Joins, Message, Promise, Request, Value};
-pub use note::accept_signed_bytes;
-pub(crate) use note::{Note, note_signed_bytes};
-pub use peers::{Peers, Voters};
+pub use message::{Holding, Message, Promise, Request};
+pub(crate) use note::Note;
 
 use crate::LogHash;
 use std::collections::BTreeMap;
@@ -372,13 +371,6 @@ impl Roster {
             out.push(Do::Decided(decision));
         }
     }
-}
-
-/// Whether these accepts, all of one ballot, decide the value: they hold a quorum of the old roster, and one of the new,
-/// or all of it but for the peer that comes back.
-pub fn decides(voters: Voters, value: Value, accepts: Peers) -> bool {
-    let all_who_stay = value.joins.is_some() && value.stay().is_within(accepts);
-    voters.is_quorum(accepts) && (all_who_stay || Voters::new(value.roster).is_quorum(accepts))
 }
 
 #[cfg(test)]

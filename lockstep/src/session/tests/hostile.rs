@@ -1,7 +1,7 @@
 //! Members that do not keep to the agreement.
 
 use super::*;
-use crate::log::Start;
+use crate::log::{STALL_BUDGET, Start};
 use crate::session::roster::{
     Ballot, Holding, Message, Note, Peers, Promise, Value, note_signed_bytes,
 };

@@ -3,7 +3,6 @@
 use super::*;
 use crate::Moment;
 use crate::log::{Codec, Continuation};
-use crate::session::catch_up::Walk;
 
 const ALONE: Plan = Plan {
     ticks: 2,
@@ -135,19 +134,19 @@ fn one_goes_on_in_all_seats_from_where_the_log_ends() {
     let Record::Start(start) = &whole[0] else {
         panic!("a log begins with its start");
     };
-    let mut walk = Walk::new(start.clone());
+    let mut head = crate::log::Head::new(start.clone());
     for record in &whole[1..] {
         let taken = match record {
-            Record::Bundle(_) | Record::Roster(_) => walk.take(record, &signer),
-            Record::Continued(continuation) => walk.continued(continuation, &signer),
+            Record::Bundle(_) | Record::Roster(_) => head.take(record, &signer),
+            Record::Continued(continuation) => head.continued(continuation, &signer),
             _ => Ok(()),
         };
-        assert_eq!(taken, Ok(()), "after {} turns", walk.turns);
+        assert_eq!(taken, Ok(()), "after {} turns", head.turns());
     }
     let Some(Record::End(end)) = whole.last() else {
         panic!("{:?}", whole.last());
     };
-    assert_eq!((end.turns, end.log_hash), (60, walk.tip()));
+    assert_eq!((end.turns, end.log_hash), (60, head.tip()));
     let derives = |record: &&Record| {
         matches!(
             record,
@@ -166,16 +165,16 @@ fn those_who_play_together_take_no_part_in_it() {
     let Record::Start(start) = &log[0] else {
         panic!("a log begins with its start");
     };
-    let mut walk = Walk::new(start.clone());
+    let mut head = crate::log::Head::new(start.clone());
     let signer = KeyedHash::new(id(0));
     for record in &log[1..] {
-        assert_eq!(walk.take(record, &signer), Ok(()));
+        assert_eq!(head.take(record, &signer), Ok(()));
     }
-    assert!(walk.take(&peer.records[0], &signer).is_err());
+    assert!(head.take(&peer.records[0], &signer).is_err());
     // Its first turn counts for nobody else either, as the hash of the log behind it shows.
-    let before = walk.tip();
+    let before = head.tip();
     assert_ne!(crate::log::turn_hash(before, bundles(&peer.records)[0]), {
-        let mut alone = walk.clone();
+        let mut alone = head.clone();
         let Record::Continued(continuation) = &peer.records[0] else {
             panic!("it comes first");
         };

@@ -517,7 +517,7 @@ fn a_request_from_beyond_the_match_counts_for_nothing() {
 #[test]
 fn a_false_due_time_lets_nobody_be_removed() {
     fn in_ten_minutes(bytes: Vec<u8>) -> Vec<u8> {
-        use crate::session::catch_up::message::{Answer, decode, encode};
+        use crate::session::rejoin::message::{Answer, decode, encode};
         match decode(&bytes) {
             Ok(Answer::Log {
                 from,

@@ -6,7 +6,7 @@ use super::lost::between;
 use super::rejoin::seats_of;
 use super::*;
 use crate::log::Keyframe;
-use crate::session::catch_up::{Answer, Walk, decode, encode};
+use crate::session::rejoin::{Answer, decode, encode};
 use crate::session::reopen::Said;
 use crate::session::wire::Control;
 use crate::{Contact, JoinRefused, Rejoin, RosterCause};
@@ -144,16 +144,20 @@ impl Net {
         let Some(Record::Start(start)) = records.first() else {
             panic!("a log begins with its start");
         };
-        let mut walk = Walk::new(start.clone());
+        let mut head = crate::log::Head::new(start.clone());
         let signer = KeyedHash::new(id(at));
         for record in &records[1..] {
             let walked = match record {
-                Record::Bundle(_) | Record::Roster(_) => walk.take(record, &signer),
+                Record::Bundle(_) | Record::Roster(_) => head.take(record, &signer),
                 _ => Ok(()),
             };
-            assert_eq!(walked, Ok(()), "peer {at}, after {} turns", walk.turns);
+            assert_eq!(walked, Ok(()), "peer {at}, after {} turns", head.turns());
         }
-        assert!(walk.turns > cut + 20, "it goes on: {} of {cut}", walk.turns);
+        assert!(
+            head.turns() > cut + 20,
+            "it goes on: {} of {cut}",
+            head.turns()
+        );
         let bundles = |log: &[Record]| -> Vec<Bundle> {
             let bundles = log.iter().filter_map(|record| match record {
                 Record::Bundle(bundle) if bundle.turn.0 < cut => Some(bundle.clone()),

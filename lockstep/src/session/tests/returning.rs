@@ -2,7 +2,7 @@
 
 use super::lost::between;
 use super::*;
-use crate::session::catch_up::{Answer, Ask, Log, decode, encode};
+use crate::session::rejoin::{Answer, Ask, decode, encode};
 use crate::session::wire::Control;
 use crate::{Contact, Rejoin, RosterCause};
 
@@ -226,51 +226,6 @@ fn who_is_let_in_is_told_the_same_of_who_goes_as_everybody_else() {
         "nobody comes back in the change by which another one goes"
     );
     assert!(left > 0);
-}
-
-#[test]
-fn a_log_is_read_on_from_wherever_it_is_confirmed() {
-    let mut net = Net::new(2, Plan::default(), None);
-    net.run(Duration::from_secs(2));
-    for pause in [Input::Pause, Input::Resume, Input::Pause, Input::Resume] {
-        net.input(0, pause);
-        net.run(net.now() + Duration::from_secs(1));
-    }
-    let peer = &net.peers[0];
-    let turns = peer.turns.len();
-    let changes = peer.turns.windows(2);
-    assert!(changes.filter(|two| two[0].paused != two[1].paused).count() == 4);
-    let Record::Start(start) = &peer.records[0] else {
-        panic!("a log begins with its start");
-    };
-    let turn = |bundle: &Bundle| Record::Bundle(bundle.clone());
-    let records: Vec<Record> = peer.turns.iter().map(turn).collect();
-    let core = &net.session(0).core;
-    let limits = Limits::default();
-    for confirmed in 0..turns {
-        let mut log = Log::new(start.clone(), &[], core);
-        let mut codec = log.ahead.codec.clone();
-        for record in &records[..confirmed] {
-            codec.encode(record, &mut Vec::new());
-        }
-        let mut page = Vec::new();
-        for record in &records[confirmed..] {
-            codec.encode(record, &mut page);
-        }
-        for record in &records {
-            log.walk(record.clone(), core).unwrap();
-        }
-        log.attested
-            .extend([(0, confirmed as u32), (1, confirmed as u32)]);
-        log.confirm(core, None);
-        log.forget_unconfirmed();
-        let read = log.ahead.codec.decode_all(&page, &limits);
-        assert_eq!(
-            read.as_deref(),
-            Ok(&records[confirmed..]),
-            "from turn {confirmed}"
-        );
-    }
 }
 
 #[test]

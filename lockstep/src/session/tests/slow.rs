@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::RosterCause;
-use crate::session::playing::Course;
+use crate::log::TurnFold;
 
 fn plans(peer: &Peer) -> Vec<(TurnNumber, u16, Vec<Seat>)> {
     let changes = peer.events.iter().filter_map(|event| match event {
@@ -124,7 +124,7 @@ fn a_log_with_a_plan_that_no_machine_asked_for_is_refused() {
     };
     let turns = &net.peers[0].turns;
     let refused = |turns: &[Bundle]| {
-        let mut course = Course::new(start);
+        let mut course = TurnFold::new(start);
         turns.iter().position(|bundle| !course.follow(bundle))
     };
     assert_eq!(refused(turns), None);

@@ -108,17 +108,31 @@ fn grid(lines: &mut Lines) {
             };
             for round in 0..4_u32 {
                 let items: Vec<Vec2> = (0..round * 300).map(|_| place(&mut random)).collect();
-                grid.rebuild((0..).zip(items));
-                sum.value(grid.len() as u32);
+                let cells: Vec<u32> = items.iter().map(|at| grid.cell_of(*at)).collect();
+                grid.fill(cells);
+                sum.value(grid.order().len() as u32);
+                let around = |low: Vec2, high: Vec2| {
+                    let found = grid.around(low, high);
+                    found.map(|item| (item, items[item as usize]))
+                };
                 for _ in 0..60 {
                     let at = place(&mut random);
                     let radius = random.num_between(Num::NEG_ONE, Num::lit("12"));
                     let (from, to) = (place(&mut random), place(&mut random));
-                    put_found(sum, grid.within(at, radius));
-                    put_found(sum, grid.in_rect(from, to));
-                    put_found(sum, grid.candidates(from, to));
-                    let nearest = grid.nearest(at, radius, |id| id % 3 != 0);
-                    let (id, square) = nearest.unwrap_or((u32::MAX, sim::Square::MAX));
+                    let reach = Vec2::new(radius, radius);
+                    let near = |(_, there): &(u32, Vec2)| at.within(*there, radius);
+                    put_found(sum, around(at - reach, at + reach).filter(near));
+                    let inside = |(_, there): &(u32, Vec2)| {
+                        (from.x..=to.x).contains(&there.x) && (from.y..=to.y).contains(&there.y)
+                    };
+                    put_found(sum, around(from, to).filter(inside));
+                    put_found(sum, around(from, to));
+                    let others = around(at - reach, at + reach).filter(near);
+                    let nearest = others
+                        .filter(|(id, _)| id % 3 != 0)
+                        .map(|(id, there)| (at.distance_squared(there), id))
+                        .min();
+                    let (square, id) = nearest.unwrap_or((sim::Square::MAX, u32::MAX));
                     sum.value(id);
                     sum.value(square.to_bits());
                 }

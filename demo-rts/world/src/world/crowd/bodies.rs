@@ -5,15 +5,17 @@ use super::{
     threads::{Parts, in_parts},
 };
 
+/// The kernels' numbers: in 1/1024 of a tile, so that squares of all lengths that matter fit 32 bits.
+pub type Coarse = sim::fixed::types::I22F10;
+
 /// Lanes that the kernels take at a time; after the last body as many empty ones follow.
 pub const LANES: usize = 8;
 
-/// All living units in the order of their cells. Coordinates in 1/1024 of a tile, so that squares of all
-/// lengths that matter fit 32 bits.
+/// All living units in the order of their cells.
 #[derive(Clone, Debug, Default)]
 pub struct Bodies {
-    pub x: Vec<i32>,
-    pub y: Vec<i32>,
+    pub x: Vec<Coarse>,
+    pub y: Vec<Coarse>,
     /// See [`Body`].
     pub body: Vec<i32>,
     /// Row in the units' table. It also breaks ties: rows are in the order of the ids.
@@ -26,14 +28,19 @@ pub struct Bodies {
 pub struct Body(pub i32);
 
 impl Body {
-    /// Of this radius (1/1024 of a tile, below 1024), firmness (0 to 7) and seat.
-    pub fn new(radius: i32, firm: i32, seat: u8) -> Self {
-        Self((radius & RADIUS) | (firm & 7) << FIRM_AT | i32::from(seat) << SEAT_AT)
+    /// Of this radius (below 1), firmness (0 to 7) and seat.
+    pub fn new(radius: Coarse, firm: i32, seat: u8) -> Self {
+        Self((radius.to_bits() & RADIUS) | (firm & 7) << FIRM_AT | i32::from(seat) << SEAT_AT)
     }
 
     /// With the flag, if it is so.
     pub fn with(self, flag: i32, so: bool) -> Self {
         Self(if so { self.0 | flag } else { self.0 })
+    }
+
+    #[inline(always)]
+    pub fn radius(self) -> Coarse {
+        Coarse::from_bits(self.0 & RADIUS)
     }
 
     pub fn is_civil(self) -> bool {
@@ -47,8 +54,8 @@ impl Body {
 
 /// The columns that are fetched.
 struct Columns<'a> {
-    x: &'a mut [i32],
-    y: &'a mut [i32],
+    x: &'a mut [Coarse],
+    y: &'a mut [Coarse],
     body: &'a mut [i32],
 }
 
@@ -71,14 +78,15 @@ impl Bodies {
         4 * (self.x.capacity() + self.y.capacity() + self.body.capacity() + self.row.capacity())
     }
 
-    /// Fetches what all rows are.
-    pub fn gather(&mut self, rows: &[Row], threads: usize) {
+    /// Fetches what the rows of this order are, and ends with empty lanes.
+    pub fn gather(&mut self, rows: &[Row], order: &[u32], threads: usize) {
+        self.resize(order.len());
+        self.row[..order.len()].copy_from_slice(order);
         let columns = Columns {
-            x: &mut self.x[..self.len],
-            y: &mut self.y[..self.len],
-            body: &mut self.body[..self.len],
+            x: &mut self.x[..order.len()],
+            y: &mut self.y[..order.len()],
+            body: &mut self.body[..order.len()],
         };
-        let order = &self.row;
         in_parts(threads, self.len, columns, |from, part| {
             let places = part.x.iter_mut().zip(part.y).zip(part.body);
             for (((x, y), body), row) in places.zip(&order[from..]) {
@@ -88,15 +96,16 @@ impl Bodies {
         });
     }
 
-    /// Makes room for so many, and ends with empty lanes.
-    pub fn resize(&mut self, len: usize) {
+    fn resize(&mut self, len: usize) {
         self.len = len;
-        for column in [&mut self.x, &mut self.y, &mut self.body] {
-            column.resize(len + LANES, 0);
-            column[len..].fill(0);
+        fn resize<T: Copy>(column: &mut Vec<T>, len: usize, empty: T) {
+            column.truncate(len);
+            column.resize(len + LANES, empty);
         }
-        self.row.resize(len + LANES, 0);
-        self.row[len..].fill(u32::MAX);
+        resize(&mut self.x, len, Coarse::ZERO);
+        resize(&mut self.y, len, Coarse::ZERO);
+        resize(&mut self.body, len, 0);
+        resize(&mut self.row, len, u32::MAX);
     }
 }
 
@@ -118,5 +127,3 @@ pub const LOOKS: i32 = 1 << 24;
 pub const GUARDS: i32 = 1 << 25;
 /// In a [`Body`]: it has a target to strike.
 pub const TARGETS: i32 = 1 << 26;
-/// Bits by which the kernels' coordinates are coarser than the world's.
-pub const COARSER: i32 = 6;

@@ -3,13 +3,14 @@
 //! Sums wrap and ties are broken by row, so the order of the neighbours, and with it the size of cells,
 //! the number of threads and the instruction set, changes no result.
 
-use super::bodies::{Bodies, CIVIL, FIRM_AT, GHOST, LANES, RADIUS, SEAT_AT};
+use super::bodies::{Bodies, CIVIL, Coarse, FIRM_AT, GHOST, LANES, RADIUS, SEAT_AT};
+use std::ops::Range;
 
 /// Who looks around.
 #[derive(Clone, Copy, Debug)]
 pub struct Own {
-    pub x: i32,
-    pub y: i32,
+    pub x: Coarse,
+    pub y: Coarse,
     pub body: i32,
 }
 
@@ -40,29 +41,30 @@ impl Best {
 type Lanes = [i32; LANES];
 
 #[inline(always)]
-fn lanes(column: &[i32], at: usize) -> Lanes {
-    let mut out = [0; LANES];
-    out.copy_from_slice(&column[at..at + LANES]);
-    out
+fn lanes<T: Copy>(column: &[T], at: usize, of: impl Fn(T) -> i32) -> Lanes {
+    let column = &column[at..at + LANES];
+    std::array::from_fn(|lane| of(column[lane]))
 }
 
 /// The push of the bodies in `runs`.
 #[inline(always)]
-pub fn push(own: Own, bodies: &Bodies, runs: impl Iterator<Item = (usize, usize)>) -> Push {
+pub fn push(own: Own, bodies: &Bodies, runs: impl Iterator<Item = Range<usize>>) -> Push {
     let (mut sum_x, mut sum_y, mut same) = ([0_i32; LANES], [0_i32; LANES], [0_i32; LANES]);
+    let (own_x, own_y) = (own.x.to_bits(), own.y.to_bits());
     let radius = own.body & RADIUS;
     let ghost = own.body & GHOST;
-    for (from, to) in runs {
-        let mut at = from;
-        while at < to {
-            let (x, y) = (lanes(&bodies.x, at), lanes(&bodies.y, at));
-            let body = lanes(&bodies.body, at);
-            let left = (to - at) as i32;
+    for run in runs {
+        let mut at = run.start;
+        while at < run.end {
+            let x = lanes(&bodies.x, at, Coarse::to_bits);
+            let y = lanes(&bodies.y, at, Coarse::to_bits);
+            let body = lanes(&bodies.body, at, |body| body);
+            let left = (run.end - at) as i32;
             for lane in 0..LANES {
                 let live = -i32::from((lane as i32) < left);
                 let through = -i32::from(body[lane] & ghost != 0);
-                let dx = own.x.wrapping_sub(x[lane]);
-                let dy = own.y.wrapping_sub(y[lane]);
+                let dx = own_x.wrapping_sub(x[lane]);
+                let dy = own_y.wrapping_sub(y[lane]);
                 let least = radius.wrapping_add(body[lane] & RADIUS);
                 let apart = dx.wrapping_mul(dx).wrapping_add(dy.wrapping_mul(dy));
                 let deep = least.wrapping_mul(least).wrapping_sub(apart).max(0) & live & !through;
@@ -96,22 +98,24 @@ pub fn seek(
     far: i32,
     behind: i32,
     bodies: &Bodies,
-    runs: impl Iterator<Item = (usize, usize)>,
+    runs: impl Iterator<Item = Range<usize>>,
 ) -> Best {
     let mut best = [i32::MAX; LANES];
     let mut best_row = [u32::MAX; LANES];
+    let (own_x, own_y) = (own.x.to_bits(), own.y.to_bits());
     let seat = own.body >> SEAT_AT & 0xff;
-    for (from, to) in runs {
-        let mut at = from;
-        while at < to {
-            let (x, y) = (lanes(&bodies.x, at), lanes(&bodies.y, at));
-            let body = lanes(&bodies.body, at);
+    for run in runs {
+        let mut at = run.start;
+        while at < run.end {
+            let x = lanes(&bodies.x, at, Coarse::to_bits);
+            let y = lanes(&bodies.y, at, Coarse::to_bits);
+            let body = lanes(&bodies.body, at, |body| body);
             let mut row = [0; LANES];
             row.copy_from_slice(&bodies.row[at..at + LANES]);
-            let left = (to - at) as i32;
+            let left = (run.end - at) as i32;
             for lane in 0..LANES {
-                let dx = own.x.wrapping_sub(x[lane]);
-                let dy = own.y.wrapping_sub(y[lane]);
+                let dx = own_x.wrapping_sub(x[lane]);
+                let dy = own_y.wrapping_sub(y[lane]);
                 let apart = dx.wrapping_mul(dx).wrapping_add(dy.wrapping_mul(dy));
                 let late = -i32::from(body[lane] & CIVIL != 0) & behind;
                 let worth = apart.wrapping_add(late);

@@ -2,38 +2,47 @@
 
 use super::{
     Bodies,
-    bodies::{Body, COARSER},
+    bodies::{Body, Coarse},
+    grid,
 };
-use crate::world::{World, space::Point, space::Tile};
+use crate::world::{Map, buildings::Buildings, tile::Tile};
+use sim::{Grid, Num, Vec2};
 
 /// One bit for each seat in each block, and the buildings of each block.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Masks {
-    /// Blocks along an edge of the map.
-    wide: usize,
     /// Seats with units in the block or one beside it.
     units: Vec<u8>,
     /// Seats with buildings in the block or one beside it.
     buildings: Vec<u8>,
     scratch: Vec<u8>,
-    /// For each block, where its buildings begin; one more at the end. Empty without buildings.
-    begin: Vec<u32>,
-    /// Rows of buildings that cover a tile of the block, by block.
-    rows: Vec<u32>,
+    /// The blocks, and which of the entries below lie in each.
+    grid: Grid,
+    /// Every standing building, once for each block of which it covers a tile: block and row.
+    covered: Vec<(u32, u32)>,
 }
 
 impl Masks {
-    pub fn fill(&mut self, w: &World, bodies: &Bodies) {
-        self.wide = usize::from(w.map.size()).div_ceil(1 << BLOCK);
-        let blocks = self.wide * self.wide;
+    pub fn new(size: u16) -> Self {
+        Self {
+            units: Vec::new(),
+            buildings: Vec::new(),
+            scratch: Vec::new(),
+            grid: grid(size, BLOCK),
+            covered: Vec::new(),
+        }
+    }
+
+    pub fn fill(&mut self, map: &Map, buildings: &Buildings, bodies: &Bodies) {
+        let (wide, high) = self.grid.size();
+        let (wide, blocks) = (wide as usize, (wide * high) as usize);
         self.units.clear();
         self.units.resize(blocks, 0);
-        let shift = BLOCK + 16 - COARSER as u32;
         // Many in a row are in the same block.
         let (mut here, mut seats) = (0, 0);
         let rows = bodies.x.iter().zip(&bodies.y).zip(&bodies.body);
         for ((x, y), body) in rows.take(bodies.len()) {
-            let block = (y >> shift) as usize * self.wide + (x >> shift) as usize;
+            let block = self.block(*x, *y);
             if block != here {
                 self.units[here] |= seats;
                 (here, seats) = (block, 0);
@@ -43,39 +52,27 @@ impl Masks {
         self.units[here] |= seats;
         self.scratch.clear();
         self.scratch.resize(blocks, 0);
-        widen(&mut self.units, &mut self.scratch, self.wide);
-        self.fill_buildings(w);
+        widen(&mut self.units, &mut self.scratch, wide);
+        self.fill_buildings(map, buildings);
     }
 
     /// Whether anybody but `seat` has units within a block of the point.
     #[inline(always)]
-    pub fn has_others(&self, x: i32, y: i32, seat: u8) -> bool {
+    pub fn has_others(&self, x: Coarse, y: Coarse, seat: u8) -> bool {
         self.units[self.block(x, y)] & !bit(seat) != 0
     }
 
     /// Whether anybody but `seat` has buildings within a block of the point.
     #[inline(always)]
-    pub fn has_other_buildings(&self, x: i32, y: i32, seat: u8) -> bool {
+    pub fn has_other_buildings(&self, x: Coarse, y: Coarse, seat: u8) -> bool {
         !self.buildings.is_empty() && self.buildings[self.block(x, y)] & !bit(seat) != 0
     }
 
-    /// Rows of the buildings within `reach` tiles of a point, some more than once, and some beyond.
-    pub fn buildings_around(&self, at: Point, reach: i32) -> impl Iterator<Item = usize> + '_ {
-        let last = self.wide as i32 - 1;
-        let block = move |at: i32| (at >> (16 + BLOCK)).clamp(0, last) as usize;
-        let reach = reach.saturating_mul(1 << 16);
-        let (left, right) = (
-            block(at.x.saturating_sub(reach)),
-            block(at.x.saturating_add(reach)),
-        );
-        let lines = block(at.y.saturating_sub(reach))..=block(at.y.saturating_add(reach));
-        lines
-            .filter(|_| !self.begin.is_empty())
-            .flat_map(move |line| {
-                let from = self.begin[line * self.wide + left] as usize;
-                let to = self.begin[line * self.wide + right + 1] as usize;
-                self.rows[from..to].iter().map(|row| *row as usize)
-            })
+    /// Rows of the buildings within `reach` of a point, some more than once, and some beyond.
+    pub fn buildings_around(&self, at: Vec2, reach: Num) -> impl Iterator<Item = usize> + '_ {
+        let reach = Vec2::new(reach, reach);
+        let found = self.grid.around(at - reach, at + reach);
+        found.map(|entry| self.covered[entry as usize].1 as usize)
     }
 
     /// Bytes that it keeps from tick to tick.
@@ -83,60 +80,49 @@ impl Masks {
         self.units.capacity()
             + self.buildings.capacity()
             + self.scratch.capacity()
-            + 4 * (self.begin.capacity() + self.rows.capacity())
+            + self.grid.memory()
+            + self.covered.capacity() * size_of::<(u32, u32)>()
     }
 
-    fn fill_buildings(&mut self, w: &World) {
-        self.begin.clear();
-        self.rows.clear();
-        self.buildings.clear();
-        if w.buildings.len() == 0 {
+    fn fill_buildings(&mut self, map: &Map, buildings: &Buildings) {
+        if buildings.len() == 0 && self.covered.is_empty() {
             return;
         }
-        let blocks = self.wide * self.wide;
-        self.buildings.resize(blocks, 0);
-        self.begin.resize(blocks + 2, 0);
-        for (block, row) in self.covered(w) {
-            self.begin[block + 2] += 1;
-            self.buildings[block] |= bit(w.buildings.seat[row]);
-        }
-        for at in 2..self.begin.len() {
-            self.begin[at] += self.begin[at - 1];
-        }
-        self.rows.resize(self.begin[blocks + 1] as usize, 0);
-        for (block, row) in self.covered(w) {
-            let place = &mut self.begin[block + 1];
-            self.rows[*place as usize] = row as u32;
-            *place += 1;
-        }
-        self.begin.pop();
+        self.covered.clear();
+        self.buildings.clear();
+        self.buildings.resize(self.units.len(), 0);
+        self.cover(map, buildings);
+        self.grid.fill(self.covered.iter().map(|(block, _)| *block));
+        let (wide, _) = self.grid.size();
         self.scratch.fill(0);
-        widen(&mut self.buildings, &mut self.scratch, self.wide);
+        widen(&mut self.buildings, &mut self.scratch, wide as usize);
     }
 
-    /// Every standing building with every block of which it covers a tile.
-    fn covered(&self, w: &World) -> Vec<(usize, usize)> {
-        let mut out = Vec::with_capacity(w.buildings.len() * 2);
-        for row in 0..w.buildings.len() {
-            if w.buildings.hp[row] == 0 {
+    fn cover(&mut self, map: &Map, buildings: &Buildings) {
+        let (wide, _) = self.grid.size();
+        for row in 0..buildings.len() {
+            if buildings.hp[row] == 0 {
                 continue;
             }
-            let Tile { x, y } = w.map.tile_of(w.buildings.tile[row]);
-            let edge = w.map.size() - 1;
-            let span = w.buildings.kind[row].stats().size.saturating_sub(1);
-            let block = |at: u16| usize::from(at.min(edge) >> BLOCK);
+            let Tile { x, y } = map.tile_of(buildings.tile[row]);
+            let span = buildings.kind[row].stats().size.saturating_sub(1);
+            let block = |at: u16| u32::from(at.min(map.size() - 1) >> BLOCK);
             for line in block(y)..=block(y + span) {
                 for column in block(x)..=block(x + span) {
-                    out.push((line * self.wide + column, row));
+                    let block = line * wide + column;
+                    self.buildings[block as usize] |= bit(buildings.seat[row]);
+                    self.covered.push((block, row as u32));
                 }
             }
         }
-        out
     }
 
-    fn block(&self, x: i32, y: i32) -> usize {
-        let shift = BLOCK + 16 - COARSER as u32;
-        (y >> shift) as usize * self.wide + (x >> shift) as usize
+    /// The grid's number for a place on the map.
+    #[inline(always)]
+    fn block(&self, x: Coarse, y: Coarse) -> usize {
+        let (wide, _) = self.grid.size();
+        let line = y.to_num::<i32>() as usize >> BLOCK;
+        line * wide as usize + (x.to_num::<i32>() as usize >> BLOCK)
     }
 }
 
@@ -167,4 +153,4 @@ fn bit(seat: u8) -> u8 {
 /// A block's edge in tiles, as a power of two.
 pub const BLOCK: u32 = 3;
 /// Tiles within which a mask says who is near, wherever in its block one stands.
-pub const MASK_REACH: i32 = 1 << BLOCK;
+pub const MASK_REACH: Num = Num::const_from_int(1 << BLOCK);

@@ -10,36 +10,32 @@ mod tests;
 mod threads;
 pub(super) mod wide;
 
-pub(super) use bodies::COARSER;
 pub(super) use scan::{News, Note, Sensed, scan};
 pub(super) use threads::{Parts, Threads, in_parts, of_parts, on_threads};
 
 use super::{
-    Kind, World,
-    space::Point,
+    Kind, Tile, World,
     units::{Load, Order, Units, Way},
 };
-use bodies::{Bodies, Body, CIVIL, FIRM, FIRM_AT, GHOST, GUARDS, LOOKS, SEAT_AT, TARGETS};
+use bodies::{Bodies, Body, CIVIL, Coarse, FIRM, FIRM_AT, GHOST, GUARDS, LOOKS, SEAT_AT, TARGETS};
 use masks::Masks;
+use sim::{Grid, Num, Vec2};
+use std::ops::Range;
 
 /// All units on the map, sorted by cell, and which seats are where.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Crowd {
     bodies: Bodies,
-    /// For each cell, where its bodies begin; one more at the end.
-    begin: Vec<u32>,
-    /// Cells along an edge of the map.
-    wide: i32,
-    /// A cell's edge is 2 to this, in the kernels' units.
-    shift: u32,
-    /// Tiles along a cell's edge, as a power of two, that suit how crowded the last tick was.
+    /// The units' rows by cell.
+    grid: Grid,
+    /// Tiles along a cell's edge, as a power of two.
+    side: u32,
+    /// The side that suits how crowded the last tick was.
     fitting: Option<u32>,
     /// What every row is to its neighbours, and where.
     rows: Vec<Row>,
-    /// For each row, its place among the bodies.
-    place: Vec<u32>,
     /// The widest unit's radius.
-    widest: i32,
+    widest: Coarse,
     masks: Masks,
     /// What each body found out, in the order of the bodies.
     found: Vec<Sensed>,
@@ -52,22 +48,36 @@ pub(super) struct Crowd {
 /// One unit on its way into the order of the cells.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
-    x: i32,
-    y: i32,
+    x: Coarse,
+    y: Coarse,
     /// See [`Body`].
     body: i32,
-    /// [`NOWHERE`] for who is not on the map.
+    /// Of the grid; [`Grid::NOWHERE`] for who is not on the map.
     cell: u32,
 }
 
 impl Crowd {
-    /// Sorts everybody by counting.
+    /// Of nobody, on a map of so many tiles an edge.
+    pub fn new(size: u16) -> Self {
+        Self {
+            bodies: Bodies::default(),
+            grid: grid(size, 0),
+            side: 0,
+            fitting: None,
+            rows: Vec::new(),
+            widest: widest(),
+            masks: Masks::new(size),
+            found: Vec::new(),
+            sensed: Vec::new(),
+            acts: Vec::new(),
+        }
+    }
+
+    /// Sorts everybody.
     pub fn fill(w: &mut World, threads: usize) {
-        let mut crowd = std::mem::take(&mut w.crowd);
-        crowd.widest = widest();
-        crowd.sort(w, threads);
-        crowd.masks.fill(w, &crowd.bodies);
-        w.crowd = crowd;
+        let (crowd, map) = (&mut w.crowd, &w.map);
+        crowd.sort(&w.units, map.size(), w.tick, threads);
+        crowd.masks.fill(map, &w.buildings, &crowd.bodies);
     }
 
     /// What a unit found out in this tick: nothing, if it was not on the map.
@@ -90,16 +100,16 @@ impl Crowd {
 
     /// Rows of the units that were within `reach` of a place, along each axis, when the tick began. Their
     /// order means nothing.
-    pub fn near(&self, at: Point, reach: i32) -> impl Iterator<Item = usize> + '_ {
-        let (x, y) = (at.x >> COARSER, at.y >> COARSER);
-        let reach = (reach >> COARSER) + 1;
+    pub fn near(&self, at: Vec2, reach: Num) -> impl Iterator<Item = usize> + '_ {
+        let (x, y) = (at.x.to_num::<Coarse>(), at.y.to_num::<Coarse>());
+        let reach = reach.to_num::<Coarse>() + Coarse::DELTA;
         // Cells reach farther, as far as their size has it, and that must show in no result.
         let near = move |place: &usize| {
             let (dx, dy) = (self.bodies.x[*place] - x, self.bodies.y[*place] - y);
             dx.abs() <= reach && dy.abs() <= reach
         };
         self.around(x, y, reach)
-            .flat_map(|(from, to)| from..to)
+            .flatten()
             .filter(near)
             .map(|place| self.bodies.row[place] as usize)
     }
@@ -108,89 +118,57 @@ impl Crowd {
     pub fn memory(&self) -> usize {
         self.bodies.memory()
             + self.masks.memory()
-            + size_of::<u32>() * (self.begin.capacity() + self.place.capacity())
+            + self.grid.memory()
             + size_of::<Row>() * self.rows.capacity()
             + self.acts.capacity()
             + size_of::<Sensed>() * (self.found.capacity() + self.sensed.capacity())
     }
 
-    fn sort(&mut self, w: &World, threads: usize) {
-        let units = &w.units;
-        let tiles = i32::from(w.map.size());
-        let side = self
-            .fitting
-            .unwrap_or_else(|| usual_side(tiles, units.len()));
-        self.shift = 10 + side;
-        self.wide = (tiles + (1 << side) - 1) >> side;
-        let (shift, wide) = (self.shift, self.wide);
+    fn sort(&mut self, units: &Units, size: u16, tick: u32, threads: usize) {
+        let usual = || usual_side(size.into(), units.len());
+        let side = self.fitting.unwrap_or_else(usual);
+        if side != self.side {
+            self.grid = grid(size, side);
+            self.side = side;
+        }
         self.rows.resize(units.len(), Row::default());
         let rows = self.rows.as_mut_slice();
-        let (tick, make) = (w.tick, RowMaker::new());
+        let (make, cells) = (RowMaker::new(), &self.grid);
         in_parts(threads, units.len(), rows, |from, part| {
-            make.fill(units, tick, (shift, wide), from, part);
+            make.fill(units, tick, cells, from, part);
         });
-        let living = self.count();
-        if w.tick.is_multiple_of(FITTING_TICKS) {
-            let squares = self.begin[2..]
-                .iter()
-                .map(|here| u64::from(*here) * u64::from(*here));
-            self.fitting = Some(fitting_side(side, tiles, living, squares.sum()));
+        self.grid.fill(self.rows.iter().map(|row| row.cell));
+        self.bodies.gather(&self.rows, self.grid.order(), threads);
+        if tick.is_multiple_of(FITTING_TICKS) {
+            let (living, pairs) = (self.bodies.len(), self.grid.pairs());
+            self.fitting = Some(fitting_side(side, size.into(), living, pairs));
         }
-        self.bodies.resize(living);
-        self.put_in_order();
-        self.bodies.gather(&self.rows, threads);
-    }
-
-    /// Counts who is in each cell, one after the first of its own; and all on the map.
-    fn count(&mut self) -> usize {
-        let cells = self.wide as usize * self.wide as usize;
-        self.begin.clear();
-        self.begin.resize(cells + 2, 0);
-        let mut living = 0;
-        for row in &self.rows {
-            if row.cell != NOWHERE {
-                let count = &mut self.begin[row.cell as usize + 2];
-                *count = count.wrapping_add(1);
-                living += 1;
-            }
-        }
-        living
-    }
-
-    /// Gives everybody on the map a place among the bodies.
-    fn put_in_order(&mut self) {
-        let mut sum: u32 = 0;
-        for begin in &mut self.begin[2..] {
-            sum = sum.wrapping_add(*begin);
-            *begin = sum;
-        }
-        self.place.resize(self.rows.len(), NOWHERE);
-        let places = self.rows.iter().zip(&mut self.place);
-        for (number, (row, place)) in (0_u32..).zip(places) {
-            if row.cell == NOWHERE {
-                *place = NOWHERE;
-                continue;
-            }
-            let end = &mut self.begin[row.cell as usize + 1];
-            *place = *end;
-            self.bodies.row[*end as usize] = number;
-            *end = end.wrapping_add(1);
-        }
-        self.begin.pop();
     }
 
     /// The bodies in all cells that come within `reach` of a place, one run for each line of cells.
     #[inline(always)]
-    fn around(&self, x: i32, y: i32, reach: i32) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let cell = |at: i32| (at >> self.shift).clamp(0, self.wide - 1);
-        let (left, right) = (cell(x - reach), cell(x + reach));
-        (cell(y - reach)..=cell(y + reach)).map(move |line| {
-            let line = line * self.wide;
-            let from = self.begin[(line + left) as usize];
-            let to = self.begin[(line + right + 1) as usize];
-            (from as usize, to as usize)
-        })
+    fn around(
+        &self,
+        x: Coarse,
+        y: Coarse,
+        reach: Coarse,
+    ) -> impl Iterator<Item = Range<usize>> + '_ {
+        let (low, high) = (point(x - reach, y - reach), point(x + reach, y + reach));
+        self.grid.runs(low, high)
     }
+}
+
+/// Cells of this side, 2 to a power of tiles, over a map.
+fn grid(size: u16, side: u32) -> Grid {
+    let last = Vec2::new(Num::DELTA, Num::DELTA);
+    let high = Tile::new(size, size).corner() - last;
+    Grid::new(Vec2::ZERO, high, Num::from_num(1 << side))
+}
+
+/// A point of the kernels, among the world's.
+#[inline(always)]
+fn point(x: Coarse, y: Coarse) -> Vec2 {
+    Vec2::new(x.to_num(), y.to_num())
 }
 
 /// Makes rows out of units, without deciding anything that a table can tell.
@@ -222,7 +200,7 @@ impl RowMaker {
     fn new() -> Self {
         let mut kinds = [0; 16];
         for kind in Kind::ALL {
-            let body = Body::new(kind.stats().radius >> COARSER, 0, 0);
+            let body = Body::new(kind.stats().radius.to_num(), 0, 0);
             kinds[kind as usize] = body.with(CIVIL, !kind.is_soldier()).0;
         }
         let mut orders = [OrderTraits::default(); 16];
@@ -241,16 +219,9 @@ impl RowMaker {
         Self { kinds, orders }
     }
 
-    /// Makes the rows from `from` on, for cells of this size and so many in a line.
+    /// Makes the rows from `from` on.
     #[inline]
-    fn fill(
-        &self,
-        units: &Units,
-        tick: u32,
-        (shift, wide): (u32, i32),
-        from: usize,
-        out: &mut [Row],
-    ) {
+    fn fill(&self, units: &Units, tick: u32, grid: &Grid, from: usize, out: &mut [Row]) {
         let rows = from..from + out.len();
         let (x, y) = (&units.x[rows.clone()], &units.y[rows.clone()]);
         let (id, hp) = (&units.id[rows.clone()], &units.hp[rows.clone()]);
@@ -258,8 +229,7 @@ impl RowMaker {
         let (order, way) = (&units.order[rows.clone()], &units.way[rows.clone()]);
         let (target, load) = (&units.target[rows.clone()], &units.load[rows]);
         for (row, out) in out.iter_mut().enumerate() {
-            let (x, y) = (x[row] >> COARSER, y[row] >> COARSER);
-            let cell = (y >> shift).wrapping_mul(wide).wrapping_add(x >> shift);
+            let at = Vec2::new(x[row], y[row]);
             let kind = self.kinds[kind[row] as usize % 16];
             let traits = self.orders[order[row] as usize % 16];
             let is_on_map = traits.outside & (hp[row] > 0);
@@ -284,50 +254,48 @@ impl RowMaker {
                 | guards
                 | if looks { LOOKS } else { 0 }
                 | if has_target { traits.targets } else { 0 };
+            let cell = grid.cell_of(at);
             *out = Row {
-                x,
-                y,
+                x: at.x.to_num(),
+                y: at.y.to_num(),
                 body,
-                cell: if is_on_map { cell as u32 } else { NOWHERE },
+                cell: if is_on_map { cell } else { Grid::NOWHERE },
             };
         }
     }
 }
 
 /// Tiles along a cell's edge, as a power of two, so that there are a few cells for each unit.
-fn usual_side(tiles: i32, units: usize) -> u32 {
-    let tiles = u64::from(tiles.unsigned_abs()).pow(2);
+fn usual_side(size: u64, units: usize) -> u32 {
+    let tiles = size.pow(2);
     (0..LARGEST_SIDE)
         .find(|side| tiles >> (2 * side) <= 2 * units as u64 + 1_024)
         .unwrap_or(LARGEST_SIDE)
 }
 
 /// Smaller cells where a body has many others in its own, larger ones where cells are mostly empty.
-fn fitting_side(side: u32, tiles: i32, units: usize, crowded: u64) -> u32 {
-    let units = units.max(1) as u64;
-    let tiles = u64::from(tiles.unsigned_abs()).pow(2);
-    let usual = usual_side(tiles.isqrt() as i32, units as usize);
-    if side > 0 && crowded > units * 4 && tiles >> (2 * (side - 1)) <= 12 * units + 1_024 {
+fn fitting_side(side: u32, size: u64, units: usize, pairs: u64) -> u32 {
+    let usual = usual_side(size, units.max(1));
+    let (units, tiles) = (units.max(1) as u64, size.pow(2));
+    if side > 0 && pairs > units * 4 && tiles >> (2 * (side - 1)) <= 12 * units + 1_024 {
         side - 1
-    } else if side < usual && crowded < units * 3 / 2 {
+    } else if side < usual && pairs < units * 3 / 2 {
         side + 1
     } else {
         side
     }
 }
 
-/// The widest unit's radius, in the kernels' units.
-fn widest() -> i32 {
+/// The widest unit's radius.
+fn widest() -> Coarse {
     let units = Kind::ALL.into_iter().filter(|kind| !kind.is_building());
     let widest = units.map(|kind| kind.stats().radius).max();
-    widest.unwrap_or_default() >> COARSER
+    widest.unwrap_or_default().to_num()
 }
 
 /// Everybody looks around once in so many ticks.
 pub(super) const LOOK_TICKS: u32 = 8;
 /// Ticks between two looks whether other cells would suit better.
 const FITTING_TICKS: u32 = 16;
-/// No place among the bodies.
-const NOWHERE: u32 = u32::MAX;
 /// The largest cell's edge: 8 tiles.
 const LARGEST_SIDE: u32 = 3;

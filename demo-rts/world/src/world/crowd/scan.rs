@@ -2,8 +2,8 @@
 //! threads may share the work.
 
 use super::{
-    Crowd, NOWHERE, Row,
-    bodies::{Body, COARSER, FIRM, GUARDS, LOOKS, RADIUS, TARGETS},
+    Crowd, Row,
+    bodies::{Body, Coarse, FIRM, GUARDS, LOOKS, TARGETS},
     kernel::{self, Best, Own},
     masks::MASK_REACH,
     threads::{Parts, in_parts},
@@ -12,16 +12,17 @@ use super::{
 use crate::world::{
     Id, World,
     behaviour::Occasions,
-    combat::{LEASH, LENIENCE, Target},
-    space::{ONE, Step, Tile},
+    combat::{LEASH, Target},
+    tables::RULES,
+    tile::Tile,
     units::Order,
 };
+use sim::{Grid, Num, Vec2};
 
 /// What one unit found out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sensed {
-    push_x: i32,
-    push_y: i32,
+    push: Vec2,
     note: u32,
 }
 
@@ -52,12 +53,10 @@ pub enum Note {
 }
 
 impl Sensed {
-    /// How its neighbours push it, in the units of a point.
-    pub fn push(self) -> Step {
-        Step {
-            x: self.push_x,
-            y: self.push_y,
-        }
+    /// How its neighbours push it.
+    #[inline(always)]
+    pub fn push(self) -> Vec2 {
+        self.push
     }
 
     /// Of what sort its news is.
@@ -100,7 +99,7 @@ pub fn scan(w: &mut World, threads: usize) {
     // memory once and not for each unit.
     let mut sensed = std::mem::take(&mut w.crowd.sensed);
     let mut acts = std::mem::take(&mut w.crowd.acts);
-    let rows = w.crowd.place.len();
+    let rows = w.crowd.rows.len();
     sensed.resize(rows, Sensed::default());
     acts.resize(rows, false);
     let by_row = ByRow {
@@ -110,7 +109,7 @@ pub fn scan(w: &mut World, threads: usize) {
     let world = &*w;
     let occasions = Occasions::new();
     in_parts(threads, rows, by_row, |from, part| {
-        let places = &world.crowd.place[from..];
+        let places = &world.crowd.grid.places()[from..];
         for (sensed, place) in part.sensed.iter_mut().zip(places) {
             *sensed = found.get(*place as usize).copied().unwrap_or_default();
         }
@@ -146,7 +145,7 @@ pub fn scan_part(w: &World, from: usize, out: &mut [Sensed]) {
             y: bodies.y[place],
             body: bodies.body[place],
         };
-        let reach = (own.body & RADIUS) + crowd.widest;
+        let reach = Body(own.body).radius() + crowd.widest;
         let mut push = kernel::push(own, bodies, crowd.around(own.x, own.y, reach));
         if push.same > 1 {
             part(crowd, place, own, &mut push);
@@ -160,8 +159,7 @@ pub fn scan_part(w: &World, from: usize, out: &mut [Sensed]) {
             0
         };
         *out = Sensed {
-            push_x: push.x.wrapping_mul(soft) >> PUSH_SHIFT,
-            push_y: push.y.wrapping_mul(soft) >> PUSH_SHIFT,
+            push: Vec2::new(scaled(push.x, soft), scaled(push.y, soft)),
             note,
         };
     }
@@ -171,8 +169,8 @@ pub fn scan_part(w: &World, from: usize, out: &mut [Sensed]) {
 fn part(crowd: &Crowd, place: usize, own: Own, push: &mut kernel::Push) {
     let bodies = &crowd.bodies;
     let row = bodies.row[place];
-    for (from, to) in crowd.around(own.x, own.y, 0) {
-        for other in from..to {
+    for run in crowd.around(own.x, own.y, Coarse::ZERO) {
+        for other in run {
             let there = (bodies.x[other], bodies.y[other]);
             if there == (own.x, own.y) && other != place {
                 let away = if row < bodies.row[other] {
@@ -225,9 +223,9 @@ fn target_status(w: &World, row: usize, own: Own) -> u32 {
     // All that matters of another in one place: units and their targets are all over the memory.
     let there = w.crowd.rows[other];
     let seat = Body(own.body).seat();
-    let tile = Tile::new((there.x >> 10) as u16, (there.y >> 10) as u16);
+    let tile = Tile::new(there.x.wrapping_to_num(), there.y.wrapping_to_num());
     let seen = Body(there.body).seat() == seat || w.fog.sees(usize::from(seat), tile);
-    if there.cell == NOWHERE || !seen {
+    if there.cell == Grid::NOWHERE || !seen {
         return LOST;
     }
     let in_reach = is_in_reach(w, row, own, other, there);
@@ -248,7 +246,7 @@ fn status_by_order(w: &World, row: usize, target: Target, in_reach: bool) -> u32
     let allowed = match w.units.order[row] {
         Order::Idle => {
             let post = w.map.tile_of(w.units.post[row]).centre();
-            post.distance_squared(w.target_at(target)) <= LEASH
+            post.within(w.target_at(target), LEASH)
         }
         Order::Hold => in_reach,
         _ => true,
@@ -265,18 +263,18 @@ fn status_by_order(w: &World, row: usize, target: Target, in_reach: bool) -> u32
 #[inline(always)]
 fn is_in_reach(w: &World, row: usize, own: Own, other: usize, there: Row) -> bool {
     let stats = w.able(row);
-    let reach = ((stats.range + stats.radius) >> COARSER) + (there.body & RADIUS);
+    let reach = (stats.range + stats.radius).to_num::<Coarse>() + Body(there.body).radius();
     let (dx, dy) = (own.x - there.x, own.y - there.y);
     let far = reach + DOUBT;
     if dx.abs() > far || dy.abs() > far {
         return false;
     }
-    let apart = dx.wrapping_mul(dx).wrapping_add(dy.wrapping_mul(dy));
-    let near = (reach - DOUBT).max(0);
-    if apart <= near.wrapping_mul(near) {
+    let apart = square(dx).wrapping_add(square(dy));
+    let near = (reach - DOUBT).max(Coarse::ZERO);
+    if apart <= square(near) {
         return true;
     }
-    apart <= far.wrapping_mul(far) && w.is_in_reach(row, Target::Unit(other))
+    apart <= square(far) && w.is_in_reach(row, Target::Unit(other))
 }
 
 /// The enemy that a unit turns against of its own accord: near ones first, soldiers before others,
@@ -284,14 +282,14 @@ fn is_in_reach(w: &World, row: usize, own: Own, other: usize, there: Row) -> boo
 #[inline(always)]
 fn look(w: &World, row: usize, own: Own) -> Option<Target> {
     let crowd = &w.crowd;
-    let sight = sight(w, row) >> COARSER;
+    let sight: Coarse = sight(w, row).to_num();
     if sight <= 0 {
         return None;
     }
     let seat = Body(own.body).seat();
-    let beyond = sight > MASK_REACH << 10;
+    let beyond = sight > MASK_REACH;
     if beyond || crowd.masks.has_others(own.x, own.y, seat) {
-        let far = sight.wrapping_mul(sight);
+        let far = square(sight);
         let runs = crowd.around(own.x, own.y, sight);
         let best = kernel::seek(own, far, LENIENCE, &crowd.bodies, runs);
         if best != Best::NONE {
@@ -305,21 +303,21 @@ fn look(w: &World, row: usize, own: Own) -> Option<Target> {
         }
     }
     if beyond || crowd.masks.has_other_buildings(own.x, own.y, seat) {
-        return look_for_building(w, row, sight << COARSER);
+        return look_for_building(w, row, sight.to_num());
     }
     None
 }
 
-/// How far a unit looks just now, in the units of a point.
-fn sight(w: &World, row: usize) -> i32 {
+/// How far a unit looks just now.
+fn sight(w: &World, row: usize) -> Num {
     let stats = w.able(row);
     match w.units.order[row] {
-        Order::Hold => stats.range + stats.radius + ONE / 2,
+        Order::Hold => stats.range + stats.radius + Num::lit("0.5"),
         Order::Idle => {
             // Whatever it sees within this is within the leash of its post.
             let post = w.map.tile_of(w.units.post[row]).centre();
-            let away = w.units.at(row).distance(post).min(i32::MAX as u32) as i32;
-            stats.alert.min((LEASH.isqrt() as i32).saturating_sub(away))
+            let away = w.units.at(row).distance(post);
+            stats.alert.min(LEASH.saturating_sub(away))
         }
         _ => stats.alert,
     }
@@ -333,13 +331,13 @@ fn may_turn_against(w: &World, row: usize, other: usize) -> bool {
     reachable && w.fog.sees(usize::from(w.units.seat[row]), there)
 }
 
-fn look_for_building(w: &World, row: usize, sight: i32) -> Option<Target> {
+fn look_for_building(w: &World, row: usize, sight: Num) -> Option<Target> {
     let own = w.units.seat[row];
     let region = w.map.region(w.units.tile(row));
     let around = w
         .crowd
         .masks
-        .buildings_around(w.units.at(row), sight / ONE + 1);
+        .buildings_around(w.units.at(row), sight + Num::ONE);
     around
         .filter(|other| w.buildings.seat[*other] != own && w.buildings.hp[*other] > 0)
         .filter(|other| w.sees_building(usize::from(own), *other))
@@ -354,16 +352,17 @@ fn look_for_building(w: &World, row: usize, sight: i32) -> Option<Target> {
 }
 
 /// The nearest enemy that suits, one by one: for the few whose nearest enemy does not.
-fn search(w: &World, own: Own, sight: i32, suits: impl Fn(usize) -> bool) -> Option<usize> {
+fn search(w: &World, own: Own, sight: Coarse, suits: impl Fn(usize) -> bool) -> Option<usize> {
     let bodies = &w.crowd.bodies;
     let seat = Body(own.body).seat();
+    let far = square(sight);
     let mut best: Option<(i32, u32)> = None;
-    for (from, to) in w.crowd.around(own.x, own.y, sight) {
-        for place in from..to {
+    for run in w.crowd.around(own.x, own.y, sight) {
+        for place in run {
             let body = Body(bodies.body[place]);
             let (dx, dy) = (own.x - bodies.x[place], own.y - bodies.y[place]);
-            let apart = dx.wrapping_mul(dx).wrapping_add(dy.wrapping_mul(dy));
-            if body.seat() == seat || apart > sight.wrapping_mul(sight) {
+            let apart = square(dx).wrapping_add(square(dy));
+            if body.seat() == seat || apart > far {
                 continue;
             }
             let worth = apart + if body.is_civil() { LENIENCE } else { 0 };
@@ -376,13 +375,26 @@ fn search(w: &World, own: Own, sight: i32, suits: impl Fn(usize) -> bool) -> Opt
     best.map(|(_, row)| row as usize)
 }
 
+/// What the kernel sums up, as a length.
+#[inline(always)]
+fn scaled(push: i32, soft: i32) -> Num {
+    Num::from_bits(push.wrapping_mul(soft) >> PUSH_SHIFT)
+}
+
+/// A square as the kernels compare it.
+const fn square(length: Coarse) -> i32 {
+    length.to_bits().wrapping_mul(length.to_bits())
+}
+
+/// A soldier this much farther away (a square) is still dealt with before others.
+const LENIENCE: i32 = square(Coarse::const_from_int(RULES.lenience_tiles as i32));
 /// Squares of longer lengths do not fit the kernels' numbers.
-const MOST_SIGHT: i32 = 22 * ONE;
-/// More than what distances between bodies and sums of three lengths may differ from the world's by their
-/// coarser units.
-const DOUBT: i32 = 5;
-/// Scales the neighbours' pushes to the units of a point: of two that touch at half their depth each
-/// goes half of the way.
+const MOST_SIGHT: Num = Num::lit("22");
+/// More than what distances between bodies and sums of three lengths may differ from the world's, in the last
+/// bits of the kernels' numbers.
+const DOUBT: Coarse = Coarse::from_bits(5);
+/// Scales the neighbours' pushes to the world's numbers: of two that touch at half their depth each goes half
+/// of the way.
 const PUSH_SHIFT: i32 = 7;
 /// How strongly two on one point push each other apart.
 const PARTING: i32 = 1 << 16;

@@ -1,11 +1,10 @@
 //! What units find out, beside a search that looks at everybody.
 
 use super::*;
-use crate::world::space::Point;
 use crate::world::{
-    Map, Setup, Tile, buildings::Buildings, combat::Target, fog::Fog, generate::mix, space::ONE,
+    Map, Setup, Tile, buildings::Buildings, combat::Target, fog::Fog, generate::mix,
 };
-use sim::{Seat, Seed, Simulation, Start};
+use sim::{Num, Seat, Seed, Simulation, Start, Vec2};
 
 fn crowded(seed: u64, size: u16, units: u64) -> World {
     let mut w = World::new(&Start {
@@ -20,21 +19,18 @@ fn crowded(seed: u64, size: u16, units: u64) -> World {
     w.buildings = Buildings::default();
     w.map = Map::new(size, Vec::new(), Vec::new());
     w.fog = Fog::new(false, size, 4);
+    w.crowd = Crowd::new(size);
     for number in 0..units {
         let drawn = mix(seed ^ number << 8);
         let kind = [Kind::Worker, Kind::Swordsman, Kind::Archer][(drawn % 3) as usize];
         let part = |shift: u32| (drawn >> shift) % (u64::from(size) << 16);
         // A third of them stand in one corner, on few points.
         let at = if number % 3 == 0 {
-            Point {
-                x: (part(8) % (6 << 16)) as i32 & !0x3fff,
-                y: (part(30) % (6 << 16)) as i32 & !0x3fff,
-            }
+            let part = |shift: u32| Num::from_bits((part(shift) % (6 << 16)) as i32 & !0x3fff);
+            Vec2::new(part(8), part(30))
         } else {
-            Point {
-                x: part(8) as i32,
-                y: part(30) as i32,
-            }
+            let part = |shift: u32| Num::from_bits(part(shift) as i32);
+            Vec2::new(part(8), part(30))
         };
         w.spawn_unit(kind, (drawn >> 60) as u8 % 4, at);
     }
@@ -86,14 +82,13 @@ fn everybody_finds_the_nearest_enemy() {
 }
 
 fn nearest(w: &World, row: usize) -> Option<Target> {
-    let coarse = |row: usize| (w.units.x[row] >> COARSER, w.units.y[row] >> COARSER);
-    let (x, y) = coarse(row);
-    let sight = i64::from(w.units.stats(row).alert >> COARSER);
+    let coarse = |at: Num| i64::from(at.to_num::<Coarse>().to_bits());
+    let (x, y) = (coarse(w.units.x[row]), coarse(w.units.y[row]));
+    let sight = coarse(w.units.stats(row).alert);
     (0..w.units.len())
         .filter(|other| w.units.seat[*other] != w.units.seat[row])
         .map(|other| {
-            let there = coarse(other);
-            let (dx, dy) = (i64::from(x - there.0), i64::from(y - there.1));
+            let (dx, dy) = (x - coarse(w.units.x[other]), y - coarse(w.units.y[other]));
             (dx * dx + dy * dy, other)
         })
         .filter(|(apart, _)| *apart <= sight * sight)
@@ -109,18 +104,15 @@ fn nearest(w: &World, row: usize) -> Option<Target> {
 fn neighbours_push_each_other_apart_and_nobody_else() {
     let mut w = crowded(3, 64, 0);
     let centre = Tile::new(30, 30).centre();
-    let beside = |x: i32, y: i32| Point {
-        x: centre.x + x,
-        y: centre.y + y,
-    };
-    for at in [beside(0, 0), beside(ONE / 4, 0), beside(3 * ONE, 0)] {
+    for beside in [Num::ZERO, Num::lit("0.25"), Num::lit("3")] {
+        let at = centre + Vec2::new(beside, Num::ZERO);
         w.spawn_unit(Kind::Archer, 0, at);
     }
     let apart = sensed(&mut w, None, 1);
     assert!(apart[0].push().x < 0 && apart[1].push().x > 0);
     assert_eq!(
         (apart[0].push().y, apart[2].push()),
-        (0, Default::default())
+        (Num::ZERO, Vec2::ZERO)
     );
     w.units.place(1, centre);
     let one_point = sensed(&mut w, None, 1);

@@ -1,11 +1,11 @@
 //! Starts, mines and roads, painted in every copy at once.
 
-use super::{Dice, symmetry::Symmetry};
+use super::{Dice, eighth, symmetry::Symmetry};
 use crate::world::{
     map::{Map, Terrain},
     nav::Nav,
-    space::Tile,
     tables::RULES,
+    tile::Tile,
 };
 
 pub(super) struct Brush {
@@ -43,7 +43,7 @@ impl Brush {
         self.disc(hall, 9, Terrain::Ground);
         let first = usize::from(self.dice.below(8));
         let mut ways = (0..8)
-            .map(|k| ROUND[(first + k * 3) % 8])
+            .map(|k| eighth(first + k * 3, 10))
             .filter(|way| self.within(hall, *way, 9))
             .collect::<Vec<_>>();
         ways.truncate(3);
@@ -203,9 +203,9 @@ impl Brush {
     }
 }
 
+/// Whole tiles from one to the other.
 fn distance(a: Tile, b: Tile) -> u32 {
-    let (dx, dy) = (u32::from(a.x.abs_diff(b.x)), u32::from(a.y.abs_diff(b.y)));
-    (dx * dx + dy * dy).isqrt()
+    a.corner().distance(b.corner()).to_num()
 }
 
 fn shifted(from: Tile, way: (i32, i32), length: i32) -> Tile {
@@ -217,17 +217,6 @@ fn reach(way: i32, length: i32) -> i32 {
     way * length / 10
 }
 
-/// Eight ways around, ten tenths of a tile long.
-const ROUND: [(i32, i32); 8] = [
-    (10, 0),
-    (7, 7),
-    (0, 10),
-    (-7, 7),
-    (-10, 0),
-    (-7, -7),
-    (0, -10),
-    (7, -7),
-];
 /// How far from the hall, in tiles, further mines lie: to expand to.
 const EXPANSIONS: [u32; 2] = [19, 32];
 /// Places tried for each of them.

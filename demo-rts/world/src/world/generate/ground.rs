@@ -1,7 +1,7 @@
 //! The land before anybody settles on it: woods, rock and water by symmetric noise.
 
 use super::{MapKind, mix, symmetry::Symmetry};
-use crate::world::{map::Terrain, space::Tile};
+use crate::world::{map::Terrain, tile::Tile};
 
 /// A number of [`Terrain`] for each tile, row by row.
 pub(super) fn terrain(seed: u64, kind: MapKind, symmetry: Symmetry) -> Vec<Terrain> {

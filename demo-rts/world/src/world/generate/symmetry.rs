@@ -1,6 +1,7 @@
 //! The ways in which a square map can be laid over itself.
 
-use crate::world::space::Tile;
+use crate::world::tile::Tile;
+use sim::{Angle, Num};
 
 /// A map of this size looks the same after each of so many turns and reflections.
 #[derive(Clone, Copy, Debug)]
@@ -41,14 +42,8 @@ impl Symmetry {
     }
 
     /// Grows as one goes around the middle of the map.
-    pub fn bearing(self, tile: Tile) -> i32 {
-        let dx = 2 * i32::from(tile.x) - i32::from(self.size - 1);
-        let dy = 2 * i32::from(tile.y) - i32::from(self.size - 1);
-        let part = dy * 10_000 / (dx.abs() + dy.abs()).max(1);
-        match (dx >= 0, dy >= 0) {
-            (true, true) => part,
-            (false, _) => 20_000 - part,
-            (true, false) => 40_000 + part,
-        }
+    pub fn bearing(self, tile: Tile) -> Angle {
+        let far = Tile::new(self.size - 1, self.size - 1).corner();
+        (tile.corner() - far * Num::lit("0.5")).angle()
     }
 }

@@ -8,10 +8,11 @@ use super::{MOST_PUSH, Walker, slide};
 use crate::world::{
     Kind, World,
     crowd::{LOOK_TICKS, Parts, Sensed, in_parts, wide},
-    nav::{Block, Direction, FieldId, Ways},
-    space::{ONE, Point, Step, Tile},
+    nav::{Block, Direction, Ways},
+    tile::Tile,
     units::{Order, Way},
 };
+use sim::{Num, Vec2};
 
 /// Moves everybody by one tick.
 pub(in crate::world) fn move_units(w: &mut World, threads: usize) {
@@ -46,8 +47,8 @@ pub(in crate::world) fn move_units(w: &mut World, threads: usize) {
 
 /// The columns that a move changes, of some consecutive rows. The world lacks them meanwhile.
 pub(in crate::world) struct Moving<'a> {
-    x: &'a mut [i32],
-    y: &'a mut [i32],
+    x: &'a mut [Num],
+    y: &'a mut [Num],
     way: &'a mut [Way],
     aim: &'a mut [u32],
     stuck: &'a mut [u8],
@@ -79,47 +80,39 @@ pub(super) enum Ahead {
 
 /// What all units look up.
 pub(in crate::world) struct Known {
-    /// For each row of the goals its field and the field's stamp; 0 if nobody went there yet.
-    fields: Vec<(u32, FieldId)>,
+    /// For each row of the goals the stamp of its field; 0 if nobody went there yet.
+    stamps: Vec<u32>,
     /// Of each kind.
-    speeds: [i32; 16],
+    speeds: [Num; 16],
 }
 
 impl Known {
     fn new(w: &World) -> Self {
-        let field = |row: usize| {
+        let stamp = |row: usize| {
             let field = w.goals.field(row as u16);
-            field.map_or_else(Default::default, |field| (w.map.stamp(field), field))
+            field.map_or(0, |field| w.map.stamp(field))
         };
-        let mut speeds = [0; 16];
+        let mut speeds = [Num::ZERO; 16];
         for kind in Kind::ALL {
             speeds[kind as usize] = kind.stats().speed;
         }
         Self {
-            fields: (0..w.goals.len()).map(field).collect(),
+            stamps: (0..w.goals.len()).map(stamp).collect(),
             speeds,
         }
     }
 
     #[inline(always)]
-    fn field(&self, course: u16) -> (u32, FieldId) {
-        let field = self.fields.get(usize::from(course));
-        field.copied().unwrap_or_default()
+    fn stamp(&self, course: u16) -> u32 {
+        let stamp = self.stamps.get(usize::from(course));
+        stamp.copied().unwrap_or_default()
     }
 }
 
 impl Moving<'_> {
-    fn here(&self, at: usize) -> Point {
-        Point {
-            x: self.x[at],
-            y: self.y[at],
-        }
-    }
-
-    /// The tile on which a unit is. All are on the map.
     #[inline(always)]
-    fn tile(&self, at: usize) -> Tile {
-        Tile::new((self.x[at] >> 16) as u16, (self.y[at] >> 16) as u16)
+    fn here(&self, at: usize) -> Vec2 {
+        Vec2::new(self.x[at], self.y[at])
     }
 
     #[inline(always)]
@@ -210,26 +203,45 @@ impl<'a> Own<'a> {
     }
 }
 
-type Column = [i32; BATCH];
+type Column = [Num; BATCH];
+
+/// A vector for each place, coordinate by coordinate.
+struct Vectors {
+    x: Column,
+    y: Column,
+}
+
+impl Vectors {
+    const ZERO: Self = Self {
+        x: [Num::ZERO; BATCH],
+        y: [Num::ZERO; BATCH],
+    };
+
+    #[inline(always)]
+    fn at(&self, place: usize) -> Vec2 {
+        Vec2::new(self.x[place], self.y[place])
+    }
+
+    #[inline(always)]
+    fn set(&mut self, place: usize, to: Vec2) {
+        (self.x[place], self.y[place]) = (to.x, to.y);
+    }
+}
 
 /// Those of some consecutive units that may move in this tick, one after the other.
 struct Batch {
     /// Where they are in the part.
     at: [u32; BATCH],
     len: usize,
-    x: Column,
-    y: Column,
-    push_x: Column,
-    push_y: Column,
+    here: Vectors,
+    push: Vectors,
     speed: Column,
     ahead: [Ahead; BATCH],
     /// The direction of those who follow a field, else 0.
-    ahead_x: Column,
-    ahead_y: Column,
-    wish_x: Column,
-    wish_y: Column,
-    step_x: Column,
-    step_y: Column,
+    ahead_x: [i32; BATCH],
+    ahead_y: [i32; BATCH],
+    wish: Vectors,
+    step: Vectors,
     few: List,
 }
 
@@ -242,7 +254,7 @@ impl Batch {
         let own = Own::new(w, from, part.x.len());
         let ways = &part.way[..own.len];
         while at < own.len && self.len < BATCH {
-            let still = ways[at] == Way::None && own.sensed[at].push() == Step::default();
+            let still = ways[at] == Way::None && own.sensed[at].push() == Vec2::ZERO;
             // What is not counted is overwritten by the next.
             self.at[self.len] = at as u32;
             self.len += usize::from(!still & (own.hp[at] > 0) & (own.order[at] != Order::Inside));
@@ -262,24 +274,23 @@ impl Batch {
             let at = self.at[place] as usize;
             // Said once for all columns, so that it is not asked for each.
             assert!(at < own.len);
-            (self.x[place], self.y[place]) = (x[at], y[at]);
-            let push = own.sensed[at].push();
-            (self.push_x[place], self.push_y[place]) = (push.x, push.y);
+            let here = Vec2::new(x[at], y[at]);
+            self.here.set(place, here);
+            self.push.set(place, own.sensed[at].push());
             // Who stands has no speed, and so wishes nothing.
             let speed = if ways[at] == Way::None {
-                0
+                Num::ZERO
             } else {
                 known.speeds[own.kind[at] as usize % 16]
             };
             self.speed[place] = if own.band[at] == 0 {
                 speed
             } else {
-                let here = Point { x: x[at], y: y[at] };
                 w.bands.speed(w, from + at, here, ways[at]).min(speed)
             };
-            let (stamp, _) = known.field(own.course[at]);
+            let stamp = known.stamp(own.course[at]);
             let heading = headings[at];
-            let tile = Tile::new((x[at] >> 16) as u16, (y[at] >> 16) as u16);
+            let tile = Tile::of(here);
             let way = heading.ways.from(tile);
             let hit = (heading.stamp == stamp) & (heading.block == Block::of(tile)) & (stamp != 0);
             self.ahead[place] = way.map_or(Ahead::NoWay, Ahead::To);
@@ -288,12 +299,13 @@ impl Batch {
         }
         for place in self.few.iter() {
             let at = self.at[place] as usize;
-            let (stamp, field) = known.field(w.units.course[from + at]);
-            let tile = part.tile(at);
-            if stamp == 0 {
+            let course = w.units.course[from + at];
+            let tile = Tile::of(part.here(at));
+            let Some(field) = w.goals.field(course) else {
                 self.ahead[place] = Ahead::Unknown;
                 continue;
-            }
+            };
+            let stamp = known.stamp(course);
             let block = Block::of(tile);
             let ways = w.map.block(field, block);
             self.ahead[place] = match ways.and_then(|ways| ways.from(tile)) {
@@ -333,25 +345,26 @@ impl Batch {
         for place in 0..BATCH {
             let (x, y) = (self.ahead_x[place], self.ahead_y[place]);
             let speed = self.speed[place];
-            let aside = |at: i32| {
-                let within = at & (ONE - 1);
+            let aside = |at: Num| {
+                let within = at.frac();
                 let most = speed >> 1;
-                let low = (ONE / 8 - within).max(0).min(most);
-                let high = (within - ONE * 7 / 8).max(0).min(most);
+                let low = (EDGE - within).max(Num::ZERO).min(most);
+                let high = (within - FAR_EDGE).max(Num::ZERO).min(most);
                 low.wrapping_sub(high)
             };
-            let slanting = speed.wrapping_mul(181) >> 8;
+            let slanting = speed.wrapping_mul_int(181) >> 8;
             let part = if x != 0 && y != 0 { slanting } else { speed };
-            let (aside_x, aside_y) = (aside(self.x[place]), aside(self.y[place]));
-            self.wish_x[place] = if x == 0 {
+            let here = self.here.at(place);
+            let (aside_x, aside_y) = (aside(here.x), aside(here.y));
+            self.wish.x[place] = if x == 0 {
                 aside_x
             } else {
-                x.wrapping_mul(part)
+                part.wrapping_mul_int(x)
             };
-            self.wish_y[place] = if y == 0 {
+            self.wish.y[place] = if y == 0 {
                 aside_y
             } else {
-                y.wrapping_mul(part)
+                part.wrapping_mul_int(y)
             };
         }
     }
@@ -375,8 +388,7 @@ impl Batch {
                 end => end,
             };
             if let Some(wish) = wish {
-                self.wish_x[place] = wish.x;
-                self.wish_y[place] = wish.y;
+                self.wish.set(place, wish);
             }
             part.way[at] = walker.way;
             part.aim[at] = walker.aim;
@@ -389,29 +401,26 @@ impl Batch {
     #[inline(always)]
     fn add_pushes(&mut self) {
         for place in 0..BATCH {
-            let (wish_x, wish_y) = (self.wish_x[place], self.wish_y[place]);
-            let (push_x, push_y) = (self.push_x[place], self.push_y[place]);
-            let along = |x: i32, y: i32| {
-                let along = i64::from(x).wrapping_mul(i64::from(wish_x));
-                along.wrapping_add(i64::from(y).wrapping_mul(i64::from(wish_y)))
-            };
-            let blocked = along(push_x, push_y) < 0;
-            let left = along(push_y.wrapping_neg(), push_x) >= 0;
-            let (side_x, side_y) = if left {
-                (push_y.wrapping_neg(), push_x)
+            let (wish, push) = (self.wish.at(place), self.push.at(place));
+            let blocked = push.dot(wish).is_negative();
+            let (left, right) = (push.y.wrapping_neg(), push.x.wrapping_neg());
+            let (side_x, side_y) = if push.cross(wish).is_negative() {
+                (push.y, right)
             } else {
-                (push_y, push_x.wrapping_neg())
+                (left, push.x)
             };
-            let (side_x, side_y) = if blocked { (side_x, side_y) } else { (0, 0) };
-            let waits = wish_x | wish_y == 0;
-            let most = if waits {
+            let most = if wish == Vec2::ZERO {
                 MOST_PUSH
             } else {
                 self.speed[place] >> 1
             };
-            let held = |part: i32| part.min(most).max(most.wrapping_neg());
-            self.step_x[place] = wish_x.wrapping_add(held(push_x.wrapping_add(side_x)));
-            self.step_y[place] = wish_y.wrapping_add(held(push_y.wrapping_add(side_y)));
+            let held = |push: Num, side: Num| {
+                let side = if blocked { side } else { Num::ZERO };
+                let pushed = push.wrapping_add(side);
+                pushed.min(most).max(most.wrapping_neg())
+            };
+            self.step.x[place] = wish.x.wrapping_add(held(push.x, side_x));
+            self.step.y[place] = wish.y.wrapping_add(held(push.y, side_y));
         }
     }
 
@@ -420,20 +429,13 @@ impl Batch {
         // Most steps stay within a tile, and whoever is in it may move in it.
         self.few.clear();
         for place in 0..self.len.min(BATCH) {
-            let (x, y) = (self.x[place], self.y[place]);
-            let to_x = x.wrapping_add(self.step_x[place]);
-            let to_y = y.wrapping_add(self.step_y[place]);
-            self.few.add(place, (to_x ^ x | to_y ^ y) >> 16 != 0);
+            let (here, step) = (self.here.at(place), self.step.at(place));
+            let to = Vec2::new(here.x.wrapping_add(step.x), here.y.wrapping_add(step.y));
+            self.few.add(place, Tile::of(to) != Tile::of(here));
         }
         for place in self.few.iter() {
-            let (x, y) = (self.x[place], self.y[place]);
-            let step = Step {
-                x: self.step_x[place],
-                y: self.step_y[place],
-            };
-            let step = slide(w, Point { x, y }, step);
-            self.step_x[place] = step.x;
-            self.step_y[place] = step.y;
+            let step = slide(w, self.here.at(place), self.step.at(place));
+            self.step.set(place, step);
         }
     }
 
@@ -442,16 +444,9 @@ impl Batch {
     fn settle(&mut self, w: &World, from: usize, part: &mut Moving<'_>) {
         let mut hindered = [0_u8; BATCH];
         for (place, hindered) in hindered.iter_mut().enumerate() {
-            let (wish_x, wish_y) = (self.wish_x[place], self.wish_y[place]);
-            let ahead = |done: i32, wish: i32| {
-                let more = i64::from(done)
-                    .wrapping_mul(5)
-                    .wrapping_sub(i64::from(wish));
-                more.wrapping_mul(i64::from(wish))
-            };
-            let on =
-                ahead(self.step_x[place], wish_x).wrapping_add(ahead(self.step_y[place], wish_y));
-            *hindered = u8::from(on < 0);
+            let (step, wish) = (self.step.at(place), self.wish.at(place));
+            // It advances by less than a fifth of what it wishes.
+            *hindered = u8::from(step.dot(wish).wrapping_mul_int(5) < wish.dot(wish));
         }
         self.few.clear();
         let len = part.x.len();
@@ -459,7 +454,7 @@ impl Batch {
         for (place, hindered) in hindered.iter().enumerate().take(self.len) {
             let at = self.at[place] as usize;
             assert!(at < len);
-            let wants = self.wish_x[place] | self.wish_y[place] != 0;
+            let wants = self.wish.at(place) != Vec2::ZERO;
             let relief = u8::from(wants && *hindered == 0);
             stuck[at] = stuck[at].saturating_sub(relief);
             self.few.add(place, *hindered != 0);
@@ -467,13 +462,7 @@ impl Batch {
         for place in self.few.iter() {
             let at = self.at[place] as usize;
             let mut walker = part.walker(from, at, Ahead::Unknown);
-            walker.be_hindered(
-                w,
-                Step {
-                    x: self.step_x[place],
-                    y: self.step_y[place],
-                },
-            );
+            walker.be_hindered(w, self.step.at(place));
             part.way[at] = walker.way;
             part.stuck[at] = walker.stuck;
             part.failures[at] = walker.failures;
@@ -483,8 +472,8 @@ impl Batch {
         for place in 0..self.len.min(BATCH) {
             let at = self.at[place] as usize;
             assert!(at < len);
-            x[at] = self.x[place].wrapping_add(self.step_x[place]);
-            y[at] = self.y[place].wrapping_add(self.step_y[place]);
+            x[at] = self.here.x[place].wrapping_add(self.step.x[place]);
+            y[at] = self.here.y[place].wrapping_add(self.step.y[place]);
         }
     }
 }
@@ -494,18 +483,14 @@ impl Default for Batch {
         Self {
             at: [0; BATCH],
             len: 0,
-            x: [0; BATCH],
-            y: [0; BATCH],
-            push_x: [0; BATCH],
-            push_y: [0; BATCH],
-            speed: [0; BATCH],
+            here: Vectors::ZERO,
+            push: Vectors::ZERO,
+            speed: [Num::ZERO; BATCH],
             ahead: [Ahead::Unknown; BATCH],
             ahead_x: [0; BATCH],
             ahead_y: [0; BATCH],
-            wish_x: [0; BATCH],
-            wish_y: [0; BATCH],
-            step_x: [0; BATCH],
-            step_y: [0; BATCH],
+            wish: Vectors::ZERO,
+            step: Vectors::ZERO,
             few: List::default(),
         }
     }
@@ -547,5 +532,9 @@ impl Default for List {
     }
 }
 
+/// How near to a tile's edge corners are in the way.
+const EDGE: Num = Num::lit("0.125");
+/// The same from the other edge.
+const FAR_EDGE: Num = Num::lit("0.875");
 /// Units that are dealt with together.
 const BATCH: usize = 64;

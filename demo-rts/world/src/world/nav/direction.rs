@@ -1,6 +1,6 @@
 //! Eight ways, and none.
 
-use crate::world::space::Tile;
+use crate::world::tile::Tile;
 
 /// Which way to go from a tile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use super::{
     sector::{LONGEST, opposite},
     spread::{FAR, STRAIGHT, Scratch},
 };
-use crate::world::space::Tile;
+use crate::world::tile::Tile;
 
 /// Ways to one goal.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! What ways lead to.
 
 use super::land::Land;
-use crate::world::space::Tile;
+use crate::world::tile::Tile;
 
 /// Where to go: a rectangle of tiles. Its open tiles are where ways end; if it has none, as a building's
 /// footprint, the open tiles around it are.

@@ -1,6 +1,6 @@
 //! Passability: one bit for each tile, four words for each sector.
 
-use crate::world::space::Tile;
+use crate::world::tile::Tile;
 
 /// Which tiles are blocked. Tiles of the last sectors that lie beyond the map are blocked.
 #[derive(Clone, Debug, PartialEq)]

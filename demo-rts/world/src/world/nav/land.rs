@@ -4,7 +4,7 @@ use super::{
     ground::{Ground, SIDE, SIDES, TILES, local},
     sector::{Sector, opposite},
 };
-use crate::world::space::Tile;
+use crate::world::tile::Tile;
 
 #[derive(Clone, Debug)]
 pub(super) struct Land {

@@ -1,64 +1,29 @@
 //! Straight lines over the ground.
 
 use super::ground::Ground;
-use crate::world::space::{ONE, Point, Tile};
+use crate::world::tile::Tile;
+use sim::{Num, Vec2};
 
-/// Whether something of this half width, at most half a tile, can go straight from `from` to `to` without
-/// touching a blocked tile. `false` for lines longer than [`LONGEST_LINE`].
-pub(super) fn is_clear(ground: &Ground, from: Point, to: Point, half_width: i32) -> bool {
-    let (dx, dy) = (to.x.wrapping_sub(from.x), to.y.wrapping_sub(from.y));
-    let on_map = |at: Point| {
-        let edge = i32::from(ground.size()).saturating_mul(ONE);
-        (0..edge).contains(&at.x) && (0..edge).contains(&at.y)
-    };
-    let short = |part: i32| part.unsigned_abs() <= LONGEST_LINE * ONE as u32;
-    if !on_map(from) || !on_map(to) || !short(dx) || !short(dy) {
-        return false;
-    }
-    let half_width = half_width.clamp(0, ONE / 2);
-    let length = from.distance(to);
-    if half_width == 0 || length == 0 {
-        return thin(ground, from, to);
-    }
-    // A tile is wider than the strip, so what touches the strip touches one of its four borders.
-    let aside = |part: i32| (i64::from(part) * i64::from(half_width) / i64::from(length)) as i32;
-    let (x, y) = (aside(-dy), aside(dx));
-    let sides = |at: Point| {
-        let side = |x: i32, y: i32| Point {
-            x: at.x + x,
-            y: at.y + y,
-        };
-        (side(x, y), side(-x, -y))
-    };
-    let (begin, end) = (sides(from), sides(to));
-    thin(ground, begin.0, end.0)
-        && thin(ground, begin.1, end.1)
-        && thin(ground, begin.0, begin.1)
-        && thin(ground, end.0, end.1)
-}
-
-/// Whether every tile that the line touches is open.
-fn thin(ground: &Ground, a: Point, b: Point) -> bool {
+/// Whether every tile that the line touches is open. `false` for lines longer than [`LONGEST_LINE`].
+pub(super) fn is_clear(ground: &Ground, from: Vec2, to: Vec2) -> bool {
     let open =
         |x: i32, y: i32| x >= 0 && y >= 0 && !ground.is_blocked(Tile::new(x as u16, y as u16));
-    let (mut x, mut y) = (a.x.div_euclid(ONE), a.y.div_euclid(ONE));
-    let (end_x, end_y) = (b.x.div_euclid(ONE), b.y.div_euclid(ONE));
-    let (dx, dy) = (
-        i64::from(b.x) - i64::from(a.x),
-        i64::from(b.y) - i64::from(a.y),
-    );
-    let (step_x, step_y) = (dx.signum() as i32, dy.signum() as i32);
-    if !open(x, y) {
+    let way = to - from;
+    let (far_x, far_y) = (way.x.saturating_abs(), way.y.saturating_abs());
+    let (mut x, mut y): (i32, i32) = (from.x.to_num(), from.y.to_num());
+    if far_x.max(far_y) > LONGEST_LINE || !open(x, y) {
         return false;
     }
+    let (end_x, end_y): (i32, i32) = (to.x.to_num(), to.y.to_num());
+    let (step_x, step_y) = (way.x.to_bits().signum(), way.y.to_bits().signum());
     while (x, y) != (end_x, end_y) {
-        let border = |tile: i32, step: i32, from: i32| {
-            let edge = i64::from(tile + i32::from(step > 0)) * i64::from(ONE);
-            (edge - i64::from(from)).abs()
+        let border = |tile: i32, step: i32, from: Num| {
+            let edge = Num::from_num(tile + i32::from(step > 0));
+            (edge - from).abs()
         };
         // Which border comes first is a comparison of fractions: of the way in x and in y.
-        let to_x = border(x, step_x, a.x) * dy.abs();
-        let to_y = border(y, step_y, a.y) * dx.abs();
+        let to_x = border(x, step_x, from.x).wide_mul(far_y);
+        let to_y = border(y, step_y, from.y).wide_mul(far_x);
         let (cross_x, cross_y) = match (x == end_x, y == end_y) {
             (true, _) => (false, true),
             (_, true) => (true, false),
@@ -76,5 +41,5 @@ fn thin(ground: &Ground, a: Point, b: Point) -> bool {
     true
 }
 
-/// Tiles, along each axis, beyond which no line is followed.
-pub(super) const LONGEST_LINE: u32 = 64;
+/// Along each axis, beyond which no line is followed.
+const LONGEST_LINE: Num = Num::lit("64");

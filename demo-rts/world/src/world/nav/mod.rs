@@ -35,11 +35,12 @@ mod tests;
 pub use direction::{Block, Direction, Ways};
 pub use goal::Goal;
 
-use super::space::{Point, Tile};
+use super::tile::Tile;
 use flow::Flow;
 use ground::{Ground, Rows, SIDES, TILES, edge, local};
 use land::Land;
 use sector::Sector;
+use sim::{Arena, Vec2};
 use spread::Scratch;
 use std::collections::BTreeMap;
 
@@ -52,9 +53,7 @@ pub struct Nav {
     land: Land,
     /// Sectors in which tiles changed since.
     dirty: Vec<u32>,
-    flows: Vec<Option<Flow>>,
-    /// For each flow a number that no other ever had; another one when its answers may be other ones.
-    stamps: Vec<u32>,
+    open: Arena<Open>,
     last_stamp: u32,
     by_goal: BTreeMap<Goal, FieldId>,
     scratch: Scratch,
@@ -62,9 +61,16 @@ pub struct Nav {
     age: u32,
 }
 
-/// Names an open goal until it is closed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FieldId(u16);
+/// An open goal.
+#[derive(Clone, Debug)]
+struct Open {
+    flow: Flow,
+    /// A number that no other ever had; another one when the flow's answers may be other ones.
+    stamp: u32,
+}
+
+/// Names an open goal until it is closed, and nothing after that.
+pub type FieldId = sim::Id;
 
 impl Nav {
     /// A square map of `size` tiles along an edge, 1 to 4,096, with the tiles blocked of which `blocked`
@@ -79,8 +85,7 @@ impl Nav {
             now: ground.clone(),
             land: Land::new(ground),
             dirty: Vec::new(),
-            flows: Vec::new(),
-            stamps: Vec::new(),
+            open: Arena::new(),
             last_stamp: 0,
             by_goal: BTreeMap::new(),
             scratch: Scratch::default(),
@@ -106,10 +111,10 @@ impl Nav {
         self.now.is_blocked(tile)
     }
 
-    /// Whether something of this half width, at most half a tile, can go straight from one point to the
-    /// other without touching a blocked tile, as of now. `false` beyond 64 tiles along an axis.
-    pub fn is_clear(&self, from: Point, to: Point, half_width: i32) -> bool {
-        line::is_clear(&self.now, from, to, half_width)
+    /// Whether the line from one point to the other touches no blocked tile, as of now. `false` beyond 64
+    /// tiles along an axis.
+    pub fn is_clear(&self, from: Vec2, to: Vec2) -> bool {
+        line::is_clear(&self.now, from, to)
     }
 
     /// Equal and not zero for two tiles between which a unit can walk; 0 for blocked ones.
@@ -132,9 +137,9 @@ impl Nav {
         self.age = self.age.wrapping_add(1);
         if self.age.is_multiple_of(KEPT) {
             let then = self.age.saturating_sub(KEPT);
-            for (flow, stamp) in self.flows.iter_mut().zip(&mut self.stamps) {
-                if flow.as_mut().is_some_and(|flow| flow.forget(then)) {
-                    *stamp = fresh(&mut self.last_stamp);
+            for (_, open) in self.open.iter_mut() {
+                if open.flow.forget(then) {
+                    open.stamp = fresh(&mut self.last_stamp);
                 }
             }
         }
@@ -182,8 +187,8 @@ impl Nav {
             let other_portals = !sector.has_portals_of(&land.sectors[number]);
             portals |= other_portals;
             parts |= !sector.has_parts_of(&land.sectors[number]);
-            let mut flows = self.flows.iter().flatten();
-            let matters = flows.any(|flow| flow.touches(land, number));
+            let mut open = self.open.iter();
+            let matters = open.any(|(_, open)| open.flow.touches(land, number));
             if matters && !other_portals {
                 let rows = land.ground.open_rows(number as u32);
                 sector.measure(&rows, &mut self.scratch);
@@ -197,10 +202,7 @@ impl Nav {
             }
             fresh.push((number, sector));
         }
-        for (flow, stamp) in self.flows.iter_mut().zip(&mut self.stamps) {
-            let Some(flow) = flow else {
-                continue;
-            };
+        for (_, Open { flow, stamp }) in self.open.iter_mut() {
             *stamp = self::fresh(&mut self.last_stamp);
             let sectors = flow.goal.tiles(1).filter(|tile| !land.is_beyond(*tile));
             let mut sectors = sectors.map(|tile| land.ground.sector_of(tile) as usize);
@@ -218,7 +220,7 @@ impl Nav {
         } else {
             Vec::new()
         };
-        let begun = self.flows.iter_mut().flatten();
+        let begun = self.open.iter_mut().map(|(_, open)| &mut open.flow);
         for flow in begun.filter(|flow| flow.has_begun()) {
             if portals {
                 flow.renumber(&numbers, land);
@@ -231,9 +233,6 @@ impl Nav {
     }
 
     /// The ways to `goal`, whose sector around `at` is ready to be asked.
-    ///
-    /// # Panics
-    /// If more than 65,535 goals are open.
     pub fn prepare(&mut self, goal: Goal, at: Tile) -> FieldId {
         let id = self.open(goal);
         self.prepare_at(id, at);
@@ -241,29 +240,13 @@ impl Nav {
     }
 
     /// Names a goal, about which nothing needs to be known yet.
-    ///
-    /// # Panics
-    /// If more than 65,535 goals are open.
     pub fn open(&mut self, goal: Goal) -> FieldId {
-        if let Some(id) = self.by_goal.get(&goal) {
-            return *id;
-        }
-        let flow = Some(Flow::new(goal));
-        let place = match self.flows.iter().position(Option::is_none) {
-            Some(free) => {
-                self.flows[free] = flow;
-                free
-            }
-            None => {
-                self.flows.push(flow);
-                self.stamps.push(0);
-                self.flows.len() - 1
-            }
-        };
-        self.stamps[place] = fresh(&mut self.last_stamp);
-        let id = FieldId(u16::try_from(place).expect("goals in use are few"));
-        self.by_goal.insert(goal, id);
-        id
+        *self.by_goal.entry(goal).or_insert_with(|| {
+            self.open.insert(Open {
+                flow: Flow::new(goal),
+                stamp: fresh(&mut self.last_stamp),
+            })
+        })
     }
 
     /// Makes the sector around `at` ready to be asked, for an open goal. Nothing happens off the map.
@@ -278,8 +261,7 @@ impl Nav {
     /// search measured it yet, up to 40. Making ready a sector that the search has reached takes none,
     /// and some microseconds.
     pub fn prepare_within(&mut self, id: FieldId, at: Tile, budget: &mut u32) -> bool {
-        let flow = self.flows.get_mut(usize::from(id.0));
-        let Some(flow) = flow.and_then(Option::as_mut) else {
+        let Some(open) = self.open.get_mut(id) else {
             return false;
         };
         if self.land.is_beyond(at) {
@@ -287,28 +269,27 @@ impl Nav {
         }
         let sector = self.land.ground.sector_of(at);
         let scratch = &mut self.scratch;
-        flow.prepare(&mut self.land, sector, self.age, budget, scratch)
+        open.flow
+            .prepare(&mut self.land, sector, self.age, budget, scratch)
     }
 
     /// Steps that the search from an open goal has taken; 0 again, once ground has changed that it had
     /// passed. What is known of the ways to the goal follows from this, the blocked tiles and the goal.
     pub fn steps(&self, id: FieldId) -> u32 {
-        let flow = self.flows.get(usize::from(id.0)).and_then(Option::as_ref);
-        flow.map_or(0, Flow::steps)
+        self.flow(id).map_or(0, Flow::steps)
     }
 
     /// Takes the search from an open goal on to so many steps in all.
     pub fn resume(&mut self, id: FieldId, steps: u32) {
-        let flow = self.flows.get_mut(usize::from(id.0));
-        if let Some(flow) = flow.and_then(Option::as_mut) {
-            flow.resume(&mut self.land, steps, &mut self.scratch);
+        if let Some(open) = self.open.get_mut(id) {
+            open.flow.resume(&mut self.land, steps, &mut self.scratch);
         }
     }
 
-    /// Forgets a goal. Its id may name another one later.
+    /// Forgets a goal.
     pub fn close(&mut self, goal: Goal) {
         if let Some(id) = self.by_goal.remove(&goal) {
-            self.flows[usize::from(id.0)] = None;
+            self.open.remove(id);
         }
     }
 
@@ -321,7 +302,7 @@ impl Nav {
     /// leads to the goal. From a blocked tile the way leads to the nearest tile of its sector that has one.
     #[inline]
     pub fn direction(&self, id: FieldId, tile: Tile) -> Option<Direction> {
-        let flow = self.flows.get(usize::from(id.0))?.as_ref()?;
+        let flow = self.flow(id)?;
         if self.land.is_beyond(tile) {
             return None;
         }
@@ -335,7 +316,7 @@ impl Nav {
     /// The same, or `None` if the tile's sector is not ready; off the map no way leads anywhere.
     #[inline]
     pub fn direction_if_ready(&self, id: FieldId, tile: Tile) -> Option<Option<Direction>> {
-        let flow = self.flows.get(usize::from(id.0))?.as_ref()?;
+        let flow = self.flow(id)?;
         let ready = self.land.is_beyond(tile) || flow.is_prepared(self.land.ground.sector_of(tile));
         ready.then(|| self.direction(id, tile))
     }
@@ -344,7 +325,7 @@ impl Nav {
     /// [`direction`](Self::direction). `None` if the sector was not prepared.
     #[inline]
     pub fn block(&self, id: FieldId, block: Block) -> Option<Ways> {
-        let flow = self.flows.get(usize::from(id.0))?.as_ref()?;
+        let flow = self.flow(id)?;
         let tile = block.corner();
         if self.land.is_beyond(tile) {
             return None;
@@ -353,17 +334,16 @@ impl Nav {
     }
 
     /// A number that names the goal and what is known of the ways to it: as long as it stays the same, so
-    /// does every [`direction`](Self::direction) and [`block`](Self::block) that there was. Never 0.
+    /// does every [`direction`](Self::direction) and [`block`](Self::block) that there was. 0 if none is open.
     #[inline]
     pub fn stamp(&self, id: FieldId) -> u32 {
-        let stamp = self.stamps.get(usize::from(id.0));
-        stamp.copied().unwrap_or_default()
+        self.open.get(id).map_or(0, |open| open.stamp)
     }
 
     /// What it costs to go to the goal, 5 for a tile, along the directions, from a tile whose sector was
     /// prepared since the last refresh. `None` where no way leads to the goal. Takes some microseconds.
     pub fn cost(&self, id: FieldId, tile: Tile) -> Option<u32> {
-        let flow = self.flows.get(usize::from(id.0))?.as_ref()?;
+        let flow = self.flow(id)?;
         if self.land.is_beyond(tile) {
             return None;
         }
@@ -373,14 +353,19 @@ impl Nav {
     /// Whether a way leads from the tile to the goal, which must be open.
     pub fn is_reached(&self, id: FieldId, tile: Tile) -> bool {
         let region = self.region(tile);
-        let flow = self.flows.get(usize::from(id.0)).and_then(Option::as_ref);
+        let flow = self.flow(id);
         region != 0 && flow.is_some_and(|flow| flow.is_reached_from(region))
+    }
+
+    #[inline]
+    fn flow(&self, id: FieldId) -> Option<&Flow> {
+        self.open.get(id).map(|open| &open.flow)
     }
 
     /// Bytes on the heap.
     pub fn memory(&self) -> usize {
-        let flows: usize = self.flows.iter().flatten().map(Flow::memory).sum();
-        flows + self.land.memory() + self.land.sectors.len() * TILES / 8
+        let open = self.open.iter().map(|(_, open)| open.flow.memory());
+        open.sum::<usize>() + self.land.memory() + self.land.sectors.len() * TILES / 8
     }
 }
 

@@ -2,7 +2,8 @@ mod lines;
 mod steps;
 
 use super::*;
-use crate::world::{generate::mix, space::ONE};
+use crate::world::generate::mix;
+use sim::Num;
 
 /// A map drawn with characters: `#` is blocked.
 struct Drawing {

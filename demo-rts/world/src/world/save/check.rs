@@ -3,16 +3,15 @@
 use crate::world::{
     Id, World,
     bands::BANDS,
-    columns::Reader,
     goals::{MOST_STEPS, most_goals},
     research::Job,
     setup::MOST_SEATS,
-    space::{ONE, Tile},
     tables::{CARRY, QUEUE_LENGTH, UPGRADES, Upgrade},
+    tile::Tile,
     units::{Load, Order, Way},
     victory::Verdict,
 };
-use sim::LoadError;
+use sim::{Grid, LoadError, Num, Reader, Vec2};
 
 pub(super) fn check_seats(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
     let seats = &w.seats;
@@ -95,12 +94,8 @@ pub(super) fn check_units(w: &World, from: &Reader<'_>) -> Result<(), LoadError>
         from.require(!units.kind[row].is_building(), "unit kind")?;
         from.require(usize::from(units.seat[row]) < w.seats.len(), "unit seat")?;
         from.require(units.hp[row] <= stats.hit_points, "unit hit points")?;
-        let edge = i32::from(w.map.size()) * ONE;
         let at = units.at(row);
-        from.require(
-            (0..edge).contains(&at.x) && (0..edge).contains(&at.y),
-            "unit ground",
-        )?;
+        from.require(on_map(w, at.x) && on_map(w, at.y), "unit ground")?;
         // Something may have been built where a unit died.
         from.require(
             !units.is_on_map(row) || !w.map.is_blocked_at(at),
@@ -170,10 +165,9 @@ pub(super) fn check_garrisons(w: &World, from: &Reader<'_>) -> Result<(), LoadEr
 
 pub(super) fn check_projectiles(w: &World, from: &Reader<'_>) -> Result<(), LoadError> {
     let p = &w.projectiles;
-    let edge = i32::from(w.map.size()) * ONE;
-    let on_map = |places: &[i32]| places.iter().all(|at| (0..edge).contains(at));
     for places in [&p.x, &p.y, &p.to_x, &p.to_y] {
-        from.require(on_map(places), "projectile place")?;
+        let all_on_map = places.iter().all(|at| on_map(w, *at));
+        from.require(all_on_map, "projectile place")?;
     }
     for row in 0..p.len() {
         from.require(p.kind[row].stats().arrow_speed > 0, "projectile kind")?;
@@ -203,6 +197,11 @@ pub(super) fn check_goals(w: &World, from: &Reader<'_>) -> Result<(), LoadError>
     from.require(steps <= MOST_STEPS, "steps of searches")
 }
 
+/// Whether points of the map have such a coordinate.
+fn on_map(w: &World, at: Num) -> bool {
+    at >= 0 && at < w.map.size()
+}
+
 fn in_map(w: &World, tiles: &[u32]) -> bool {
     tiles.iter().all(|tile| (*tile as usize) < w.map.tiles())
 }
@@ -210,14 +209,12 @@ fn in_map(w: &World, tiles: &[u32]) -> bool {
 /// How many pairs of units are close enough to look at each other, at about a ninth: each block of 8 × 8
 /// tiles counts with the square of those in it.
 pub(in crate::world) fn crowding(w: &World) -> u64 {
-    let units = &w.units;
-    let mut blocks: Vec<(u16, u16)> = (0..units.len())
-        .filter(|row| units.is_on_map(*row))
-        .map(|row| (units.tile(row).x / 8, units.tile(row).y / 8))
-        .collect();
-    blocks.sort_unstable();
-    let crowds = blocks.chunk_by(|a, b| a == b);
-    crowds.map(|crowd| (crowd.len() as u64).pow(2)).sum()
+    let high = Tile::new(w.map.size(), w.map.size()).corner();
+    let mut blocks = Grid::new(Vec2::ZERO, high, Num::from_num(8));
+    let rows = (0..w.units.len()).filter(|row| w.units.is_on_map(*row));
+    let cells: Vec<u32> = rows.map(|row| blocks.cell_of(w.units.at(row))).collect();
+    blocks.fill(cells);
+    blocks.pairs()
 }
 
 /// Ascending, used up by `next_id`, and far from the end of all ids.

@@ -63,7 +63,7 @@ pub(in crate::world) fn table_bytes(tables: &Tables) -> Vec<u8> {
             put(i64::from(number));
         }
         for number in [range, arrow_speed, splash, alert, speed, radius] {
-            put(i64::from(number));
+            put(i64::from(number.to_bits()));
         }
         for kinds in [needs, trains] {
             put(kinds.len() as i64);

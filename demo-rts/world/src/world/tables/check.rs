@@ -6,9 +6,9 @@ use super::{Ability, KINDS, Kind, Stats, Tables, Upgrade, UpgradeStats};
 use crate::world::{
     fog,
     setup::{MOST_SEATS, USUAL_POPULATION},
-    space::ONE as TILE,
 };
 use roles::check_role;
+use sim::Num;
 
 /// The first contradiction found in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -219,8 +219,7 @@ impl Tables {
         at_most("lenience_tiles", common.lenience_tiles.into(), sight)?;
         at_most("leash_tiles", common.leash_tiles.into(), 2 * sight)?;
         // Idle soldiers would turn against whom they must not pursue.
-        let leash = i32::from(common.leash_tiles) * TILE;
-        let held = |line: &&Stats| line.size > 0 || line.alert <= leash;
+        let held = |line: &&Stats| line.size > 0 || line.alert <= common.leash_tiles;
         let all_held = self
             .kinds
             .iter()
@@ -324,7 +323,7 @@ fn check_line(line: &Stats) -> Result<(), Wrong> {
     require(line.sight > 0, "sight", Fault::Zero)?;
     at_most("sight", line.sight.into(), fog::MOST_SIGHT.into())?;
     // It would turn against whom it cannot see.
-    let seen = line.alert < i32::from(line.sight) * TILE;
+    let seen = line.alert < line.sight;
     require(seen, "alert", Fault::TooLarge)?;
     check_weapon(line)?;
     if line.size == 0 {
@@ -430,11 +429,11 @@ fn all_differ(kinds: &[Kind]) -> bool {
 /// The longest footprint's edge that building, leaving and drawing are made for.
 const BROADEST: u16 = 4;
 /// Beyond it a unit could pass through a wall, or another unit, in one tick.
-const FASTEST: i32 = TILE / 4;
+const FASTEST: Num = Num::lit("0.25");
 /// Two wider ones could not pass each other's tiles.
-const WIDEST: i32 = TILE / 2;
+const WIDEST: Num = Num::lit("0.5");
 /// Distances of the weapons' kernels fit 32 bits up to here.
-const FARTHEST: i32 = 20 * TILE;
+const FARTHEST: Num = Num::lit("20");
 /// Nobody could ever pay more: a start gives so much.
 const DEAREST: u32 = 100_000;
 /// Shares of hit points are computed in 32 bits.

@@ -1,7 +1,8 @@
 //! What can be researched, and what it changes.
 
 use super::{KINDS, Kind, Stats, TABLES, Tables};
-use crate::world::{columns::byte_cell, space::ONE as TILE};
+use crate::world::columns::byte_cell;
+use sim::Num;
 
 /// Something that a seat can learn, in levels. Numbers are never reused: new ones are appended.
 #[derive(
@@ -86,7 +87,8 @@ pub struct Change {
     pub of: &'static [Kind],
     /// Which.
     pub what: Ability,
-    /// By how much with every level, in the unit of the column; of hit points, in hundredths.
+    /// By how much with every level, in the unit of the column; of hit points, in hundredths; of the range, in the last
+    /// bits of its number.
     pub by: i32,
 }
 
@@ -120,8 +122,9 @@ impl Change {
             Ability::Siege => line.siege = grown(line.siege),
             Ability::Armour => line.armour = grown(line.armour),
             Ability::Range => {
-                line.range = line.range.saturating_add(by).max(0);
-                line.alert = line.alert.saturating_add(by).max(0);
+                let by = Num::from_bits(by);
+                line.range = line.range.saturating_add(by).max(Num::ZERO);
+                line.alert = line.alert.saturating_add(by).max(Num::ZERO);
             }
             Ability::GatherTicks => line.gather_ticks = grown(line.gather_ticks).max(1),
             Ability::FarmTicks => line.farm_ticks = grown(line.farm_ticks).max(1),
@@ -216,7 +219,7 @@ pub(super) const UPGRADE_LINES: [UpgradeStats; UPGRADES] = [
             Change {
                 of: SHOOTERS,
                 what: Ability::Range,
-                by: TILE / 2,
+                by: Num::lit("0.5").to_bits(),
             },
         ],
     },

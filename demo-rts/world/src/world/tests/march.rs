@@ -19,12 +19,12 @@ fn go(w: &mut World, units: &[Id], x: u16, y: u16) {
     assert_eq!(issue(w, A, Command::Move { units, to }), Ok(()));
 }
 
-/// From the first to the last of them, in tiles.
-fn drawn_out(w: &World, units: &[Id]) -> i32 {
+/// From the first to the last of them.
+fn drawn_out(w: &World, units: &[Id]) -> Num {
     let x = |id: &Id| w.unit(*id).expect("nobody dies").at.x;
     let first = units.iter().map(x).max().unwrap();
     let last = units.iter().map(x).min().unwrap();
-    (first - last) / ONE
+    first - last
 }
 
 #[test]
@@ -37,8 +37,11 @@ fn a_mixed_group_keeps_together() {
     run(&mut w, 150);
     run(&mut alone, 150);
     let (together, apart) = (drawn_out(&w, &units), drawn_out(&alone, &units));
-    assert!(together <= 5, "{together} tiles");
-    assert!(apart > together + 3, "{apart} and {together} tiles");
+    assert!(together < 6, "{together} tiles");
+    assert!(
+        apart > together + Num::from_num(3),
+        "{apart} and {together} tiles"
+    );
     let ticks = run_until(&mut w, 600, |w| {
         units
             .iter()
@@ -78,8 +81,8 @@ fn who_is_sent_elsewhere_leaves_the_band() {
     // A knight by itself is as fast as a knight.
     let before = w.unit(units[0]).unwrap().at;
     run(&mut w, 40);
-    let way = before.distance(w.unit(units[0]).unwrap().at) as i32;
-    assert!(way > 38 * Kind::Knight.stats().speed, "{way}");
+    let way = before.distance(w.unit(units[0]).unwrap().at);
+    assert!(way > Kind::Knight.stats().speed * 38, "{way}");
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn a_crowd_spreads_out() {
     for (n, a) in all.iter().enumerate() {
         assert!(a.tile.king_steps(to) <= 9, "{a:?}");
         for b in &all[..n] {
-            assert!(a.at.distance(b.at) > ONE as u32 / 3, "{a:?} {b:?}");
+            assert!(a.at.distance(b.at) > Num::lit("0.333"), "{a:?} {b:?}");
         }
     }
 }

@@ -380,7 +380,7 @@ fn hostile_garrisons_and_errands_do_not_load() {
         &|w| w.buildings.inside[site] = 2,
         &|w| w.buildings.inside[site] = 0,
         &|w| w.units.target[row] = 1,
-        &|w| w.units.x[row] += 1,
+        &|w| w.units.x[row] += Num::DELTA,
         &|w| w.waypoints.unit[0] = u32::MAX,
         &|w| w.waypoints.order[0] = Order::Inside,
         &|w| w.waypoints.order[0] = Order::Gather,

@@ -1,9 +1,11 @@
 use super::*;
-use crate::Incarnation;
+use crate::log::TurnFold;
 use crate::session::lobby::Settled;
 use crate::session::playing::epochs::key;
 use crate::session::playing::tests::{SETTINGS, change, core};
 use crate::session::roster::tests::start;
+use crate::{Incarnation, LogHash};
+use sim::Checksum;
 
 #[test]
 fn who_comes_back_waits_for_no_batch_that_another_who_came_back_never_seals() {
@@ -19,7 +21,7 @@ fn who_comes_back_waits_for_no_batch_that_another_who_came_back_never_seals() {
             change(2, 0b1111, 101, Some(3)),
         ],
         left: Peers::default(),
-        course: Course::new(&start),
+        course: TurnFold::new(&start),
         start: Arc::new(start),
         ticks: 0,
         past: Vec::new(),

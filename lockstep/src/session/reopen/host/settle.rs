@@ -2,9 +2,9 @@
 
 use super::{BEGIN_AFTER, Host, Stage};
 use crate::log::{NewRun, RosterChange, encode_change};
-use crate::session::catch_up::{Ask, encode};
 use crate::session::core::Core;
 use crate::session::lobby::Step;
+use crate::session::rejoin::{Ask, encode};
 use crate::session::reopen::message::{Claim, Proposal, Said};
 use crate::session::roster::{Ballot, Peers, Value, Voters};
 use crate::session::wire::Control;

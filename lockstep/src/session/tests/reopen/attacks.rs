@@ -3,8 +3,8 @@
 use super::*;
 use crate::Incarnation;
 use crate::log::start_hash;
-use crate::session::catch_up::message::{Answer, Ask, decode, encode};
 use crate::session::core::statement;
+use crate::session::rejoin::message::{Answer, Ask, decode, encode};
 use crate::session::reopen::{Claim, Said};
 
 /// A member that says whatever it likes, on a link that it has dialled.
@@ -147,16 +147,16 @@ fn start_of(disk: &Disk) -> &Arc<crate::log::Start> {
 /// What an honest peer with this disk claims.
 fn claim_of(disk: &Disk) -> Claim {
     let start = start_of(disk);
-    let mut walk = Walk::new(start.clone());
+    let mut head = crate::log::Head::new(start.clone());
     let signer = KeyedHash::new(id(0));
     for record in &disk.log[1..] {
-        walk.take(record, &signer).expect("a log that follows");
+        head.take(record, &signer).expect("a log that follows");
     }
     Claim {
         start: start_hash(start),
-        epoch: walk.epoch,
-        turns: walk.turns,
-        hash: walk.hash,
+        epoch: head.epoch(),
+        turns: head.turns(),
+        hash: head.hash(),
     }
 }
 

@@ -36,8 +36,8 @@ fn every_contradiction_is_found_and_named() {
             TooLarge,
         ),
         (Kind::House, |s| s.size = 5, "size", TooLarge),
-        (Kind::House, |s| s.speed = 1, "speed", Needless),
-        (Kind::House, |s| s.radius = 1, "radius", Needless),
+        (Kind::House, |s| s.speed = Num::DELTA, "speed", Needless),
+        (Kind::House, |s| s.radius = Num::DELTA, "radius", Needless),
         (Kind::House, |s| s.population = 1, "population", Needless),
         (
             Kind::House,
@@ -48,13 +48,23 @@ fn every_contradiction_is_found_and_named() {
         (Kind::House, |s| s.sight = 0, "sight", Zero),
         (Kind::House, |s| s.sight = u16::MAX, "sight", TooLarge),
         (Kind::Knight, |s| s.sight = 7, "alert", TooLarge),
-        (Kind::Tower, |s| s.arrow_speed = 0, "arrow_speed", Zero),
+        (
+            Kind::Tower,
+            |s| s.arrow_speed = Num::ZERO,
+            "arrow_speed",
+            Zero,
+        ),
         (Kind::Tower, |s| s.arrows = 9, "arrows", TooLarge),
         (Kind::Tower, |s| s.damage = 0, "siege", Needless),
         (Kind::Tower, |s| s.shelters = 51, "shelters", TooLarge),
-        (Kind::Tower, |s| s.splash = 1, "splash", Needless),
+        (Kind::Tower, |s| s.splash = Num::DELTA, "splash", Needless),
         (Kind::TownHall, |s| s.shelters = 0, "arrows", Zero),
-        (Kind::Catapult, |s| s.arrow_speed = 0, "splash", Needless),
+        (
+            Kind::Catapult,
+            |s| s.arrow_speed = Num::ZERO,
+            "splash",
+            Needless,
+        ),
         (Kind::Knight, |s| s.shelters = 1, "shelters", Needless),
         (Kind::Knight, |s| s.cooldown = 0, "cooldown", Zero),
         (
@@ -65,14 +75,24 @@ fn every_contradiction_is_found_and_named() {
         ),
         (Kind::Knight, |s| s.siege = 0, "siege", Zero),
         (Kind::Knight, |s| s.damage = 9_999, "damage", TooLarge),
-        (Kind::Knight, |s| s.range = 0, "range", Zero),
-        (Kind::Knight, |s| s.range = -1, "range", Negative),
-        (Kind::Knight, |s| s.alert = 0, "range", TooLarge),
-        (Kind::Knight, |s| s.alert = i32::MAX, "alert", TooLarge),
-        (Kind::Knight, |s| s.speed = 0, "speed", Zero),
-        (Kind::Knight, |s| s.speed = TILE / 4, "speed", TooLarge),
-        (Kind::Knight, |s| s.radius = TILE / 2, "radius", TooLarge),
-        (Kind::Knight, |s| s.radius = 0, "radius", Zero),
+        (Kind::Knight, |s| s.range = Num::ZERO, "range", Zero),
+        (Kind::Knight, |s| s.range = -Num::DELTA, "range", Negative),
+        (Kind::Knight, |s| s.alert = Num::ZERO, "range", TooLarge),
+        (Kind::Knight, |s| s.alert = Num::MAX, "alert", TooLarge),
+        (Kind::Knight, |s| s.speed = Num::ZERO, "speed", Zero),
+        (
+            Kind::Knight,
+            |s| s.speed = Num::lit("0.25"),
+            "speed",
+            TooLarge,
+        ),
+        (
+            Kind::Knight,
+            |s| s.radius = Num::lit("0.5"),
+            "radius",
+            TooLarge,
+        ),
+        (Kind::Knight, |s| s.radius = Num::ZERO, "radius", Zero),
         (Kind::Knight, |s| s.population = 0, "population", Zero),
         (Kind::Knight, |s| s.arrows = 1, "arrows", Needless),
         (Kind::Knight, |s| s.farm_ticks = 1, "gather_ticks", Zero),
@@ -119,7 +139,7 @@ fn every_contradiction_is_found_and_named() {
         // A seat may have 150 in usual matches.
         (Kind::Knight, |s| s.population = 151, "population", TooLarge),
         (Kind::Knight, |s| s.houses = 1, "houses", Needless),
-        (Kind::Wall, |s| s.alert = TILE, "alert", Needless),
+        (Kind::Wall, |s| s.alert = Num::ONE, "alert", Needless),
         (Kind::House, |s| s.houses = 0, "houses", Zero),
         (
             Kind::Knight,
@@ -154,7 +174,10 @@ fn every_contradiction_is_found_and_named() {
         ),
         (
             Kind::House,
-            |s| (s.size, s.speed, s.radius, s.population, s.houses) = (0, 9, 9, 1, 0),
+            |s| {
+                (s.size, s.speed, s.radius, s.population, s.houses) =
+                    (0, Num::DELTA, Num::DELTA, 1, 0)
+            },
             "size",
             NotABuilding,
         ),
@@ -216,7 +239,7 @@ const UNARMED: [Change; 1] = [Change {
 const TOO_FAR: [Change; 1] = [Change {
     of: &[Kind::Archer],
     what: Ability::Range,
-    by: 15 * TILE,
+    by: Num::lit("15").to_bits(),
 }];
 
 /// Farther by each of two upgrades, and too far by both.
@@ -257,12 +280,12 @@ fn upgrades_that_are_too_much_together_are_found_and_named() {
 const SOME_FARTHER: [Change; 1] = [Change {
     of: &[Kind::Swordsman],
     what: Ability::Range,
-    by: TILE,
+    by: Num::ONE.to_bits(),
 }];
 const STONES_FARTHER: [Change; 1] = [Change {
     of: &[Kind::Catapult],
     what: Ability::Range,
-    by: TILE,
+    by: Num::ONE.to_bits(),
 }];
 
 #[test]

@@ -55,12 +55,17 @@ impl Peers {
 
     /// The lowest.
     pub fn lowest(self) -> Option<u8> {
-        self.iter().next()
+        (!self.is_empty()).then(|| self.0.trailing_zeros() as u8)
     }
 
     /// All, ascending.
     pub fn iter(self) -> impl Iterator<Item = u8> + Clone {
-        (0..16).filter(move |peer| self.contains(*peer))
+        let mut rest = self;
+        std::iter::from_fn(move || {
+            let lowest = rest.lowest()?;
+            rest.0 &= rest.0 - 1;
+            Some(lowest)
+        })
     }
 }
 
@@ -82,7 +87,7 @@ fn bit(peer: u8) -> u16 {
     1u16.checked_shl(u32::from(peer)).unwrap_or(0)
 }
 
-/// The peers that vote in one epoch: one vote each, and the tie-break for the lowest of them, who holds the lowest
+/// The peers that vote in one epoch: one vote each, and the tie-break for the lowest of them, which holds the lowest
 /// seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Voters {
@@ -150,7 +155,7 @@ mod tests {
         let voters = Voters::new(Peers::first(2));
         assert!(voters.is_quorum(Peers(0b01)));
         assert!(!voters.is_quorum(Peers(0b10)));
-        // Whoever is no voter counts for nothing.
+        // A peer that is no voter counts for nothing.
         assert!(!voters.is_quorum(Peers(0b1110)));
     }
 }

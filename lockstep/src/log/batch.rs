@@ -1,12 +1,14 @@
 //! A batch: what one peer seals for one turn, and signs.
 
+use super::bundle::{LogEntry, MAX_LOAD, What, decode_entries, encode_entries};
+use super::keyframe::SnapshotHash;
+use super::start::Start;
 use crate::encoding::{DecodeError, Reader, put_varint};
 use crate::limits::MAX_PEERS;
-use crate::log::{Chain, Keyframe, LogEntry, SignedBatch, Start, What};
-use crate::log::{decode_entries, encode_entries};
 use crate::sign::Signer;
-use crate::{Incarnation, LogHash, MatchId, TurnNumber};
+use crate::{Incarnation, LogHash, MatchId, PeerId, TurnNumber};
 use sim::{Checksum, Seat};
+use std::sync::Arc;
 
 /// One peer's commands for one turn, for all its seats, and what it reports beside them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,27 +42,8 @@ pub struct Batch {
     pub snapshot: Option<(u32, SnapshotHash)>,
 }
 
-/// What a peer signs of a snapshot: a hash over the log up to it, the ticks stepped, and the world's bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
-pub struct SnapshotHash(pub [u8; 16]);
-
-impl SnapshotHash {
-    /// Of the keyframe's world.
-    pub fn of(keyframe: &Keyframe) -> SnapshotHash {
-        let mut chain = Chain::new("lockstep snapshot 1");
-        chain.number(keyframe.turns);
-        chain.bytes(&keyframe.ticks.to_le_bytes());
-        chain.bytes(&keyframe.log_hash.0);
-        chain.bytes(&keyframe.snapshot);
-        SnapshotHash(chain.end().0)
-    }
-}
-
 /// A slack that says nothing: no batch of that peer arrived since the last report.
 pub const NO_SLACK: i16 = i16::MIN;
-
-/// The largest load that is reported: the longest tick there is.
-pub const MAX_LOAD: u16 = 16_000;
 
 impl Batch {
     /// Appends the canonical encoding, which is what is signed.
@@ -194,7 +177,7 @@ impl SignedBatch {
     pub fn is_signed_by(
         &self,
         start: &Start,
-        verify: impl FnOnce(crate::PeerId, &[u8], &[u8; 64]) -> bool,
+        verify: impl FnOnce(PeerId, &[u8], &[u8; 64]) -> bool,
     ) -> bool {
         let peer = start.roster.get(usize::from(self.peer));
         peer.is_some_and(|peer| self.is_signed_in(start, peer.incarnation, verify))
@@ -205,7 +188,7 @@ impl SignedBatch {
         &self,
         start: &Start,
         incarnation: Incarnation,
-        verify: impl FnOnce(crate::PeerId, &[u8], &[u8; 64]) -> bool,
+        verify: impl FnOnce(PeerId, &[u8], &[u8; 64]) -> bool,
     ) -> bool {
         let peer = start.roster.get(usize::from(self.peer));
         peer.is_some_and(|peer| {
@@ -233,4 +216,45 @@ fn signed_bytes(match_id: MatchId, incarnation: Incarnation, content: &[u8]) -> 
     bytes.extend_from_slice(&incarnation.0);
     bytes.extend_from_slice(content);
     bytes
+}
+
+/// A batch as its peer signed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedBatch {
+    /// Index of the peer in the roster.
+    pub peer: u8,
+    /// The signed bytes; [`Batch::decode`] reads them.
+    pub content: Arc<[u8]>,
+    /// The peer's signature, which also binds the match and the peer's incarnation.
+    pub signature: [u8; 64],
+}
+
+/// Two different batches that one run of one peer's process signed for one turn: no correct peer does. Anyone who has
+/// the start can check it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Equivocation(pub SignedBatch, pub SignedBatch);
+
+impl Equivocation {
+    /// Whose it is, by index in the start's roster; `None` where it proves nothing. `verify` tells whether a signature
+    /// is a peer's for some bytes.
+    pub fn holds(
+        &self,
+        start: &Start,
+        verify: impl Fn(PeerId, &[u8], &[u8; 64]) -> bool,
+    ) -> Option<u8> {
+        let Equivocation(one, other) = self;
+        let differ = one.peer == other.peer && one.content != other.content;
+        let same_turn = differ && self.turn().is_some();
+        let signed = same_turn
+            && [one, other]
+                .iter()
+                .all(|batch| batch.is_signed_by(start, &verify));
+        signed.then_some(one.peer)
+    }
+
+    /// The turn that both are for, if it is one.
+    pub fn turn(&self) -> Option<TurnNumber> {
+        let turn = |batch: &SignedBatch| Some(Batch::decode(&batch.content).ok()?.turn);
+        turn(&self.0).filter(|of| turn(&self.1) == Some(*of))
+    }
 }

@@ -1,4 +1,4 @@
-//! What is said on the bulk channel between a peer that comes back and one that has the match.
+//! Messages of the bulk channel, between a joiner and a peer that has the match.
 
 use crate::encoding::DecodeError;
 use crate::session::SnapshotHash;
@@ -8,13 +8,13 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Bytes of log or snapshot in one answer, at most: with what goes around it a message holds them.
-pub(in crate::session) const PART: usize = 32 << 10;
+pub(crate) const PART: usize = 32 << 10;
 /// Bytes of the largest answer: a part, and signed batches of all peers.
 const MESSAGE: usize = PART + (24 << 10);
 
-/// From the peer that comes back.
+/// From the joiner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(in crate::session) enum Ask {
+pub(crate) enum Ask {
     /// How the match began, and what snapshot there is.
     Outline { match_id: MatchId },
     /// The log from this turn on. Answered once there is a turn, or more than `attested` turns are attested.
@@ -23,9 +23,9 @@ pub(in crate::session) enum Ask {
     Snapshot { offset: u64 },
 }
 
-/// To it.
+/// To the joiner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(in crate::session) enum Answer {
+pub(crate) enum Answer {
     Outline {
         /// The start's record, encoded.
         start: Vec<u8>,
@@ -50,13 +50,13 @@ pub(in crate::session) enum Answer {
     },
     /// No such match here, or not any more, or another part of the log is all there is.
     Nothing,
-    /// Nobody plays the match: this peer waits for the others to come back, to reopen it.
+    /// No peer plays the match: this one waits for the others to come back, to reopen it.
     Reopens,
 }
 
 /// A snapshot, and the batches of a quorum that report its hash.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(in crate::session) struct Offer {
+pub(crate) struct Offer {
     pub turns: u32,
     pub ticks: u64,
     pub bytes: u64,
@@ -64,12 +64,12 @@ pub(in crate::session) struct Offer {
     pub batches: Vec<WireBatch>,
 }
 
-pub(in crate::session) fn encode(message: &impl Serialize) -> Vec<u8> {
+pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
     postcard::to_allocvec(message).expect("a catch-up message always encodes")
 }
 
 /// Strict: every byte belongs to the message, and its length is bounded before it is read.
-pub(in crate::session) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     let fail = |what, at| Err(DecodeError { what, at });
     if bytes.len() > MESSAGE {
         return fail("a message above its limit", bytes.len());

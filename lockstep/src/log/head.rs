@@ -1,36 +1,35 @@
-//! Walking a log: what it comes to, and whether each record follows on those before it.
+//! What the records of a log come to, and whether the next one follows on them.
 
-use crate::log::{
-    Codec, Continuation, Record, RosterChange, SignedBatch, Start, continued_hash, roster_hash,
-    start_hash, turn_hash,
-};
-use crate::session::Batch;
-use crate::session::playing::Course;
-use crate::session::roster::{Peers, Voters};
+use super::batch::{Batch, SignedBatch};
+use super::codec::Codec;
+use super::continuation::{Continuation, continued_hash};
+use super::hash::{roster_hash, start_hash, turn_hash};
+use super::peers::{Peers, Voters};
+use super::record::Record;
+use super::roster_change::RosterChange;
+use super::start::Start;
+use super::turn_fold::TurnFold;
 use crate::sign::Signer;
-use crate::{Incarnation, LogHash};
+use crate::{Incarnation, LogHash, PeerId};
 use sim::Seat;
 use std::sync::Arc;
 
-/// A log, walked so far.
+/// A log, folded: hash chain, epochs, and what the next turn depends on.
 #[derive(Clone)]
-pub(in crate::session) struct Walk {
-    /// As the last change left it.
-    pub(in crate::session) start: Arc<Start>,
-    pub(in crate::session) turns: u32,
-    pub(in crate::session) ticks: u64,
-    pub(in crate::session) epoch: u32,
-    pub(in crate::session) roster: Peers,
-    /// Hash after all turns.
-    pub(in crate::session) hash: LogHash,
+pub(crate) struct Head {
+    /// With the runs that speak for the peers since the last change.
+    start: Arc<Start>,
+    turns: u32,
+    ticks: u64,
+    epoch: u32,
+    roster: Peers,
+    hash: LogHash,
     /// The same with the changes chained in that wait for their first turn.
-    pub(in crate::session) chained: Option<LogHash>,
-    pub(in crate::session) course: Course,
-    /// How what follows is encoded.
-    pub(in crate::session) codec: Codec,
-    pub(in crate::session) changes: Vec<RosterChange>,
-    /// Of those who are gone by the last change, who had left by itself.
-    pub(in crate::session) left: Peers,
+    chained: Option<LogHash>,
+    fold: TurnFold,
+    codec: Codec,
+    changes: Vec<RosterChange>,
+    left: Peers,
     /// Which run of a process speaks for a peer, from which epoch on.
     runs: Vec<(u32, u8, Incarnation)>,
     /// One player went on alone: the roster does not change any more.
@@ -39,20 +38,20 @@ pub(in crate::session) struct Walk {
 
 /// A record that does not follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::session) struct DoesNotFollow;
+pub(crate) struct DoesNotFollow;
 
-impl Walk {
+impl Head {
     /// Before turn 0.
-    pub(in crate::session) fn new(start: Arc<Start>) -> Self {
+    pub(crate) fn new(start: Arc<Start>) -> Self {
         let places = start.roster.iter().enumerate();
-        Walk {
+        Head {
             turns: 0,
             ticks: 0,
             epoch: 0,
             roster: Peers::first(start.roster.len()),
             hash: start_hash(&start),
             chained: None,
-            course: Course::new(&start),
+            fold: TurnFold::new(&start),
             codec: Codec::behind(&start),
             changes: Vec::new(),
             left: Peers::default(),
@@ -65,14 +64,14 @@ impl Walk {
     }
 
     /// Takes the next turn or roster change.
-    pub(in crate::session) fn take(
+    pub(crate) fn take(
         &mut self,
         record: &Record,
         signer: &dyn Signer,
     ) -> Result<(), DoesNotFollow> {
         match record {
             Record::Bundle(bundle) => {
-                if bundle.turn.0 != self.turns || !self.course.follow(bundle) {
+                if bundle.turn.0 != self.turns || !self.fold.follow(bundle) {
                     return Err(DoesNotFollow);
                 }
                 self.hash = turn_hash(self.chained.take().unwrap_or(self.hash), bundle);
@@ -94,23 +93,21 @@ impl Walk {
         }
     }
 
-    /// Takes that one player went on alone. Only for a log that this peer itself goes on from, alone: to those who play
+    /// Takes a continuation: one player went on alone. Only for a log that this peer goes on from alone; to peers that play
     /// together it is no history.
-    pub(in crate::session) fn continued(
+    pub(crate) fn continued(
         &mut self,
         continuation: &Continuation,
         signer: &dyn Signer,
     ) -> Result<(), DoesNotFollow> {
         let follows = (continuation.epoch, continuation.turns) == (self.epoch, self.turns)
             && continuation.log_hash == self.tip();
-        let verify =
-            |peer, bytes: &[u8], signature: &[u8; 64]| signer.verify(peer, bytes, signature);
-        if !follows || !continuation.is_signed(&self.start, verify) {
+        if !follows || !continuation.is_signed(&self.start, verifier(signer)) {
             return Err(DoesNotFollow);
         }
         let start = Arc::new(continuation.start(&self.start));
         self.chained = Some(continued_hash(self.tip(), continuation));
-        self.course = self.course.continued(&start);
+        self.fold = self.fold.continued(&start);
         self.roster = Peers::first(start.roster.len());
         self.epoch += 1;
         self.runs = vec![(self.epoch, 0, continuation.incarnation)];
@@ -120,11 +117,15 @@ impl Walk {
         Ok(())
     }
 
-    /// Whether this change is the one that ends the epoch, by the roster's accepts.
-    pub(in crate::session) fn is_next(&self, change: &RosterChange, signer: &dyn Signer) -> bool {
-        let verify =
-            |peer, bytes: &[u8], signature: &[u8; 64]| signer.verify(peer, bytes, signature);
-        change.epoch == self.epoch && change.is_decided_by(&self.start, self.roster, verify)
+    /// Whether a record is a change of an epoch that has ended: a page begins with the changes before its first turn.
+    pub(crate) fn is_past(&self, record: &Record) -> bool {
+        matches!(record, Record::Roster(change) if change.epoch < self.epoch)
+    }
+
+    /// Whether the roster's accepts decide that this change ends the epoch.
+    pub(crate) fn is_next(&self, change: &RosterChange, signer: &dyn Signer) -> bool {
+        change.epoch == self.epoch
+            && change.is_decided_by(&self.start, self.roster, verifier(signer))
     }
 
     fn change(&mut self, change: &RosterChange) {
@@ -132,14 +133,14 @@ impl Walk {
         let gone = before.without(after);
         let by_itself = |peer: &u8| {
             let seats = self.seats_of(std::iter::once(*peer).collect());
-            seats.iter().any(|seat| self.course.is_idle(*seat))
+            seats.iter().any(|seat| self.fold.is_idle(*seat))
         };
         self.left = gone.iter().filter(by_itself).collect();
         let closed = self.seats_of(gone);
         let opened = self.seats_of(after.without(before));
-        self.course.begin_epoch();
-        self.course.close(&closed);
-        self.course.open(&opened);
+        self.fold.begin_epoch();
+        self.fold.close(&closed);
+        self.fold.open(&opened);
         self.chained = Some(roster_hash(self.tip(), change));
         change.apply(Arc::make_mut(&mut self.start));
         self.roster = after;
@@ -150,50 +151,90 @@ impl Walk {
         self.changes.push(change.clone());
     }
 
+    /// The start, with the runs of processes that speak for the peers since the last change.
+    pub(crate) fn start(&self) -> &Arc<Start> {
+        &self.start
+    }
+
+    pub(crate) fn turns(&self) -> u32 {
+        self.turns
+    }
+
+    pub(crate) fn ticks(&self) -> u64 {
+        self.ticks
+    }
+
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    pub(crate) fn roster(&self) -> Peers {
+        self.roster
+    }
+
+    /// Hash after all turns.
+    pub(crate) fn hash(&self) -> LogHash {
+        self.hash
+    }
+
     /// Hash after all turns, with the changes chained in that wait for their first turn.
-    pub(in crate::session) fn tip(&self) -> LogHash {
+    pub(crate) fn tip(&self) -> LogHash {
         self.chained.unwrap_or(self.hash)
     }
 
+    /// What the next turn depends on.
+    pub(crate) fn fold(&self) -> &TurnFold {
+        &self.fold
+    }
+
+    /// How the next record is encoded.
+    pub(crate) fn codec(&self) -> &Codec {
+        &self.codec
+    }
+
+    /// The changes of all epochs.
+    pub(crate) fn changes(&self) -> &[RosterChange] {
+        &self.changes
+    }
+
+    /// Peers that the last change removed and that had left by themselves.
+    pub(crate) fn left(&self) -> Peers {
+        self.left
+    }
+
     /// The first turn of the epoch.
-    pub(in crate::session) fn began(&self) -> u32 {
+    pub(crate) fn began(&self) -> u32 {
         self.changes.last().map_or(0, |change| change.value.cut)
     }
 
     /// Earlier runs of a peer's process.
-    pub(in crate::session) fn past(&self, peer: u8) -> Vec<Incarnation> {
+    pub(crate) fn past_runs(&self, peer: u8) -> Vec<Incarnation> {
         let runs = self.runs.iter().filter(|(_, of, _)| *of == peer);
         let mut runs: Vec<Incarnation> = runs.map(|(.., run)| *run).collect();
         runs.pop();
         runs
     }
 
-    /// Whether this is a run of the peer's process that speaks for it, or has.
-    pub(in crate::session) fn names_run(&self, peer: u8, run: Incarnation) -> bool {
+    /// Whether this run of the peer's process speaks for it, or has.
+    pub(crate) fn names_run(&self, peer: u8, run: Incarnation) -> bool {
         let mut runs = self.runs.iter();
         runs.any(|(_, of, known)| (*of, *known) == (peer, run))
     }
 
-    /// What a batch says, where its peer signed it.
-    pub(in crate::session) fn read(
-        &self,
-        signed: &SignedBatch,
-        signer: &dyn Signer,
-    ) -> Option<Batch> {
+    /// A batch's content, where its peer signed it.
+    pub(crate) fn read(&self, signed: &SignedBatch, signer: &dyn Signer) -> Option<Batch> {
         let batch = Batch::decode(&signed.content).ok()?;
         let runs = self.runs.iter().rev();
         let mut of_peer =
             runs.filter(|(from, peer, _)| *peer == signed.peer && *from <= batch.epoch);
         let (_, _, run) = of_peer.next()?;
-        let verify =
-            |peer, bytes: &[u8], signature: &[u8; 64]| signer.verify(peer, bytes, signature);
         signed
-            .is_signed_in(&self.start, *run, verify)
+            .is_signed_in(&self.start, *run, verifier(signer))
             .then_some(batch)
     }
 
     /// Whether these peers are a quorum of a roster that was in force when so many turns were complete, or later.
-    pub(in crate::session) fn were_quorum_since(&self, turns: u32, peers: Peers) -> bool {
+    pub(crate) fn were_quorum_since(&self, turns: u32, peers: Peers) -> bool {
         let mut roster = Peers::first(self.start.roster.len());
         for change in &self.changes {
             if change.value.cut > turns && Voters::new(roster).is_quorum(peers) {
@@ -205,7 +246,7 @@ impl Walk {
     }
 
     /// Whether these peers are a quorum of the roster.
-    pub(in crate::session) fn is_quorum(&self, peers: Peers) -> bool {
+    pub(crate) fn is_quorum(&self, peers: Peers) -> bool {
         Voters::new(self.roster).is_quorum(peers)
     }
 
@@ -215,4 +256,8 @@ impl Walk {
             .filter_map(|at| self.start.roster.get(usize::from(at)));
         places.flat_map(|peer| peer.seats.iter().copied()).collect()
     }
+}
+
+fn verifier(signer: &dyn Signer) -> impl Fn(PeerId, &[u8], &[u8; 64]) -> bool {
+    |peer, bytes, signature| signer.verify(peer, bytes, signature)
 }

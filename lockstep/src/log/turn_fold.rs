@@ -1,7 +1,10 @@
 //! From the batches of a turn to its bundle. Every peer computes the same from the same signed batches.
 
-use crate::log::{Bundle, Keyframe, LogEntry, Metered, Metering, PauseBudget, Start, What};
-use crate::session::Batch;
+use super::batch::Batch;
+use super::bundle::{Bundle, LogEntry, What};
+use super::keyframe::Keyframe;
+use super::metering::{Metered, Metering};
+use super::start::{PauseBudget, Start};
 use crate::{LogHash, Plan, TurnNumber};
 use sim::{Seat, SeatState};
 use std::collections::BTreeMap;
@@ -9,22 +12,22 @@ use std::sync::Arc;
 
 /// What earlier bundles left behind for later ones.
 #[derive(Clone)]
-pub(crate) struct Course {
+pub(crate) struct TurnFold {
     /// Of the next turn.
     pub plan: Plan,
     metering: Metering,
     /// What seats become whose peer is gone.
     absent: SeatState,
     pauses: PauseBudget,
-    /// Who paused, while the next turn is paused.
+    /// The seat that paused, while the next turn is paused.
     pub paused_by: Option<Seat>,
-    seats: BTreeMap<Seat, SeatCourse>,
+    seats: BTreeMap<Seat, SeatFold>,
     /// Seat events of paused turns: they wait for a turn that has a tick.
     deferred: Vec<LogEntry>,
 }
 
 #[derive(Clone, Default)]
-struct SeatCourse {
+struct SeatFold {
     /// Number of its next command.
     next: u32,
     pauses: u8,
@@ -46,34 +49,34 @@ pub(crate) struct Formed {
     pub metered: Option<Metered>,
 }
 
-impl Course {
+impl TurnFold {
     pub(crate) fn new(start: &Start) -> Self {
         let seats = start.seats().into_iter();
-        Course {
+        TurnFold {
             plan: start.plan,
             metering: Metering::new(start.plan.tick_ms, start.on_slow),
             absent: start.absent.state(),
             pauses: start.pauses,
             paused_by: None,
-            seats: seats.map(|seat| (seat, SeatCourse::default())).collect(),
+            seats: seats.map(|seat| (seat, SeatFold::default())).collect(),
             deferred: Vec::new(),
         }
     }
 
-    /// As it goes on for the one peer of this start, who has all seats: what is in the log is not counted again, and what
-    /// the world was told of absent players is taken back.
+    /// As it goes on for the one peer of this start, which has all seats. Commands of the log are not counted again, and
+    /// the world is told that absent players are back.
     pub(crate) fn continued(&self, start: &Start) -> Self {
-        let mut course = Course {
+        let mut fold = TurnFold {
             deferred: self.deferred.clone(),
-            ..Course::new(start)
+            ..TurnFold::new(start)
         };
         for (seat, known) in &self.seats {
-            if let Some(seat) = course.seats.get_mut(seat) {
+            if let Some(seat) = fold.seats.get_mut(seat) {
                 (seat.next, seat.idle) = (known.next, known.idle);
             }
         }
-        course.open(&start.seats());
-        course
+        fold.open(&start.seats());
+        fold
     }
 
     /// A roster change has begun an epoch, of whose peers all know no more than the plan in force.
@@ -86,7 +89,7 @@ impl Course {
         self.metering.too_slow()
     }
 
-    /// Leaves these seats to nobody, or to the world's AI, from the next turn on, where they are not yet.
+    /// Leaves these seats idle, or to the world's AI, from the next turn on.
     pub(crate) fn close(&mut self, seats: &[Seat]) {
         for seat in seats {
             if self.turns_idle(*seat, true) {
@@ -95,7 +98,7 @@ impl Course {
         }
     }
 
-    /// Whether nobody plays a seat any more: its peer left or is removed.
+    /// Whether no player has the seat any more: its peer left or is removed.
     pub(crate) fn is_idle(&self, seat: Seat) -> bool {
         self.seats.get(&seat).is_some_and(|seat| seat.idle)
     }
@@ -246,7 +249,7 @@ impl Course {
                     let seat = self
                         .seats
                         .get_mut(&entry.seat)
-                        .expect("a roster seat has a course");
+                        .expect("every seat of the roster has a fold");
                     seat.next = seat.next.wrapping_add(1);
                     *executed.entry(entry.seat).or_default() += 1;
                 }
@@ -265,7 +268,7 @@ impl Course {
                 let seat = self
                     .seats
                     .get_mut(&entry.seat)
-                    .expect("a roster seat has a course");
+                    .expect("every seat of the roster has a fold");
                 let within = seat.pauses < self.pauses.pauses
                     && seat.paused_ms < u64::from(self.pauses.seconds) * 1_000;
                 if self.paused_by.is_some() || !within {
@@ -292,7 +295,10 @@ impl Course {
         let Some(by) = self.paused_by else {
             return;
         };
-        let seat = self.seats.get_mut(&by).expect("a roster seat has a course");
+        let seat = self
+            .seats
+            .get_mut(&by)
+            .expect("every seat of the roster has a fold");
         seat.paused_ms += self.plan.turn().as_millis() as u64;
         if seat.paused_ms >= u64::from(self.pauses.seconds) * 1_000 {
             self.paused_by = None;
@@ -335,5 +341,164 @@ fn load(seat: Seat, load: u16) -> LogEntry {
     LogEntry {
         seat,
         what: What::Load(load),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::fixture::start;
+
+    const SEATS: [[Seat; 1]; 3] = [[Seat(0)], [Seat(1)], [Seat(2)]];
+
+    /// A batch with these entries of a seat, the first command numbered `first`.
+    fn batch(turn: u32, seat: u8, first: u32, whats: Vec<What>) -> Batch {
+        let commands = whats.iter().any(|what| matches!(what, What::Command(_)));
+        let entry = |what| LogEntry {
+            seat: Seat(seat),
+            what,
+        };
+        Batch {
+            turn: TurnNumber(turn),
+            entries: whats.into_iter().map(entry).collect(),
+            first_numbers: vec![first; usize::from(commands)],
+            executed: turn,
+            checksums: Vec::new(),
+            complete: turn,
+            log_hash: LogHash([0; 16]),
+            slack_ms: Vec::new(),
+            load: 0,
+            leaving: false,
+            epoch: 0,
+            snapshot: None,
+        }
+    }
+
+    fn command(byte: u8) -> What {
+        What::Command(Arc::from([byte]))
+    }
+
+    /// Forms a turn of a batch of each seat, and has another fold follow the bundle.
+    fn form(fold: &mut TurnFold, turn: u32, batches: [Batch; 3]) -> Formed {
+        let mut follower = fold.clone();
+        let seats = SEATS.iter().map(|seats| &seats[..]);
+        let formed = fold.form(TurnNumber(turn), seats.zip(&batches));
+        assert!(follower.follow(&formed.bundle), "turn {turn}");
+        let paused = formed.bundle.paused;
+        // A bundle says of a player that leaves only once the world is told.
+        let state = |fold: &TurnFold| {
+            let seats = SEATS.iter().map(|[seat]| {
+                let idle = !paused && fold.is_idle(*seat);
+                (fold.next_number(*seat), idle)
+            });
+            (fold.plan, fold.paused_by, seats.collect::<Vec<_>>())
+        };
+        assert_eq!(state(fold), state(&follower), "turn {turn}");
+        formed
+    }
+
+    fn idle(turn: u32, seat: u8) -> Batch {
+        batch(turn, seat, 0, Vec::new())
+    }
+
+    #[test]
+    fn commands_count_where_they_continue_those_that_are_executed() {
+        let mut fold = TurnFold::new(&start(3));
+        let two = vec![command(1), command(2)];
+        let formed = form(&mut fold, 0, [batch(0, 0, 0, two), idle(0, 1), idle(0, 2)]);
+        assert_eq!(formed.executed, BTreeMap::from([(Seat(0), 2)]));
+        for (first, counts) in [(0, 0), (3, 0), (2, 1)] {
+            let next = batch(1, 0, first, vec![command(3)]);
+            let formed = form(&mut fold.clone(), 1, [next, idle(1, 1), idle(1, 2)]);
+            assert_eq!(formed.bundle.entries.len(), counts, "first number {first}");
+        }
+    }
+
+    #[test]
+    fn a_paused_turn_holds_no_command_and_tells_the_world_nothing() {
+        let mut fold = TurnFold::new(&start(3));
+        let pauses = [batch(0, 0, 0, vec![What::Pause]), idle(0, 1), idle(0, 2)];
+        assert_eq!(form(&mut fold, 0, pauses).paused, Some(Seat(0)));
+        let leaves = Batch {
+            leaving: true,
+            ..idle(1, 2)
+        };
+        let commands = batch(1, 1, 0, vec![command(1)]);
+        let formed = form(&mut fold, 1, [idle(1, 0), commands, leaves]);
+        assert!(formed.bundle.paused && formed.bundle.entries.is_empty());
+        let resumes = batch(2, 1, 0, vec![What::Resume]);
+        let formed = form(&mut fold, 2, [idle(2, 0), resumes, idle(2, 2)]);
+        assert_eq!(formed.resumed, Some(Some(Seat(1))));
+        // The next turn has ticks: the world is told that a player left.
+        let formed = form(&mut fold, 3, [idle(3, 0), idle(3, 1), idle(3, 2)]);
+        let told = [event(Seat(2), SeatState::Idle)];
+        assert_eq!(
+            (formed.bundle.paused, &formed.bundle.entries[..]),
+            (false, &told[..])
+        );
+    }
+
+    #[test]
+    fn a_pause_ends_with_the_budget_of_its_seat() {
+        let start = Start {
+            pauses: PauseBudget {
+                pauses: 1,
+                seconds: 1,
+            },
+            ..(*start(3)).clone()
+        };
+        let mut fold = TurnFold::new(&start);
+        let pauses = [batch(0, 0, 0, vec![What::Pause]), idle(0, 1), idle(0, 2)];
+        form(&mut fold, 0, pauses);
+        let turns = 1_000 / u32::from(start.plan.ticks) / u32::from(start.plan.tick_ms);
+        let ends = (1..=turns).map(|turn| {
+            let formed = form(
+                &mut fold,
+                turn,
+                [idle(turn, 0), idle(turn, 1), idle(turn, 2)],
+            );
+            formed.resumed.is_some()
+        });
+        assert_eq!(ends.filter(|ended| *ended).count(), 1);
+        let again = [batch(9, 0, 0, vec![What::Pause]), idle(9, 1), idle(9, 2)];
+        assert!(form(&mut fold, 9, again).bundle.entries.is_empty());
+    }
+
+    #[test]
+    fn bundles_that_no_fold_forms_do_not_follow() {
+        let mut fold = TurnFold::new(&start(3));
+        let bundle = Bundle {
+            turn: TurnNumber(0),
+            plan: fold.plan,
+            paused: false,
+            entries: Vec::new(),
+        };
+        let with = |entries| Bundle {
+            entries,
+            ..bundle.clone()
+        };
+        let entry = |seat, what| LogEntry {
+            seat: Seat(seat),
+            what,
+        };
+        let faults = [
+            Bundle {
+                paused: true,
+                ..bundle.clone()
+            },
+            Bundle {
+                plan: Plan {
+                    delay_turns: 3,
+                    ..fold.plan
+                },
+                ..bundle.clone()
+            },
+            with(vec![entry(3, What::Chat("no such seat".to_owned()))]),
+            with(vec![entry(0, What::Resume)]),
+        ];
+        for fault in faults {
+            assert!(!fold.clone().follow(&fault), "{fault:?}");
+        }
+        assert!(fold.follow(&bundle));
     }
 }

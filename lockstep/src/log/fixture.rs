@@ -1,0 +1,116 @@
+//! Logs for tests.
+
+use super::{
+    Absent, Ballot, Batch, Bundle, LogEntry, OnDesync, OnSlow, PauseBudget, Peers, Record,
+    RosterChange, RosterPeer, SignedBatch, SnapshotHash, Start, Value, What, accept_signed_bytes,
+};
+use crate::sign::{KeyedHash, Signer as _};
+use crate::{Incarnation, LogHash, MatchId, PeerId, Plan, TurnNumber};
+use sim::{RulesId, Seat, Seed};
+use std::sync::Arc;
+
+/// The signer of the peer at this place.
+pub(crate) fn signer(peer: u8) -> KeyedHash {
+    KeyedHash::new(PeerId([peer + 1; 32]))
+}
+
+/// Of so many peers, each with the seat of its place.
+pub(crate) fn start(peers: u8) -> Arc<Start> {
+    let place = |at: u8| RosterPeer {
+        peer: PeerId([at + 1; 32]),
+        incarnation: Incarnation([at; 16]),
+        name: String::new(),
+        seats: vec![Seat(at)],
+        share: [0; 32],
+    };
+    Arc::new(Start {
+        protocol: crate::PROTOCOL,
+        match_id: MatchId([7; 16]),
+        rules: RulesId([9; 16]),
+        setup: Arc::from([1, 2, 3]),
+        seed: Seed([5; 32]),
+        plan: Plan::default(),
+        turn_limit: None,
+        pauses: PauseBudget::default(),
+        on_slow: OnSlow::Meter,
+        on_desync: OnDesync::default(),
+        absent: Absent::Idle,
+        roster: (0..peers).map(place).collect(),
+        build: String::new(),
+        signatures: Vec::new(),
+    })
+}
+
+/// A turn with these entries of seat 0.
+pub(crate) fn turn(turn: u32, paused: bool, whats: Vec<What>) -> Record {
+    let entry = |what| LogEntry {
+        seat: Seat(0),
+        what,
+    };
+    Record::Bundle(Bundle {
+        turn: TurnNumber(turn),
+        plan: Plan::default(),
+        paused,
+        entries: whats.into_iter().map(entry).collect(),
+    })
+}
+
+/// So many turns, every fifth of them with a long text.
+pub(crate) fn turns(count: u32) -> Vec<Record> {
+    let text = |at: u32| match at.is_multiple_of(5) {
+        true => vec![What::Chat("x".repeat(390))],
+        false => Vec::new(),
+    };
+    (0..count).map(|at| turn(at, false, text(at))).collect()
+}
+
+/// A batch by which the peer at this place reports a log of so many turns, in an epoch, and a snapshot.
+pub(crate) fn report(
+    peer: u8,
+    epoch: u32,
+    (complete, log_hash): (u32, LogHash),
+    snapshot: Option<(u32, SnapshotHash)>,
+) -> SignedBatch {
+    let batch = Batch {
+        turn: TurnNumber(complete + 3),
+        entries: Vec::new(),
+        first_numbers: Vec::new(),
+        executed: complete,
+        checksums: Vec::new(),
+        complete,
+        log_hash,
+        slack_ms: Vec::new(),
+        load: 0,
+        leaving: false,
+        epoch,
+        snapshot,
+    };
+    let run = Incarnation([peer; 16]);
+    batch.seal(peer, start(1).match_id, run, &signer(peer))
+}
+
+/// All of the start's roster decide on this value, which ends an epoch.
+pub(crate) fn decided(start: &Start, epoch: u32, value: Value) -> RosterChange {
+    let ballot = Ballot { round: 1, peer: 0 };
+    let accept = |peer: u8| {
+        let bytes = accept_signed_bytes(start, peer, epoch, ballot, value);
+        (
+            peer,
+            signer(peer).sign(&bytes.expect("a place in the start")),
+        )
+    };
+    RosterChange {
+        epoch,
+        ballot,
+        value,
+        accepts: value.stay().iter().map(accept).collect(),
+        proofs: Vec::new(),
+        reopening: None,
+    }
+}
+
+/// A false alarm: the whole roster goes on after so many turns, with a log of this hash.
+pub(crate) fn false_alarm(start: &Start, epoch: u32, cut: u32, hash: LogHash) -> RosterChange {
+    let roster = Peers::first(start.roster.len());
+    decided(start, epoch, Value::of(roster, cut).with_log(hash))
+}

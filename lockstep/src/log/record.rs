@@ -1,0 +1,59 @@
+//! The records of a log.
+
+use super::batch::SignedBatch;
+use super::bundle::Bundle;
+use super::continuation::Continuation;
+use super::keyframe::Keyframe;
+use super::roster_change::RosterChange;
+use super::start::Start;
+use crate::LogHash;
+use sim::{Checksum, Outcome};
+use std::sync::Arc;
+
+/// One record of the log.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Record {
+    /// How the match began. The first record.
+    Start(Arc<Start>),
+    /// A turn. Follows the turn before it.
+    Bundle(Bundle),
+    /// All peers reported the same checksum.
+    Checksum {
+        /// Turns that their worlds had executed.
+        turns: u32,
+        /// Checksum of the worlds.
+        checksum: Checksum,
+    },
+    /// Peers reported different checksums.
+    Mismatch {
+        /// Turns that their worlds had executed.
+        turns: u32,
+        /// What each peer reported, by index in the roster.
+        checksums: Vec<(u8, Checksum)>,
+    },
+    /// A peer's newest signed batch: it attests the log hash that it names, and so all before it.
+    Attest(SignedBatch),
+    /// A snapshot of the world.
+    Keyframe(Keyframe),
+    /// The roster changed. Stands right before the first turn of the new epoch.
+    Roster(RosterChange),
+    /// One player went on alone from here. Stands right before its first turn.
+    Continued(Arc<Continuation>),
+    /// The match ended as intended. The last record.
+    End(End),
+}
+
+/// The agreed end of a match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Turns executed.
+    pub turns: u32,
+    /// Hash of the log.
+    pub log_hash: LogHash,
+    /// Checksum of the world after the last turn.
+    pub checksum: Checksum,
+    /// How it ended, where the world said so.
+    pub outcome: Option<Outcome>,
+    /// Signatures over [`end_signed_bytes`], by index in the roster.
+    pub signatures: Vec<(u8, [u8; 64])>,
+}

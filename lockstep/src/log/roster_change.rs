@@ -1,0 +1,380 @@
+//! Roster changes, and what proves that one was decided.
+
+use super::batch::{Equivocation, SignedBatch};
+use super::peers::{Peers, Voters};
+use super::reopening::{NewRun, Reopening};
+use super::start::Start;
+use super::value::{Ballot, Joins, Value, decides};
+use crate::encoding::{DecodeError, Reader, put_bytes, put_varint};
+use crate::limits::{MAX_BATCH, MAX_PEERS};
+use crate::{Incarnation, LogHash, MatchId, PeerId};
+use sim::Seat;
+
+/// What ended an epoch: a decided roster change, with the signed accepts that decided it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RosterChange {
+    /// The epoch that it ends; the first is 0.
+    pub epoch: u32,
+    /// The ballot in which it was decided.
+    pub ballot: Ballot,
+    /// The new roster, and where its epoch begins.
+    pub value: Value,
+    /// Who accepted, ascending, by index in the start's roster, with the signatures of
+    /// [`accept_signed_bytes`](crate::session::roster::accept_signed_bytes).
+    pub accepts: Vec<(u8, [u8; 64])>,
+    /// That those who go for cheating did: one for each, ascending.
+    pub proofs: Vec<Equivocation>,
+    /// The match was reopened here after the processes of all its peers had died: then the accepts are signatures of the
+    /// new runs, over [`Reopening::signed_bytes`].
+    pub reopening: Option<Reopening>,
+}
+
+/// Seats that a roster change left empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gone {
+    /// Why their peers are out of the roster.
+    pub cause: RosterCause,
+    /// The seats, ascending.
+    pub seats: Vec<Seat>,
+}
+
+impl Gone {
+    /// The seats of all, ascending.
+    pub fn seats(gone: &[Gone]) -> Vec<Seat> {
+        let seats = gone.iter().flat_map(|gone| &gone.seats);
+        let mut seats: Vec<Seat> = seats.copied().collect();
+        seats.sort_unstable();
+        seats
+    }
+}
+
+/// Why a roster changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RosterCause {
+    /// Peers left.
+    Left,
+    /// Peers fell silent, blocked turns for too long, or another incarnation of theirs asked for the place.
+    Lost,
+    /// Peers signed two different batches for one turn. The log holds the proof.
+    Cheated,
+    /// Peers had another world or log than a quorum: see [`OnDesync`](crate::log::OnDesync).
+    Desynced,
+    /// The suspected peers answered, so all stay.
+    FalseAlarm,
+    /// A joiner was admitted into its seats.
+    Rejoined,
+    /// The match was reopened after quorum loss, or after all processes had died. Its peers play on from the newest turn
+    /// that a quorum recorded.
+    Reopened,
+}
+
+impl RosterCause {
+    /// One word, for programs to read.
+    pub fn name(self) -> &'static str {
+        match self {
+            RosterCause::Left => "left",
+            RosterCause::Lost => "lost",
+            RosterCause::Cheated => "cheated",
+            RosterCause::Desynced => "desync",
+            RosterCause::FalseAlarm => "false-alarm",
+            RosterCause::Rejoined => "rejoined",
+            RosterCause::Reopened => "reopened",
+        }
+    }
+}
+
+impl RosterChange {
+    /// Those of `gone`, who are not in the roster any more, by why: whoever is not in `removed` had left by itself, as
+    /// had whom the value tells of.
+    pub fn gone(&self, gone: Peers, removed: Peers) -> Vec<(RosterCause, Peers)> {
+        let value = &self.value;
+        let removed = removed.without(value.left);
+        let known = value.cheats.or(value.odd);
+        let causes = match self.reopening {
+            Some(_) => vec![(RosterCause::Reopened, gone)],
+            None => vec![
+                (RosterCause::Cheated, value.cheats),
+                (RosterCause::Desynced, value.odd.without(value.cheats)),
+                (RosterCause::Lost, removed.without(known)),
+                (RosterCause::Left, gone.without(removed.or(known))),
+            ],
+        };
+        let causes = causes.into_iter();
+        let causes = causes.map(|(cause, peers)| (cause, peers.and(gone)));
+        causes.filter(|(_, peers)| !peers.is_empty()).collect()
+    }
+
+    /// Why the roster changed, by which those are `gone`: see [`gone`](Self::gone).
+    pub fn cause(&self, gone: &[Gone]) -> RosterCause {
+        match (gone.first(), self.value.joins) {
+            _ if self.reopening.is_some() => RosterCause::Reopened,
+            (Some(gone), _) => gone.cause,
+            (None, Some(_)) => RosterCause::Rejoined,
+            (None, None) => RosterCause::FalseAlarm,
+        }
+    }
+
+    /// Whether the accepts are those of peers of the roster before, hold, and decide, and whoever goes for cheating is
+    /// proved to. `start` names the runs of their processes as [`apply`](Self::apply) left it; `verify` tells whether a
+    /// signature is a peer's for some bytes. Of a reopening also [`follows_on`](Self::follows_on) must hold.
+    pub fn is_decided_by(
+        &self,
+        start: &Start,
+        roster_before: Peers,
+        verify: impl Fn(PeerId, &[u8], &[u8; 64]) -> bool,
+    ) -> bool {
+        if let Some(reopening) = &self.reopening {
+            return self.is_reopened_by(reopening, start, roster_before, verify);
+        }
+        let holds = |(peer, signature): &(u8, [u8; 64])| {
+            let bytes = accept_signed_bytes(start, *peer, self.epoch, self.ballot, self.value);
+            let place = start.roster.get(usize::from(*peer));
+            bytes
+                .zip(place)
+                .is_some_and(|(bytes, place)| verify(place.peer, &bytes, signature))
+        };
+        let proved: Option<Peers> = self
+            .proofs
+            .iter()
+            .map(|proof| proof.holds(start, &verify))
+            .collect();
+        let accepts: Peers = self.accepts.iter().map(|(peer, _)| *peer).collect();
+        self.value.can_follow(roster_before)
+            && accepts.is_within(roster_before)
+            && decides(Voters::new(roster_before), self.value, accepts)
+            && self.accepts.iter().all(holds)
+            && proved == Some(self.value.cheats)
+            && self
+                .value
+                .cheats
+                .is_within(roster_before.without(self.value.roster))
+            && self
+                .value
+                .odd
+                .is_within(roster_before.without(self.value.roster))
+            && self.value.log_hash.is_some()
+    }
+
+    /// Puts the runs of processes that come back in the place of those before: from now on `start` tells whose
+    /// signatures hold in the new epoch.
+    pub fn apply(&self, start: &mut Start) {
+        for (peer, incarnation) in self.new_runs() {
+            if let Some(place) = start.roster.get_mut(usize::from(peer)) {
+                place.incarnation = incarnation;
+            }
+        }
+    }
+}
+
+impl RosterChange {
+    /// Whether a quorum of the roster before has signed this reopening, each as another run than `start` names.
+    pub(crate) fn is_reopened_by(
+        &self,
+        reopening: &Reopening,
+        start: &Start,
+        roster_before: Peers,
+        verify: impl Fn(PeerId, &[u8], &[u8; 64]) -> bool,
+    ) -> bool {
+        let roster = reopening.roster();
+        let bytes = reopening.signed_bytes(start, self.epoch, self.value.cut);
+        let value = Value::of(roster, self.value.cut);
+        let in_order = reopening
+            .runs
+            .is_sorted_by(|one, next| one.peer < next.peer);
+        let signed = |(run, (peer, signature)): (&NewRun, &(u8, [u8; 64]))| {
+            let place = start.roster.get(usize::from(run.peer));
+            place.is_some_and(|place| {
+                let anew = place.incarnation != run.incarnation;
+                anew && run.peer == *peer && verify(place.peer, &bytes, signature)
+            })
+        };
+        in_order
+            && self.value == value
+            && self.proofs.is_empty()
+            && roster.is_within(roster_before)
+            && Voters::new(roster_before).is_quorum(roster)
+            && self.accepts.len() == reopening.runs.len()
+            && reopening.runs.iter().zip(&self.accepts).all(signed)
+    }
+
+    /// Whether it follows on a log of so many turns whose hash, with the changes chained in that wait for their first
+    /// turn, is this one, and whose epoch began with turn `began`. Of an ordinary change only the turn is looked at: its
+    /// accepts are worth nothing without the turns before it, and nothing else of them is signed.
+    pub fn follows_on(&self, turns: u32, log_hash: LogHash, began: u32, roster: Peers) -> bool {
+        let Some(reopening) = &self.reopening else {
+            return self.value.cut == turns;
+        };
+        // Where the epoch has no turn, its decision is all there is to attest.
+        let attested = began == turns || Voters::new(roster).is_quorum(reopening.holders());
+        self.value.cut == turns && reopening.log_hash == log_hash && attested
+    }
+
+    /// Whether those who signed it signed what the log was at its cut.
+    pub(crate) fn binds_log(&self) -> bool {
+        self.reopening.is_some() || self.value.log_hash.is_some()
+    }
+
+    /// The runs of processes that speak for their peers from the next epoch on, and did not before.
+    pub fn new_runs(&self) -> impl Iterator<Item = (u8, Incarnation)> {
+        let reopened = self.reopening.iter().flat_map(|reopening| &reopening.runs);
+        let joins = self
+            .value
+            .joins
+            .map(|joins| (joins.peer, joins.incarnation));
+        reopened.map(|run| (run.peer, run.incarnation)).chain(joins)
+    }
+}
+
+/// What is signed of a note by the peer with this place in the start's roster.
+pub(crate) fn note_signed_bytes(start: &Start, peer: u8, content: &[u8]) -> Option<Vec<u8>> {
+    let peer = start.roster.get(usize::from(peer))?;
+    let MatchId(match_id) = start.match_id;
+    let mut bytes = b"lockstep roster".to_vec();
+    bytes.extend_from_slice(&crate::PROTOCOL.to_le_bytes());
+    bytes.extend_from_slice(&match_id);
+    bytes.extend_from_slice(&peer.incarnation.0);
+    bytes.extend_from_slice(content);
+    Some(bytes)
+}
+
+/// The number of the accept among the messages about a roster change, as they travel.
+const ACCEPT: u32 = 3;
+
+/// What the peer with this place in the start's roster signs to accept a value; `None` where there is no such place.
+pub fn accept_signed_bytes(
+    start: &Start,
+    peer: u8,
+    epoch: u32,
+    ballot: Ballot,
+    value: Value,
+) -> Option<Vec<u8>> {
+    let content = postcard::to_allocvec(&(epoch, ACCEPT, ballot, value));
+    note_signed_bytes(start, peer, &content.expect("an accept always encodes"))
+}
+
+pub(crate) fn encode_change(change: &RosterChange) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_change(&mut out, change);
+    out
+}
+
+pub(super) fn put_change(out: &mut Vec<u8>, change: &RosterChange) {
+    put_varint(out, u64::from(change.epoch));
+    put_varint(out, u64::from(change.ballot.round));
+    out.push(change.ballot.peer);
+    out.extend_from_slice(&change.value.roster.0.to_le_bytes());
+    put_varint(out, u64::from(change.value.cut));
+    match (&change.reopening, change.value.joins) {
+        (None, None) => out.push(0),
+        (None, Some(joins)) => {
+            out.extend_from_slice(&[1, joins.peer]);
+            out.extend_from_slice(&joins.incarnation.0);
+        }
+        (Some(reopening), _) => {
+            out.push(2);
+            out.extend_from_slice(&reopening.log_hash.0);
+            put_varint(out, reopening.runs.len() as u64);
+            for run in &reopening.runs {
+                out.extend_from_slice(&[run.peer, u8::from(run.held)]);
+                out.extend_from_slice(&run.incarnation.0);
+            }
+        }
+    }
+    out.extend_from_slice(&change.value.odd.0.to_le_bytes());
+    out.extend_from_slice(&change.value.left.0.to_le_bytes());
+    put_varint(out, change.accepts.len() as u64);
+    for (peer, signature) in &change.accepts {
+        out.push(*peer);
+        out.extend_from_slice(signature);
+    }
+    out.push(u8::from(change.value.log_hash.is_some()));
+    if let Some(hash) = &change.value.log_hash {
+        out.extend_from_slice(&hash.0);
+    }
+    out.extend_from_slice(&change.value.cheats.0.to_le_bytes());
+    put_varint(out, change.proofs.len() as u64);
+    for Equivocation(one, other) in &change.proofs {
+        put_batch(out, one);
+        put_batch(out, other);
+    }
+}
+
+fn put_batch(out: &mut Vec<u8>, batch: &SignedBatch) {
+    out.push(batch.peer);
+    put_bytes(out, &batch.content);
+    out.extend_from_slice(&batch.signature);
+}
+
+fn signed_batch(reader: &mut Reader<'_>) -> Result<SignedBatch, DecodeError> {
+    let peer = reader.byte()?;
+    let content = reader.bytes()?;
+    if content.len() + 64 > MAX_BATCH {
+        return Err(reader.fail("a batch above its limit"));
+    }
+    Ok(SignedBatch {
+        peer,
+        content: content.into(),
+        signature: reader.array()?,
+    })
+}
+
+pub(crate) fn decode_change(reader: &mut Reader<'_>) -> Result<RosterChange, DecodeError> {
+    let epoch = reader.number()?;
+    let ballot = Ballot {
+        round: reader.number()?,
+        peer: reader.byte()?,
+    };
+    let mut value = Value::of(Peers(u16::from_le_bytes(reader.array()?)), reader.number()?);
+    let reopening = match reader.byte()? {
+        0 => None,
+        1 => {
+            value.joins = Some(Joins {
+                peer: reader.byte()?,
+                incarnation: Incarnation(reader.array()?),
+            });
+            None
+        }
+        2 => Some(reopening(reader)?),
+        _ => return Err(reader.fail("no such roster change")),
+    };
+    value.odd = Peers(u16::from_le_bytes(reader.array()?));
+    value.left = Peers(u16::from_le_bytes(reader.array()?));
+    let count = reader.count(MAX_PEERS, "more peers than allowed")?;
+    let accepts: Vec<(u8, [u8; 64])> = (0..count)
+        .map(|_| Ok((reader.byte()?, reader.array()?)))
+        .collect::<Result<_, DecodeError>>()?;
+    if value.roster.is_empty() || !accepts.is_sorted_by(|one, next| one.0 < next.0) {
+        return Err(reader.fail("no roster, or accepts out of order"));
+    }
+    if reader.flag()? {
+        value.log_hash = Some(LogHash(reader.array()?));
+    }
+    value.cheats = Peers(u16::from_le_bytes(reader.array()?));
+    let count = reader.count(MAX_PEERS, "more proofs than peers")?;
+    let proofs = (0..count)
+        .map(|_| Ok(Equivocation(signed_batch(reader)?, signed_batch(reader)?)))
+        .collect::<Result<_, DecodeError>>()?;
+    Ok(RosterChange {
+        epoch,
+        ballot,
+        value,
+        accepts,
+        reopening,
+        proofs,
+    })
+}
+
+fn reopening(reader: &mut Reader<'_>) -> Result<Reopening, DecodeError> {
+    let log_hash = LogHash(reader.array()?);
+    let count = reader.count(MAX_PEERS, "more peers than allowed")?;
+    let runs = (0..count)
+        .map(|_| {
+            Ok(NewRun {
+                peer: reader.byte()?,
+                held: reader.flag()?,
+                incarnation: Incarnation(reader.array()?),
+            })
+        })
+        .collect::<Result<_, DecodeError>>()?;
+    Ok(Reopening { log_hash, runs })
+}

@@ -1,0 +1,342 @@
+//! What a joiner does, in order, whenever something has come or time has passed.
+
+use super::{Joiner, Known, Next, Stage, proved};
+use crate::log::{Record, bars, encode_change};
+use crate::session::Output;
+use crate::session::core::Core;
+use crate::session::rejoin::{
+    Ask, Confirmed, Returned, Settled, head_at, in_reach, members_after, seats_of,
+};
+use crate::session::wire::Control;
+use crate::{Contact, EndReason, Event, JoinRefused, LinkId, TurnNumber};
+
+impl Joiner {
+    /// Does what is due.
+    pub(crate) fn advance(&mut self, core: &mut Core) -> Next {
+        if self.knows_end() {
+            return self.come_to_end(core);
+        }
+        self.dial(core);
+        self.check_quorum(core);
+        self.look_after_source(core);
+        if let Some(why) = self.give_up(core) {
+            return Next::End(why);
+        }
+        if let Some(link) = self.gather(core) {
+            return Next::Gather(link);
+        }
+        self.confirm(core);
+        if let Some(why) = self.bar() {
+            return Next::End(why);
+        }
+        self.settle_end(core);
+        if self.knows_end() {
+            return self.come_to_end(core);
+        }
+        self.settle_snapshot(core);
+        self.load(core);
+        self.tell_contacts(core);
+        self.hand_out(core);
+        self.ask(core);
+        self.request(core);
+        self.forward_decision(core);
+        self.begin_part(core)
+    }
+
+    /// Looks whether the log goes on, and tells once where it cannot.
+    fn check_quorum(&mut self, core: &mut Core) {
+        let searches = self.searches();
+        let Some(known) = self.known.as_ref().filter(|_| searches) else {
+            return self.quorum.postpone(core.now);
+        };
+        let head = known.log.ahead();
+        let at = (head.epoch(), head.turns(), self.decided().is_some());
+        let has = self.sources.source_has();
+        if !self.quorum.has_stopped(core.now, at, has) {
+            return;
+        }
+        let links = proved(core);
+        let host_in_reach = self.gathering.is_in_reach(&links);
+        let here = in_reach(head, &links);
+        if let Some(missing) = self.quorum.check_quorum(head, here, host_in_reach) {
+            let missing = seats_of(known.start(), missing);
+            core.event(Event::NoQuorum {
+                turn: TurnNumber(head.turns()),
+                missing: missing.iter().map(|info| info.seat).collect(),
+            });
+        }
+    }
+
+    /// Takes over what a quorum attests, and looks whether the source is any good.
+    fn confirm(&mut self, core: &mut Core) {
+        let decided = match &self.stage {
+            Stage::Decided(decision) => Some(&decision.change),
+            _ => None,
+        };
+        let Some(Known { log, .. }) = &mut self.known else {
+            return;
+        };
+        for (at, end) in self.ends.signed() {
+            log.attest_turns(at, end.turns, end.log_hash);
+        }
+        let (unexecuted, signer) = (core.limits.unexecuted_turns, core.signer.as_ref());
+        match self
+            .follow
+            .confirm(core.now, log, decided, unexecuted, signer)
+        {
+            Confirmed::More => self.sources.reset_failures(),
+            Confirmed::Unattested => self.mistrust_log(core),
+            Confirmed::Stuck => self.back_off(core),
+            Confirmed::Waits => {
+                if self.source_is_ahead() && self.sources.brings_nothing(core.now) {
+                    self.back_off(core);
+                }
+            }
+        }
+    }
+
+    /// Why this peer is not let in again, if the log says so: its world has executed turns that do not count, an earlier
+    /// run of its process signed two batches for one turn, or strayed too often.
+    fn bar(&self) -> Option<EndReason> {
+        if self.world.has_strayed() {
+            return Some(EndReason::Removed);
+        }
+        let Known { me, log } = self.known.as_ref()?;
+        let mut decided = log.confirmed().changes().iter().map(|change| &change.value);
+        if decided.clone().any(|value| value.cheats.contains(*me)) {
+            return Some(EndReason::Refused(JoinRefused::Cheated));
+        }
+        let barred = bars(decided.by_ref(), *me);
+        barred.then_some(EndReason::Refused(JoinRefused::Desynced))
+    }
+
+    /// Once the match is over and the log is here, nothing is fetched any more, unless a snapshot is still to come by which
+    /// the world gets there sooner.
+    fn settle_end(&mut self, core: &mut Core) {
+        let Some(Known { log, .. }) = &self.known else {
+            return;
+        };
+        let end = match self.ends.settle(core.now, log, core.links.is_empty()) {
+            Settled::Open => return self.forget_late_decision(),
+            Settled::Waits => return,
+            Settled::Over(end) => end,
+        };
+        if let Stage::Fetching(fetch) = &mut self.stage {
+            if fetch.is_open() && self.sources.link().is_some() {
+                return;
+            }
+            self.world.begin_with(fetch.begin().flatten());
+        }
+        self.stage = Stage::Ended(end);
+        self.sources.drop_source();
+        for link in core.links.keys().copied().collect::<Vec<_>>() {
+            core.close(link);
+        }
+    }
+
+    /// A peer that was let in shortly before the end, and of whose cut no batch tells any more, goes on following.
+    fn forget_late_decision(&mut self) {
+        let (Stage::Decided(decision), Some(Known { log, .. })) = (&self.stage, &self.known) else {
+            return;
+        };
+        let cut = decision.change.value.cut;
+        let late = log.confirmed().turns() < cut;
+        if !decision.reopens && late && self.ends.is_behind(cut, log.ahead()) {
+            self.stage = Stage::Following;
+        }
+    }
+
+    /// Has the world come to the end, and then tells it.
+    fn come_to_end(&mut self, core: &mut Core) -> Next {
+        self.load(core);
+        self.hand_out(core);
+        let (Stage::Ended(end), Some(world), Some(known)) =
+            (&self.stage, self.world.running(), &self.known)
+        else {
+            return Next::Stay;
+        };
+        if world.executed < end.turns {
+            return Next::Stay;
+        }
+        if world.executed == end.turns && world.checksum != end.checksum {
+            let roster = &known.start().roster;
+            let desync = self.ends.desync(end, roster, known.me, world.checksum);
+            core.event(Event::Desync(desync));
+            return Next::End(EndReason::Desync);
+        }
+        core.out.push(Output::Append(Record::End(end.clone())));
+        Next::End(match end.outcome {
+            Some(_) => EndReason::Decided,
+            None => EndReason::TurnLimit,
+        })
+    }
+
+    fn settle_snapshot(&mut self, core: &mut Core) {
+        let (Stage::Fetching(fetch), Some(Known { log, .. })) = (&mut self.stage, &self.known)
+        else {
+            return;
+        };
+        let settled = fetch.settle(
+            core.now,
+            log.confirmed().turns(),
+            log.ahead(),
+            &mut self.keyframe,
+            core.signer.as_ref(),
+        );
+        if let Err(fault) = settled {
+            self.distrust(core, fault);
+        }
+    }
+
+    /// Has the world built, once it is known from what.
+    fn load(&mut self, core: &mut Core) {
+        if let Stage::Fetching(fetch) = &mut self.stage
+            && let Some(keyframe) = fetch.begin()
+        {
+            self.world.begin_with(keyframe);
+            self.stage = Stage::Following;
+        }
+        let Some(known) = &self.known else {
+            return;
+        };
+        let started = || Event::Started {
+            match_id: known.start().match_id,
+            own: known.own_seats().to_vec(),
+            seats: known.start().seat_infos(),
+            plan: known.start().plan,
+        };
+        let loads = self.world.load(&known.log, started);
+        if !loads.is_empty() {
+            core.out.extend(loads);
+            self.tells_contacts = true;
+            self.tell_contacts(core);
+        }
+    }
+
+    /// Tells the game where the other peers are, once there is a world, and again where the match was reopened.
+    fn tell_contacts(&mut self, core: &mut Core) {
+        if std::mem::take(&mut self.tells_contacts) {
+            let own = Contact {
+                peer: core.id(),
+                addresses: self.addresses.clone(),
+            };
+            let contacts = self.sources.contacts().chain([own]);
+            core.event(Event::Contacts(contacts.collect()));
+        }
+    }
+
+    fn hand_out(&mut self, core: &mut Core) {
+        if let Some(known) = &self.known {
+            let most = core.limits.unexecuted_turns;
+            core.out.extend(self.world.hand_out(&known.log, most));
+        }
+    }
+
+    /// Asks the source for the next page of the log, and pieces of the snapshot.
+    fn ask(&mut self, core: &mut Core) {
+        let Some(Known { log, .. }) = self.known.as_ref().filter(|_| self.sources.is_outlined())
+        else {
+            return;
+        };
+        let (from, attested) = (log.ahead().turns(), log.confirmed().turns());
+        if self.sources.may_ask_log() && !self.is_at_cut() {
+            self.sources.log_asked(core.now);
+            self.say(core, &Ask::Log { from, attested });
+        }
+        let pieces = match &mut self.stage {
+            Stage::Fetching(fetch) => fetch.pieces(),
+            _ => Vec::new(),
+        };
+        for offset in pieces {
+            self.say(core, &Ask::Snapshot { offset });
+        }
+    }
+
+    /// Asks all members in reach to be let in.
+    fn request(&mut self, core: &mut Core) {
+        if !self.asks_to_be_let_in() {
+            return;
+        }
+        let (Some(world), Some(known)) = (self.world.running(), &self.known) else {
+            return;
+        };
+        let (joins, signer) = (known.joins(core), core.signer.as_ref());
+        let request = self
+            .admission
+            .request(core.now, &known.log, joins, world.executed, signer);
+        let Some(request) = request else {
+            return;
+        };
+        let message = Control::Rejoin {
+            request,
+            addresses: self.addresses.clone(),
+        };
+        let roster = &known.start().roster;
+        for link in proved(core) {
+            if roster.iter().any(|place| place.peer == link.peer) {
+                core.send(link.link, &message);
+            }
+        }
+    }
+
+    /// Tells members of the decision that lets this peer in: all others that knew of it may be gone, and without it the
+    /// rest may be no quorum.
+    fn forward_decision(&self, core: &mut Core) {
+        let (Some(change), Some(known)) = (self.decided(), &self.known) else {
+            return;
+        };
+        let members = members_after(change, known.log.ahead());
+        let links = core.links.values_mut().filter(|link| {
+            let member = link.proved.is_some_and(|proved| members.contains(&proved));
+            member && link.decisions_sent <= change.epoch
+        });
+        let lack: Vec<LinkId> = links
+            .map(|link| {
+                link.decisions_sent = change.epoch + 1;
+                link.id
+            })
+            .collect();
+        for link in lack {
+            core.send(link, &Control::Decided(encode_change(change)));
+        }
+    }
+
+    /// Begins this peer's part, once everything before it is handed out.
+    fn begin_part(&mut self, core: &Core) -> Next {
+        let (Some(change), Some(Known { me, log })) = (self.decided(), &self.known) else {
+            return Next::Stay;
+        };
+        let cut = change.value.cut;
+        let world = self.world.running();
+        let Some(world) = world.filter(|world| world.handed_out >= cut) else {
+            return Next::Stay;
+        };
+        let Some(head) = head_at(change, log, core.signer.as_ref()) else {
+            return Next::Stay;
+        };
+        let due = self.follow.due(cut, head.fold().plan.turn());
+        let places = &head.start().roster;
+        let sources = &self.sources;
+        let addresses = places.iter().map(|place| sources.addresses(place.peer));
+        let unheard = places.iter().map(|place| sources.unheard_since(place.peer));
+        Next::Return(Box::new(Returned {
+            me: usize::from(*me),
+            addresses: addresses.collect(),
+            unheard_since: unheard.collect(),
+            past: (0..places.len() as u8)
+                .map(|at| head.past_runs(at))
+                .collect(),
+            chained: head.tip(),
+            start: head.start().clone(),
+            changes: head.changes().to_vec(),
+            left: head.left(),
+            course: head.fold().clone(),
+            ticks: head.ticks(),
+            hashes: log.verified().hashes().to_vec(),
+            executed: world.executed,
+            checksum: world.checksum,
+            due: due.unwrap_or(core.now),
+            early: self.admission.take_early(),
+        }))
+    }
+}

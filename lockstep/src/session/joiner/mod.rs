@@ -1,0 +1,410 @@
+//! The joiner: a peer on its way back into a match, until it is let in.
+//!
+//! An assembly of the components of `session::rejoin`: it makes the facts that they are told, calls them in one order
+//! ([`advance`](Joiner::advance)), and carries out what they return.
+
+mod advance;
+mod receive;
+mod source;
+
+use crate::log::{AttestedLog, End, Joins, Keyframe, Record, RosterChange, Start};
+use crate::session::RulesOf;
+use crate::session::clock_gap::{GAP, LOOK_AT_TIME};
+use crate::session::core::Core;
+use crate::session::rejoin::{
+    Admission, Fetch, Follow, GIVE_UP, Gathering, GatheringFacts, MatchEnd, ProvedLink, QuorumLoss,
+    RejoinContext, Reopened, Returned, Sources, SourcesFacts, World,
+};
+use crate::session::roster::RECENT;
+use crate::{EndReason, Ended, JoinRefused, LinkId, MatchId, PeerId, Rejoin, Status};
+use sim::{Checksum, Seat};
+use std::time::Duration;
+
+/// The last turns of an own replay may be ones that only this peer had, as many as the longest command delay, or ones
+/// that were taken back since.
+const PROVISIONAL: usize = RECENT;
+
+pub(crate) struct Joiner {
+    match_id: MatchId,
+    addresses: Vec<String>,
+    rules: RulesOf,
+    /// What an earlier run of the process has logged, and how many of these records are sure to count.
+    own: Vec<Record>,
+    committed_records: usize,
+    keyframe: Option<Keyframe>,
+    sources: Sources,
+    gathering: Gathering,
+    quorum: QuorumLoss,
+    ends: MatchEnd,
+    admission: Admission,
+    /// The match, from the first source on that told how it began.
+    known: Option<Known>,
+    follow: Follow,
+    world: World,
+    stage: Stage,
+    /// The game is to be told where the other peers are.
+    tells_contacts: bool,
+    seen_at: Duration,
+}
+
+/// A match of which the start is known.
+struct Known {
+    /// This peer's place in the roster.
+    me: u8,
+    log: AttestedLog,
+}
+
+/// How far it has come.
+enum Stage {
+    /// No source has told how the match began.
+    Seeking,
+    /// The log comes, and a snapshot if there is one: it is not known yet what the world begins with.
+    Fetching(Fetch),
+    /// The world runs the log, which grows; near its end the joiner asks to be let in.
+    Following,
+    /// It is let in, once the world has come to the cut.
+    Decided(Decision),
+    /// The match is over, once the world has come to its end.
+    Ended(End),
+}
+
+/// The decision that lets the joiner in.
+struct Decision {
+    change: RosterChange,
+    /// It has reopened the match: the log is here, and no source is needed.
+    reopens: bool,
+}
+
+/// What a joiner comes to.
+pub(crate) enum Next {
+    /// It goes on.
+    Stay,
+    /// Its part begins.
+    Return(Box<Returned>),
+    /// The peer at the other end of this link waits for the others, to reopen the match.
+    Gather(LinkId),
+    /// It is over for this peer.
+    End(EndReason),
+}
+
+impl Joiner {
+    pub(crate) fn new(core: &Core, from: Rejoin, addresses: Vec<String>, rules: RulesOf) -> Self {
+        let Rejoin {
+            match_id,
+            mut contacts,
+            log: own,
+            keyframe,
+        } = from;
+        let turns = own.iter().rev();
+        let committed = turns
+            .enumerate()
+            .filter(|(_, record)| matches!(record, Record::Bundle(_)))
+            .nth(PROVISIONAL)
+            .map_or(0, |(from_end, _)| own.len() - from_end);
+        contacts.retain(|contact| contact.peer != core.id());
+        Joiner {
+            match_id,
+            addresses,
+            rules,
+            own,
+            committed_records: committed,
+            keyframe,
+            sources: Sources::new(core.now, contacts),
+            gathering: Gathering::new(None),
+            quorum: QuorumLoss::new(core.now, false),
+            ends: MatchEnd::new(),
+            admission: Admission::new(core.now),
+            known: None,
+            follow: Follow::new(core.now),
+            world: World::new(),
+            stage: Stage::Seeking,
+            tells_contacts: false,
+            seen_at: core.now,
+        }
+    }
+
+    /// The match was not reopened where it seemed to be: `host` turned the joiner away, which goes on looking.
+    pub(crate) fn turned_away(
+        core: &Core,
+        context: RejoinContext,
+        host: PeerId,
+        why: EndReason,
+    ) -> Self {
+        let from = Rejoin {
+            match_id: context.match_id,
+            contacts: context.contacts,
+            log: context.own,
+            keyframe: context.keyframe,
+        };
+        let mut joiner = Joiner::new(core, from, context.addresses, context.rules);
+        let refused = match &why {
+            EndReason::Refused(JoinRefused::GoesOn | JoinRefused::AlreadyIn) => None,
+            EndReason::Refused(why) => Some(why.clone()),
+            _ => None,
+        };
+        joiner.sources.turned_away(core.now, host, refused);
+        let before = context.otherwise.filter(|(_, by)| *by > core.now);
+        joiner.gathering = Gathering::new(before.or(Some((why, core.now + GIVE_UP))));
+        if let Some(held) = context.held {
+            let (world, log, me) = World::attach(*held);
+            joiner.quorum = QuorumLoss::new(core.now, true);
+            joiner.known = Some(Known { me, log });
+            (joiner.world, joiner.stage) = (world, Stage::Following);
+        }
+        joiner
+    }
+
+    /// The match was reopened, with this log: only the world has to come to its end.
+    pub(crate) fn reopened(core: &Core, context: RejoinContext, reopened: Reopened) -> Self {
+        let from = Rejoin {
+            match_id: context.match_id,
+            contacts: context.contacts,
+            log: Vec::new(),
+            keyframe: None,
+        };
+        let log = AttestedLog::of(reopened.log);
+        let world = match context.held {
+            Some(held) => World::reattached(*held, &log, context.keyframe),
+            None => World::of_log(&log, context.keyframe.into_iter()),
+        };
+        let change = reopened.change;
+        let mut follow = Follow::new(core.now);
+        follow.set_reported(change.value.cut, reopened.due);
+        let me = reopened.me as u8;
+        Joiner {
+            known: Some(Known { me, log }),
+            follow,
+            world,
+            stage: Stage::Decided(Decision {
+                change,
+                reopens: true,
+            }),
+            tells_contacts: true,
+            ..Joiner::new(core, from, context.addresses, context.rules)
+        }
+    }
+
+    /// What it goes on from where it waits for the other peers to reopen the match. The log that it has followed counts
+    /// there as recorded.
+    pub(crate) fn into_context(self) -> RejoinContext {
+        let known = self.known;
+        let held = known.and_then(|Known { me, log }| self.world.detach(me, log));
+        let mut own = self.own;
+        if let Some(held) = &held {
+            let followed = held.records();
+            if own.is_empty() || how_far(&followed) > how_far(&own) {
+                own = followed;
+            }
+        }
+        RejoinContext {
+            match_id: self.match_id,
+            contacts: self.sources.contacts().collect(),
+            addresses: self.addresses,
+            rules: self.rules,
+            own,
+            keyframe: self.keyframe,
+            otherwise: self.gathering.into_otherwise(),
+            held: held.map(Box::new),
+        }
+    }
+
+    /// Comes before anything else is done with a new time. While its machine slept this peer has waited for no other.
+    pub(crate) fn detect_clock_gap(&mut self, core: &Core) {
+        let away = core.now.saturating_sub(self.seen_at);
+        self.seen_at = core.now;
+        if away <= GAP {
+            return;
+        }
+        self.sources.skip(core.now, away);
+        self.quorum.skip(away);
+        self.follow.skip(away);
+        if let Stage::Fetching(fetch) = &mut self.stage {
+            fetch.skip(away);
+        }
+    }
+
+    pub(crate) fn own_seats(&self) -> &[Seat] {
+        match &self.known {
+            Some(known) if self.world.exists() => known.own_seats(),
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        let world = self.world.running();
+        let behind = world.and_then(|world| self.follow.behind(world.executed));
+        behind.map_or(Status::Loading, |behind| Status::CatchingUp { behind })
+    }
+
+    /// Whether the match is over, and only the world has to come to its end.
+    pub(crate) fn knows_end(&self) -> bool {
+        matches!(self.stage, Stage::Ended(_))
+    }
+
+    /// How it ended for this peer, which has no part in the match.
+    pub(crate) fn ended(&self, reason: EndReason) -> Ended {
+        let (turns, checksum) = match self.world.running() {
+            Some(world) => (world.executed, Some(world.checksum)),
+            None => (0, None),
+        };
+        let agreed = matches!(reason, EndReason::Decided | EndReason::TurnLimit);
+        let end = match &self.stage {
+            Stage::Ended(end) if agreed => Some(end),
+            _ => None,
+        };
+        let known = self.known.as_ref().filter(|_| agreed);
+        Ended {
+            reason,
+            turns: end.map_or(turns, |end| end.turns),
+            checksum: end.map(|end| end.checksum).or(checksum),
+            outcome: end.and_then(|end| end.outcome),
+            agreed: end.map_or(0, |end| end.signatures.len() as u8),
+            of: known.map_or(0, |known| known.log.ahead().roster().len() as u8),
+        }
+    }
+
+    pub(crate) fn loaded(&mut self, checksum: Checksum) {
+        self.world.loaded(checksum);
+    }
+
+    pub(crate) fn executed(&mut self, checksum: Checksum) {
+        self.world.executed(checksum);
+    }
+
+    pub(crate) fn link_down(&mut self, link: LinkId) {
+        if self.sources.link() == Some(link) {
+            self.sources.drop_source();
+        }
+    }
+
+    pub(crate) fn deadline(&self, core: &Core) -> Option<Duration> {
+        if self.knows_end() {
+            return None;
+        }
+        let (now, links) = (core.now, proved(core));
+        let searches = self.searches();
+        let sources = self.sources.deadline(&SourcesFacts {
+            now,
+            links: &links,
+            stands_still: self.quorum.is_lost(),
+            searches,
+            source_is_ahead: self.source_is_ahead(),
+        });
+        let waits = !self.world.exists();
+        let gathering = self.gathering_facts(now, &links);
+        let known = self.known.as_ref();
+        let looks = known.is_some() && searches;
+        let fetch = match &self.stage {
+            Stage::Fetching(fetch) => fetch.deadline(now),
+            _ => None,
+        };
+        let times = [
+            Some(self.seen_at + LOOK_AT_TIME),
+            sources,
+            self.gathering.deadline(&gathering, waits),
+            looks.then(|| self.quorum.deadline(now)).flatten(),
+            known.and_then(|known| self.follow.deadline(&known.log)),
+            fetch,
+            self.asks_to_be_let_in().then(|| self.admission.deadline()),
+            self.ends.deadline(now),
+        ];
+        times.into_iter().flatten().min()
+    }
+
+    /// Whether it needs sources: a match that was reopened is here.
+    fn searches(&self) -> bool {
+        !matches!(self.stage, Stage::Decided(Decision { reopens: true, .. }))
+    }
+
+    /// The decision that lets it in, where it is known.
+    fn decided(&self) -> Option<&RosterChange> {
+        match &self.stage {
+            Stage::Decided(decision) => Some(&decision.change),
+            _ => None,
+        }
+    }
+
+    /// Whether the whole log before its part is here; what is left is that the world comes to it.
+    fn is_at_cut(&self) -> bool {
+        let decided = self.decided().zip(self.known.as_ref());
+        decided.is_some_and(|(change, Known { log, .. })| {
+            log.ends_with(change) && !log.has_unconfirmed()
+        })
+    }
+
+    /// Whether the source says that it has more of the log than it has given.
+    fn source_is_ahead(&self) -> bool {
+        let has = self.sources.source_has().zip(self.known.as_ref());
+        has.is_some_and(|(has, known)| has > known.log.ahead().turns()) && !self.is_at_cut()
+    }
+
+    /// Whether its world is near the others', and no decision lets it in yet.
+    fn asks_to_be_let_in(&self) -> bool {
+        let world = self.world.running().zip(self.known.as_ref());
+        let near = world.is_some_and(|(world, known)| {
+            let delay = known.log.start().plan.delay_turns;
+            self.follow.is_near(world.executed, delay)
+        });
+        near && matches!(self.stage, Stage::Following)
+    }
+
+    fn gathering_facts<'a>(&self, now: Duration, links: &'a [ProvedLink]) -> GatheringFacts<'a> {
+        let stands_still = self.quorum.is_lost();
+        let may_join = match self.world.running() {
+            Some(world) => stands_still && world.handed_out == world.executed,
+            None if self.world.exists() => false,
+            None => stands_still || !self.sources.is_outlined(),
+        };
+        GatheringFacts {
+            now,
+            links,
+            may_join,
+            stands_still,
+        }
+    }
+}
+
+impl Known {
+    /// As the match began.
+    fn start(&self) -> &Start {
+        self.log.start()
+    }
+
+    fn own_seats(&self) -> &[Seat] {
+        &self.start().roster[usize::from(self.me)].seats
+    }
+
+    /// This run of the joiner's process, as a decision names it.
+    fn joins(&self, core: &Core) -> Joins {
+        Joins {
+            peer: self.me,
+            incarnation: core.incarnation,
+        }
+    }
+}
+
+/// The links whose other ends have proved their keys.
+fn proved(core: &Core) -> Vec<ProvedLink> {
+    let links = core.links.values();
+    let proved = links.filter_map(|link| {
+        let (peer, run) = link.proved?;
+        Some(ProvedLink {
+            link: link.id,
+            peer,
+            run,
+            heard_at: link.heard_at,
+        })
+    });
+    proved.collect()
+}
+
+/// Roster changes, and then turns.
+fn how_far(records: &[Record]) -> (usize, usize) {
+    records
+        .iter()
+        .fold((0, 0), |(changes, turns), record| match record {
+            Record::Roster(_) => (changes + 1, turns),
+            Record::Bundle(_) => (changes, turns + 1),
+            _ => (changes, turns),
+        })
+}

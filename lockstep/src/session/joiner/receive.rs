@@ -1,0 +1,293 @@
+//! What others say to a joiner, and answer.
+
+use super::{Decision, Joiner, Known, Next, Stage};
+use crate::encoding::Reader;
+use crate::limits::MAX_PEERS;
+use crate::log::{
+    AttestedLog, Codec, Record, RosterChange, SignedBatch, Start, decode_change, start_hash,
+};
+use crate::session::core::Core;
+use crate::session::rejoin::{
+    Answer, Answered, Ask, DialledLink, Fetch, Follow, Offer, Page, Unfit, decode, encode,
+    place_in, takes_decision,
+};
+use crate::session::wire::Control;
+use crate::{EndReason, Fault, JoinRefused, LinkId, PeerId};
+use std::sync::Arc;
+
+impl Joiner {
+    /// Takes a message of a link's control stream.
+    pub(crate) fn received(&mut self, core: &mut Core, link: LinkId, message: Control) -> Next {
+        match message {
+            Control::Decided(bytes) => {
+                let mut reader = Reader::new(&bytes);
+                let change = decode_change(&mut reader).ok();
+                match change.filter(|_| reader.end().is_ok()) {
+                    Some(change) => self.hear_decision(core, change),
+                    None => core.fault(link, Fault::Garbage),
+                }
+            }
+            Control::Refused(
+                why
+                @ (JoinRefused::Protocol { .. } | JoinRefused::NoSeat | JoinRefused::OtherMatch),
+            ) => return self.refused(core, link, why),
+            // The other end is on its way out, or says what the roster says: none of it is for this peer yet.
+            Control::Refused(_) | Control::Bye => core.close(link),
+            Control::End { .. } => self.hear_end(core, link, message),
+            Control::Words(_)
+            | Control::Lobby(_)
+            | Control::Pings(_)
+            | Control::Reopen(_)
+            | Control::Rejoin { .. } => {}
+            Control::Roster(_) | Control::Evidence(_) => {
+                let from = core.links.get(&link).and_then(|link| link.proved);
+                if from.is_some_and(|(peer, _)| self.sources.is_contact(peer)) {
+                    self.admission.keep_early(link, message);
+                }
+            }
+            _ => core.fault(link, Fault::OutOfPlace),
+        }
+        Next::Stay
+    }
+
+    /// Another peer speaks another version, plays another match, or says that this key has no seat. That counts where it
+    /// was dialled as one of the match's peers, and ends the way back once all of them say so: any peer may dial this one
+    /// and say anything. A peer with a recording of the match knows that it has a seat, and other peers than the host.
+    fn refused(&mut self, core: &mut Core, link: LinkId, why: JoinRefused) -> Next {
+        let knows_nothing = self.own.is_empty() && self.known.is_none();
+        let counts = knows_nothing || matches!(why, JoinRefused::Protocol { .. });
+        let dialled = core.links.get(&link).filter(|link| link.dialled && counts);
+        let by_all = dialled.is_some_and(|link| {
+            let dialled = DialledLink {
+                expected: link.expected,
+                address: &link.address,
+            };
+            self.sources.refused(dialled, why.clone())
+        });
+        core.close(link);
+        match by_all {
+            true => Next::End(EndReason::Refused(why)),
+            false => Next::Stay,
+        }
+    }
+
+    /// Takes what a member has signed of the end. Before there is a log it is not known whose signature that is: members
+    /// tell it again to a peer that asks for the end of the log.
+    fn hear_end(&mut self, core: &mut Core, link: LinkId, told: Control) {
+        let (Some(signed), Some(known)) = (told.signed_end(), &self.known) else {
+            return;
+        };
+        let roster = &known.start().roster;
+        match self.ends.hear(signed, roster, core.signer.as_ref()) {
+            // This peer may be let in a few turns before the end.
+            Ok(true) => self.admission.keep_early(link, told),
+            Ok(false) => {}
+            Err(fault) => core.fault(link, fault),
+        }
+    }
+
+    fn hear_decision(&mut self, core: &Core, change: RosterChange) {
+        let Some(known) = &self.known else {
+            return;
+        };
+        let (head, joins) = (known.log.ahead(), known.joins(core));
+        let late = self.ends.is_behind(change.value.cut, head);
+        if !late && takes_decision(&change, joins, head, core.signer.as_ref()) {
+            self.decide(change);
+        }
+    }
+
+    fn decide(&mut self, change: RosterChange) {
+        let reopens = !self.searches();
+        if matches!(self.stage, Stage::Following | Stage::Decided(_)) {
+            self.stage = Stage::Decided(Decision { change, reopens });
+        }
+    }
+
+    pub(crate) fn probe_answered(&mut self, core: &mut Core, link: LinkId, sent_us: u64) {
+        core.hears(link);
+        self.sources.probe_answered(core.now, sent_us);
+    }
+
+    /// Takes an answer on the bulk channel.
+    pub(crate) fn answered(&mut self, core: &mut Core, link: LinkId, bytes: &[u8]) -> Next {
+        let proved = core.links.get(&link).and_then(|link| link.proved);
+        if let Ok(ask) = decode::<Ask>(bytes) {
+            // Another joiner, or a peer that waits for the others: it answers as well.
+            if let (Some((peer, _)), Ask::Outline { match_id }) = (proved, ask) {
+                self.sources.note_joiner(core.now, peer, match_id);
+            }
+            core.send_bulk(link, encode(&Answer::Nothing));
+            return Next::Stay;
+        }
+        if self.sources.link() != Some(link) {
+            return Next::Stay;
+        }
+        core.hears(link);
+        let answer = decode(bytes);
+        let known = self.known.as_ref();
+        let next = known.map(|known| known.log.ahead().turns());
+        let kind = match &answer {
+            Ok(Answer::Outline { .. }) => Answered::Outline,
+            Ok(Answer::Log { from, turns, .. }) => Answered::Page {
+                from: *from,
+                turns: *turns,
+            },
+            Ok(Answer::Nothing) => Answered::Nothing,
+            _ => Answered::Other,
+        };
+        if !self.sources.answered(core.now, kind, next) {
+            return Next::Stay;
+        }
+        match answer {
+            Err(_) => self.distrust(core, Fault::Garbage),
+            Ok(Answer::Outline {
+                start,
+                snapshot,
+                contacts,
+            }) => return self.outline(core, &start, snapshot, contacts),
+            Ok(Answer::Log {
+                records,
+                turns,
+                due_in_ms,
+                batches,
+                ..
+            }) => {
+                if let Some(Known { log, .. }) = &self.known {
+                    let (one_way, plan) = (self.sources.one_way(), log.ahead().fold().plan);
+                    self.follow
+                        .source_reports(core.now, turns, due_in_ms, one_way, plan);
+                }
+                if let Stage::Fetching(fetch) = &mut self.stage {
+                    fetch.source_has(turns);
+                }
+                let batches: Vec<SignedBatch> = batches.into_iter().map(Into::into).collect();
+                self.page(core, &records, &batches);
+            }
+            Ok(Answer::Snapshot { offset, bytes }) => {
+                if let (Stage::Fetching(fetch), Some(known)) = (&mut self.stage, &self.known)
+                    && let Err(fault) = fetch.piece(offset, &bytes, known.log.verified())
+                {
+                    self.distrust(core, fault);
+                }
+            }
+            // Without a log of its own it has nothing to say where the match is reopened. It asks again once the match
+            // goes on.
+            Ok(Answer::Reopens) if self.has_log() => {
+                let host = proved.map(|(peer, _)| peer);
+                // Where it was turned away it does not come again.
+                let host = host.filter(|host| self.sources.has_refused(*host) == Some(false));
+                if let Some(host) = host {
+                    self.gathering.offered(core.now, link, host);
+                }
+                self.pass_over(core);
+            }
+            Ok(Answer::Nothing | Answer::Reopens) => self.pass_over(core),
+        }
+        Next::Stay
+    }
+
+    /// Whether it has a log to go on from: its own, or that of its world.
+    fn has_log(&self) -> bool {
+        match self.world.exists() {
+            true => self.world.running().is_some(),
+            false => !self.own.is_empty(),
+        }
+    }
+
+    fn outline(
+        &mut self,
+        core: &mut Core,
+        start: &[u8],
+        offer: Option<Offer>,
+        contacts: Vec<(PeerId, Vec<String>)>,
+    ) -> Next {
+        let Ok(Record::Start(start)) = Codec::default().decode(start, &core.limits) else {
+            self.distrust(core, Fault::Garbage);
+            return Next::Stay;
+        };
+        match &self.known {
+            None => {
+                if let Err(why) = self.begin(core, start) {
+                    return why;
+                }
+            }
+            Some(known) if start_hash(known.start()) != start_hash(&start) => {
+                self.distrust(core, Fault::Signature);
+                return Next::Stay;
+            }
+            Some(_) => {}
+        }
+        if let Stage::Fetching(fetch) = &mut self.stage {
+            fetch.offered(core.now, offer, core.limits.snapshot_bytes);
+        }
+        let known = self.known.as_ref().expect("just begun");
+        for (peer, addresses) in contacts {
+            let mut roster = known.start().roster.iter();
+            let of_the_match = roster.any(|place| place.peer == peer);
+            if of_the_match && peer != core.id() {
+                self.sources.learn(peer, addresses);
+            }
+        }
+        Next::Stay
+    }
+
+    /// Takes how the match began, where this peer and all others have signed it.
+    fn begin(&mut self, core: &mut Core, start: Arc<Start>) -> Result<(), Next> {
+        let signer = core.signer.as_ref();
+        let me = match place_in(signer, &start, self.match_id, &self.rules) {
+            Ok(me) => me as u8,
+            Err(Unfit::Forged) => {
+                self.distrust(core, Fault::Signature);
+                return Err(Next::Stay);
+            }
+            Err(Unfit::Refused(why)) => return Err(Next::End(EndReason::Refused(why))),
+        };
+        let own = match self.own[..self.committed_records].split_first() {
+            Some((Record::Start(first), own)) if start_hash(first) == start_hash(&start) => own,
+            _ => &[],
+        };
+        let log = AttestedLog::new(start, own, signer);
+        self.known = Some(Known { me, log });
+        self.follow = Follow::new(core.now);
+        self.stage = Stage::Fetching(Fetch::new(core.now));
+        Ok(())
+    }
+
+    /// Takes a page of the log, and batches that attest it.
+    fn page(&mut self, core: &mut Core, bytes: &[u8], batches: &[SignedBatch]) {
+        let Some(known) = &mut self.known else {
+            return;
+        };
+        // A joiner that has no world yet has not asked to be let in.
+        let asked = !matches!(self.stage, Stage::Fetching(_));
+        let joins = asked.then(|| known.joins(core));
+        let decided = match &self.stage {
+            Stage::Decided(decision) => Some(&decision.change),
+            _ => None,
+        };
+        let log = &mut known.log;
+        let over_at = self.ends.of_quorum(log.ahead()).map(|end| end.turns);
+        let before = log.ahead().turns();
+        let page = Page {
+            now: core.now,
+            bytes,
+            joins,
+            decided,
+            over_at,
+            limits: &core.limits,
+            signer: core.signer.as_ref(),
+        };
+        let Ok(change) = self.follow.page(log, &page) else {
+            return self.mistrust_log(core);
+        };
+        for signed in batches.iter().take(2 * MAX_PEERS) {
+            log.attest(signed, page.signer);
+        }
+        let moved = log.ahead().turns() != before;
+        change.into_iter().for_each(|change| self.decide(change));
+        if moved || !self.source_is_ahead() {
+            self.sources.moved(core.now);
+        }
+    }
+}

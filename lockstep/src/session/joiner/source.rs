@@ -1,0 +1,170 @@
+//! How a joiner keeps to a source, leaves it for another, and ends where none is left.
+
+use super::{Joiner, Stage, proved};
+use crate::session::Output;
+use crate::session::core::Core;
+use crate::session::rejoin::{
+    Ask, Checked, Follow, Mistrust, encode, in_reach, is_new_run, seats_of,
+};
+use crate::session::wire::Datagram;
+use crate::{EndReason, Fault, JoinRefused, LinkId, TurnNumber};
+
+impl Joiner {
+    pub(crate) fn dial(&mut self, core: &mut Core) {
+        for (address, key) in self.sources.dials(core.now, &proved(core)) {
+            core.out.push(Output::Dial { address, key });
+        }
+    }
+
+    /// Keeps to a source that answers, or asks another peer.
+    pub(crate) fn look_after_source(&mut self, core: &mut Core) {
+        let mut links = proved(core);
+        let stands_still = self.quorum.is_lost();
+        let last = match self.sources.check(core.now, &links, stands_still) {
+            Checked::Answers => return,
+            Checked::ToProbe(link) => return probe(core, link),
+            Checked::Silent(link) => {
+                core.close(link);
+                links.retain(|other| other.link != link);
+                Some(link)
+            }
+            Checked::Unanswered(link) => Some(link),
+            Checked::NoSource => None,
+        };
+        if !self.searches() {
+            return;
+        }
+        // Of a match that stands still, a peer that has come since may know of more than its members.
+        let known = self.known.as_ref().filter(|_| stands_still);
+        let head = known.map(|known| known.log.ahead());
+        let chosen = self.sources.choose(core.now, &links, last, |link| {
+            head.is_some_and(|head| is_new_run(head, link))
+        });
+        if let Some(link) = chosen {
+            let match_id = self.match_id;
+            self.say(core, &Ask::Outline { match_id });
+            probe(core, link);
+        }
+    }
+
+    pub(crate) fn say(&self, core: &mut Core, ask: &Ask) {
+        if let Some(id) = self.sources.link() {
+            if let Some(link) = core.links.get_mut(&id) {
+                link.asked = true;
+            }
+            core.send_bulk(id, encode(ask));
+        }
+    }
+
+    /// Why it ends now for want of a source, if it does.
+    pub(crate) fn give_up(&mut self, core: &Core) -> Option<EndReason> {
+        let (now, sources) = (core.now, &self.sources);
+        if self.searches() && sources.no_source_left(now) && sources.gives_up(now) {
+            return Some(self.why_no_source(core));
+        }
+        let waits = !self.world.exists();
+        waits.then(|| self.gathering.end(now)).flatten()
+    }
+
+    fn why_no_source(&self, core: &Core) -> EndReason {
+        if let Some(why) = self.sources.refusal() {
+            return EndReason::Refused(why.clone());
+        }
+        if self.sources.meets_joiner(core.now, self.match_id) {
+            return EndReason::NobodyPlays;
+        }
+        if let Some(known) = &self.known {
+            let head = known.log.ahead();
+            if self.quorum.is_lost() {
+                let own = std::iter::once(known.me).collect();
+                let here = in_reach(head, &proved(core)).or(own);
+                let missing = seats_of(known.start(), head.roster().without(here));
+                return EndReason::NoQuorum { missing };
+            }
+            // The newest turn of the others' that is here, where a source has told of turns.
+            let told = self.follow.behind(0).is_some();
+            if let Some(after) = head.turns().checked_sub(1).filter(|_| told) {
+                let after = TurnNumber(after);
+                return EndReason::OthersWent { after };
+            }
+        }
+        match self.sources.passes_over_all(core.now) {
+            true => EndReason::Refused(JoinRefused::OtherMatch),
+            false => EndReason::NobodyThere,
+        }
+    }
+
+    /// The link to the peer at which it waits for the others, once it does.
+    pub(crate) fn gather(&mut self, core: &Core) -> Option<LinkId> {
+        let links = proved(core);
+        let facts = self.gathering_facts(core.now, &links);
+        let sources = &self.sources;
+        self.gathering
+            .join(&facts, |host| sources.passes_over_others(core.now, host))
+    }
+
+    /// Asks another peer, as the source does not have what is needed.
+    pub(crate) fn pass_over(&mut self, core: &Core) {
+        if self.sources.link().is_some() {
+            self.sources.pass_over(core.now);
+            self.reset_fetch();
+        }
+    }
+
+    /// The same, for longer each time.
+    pub(crate) fn back_off(&mut self, core: &Core) {
+        if self.sources.link().is_some() {
+            self.sources.back_off(core.now);
+            self.reset_fetch();
+        }
+    }
+
+    /// The source has said what is not so: it is named, and another peer asked.
+    pub(crate) fn distrust(&mut self, core: &mut Core, fault: Fault) {
+        if let Some(link) = self.sources.link() {
+            core.fault(link, fault);
+            self.sources.distrust();
+            self.reset_fetch();
+            core.close(link);
+        }
+    }
+
+    /// Forgets what was given and is not sure, as another source may give something else.
+    fn reset_fetch(&mut self) {
+        if let Some(known) = &mut self.known {
+            known.log.forget_unconfirmed();
+        }
+        if let Stage::Fetching(fetch) = &mut self.stage {
+            fetch.reset();
+        }
+    }
+
+    /// The source's log does not follow, or no quorum attests it.
+    pub(crate) fn mistrust_log(&mut self, core: &mut Core) {
+        let has_world = self.world.exists();
+        let was_lost = self.quorum.was_lost();
+        let Some(known) = &self.known else {
+            return;
+        };
+        match self.follow.mistrust(&known.log, has_world, was_lost) {
+            Mistrust::Source => self.pass_over(core),
+            Mistrust::Liar => self.distrust(core, Fault::Signature),
+            Mistrust::World => self.world.stray(),
+            Mistrust::Log => {
+                self.own.clear();
+                self.committed_records = 0;
+                self.known = None;
+                self.follow = Follow::new(core.now);
+                self.stage = Stage::Seeking;
+                if let Some(link) = self.sources.drop_source() {
+                    core.close(link);
+                }
+            }
+        }
+    }
+}
+
+fn probe(core: &mut Core, link: LinkId) {
+    let sent_us = core.now.as_micros() as u64;
+    core.send_datagram(link, &Datagram::Probe { sent_us });
+}

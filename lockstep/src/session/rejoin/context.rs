@@ -1,0 +1,32 @@
+//! What a joiner goes on from: as it comes, and where the match was reopened.
+
+use super::world::DetachedWorld;
+use crate::log::{Keyframe, Record, RosterChange, VerifiedLog};
+use crate::session::RulesOf;
+use crate::{Contact, EndReason, MatchId};
+use std::time::Duration;
+
+/// All that a peer knew when it came back, and found that no peer plays.
+pub(crate) struct RejoinContext {
+    pub match_id: MatchId,
+    pub contacts: Vec<Contact>,
+    pub addresses: Vec<String>,
+    pub rules: RulesOf,
+    pub own: Vec<Record>,
+    pub keyframe: Option<Keyframe>,
+    /// How it ends where no source is found until then.
+    pub otherwise: Option<(EndReason, Duration)>,
+    /// The world that it has, where it has followed a match that stands still.
+    pub held: Option<Box<DetachedWorld>>,
+}
+
+/// How its part begins in a match that was reopened.
+pub(crate) struct Reopened {
+    /// The log up to the cut.
+    pub(crate) log: VerifiedLog,
+    pub(crate) me: usize,
+    /// What reopened the match.
+    pub(crate) change: RosterChange,
+    /// When the turn behind the cut is due.
+    pub(crate) due: Duration,
+}

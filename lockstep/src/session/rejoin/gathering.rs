@@ -1,0 +1,156 @@
+//! Gathering: whether a joiner waits for the other peers where one of them offers to reopen the match.
+
+use super::links::ProvedLink;
+use crate::{EndReason, LinkId, PeerId};
+use std::time::Duration;
+
+/// Other peers are asked, or dialled, for so long before one is believed that no peer plays.
+const ASK_OTHERS: Duration = Duration::from_secs(3);
+
+/// The offer, if there is one, and how the joiner ends otherwise.
+pub(crate) struct Gathering {
+    offer: Option<Offer>,
+    /// An earlier offer came to this: how it ends where no source is found until then.
+    otherwise: Option<(EndReason, Duration)>,
+}
+
+#[derive(Clone, Copy)]
+struct Offer {
+    link: LinkId,
+    host: PeerId,
+    /// When a peer first offered to reopen the match.
+    since: Duration,
+}
+
+/// What the joiner knows beside the offer.
+pub(crate) struct GatheringFacts<'a> {
+    pub now: Duration,
+    pub links: &'a [ProvedLink],
+    /// It can begin, or go on, in a match that is reopened.
+    pub may_join: bool,
+    pub stands_still: bool,
+}
+
+impl Gathering {
+    pub(crate) fn new(otherwise: Option<(EndReason, Duration)>) -> Self {
+        Gathering {
+            offer: None,
+            otherwise,
+        }
+    }
+
+    /// The peer at the other end of a link offers to reopen the match.
+    pub(crate) fn offered(&mut self, now: Duration, link: LinkId, host: PeerId) {
+        let since = self.offer.map_or(now, |offer| offer.since);
+        self.offer = Some(Offer { link, host, since });
+    }
+
+    /// Whether the peer that offers it is in reach.
+    pub(crate) fn is_in_reach(&self, links: &[ProvedLink]) -> bool {
+        let mut offer = self.offer.iter();
+        offer.any(|offer| links.iter().any(|link| link.link == offer.link))
+    }
+
+    /// The link to the peer at which to wait, once no other peer may play: `passed_over` tells whether all peers but this
+    /// one are passed over.
+    pub(crate) fn join(
+        &mut self,
+        facts: &GatheringFacts<'_>,
+        passed_over: impl Fn(PeerId) -> bool,
+    ) -> Option<LinkId> {
+        self.offer = self.offer.filter(|_| self.is_in_reach(facts.links));
+        let Offer { link, host, since } = self.offer.filter(|_| facts.may_join)?;
+        let asked = passed_over(host) || facts.now >= since + ASK_OTHERS;
+        (asked || facts.stands_still).then_some(link)
+    }
+
+    /// How it ends, where no world was begun until the time for it.
+    pub(crate) fn end(&mut self, now: Duration) -> Option<EndReason> {
+        let (why, _) = self.otherwise.take_if(|(_, by)| *by <= now)?;
+        Some(why)
+    }
+
+    /// What [`new`](Self::new) is given where this peer goes on looking later.
+    pub(crate) fn into_otherwise(self) -> Option<(EndReason, Duration)> {
+        self.otherwise
+    }
+
+    /// When to look again; `waits`: no world was begun yet.
+    pub(crate) fn deadline(&self, facts: &GatheringFacts<'_>, waits: bool) -> Option<Duration> {
+        let offer = self.offer.filter(|_| facts.may_join);
+        let join = offer.map(|offer| offer.since + ASK_OTHERS);
+        let otherwise = self.otherwise.as_ref().filter(|_| waits);
+        let times = [
+            join.filter(|at| *at > facts.now),
+            otherwise.map(|(_, by)| *by),
+        ];
+        times.into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Incarnation, JoinRefused};
+
+    const HOST: PeerId = PeerId([3; 32]);
+
+    fn links() -> [ProvedLink; 1] {
+        [ProvedLink {
+            link: LinkId(5),
+            peer: HOST,
+            run: Incarnation([1; 16]),
+            heard_at: Duration::ZERO,
+        }]
+    }
+
+    fn joins(gathering: &mut Gathering, ms: u64, passed_over: bool, stands_still: bool) -> bool {
+        let facts = GatheringFacts {
+            now: Duration::from_millis(ms),
+            links: &links(),
+            may_join: true,
+            stands_still,
+        };
+        gathering.join(&facts, |host| host == HOST && passed_over) == Some(LinkId(5))
+    }
+
+    fn offered() -> Gathering {
+        let mut gathering = Gathering::new(None);
+        gathering.offered(Duration::from_millis(100), LinkId(5), HOST);
+        gathering
+    }
+
+    #[test]
+    fn a_joiner_waits_at_a_host_once_others_were_asked() {
+        assert!(!joins(&mut offered(), 3_099, false, false));
+        assert!(joins(&mut offered(), 3_100, false, false));
+        assert!(joins(&mut offered(), 100, true, false));
+        assert!(joins(&mut offered(), 100, false, true));
+        let mut again = offered();
+        again.offered(Duration::from_secs(2), LinkId(5), HOST);
+        assert!(joins(&mut again, 3_100, false, false), "since the first");
+    }
+
+    #[test]
+    fn an_offer_goes_with_its_link() {
+        let mut gathering = offered();
+        let facts = GatheringFacts {
+            now: Duration::from_secs(9),
+            links: &[],
+            may_join: false,
+            stands_still: false,
+        };
+        assert_eq!(gathering.join(&facts, |_| true), None);
+        assert!(!joins(&mut gathering, 9_000, true, true));
+    }
+
+    #[test]
+    fn an_earlier_refusal_ends_the_search_in_time() {
+        let why = EndReason::Refused(JoinRefused::OtherHistory);
+        let by = Duration::from_secs(30);
+        let mut gathering = Gathering::new(Some((why.clone(), by)));
+        assert_eq!(gathering.end(by - Duration::from_millis(1)), None);
+        assert_eq!(gathering.end(by), Some(why));
+        assert_eq!(gathering.end(by), None);
+    }
+}

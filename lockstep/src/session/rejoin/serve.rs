@@ -1,0 +1,231 @@
+//! Serving: what this peer gives of the match to peers that fetch it. Never more than one answer for a question, and never
+//! anything that a turn waits for.
+
+use super::message::{Answer, Ask, PART, encode};
+use crate::log::Keyframe;
+use crate::{Fault, Limits, LinkId, MatchId, PeerId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The peers that fetch the match, by link.
+#[derive(Default)]
+pub(crate) struct Serve {
+    asking: BTreeMap<LinkId, Asking>,
+}
+
+struct Asking {
+    peer: PeerId,
+    /// What it was offered; kept for it though there may be a newer one.
+    snapshot: Option<Arc<Keyframe>>,
+    /// The log that it waits for: from which turn on, and how many turns are attested as it knows.
+    waits: Option<(u32, u32)>,
+    /// Bytes that it may still be sent.
+    allowance: u64,
+    /// It was told what is signed of the end, and is told of every other signature as it comes.
+    knows_ends: bool,
+}
+
+/// What a question asks of the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// Nothing for now.
+    Later,
+    /// How this match began, and the newest snapshot.
+    Outline(MatchId),
+    /// What is signed of the end: the log has no more turns.
+    Ends,
+    /// A piece of the snapshot that was offered.
+    Piece(u64),
+}
+
+impl Serve {
+    /// Takes a question of a peer of the match, whose log here has so many turns.
+    pub(crate) fn asked(
+        &mut self,
+        link: LinkId,
+        peer: PeerId,
+        ask: Ask,
+        turns: u32,
+        limits: &Limits,
+    ) -> Asked {
+        if let Ask::Outline { .. } = ask {
+            // Each peer is answered on the link that it asked on last.
+            self.asking
+                .retain(|other, asking| *other == link || asking.peer != peer);
+            let new = || Asking {
+                peer,
+                snapshot: None,
+                waits: None,
+                allowance: 2 * (limits.snapshot_bytes + limits.catch_up_bytes),
+                knows_ends: false,
+            };
+            self.asking.entry(link).or_insert_with(new);
+        }
+        let Some(asking) = self.asking.get_mut(&link) else {
+            // It asks on another link by now.
+            return Asked::Later;
+        };
+        match ask {
+            Ask::Outline { match_id } => Asked::Outline(match_id),
+            Ask::Log { from, attested } => {
+                asking.waits = Some((from, attested));
+                let tells_ends = from >= turns && !asking.knows_ends;
+                asking.knows_ends |= tells_ends;
+                match tells_ends {
+                    true => Asked::Ends,
+                    false => Asked::Later,
+                }
+            }
+            Ask::Snapshot { offset } => Asked::Piece(offset),
+        }
+    }
+
+    /// The peer is offered this snapshot, and may ask for its pieces.
+    pub(crate) fn offer(&mut self, link: LinkId, snapshot: Option<Arc<Keyframe>>) {
+        if let Some(asking) = self.asking.get_mut(&link) {
+            asking.snapshot = snapshot;
+        }
+    }
+
+    /// A piece of the snapshot that the peer was offered.
+    pub(crate) fn piece(&self, link: LinkId, offset: u64) -> Answer {
+        let piece = || {
+            let snapshot = self.asking.get(&link)?.snapshot.as_ref()?;
+            let from = usize::try_from(offset).ok()?;
+            let to = snapshot.snapshot.len().min(from.checked_add(PART)?);
+            let bytes = snapshot.snapshot.get(from..to)?.to_vec();
+            Some(Answer::Snapshot { offset, bytes })
+        };
+        piece().unwrap_or(Answer::Nothing)
+    }
+
+    /// Whether any peer waits for more of the log.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        self.asking.values().any(|asking| asking.waits.is_some())
+    }
+
+    /// The peers for which there is more of a log of so many turns, of which so many are attested, and the turn from which
+    /// on. They wait no more.
+    pub(crate) fn due(&mut self, turns: u32, attested: u32) -> Vec<(LinkId, u32)> {
+        let more = |(from, known): &mut (u32, u32)| turns > *from || attested > *known;
+        let due = self.asking.iter_mut().filter_map(|(link, asking)| {
+            let (from, _) = asking.waits.take_if(more)?;
+            Some((*link, from))
+        });
+        due.collect()
+    }
+
+    /// The bytes of an answer.
+    ///
+    /// # Errors
+    /// The peer was given all that there may be on one link.
+    pub(crate) fn encode(&mut self, link: LinkId, answer: &Answer) -> Result<Vec<u8>, Fault> {
+        let bytes = encode(answer);
+        let asking = self.asking.get_mut(&link).ok_or(Fault::Flood)?;
+        let left = asking.allowance.checked_sub(bytes.len() as u64);
+        asking.allowance = left.ok_or(Fault::Flood)?;
+        Ok(bytes)
+    }
+
+    /// A link is gone.
+    pub(crate) fn forget(&mut self, link: LinkId) {
+        self.asking.remove(&link);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MATCH: MatchId = MatchId([7; 16]);
+    const OUTLINE: Ask = Ask::Outline { match_id: MATCH };
+    const JOINER: PeerId = PeerId([3; 32]);
+
+    fn ask(serve: &mut Serve, link: u32, ask: Ask) -> Asked {
+        serve.asked(LinkId(link), JOINER, ask, 10, &Limits::default())
+    }
+
+    fn log(from: u32, attested: u32) -> Ask {
+        Ask::Log { from, attested }
+    }
+
+    #[test]
+    fn a_joiner_is_answered_on_the_link_that_it_asked_on_last() {
+        let mut serve = Serve::default();
+        assert_eq!(ask(&mut serve, 1, OUTLINE), Asked::Outline(MATCH));
+        ask(&mut serve, 1, log(3, 3));
+        assert_eq!(ask(&mut serve, 2, OUTLINE), Asked::Outline(MATCH));
+        assert_eq!(ask(&mut serve, 1, log(3, 3)), Asked::Later);
+        assert!(!serve.is_waited_for());
+        ask(&mut serve, 2, log(3, 3));
+        assert_eq!(serve.due(10, 10), [(LinkId(2), 3)]);
+        assert!(!serve.is_waited_for());
+    }
+
+    #[test]
+    fn a_page_waits_for_a_turn_or_for_a_quorum() {
+        let mut serve = Serve::default();
+        ask(&mut serve, 1, OUTLINE);
+        ask(&mut serve, 1, log(10, 8));
+        assert_eq!(serve.due(10, 8), []);
+        assert_eq!(serve.due(10, 9), [(LinkId(1), 10)]);
+        ask(&mut serve, 1, log(10, 9));
+        assert_eq!(serve.due(11, 9), [(LinkId(1), 10)]);
+    }
+
+    #[test]
+    fn the_end_is_told_once_to_a_joiner_at_the_end_of_the_log() {
+        let mut serve = Serve::default();
+        ask(&mut serve, 1, OUTLINE);
+        assert_eq!(ask(&mut serve, 1, log(9, 9)), Asked::Later);
+        assert_eq!(ask(&mut serve, 1, log(10, 9)), Asked::Ends);
+        assert_eq!(ask(&mut serve, 1, log(10, 9)), Asked::Later);
+    }
+
+    #[test]
+    fn a_joiner_is_given_no_more_than_the_limits_allow() {
+        let limits = Limits {
+            snapshot_bytes: 10,
+            catch_up_bytes: 10,
+            ..Limits::default()
+        };
+        let mut serve = Serve::default();
+        serve.asked(LinkId(1), JOINER, OUTLINE, 10, &limits);
+        let answer = Answer::Snapshot {
+            offset: 0,
+            bytes: vec![1; 30],
+        };
+        let bytes = serve.encode(LinkId(1), &answer).expect("within the limits");
+        assert!(bytes.len() > 30);
+        let flood = serve.encode(LinkId(1), &answer);
+        assert_eq!(flood, Err(Fault::Flood));
+    }
+
+    #[test]
+    fn pieces_are_those_of_the_snapshot_that_was_offered() {
+        let mut serve = Serve::default();
+        ask(&mut serve, 1, OUTLINE);
+        assert_eq!(
+            ask(&mut serve, 1, Ask::Snapshot { offset: 5 }),
+            Asked::Piece(5)
+        );
+        assert_eq!(serve.piece(LinkId(1), 0), Answer::Nothing);
+        let world: Vec<u8> = (0..PART + 10).map(|at| at as u8).collect();
+        let keyframe = Keyframe {
+            turns: 1,
+            ticks: 4,
+            plan: crate::Plan::default(),
+            paused: false,
+            log_hash: crate::LogHash([0; 16]),
+            snapshot: world.clone().into(),
+        };
+        serve.offer(LinkId(1), Some(Arc::new(keyframe)));
+        let piece = |offset| match serve.piece(LinkId(1), offset) {
+            Answer::Snapshot { bytes, .. } => Some(bytes),
+            _ => None,
+        };
+        assert_eq!(piece(0).as_deref(), Some(&world[..PART]));
+        assert_eq!(piece(PART as u64).as_deref(), Some(&world[PART..]));
+        assert_eq!(piece(u64::MAX), None);
+    }
+}

@@ -1,0 +1,509 @@
+//! The world of a joiner: what it begins with, and the turns that it is handed out.
+
+use crate::log::{AttestedLog, Cursor, Keyframe, Record};
+use crate::session::Output;
+use crate::session::roster::RECENT;
+use crate::{Ended, Event};
+use sim::Checksum;
+
+/// Turns of the log, and the world that runs them.
+pub(crate) struct World {
+    state: State,
+    /// The keyframe that it begins or began with; `None`: with the start.
+    began_with: Option<Keyframe>,
+    /// Up to where the log is appended to the store, or was before.
+    appended: Option<Cursor>,
+    /// What an earlier world had followed to counts up to there.
+    kept: Option<Kept>,
+    /// It has executed turns that were taken back since: only another run of the process can come back.
+    strayed: bool,
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    /// It is not known yet what it begins with.
+    Absent,
+    /// That is known.
+    Due,
+    Loading,
+    Running(Running),
+}
+
+/// How far a world has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Running {
+    /// Turns handed out to it.
+    pub handed_out: u32,
+    /// Turns that it has executed, and its checksum.
+    pub executed: u32,
+    pub checksum: Checksum,
+}
+
+/// Records that the store has already, and so many turns among them: the world steps these turns again.
+struct Kept {
+    end: Cursor,
+    turns: u32,
+}
+
+/// A world that has executed all turns that there were before the match stood still. It can go on in a match that is
+/// reopened.
+pub(crate) struct DetachedWorld {
+    log: AttestedLog,
+    began_with: Option<Keyframe>,
+    me: u8,
+    turns: u32,
+    checksum: Checksum,
+    appended: Cursor,
+}
+
+/// How much of what a world has followed counts in another log.
+enum Common {
+    /// All, up to this place of the other log.
+    All(Cursor),
+    /// The records up to this place, with so many turns.
+    Until { end: Cursor, turns: u32 },
+    /// Too little: only another run of the process can come back.
+    TooLittle,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        World {
+            state: State::Absent,
+            began_with: None,
+            appended: None,
+            kept: None,
+            strayed: false,
+        }
+    }
+
+    /// Begins, once it is asked for, with the newest of these keyframes that is of this log, or with the start.
+    pub(crate) fn of_log(log: &AttestedLog, keyframes: impl Iterator<Item = Keyframe>) -> Self {
+        let of_the_log = |keyframe: &Keyframe| {
+            log.verified().hash_after(keyframe.turns) == Some(keyframe.log_hash)
+        };
+        let newest = keyframes.filter(of_the_log);
+        let mut world = World::new();
+        world.begin_with(newest.max_by_key(|keyframe| keyframe.turns));
+        world
+    }
+
+    /// Goes on with a world in a match that was reopened with this log: as it stands, or from the beginning where its end
+    /// does not count.
+    pub(crate) fn reattached(
+        held: DetachedWorld,
+        log: &AttestedLog,
+        own: Option<Keyframe>,
+    ) -> Self {
+        let keyframes = own.into_iter().chain(held.began_with.clone());
+        let world = World::of_log(log, keyframes);
+        match held.common(log) {
+            Common::All(end) => World {
+                state: State::Running(held.running()),
+                appended: Some(end),
+                ..world
+            },
+            Common::Until { end, turns } => World {
+                kept: Some(Kept { end, turns }),
+                ..world
+            },
+            Common::TooLittle => World {
+                strayed: true,
+                ..world
+            },
+        }
+    }
+
+    /// Takes the world along to where the match is reopened, with the log that it has followed.
+    pub(crate) fn detach(self, me: u8, mut log: AttestedLog) -> Option<DetachedWorld> {
+        let running = self.running()?;
+        log.forget_unconfirmed();
+        Some(DetachedWorld {
+            log,
+            began_with: self.began_with,
+            me,
+            turns: running.executed,
+            checksum: running.checksum,
+            appended: self.appended?,
+        })
+    }
+
+    /// The match was not reopened: the world goes on following its log, at its place in the roster.
+    pub(crate) fn attach(held: DetachedWorld) -> (World, AttestedLog, u8) {
+        let world = World {
+            state: State::Running(held.running()),
+            began_with: None,
+            appended: Some(held.appended),
+            kept: None,
+            strayed: false,
+        };
+        (world, held.log, held.me)
+    }
+
+    /// It is known what it begins with.
+    pub(crate) fn begin_with(&mut self, keyframe: Option<Keyframe>) {
+        (self.state, self.began_with) = (State::Due, keyframe);
+    }
+
+    /// Has the world built, once it is known from what, and the log appended up to there. `started` is told where the match
+    /// begins with it.
+    pub(crate) fn load(
+        &mut self,
+        log: &AttestedLog,
+        started: impl FnOnce() -> Event,
+    ) -> Vec<Output> {
+        if !matches!(self.state, State::Due) {
+            return Vec::new();
+        }
+        self.state = State::Loading;
+        let start = log.start();
+        let turns = self.began_with.as_ref().map_or(0, |begin| begin.turns);
+        let mut out = match &self.kept {
+            Some(Kept { turns, .. }) => vec![Output::Undo { turns: *turns }],
+            None => vec![
+                Output::Append(Record::Start(start.clone())),
+                Output::Event(started()),
+            ],
+        };
+        let before = |record: &Record| match record {
+            Record::Bundle(bundle) => bundle.turn.0 < turns,
+            Record::Roster(change) => change.value.cut < turns,
+            _ => false,
+        };
+        let mut at = log.verified().encoded().first();
+        let mut is_new = self.kept.is_none();
+        loop {
+            let mut next = at.clone();
+            let Some(record) = log.next_confirmed(&mut next).filter(before) else {
+                break;
+            };
+            is_new = self.is_new(&at);
+            at = next;
+            if is_new {
+                out.push(Output::Append(record));
+            }
+        }
+        self.appended = Some(at);
+        match &self.began_with {
+            Some(keyframe) => {
+                if is_new {
+                    out.push(Output::Append(Record::Keyframe(keyframe.clone())));
+                }
+                out.push(Output::Load {
+                    turns,
+                    ticks: keyframe.ticks,
+                    snapshot: keyframe.snapshot.clone(),
+                });
+            }
+            None => out.push(Output::New(start.clone())),
+        }
+        out
+    }
+
+    /// The world is built.
+    pub(crate) fn loaded(&mut self, checksum: Checksum) {
+        if matches!(self.state, State::Loading) {
+            let turns = self.began_with.as_ref().map_or(0, |begin| begin.turns);
+            self.state = State::Running(Running {
+                handed_out: turns,
+                executed: turns,
+                checksum,
+            });
+        }
+    }
+
+    /// The world has executed a turn.
+    pub(crate) fn executed(&mut self, checksum: Checksum) {
+        if let State::Running(running) = &mut self.state {
+            (running.executed, running.checksum) = (running.executed + 1, checksum);
+        }
+    }
+
+    /// Appends and hands out confirmed turns, so many ahead of the world at most.
+    pub(crate) fn hand_out(&mut self, log: &AttestedLog, most: u32) -> Vec<Output> {
+        let mut out = Vec::new();
+        let (State::Running(mut running), Some(mut at)) = (self.state, self.appended.clone())
+        else {
+            return out;
+        };
+        while running.handed_out - running.executed < most {
+            let is_new = self.is_new(&at);
+            let Some(record) = log.next_confirmed(&mut at) else {
+                break;
+            };
+            if is_new {
+                out.push(Output::Append(record.clone()));
+            }
+            if let Record::Bundle(bundle) = record {
+                out.push(Output::Execute(bundle));
+                running.handed_out += 1;
+            }
+        }
+        (self.state, self.appended) = (State::Running(running), Some(at));
+        out
+    }
+
+    /// Whether the store lacks the record at this place.
+    fn is_new(&self, at: &Cursor) -> bool {
+        let kept = self.kept.as_ref();
+        kept.is_none_or(|kept| !at.is_before(&kept.end))
+    }
+
+    /// It has executed turns that do not count any more.
+    pub(crate) fn stray(&mut self) {
+        self.strayed = true;
+    }
+
+    pub(crate) fn has_strayed(&self) -> bool {
+        self.strayed
+    }
+
+    /// Whether it was asked for.
+    pub(crate) fn exists(&self) -> bool {
+        matches!(self.state, State::Loading | State::Running(_))
+    }
+
+    /// How far it has come, once it is built.
+    pub(crate) fn running(&self) -> Option<Running> {
+        match self.state {
+            State::Running(running) => Some(running),
+            _ => None,
+        }
+    }
+}
+
+impl DetachedWorld {
+    /// An end with what this world has come to.
+    pub(crate) fn as_far_as(&self, ended: Ended) -> Ended {
+        Ended {
+            turns: self.turns,
+            checksum: Some(self.checksum),
+            ..ended
+        }
+    }
+
+    /// Start and records of the log that it has followed.
+    pub(crate) fn records(&self) -> Vec<Record> {
+        let start = Record::Start(self.log.start().clone());
+        std::iter::once(start)
+            .chain(self.log.confirmed_records())
+            .collect()
+    }
+
+    fn running(&self) -> Running {
+        Running {
+            handed_out: self.turns,
+            executed: self.turns,
+            checksum: self.checksum,
+        }
+    }
+
+    fn common(&self, log: &AttestedLog) -> Common {
+        let ours = self.log.verified().encoded();
+        let (mut own, mut other) = (ours.first(), log.verified().encoded().first());
+        let (mut turns, mut last_turn) = (0, None);
+        while own.is_before(&self.appended) {
+            let end = other.clone();
+            let mine = ours.read(&mut own);
+            let alike = log
+                .next_confirmed(&mut other)
+                .zip(mine.as_ref())
+                .is_some_and(|(theirs, mine)| are_alike(mine, &theirs));
+            let is_turn = matches!(mine, Some(Record::Bundle(_)));
+            if !alike {
+                // A change that does not count goes with the turn before it.
+                let until = match is_turn {
+                    true => Some((end, turns)),
+                    false => last_turn.map(|end| (end, turns - 1)),
+                };
+                return match until {
+                    Some((end, turns)) if self.turns - turns <= RECENT as u32 => {
+                        Common::Until { end, turns }
+                    }
+                    _ => Common::TooLittle,
+                };
+            }
+            if is_turn {
+                last_turn = Some(end);
+                turns += 1;
+            }
+        }
+        Common::All(other)
+    }
+}
+
+/// The same turns, and changes that say the same: others' accepts may have decided one.
+fn are_alike(own: &Record, other: &Record) -> bool {
+    match (own, other) {
+        (Record::Roster(own), Record::Roster(other)) => {
+            let same = (own.epoch, own.value) == (other.epoch, other.value);
+            same && own.reopening == other.reopening
+        }
+        _ => own == other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::fixture::{decided, false_alarm, signer, start, turn, turns};
+    use crate::log::{Peers, RosterChange, Value, VerifiedLog};
+
+    fn log_of(records: &[Record]) -> AttestedLog {
+        AttestedLog::of(VerifiedLog::of(start(3), records, &signer(0)))
+    }
+
+    fn keyframe(log: &AttestedLog, turns: u32) -> Keyframe {
+        let snapshot = vec![turns as u8].into();
+        let keyframe = log.verified().keyframe(turns, 0, snapshot);
+        keyframe.expect("turns that are here")
+    }
+
+    fn load(world: &mut World, log: &AttestedLog) -> Vec<Output> {
+        let out = world.load(log, || Event::Contacts(Vec::new()));
+        world.loaded(Checksum(1));
+        out
+    }
+
+    /// Turns that are appended and executed, and the rest by name.
+    fn told(out: &[Output]) -> Vec<String> {
+        let one = |output: &Output| match output {
+            Output::Append(Record::Start(_)) => "start".to_owned(),
+            Output::Append(Record::Bundle(bundle)) => format!("+{}", bundle.turn.0),
+            Output::Append(Record::Roster(change)) => format!("+roster {}", change.value.cut),
+            Output::Append(Record::Keyframe(keyframe)) => format!("+keyframe {}", keyframe.turns),
+            Output::Execute(bundle) => format!("{}", bundle.turn.0),
+            Output::Load { turns, .. } => format!("load {turns}"),
+            Output::Undo { turns } => format!("undo {turns}"),
+            Output::New(_) => "new".to_owned(),
+            Output::Event(_) => "event".to_owned(),
+            other => format!("{other:?}"),
+        };
+        out.iter().map(one).collect()
+    }
+
+    /// A world that has executed all turns of a log.
+    fn caught_up(log: &AttestedLog) -> World {
+        let mut world = World::new();
+        world.begin_with(None);
+        load(&mut world, log);
+        world.hand_out(log, 100);
+        (0..log.confirmed().turns()).for_each(|_| world.executed(Checksum(2)));
+        world
+    }
+
+    #[test]
+    fn a_world_begins_with_the_start_and_is_handed_out_turns_as_it_executes() {
+        let log = log_of(&turns(4));
+        let mut world = World::new();
+        assert_eq!(told(&load(&mut world, &log)), [""; 0]);
+        assert!(!world.exists());
+        world.begin_with(None);
+        assert_eq!(told(&load(&mut world, &log)), ["start", "event", "new"]);
+        assert_eq!(told(&load(&mut world, &log)), [""; 0]);
+        assert_eq!(told(&world.hand_out(&log, 2)), ["+0", "0", "+1", "1"]);
+        assert_eq!(told(&world.hand_out(&log, 2)), [""; 0]);
+        world.executed(Checksum(2));
+        assert_eq!(told(&world.hand_out(&log, 2)), ["+2", "2"]);
+    }
+
+    #[test]
+    fn no_turn_is_handed_out_before_the_world_is_built() {
+        let log = log_of(&turns(3));
+        let mut world = World::new();
+        world.begin_with(None);
+        world.load(&log, || Event::Contacts(Vec::new()));
+        assert_eq!(told(&world.hand_out(&log, 9)), [""; 0]);
+        world.loaded(Checksum(1));
+        assert_eq!(world.hand_out(&log, 9).len(), 6);
+    }
+
+    #[test]
+    fn a_world_begins_with_a_keyframe_behind_the_log_up_to_it() {
+        let log = log_of(&turns(4));
+        let mut world = World::new();
+        world.begin_with(Some(keyframe(&log, 2)));
+        let out = load(&mut world, &log);
+        let expected = ["start", "event", "+0", "+1", "+keyframe 2", "load 2"];
+        assert_eq!(told(&out), expected);
+        assert_eq!(told(&world.hand_out(&log, 9)), ["+2", "2", "+3", "3"]);
+    }
+
+    #[test]
+    fn a_keyframe_of_another_log_is_no_beginning() {
+        let log = log_of(&turns(4));
+        let other = Keyframe {
+            log_hash: crate::LogHash([1; 16]),
+            ..keyframe(&log, 3)
+        };
+        let keyframes = [keyframe(&log, 2), other, keyframe(&log, 1)];
+        let mut world = World::of_log(&log, keyframes.into_iter());
+        assert_eq!(told(&load(&mut world, &log)).last().unwrap(), "load 2");
+    }
+
+    #[test]
+    fn a_detached_world_goes_on_where_all_that_it_followed_counts() {
+        let (short, long) = (log_of(&turns(4)), log_of(&turns(6)));
+        let held = caught_up(&short).detach(2, short).expect("it runs");
+        let mut world = World::reattached(held, &long, None);
+        assert_eq!(told(&load(&mut world, &long)), [""; 0]);
+        assert_eq!(told(&world.hand_out(&long, 9)), ["+4", "4", "+5", "5"]);
+        // One that is loading cannot be taken along.
+        let mut loading = World::new();
+        loading.begin_with(None);
+        assert!(loading.detach(2, log_of(&turns(4))).is_none());
+    }
+
+    #[test]
+    fn a_detached_world_begins_anew_where_its_end_does_not_count() {
+        let mut other = turns(6);
+        other[4] = turn(4, false, vec![crate::log::What::Chat("other".to_owned())]);
+        let (ours, theirs) = (log_of(&turns(6)), log_of(&other));
+        let held = caught_up(&ours).detach(2, ours).expect("it runs");
+        let mut world = World::reattached(held, &theirs, None);
+        assert_eq!(told(&load(&mut world, &theirs)), ["undo 4", "new"]);
+        // The store has the first four turns.
+        let out = world.hand_out(&theirs, 9);
+        let expected = ["0", "1", "2", "3", "+4", "4", "+5", "5"];
+        assert_eq!(told(&out), expected);
+    }
+
+    #[test]
+    fn a_change_that_does_not_count_goes_with_the_turn_before_it() {
+        let (start, mut records) = (start(3), turns(6));
+        let hash = log_of(&records[..4]).verified().head().hash();
+        let change: RosterChange = false_alarm(&start, 0, 4, hash);
+        let value = Value::of(Peers(0b011), 4).with_log(hash);
+        let other = decided(&start, 0, value);
+        records.insert(4, Record::Roster(change));
+        let ours = log_of(&records[..5]);
+        records[4] = Record::Roster(other);
+        let theirs = log_of(&records[..5]);
+        let held = caught_up(&ours).detach(2, ours).expect("it runs");
+        let mut world = World::reattached(held, &theirs, None);
+        assert_eq!(told(&load(&mut world, &theirs)), ["undo 3", "new"]);
+        let out = world.hand_out(&theirs, 9);
+        assert_eq!(told(&out), ["0", "1", "2", "+3", "3", "+roster 4"]);
+    }
+
+    #[test]
+    fn a_world_that_has_gone_too_far_has_strayed() {
+        let (ours, theirs) = (log_of(&turns(40)), log_of(&turns(19)));
+        let held = caught_up(&ours).detach(2, ours).expect("it runs");
+        assert!(World::reattached(held, &theirs, None).has_strayed());
+        let ours = log_of(&turns(39));
+        let held = caught_up(&ours).detach(2, ours).expect("it runs");
+        assert!(!World::reattached(held, &theirs, None).has_strayed());
+    }
+
+    #[test]
+    fn a_world_that_was_not_reopened_goes_on_following() {
+        let log = log_of(&turns(4));
+        let held = caught_up(&log).detach(2, log).expect("it runs");
+        assert_eq!(held.records().len(), 5);
+        let (mut world, log, me) = World::attach(held);
+        assert_eq!((me, world.hand_out(&log, 9).len()), (2, 0));
+        let running = world.running().expect("it runs on");
+        assert_eq!((running.executed, running.checksum), (4, Checksum(2)));
+    }
+}
